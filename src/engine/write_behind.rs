@@ -67,21 +67,21 @@ impl Engine {
     }
 
     /// How many pages of files may be dirty, where so many are of other files and cannot be written.
-    fn dirty_pages_max(&self, stuck: u32) -> u32 {
+    fn dirty_pages_max(&self, unwritten: u32) -> u32 {
         let frames = self.protocol.cache.frames();
-        let most = stuck + frames.saturating_sub(stuck) / HELD_PART;
+        let most = unwritten + frames.saturating_sub(unwritten) / HELD_PART;
         most.min(frames - frames.div_ceil(FREE_PART)).max(1)
     }
 
     /// How many may be for this one to get so.
     fn dirty_pages_max_for(&self, page: PageId) -> u32 {
-        self.dirty_pages_max(self.stuck_pages(|space| space != page.space))
+        self.dirty_pages_max(self.unwritten_pages(|space| space != page.space))
     }
 
     /// How many dirty pages of some files could not be written.
-    fn stuck_pages(&self, is_meant: impl Fn(Space) -> bool) -> u32 {
-        let is_stuck = |page: &&PageId| self.protocol.cache.dirty_frame(**page).is_some();
-        self.files.unwritten(is_meant).filter(is_stuck).count() as u32
+    fn unwritten_pages(&self, is_meant: impl Fn(Space) -> bool) -> u32 {
+        let is_here = |page: &&PageId| self.protocol.cache.dirty_frame(**page).is_some();
+        self.files.unwritten(is_meant).filter(is_here).count() as u32
     }
 
     /// A page of a file may be dirty from now on: another one is written, if many are dirty.
@@ -137,7 +137,7 @@ impl Engine {
 
     /// Why a page cannot get dirty, if the pages that keep it from that are such as could not be written.
     fn why_in_vain(&self, page: PageId) -> Option<Cause> {
-        if self.stuck_pages(|_| true) < self.dirty_pages_max_for(page) {
+        if self.unwritten_pages(|_| true) < self.dirty_pages_max_for(page) {
             return None;
         }
         let (cache, files) = (&self.protocol.cache, &self.files);

@@ -78,7 +78,7 @@ struct FileState {
     /// Pages up to this number have been asked for.
     asked: u64,
     /// Why nothing is brought to the file any more, until somebody asks again.
-    stuck: Option<i32>,
+    refusal: Option<i32>,
     is_paused: bool,
     /// Drains under way.
     drains: usize,
@@ -116,7 +116,7 @@ impl Spill {
     /// What is written to a file from now on goes there, until [`Spill::drain`]. What could not be brought there is tried again.
     pub fn begin_flush(&mut self, file: FileSlot) {
         let state = self.files.entry(file).or_default();
-        (state.is_through, state.stuck) = (true, None);
+        (state.is_through, state.refusal) = (true, None);
         self.drain_some();
     }
 

@@ -288,7 +288,7 @@ impl Blocks {
         }
         let blocks = first..first + count;
         let here: Vec<usize> = blocks.clone().filter_map(|block| self.of_block.get(&block).copied()).collect();
-        let is_going = |slot: usize| self.is_leaving(slot) && !self.is_stuck(slot);
+        let is_going = |slot: usize| self.is_leaving(slot) && !self.is_unwritten(slot);
         if here.iter().any(|slot| is_going(*slot) || self.slots[*slot].state == State::Failed) {
             return false;
         }

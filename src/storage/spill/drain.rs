@@ -47,14 +47,14 @@ impl Spill {
     pub fn drain(&mut self, file: FileSlot) {
         let asked = self.pages.last();
         let state = self.files.entry(file).or_default();
-        (state.asked, state.stuck, state.is_through) = (asked, None, false);
+        (state.asked, state.refusal, state.is_through) = (asked, None, false);
         self.drain_some();
     }
 
     /// Whether that has been done, or cannot be; then why, as an error number.
     pub fn drained(&self, file: FileSlot) -> Option<Result<(), i32>> {
         let state = self.files.get(&file);
-        match state.and_then(|state| state.stuck) {
+        match state.and_then(|state| state.refusal) {
             Some(errno) => (!self.is_draining(file)).then_some(Err(errno)),
             None => (!self.pages.has_until(file, state.map_or(0, |state| state.asked))).then_some(Ok(())),
         }
@@ -78,7 +78,7 @@ impl Spill {
 
     /// The bytes of a file that could not be brought there: ranges in order.
     pub fn undrained_bytes(&self, file: FileSlot) -> Vec<Range<u64>> {
-        if self.files.get(&file).is_none_or(|state| state.stuck.is_none()) {
+        if self.files.get(&file).is_none_or(|state| state.refusal.is_none()) {
             return Vec::new();
         }
         let all = 0..self.page_bytes as usize / BLOCK_BYTES;
@@ -102,7 +102,7 @@ impl Spill {
     pub(super) fn drain_some(&mut self) {
         while let Some(memory) = self.draining.free.last().copied() {
             let files = &self.files;
-            let may_go = |file| files.get(&file).is_none_or(|state| !state.is_paused && state.stuck.is_none());
+            let may_go = |file| files.get(&file).is_none_or(|state| !state.is_paused && state.refusal.is_none());
             let Some(key) = self.pages.next_to_drain(may_go) else { return };
             let page = self.pages.known(key);
             let blocks = page.first_newer(DRAIN_BLOCKS).expect("it has some");
@@ -153,7 +153,7 @@ impl Spill {
         let state = self.files.get_mut(&file).expect("something is under way about it");
         state.drains -= 1;
         if let Some(errno) = errno {
-            state.stuck = Some(errno);
+            state.refusal = Some(errno);
             self.draining.failures.push((file, errno));
         }
         let page = self.pages.known(key);

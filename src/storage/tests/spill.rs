@@ -47,7 +47,7 @@ struct World {
 struct Seen {
     spilled: usize,
     checked: usize,
-    stuck: usize,
+    refused: usize,
     failed: usize,
 }
 
@@ -157,7 +157,7 @@ impl World {
                 self.draining = None;
             }
             Some(Err(_)) => {
-                self.seen.stuck += 1;
+                self.seen.refused += 1;
                 let named = self.spill.undrained_bytes(self.slots[file]);
                 for (at, should) in (0..).zip(&self.model[file]) {
                     let is_there = should.is_none_or(|should| self.files[file].has_block(at, &[should; BLOCK_BYTES]));
@@ -243,14 +243,14 @@ fn what_is_spilled_is_read_and_drained() {
     let seeds = seeds.map_or(0..SEEDS, |seed: u64| seed..seed + 1);
     let all: Vec<Seen> = seeds.clone().map(run).collect();
     let sum = |count: fn(&Seen) -> usize| all.iter().map(count).sum::<usize>();
-    let rare = [sum(|seen| seen.checked), sum(|seen| seen.stuck), sum(|seen| seen.failed)];
+    let rare = [sum(|seen| seen.checked), sum(|seen| seen.refused), sum(|seen| seen.failed)];
     assert!(seeds.end - seeds.start < SEEDS || rare.iter().all(|count| *count > 50), "{rare:?}");
     assert!(all.iter().all(|seen| seen.spilled > 0 || seeds.end - seeds.start > 1));
 }
 
 /// What is closed while it cannot be written is lost, and its room is given back.
 #[test]
-fn a_file_may_be_given_up_while_it_is_stuck() {
+fn a_file_may_be_given_up_while_it_cannot_be_written() {
     let mut world = World::new(1);
     world.files.iter().for_each(|file| file.limit_space(0));
     for _ in 0..50 {

@@ -13,7 +13,7 @@ use vgasnet_protocol::coherence::Cause;
 #[derive(Debug, Default)]
 pub(super) struct Files {
     /// Files whose blocks could not be written, and why. They are tried again when the file is flushed.
-    refusing: BTreeMap<u32, Cause>,
+    refusals: BTreeMap<u32, Cause>,
     /// Files of which all dirty blocks are to be written.
     pub(super) flushing: BTreeSet<u32>,
     /// How many blocks of each are being written, where some are.
@@ -60,9 +60,9 @@ impl Blocks {
 
     /// How many blocks of a file may be dirty, whatever cannot be written of others.
     fn room_beside(&self, file: u32) -> usize {
-        let others = self.files.refusing.keys().filter(|other| **other != file);
-        let stuck: usize = others.map(|other| self.dirty.range(self.blocks_of_file(*other)).count()).sum();
-        (self.own_slots / 2).saturating_sub(stuck)
+        let others = self.files.refusals.keys().filter(|other| **other != file);
+        let unwritten: usize = others.map(|other| self.dirty.range(self.blocks_of_file(*other)).count()).sum();
+        (self.own_slots / 2).saturating_sub(unwritten)
     }
 
     /// Notes that a block is dirty.
@@ -84,7 +84,7 @@ impl Blocks {
 
     /// Why no block of the page's file can be written, if that is so.
     pub(in super::super) fn refusal(&self, page: HomePage) -> Option<Cause> {
-        self.files.refusing.get(&page.slot()).copied()
+        self.files.refusals.get(&page.slot()).copied()
     }
 
     /// Jobs that waited for a block fail. Returns those that miss no other.
@@ -104,7 +104,7 @@ impl Blocks {
             self.files.on_written(page);
             self.slots[slot].state = State::Dirty;
             self.dirty.insert(block);
-            self.files.refusing.insert(page.slot(), cause);
+            self.files.refusals.insert(page.slot(), cause);
             self.files.flushing.remove(&page.slot());
             let mut ready = self.served(waiting);
             ready.extend(self.fail_waiting_puts(page.slot(), cause));
@@ -136,10 +136,10 @@ impl Blocks {
         if !is_put || page.is_of_segment() {
             return false;
         }
-        let Some(cause) = self.files.refusing.values().next().copied() else { return false };
-        let stuck = |file: &u32| self.dirty.range(self.blocks_of_file(*file)).count();
-        let stuck: usize = self.files.refusing.keys().map(stuck).sum();
-        let is_hopeless = stuck + count > self.here() / 2;
+        let Some(cause) = self.files.refusals.values().next().copied() else { return false };
+        let unwritten = |file: &u32| self.dirty.range(self.blocks_of_file(*file)).count();
+        let unwritten: usize = self.files.refusals.keys().map(unwritten).sum();
+        let is_hopeless = unwritten + count > self.here() / 2;
         if is_hopeless {
             (self.jobs[id].failed, self.jobs[id].count) = (Some(cause), 0);
         }
@@ -162,14 +162,14 @@ impl Blocks {
 
     /// Has all dirty blocks of a file written, unless some could not be.
     pub(in super::super) fn flush_unless_refused(&mut self, file: u32) {
-        if !self.files.refusing.contains_key(&file) {
+        if !self.files.refusals.contains_key(&file) {
             self.files.flushing.insert(file);
         }
     }
 
     /// Has all dirty blocks of a file written.
     pub(in super::super) fn flush_file(&mut self, file: u32) {
-        self.files.refusing.remove(&file);
+        self.files.refusals.remove(&file);
         self.files.flushing.insert(file);
     }
 
@@ -180,7 +180,7 @@ impl Blocks {
         if self.files.writing.contains_key(&file) {
             return None;
         }
-        match self.files.refusing.get(&file) {
+        match self.files.refusals.get(&file) {
             Some(cause) => Some(Err(*cause)),
             None => (!self.files.flushing.contains(&file)).then_some(Ok(())),
         }
@@ -194,7 +194,7 @@ impl Blocks {
 
     /// The bytes of a file's dirty blocks, if they cannot be written.
     pub(in super::super) fn unwritten_bytes(&self, file: u32) -> Vec<Range<u64>> {
-        if !self.files.refusing.contains_key(&file) {
+        if !self.files.refusals.contains_key(&file) {
             return Vec::new();
         }
         let first = self.blocks_of_file(file).start;
@@ -222,7 +222,7 @@ impl Blocks {
 
     /// Forgets a file, of which no block is here.
     pub(in super::super) fn forget_file(&mut self, file: u32) {
-        self.files.refusing.remove(&file);
+        self.files.refusals.remove(&file);
         self.files.flushing.remove(&file);
     }
 

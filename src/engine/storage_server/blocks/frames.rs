@@ -113,7 +113,7 @@ impl Blocks {
     }
 
     /// Whether a slot has a block that cannot be written for now: it stays though its frame leaves, so jobs may use it.
-    pub(super) fn is_stuck(&self, slot: usize) -> bool {
+    pub(super) fn is_unwritten(&self, slot: usize) -> bool {
         let Slot { state, block, .. } = self.slots[slot];
         state == State::Dirty && self.refusal(self.page_of(block)).is_some()
     }
