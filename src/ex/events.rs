@@ -95,12 +95,10 @@ impl Event {
 #[inline]
 pub fn test(event: Event, ops: &Ops) -> Result<bool, UserError> {
     let completions = ops.completions();
-    let Some(completion) = event.completion(completions)? else { return Ok(true) };
-    let is_done = completions.is_done(completion);
-    if is_done && !event.is_leaf() {
-        completions.end(completion);
+    if !event.is_leaf() {
+        return completions.end_if_done(event.0);
     }
-    Ok(is_done)
+    Ok(event.completion(completions)?.is_none_or(|completion| completions.is_done(completion)))
 }
 
 /// Waits for an event, running handlers. If it is a root, it names nothing any more.

@@ -204,12 +204,7 @@ impl Ops {
     /// # Errors
     /// The handle names no operation in flight.
     pub fn test_explicit(&self, handle: Handle) -> Result<bool, UserError> {
-        let completion = self.completions().find(handle)?;
-        let done = self.completions().is_done(completion);
-        if done {
-            self.completions().end(completion);
-        }
-        Ok(done)
+        self.completions().end_if_done(handle)
     }
 
     /// Waits until at least one of the operations is complete.

@@ -28,6 +28,12 @@ struct Counter {
     value: AtomicU64,
 }
 
+impl Counter {
+    fn is_done(&self) -> bool {
+        self.pending.load(Ordering::Acquire) == 0
+    }
+}
+
 /// The number of a completion that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletionId(u32);
@@ -78,6 +84,14 @@ fn place(number: u32) -> (usize, usize) {
     (block as usize, (shifted - (u64::from(FIRST_BLOCK) << block)) as usize)
 }
 
+#[cold]
+fn names_nothing(handle: Handle) -> UserError {
+    UserError::new(format!(
+        "handle {:#x} names no operation in flight: it was synced before or never given out; sync each handle once",
+        handle.to_bits()
+    ))
+}
+
 /// [`Completions::free`] with another first one.
 fn changed(free: u64, first: u32) -> u64 {
     ((free >> 32).wrapping_add(1) << 32) | u64::from(first)
@@ -100,13 +114,31 @@ impl Completions {
     /// Gives back a completion with nothing pending. Its handle names nothing any more.
     pub fn end(&self, id: CompletionId) {
         let completion = self.at(id.0);
-        assert!(self.is_done(id), "a completion ends when nothing is pending");
+        assert!(completion.is_done(), "a completion ends when nothing is pending");
+        self.release(id.0, completion);
+    }
+
+    /// Ends the completion of a handle if nothing is pending there. Returns whether it did.
+    ///
+    /// # Errors
+    /// As [`Completions::find`].
+    #[inline]
+    pub fn end_if_done(&self, handle: Handle) -> Result<bool, UserError> {
+        let Some((number, completion)) = self.named(handle) else { return Err(names_nothing(handle)) };
+        let is_done = completion.is_done();
+        if is_done {
+            self.release(number, completion);
+        }
+        Ok(is_done)
+    }
+
+    fn release(&self, number: u32, completion: &Counter) {
         // Nobody else uses it: it is in use, and by its owner.
         let generation = completion.generation.load(Ordering::Relaxed);
         completion.generation.store(generation.wrapping_add(1), Ordering::Relaxed);
         let push = |free: u64| {
             completion.next_free.store(free as u32, Ordering::Relaxed);
-            Some(changed(free, id.0 + 1))
+            Some(changed(free, number + 1))
         };
         let pushed = self.free.fetch_update(Ordering::Release, Ordering::Relaxed, push);
         debug_assert!(pushed.is_ok());
@@ -148,7 +180,7 @@ impl Completions {
 
     /// Whether nothing is pending. If so, the bytes that the parts wrote are visible.
     pub fn is_done(&self, id: CompletionId) -> bool {
-        self.at(id.0).pending.load(Ordering::Acquire) == 0
+        self.at(id.0).is_done()
     }
 
     /// The eight bytes where a get by value puts its result.
@@ -179,17 +211,16 @@ impl Completions {
     /// # Errors
     /// The handle was synced before, or never given to the client.
     pub fn find(&self, handle: Handle) -> Result<CompletionId, UserError> {
+        self.named(handle).map(|(number, _)| CompletionId(number)).ok_or_else(|| names_nothing(handle))
+    }
+
+    /// The completion that a handle names, with its number.
+    fn named(&self, handle: Handle) -> Option<(u32, &Counter)> {
         let (generation, number) = ((handle.to_bits() >> 32) as u32, handle.to_bits() as u32);
         let (block, at) = place(number);
-        let known = self.blocks.get(block).and_then(|block| block.get()).map(|block| &block[at]);
-        let in_use = known.is_some_and(|completion| completion.generation.load(Ordering::Relaxed) == generation);
-        if in_use && generation % 2 == 1 {
-            return Ok(CompletionId(number));
-        }
-        Err(UserError::new(format!(
-            "handle {:#x} names no operation in flight: it was synced before or never given out; sync each handle once",
-            handle.to_bits()
-        )))
+        let completion = &self.blocks.get(block)?.get()?[at];
+        let is_named = generation % 2 == 1 && completion.generation.load(Ordering::Relaxed) == generation;
+        is_named.then_some((number, completion))
     }
 
     fn at(&self, number: u32) -> &Counter {
