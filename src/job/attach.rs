@@ -36,11 +36,12 @@ impl Job {
         let conduit = &*self.conduit;
         let too_odd = |line: UserError| Failure { class: FailureClass::Resource, line: Some(line) };
         let page_bytes = self.config.page_bytes as usize;
-        let asked_bytes = match wish {
-            Wish::Now(size_bytes) => size_bytes,
-            Wish::Later => self.room_for_segment(),
+        let shape = match wish {
+            Wish::Now(size_bytes) => self.check_segment(size_bytes),
+            // Others may take space meanwhile: what is reserved is addresses.
+            Wish::Later => Ok(self.shape_of(self.room_for_segment())),
         };
-        let shape = self.check_segment(asked_bytes).map_err(|line| (FailureClass::Resource, line));
+        let shape = shape.map_err(|line| (FailureClass::Resource, line));
         let (shape, shapes) = agree(conduit, ATTACH, shape, |shape| *shape)?;
         // All ranks see the same, so all fail if one does.
         check_told(&shapes, "the size of its memory", |_, shape| shape.frames < FRAMES_MAX).map_err(too_odd)?;
@@ -106,11 +107,16 @@ impl Job {
             _ => segment_bytes(&*self.conduit, &self.config, Config::max_segment_bytes)?.max(self.max_local_bytes),
         };
         let size_bytes = rounded_bytes.filter(|size_bytes| *size_bytes <= most_bytes);
-        let frames = (self.config.pool_bytes / page_bytes) as u32;
-        if let Some(size_bytes) = size_bytes {
-            return Ok(Shape { pages: (size_bytes / page_bytes) as u32, frames });
+        match size_bytes {
+            Some(size_bytes) => Ok(self.shape_of(size_bytes)),
+            None => Err(self.too_large(asked_bytes, most_bytes)?),
         }
-        Err(self.too_large(asked_bytes, most_bytes)?)
+    }
+
+    /// The shape of this rank with a segment of whole pages.
+    fn shape_of(&self, size_bytes: u64) -> Shape {
+        let page_bytes = self.config.page_bytes;
+        Shape { pages: (size_bytes / page_bytes) as u32, frames: (self.config.pool_bytes / page_bytes) as u32 }
     }
 
     /// Says that a rank may have less.
