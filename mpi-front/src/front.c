@@ -38,24 +38,30 @@ static int note_path(struct dl_phdr_info *info, size_t size, void *argument) {
     return 0;
 }
 
-/* Looks in libraries that somebody has loaded for himself alone, as Python does. */
+/* Looks for either name in libraries that somebody has loaded for himself alone, as Python does. */
 static void *find_in_libraries(const char *name, const char *profiling_name) {
     static struct paths paths;
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    void *function = NULL;
+    void *found = NULL;
     pthread_mutex_lock(&mutex);
     paths.count = 0;
     dl_iterate_phdr(note_path, &paths);
-    for (int i = 0; i < paths.count && function == NULL; ++i) {
+    for (int i = 0; i < paths.count && found == NULL; ++i) {
         void *library = dlopen(paths.of[i], RTLD_LAZY | RTLD_NOLOAD);
         if (library == NULL) continue;
-        function = dlsym(library, name);
-        if (function == NULL) function = dlsym(library, profiling_name);
+        found = dlsym(library, name);
+        if (found == NULL) found = dlsym(library, profiling_name);
         dlclose(library);
     }
     pthread_mutex_unlock(&mutex);
-    return function;
+    return found;
 }
+
+#ifdef OPEN_MPI
+void *vgasnet_mpi_front_variable(void *linked, const char *name) {
+    return linked != NULL ? linked : find_in_libraries(name, name);
+}
+#endif
 
 void *vgasnet_mpi_front_find(const char *name, const char *profiling_name) {
     void *function = dlsym(RTLD_NEXT, name);

@@ -37,6 +37,22 @@ void *vgasnet_mpi_front_find(const char *name, const char *profiling_name);
 #pragma weak ompi_mpi_uint64_t
 #pragma weak ompi_mpi_win_null
 #pragma weak ompi_request_null
+
+/* The address of a variable of MPI's: as it is linked, or NULL and its name. */
+void *vgasnet_mpi_front_variable(void *linked, const char *name);
+
+/* A program that loads MPI later than this library has it by name. */
+#undef OMPI_PREDEFINED_GLOBAL
+#define OMPI_PREDEFINED_GLOBAL(type, global)                                                     \
+    ((type)__extension__({                                                                       \
+        static void *found;                                                                      \
+        void *at = __atomic_load_n(&found, __ATOMIC_RELAXED);                                    \
+        if (at == NULL) {                                                                        \
+            at = vgasnet_mpi_front_variable((void *)&(global), #global);                         \
+            __atomic_store_n(&found, at, __ATOMIC_RELAXED);                                      \
+        }                                                                                        \
+        at;                                                                                      \
+    }))
 #endif
 
 #endif

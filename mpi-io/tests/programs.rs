@@ -367,6 +367,17 @@ fn threads_that_use_a_new_datatype_at_once() {
     program.run_before(&SUITE.shared("late_attributes"), 1, &[file.text()], &variables).expect_done();
 }
 
+/// As Python's packages do.
+#[test]
+fn programs_that_load_mpi_later_for_themselves_alone() {
+    let (python, plugin) = (SUITE.installed_program("python3"), SUITE.shared("plugin"));
+    let file = Scratch::new(&python, "file");
+    let script = format!("import ctypes; ctypes.CDLL('{}').run(b'{}')", plugin.display(), file.text());
+    for ranks in [1, 3] {
+        python.run(ranks, &["-c", &script], &[ALL_FILES]).expect_done();
+    }
+}
+
 /// Programs that do not use MPI may be started with the library, as a launcher or a shell of a job is.
 #[test]
 fn programs_without_mpi_do_not_mind() {

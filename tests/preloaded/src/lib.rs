@@ -188,12 +188,17 @@ impl Suite {
         Err("pkg-config does not know it".to_owned())
     }
 
+    /// A program that is installed, which has no MPI.
+    pub fn installed_program(&'static self, path: &str) -> Program {
+        Program { suite: self, name: path.to_owned(), path: path.into() }
+    }
+
     /// The source `name` as a shared library.
     pub fn shared(&self, name: &str) -> PathBuf {
         let file = self.scratch_dir().join(format!("lib{name}.so"));
         let unfinished = self.scratch_dir().join(format!("lib{name}.{:?}", std::thread::current().id()));
         let mut command = Command::new(self.mpicc);
-        command.args(["-shared", "-fPIC", "-O1", "-D_GNU_SOURCE"]);
+        command.args(["-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", "-I", self.programs]);
         command.arg(Path::new(self.programs).join(name).with_extension("c"));
         must(command.arg("-o").arg(&unfinished));
         std::fs::rename(&unfinished, &file).expect("a file of ours");
