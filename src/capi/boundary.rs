@@ -36,6 +36,12 @@ impl Refusal {
         Refusal::with_code(ERR_BAD_ARG, UserError::new(line.to_string()))
     }
 
+    /// The same for a call that returns codes where others end the job.
+    #[cold]
+    pub(super) fn as_bad_argument(self) -> Refusal {
+        Refusal { code: self.code.or(Some(ERR_BAD_ARG)), ..self }
+    }
+
     /// Lets pass what GASNet lets pass, with a warning the first time; where the user has asked for checks it is refused.
     #[cold]
     pub(super) fn tolerate(self, call: &str, warned: &AtomicBool) -> Result<(), Refusal> {
