@@ -82,7 +82,7 @@ int vgasnet_file_close(vgasnet_file_t file);
  * read_at reads nbytes from offset on, as far as the file has them. nread may be NULL, else it gets their number, which is less than
  * nbytes only at the end of the file. write_at writes nbytes, and makes the file longer if they lie behind its end; between are zeros.
  * Memory may be in the segment. A write that fails may have written some of its bytes; the file is then as long as if it
- * had written all. */
+ * had written all. One that is refused beforehand, since others cannot be written, changes nothing. */
 int vgasnet_file_read_at(vgasnet_file_t file, uint64_t offset, void *dest, size_t nbytes, size_t *nread);
 int vgasnet_file_write_at(vgasnet_file_t file, uint64_t offset, const void *src, size_t nbytes);
 

@@ -215,7 +215,7 @@ pub fn begin(access: &Access, name: &'static str, next: impl Fn() -> c_int) -> c
         let split = file.queue.split.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(split) = &*split {
             eprintln!("{LIBRARY}: {name}_begin: {}_begin has begun; call its end before", split.name);
-            return file.raise(constants().err_other);
+            return file.raise(constants().err_io);
         }
     }
     let Ready { file, position, memory } = match access.prepare() {
@@ -239,7 +239,7 @@ pub fn end(file: u64, name: &str, status: Status, next: impl Fn() -> c_int) -> c
     let Some(split) = begun.take_if(|split| split.name == name) else {
         drop(begun);
         eprintln!("{LIBRARY}: {name}_end: {name}_begin was not called before");
-        return file.raise(constants().err_other);
+        return file.raise(constants().err_io);
     };
     drop(begun);
     let outcome = split.operation.wait();

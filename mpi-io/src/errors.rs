@@ -9,6 +9,7 @@ pub fn class_of(failed: Failed) -> c_int {
     let constants = constants();
     let errno = match failed {
         Failed::System(errno) => errno,
+        Failed::Argument => return constants.err_arg,
         Failed::Unsupported => return constants.err_unsupported,
         Failed::Otherwise => return constants.err_other,
     };

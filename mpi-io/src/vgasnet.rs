@@ -11,6 +11,9 @@ use std::ptr;
 /// `VGASNET_OK`, as in types.h.
 const OK: c_int = 0;
 
+/// `VGASNET_ERR_BAD_ARG`, as in errors.h.
+const ERR_BAD_ARG: c_int = 10003;
+
 /// `VGASNET_ERR_IO`, as in errors.h.
 const ERR_IO: c_int = 10006;
 
@@ -120,6 +123,8 @@ functions! {
 pub enum Failed {
     /// The file system has refused something; the number of its error.
     System(c_int),
+    /// An argument makes no sense.
+    Argument,
     /// It cannot be done by this handle.
     Unsupported,
     /// Something else.
@@ -131,6 +136,7 @@ fn check(code: c_int) -> Result<(), Failed> {
         OK => Ok(()),
         // vgasnet leaves the number there.
         ERR_IO => Err(Failed::System(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))),
+        ERR_BAD_ARG => Err(Failed::Argument),
         _ => Err(Failed::Otherwise),
     }
 }

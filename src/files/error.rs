@@ -104,7 +104,7 @@ fn ranges_of(bytes: impl Iterator<Item = Bytes>) -> Vec<Range<u64>> {
 fn hint(errno: i32) -> &'static str {
     match errno {
         libc::ENOSPC | libc::EDQUOT => "make room on its file system",
-        libc::ENOENT => "give the path of a file, or open it with VGASNET_FILE_CREATE",
+        libc::ENOENT => "give the path of a file, or one in a directory that is there, and VGASNET_FILE_CREATE",
         libc::EEXIST => "remove it, or open it without VGASNET_FILE_EXCLUSIVE",
         libc::EACCES | libc::EPERM => "give this user the right to it",
         libc::EROFS => "open it without VGASNET_FILE_WRITE, or give a path on another file system",

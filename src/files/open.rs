@@ -4,7 +4,7 @@ use super::found::{Found, Opened};
 use super::{FileError, Files, SharedFile};
 use crate::engine::FileState;
 use std::ffi::OsStr;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -17,8 +17,11 @@ const PATH_BYTES_MAX: usize = 4095;
 /// What of a file cannot be written may keep a frame, and others need one.
 const FRAMES_MIN: u32 = 2;
 
-/// In place of the hash of arguments: those of this rank are refused.
+/// In place of the hashes of arguments: those of this rank are refused.
 const REFUSED: u64 = 0;
+
+/// What of the arguments differs where a hash does.
+const ASKED: [&str; 4] = ["another path", "other flags", "another stripe_bytes", "another io_ranks"];
 
 /// Bytes of a stripe by default, where a page has fewer.
 const STRIPE_BYTES: u64 = 4 << 20;
@@ -62,17 +65,19 @@ impl Files {
     pub fn open(&self, team: u64, arguments: Result<OpenArguments<'_>, FileError>) -> Result<u32, FileError> {
         let (members, me) = self.coll.team(team)?;
         let checked = arguments.and_then(|given| Ok((given, self.check(&given)?, self.open.reserve()?)));
-        let hash = checked.as_ref().map_or(REFUSED, |(given, ..)| hash_of(given));
-        let all = self.coll.gather_all(team, hash)?;
+        let given = checked.as_ref().map_or([REFUSED; ASKED.len()], |(given, ..)| hashes_of(given));
+        let all = self.coll.gather_all(team, given)?;
         let (arguments, path, reserved) = checked?;
         let refused = |line: String| Err(FileError::argument(format!("{}: {line}", path.display())));
-        if let Some((rank, _)) = members.iter().zip(&all).find(|(_, hash)| **hash == REFUSED) {
+        if let Some((rank, _)) = members.iter().zip(&all).find(|(_, others)| others.contains(&REFUSED)) {
             return refused(format!("rank {rank} of the job cannot open it so, and says why; it is open on no rank"));
         }
-        if all.iter().any(|others| *others != hash) {
-            return refused(
-                "ranks of the team open it with different arguments; give the same on all of them".to_owned(),
-            );
+        if let Some((rank, what)) =
+            members.iter().zip(&all).find_map(|(rank, others)| Some((rank, differing(&given, others)?)))
+        {
+            return refused(format!(
+                "rank {rank} of the job opens it with {what}; give the same on all ranks of the team"
+            ));
         }
         let arguments = &arguments;
         // The first rank makes the file, and the others find it.
@@ -190,20 +195,29 @@ impl Files {
     /// Some ranks do not see the file, so they do no I/O on it.
     fn tell_of_others(&self, path: &Path, me: u32, others: usize) {
         if me == 0 && others > 0 {
+            let who = if others == 1 { "1 rank does".to_owned() } else { format!("{others} ranks do") };
             (self.tell)(&format!(
-                "{}: {others} ranks do not see the same file under this path, so the others read and write it for them; put it on a \
-                 file system that all hosts share",
+                "{}: {who} not see the same file under this path, so other ranks read and write it for them; put it on a file \
+                 system that all hosts share",
                 path.display()
             ));
         }
     }
 }
 
-fn hash_of(arguments: &OpenArguments<'_>) -> u64 {
-    let OpenArguments { path, access, atomic, create, exclusive, truncate, stripe_bytes, io_ranks, .. } = *arguments;
-    // The same on all ranks.
-    let hasher = BuildHasherDefault::<DefaultHasher>::default();
-    hasher
-        .hash_one((path, access.read, access.write, atomic, create, exclusive, truncate, stripe_bytes, io_ranks))
-        .max(REFUSED + 1)
+/// Hashes of the arguments, as [`ASKED`] names them: the same on all ranks.
+fn hashes_of(arguments: &OpenArguments<'_>) -> [u64; ASKED.len()] {
+    let OpenArguments { path, access, atomic, create, exclusive, truncate, stripe_bytes, io_ranks } = *arguments;
+    let flags = (access.read, access.write, atomic, create.is_some(), exclusive, truncate);
+    [hash_of(path), hash_of(flags), hash_of(stripe_bytes), hash_of(io_ranks)]
+}
+
+fn hash_of(asked: impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(asked).max(REFUSED + 1)
+}
+
+/// The first thing in which the arguments of two ranks differ.
+fn differing(mine: &[u64; ASKED.len()], others: &[u64; ASKED.len()]) -> Option<&'static str> {
+    let place = mine.iter().zip(others).position(|(mine, others)| mine != others)?;
+    Some(ASKED[place])
 }

@@ -15,6 +15,9 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// The largest file, in pages: their places have 32 bits.
 const PAGES_MAX: u64 = u32::MAX as u64;
 
+/// The end of the largest files, which have the largest pages.
+const BYTES_MAX: u64 = PAGES_MAX << 26;
+
 /// Some bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes {
@@ -165,8 +168,12 @@ impl Files {
         let path = path.display();
         let end = offset.checked_add(len).filter(|end| *end <= most);
         end.ok_or_else(|| {
+            let hint = match offset.checked_add(len) {
+                Some(end) if end <= BYTES_MAX => "raise VGASNET_PAGE_SIZE",
+                _ => "give what lies before that",
+            };
             FileError::argument(format!(
-                "{path}: {len} bytes from {offset} on; a file has at most {most} bytes with pages of this size; raise VGASNET_PAGE_SIZE"
+                "{path}: {len} bytes from {offset} on; a file has at most {most} bytes with pages of this size; {hint}"
             ))
         })
     }

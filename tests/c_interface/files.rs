@@ -119,7 +119,7 @@ fn a_copy_with_the_same_number_and_times_is_another_file() {
         return;
     }
     let ended = run_program("shared_file_opens", &["twins"], setup(SETUPS[1]), &[]);
-    assert!(ended.expect(0).stderr.contains("1 ranks do not see the same file"), "{ended}");
+    assert!(ended.expect(0).stderr.contains("1 rank does not see the same file"), "{ended}");
 }
 
 #[test]
