@@ -38,7 +38,7 @@ impl Refusal {
 
     /// The same for a call that returns codes where others end the job.
     #[cold]
-    pub(super) fn as_bad_argument(self) -> Refusal {
+    pub(super) fn into_bad_argument(self) -> Refusal {
         Refusal { code: self.code.or(Some(ERR_BAD_ARG)), ..self }
     }
 

@@ -207,8 +207,8 @@ entry_points! {
     unsafe fn vgasnet_file_readv_at(
         file: FilePointer, runs: usize, run: *const Place, pieces: usize, piece: *const MemoryVector, nread: *mut usize,
     ) -> c_int {
-        let (files, memory) = (attached()?.files(), memory(pieces, piece).map_err(Refusal::as_bad_argument)?);
-        let lists = Lists { places: entries("run", run, runs).map_err(Refusal::as_bad_argument)?, memory: &memory };
+        let (files, memory) = (attached()?.files(), memory(pieces, piece).map_err(Refusal::into_bad_argument)?);
+        let lists = Lists { places: entries("run", run, runs).map_err(Refusal::into_bad_argument)?, memory: &memory };
         let read = files.read_lists(&*files.get(number(file)?)?, &lists)?;
         if !nread.is_null() {
             nread.write(read);
@@ -219,8 +219,8 @@ entry_points! {
     unsafe fn vgasnet_file_writev_at(
         file: FilePointer, runs: usize, run: *const Place, pieces: usize, piece: *const MemoryVector,
     ) -> c_int {
-        let (files, memory) = (attached()?.files(), memory(pieces, piece).map_err(Refusal::as_bad_argument)?);
-        let lists = Lists { places: entries("run", run, runs).map_err(Refusal::as_bad_argument)?, memory: &memory };
+        let (files, memory) = (attached()?.files(), memory(pieces, piece).map_err(Refusal::into_bad_argument)?);
+        let lists = Lists { places: entries("run", run, runs).map_err(Refusal::into_bad_argument)?, memory: &memory };
         files.write_lists(&*files.get(number(file)?)?, &lists)?;
         Ok(OK)
     }
