@@ -57,6 +57,11 @@ impl Engine {
         self.write_behind.aging.clock = Box::new(clock);
     }
 
+    /// Whether what is dirty is to be looked at later, when the storage's doorbell rings.
+    pub fn rings_later(&self) -> bool {
+        self.write_behind.aging.next.is_some()
+    }
+
     /// A page of a file may be dirty from now on.
     pub(super) fn note_age(&mut self, page: PageId) {
         let (cache, aging) = (&self.protocol.cache, &mut self.write_behind.aging);

@@ -52,6 +52,8 @@ pub struct Driver {
     pub(super) callers: OnceLock<Arc<dyn CallerWork>>,
     /// The storage has operations in flight, or messages or transfers wait for room: some thread has to look again.
     pub(super) unfinished: AtomicBool,
+    /// The storage's doorbell rings at a set time, for which some thread has to watch it.
+    pub(super) rings_later: AtomicBool,
     /// The helper sleeps, and the storage wakes it.
     pub(super) helper_watches: AtomicBool,
     /// How often in a row there was no room for messages or transfers.
@@ -88,6 +90,7 @@ impl Driver {
             spin_us: AtomicU32::new(0),
             callers: OnceLock::new(),
             unfinished: AtomicBool::new(false),
+            rings_later: AtomicBool::new(false),
             helper_watches: AtomicBool::new(false),
             held_up: AtomicU32::new(0),
             flushes_at_barriers: !cooperative,
@@ -179,7 +182,16 @@ impl Driver {
         let _signals = SignalGuard::new();
         let worked = self.drive();
         self.delegate();
+        self.have_doorbell_watched();
         worked
+    }
+
+    /// Wakes the helper, if the storage's doorbell is to ring and nobody watches it: the helper went to sleep while another thread drove.
+    pub(super) fn have_doorbell_watched(&self) {
+        let is_watched = || self.sleepers.has_driver() || self.helper_watches.load(Ordering::SeqCst);
+        if self.rings_later.load(Ordering::SeqCst) && !is_watched() {
+            self.conduit.wake(self.space.rank);
+        }
     }
 
     /// As [`Driver::step`], unless there is plainly nothing to do. Returns whether anything was done.
@@ -250,6 +262,7 @@ impl Driver {
         let has_event = engine.take_event() || worked && engine.files.waiting > 0;
         self.note_held_up(engine.is_held_up(), worked);
         self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::SeqCst);
+        self.rings_later.store(engine.rings_later(), Ordering::SeqCst);
         drop(engine);
         if has_event {
             self.notify();

@@ -171,8 +171,11 @@ impl Driver {
     fn hand_over(&self, notices: u32, awaited: Awaited) {
         self.sleepers.stop_driving();
         let missed = self.conduit.set_driving(false) || self.space.own.table.unpin_notices() != notices;
-        if !self.sleepers.offer(awaited) && (missed || self.unfinished.load(Ordering::SeqCst)) {
-            self.conduit.wake(self.space.rank);
+        if !self.sleepers.offer(awaited) {
+            if missed || self.unfinished.load(Ordering::SeqCst) {
+                self.conduit.wake(self.space.rank);
+            }
+            self.have_doorbell_watched();
         }
     }
 
