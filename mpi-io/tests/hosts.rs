@@ -18,14 +18,15 @@ static SUITE: Suite = Suite {
 fn launcher(hosts: &Hosts) -> Vec<String> {
     let mpiexec = SUITE.mpi("mpiexec");
     let [a, b] = ADDRESSES;
-    let places = if is_hydra(&mpiexec) {
+    let is_hydra = is_hydra(&mpiexec);
+    let places = if is_hydra {
         format!("-hosts {a},{b}")
     } else {
         // Ranks that see one kernel and others that do not would open a file by different shared pointers, and wait for one another.
         format!("--map-by node --host {a}:4,{b}:4 --mca sharedfp lockedfile")
     };
     let cable = OVER_THE_CABLE.map(|(name, value)| format!("{name}={value}")).join(" ");
-    let line = format!("ip netns exec {} env {cable} {} {places}", hosts.names[0], hosts.launcher(&mpiexec));
+    let line = format!("{} env {cable} {} {places}", hosts.enter(), hosts.launcher(&mpiexec, is_hydra));
     line.split_whitespace().map(str::to_owned).collect()
 }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::support::compile::{self, Language, Linking, source_dir};
 use crate::support::run::{IN_CONTAINERS, Setup, conduit, entries, finish, fresh_dir, say_not_run};
 use crate::support::tools::tool;
-use vgasnet_hosts::{ADDRESSES, OVER_THE_CABLE, run};
+use vgasnet_hosts::{ADDRESSES, OVER_THE_CABLE, is_hydra, run};
 
 /// How long a job may take to end when a host is cut off.
 const CUT_LIMIT: Duration = Duration::from_secs(30);
@@ -105,7 +105,7 @@ impl Hosts {
     }
 
     fn launcher(&self) -> String {
-        self.hosts.launcher(vgasnet_mpi::MPIEXEC)
+        self.hosts.launcher(vgasnet_mpi::MPIEXEC, is_hydra(vgasnet_mpi::MPIEXEC))
     }
 
     /// Starts a job on both hosts, from the first.

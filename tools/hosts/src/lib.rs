@@ -79,11 +79,11 @@ impl Hosts {
         format!("ip netns exec {}", self.names[0])
     }
 
-    /// The launcher of an MPI with what it needs to go over the cable and no other way. It is to run in the first host, with the
+    /// The launcher of an MPI, which may be [`is_hydra`], with what it needs to go over the cable and no other way. It is to run in the first host, with the
     /// environment of [`OVER_THE_CABLE`].
-    pub fn launcher(&self, mpiexec: &str) -> String {
+    pub fn launcher(&self, mpiexec: &str, is_hydra: bool) -> String {
         let reach = self.reach.display();
-        if is_hydra(mpiexec) {
+        if is_hydra {
             return format!("{mpiexec} -iface v0 -launcher ssh -launcher-exec {reach}");
         }
         let networks = "--mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include v0 --mca oob_tcp_if_include v0";

@@ -75,7 +75,7 @@ impl Mpi {
 
     /// The launcher with what it needs to go from host to host.
     pub fn launcher_on(&self, hosts: &Hosts) -> String {
-        hosts.launcher(&self.mpiexec)
+        hosts.launcher(&self.mpiexec, self.is_hydra)
     }
 
     /// Runs a program to its end, on two hosts where there are these; what it says. With a mode and so much memory its gets are cached.
