@@ -182,16 +182,7 @@ impl Driver {
         let _signals = SignalGuard::new();
         let worked = self.drive();
         self.delegate();
-        self.have_doorbell_watched();
         worked
-    }
-
-    /// Wakes the helper, if the storage's doorbell is to ring and nobody watches it: the helper went to sleep while another thread drove.
-    pub(super) fn have_doorbell_watched(&self) {
-        let is_watched = || self.sleepers.has_driver() || self.helper_watches.load(Ordering::SeqCst);
-        if self.rings_later.load(Ordering::SeqCst) && !is_watched() {
-            self.conduit.wake(self.space.rank);
-        }
     }
 
     /// As [`Driver::step`], unless there is plainly nothing to do. Returns whether anything was done.
@@ -200,11 +191,12 @@ impl Driver {
         !is_quiet && self.step()
     }
 
-    /// Leaves unfinished work to another thread of this rank, and wakes it. A driver watches the storage while it sleeps, and so does
+    /// Leaves unfinished work, and what the storage's doorbell will ring for, to another thread of this rank, and wakes it. A driver watches the storage while it sleeps, and so does
     /// the helper where there is none, but they do not know of messages that other threads have left waiting for room.
     pub(super) fn delegate(&self) {
         let is_watched = || self.sleepers.has_driver() || self.helper_watches.load(Ordering::SeqCst);
-        let unwatched = self.unfinished.load(Ordering::SeqCst) && !is_watched();
+        let is_due = self.unfinished.load(Ordering::SeqCst) || self.rings_later.load(Ordering::SeqCst);
+        let unwatched = is_due && !is_watched();
         if unwatched || self.is_held_up() {
             self.conduit.wake(self.space.rank);
         }
@@ -262,7 +254,9 @@ impl Driver {
         let has_event = engine.take_event() || worked && engine.files.waiting > 0;
         self.note_held_up(engine.is_held_up(), worked);
         self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::SeqCst);
-        self.rings_later.store(engine.rings_later(), Ordering::SeqCst);
+        if self.rings_later.load(Ordering::Relaxed) != engine.rings_later() {
+            self.rings_later.store(engine.rings_later(), Ordering::SeqCst);
+        }
         drop(engine);
         if has_event {
             self.notify();

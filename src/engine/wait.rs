@@ -171,11 +171,10 @@ impl Driver {
     fn hand_over(&self, notices: u32, awaited: Awaited) {
         self.sleepers.stop_driving();
         let missed = self.conduit.set_driving(false) || self.space.own.table.unpin_notices() != notices;
-        if !self.sleepers.offer(awaited) {
-            if missed || self.unfinished.load(Ordering::SeqCst) {
-                self.conduit.wake(self.space.rank);
-            }
-            self.have_doorbell_watched();
+        // A helper that went to sleep while this thread drove does not watch the storage.
+        let rings_unseen = || self.rings_later.load(Ordering::SeqCst) && !self.helper_watches.load(Ordering::SeqCst);
+        if !self.sleepers.offer(awaited) && (missed || self.unfinished.load(Ordering::SeqCst) || rings_unseen()) {
+            self.conduit.wake(self.space.rank);
         }
     }
 

@@ -4,10 +4,12 @@
  *   space      space is taken ahead, as far as there is some
  *   counts     what statistics say (VGASNET_STATS)
  *   dies       a rank is killed while it writes small letters over large ones, which have been synced
- *   aged       what nobody flushes is on the disk after 5 s, though no rank calls the library meanwhile */
+ *   aged       what nobody flushes is on the disk after 5 s, though no rank calls the library meanwhile
+ *   left       the same, where a thread that drove the engine has left it since */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* SEEK_HOLE */
 #endif
+#include <pthread.h>
 #include <signal.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -203,7 +205,32 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void aged(void) {
+static void *meet(void *unused) {
+    barrier();
+    return unused;
+}
+
+/* Writes while another thread of this rank drives, in a barrier that the first rank enters last. Faults have the helper look meanwhile. */
+static void write_beside_driver(vgasnet_file_t file, size_t offset, const unsigned char *bytes) {
+    const unsigned char is_written = 1;
+    volatile unsigned char *own = (volatile unsigned char *)at(me, 0);
+    pthread_t thread;
+    if (me == 0) {
+        CHECK_EQ(vgasnet_file_write_at(file, offset, bytes, piece_len), VGASNET_OK);
+        for (vgasnet_node_t rank = 1; rank < ranks; ++rank)
+            while (own[rank] == 0) usleep(1000);
+        barrier();
+        return;
+    }
+    CHECK(pthread_create(&thread, NULL, meet, NULL) == 0);
+    usleep(200000); /* the thread drives by then; if not, the test says less */
+    for (size_t page = 0; page < 3 * pool_bytes() / 2 / page_len; ++page) own[page * page_len + 64] = 1;
+    CHECK_EQ(vgasnet_file_write_at(file, offset, bytes, piece_len), VGASNET_OK);
+    vgasnet_put(0, at(0, me), (void *)&is_written, 1);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void aged(int is_beside_driver) {
     const size_t at = 2 * me * page_len;
     unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
     vgasnet_file_t file = opened_as(path, ALL_FLAGS);
@@ -211,7 +238,10 @@ static void aged(void) {
     double begin = now();
     CHECK(descriptor >= 0);
     fill_piece(should, me);
-    CHECK_EQ(vgasnet_file_write_at(file, at, should, piece_len), VGASNET_OK);
+    if (is_beside_driver)
+        write_beside_driver(file, at, should);
+    else
+        CHECK_EQ(vgasnet_file_write_at(file, at, should, piece_len), VGASNET_OK);
     while (pread(descriptor, is, piece_len, (off_t)at) != (ssize_t)piece_len || memcmp(is, should, piece_len) != 0) {
         CHECK(now() < begin + 100);
         usleep(20000);
@@ -230,6 +260,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "space") == 0) space();
     if (strcmp(argv[1], "counts") == 0) counts();
     if (strcmp(argv[1], "dies") == 0) dies();
-    if (strcmp(argv[1], "aged") == 0) aged();
+    if (strcmp(argv[1], "aged") == 0) aged(0);
+    if (strcmp(argv[1], "left") == 0) aged(1);
     return finish();
 }

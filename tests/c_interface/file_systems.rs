@@ -222,6 +222,7 @@ fn statistics_tell_of_files() {
 fn what_nobody_flushes_is_on_the_disk_after_a_while() {
     for of in [SETUPS[1], (2, 4096, 16, true)] {
         run_here("aged", of);
+        run_here("left", of);
     }
 }
 
