@@ -26,7 +26,7 @@ pub use peer_completion::{
     PEER_COMPLETION_BYTES_MAX, PeerCompletion, has_peer_completion, set_peer_completion, take_peer_completion,
 };
 pub use primordial::{
-    Bound, Client, Endpoint, Primordial, Segment, bound, bound_of_rank, note_bound, primordial, start,
+    Bound, Client, Endpoint, Primordial, Segment, attach_segment, bound, bound_of_rank, primordial, start,
 };
 pub use system::{RankInfo, Ranks, host, nbrhd, position};
 pub use teams::{Scratch, Team, jobrank, jobrank_if_any, pair};

@@ -2,9 +2,11 @@
 
 use super::objects::{Header, Object};
 use super::teams::Team;
-use crate::job;
+use crate::job::{self, Failure, FailureClass, Job, Runtime};
+use crate::memory;
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
+use vgasnet_protocol::collectives::TEAM_ALL;
 
 /// `gex_Client_t`.
 #[repr(C)]
@@ -103,10 +105,18 @@ pub fn primordial() -> Option<&'static Primordial> {
     PRIMORDIAL.get().or_else(|| start(c"GASNET1", USES_GASNET1))
 }
 
-/// Notes where the segments of all ranks are: as large as they have asked for.
-pub fn note_bound(bound: Box<[Bound]>) {
+/// Gives this rank a segment of so many bytes, together with all others. When this returns, each rank has its own and knows those of the
+/// others: a message may come from a rank that has left this, and its handler may use both.
+///
+/// # Errors
+/// As [`job::Job::attach_segment`].
+pub fn attach_segment(job: &Job, runtime: &Runtime, size_bytes: usize) -> Result<(), Failure> {
+    let sizes = job.attach_segment(runtime, size_bytes as u64)?;
+    let bound = |(segment, size): (memory::Segment, u64)| Bound { address: segment.base, size_bytes: size as usize };
     // There is one attach, so nothing is there.
-    let _ = BOUND.set(bound);
+    let _ = BOUND.set(runtime.space().segments.all().zip(sizes).map(bound).collect());
+    let met = runtime.coll().gather_all(TEAM_ALL, 0_u8);
+    met.map(drop).map_err(|line| Failure { class: FailureClass::Resource, line: Some(line) })
 }
 
 /// Where a rank of the job has its segment; `None` if it has none, or before attach.
@@ -123,8 +133,8 @@ fn bound_by_gasnet1() -> Option<&'static [Bound]> {
     if job::job()?.awaits_segment() {
         return None;
     }
-    let segments = job::runtime()?.space().segments();
-    let bound = |segment: crate::memory::Segment| Bound { address: segment.base, size_bytes: segment.size_bytes };
+    let segments = job::runtime()?.space().segments.all();
+    let bound = |segment: memory::Segment| Bound { address: segment.base, size_bytes: segment.size_bytes };
     Some(BOUND.get_or_init(|| segments.map(bound).collect()))
 }
 

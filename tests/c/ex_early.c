@@ -3,9 +3,9 @@
 
 #include <gasnet_coll.h>
 
-enum { NOTE = 160, ANSWER = 161 };
+enum { NOTE = 160, ANSWER = 161, PUT = 162 };
 
-static volatile int notes, answers;
+static volatile int notes, answers, arrived;
 
 static void on_note(gex_Token_t token, void *buf, size_t nbytes) {
     CHECK(nbytes == 5 && memcmp(buf, "early", 5) == 0);
@@ -16,6 +16,12 @@ static void on_note(gex_Token_t token, void *buf, size_t nbytes) {
 static void on_answer(gex_Token_t token) {
     (void)token;
     ++answers;
+}
+
+static void on_put(gex_Token_t token, void *buf, size_t nbytes) {
+    (void)token;
+    CHECK(nbytes == sizeof(uint64_t) && buf != NULL);
+    ++arrived;
 }
 
 static void collect(const struct ex_job *job) {
@@ -32,6 +38,7 @@ static void collect(const struct ex_job *job) {
 static void attach(struct ex_job *job) {
     const uintptr_t sizes[2] = {GASNET_PAGESIZE, (uintptr_t)1 << 60};
     const unsigned pools = 4;
+    const uint64_t at_once = 0x1122334455667788;
     const gex_Rank_t next = (job->me + 1) % job->ranks;
     char *base;
     uintptr_t size, at, step = 12288;
@@ -43,12 +50,16 @@ static void attach(struct ex_job *job) {
     CHECK(gex_Segment_Attach(&job->segment, job->tm, GASNET_PAGESIZE) == GASNET_ERR_NOT_INIT);
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(job->tm, next, (void **)&base, NULL, &size, 0));
     CHECK(size / (pools + next) == job->size / (pools + job->me));
-    for (at = 0; at < size; at += step) {
+    /* Nobody waits for the rank that has just attached. */
+    CHECK(gex_AM_RequestLong(job->tm, next, PUT, (void *)&at_once, sizeof at_once, base + size - sizeof at_once, GEX_EVENT_NOW, 0) == 0);
+    GASNET_BLOCKUNTIL(arrived == 1);
+    CHECK(*(uint64_t *)(job->base + job->size - sizeof at_once) == at_once);
+    for (at = 0; at < size - sizeof at_once; at += step) {
         const uint64_t value = at * 7 + next;
         CHECK(gex_RMA_PutBlocking(job->tm, next, base + at, (void *)&value, sizeof value, 0) == 0);
     }
     ex_barrier(job);
-    for (at = 0; at < job->size; at += step) CHECK(*(uint64_t *)(job->base + at) == at * 7 + job->me);
+    for (at = 0; at < job->size - sizeof at_once; at += step) CHECK(*(uint64_t *)(job->base + at) == at * 7 + job->me);
     ex_barrier(job);
 }
 
@@ -57,10 +68,11 @@ int main(int argc, char **argv) {
     gex_AM_Entry_t table[] = {
         {NOTE, (gex_AM_Fn_t)on_note, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0, NULL, NULL},
         {ANSWER, (gex_AM_Fn_t)on_answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL, NULL},
+        {PUT, (gex_AM_Fn_t)on_put, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 0, NULL, NULL},
     };
     gex_Rank_t rank;
     if (argc > 1 && strcmp(argv[1], "nothing") == 0) return 0;
-    CHECK(gex_EP_RegisterHandlers(job.ep, table, 2) == GASNET_OK);
+    CHECK(gex_EP_RegisterHandlers(job.ep, table, 3) == GASNET_OK);
     /* Named barriers, too, and by two calls. */
     CHECK(gasnet_barrier(0, GASNET_BARRIERFLAG_UNNAMED) == GASNET_OK);
     gasnet_barrier_notify(7, 0);

@@ -5,7 +5,7 @@ use crate::capi::boundary::{Refusal, attached, entry_points, initialised};
 use crate::capi::job::{answer, init, note_attached};
 use crate::capi::{ERR_BAD_ARG, OK};
 use crate::error::UserError;
-use crate::ex::{self, Bound, Client, Endpoint, Segment, Team};
+use crate::ex::{self, Client, Endpoint, Segment, Team};
 use crate::job;
 use std::ffi::{CStr, c_char, c_int};
 
@@ -81,11 +81,15 @@ entry_points! {
             let line = format!("a segment of {size_bytes} bytes; give 1 to {most_bytes}, see gasnet_getMaxLocalSegmentSize");
             return Err(Refusal::bad_argument(line));
         };
-        let code = attach_segment(size_bytes)?;
-        if let (OK, Some(segment)) = (code, segment.as_mut()) {
+        let runtime = attached()?;
+        if let Err(failure) = ex::attach_segment(initialised()?, runtime, size_bytes) {
+            return answer(failure);
+        }
+        note_attached(runtime);
+        if let Some(segment) = segment.as_mut() {
             *segment = own_segment();
         }
-        Ok(code)
+        Ok(OK)
     }
 
     unsafe fn vgasnet_ex_System_QueryProgressThreads(
@@ -104,17 +108,4 @@ entry_points! {
         (*count, *info) = (0, std::ptr::null());
         Ok(OK)
     }
-}
-
-/// Attaches a segment of so many bytes, and notes how large all ranks have asked theirs to be.
-fn attach_segment(size_bytes: usize) -> Result<c_int, Refusal> {
-    let runtime = attached()?;
-    let sizes = match initialised()?.attach_segment(runtime, size_bytes as u64) {
-        Ok(sizes) => sizes,
-        Err(failure) => return answer(failure),
-    };
-    let bounds = runtime.space().segments().zip(sizes);
-    ex::note_bound(bounds.map(|(segment, size)| Bound { address: segment.base, size_bytes: size as usize }).collect());
-    note_attached(runtime);
-    Ok(OK)
 }
