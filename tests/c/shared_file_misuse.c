@@ -20,7 +20,7 @@ static void misuse(void) {
     vgasnet_file_t file = NULL;
     vgasnet_file_options_t options = {sizeof options, 0, 0, 0};
     const int write = VGASNET_FILE_READ | VGASNET_FILE_WRITE;
-    char byte = 0, name[5000];
+    char byte = 0, name[5000], other[sizeof path + 8];
     size_t nread;
     uint64_t size;
 #define REFUSED(code, flags, where, given) \
@@ -35,6 +35,7 @@ static void misuse(void) {
     REFUSED(VGASNET_ERR_IO, write, "/", NULL);
     CHECK_EQ(errno, EISDIR);
     REFUSED(VGASNET_ERR_IO, write, "/dev/null", NULL);
+    snprintf(other, sizeof other, "%s-other", path);
     memset(name, 'a', sizeof name);
     name[0] = '/';
     name[4999] = 0;
@@ -53,6 +54,10 @@ static void misuse(void) {
         /* One that a rank finds to be wrong before it asks the others, who wait for it nevertheless. */
         REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? 1 << 20 : write | VGASNET_FILE_CREATE, path, &options);
         REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_CREATE, me == 0 ? NULL : path, &options);
+        options.stripe_bytes = me == 1 ? page_bytes() : 0;
+        REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_CREATE, path, &options);
+        options.stripe_bytes = 0;
+        REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_CREATE, me == 1 ? other : path, &options);
         options.flags = me == 1;
         REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_CREATE, path, &options);
         options.flags = 0;
@@ -68,6 +73,8 @@ static void misuse(void) {
     CHECK_EQ(vgasnet_file_write_at(file, 1000, NULL, 0), VGASNET_OK);
     vgasnet_wait_syncnb(vgasnet_file_write_at_nb(file, 1000, NULL, 0));
     CHECK_EQ(vgasnet_file_writev_at(file, 0, NULL, 0, NULL), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_writev_at(file, 1, NULL, 0, NULL), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_readv_at(file, 0, NULL, 1, NULL, &nread), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
     CHECK_EQ(size, 0); /* bytes that are none make no file longer */
     CHECK_EQ(vgasnet_file_size(file, NULL), VGASNET_ERR_BAD_ARG);

@@ -224,5 +224,9 @@ fn what_makes_no_sense_is_refused_with_a_line() {
         let of_others = lines.iter().filter(|line| line.contains("rank 1 of the job cannot open it so, and says why"));
         // Four times it is rank 1 whose arguments are wrong.
         assert_eq!(of_others.count(), 4 * (setup(of).ranks as usize - 1), "{ended}");
+        for what in ["another path", "other flags", "another stripe_bytes"] {
+            let is_said = lines.iter().any(|line| line.contains(&format!("rank 1 of the job opens it with {what};")));
+            assert!(is_said || setup(of).ranks == 1, "{what}: {ended}");
+        }
     }
 }
