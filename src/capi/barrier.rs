@@ -25,7 +25,8 @@ entry_points! {
     }
 
     fn vgasnet_barrier_wait(id: c_int, flags: c_int) -> c_int {
-        attached()?.driver().barrier_wait(name(id, flags)?).map(code).or_else(|misuse| tolerate("vgasnet_barrier_wait", misuse, OK))
+        let answer = attached()?.driver().barrier_wait(name(id, flags)?).map(code);
+        answer.or_else(|misuse| tolerate("vgasnet_barrier_wait", misuse, OK))
     }
 
     fn vgasnet_barrier_try(id: c_int, flags: c_int) -> c_int {

@@ -105,7 +105,10 @@ unsafe fn has_put_number(team: *const Team, rank: u32, to: *mut c_void, from: *c
     match unsafe { put_number(team, rank, to, from, len) } {
         Put::Missed => false,
         Put::Done => true,
-        Put::DoneLast => end_last_put() == Outcome::DONE,
+        Put::DoneLast => {
+            end_last_put();
+            true
+        }
     }
 }
 
