@@ -173,7 +173,7 @@ fn main() {
     let job = or_fail(job::init());
     let (rank, pool_bytes) = (job.conduit().rank(), job.config().pool_bytes);
     let runtime = or_fail(job::attach(HEAP_POOLS * pool_bytes));
-    match run(runtime.space().segment_of(rank), pool_bytes, rank.0) {
+    match run(runtime.space().segments.of(rank), pool_bytes, rank.0) {
         Ok(line) => println!("{line}"),
         Err(line) => job::fail(CALL, &UserError::new(line)),
     }

@@ -254,7 +254,7 @@ entry_points! {
             runtime.coll().set_no_images()?;
             IMAGE.set(None);
         } else {
-            let images = std::slice::from_raw_parts(images, runtime.space().ranks_of_job() as usize);
+            let images = std::slice::from_raw_parts(images, runtime.space().segments.ranks() as usize);
             runtime.coll().set_images(images, my_image)?;
             IMAGE.set(Some(my_image));
         }

@@ -109,7 +109,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_getSegmentInfo(table: *mut SegmentInfo, entries: c_int) -> c_int {
-        let segments = attached()?.space().segments();
+        let segments = attached()?.space().segments.all();
         for (at, segment) in segments.take(entries_of(table, entries)?).enumerate() {
             let address = std::ptr::without_provenance_mut(segment.base);
             table.add(at).write(SegmentInfo { address, size_bytes: segment.size_bytes });

@@ -263,7 +263,7 @@ impl Coll {
 
     /// How many ranks the job has.
     pub fn job_ranks(&self) -> u32 {
-        self.am.ops().space().ranks_of_job()
+        self.am.ops().space().segments.ranks()
     }
 
     /// Forgets a team.

@@ -53,7 +53,7 @@ impl Coll {
     pub fn new(am: Arc<Am>) -> Arc<Coll> {
         let space = am.ops().space();
         let mut machine = Machine::default();
-        let all = Team::new((0..space.ranks_of_job()).collect(), space.rank.0);
+        let all = Team::new((0..space.segments.ranks()).collect(), space.rank.0);
         machine.add_team(TEAM_ALL, all).expect("nothing has come");
         let coll = Arc::new(Coll {
             am,

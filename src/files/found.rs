@@ -101,7 +101,7 @@ impl Files {
             ..options(arguments)
         };
         // Numbers of this rank, and of no other that is the first of a team.
-        let (count, ranks) = (self.opened.fetch_add(1, Ordering::Relaxed), self.ops.space().ranks_of_job());
+        let (count, ranks) = (self.opened.fetch_add(1, Ordering::Relaxed), self.ops.space().segments.ranks());
         let number = count.wrapping_mul(ranks).wrapping_add(self.ops.space().rank.0) & (u32::MAX >> 1);
         let mut mark = None;
         let is_spread = members.iter().any(|member| !self.is_same_host(members[0], *member));

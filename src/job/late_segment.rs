@@ -64,7 +64,7 @@ impl Job {
             return Err(resource(taken.err().filter(|_| is_first)));
         }
         let page_bytes = self.config.page_bytes;
-        runtime.space().set_segment_sizes(told.iter().map(|told| told.next_multiple_of(page_bytes) as usize));
+        runtime.space().segments.set_sizes(told.iter().map(|told| told.next_multiple_of(page_bytes) as usize));
         self.late_segment.is_attached.store(true, Ordering::Release);
         #[cfg(feature = "mpi")]
         super::mpi_buffers::offer_segment(runtime);

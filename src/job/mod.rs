@@ -268,7 +268,8 @@ fn start_runtime(wish: Wish, handlers: &mut [Entry]) -> Result<&'static Runtime,
     let runtime = Box::leak(Box::new(job.start_runtime(wish, handlers)?));
     if let Wish::Later = wish {
         job.late_segment.note_room(runtime.space().own_segment().size_bytes as u64);
-        runtime.space().set_segment_sizes(runtime.space().segments().map(|_| 0));
+        let segments = &runtime.space().segments;
+        segments.set_sizes((0..segments.ranks()).map(|_| 0));
     }
     OF_RANK.runtime.store(runtime, Ordering::Release);
     #[cfg(feature = "mpi")]

@@ -8,8 +8,8 @@ use crate::error::UserError;
 use crate::fault;
 use crate::files::Files;
 use crate::memory::{
-    AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Shape, all_frames,
-    block_frames, guard_end, memories, staging_frames,
+    AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Segments, Shape,
+    all_frames, block_frames, guard_end, memories, staging_frames,
 };
 use crate::ops::{CopySettings, Ops};
 use crate::request::Completions;
@@ -91,7 +91,7 @@ impl Runtime {
         let rank = conduit.rank();
         let own = shapes[rank.index()];
         let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.peer_memory);
-        let space = AddressSpace::new(rank, &segments, memories);
+        let space = AddressSpace::new(rank, Segments::new(segments), memories);
         let (view, block_mapper) = open_view(&conduit, &space, shapes, config)?;
         let space = Arc::new(space.with_view(view.clone()));
         let page_bytes = space.page_bytes();
@@ -214,7 +214,8 @@ fn open_view(
     let room = MappingRoom::observe(lenders.iter().any(Option::is_some), wanted);
     tell_of_room(&**conduit, &room, shapes);
     let loans = Loans::new(Arc::clone(conduit), lenders, frames, room.loans_max);
-    let view = SegmentView::new(space.rank, segment, space.own, frames, Box::new(mapper), room.areas_max);
+    let view =
+        SegmentView::new(space.rank, Arc::clone(&space.segments), space.own, frames, Box::new(mapper), room.areas_max);
     let block_mapper = block_mapper.map(|mapper| (Box::new(mapper) as Box<dyn BlockMapper>, room.blocks_max()));
     Ok((Some(Arc::new(view.with_loans(loans))), block_mapper))
 }

@@ -1,10 +1,12 @@
 //! The job's address space as this rank sees it: where the segments are, and in whose memory their pages may be.
 
 use super::page_table::part_bytes;
-use super::{Closing, Directory, DirtyBlocks, Lender, PageMapper, PageTable, Pinned, Pool, SegmentView, Translations};
+use super::{
+    Closing, Directory, DirtyBlocks, Lender, PageMapper, PageTable, Pinned, Pool, Segment, SegmentView, Segments,
+    Translations,
+};
 use crate::error::UserError;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use vgasnet_conduit::{Conduit, Region};
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use vgasnet_protocol::{Rank, Space};
@@ -55,46 +57,6 @@ pub struct Shape {
     pub frames: u32,
 }
 
-/// A rank's segment: a range of virtual addresses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-pub struct Segment {
-    /// First address; a multiple of the page size.
-    pub base: usize,
-    /// Length; a multiple of the page size. Zero if the rank has no segment.
-    pub size_bytes: usize,
-}
-
-impl Segment {
-    /// Whether a segment of so many pages can lie here.
-    pub fn is_of(&self, pages: u32, page_bytes: usize) -> bool {
-        (pages as usize).checked_mul(page_bytes) == Some(self.size_bytes)
-            && self.base % page_bytes == 0
-            && self.base.checked_add(self.size_bytes).is_some()
-    }
-
-    /// Whether any of `len_bytes` bytes from `address` lies in the segment.
-    pub fn overlaps(&self, address: usize, len_bytes: usize) -> bool {
-        len_bytes > 0
-            && address < self.base.saturating_add(self.size_bytes)
-            && self.base < address.saturating_add(len_bytes)
-    }
-}
-
-/// Where a rank has its segment. The place stays; a rank may get its segment there after its runtime has started.
-#[derive(Debug)]
-struct Place {
-    base: usize,
-    size_bytes: AtomicUsize,
-}
-
-impl Place {
-    #[inline]
-    fn segment(&self) -> Segment {
-        Segment { base: self.base, size_bytes: self.size_bytes.load(Ordering::Relaxed) }
-    }
-}
-
 /// The frames and the page table of a rank whose memory is mapped here.
 #[derive(Clone, Copy, Debug)]
 pub struct RankMemory {
@@ -113,8 +75,8 @@ pub struct RankMemory {
 pub struct AddressSpace {
     /// This rank.
     pub rank: Rank,
-    /// By rank, where its segment is.
-    places: Box<[Place]>,
+    /// Every rank's segment.
+    pub segments: Arc<Segments>,
     /// This rank's own memory.
     pub own: RankMemory,
     /// The memory of each rank that is mapped here, the own included.
@@ -154,7 +116,7 @@ impl Piece {
 
 impl AddressSpace {
     /// An address space of these segments and memories, one a rank; `memories[rank]` is this rank's own.
-    pub fn new(rank: Rank, segments: &[Segment], memories: Box<[Option<RankMemory>]>) -> AddressSpace {
+    pub fn new(rank: Rank, segments: Segments, memories: Box<[Option<RankMemory>]>) -> AddressSpace {
         let own = memories[rank.index()].expect("a rank's own memory is mapped");
         let page_shift = own.pool.page_bytes().trailing_zeros();
         let ranks: Box<[usize]> = (0..memories.len()).filter(|rank| memories[*rank].is_some()).collect();
@@ -164,13 +126,10 @@ impl AddressSpace {
             own,
             view: None,
             directory: Directory::new(mapped().map(|memory| memory.hints)),
-            translations: Translations::new(mapped(), segments, segments[rank.index()], page_shift),
+            translations: Translations::new(mapped(), &segments, segments.of(rank), page_shift),
             own_pool: ranks.iter().position(|mapped| *mapped == rank.index()).expect("the own memory is mapped"),
             ranks,
-            places: segments
-                .iter()
-                .map(|&Segment { base, size_bytes }| Place { base, size_bytes: AtomicUsize::new(size_bytes) })
-                .collect(),
+            segments: Arc::new(segments),
             memories,
             page_shift,
         }
@@ -181,37 +140,10 @@ impl AddressSpace {
         AddressSpace { view, ..self }
     }
 
-    /// How many ranks the job has.
-    pub fn ranks_of_job(&self) -> u32 {
-        self.places.len() as u32
-    }
-
-    /// Every rank's segment, in order.
-    pub fn segments(&self) -> impl ExactSizeIterator<Item = Segment> + '_ {
-        self.places.iter().map(Place::segment)
-    }
-
-    /// The segment of a rank of the job.
-    #[inline]
-    pub fn segment_of(&self, rank: Rank) -> Segment {
-        self.places[rank.index()].segment()
-    }
-
     /// The own segment.
     #[inline]
     pub fn own_segment(&self) -> Segment {
-        self.segment_of(self.rank)
-    }
-
-    /// Gives the ranks segments of these sizes at their places, whole pages that are no more than they began with. No thread of this
-    /// rank uses a segment meanwhile.
-    pub fn set_segment_sizes(&self, sizes: impl IntoIterator<Item = usize>) {
-        for (Place { size_bytes, .. }, new) in self.places.iter().zip(sizes) {
-            size_bytes.store(new, Ordering::Relaxed);
-        }
-        if let Some(view) = &self.view {
-            view.set_segment_size(self.own_segment().size_bytes);
-        }
+        self.segments.of(self.rank)
     }
 
     /// A page of the own segment.
@@ -235,9 +167,7 @@ impl AddressSpace {
     /// There is no such rank, or the range leaves its segment.
     #[inline]
     pub fn pieces(&self, rank: u32, address: usize, len_bytes: usize) -> Result<Pieces, UserError> {
-        let Some(segment) = self.places.get(rank as usize).map(Place::segment) else {
-            return Err(self.no_such_rank(rank));
-        };
+        let Some(segment) = self.segments.find(rank) else { return Err(self.no_such_rank(rank)) };
         let start = address.wrapping_sub(segment.base);
         let is_inside = len_bytes <= segment.size_bytes && start <= segment.size_bytes - len_bytes;
         if !is_inside && len_bytes > 0 {
@@ -312,7 +242,7 @@ impl AddressSpace {
     pub fn open(&self, page: PageId, frame: FrameId, access: Access, pin: bool) {
         // Other spaces than segments have no addresses.
         let home = page.space.number();
-        let segment = self.places.get(home as usize);
+        let segment = self.segments.find(home);
         let (rank, start) =
             segment.map_or((u32::MAX, 0), |at| (home, at.base + ((page.index as usize) << self.page_shift)));
         self.own.table.begins_at(frame, rank, start);
@@ -347,12 +277,12 @@ impl AddressSpace {
 
     #[cold]
     fn no_such_rank(&self, rank: u32) -> UserError {
-        UserError::new(format!("there is no rank {rank}; ranks are 0 to {}", self.places.len() - 1))
+        UserError::new(format!("there is no rank {rank}; ranks are 0 to {}", self.segments.ranks() - 1))
     }
 
     #[cold]
     fn outside(&self, rank: u32, address: usize, len_bytes: usize) -> UserError {
-        let Segment { base, size_bytes } = self.segment_of(Rank(rank));
+        let Segment { base, size_bytes } = self.segments.of(Rank(rank));
         if size_bytes == 0 {
             return UserError::new(format!(
                 "{len_bytes} bytes at {address:#x}: rank {rank} attached no segment; give it one in vgasnet_attach"
@@ -441,7 +371,7 @@ mod tests {
             blocks: DirtyBlocks::new(region, 4, PAGE),
         };
         let segments = [Segment { base: BASE, size_bytes: 4 * PAGE }, Segment::default()];
-        AddressSpace::new(Rank(0), &segments, [Some(memory), None].into())
+        AddressSpace::new(Rank(0), Segments::new(segments), [Some(memory), None].into())
     }
 
     #[test]

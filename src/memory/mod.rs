@@ -16,11 +16,12 @@ mod pool;
 mod reservation;
 mod scalar;
 mod segment_view;
+mod segments;
 mod shortcut;
 mod translations;
 
 pub use address_space::{
-    AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES_MIN, Segment, Shape, all_frames, block_frames, memories,
+    AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES_MIN, Shape, all_frames, block_frames, memories,
     staging_frames, table_bytes,
 };
 pub use block_mapper::{BlockMapper, MAPPED_BLOCK_BYTES, RemapBlocks};
@@ -35,5 +36,6 @@ pub use pool::Pool;
 pub use reservation::{Reservation, guard_end};
 pub use scalar::Scalar;
 pub use segment_view::{FRAMES_MIN, PageAccess, SegmentView, mapping_refused};
+pub use segments::{Segment, Segments};
 pub use shortcut::{Put, Shortcut};
 pub use translations::Translations;

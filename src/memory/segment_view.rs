@@ -8,11 +8,11 @@ use super::loans::{Loans, Set};
 use super::mapped_frames::{Alone, Beside, MappedFrames, WINDOW_MAX};
 use super::page_mapper::PageMapper;
 use super::page_table::Pinned;
-use super::{RankMemory, Segment};
+use super::{RankMemory, Segment, Segments};
 use crate::error::UserError;
 use crate::sys::futex::Guard;
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use vgasnet_protocol::{Rank, Space};
 
@@ -32,8 +32,7 @@ pub const FRAMES_MIN: u32 = 4;
 /// A rank's own segment as memory.
 pub struct SegmentView {
     rank: Rank,
-    base: usize,
-    size_bytes: AtomicUsize,
+    segments: Arc<Segments>,
     page_shift: u32,
     frames: u32,
     memory: RankMemory,
@@ -68,22 +67,20 @@ pub enum PageAccess {
 }
 
 impl SegmentView {
-    /// The segment of `rank`, in which `mapper` has mapped nothing yet, and never takes more than `areas_max` mappings of the
+    /// The segment of `rank`, of these, in which `mapper` has mapped nothing yet, and never takes more than `areas_max` mappings of the
     /// system besides one, unless the pages in use take more.
     pub fn new(
         rank: Rank,
-        segment: Segment,
+        segments: Arc<Segments>,
         memory: RankMemory,
         frames: u32,
         mapper: Box<dyn PageMapper>,
         areas_max: u32,
     ) -> SegmentView {
         let page_shift = memory.pool.page_bytes().trailing_zeros();
-        let pages = segment.size_bytes >> page_shift;
+        let pages = segments.of(rank).size_bytes >> page_shift;
         let mapped = MappedFrames::new(mapper, 1 << page_shift, pages, frames, areas_max);
-        let Segment { base, size_bytes } = segment;
-        let size_bytes = AtomicUsize::new(size_bytes);
-        SegmentView { rank, base, size_bytes, page_shift, frames, memory, mapped, loans: None }
+        SegmentView { rank, segments, page_shift, frames, memory, mapped, loans: None }
     }
 
     /// The same, with neighbours' frames mapped for loads.
@@ -98,12 +95,7 @@ impl SegmentView {
 
     /// The range.
     pub fn segment(&self) -> Segment {
-        Segment { base: self.base, size_bytes: self.size_bytes.load(Ordering::Relaxed) }
-    }
-
-    /// Gives the segment another size, which is no more than it began with.
-    pub(super) fn set_segment_size(&self, size_bytes: usize) {
-        self.size_bytes.store(size_bytes, Ordering::Relaxed);
+        self.segments.of(self.rank)
     }
 
     /// The size of a page.
@@ -119,7 +111,7 @@ impl SegmentView {
     /// The page that an address in the segment lies in.
     pub fn index_of(&self, address: usize) -> u32 {
         debug_assert!(self.segment().overlaps(address, 1));
-        ((address - self.base) >> self.page_shift) as u32
+        ((address - self.segment().base) >> self.page_shift) as u32
     }
 
     /// The page with this index.

@@ -6,7 +6,7 @@
 
 use super::page_table::{Bytes, Entry};
 use super::scalar::Scalar;
-use super::{DirtyBlocks, RankMemory, Segment};
+use super::{DirtyBlocks, RankMemory, Segment, Segments};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
@@ -74,7 +74,7 @@ impl Translations {
     /// No places yet, of pages of these segments in these pools of the host.
     pub(super) fn new<'a>(
         pools: impl Iterator<Item = &'a RankMemory>,
-        segments: &[Segment],
+        segments: &Segments,
         own: Segment,
         page_shift: u32,
     ) -> Translations {
@@ -89,7 +89,7 @@ impl Translations {
             (0..PLACES).map(|_| AtomicU64::new((pools[0].first_entry as u64) << POOL_BITS)).collect();
         let before = size_of::<u64>() - 1;
         let own = (own.base.wrapping_sub(before), own.size_bytes + if own.size_bytes > 0 { before } else { 0 });
-        let segments: Box<[_]> = segments.iter().map(|segment| segment.base >> page_shift).collect();
+        let segments: Box<[_]> = segments.all().map(|segment| segment.base >> page_shift).collect();
         let refuses_puts = Box::new(AtomicBool::new(false));
         let reach = Reach {
             places: places.as_ptr(),

@@ -112,7 +112,7 @@ impl Job {
     pub fn start(&mut self, rank: usize, what: What, range: Range, random: &mut Rng) {
         self.seen.atomic += u64::from(matches!(what, What::Atomic(_)));
         let node = &mut self.nodes[rank];
-        let address = node.space.segment_of(Rank(range.home as u32)).base + range.start_bytes;
+        let address = node.space.segments.of(Rank(range.home as u32)).base + range.start_bytes;
         let pieces = node.space.pieces(range.home as u32, address, range.len_bytes).expect("inside the segment");
         let pieces: VecDeque<Piece> = pieces.collect();
         check_pieces(range, &pieces);

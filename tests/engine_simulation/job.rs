@@ -20,7 +20,7 @@ use vgasnet::engine::{
 };
 use vgasnet::error::UserError;
 use vgasnet::memory::{
-    self, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, all_frames, staging_frames,
+    self, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, Segments, all_frames, staging_frames,
 };
 use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::{BLOCK_BYTES, MemoryStorage, Storage};
@@ -443,10 +443,11 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(D
         .iter()
         .enumerate()
         .map(|(at, rank)| Segment { base: (at + 1) << 32, size_bytes: rank.pages as usize * PAGE_BYTES });
-    let space = AddressSpace::new(rank, &segments.collect::<Box<[_]>>(), memories);
+    let space = AddressSpace::new(rank, Segments::new(segments), memories);
     let mapper = Mapper::new(rank, space.own, shape.mapper);
-    let (segment, areas_max) = (space.own_segment(), shape.mapper.areas_max);
-    let view = SegmentView::new(rank, segment, space.own, own.frames, Box::new(mapper.clone()), areas_max);
+    let areas_max = shape.mapper.areas_max;
+    let view =
+        SegmentView::new(rank, Arc::clone(&space.segments), space.own, own.frames, Box::new(mapper.clone()), areas_max);
     let lenders = space.lenders(|rank| shape.cooperative.then(|| mapper.of_neighbour(rank)));
     let view = view.with_loans(Loans::new(Arc::clone(&conduit), lenders, own.frames, u32::MAX));
     let space = Arc::new(space.with_view(Some(Arc::new(view))));

@@ -112,7 +112,7 @@ impl Thread {
 
 /// The parts of a range in each block.
 fn pieces(node: &Node, range: Range) -> Vec<Piece> {
-    let address = node.space.segment_of(Rank(range.home as u32)).base + range.start_bytes;
+    let address = node.space.segments.of(Rank(range.home as u32)).base + range.start_bytes;
     let pieces = node.space.pieces(range.home as u32, address, range.len_bytes).expect("inside the segment");
     pieces.flat_map(blocks_of).collect()
 }

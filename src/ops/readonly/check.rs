@@ -86,7 +86,7 @@ impl Ops {
 
     /// Where a page of a rank's segment begins.
     pub(super) fn start_of(&self, rank: u32, index: u32) -> usize {
-        self.space.segment_of(Rank(rank)).base + index as usize * self.space.page_bytes()
+        self.space.segments.of(Rank(rank)).base + index as usize * self.space.page_bytes()
     }
 
     fn bytes_at(&self, rank: u32, range: Range<usize>) -> Vec<u8> {

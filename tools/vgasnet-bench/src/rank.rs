@@ -146,7 +146,7 @@ impl Rank {
 
     /// The address where the segment of `rank` begins.
     pub fn segment_base(&self, rank: u32) -> usize {
-        self.runtime.space().segment_of(vgasnet_protocol::Rank(rank)).base
+        self.runtime.space().segments.of(vgasnet_protocol::Rank(rank)).base
     }
 
     /// Where this rank's own segment begins, for loads and stores.

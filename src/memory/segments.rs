@@ -1,0 +1,86 @@
+//! Where the ranks have their segments.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use vgasnet_protocol::Rank;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// A rank's segment: a range of virtual addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Segment {
+    /// First address; a multiple of the page size.
+    pub base: usize,
+    /// Length; a multiple of the page size. Zero if the rank has no segment.
+    pub size_bytes: usize,
+}
+
+impl Segment {
+    /// Whether a segment of so many pages can lie here.
+    pub fn is_of(&self, pages: u32, page_bytes: usize) -> bool {
+        (pages as usize).checked_mul(page_bytes) == Some(self.size_bytes)
+            && self.base % page_bytes == 0
+            && self.base.checked_add(self.size_bytes).is_some()
+    }
+
+    /// Whether any of `len_bytes` bytes from `address` lies in the segment.
+    pub fn overlaps(&self, address: usize, len_bytes: usize) -> bool {
+        len_bytes > 0
+            && address < self.base.saturating_add(self.size_bytes)
+            && self.base < address.saturating_add(len_bytes)
+    }
+}
+
+/// Where a rank has its segment. The place stays; a rank may get its segment there after its runtime has started.
+#[derive(Debug)]
+struct Place {
+    base: usize,
+    size_bytes: AtomicUsize,
+}
+
+/// Every rank's segment.
+#[derive(Debug)]
+pub struct Segments(Box<[Place]>);
+
+impl Place {
+    #[inline]
+    fn segment(&self) -> Segment {
+        Segment { base: self.base, size_bytes: self.size_bytes.load(Ordering::Relaxed) }
+    }
+}
+
+impl Segments {
+    /// Segments of the ranks in order.
+    pub fn new(segments: impl IntoIterator<Item = Segment>) -> Segments {
+        let place = |Segment { base, size_bytes }| Place { base, size_bytes: AtomicUsize::new(size_bytes) };
+        Segments(segments.into_iter().map(place).collect())
+    }
+
+    /// How many ranks the job has.
+    pub fn ranks(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// All of them, in order.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = Segment> + '_ {
+        self.0.iter().map(Place::segment)
+    }
+
+    /// That of a rank of the job.
+    #[inline]
+    pub fn of(&self, rank: Rank) -> Segment {
+        self.0[rank.index()].segment()
+    }
+
+    /// That of the rank with this number, if there is one.
+    #[inline]
+    pub fn find(&self, rank: u32) -> Option<Segment> {
+        self.0.get(rank as usize).map(Place::segment)
+    }
+
+    /// Gives them other sizes, in order: whole pages that are no more than they began with. No thread of this rank uses a segment meanwhile.
+    pub fn set_sizes(&self, sizes: impl IntoIterator<Item = usize>) {
+        for (Place { size_bytes, .. }, new) in self.0.iter().zip(sizes) {
+            size_bytes.store(new, Ordering::Relaxed);
+        }
+    }
+}
