@@ -51,9 +51,12 @@ const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
 /// What programs need on their command line.
-const ARGUMENTS: [(&str, &[&str]); 18] = [
+const ARGUMENTS: [(&str, &[&str]); 24] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
+    ("ex_bad", &["category"]),
+    ("ex_bytes_bad", &["atomic", "operation"]),
+    ("ex_coll_bad", &["root"]),
     ("exits", &["main", "0"]),
     ("fatal", &["outside"]),
     // And a directory, and the next a file, too.
@@ -65,7 +68,10 @@ const ARGUMENTS: [(&str, &[&str]); 18] = [
     ("partly", &["all"]),
     ("readonly", &["phases"]),
     ("scattered", &["blocks"]),
-    // And a directory, as `shared_file_threads`.
+    // And a directory, as the other shared files.
+    ("shared_file_appends", &["sync"]),
+    ("shared_file_misuse", &["misuse"]),
+    ("shared_file_opens", &["failed"]),
     ("shared_files", &["rounds"]),
     ("signals", &["after", "plain"]),
     ("stats", &["hits"]),
@@ -73,6 +79,9 @@ const ARGUMENTS: [(&str, &[&str]); 18] = [
     ("waits", &["returns"]),
     ("wild", &["handled"]),
 ];
+
+/// Programs whose job ends with an error.
+const FATAL: [&str; 4] = ["ex_bad", "ex_bytes_bad", "ex_coll_bad", "fatal"];
 
 /// Programs of `examples/`, with what they need on their command line.
 const EXAMPLES: [(&str, &[&str]); 2] = [
@@ -142,7 +151,7 @@ impl Checker {
         let options = format!("{}{own}", self.options);
         let statistics = if LOOK_AT_STATISTICS.contains(&name) { "1" } else { "0" };
         let ended = run_with(&program, &args, SETUP, &[(self.variable, &options), ("VGASNET_STATS", statistics)]);
-        ended.expect(i32::from(name == "fatal"));
+        ended.expect(i32::from(FATAL.contains(&name)));
         dir.into_iter().for_each(|dir| std::fs::remove_dir_all(dir).expect("a directory of ours"));
         // Checkers write to stderr, also where a program goes on.
         assert!(!ended.stderr.contains("Sanitizer"), "{ended}");
