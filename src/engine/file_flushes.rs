@@ -18,16 +18,19 @@ pub(super) struct FlushAtHome {
     left: usize,
     /// Why one could not be.
     cause: Option<Cause>,
-    /// Blocks are written, and what is spilled is being brought to the file.
-    is_draining: bool,
 }
 
-/// The flushes at a home that are under way.
+/// The flushes at a home that are under way. What becomes of a file becomes of all of its flushes that have come as far, so looking after
+/// them costs the same however many there are.
 #[derive(Debug, Default)]
 pub(super) struct FlushesAtHome {
     flushes: BTreeMap<u64, FlushAtHome>,
     last: u64,
     recalls: BTreeMap<PageId, Recalls>,
+    /// Those whose pages are written, or cannot be: they wait for blocks.
+    recalled: BTreeMap<Space, Vec<u64>>,
+    /// Those that wait until what is spilled has been brought to the file.
+    draining: BTreeMap<Space, Vec<u64>>,
 }
 
 /// The flushes that wait for a page to be written back. Those that begin while it is have it written back once more, together: the bytes
@@ -41,8 +44,16 @@ struct Recalls {
 impl FlushesAtHome {
     fn begin(&mut self, flush: FlushAtHome) -> u64 {
         self.last += 1;
+        if flush.left == 0 {
+            self.recalled.entry(flush.message.space).or_default().push(self.last);
+        }
         self.flushes.insert(self.last, flush);
         self.last
+    }
+
+    /// Takes a flush that is over.
+    fn end(&mut self, id: u64) -> FlushAtHome {
+        self.flushes.remove(&id).expect("it is under way")
     }
 
     /// A flush waits for a page. Returns whether that is to be recalled now.
@@ -68,6 +79,9 @@ impl FlushesAtHome {
             let flush = self.flushes.get_mut(&id).expect("it waits for the page");
             flush.left -= 1;
             flush.cause = flush.cause.or(cause);
+            if flush.left == 0 {
+                self.recalled.entry(page.space).or_default().push(id);
+            }
         }
         let is_again = !next.is_empty();
         if is_again {
@@ -143,7 +157,7 @@ impl Engine {
         let dirty = self.protocol.home.dirty_pages_of(message.space).filter(|page| filter.has(page.index));
         let dirty: Vec<PageId> = dirty.collect();
         let flushing = &mut self.files.flushing;
-        let id = flushing.begin(FlushAtHome { from, message, left: dirty.len(), cause: None, is_draining: false });
+        let id = flushing.begin(FlushAtHome { from, message, left: dirty.len(), cause: None });
         let recalled: Vec<PageId> = dirty.into_iter().filter(|page| flushing.wait_for(id, *page)).collect();
         recalled.into_iter().for_each(|page| self.handle(Event::Recall(page)));
     }
@@ -160,34 +174,34 @@ impl Engine {
         for (space, cause) in self.storage.take_undrained() {
             self.refuse(space, cause);
         }
-        for (id, mut flush) in std::mem::take(&mut self.files.flushing.flushes) {
-            let answer = self.answer_of(&mut flush);
-            let Some(written) = answer else {
-                self.files.flushing.flushes.insert(id, flush);
+        for (space, ids) in std::mem::take(&mut self.files.flushing.recalled) {
+            let Some(written) = self.storage.is_flushed(space) else {
+                self.files.flushing.recalled.insert(space, ids);
                 continue;
             };
-            let cause = written.err().or(flush.cause).map_or(0, Cause::to_byte);
-            self.send_about_file(flush.from, FileMessage { is_answer: true, cause, ..flush.message });
-        }
-    }
-
-    /// What a flush has come to, if it is over; one whose pages and blocks are written goes on to what is spilled.
-    fn answer_of(&mut self, flush: &mut FlushAtHome) -> Option<Result<(), Cause>> {
-        let space = flush.message.space;
-        if flush.left > 0 {
-            return None;
-        }
-        if !flush.is_draining {
-            let written = self.storage.is_flushed(space)?;
             // Also after a failure, or all that follows would pass the buffer by.
             self.storage.drain_file(space);
             if written.is_err() || !self.storage.spills() {
-                return Some(written);
+                self.answer_all(ids, written);
+            } else {
+                self.files.flushing.draining.entry(space).or_default().extend(ids);
             }
-            flush.is_draining = true;
         }
-        // Also when that has just been asked for: where nothing is spilled there may be no other drive.
-        self.storage.is_drained(space)
+        // Also those that are draining only now: where nothing is spilled there may be no other drive.
+        for (space, ids) in std::mem::take(&mut self.files.flushing.draining) {
+            match self.storage.is_drained(space) {
+                Some(drained) => self.answer_all(ids, drained),
+                None => _ = self.files.flushing.draining.insert(space, ids),
+            }
+        }
+    }
+
+    fn answer_all(&mut self, ids: Vec<u64>, written: Result<(), Cause>) {
+        for id in ids {
+            let FlushAtHome { from, message, cause, .. } = self.files.flushing.end(id);
+            let cause = written.err().or(cause).map_or(0, Cause::to_byte);
+            self.send_about_file(from, FileMessage { is_answer: true, cause, ..message });
+        }
     }
 }
 
@@ -252,7 +266,7 @@ mod tests {
         let (ask, space) = (FileAsk::Flush, SPACE);
         let message =
             FileMessage { tag: TAG_FILE, is_answer: false, ask, cause: 0, id: 0, space, padding: 0, value: u64::MAX };
-        flushes.begin(FlushAtHome { from: Rank(1), message, left, cause: None, is_draining: false })
+        flushes.begin(FlushAtHome { from: Rank(1), message, left, cause: None })
     }
 
     fn left(flushes: &FlushesAtHome) -> Vec<(usize, Option<Cause>)> {
@@ -273,6 +287,8 @@ mod tests {
         assert_eq!(left(&flushes)[1..], [(0, None), (0, None), (0, None), (0, None), (1, None)]);
         assert!(!flushes.on_recalled(page, None));
         assert!(left(&flushes).iter().all(|(left, _)| *left == 0) && flushes.recalls.is_empty());
+        let all: Vec<u64> = ids.into_iter().chain([later]).collect();
+        assert_eq!(flushes.recalled, [(SPACE, all)].into(), "each waits for blocks, once");
     }
 
     #[test]
