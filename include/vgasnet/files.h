@@ -49,6 +49,7 @@ typedef struct {
 
 /* These seven are collective over the file's team: all of its ranks call, with the same arguments, and a call fails on all of them or on
  * none. One thread of a rank calls; a file that is not open on one rank, or NULL there, is refused there alone, and the others wait.
+ * Ranks that call different ones, or with different arguments, get VGASNET_ERR_BAD_ARG, and nothing changes.
  * Calls about different files may come in any order. The team may be freed once the file is open.
  *
  * open: opens a regular file. Each rank's pool has at least two pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or
@@ -66,8 +67,8 @@ typedef struct {
  * set_pointer: sets the file's shared pointer (vgasnet_file_take).
  * preallocate: the file system has space for the first size bytes of the file, which has at least so many; what it has stays as it is.
  * Where space cannot be reserved, zeros are written where nothing is. Other threads and operations: as for set_size.
- * close: other programs see all that was written, and the file has its size. The file is closed in any case; after VGASNET_ERR_IO
- * what could not be written is lost. Operations are synced before. */
+ * close: other programs see all that was written, and the file has its size. The file is closed, unless ranks call different ones;
+ * after VGASNET_ERR_IO what could not be written is lost. Operations are synced before. */
 int vgasnet_file_open(vgasnet_team_handle_t team, const char *path, int flags, unsigned mode,
     const vgasnet_file_options_t *options, vgasnet_file_t *file);
 int vgasnet_file_sync(vgasnet_file_t file);

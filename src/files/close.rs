@@ -1,6 +1,7 @@
 //! What a team does together with a file that is open: writing all of it, and closing it.
 
 use super::error::Otherwise;
+use super::together::Collective;
 use super::unwritten::{Told, named, of_all, some_spill};
 use super::{Call, FileError, Files, SharedFile};
 use crate::engine::Unwritten;
@@ -37,8 +38,9 @@ impl Files {
     /// write meanwhile. A file that is only read is what the file system has from now on.
     ///
     /// # Errors
-    /// Something could not be written. It stays in the pools, and the next sync or close tries again.
+    /// Something could not be written. It stays in the pools, and the next sync or close tries again. Or other ranks call something else.
     pub fn sync(&self, file: &Call<'_>) -> Result<(), FileError> {
+        self.come_together(file, Collective::Sync)?;
         if !file.access.write {
             return self.refresh(file);
         }
@@ -59,8 +61,9 @@ impl Files {
     /// Closes a file. Collective over its team. Other programs see what was written.
     ///
     /// # Errors
-    /// Something could not be written, and is lost. The file is closed.
+    /// Something could not be written, and is lost; the file is closed. Or other ranks call something else, and it stays open.
     pub fn close(&self, number: u32) -> Result<(), FileError> {
+        self.come_together(&*self.get_beside(number)?, Collective::Close)?;
         let file = self.open.claim(self.driver(), number)?;
         self.unlock_all(&file);
         let is_written = || self.write_all(&file, Otherwise::Lost).and_then(|()| self.give_end(&file));

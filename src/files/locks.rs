@@ -1,5 +1,6 @@
 //! Locks: those that a program asks for, and those that make a call one step to all others.
 
+use super::together::Collective;
 use super::{Bytes, Call, FileError, Files, SharedFile};
 use crate::stats::{self, Row};
 use crate::sys::Signalproof;
@@ -26,15 +27,9 @@ impl Files {
     /// wait.
     ///
     /// # Errors
-    /// The ranks do not want the same.
+    /// The ranks do not want the same, or do not call the same.
     pub fn set_atomic(&self, file: &Call<'_>, is_atomic: bool) -> Result<(), FileError> {
-        let all = self.coll.gather_all(file.team, u32::from(is_atomic))?;
-        if all.iter().any(|wanted| *wanted != u32::from(is_atomic)) {
-            let path = file.path.display();
-            return Err(FileError::argument(format!(
-                "{path}: some ranks of the team want each call to be one step, others do not; give the same on all of them"
-            )));
-        }
+        self.come_together(file, Collective::SetAtomic(is_atomic))?;
         // No call of the new kind begins on any rank while one of the old is under way on another.
         let alone = file.bar();
         self.coll.gather_all(file.team, 0_u32)?;

@@ -17,6 +17,7 @@ mod pointer;
 mod refresh;
 mod size;
 mod table;
+mod together;
 mod transfer;
 mod unwritten;
 

@@ -1,5 +1,6 @@
 //! The shared pointer of a file: a number that its first rank has.
 
+use super::together::Collective;
 use super::{FileError, Files, SharedFile};
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
@@ -18,16 +19,10 @@ impl Files {
     /// Sets the shared pointer. Collective over the file's team.
     ///
     /// # Errors
-    /// The ranks do not give the same.
+    /// The ranks do not give the same, or do not call the same.
     pub fn set_pointer(&self, file: &SharedFile, value: u64) -> Result<(), FileError> {
         // What others took before has been taken when all have come.
-        let all = self.coll.gather_all(file.team, value)?;
-        if all.iter().any(|wanted| *wanted != value) {
-            let path = file.path.display();
-            return Err(FileError::argument(format!(
-                "{path}: ranks of the team set the shared pointer to different values; give the same on all of them"
-            )));
-        }
+        self.come_together(file, Collective::SetPointer(value))?;
         if file.me == 0 {
             file.state.pointer.store(value, Ordering::Relaxed);
         }

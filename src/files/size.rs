@@ -1,6 +1,7 @@
 //! How long a file is. Who writes behind its end notes that, and tells nobody; who reads there asks.
 
 use super::error::Otherwise;
+use super::together::Collective;
 use super::{Bytes, Call, FileError, Files, SharedFile};
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
@@ -84,8 +85,10 @@ impl Files {
     /// # Errors
     /// It is not to be written, or some of it could not be. Or the file system has refused; the file is what it was.
     pub fn set_size(&self, file: &Call<'_>, bytes: u64) -> Result<(), FileError> {
-        let file = &*file.bar();
+        self.come_together(file, Collective::SetSize(bytes))?;
         self.check_size(file, bytes)?;
+        // All have come, so none of them waits for a call that is barred.
+        let file = &*file.bar();
         self.write_all(file, Otherwise::Kept)?;
         self.give_end(file)?;
         let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));
@@ -110,9 +113,10 @@ impl Files {
     /// # Errors
     /// It is not to be written, or some of it could not be. Or the file system has refused; the file has the bytes that it had.
     pub fn preallocate(&self, file: &Call<'_>, bytes: u64) -> Result<(), FileError> {
+        self.come_together(file, Collective::Preallocate(bytes))?;
+        self.check_size(file, bytes)?;
         // Where zeros have to be written, nobody else is to write.
         let file = &*file.bar();
-        self.check_size(file, bytes)?;
         self.write_all(file, Otherwise::Kept)?;
         self.give_end(file)?;
         let size = file.known_bytes();
@@ -124,15 +128,8 @@ impl Files {
         Ok(())
     }
 
-    /// Fails unless all ranks of the team give the same size, which the file may get.
+    /// Fails unless the file may get this size.
     fn check_size(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
-        let sizes = self.coll.gather_all(file.team, bytes)?;
-        if sizes.iter().any(|size| *size != bytes) {
-            return Err(FileError::argument(format!(
-                "{}: ranks of the team give different sizes; give the same on all of them",
-                file.path.display()
-            )));
-        }
         file.check_writable()?;
         self.end(file, Bytes { offset: bytes, len: 0 }, false).map(drop)
     }

@@ -228,5 +228,11 @@ fn what_makes_no_sense_is_refused_with_a_line() {
             let is_said = lines.iter().any(|line| line.contains(&format!("rank 1 of the job opens it with {what};")));
             assert!(is_said || setup(of).ranks == 1, "{what}: {ended}");
         }
+        for what in
+            ["rank 1 of the job gives 11 in place of 10;", "is in vgasnet_file_close;", "is in vgasnet_file_sync;"]
+        {
+            let is_said = lines.iter().any(|line| line.contains(what));
+            assert!(is_said || setup(of).ranks == 1, "{what}: {ended}");
+        }
     }
 }

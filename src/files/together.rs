@@ -1,0 +1,76 @@
+//! What the ranks of a file's team do together: all make the same collective calls, with the same argument, in the same order.
+
+use super::{FileError, Files, SharedFile};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// A collective call about a file that is open, with its argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Collective {
+    Close,
+    Sync,
+    SetSize(u64),
+    SetAtomic(bool),
+    SetPointer(u64),
+    Preallocate(u64),
+}
+
+/// As ranks tell it each other: the place of its name in [`NAMES`], and its argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+struct Told {
+    name: u64,
+    argument: u64,
+}
+
+/// The calls of C.
+const NAMES: [&str; 6] = [
+    "vgasnet_file_close",
+    "vgasnet_file_sync",
+    "vgasnet_file_set_size",
+    "vgasnet_file_set_atomic",
+    "vgasnet_file_set_pointer",
+    "vgasnet_file_preallocate",
+];
+
+impl Collective {
+    fn told(self) -> Told {
+        let (name, argument) = match self {
+            Collective::Close => (0, 0),
+            Collective::Sync => (1, 0),
+            Collective::SetSize(bytes) => (2, bytes),
+            Collective::SetAtomic(is_atomic) => (3, u64::from(is_atomic)),
+            Collective::SetPointer(value) => (4, value),
+            Collective::Preallocate(bytes) => (5, bytes),
+        };
+        Told { name, argument }
+    }
+}
+
+impl Told {
+    fn name(self) -> &'static str {
+        NAMES.get(self.name as usize).copied().unwrap_or("another call")
+    }
+}
+
+impl Files {
+    /// Begins a collective call: comes back when all ranks of the file's team have come to it.
+    ///
+    /// # Errors
+    /// They have not come to the same, or not with the same argument. All of them are told, and nothing has changed.
+    pub(super) fn come_together(&self, file: &SharedFile, call: Collective) -> Result<(), FileError> {
+        let mine = call.told();
+        let all = self.coll.gather_all(file.team, mine)?;
+        let Some((rank, other)) = file.members.iter().zip(all).find(|(_, told)| *told != mine) else { return Ok(()) };
+        let (path, name) = (file.path.display(), other.name());
+        Err(FileError::argument(if other.name == mine.name {
+            format!(
+                "{path}: rank {rank} of the job gives {} in place of {}; give the same on all ranks of the team",
+                other.argument, mine.argument
+            )
+        } else {
+            format!(
+                "{path}: rank {rank} of the job is in {name}; make the same collective calls in the same order on all ranks of the team"
+            )
+        }))
+    }
+}
