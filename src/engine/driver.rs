@@ -249,8 +249,7 @@ impl Driver {
 
     /// Unlocks the engine, after noting what threads have to know that do not lock it. Returns the work to be done next.
     fn unlock(&self, mut engine: MutexGuard<'_, Engine>, worked: bool) -> [Option<Work>; WORK_MAX] {
-        let most = if self.space.page_bytes() > SMALL_BYTES_MAX { 1 } else { WORK_MAX };
-        let work = std::array::from_fn(|at| if at < most { engine.take_work() } else { None });
+        let work = self.take_work(&mut engine);
         let has_event = engine.take_event() || worked && engine.files.waiting > 0;
         self.note_held_up(engine.is_held_up(), worked);
         self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::SeqCst);
@@ -262,6 +261,16 @@ impl Driver {
             self.notify();
         }
         work
+    }
+
+    /// Takes what one thread does next. Mostly that is nothing, and then no room for work is looked at.
+    #[inline]
+    fn take_work(&self, engine: &mut Engine) -> [Option<Work>; WORK_MAX] {
+        if engine.work.is_empty() {
+            return [const { None }; WORK_MAX];
+        }
+        let most = if self.space.page_bytes() > SMALL_BYTES_MAX { 1 } else { WORK_MAX };
+        std::array::from_fn(|at| if at < most { engine.take_work() } else { None })
     }
 
     /// Sends a message of the rooms above, now or when the conduit has room. At its target it wakes a client thread

@@ -174,6 +174,9 @@ impl Engine {
         for (space, cause) in self.storage.take_undrained() {
             self.refuse(space, cause);
         }
+        if self.files.flushing.flushes.is_empty() {
+            return;
+        }
         for (space, ids) in std::mem::take(&mut self.files.flushing.recalled) {
             let Some(written) = self.storage.is_flushed(space) else {
                 self.files.flushing.recalled.insert(space, ids);
