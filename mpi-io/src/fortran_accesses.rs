@@ -23,6 +23,11 @@ fn at(place: usize) -> At {
     At::Offset(long(place))
 }
 
+/// An access that ends before its call does.
+fn now(access: &Access, status: usize, next: impl Fn() -> c_int) -> c_int {
+    access::now(access, Status::Fortran(status), next)
+}
+
 /// Puts the handle of a request where Fortran has room for an integer. MPI is asked by `next`, which puts it there itself.
 fn later(access: &Access, place: usize, next: impl Fn() -> c_int) -> c_int {
     let mut made: u64 = 0;
@@ -36,69 +41,76 @@ fn later(access: &Access, place: usize, next: impl Fn() -> c_int) -> c_int {
     code
 }
 
-fortran! {
-    mpi_file_read_at_, mpi_file_read_at_f08_ => (place offset buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, at(offset), false), Status::Fortran(status), next);
-    mpi_file_read_at_all_, mpi_file_read_at_all_f08_ => (place offset buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, at(offset), false), Status::Fortran(status), next);
-    mpi_file_read_, mpi_file_read_f08_ => (place buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, At::Individual, false), Status::Fortran(status), next);
-    mpi_file_read_all_, mpi_file_read_all_f08_ => (place buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, At::Individual, false), Status::Fortran(status), next);
-    mpi_file_read_shared_, mpi_file_read_shared_f08_ => (place buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, At::Shared, false), Status::Fortran(status), next);
-    mpi_file_read_ordered_, mpi_file_read_ordered_f08_ => (place buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, At::Ordered, false), Status::Fortran(status), next);
-    mpi_file_write_at_, mpi_file_write_at_f08_ => (place offset buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, at(offset), true), Status::Fortran(status), next);
-    mpi_file_write_at_all_, mpi_file_write_at_all_f08_ => (place offset buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, at(offset), true), Status::Fortran(status), next);
-    mpi_file_write_, mpi_file_write_f08_ => (place buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, At::Individual, true), Status::Fortran(status), next);
-    mpi_file_write_all_, mpi_file_write_all_f08_ => (place buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, At::Individual, true), Status::Fortran(status), next);
-    mpi_file_write_shared_, mpi_file_write_shared_f08_ => (place buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, At::Shared, true), Status::Fortran(status), next);
-    mpi_file_write_ordered_, mpi_file_write_ordered_f08_ => (place buf count kind status) |next|
-        access::now(&buffer([buf, count, kind], place, At::Ordered, true), Status::Fortran(status), next);
+/// Defines functions that read or write: by which names they are called, which argument is an offset, where the bytes are, and whether they
+/// write.
+macro_rules! accesses {
+    ($now:ident: $($name:ident, $of_f08:ident ($($offset:ident)?) => $at:expr, $is_write:literal;)*) => {
+        fortran! {$(
+            $name, $of_f08 => (place $($offset)? buf count kind last) |next|
+                $now(&buffer([buf, count, kind], place, $at, $is_write), last, next);
+        )*}
+    };
 }
 
-fortran! {
-    mpi_file_iread_at_, mpi_file_iread_at_f08_ => (place offset buf count kind request) |next| later(&buffer([buf, count, kind], place, at(offset), false), request, next);
-    mpi_file_iread_at_all_, mpi_file_iread_at_all_f08_ => (place offset buf count kind request) |next| later(&buffer([buf, count, kind], place, at(offset), false), request, next);
-    mpi_file_iread_, mpi_file_iread_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Individual, false), request, next);
-    mpi_file_iread_all_, mpi_file_iread_all_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Individual, false), request, next);
-    mpi_file_iread_shared_, mpi_file_iread_shared_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Shared, false), request, next);
-    mpi_file_iwrite_at_, mpi_file_iwrite_at_f08_ => (place offset buf count kind request) |next| later(&buffer([buf, count, kind], place, at(offset), true), request, next);
-    mpi_file_iwrite_at_all_, mpi_file_iwrite_at_all_f08_ => (place offset buf count kind request) |next| later(&buffer([buf, count, kind], place, at(offset), true), request, next);
-    mpi_file_iwrite_, mpi_file_iwrite_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Individual, true), request, next);
-    mpi_file_iwrite_all_, mpi_file_iwrite_all_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Individual, true), request, next);
-    mpi_file_iwrite_shared_, mpi_file_iwrite_shared_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Shared, true), request, next);
+/// Defines the two halves of split collectives.
+macro_rules! splits {
+    ($($name:literal:
+        $begin:ident, $begin_of_f08:ident ($($offset:ident)?) => $at:expr, $is_write:literal, $end:ident, $end_of_f08:ident;)*) => {
+        fortran! {$(
+            $begin, $begin_of_f08 => (place $($offset)? buf count kind) |next|
+                access::begin(&buffer([buf, count, kind], place, $at, $is_write), $name, next);
+            $end, $end_of_f08 => (place buf status) |next| access::end(file(place), $name, Status::Fortran(status), next);
+        )*}
+    };
 }
 
-fortran! {
-    mpi_file_read_at_all_begin_, mpi_file_read_at_all_begin_f08_ => (place offset buf count kind) |next|
-        access::begin(&buffer([buf, count, kind], place, at(offset), false), "MPI_File_read_at_all", next);
-    mpi_file_read_at_all_end_, mpi_file_read_at_all_end_f08_ => (place buf status) |next|
-        access::end(file(place), "MPI_File_read_at_all", Status::Fortran(status), next);
-    mpi_file_read_all_begin_, mpi_file_read_all_begin_f08_ => (place buf count kind) |next|
-        access::begin(&buffer([buf, count, kind], place, At::Individual, false), "MPI_File_read_all", next);
-    mpi_file_read_all_end_, mpi_file_read_all_end_f08_ => (place buf status) |next|
-        access::end(file(place), "MPI_File_read_all", Status::Fortran(status), next);
-    mpi_file_read_ordered_begin_, mpi_file_read_ordered_begin_f08_ => (place buf count kind) |next|
-        access::begin(&buffer([buf, count, kind], place, At::Ordered, false), "MPI_File_read_ordered", next);
-    mpi_file_read_ordered_end_, mpi_file_read_ordered_end_f08_ => (place buf status) |next|
-        access::end(file(place), "MPI_File_read_ordered", Status::Fortran(status), next);
-    mpi_file_write_at_all_begin_, mpi_file_write_at_all_begin_f08_ => (place offset buf count kind) |next|
-        access::begin(&buffer([buf, count, kind], place, at(offset), true), "MPI_File_write_at_all", next);
-    mpi_file_write_at_all_end_, mpi_file_write_at_all_end_f08_ => (place buf status) |next|
-        access::end(file(place), "MPI_File_write_at_all", Status::Fortran(status), next);
-    mpi_file_write_all_begin_, mpi_file_write_all_begin_f08_ => (place buf count kind) |next|
-        access::begin(&buffer([buf, count, kind], place, At::Individual, true), "MPI_File_write_all", next);
-    mpi_file_write_all_end_, mpi_file_write_all_end_f08_ => (place buf status) |next|
-        access::end(file(place), "MPI_File_write_all", Status::Fortran(status), next);
-    mpi_file_write_ordered_begin_, mpi_file_write_ordered_begin_f08_ => (place buf count kind) |next|
-        access::begin(&buffer([buf, count, kind], place, At::Ordered, true), "MPI_File_write_ordered", next);
-    mpi_file_write_ordered_end_, mpi_file_write_ordered_end_f08_ => (place buf status) |next|
-        access::end(file(place), "MPI_File_write_ordered", Status::Fortran(status), next);
+accesses! {
+    now:
+    mpi_file_read_at_, mpi_file_read_at_f08_ (offset) => at(offset), false;
+    mpi_file_read_at_all_, mpi_file_read_at_all_f08_ (offset) => at(offset), false;
+    mpi_file_read_, mpi_file_read_f08_ () => At::Individual, false;
+    mpi_file_read_all_, mpi_file_read_all_f08_ () => At::Individual, false;
+    mpi_file_read_shared_, mpi_file_read_shared_f08_ () => At::Shared, false;
+    mpi_file_read_ordered_, mpi_file_read_ordered_f08_ () => At::Ordered, false;
+    mpi_file_write_at_, mpi_file_write_at_f08_ (offset) => at(offset), true;
+    mpi_file_write_at_all_, mpi_file_write_at_all_f08_ (offset) => at(offset), true;
+    mpi_file_write_, mpi_file_write_f08_ () => At::Individual, true;
+    mpi_file_write_all_, mpi_file_write_all_f08_ () => At::Individual, true;
+    mpi_file_write_shared_, mpi_file_write_shared_f08_ () => At::Shared, true;
+    mpi_file_write_ordered_, mpi_file_write_ordered_f08_ () => At::Ordered, true;
+}
+
+accesses! {
+    later:
+    mpi_file_iread_at_, mpi_file_iread_at_f08_ (offset) => at(offset), false;
+    mpi_file_iread_at_all_, mpi_file_iread_at_all_f08_ (offset) => at(offset), false;
+    mpi_file_iread_, mpi_file_iread_f08_ () => At::Individual, false;
+    mpi_file_iread_all_, mpi_file_iread_all_f08_ () => At::Individual, false;
+    mpi_file_iread_shared_, mpi_file_iread_shared_f08_ () => At::Shared, false;
+    mpi_file_iwrite_at_, mpi_file_iwrite_at_f08_ (offset) => at(offset), true;
+    mpi_file_iwrite_at_all_, mpi_file_iwrite_at_all_f08_ (offset) => at(offset), true;
+    mpi_file_iwrite_, mpi_file_iwrite_f08_ () => At::Individual, true;
+    mpi_file_iwrite_all_, mpi_file_iwrite_all_f08_ () => At::Individual, true;
+    mpi_file_iwrite_shared_, mpi_file_iwrite_shared_f08_ () => At::Shared, true;
+}
+
+splits! {
+    "MPI_File_read_at_all":
+        mpi_file_read_at_all_begin_, mpi_file_read_at_all_begin_f08_ (offset) => at(offset), false,
+        mpi_file_read_at_all_end_, mpi_file_read_at_all_end_f08_;
+    "MPI_File_read_all":
+        mpi_file_read_all_begin_, mpi_file_read_all_begin_f08_ () => At::Individual, false,
+        mpi_file_read_all_end_, mpi_file_read_all_end_f08_;
+    "MPI_File_read_ordered":
+        mpi_file_read_ordered_begin_, mpi_file_read_ordered_begin_f08_ () => At::Ordered, false,
+        mpi_file_read_ordered_end_, mpi_file_read_ordered_end_f08_;
+    "MPI_File_write_at_all":
+        mpi_file_write_at_all_begin_, mpi_file_write_at_all_begin_f08_ (offset) => at(offset), true,
+        mpi_file_write_at_all_end_, mpi_file_write_at_all_end_f08_;
+    "MPI_File_write_all":
+        mpi_file_write_all_begin_, mpi_file_write_all_begin_f08_ () => At::Individual, true,
+        mpi_file_write_all_end_, mpi_file_write_all_end_f08_;
+    "MPI_File_write_ordered":
+        mpi_file_write_ordered_begin_, mpi_file_write_ordered_begin_f08_ () => At::Ordered, true,
+        mpi_file_write_ordered_end_, mpi_file_write_ordered_end_f08_;
 }
