@@ -7,6 +7,17 @@
 
 #include "gasnet_counted.h"
 #include "gasnet_tools.h"
+#include "gasnet_vis_names.h"
+
+/* As GASNet-1's, but that a neighbourhood, which GASNet-1 calls supernode, is one rank here. */
+static inline int vgasnet_ex_getNodeInfo(gasnet_nodeinfo_t *table, int entries) {
+    int code = vgasnet_getNodeInfo(table, entries);
+    for (int at = 0; code == GASNET_OK && at < entries && at < (int)vgasnet_nodes(); ++at) table[at].supernode = (gasnet_node_t)at;
+    return code;
+}
+
+#undef gasnet_getNodeInfo
+#define gasnet_getNodeInfo vgasnet_ex_getNodeInfo
 
 /* The objects that a job has, by whichever init; a place may be null. */
 #define gasnet_QueryGexObjects vgasnet_ex_QueryGexObjects

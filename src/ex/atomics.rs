@@ -29,6 +29,8 @@ const OWN_NUMBER: u32 = 1 << 11 | 1 << 12;
 const IS_JOBRANK: u32 = 1 << 13;
 /// The flags of a domain: `GEX_FLAG_AD_FAVOR_MY_RANK`, `_MY_NBRHD` and `_REMOTE`.
 const FAVORS: u32 = 0b111;
+/// `GEX_FLAG_SELF_SEG_` and `GEX_FLAG_PEER_SEG_`: where memory is, which is looked up anyway.
+const SEGMENTS: u32 = 0xff << 3;
 
 /// An operation on a number, as a client asks for it.
 #[derive(Clone, Copy, Debug)]
@@ -154,8 +156,10 @@ impl Domain {
                 "{names} on numbers of type GEX_DT_{name}; give operations on bits for integers only"
             )));
         }
-        if flags & !FAVORS != 0 || flags.count_ones() > 1 {
-            return Err(UserError::new(format!("flags {flags:#x}; give one of GEX_FLAG_AD_FAVOR_, or 0")));
+        if flags & !(FAVORS | SEGMENTS) != 0 || (flags & FAVORS).count_ones() > 1 {
+            return Err(UserError::new(format!(
+                "flags {flags:#x}; give one of GEX_FLAG_AD_FAVOR_, GEX_FLAG_PEER_SEG_, or 0"
+            )));
         }
         Ok(Domain { header: Header::of::<Domain>(), team, data_type, ops, flags })
     }

@@ -110,7 +110,8 @@ static void sums(const struct ex_job *job) {
     double whole = 0;
     gex_AD_t integers, singles, doubles;
     int i;
-    gex_AD_Create(&integers, job->tm, GEX_DT_I64, GEX_OP_FADD | GEX_OP_GET, 0);
+    gex_AD_Create(&integers, job->tm, GEX_DT_I64, GEX_OP_FADD | GEX_OP_GET, GEX_FLAG_PEER_SEG_OFFSET);
+    CHECK_EQ(gex_AD_QueryFlags(integers), GEX_FLAG_PEER_SEG_OFFSET);
     gex_AD_Create(&singles, job->tm, GEX_DT_FLT, GEX_OP_ADD | GEX_OP_GET, GEX_FLAG_AD_FAVOR_MY_NBRHD);
     gex_AD_Create(&doubles, job->tm, GEX_DT_DBL, GEX_OP_SUB | GEX_OP_GET, GEX_FLAG_AD_FAVOR_MY_RANK);
     gex_NBI_BeginAccessRegion(0);

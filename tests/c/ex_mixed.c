@@ -18,6 +18,19 @@ static void on_ex(gex_Token_t token, gex_AM_Arg_t number) {
     ++by_ex;
 }
 
+/* What GASNet-1 calls a supernode is GASNet-EX's neighbourhood. */
+static void check_places(gasnet_node_t me) {
+    static gasnet_nodeinfo_t places[4096];
+    gasnet_memvec_t region = {places, sizeof places};
+    gasnet_node_t other, size = 0;
+    gex_Rank_t neighbours;
+    CHECK(gasnet_nodes() <= 4096 && sizeof region == sizeof(gex_Memvec_t));
+    CHECK(gasnet_getNodeInfo(places, (int)gasnet_nodes()) == GASNET_OK);
+    for (other = 0; other < gasnet_nodes(); ++other) size += places[other].supernode == places[me].supernode;
+    gex_System_QueryNbrhdInfo(NULL, &neighbours, NULL);
+    CHECK_EQ(size, neighbours);
+}
+
 int main(int argc, char **argv) {
     gasnet_handlerentry_t first[] = {{BY_1, (void (*)())on_1}};
     gex_AM_Entry_t second[] = {{BY_EX, (gex_AM_Fn_t)on_ex, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL, NULL}};
@@ -55,6 +68,7 @@ int main(int argc, char **argv) {
     gex_Event_Wait(gasnet_get_nb(&got, next, ex_base(tm, next), sizeof got));
     gasnet_put_nbi(next, ex_base(tm, next) + 8, &value, sizeof value);
     gex_NBI_Wait(GEX_EC_PUT, 0);
+    check_places(me);
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     CHECK_EQ(gasnet_get_val(me, ex_base(tm, me) + 8, 8), (me + gasnet_nodes() - 1) % gasnet_nodes() + 50);
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
