@@ -191,8 +191,9 @@ impl Driver {
         !is_quiet && self.step()
     }
 
-    /// Leaves unfinished work, and what the storage's doorbell will ring for, to another thread of this rank, and wakes it. A driver watches the storage while it sleeps, and so does
-    /// the helper where there is none, but they do not know of messages that other threads have left waiting for room.
+    /// Leaves unfinished work, and what the storage's doorbell will ring for, to another thread of this rank, and wakes it. A driver
+    /// watches the storage while it sleeps, and so does the helper where there is none, but they do not know of messages that other
+    /// threads have left waiting for room.
     pub(super) fn delegate(&self) {
         let is_watched = || self.sleepers.has_driver() || self.helper_watches.load(Ordering::SeqCst);
         let is_due = self.unfinished.load(Ordering::SeqCst) || self.rings_later.load(Ordering::SeqCst);

@@ -17,7 +17,7 @@ pub(super) enum Collective {
 /// As ranks tell it each other: the place of its name in [`NAMES`], and its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-struct Told {
+struct Joint {
     name: u64,
     argument: u64,
 }
@@ -33,7 +33,7 @@ const NAMES: [&str; 6] = [
 ];
 
 impl Collective {
-    fn told(self) -> Told {
+    fn joint(self) -> Joint {
         let (name, argument) = match self {
             Collective::Close => (0, 0),
             Collective::Sync => (1, 0),
@@ -42,11 +42,11 @@ impl Collective {
             Collective::SetPointer(value) => (4, value),
             Collective::Preallocate(bytes) => (5, bytes),
         };
-        Told { name, argument }
+        Joint { name, argument }
     }
 }
 
-impl Told {
+impl Joint {
     fn name(self) -> &'static str {
         NAMES.get(self.name as usize).copied().unwrap_or("another call")
     }
@@ -58,9 +58,9 @@ impl Files {
     /// # Errors
     /// They have not come to the same, or not with the same argument. All of them are told, and nothing has changed.
     pub(super) fn come_together(&self, file: &SharedFile, call: Collective) -> Result<(), FileError> {
-        let mine = call.told();
+        let mine = call.joint();
         let all = self.coll.gather_all(file.team, mine)?;
-        let Some((rank, other)) = file.members.iter().zip(all).find(|(_, told)| *told != mine) else { return Ok(()) };
+        let Some((rank, other)) = file.members.iter().zip(all).find(|(_, joint)| *joint != mine) else { return Ok(()) };
         let (path, name) = (file.path.display(), other.name());
         Err(FileError::argument(if other.name == mine.name {
             format!(

@@ -193,7 +193,7 @@ fn calls_that_make_no_sense_end_the_job_with_a_line() {
         let begins = [0, 1].map(|rank| format!("vgasnet: rank {rank}: {call}: "));
         let is_call = |told: &str| begins.iter().any(|begin| told.starts_with(begin));
         let is_told = ended.stderr.lines().any(|told| is_call(told) && told.contains(line));
-        // So is it for the rank that comes last.
+        // Of two ranks the one that comes last has no event, either, and returns.
         assert!(is_told && (ranks == 2 || !ended.stdout.contains("returned")), "{ended}");
     }
 }

@@ -258,7 +258,7 @@ fn programs_run_across_hosts() {
     let mut tests = Command::new(std::env::current_exe().expect("this program has a path"));
     tests
         .env("CHECK_LAUNCHER", launcher)
-        // On one host they have run in all setups.
+        // On one host they have run in as many setups as that asks for.
         .env_remove("CHECK_ALL")
         .arg("--test-threads=1")
         .args(tests_across_hosts());

@@ -79,8 +79,8 @@ impl Hosts {
         format!("ip netns exec {}", self.names[0])
     }
 
-    /// The launcher of an MPI, which may be [`is_hydra`], with what it needs to go over the cable and no other way. It is to run in the first host, with the
-    /// environment of [`OVER_THE_CABLE`].
+    /// The launcher of an MPI, which may be [`is_hydra`], with what it needs to go over the cable and no other way. It is to run in the
+    /// first host, with the environment of [`OVER_THE_CABLE`].
     pub fn launcher(&self, mpiexec: &str, is_hydra: bool) -> String {
         let reach = self.reach.display();
         if is_hydra {
