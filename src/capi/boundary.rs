@@ -4,6 +4,7 @@
 use super::{ERR_BAD_ARG, ERR_IO, ERR_NOT_INIT};
 use crate::error::UserError;
 use crate::job::{self, Job, Runtime};
+use crate::sys::set_errno;
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int};
 use std::fmt::Display;
@@ -93,7 +94,7 @@ pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result
     // A body that panicked may leave broken state behind, but the process ends before anything uses it.
     match panic::catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
-        Ok(Err(refusal)) => refuse(call, &refusal),
+        Ok(Err(refusal)) => refuse(call, refusal),
         Err(_) => internal_error(call),
     }
 }
@@ -172,15 +173,22 @@ fn as_called(call: &str) -> Cow<'_, str> {
 }
 
 #[cold]
-fn refuse<T: Answer>(call: &str, refusal: &Refusal) -> T {
+fn refuse<T: Answer>(call: &str, refusal: Refusal) -> T {
+    let errno = refusal.errno;
+    let answer = told(call, refusal);
+    // Last: a thread that frees memory may wait for others, which sets the error number.
+    if let Some(errno) = errno {
+        set_errno(errno);
+    }
+    answer
+}
+
+/// Reports a refusal, and returns the answer or ends the job.
+fn told<T: Answer>(call: &str, refusal: Refusal) -> T {
     let call = &*as_called(call);
     match refusal.code.and_then(T::from_code) {
         Some(answer) => {
             job::report(call, &refusal.line);
-            if let Some(errno) = refusal.errno {
-                // SAFETY: it is the place of this thread's own error number.
-                unsafe { *libc::__errno_location() = errno };
-            }
             answer
         }
         None => job::fail(call, &refusal.line),
@@ -256,5 +264,28 @@ mod tests {
         let refused = || -> Result<c_int, Refusal> { Err(Refusal::by_system(libc::ENOSPC, UserError::new("full"))) };
         assert_eq!(enter("vgasnet_file_sync", refused), ERR_IO);
         assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::ENOSPC));
+    }
+
+    /// The line of a refusal is freed, and the heap may be in others' hands.
+    #[test]
+    fn the_error_number_is_the_refusals_also_beside_threads_that_allocate() {
+        let Some((status, stderr)) = run_apart("the_error_number_is_the_refusals_also_beside_threads_that_allocate")
+        else {
+            for _ in 0..3 {
+                std::thread::spawn(|| {
+                    loop {
+                        drop(std::hint::black_box(vec![0u8; 100]));
+                    }
+                });
+            }
+            for i in 0..20_000 {
+                let line = || UserError::new(format!("full {i}"));
+                let refused = || -> Result<c_int, Refusal> { Err(Refusal::by_system(libc::ENOSPC, line())) };
+                assert_eq!(enter("vgasnet_file_sync", refused), ERR_IO);
+                assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::ENOSPC), "{i}");
+            }
+            return;
+        };
+        assert_eq!(status, Some(0), "{}", stderr.lines().last().unwrap_or_default());
     }
 }

@@ -13,7 +13,7 @@ pub fn last_errno() -> i32 {
 }
 
 /// Sets the error number.
-pub(super) fn set_errno(errno: c_int) {
+pub fn set_errno(errno: c_int) {
     // SAFETY: the place is this thread's own and valid as long as the thread.
     unsafe { place().write(errno) };
 }

@@ -30,6 +30,6 @@ mod thread_table;
 pub use cancellation::CancellationGuard;
 pub use copying::copy_bytes;
 pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
-pub use errno::{keep_errno, last_errno};
+pub use errno::{keep_errno, last_errno, set_errno};
 pub use peer_memory::{Process, ReadError, let_descendants_read};
 pub use thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};
