@@ -10,7 +10,8 @@
 //!   the frames have, so each meter leaks a frame's share of all that is shipped. Of pages that are used alike, more than
 //!   there are frames, none is moved.
 //! - Pages that are read in order are moved at once: what comes next is known.
-//! - A page that several ranks write in turns goes on being shipped to: who has it would lose it to the next.
+//! - A page that several ranks write in turns goes on being shipped to: who has it would lose it to the next. Who reads much of it in
+//!   order, and is not disturbed, gets it.
 //!
 //! Costs are in bytes that a disk or a network moves meanwhile.
 
@@ -32,6 +33,10 @@ const SCAN_BYTES: u32 = 16 << 10;
 /// order are a scan for them.
 const FILL_PARTS_MIN: u32 = 2;
 const FILL_BYTES_MAX: u32 = 64 << 10;
+
+/// A page that others have written, too, is scanned after so many times as many bytes in order, none written by others among them;
+/// a quarter of the page is enough.
+const CONTENDED_SCAN: u32 = 4;
 
 /// A page that ranks write in turns moves after so many puts of one rank at least, none of another rank's between them. A turn may
 /// have dozens.
@@ -107,12 +112,19 @@ impl Meter {
         if operation.offset_bytes == self.end_bytes { self.in_order_bytes } else { 0 }
     }
 
-    /// Notes where the operation is. Returns whether it goes on with a scan, which is so many bytes in order.
-    fn is_scan(&mut self, operation: &SmallOperation, scan_bytes: u32) -> bool {
+    /// Notes where the operation is. Returns whether it goes on with a scan, which is so many bytes in order of a page of `page_bytes`.
+    fn is_scan(&mut self, operation: &SmallOperation, scan_bytes: u32, page_bytes: u32) -> bool {
+        let contended_bytes = (scan_bytes * CONTENDED_SCAN).min(page_bytes / 4).max(scan_bytes);
+        let scan_bytes = if self.is_contended { contended_bytes } else { scan_bytes };
         let before = self.in_order_before(operation);
         self.in_order_bytes = before.saturating_add(operation.len_bytes);
         self.end_bytes = operation.offset_bytes + operation.len_bytes;
         before >= scan_bytes
+    }
+
+    /// Another rank writes the page, or has.
+    fn disturb(&mut self) {
+        (self.level, self.in_order_bytes, self.is_contended) = (0, 0, true);
     }
 }
 
@@ -151,13 +163,17 @@ impl Meters {
     /// vain is no more than what was read.
     pub fn fill_bytes(&mut self, page: PageId, operation: &SmallOperation) -> u32 {
         let most = self.fill_bytes_max().max(operation.len_bytes);
-        let left = (self.move_bytes - self.request_bytes) as u32 - operation.offset_bytes;
+        let left = self.page_bytes() - operation.offset_bytes;
         let before = self.meter(page).in_order_before(operation);
         before.clamp(operation.len_bytes, most).min(left)
     }
 
     fn fill_bytes_max(&self) -> u32 {
-        FILL_BYTES_MAX.min((self.move_bytes - self.request_bytes) as u32 / FILL_PARTS_MIN)
+        FILL_BYTES_MAX.min(self.page_bytes() / FILL_PARTS_MIN)
+    }
+
+    fn page_bytes(&self) -> u32 {
+        (self.move_bytes - self.request_bytes) as u32
     }
 
     /// Decides about an operation, and notes what it costs. `has_room`: the pool has a frame that nobody needs.
@@ -168,13 +184,14 @@ impl Meters {
         let undisturbed = UNDISTURBED_MIN * 2 * self.request_bytes;
         let (move_bytes, frames, shipped) = (self.move_bytes, self.frames, self.shipped);
         let scan_bytes = if operation.is_fill { 2 * self.fill_bytes_max() } else { SCAN_BYTES };
+        let page_bytes = self.page_bytes();
         let meter = self.meter(page);
-        let is_scan = meter.is_scan(operation, scan_bytes);
+        let is_scan = meter.is_scan(operation, scan_bytes, page_bytes);
         let leaked = if has_room { 0 } else { (shipped - meter.looked_at) / frames };
         meter.level = meter.level.saturating_sub(leaked);
         let most = if meter.is_contended { move_bytes.max(undisturbed) } else { move_bytes };
         let is_dear = !meter.is_contended && is_dear(move_bytes, cost);
-        if is_dear || meter.level + cost > most || (is_scan && !meter.is_contended) {
+        if is_dear || meter.level + cost > most || is_scan {
             (meter.level, meter.is_contended) = (0, false);
             return Choice::Move;
         }
@@ -191,7 +208,7 @@ impl Meters {
         let before = core::mem::replace(&mut meter.writer, by);
         let is_contended = before != by && before != NOBODY;
         if by != own || is_contended {
-            (meter.level, meter.is_contended) = (0, true);
+            meter.disturb();
         }
         is_contended
     }
@@ -205,8 +222,7 @@ impl Meters {
 
     /// This rank had the right to write the page, and another rank takes that.
     pub fn on_lost(&mut self, page: PageId) {
-        let meter = self.meter(page);
-        (meter.level, meter.is_contended) = (0, true);
+        self.meter(page).disturb();
     }
 
     /// The meter of a page. Where it is new, one of another page goes: that which says least.
@@ -365,6 +381,52 @@ mod tests {
             assert_eq!(parts, expected, "pages of {page_bytes}");
             let last = SmallOperation { is_fill: true, ..get(page_bytes as u32 - 4096, 4096) };
             assert_eq!(meters.fill_bytes(page(0), &last), 4096, "no more than the page has");
+        }
+    }
+
+    /// The first byte of a scan by loads that has the page moved, if any has; `disturb` is called before each part.
+    fn moved_at(meters: &mut Meters, page_bytes: usize, mut disturb: impl FnMut(&mut Meters, u32)) -> Option<u32> {
+        let mut at = 0;
+        while at < page_bytes as u32 {
+            disturb(meters, at);
+            let fault = SmallOperation { is_fill: true, ..get(at, 4096) };
+            let len_bytes = meters.fill_bytes(page(0), &fault);
+            if meters.choose(page(0), &SmallOperation { len_bytes, ..fault }, true) == Choice::Move {
+                return Some(at);
+            }
+            at += len_bytes;
+        }
+        None
+    }
+
+    #[test]
+    fn a_page_that_others_wrote_moves_to_who_reads_it_in_order_undisturbed() {
+        for (page_bytes, expected) in [(LARGE, 512 << 10), (1 << 20, 256 << 10), (256 << 10, 128 << 10)] {
+            let mut meters = meters(page_bytes, 16);
+            meters.on_written(page(0), Rank(1));
+            assert_eq!(moved_at(&mut meters, page_bytes, |_, _| ()), Some(expected), "pages of {page_bytes}");
+            meters.on_written(page(0), Rank(1));
+            let half = page_bytes as u32 / 2;
+            let mut is_written = false;
+            let at = moved_at(&mut meters, page_bytes, |meters, at| {
+                if at >= half.min(expected / 2) && !core::mem::replace(&mut is_written, true) {
+                    meters.on_written(page(0), Rank(2));
+                }
+            });
+            assert!(at.is_some_and(|at| at > expected), "pages of {page_bytes}: {at:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_is_scanned_while_others_write_it_stays_where_it_is() {
+        let mut meters = meters(LARGE, 16);
+        let disturb = |meters: &mut Meters, at: u32| {
+            if at % (256 << 10) == 0 {
+                meters.on_written(page(0), Rank(1));
+            }
+        };
+        for _ in 0..100 {
+            assert_eq!(moved_at(&mut meters, LARGE, disturb), None);
         }
     }
 
