@@ -1,0 +1,81 @@
+"""The reference of the C interface: a page for each header of include/vgasnet, made from its comments and declarations."""
+
+import re
+
+# What belongs to the language and not to the interface.
+FRAME = re.compile(
+    r"^#ifdef __cplusplus\n.*?^#endif\n|^#include [^\n]*\n|^#ifndef \w+_H\n#define \w+_H\n|^#endif\s*\Z", re.MULTILINE | re.DOTALL
+)
+BLOCK = re.compile(r"/\*(?P<comment>.*?)\*/\n?(?P<code>(?:(?!/\*)[^\n]+\n)*)|(?P<bare>(?:(?!/\*)[^\n]+\n)+)", re.DOTALL)
+CHAPTER = re.compile(r"#include <vgasnet/(\w+\.h)> /\* (.+) \*/")
+NAME = re.compile(r"(?:#define |\b)((?:vgasnet|VGASNET)_\w+)")
+CODE = re.compile(r"(?<![\w`])((?:vgasnet|VGASNET|GASNET|gasnet|MPI)_\w*|\w+\.h\b|\w+\(\d?\)|O_[A-Z]+|SIG[A-Z]+\d?|[a-z]+_[a-z_]+)")
+LABEL = re.compile(r"(?P<label>[A-Za-z_]\w*(?:, \w+)*): (?P<text>.*)")
+
+
+def headers(root):
+    """The headers, that of the conventions first, then the chapters in its order."""
+    first = root / "include/vgasnet.h"
+    return [first] + [root / "include/vgasnet" / name for name, _ in CHAPTER.findall(first.read_text())]
+
+
+def title(path, root):
+    """The title of a header's page: as the first header names its chapters."""
+    titles = dict(CHAPTER.findall((root / "include/vgasnet.h").read_text()))
+    words = titles.get(path.name, "conventions of the interface")
+    return words[0].upper() + words[1:]
+
+
+def inline(text):
+    text = re.sub(r"([*<>\\])", r"\\\1", text)
+    return CODE.sub(r"`\1`", text)
+
+
+def prose(comment):
+    """A comment as Markdown. A line that begins with a name and a colon, or with a word and a full stop after an empty line, is an entry."""
+    lines = [re.sub(r"^ ?\*? ?", "", line) for line in comment.strip().splitlines()]
+    out, begins = [], True
+    for line in lines:
+        label = LABEL.match(line.strip())
+        topic = re.match(r"([A-Z]\w*)\. (.*)", line) if begins else None
+        if not line.strip():
+            out.append("")
+        elif label and begins:
+            out.append(f"\n- `{label['label']}`: {inline(label['text'])}")
+        elif topic:
+            out.append(f"**{topic[1]}.** {inline(topic[2])}")
+        else:
+            out.append(inline(line.strip()))
+        begins = not line.strip() or line.rstrip().endswith((".", ":"))
+    return "\n".join(out).strip()
+
+
+def declared(code):
+    """The names that some code declares, each once."""
+    without_comments = re.sub(r"/\*.*?\*/", "", code, flags=re.DOTALL)
+    functions = re.findall(r"\b(vgasnet_\w+)\(", without_comments)
+    types = re.findall(r"^(?:\}|typedef [^{;(]*?) *(vgasnet_\w+);", without_comments, re.MULTILINE)
+    return list(dict.fromkeys(functions or types or NAME.findall(without_comments)))
+
+
+def section(comment, code):
+    names = declared(code)
+    shown = ", ".join(f"`{name}`" for name in names[:3]) + (", ..." if len(names) > 3 else "")
+    parts = [f"### {shown}" if names else "", f"```c\n{code.strip()}\n```" if code.strip() else "", prose(comment or "")]
+    return "\n\n".join(part for part in parts if part)
+
+
+def page(path, root):
+    text = path.read_text()
+    chapters = CHAPTER.findall(text)
+    if not text.startswith("/*"):
+        text = re.sub(r"\A#ifndef \w+_H\n#define \w+_H\n", "", text)
+    blocks = [(block["comment"], block["code"] or block["bare"] or "") for block in BLOCK.finditer(FRAME.sub("", text))]
+    intro = ""
+    if blocks and blocks[0][0] is not None and not blocks[0][1].strip():
+        intro = prose(re.sub(r"\Avgasnet: (.)", lambda first: first[1].upper(), blocks.pop(0)[0].strip(" *\n")))
+    listed = "\n".join(f"- [{words}](vgasnet/{name}): `{name}`" for name, words in chapters)
+    include = "vgasnet.h" if path.name == "vgasnet.h" else f"vgasnet/{path.name}"
+    head = f"# {title(path, root)}\n\n`#include <{include}>`"
+    body = [section(comment, code) for comment, code in blocks if (comment or code).strip()]
+    return "\n\n".join(part for part in [head, intro, listed, *body] if part) + "\n"

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Puts together the sources of the documentation as a site.
+
+Usage: sources.py ROOT DEST
+
+Pages of docs/ and the repository's own pages are copied, with links that lead to pages of the site. The reference of the C interface is
+made from the headers. A link that leads nowhere is an error.
+"""
+
+import pathlib
+import re
+import shutil
+import sys
+
+import reference
+
+# Pages from outside docs/, by their place in the site.
+PAGES = {"README.md": "index.md", "ARCHITECTURE.md": "internals.md"}
+
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
+FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+
+
+def slug(heading):
+    """The anchor that Python-Markdown gives a heading."""
+    text = re.sub(r"[^\w\s-]", "", heading.replace("`", "")).strip().lower()
+    return re.sub(r"[-\s]+", "-", text)
+
+
+def anchors(text):
+    return {slug(heading) for heading in re.findall(r"^#+ +(.+)$", FENCED.sub("", text), re.MULTILINE)}
+
+
+class Site:
+    def __init__(self, root):
+        self.root = root
+        # Each page of the site, by the file it is made from.
+        self.pages = {root / name: place for name, place in PAGES.items()}
+        self.pages |= {path: path.name for path in sorted((root / "docs").glob("*.md"))}
+        self.pages |= {path: f"reference/{path.stem}.md" for path in reference.headers(root)}
+        self.texts = {path: self.text(path) for path in self.pages}
+
+    def text(self, path):
+        return reference.page(path, self.root) if path.suffix == ".h" else path.read_text()
+
+    def link(self, path, shown, target):
+        """A link of the page made from `path`, for the site. A file that is no page is named without a link."""
+        if re.match(r"[a-z]+:", target):
+            return f"[{shown}]({target})"
+        name, _, anchor = target.partition("#")
+        leads_to = (path.parent / name).resolve() if name else path
+        if not leads_to.exists():
+            raise SystemExit(f"{path.relative_to(self.root)}: [{shown}]({target}) leads nowhere")
+        if leads_to not in self.pages:
+            return shown if leads_to.suffix != ".html" else f"[{shown}]({leads_to.name})"
+        if anchor and anchor not in anchors(self.texts[leads_to]):
+            raise SystemExit(f"{path.relative_to(self.root)}: [{shown}]({target}): there is no such heading")
+        up = "../" * self.pages[path].count("/")
+        return f"[{shown}]({up}{self.pages[leads_to]}{'#' + anchor if anchor else ''})"
+
+    def write(self, dest):
+        for path, place in self.pages.items():
+            parts = FENCED.split(self.texts[path])
+            for at in range(0, len(parts), 2):
+                parts[at] = LINK.sub(lambda link: self.link(path, link[1], link[2]), parts[at])
+            page = dest / place
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text("".join(parts))
+        for page in (self.root / "docs").glob("*.html"):
+            shutil.copy(page, dest)
+
+
+def main():
+    root, dest = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+    shutil.rmtree(dest, ignore_errors=True)
+    Site(root).write(dest)
+
+
+if __name__ == "__main__":
+    main()
