@@ -56,7 +56,7 @@
 #include <vgasnet/job.h> /* start and end, ranks */
 #include <vgasnet/segment.h> /* sizes and addresses of segments */
 #include <vgasnet/transfer.h> /* blocking gets, puts and memsets */
-#include <vgasnet/nonblocking.h> /* the same without waiting, and their completion */
+#include <vgasnet/nonblocking.h> /* non-blocking gets, puts and memsets */
 #include <vgasnet/values.h> /* puts and gets by value */
 #include <vgasnet/atomics.h> /* atomic operations on numbers */
 #include <vgasnet/lists.h> /* transfers between lists of regions */

@@ -58,6 +58,13 @@ class Site:
         up = "../" * self.pages[path].count("/")
         return f"[{shown}]({up}{self.pages[leads_to]}{'#' + anchor if anchor else ''})"
 
+    def check_contents(self):
+        """Each page is in the table of contents."""
+        contents = (self.root / "mkdocs.yml").read_text()
+        for place in self.pages.values():
+            if f": {place}\n" not in contents:
+                raise SystemExit(f"mkdocs.yml: the table of contents lacks {place}")
+
     def write(self, dest):
         for path, place in self.pages.items():
             parts = FENCED.split(self.texts[path])
@@ -73,7 +80,9 @@ class Site:
 def main():
     root, dest = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
     shutil.rmtree(dest, ignore_errors=True)
-    Site(root).write(dest)
+    site = Site(root)
+    site.check_contents()
+    site.write(dest)
 
 
 if __name__ == "__main__":
