@@ -91,7 +91,7 @@ fn where_handlers_cannot_be_seen_a_line_says_so() {
 }
 
 /// A Python that has numpy: the user's, else the distribution's.
-fn python() -> Option<PathBuf> {
+pub fn python_with_numpy() -> Option<PathBuf> {
     let has_numpy = |python: &&str| {
         let output = Command::new(python).args(["-c", "import numpy"]).output();
         output.is_ok_and(|output| output.status.success())
@@ -101,7 +101,7 @@ fn python() -> Option<PathBuf> {
 
 #[test]
 fn numpy_on_a_segment() {
-    let Some(python) = python() else {
+    let Some(python) = python_with_numpy() else {
         return say_not_run("numpy on a segment", "there is no python3 with numpy; scripts/test installs it");
     };
     let (script, shared) = (source_dir().join("examples/segment.py"), library("libvgasnet.so"));

@@ -18,7 +18,7 @@ fn chapters() -> BTreeSet<String> {
 }
 
 /// The text of the header and all chapters.
-fn header() -> String {
+pub fn header() -> String {
     let dir = compile::source_dir().join("include");
     let text = |name: String| std::fs::read_to_string(dir.join(name)).expect("a chapter");
     overview() + &chapters().into_iter().map(text).collect::<String>()
@@ -51,7 +51,7 @@ fn declarations(header: &str) -> String {
 }
 
 /// The functions that the header declares: the name before the first parenthesis of a declaration.
-fn declared(header: &str) -> BTreeSet<String> {
+pub fn declared(header: &str) -> BTreeSet<String> {
     let declarations = declarations(header);
     let heads = declarations.split(';').filter_map(|declaration| declaration.split_once('(')).map(|(head, _)| head);
     let names =

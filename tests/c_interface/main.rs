@@ -4,6 +4,8 @@ mod bad_input;
 mod compat;
 mod disk;
 mod dlopened;
+#[cfg(not(any(feature = "mpi", feature = "gasnet")))]
+mod documents;
 mod ex;
 mod ex_bytes;
 mod ex_tools;
