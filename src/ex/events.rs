@@ -84,17 +84,52 @@ impl Event {
         if !self.is_leaf() {
             return completions.find(self.0).map(Some);
         }
-        Ok(completions.find(self.of_root()).ok())
+        match completions.find(self.of_root()) {
+            Ok(completion) => Ok(Some(completion)),
+            Err(_) if self.was_given_out(completions) => Ok(None),
+            Err(_) => Err(UserError::new(format!(
+                "event {:#x} is none; give one that the library has returned",
+                self.to_bits()
+            ))),
+        }
+    }
+
+    /// Whether a leaf is that of an operation, or was once.
+    fn was_given_out(self, completions: &Completions) -> bool {
+        let category = self.to_bits() >> CATEGORY_SHIFT & CATEGORY_MASK;
+        category <= Category::Atomic as u64 && completions.was_given_out(self.of_root())
+    }
+
+    /// As [`Event::completion`], for an event that comes alone. The client may not use a leaf after its root; where it wants checks, that
+    /// is refused.
+    fn completion_alone(self, ops: &Ops) -> Result<Option<CompletionId>, UserError> {
+        let completion = self.completion(ops.completions())?;
+        if completion.is_none() && ops.is_strict() {
+            return Err(UserError::new(format!(
+                "event {:#x} is a leaf whose root was synced before; sync the leaf first, or both in one array",
+                self.to_bits()
+            )));
+        }
+        Ok(completion)
     }
 }
 
 /// Whether an event is done. If it is a root, it names nothing any more.
 ///
 /// # Errors
-/// The event is a root that was synced before, or never given out.
+/// The event is a root that was synced before, or never given out; or a leaf that is none, or where checks are wanted one whose root is
+/// synced.
 #[inline]
 pub fn test(event: Event, ops: &Ops) -> Result<bool, UserError> {
     let completions = ops.completions();
+    if !event.is_leaf() {
+        return completions.end_if_done(event.0);
+    }
+    Ok(event.completion_alone(ops)?.is_none_or(|completion| completions.is_done(completion)))
+}
+
+/// As [`test`], for an event of an array. A leaf there may be one whose root is gone: an earlier look at the array has taken that out.
+fn test_in_array(event: Event, completions: &Completions) -> Result<bool, UserError> {
     if !event.is_leaf() {
         return completions.end_if_done(event.0);
     }
@@ -106,7 +141,7 @@ pub fn test(event: Event, ops: &Ops) -> Result<bool, UserError> {
 /// # Errors
 /// As [`test`].
 pub fn wait(event: Event, ops: &Ops) -> Result<(), UserError> {
-    let Some(completion) = event.completion(ops.completions())? else { return Ok(()) };
+    let Some(completion) = event.completion_alone(ops)? else { return Ok(()) };
     if event.is_leaf() {
         // Its root stays, for the client to sync.
         ops.driver().wait(completion);
@@ -116,17 +151,17 @@ pub fn wait(event: Event, ops: &Ops) -> Result<(), UserError> {
     Ok(())
 }
 
-/// Tests all events of an array, and has `spend` take out those that are done. Leaves come first, so that one beside its root in an array
-/// is never one of a root that is gone.
+/// Tests all events of an array, and takes out those that are done. Leaves come first, so that one beside its root in an array is never
+/// one of a root that is gone.
 ///
 /// # Errors
-/// As [`test`].
+/// As [`test`], but that a leaf's root may be gone.
 pub fn sweep(events: &mut [u64], ops: &Ops) -> Result<Found, UserError> {
     let mut found = Found::default();
     for leaves in [true, false] {
         for bits in &mut *events {
             let Some(event) = Event::from_bits(*bits).filter(|event| event.is_leaf() == leaves) else { continue };
-            if test(event, ops)? {
+            if test_in_array(event, ops.completions())? {
                 *bits = 0;
                 found.complete += 1;
             } else {
@@ -175,6 +210,9 @@ mod tests {
         completions.finish(id);
         completions.end(id);
         assert_eq!(kept.completion(&completions), Ok(None));
+        let no_category = Event::from_bits(kept.to_bits() | CATEGORY_MASK << CATEGORY_SHIFT).expect("not zero");
+        let of_nothing = Event::from_bits(0x5555_1234_5678).expect("not zero");
+        assert!(no_category.completion(&completions).is_err() && of_nothing.completion(&completions).is_err());
         assert!(root.completion(&completions).is_err() && root.leaf(Category::Source, &completions).is_err());
     }
 }

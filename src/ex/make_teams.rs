@@ -1,5 +1,6 @@
 //! Making teams by color or by list, and destroying them.
 
+use super::objects::give_out;
 use super::teams::{Scratch, Team};
 use crate::coll::Coll;
 use crate::error::UserError;
@@ -37,7 +38,7 @@ pub fn split(
     let (id, jobranks, rank) = divide(&members, &votes, me);
     let mut team = keep(id, rank, jobranks, coll, flags)?;
     team.scratch = scratch;
-    Ok(Some(Box::leak(team)))
+    Ok(Some(give_out(Box::leak(team))))
 }
 
 /// Makes a team of these ranks of the job, in this order; without any, the rank comes into none. All of them give the same. Collective over
@@ -70,7 +71,7 @@ pub fn create(
     })?;
     let mut team = keep(id, rank as u32, jobranks, coll, flags)?;
     team.scratch = scratch;
-    Ok(Some(Box::leak(team)))
+    Ok(Some(give_out(Box::leak(team))))
 }
 
 /// Destroys a team, and tells what the client has lent it. Collective over the team; no rank waits for another one. A rank that has synced

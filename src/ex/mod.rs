@@ -21,7 +21,7 @@ pub use atomics::{Asked, Domain, Request, operation_name};
 pub use collectives::{Collective, Moved, start as start_collective};
 pub use events::{Category, Event, Found, sweep, test, wait, wait_any};
 pub use make_teams::{create, destroy, split};
-pub use objects::{Object, find};
+pub use objects::{Object, find, give_out};
 pub use peer_completion::{
     PEER_COMPLETION_BYTES_MAX, PeerCompletion, has_peer_completion, set_peer_completion, take_peer_completion,
 };

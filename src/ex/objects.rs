@@ -1,8 +1,20 @@
 //! What the client's objects have in common: a mark, by which a handle is told from others, and the client's data.
+//!
+//! A handle is the address of its object. Looking at the mark is safe where it has been that of an object. Where the user has asked for
+//! checks, the addresses of all objects are known, and others are refused without a look.
 
 use crate::error::UserError;
+use crate::sys::Signalproof;
+use std::collections::BTreeSet;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+/// Whether [`find`] looks handles up in [`KNOWN`].
+static ARE_CHECKED: AtomicBool = AtomicBool::new(false);
+
+/// The addresses of all objects that there were since [`check_handles`].
+static KNOWN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
 /// Begins every object.
 #[repr(C)]
@@ -50,13 +62,37 @@ impl Header {
     }
 }
 
+/// From now on all handles are checked. No object was given out before.
+pub(super) fn check_handles() {
+    ARE_CHECKED.store(true, Ordering::Release);
+}
+
+/// An object whose handle the client gets.
+pub fn give_out<T: Object>(object: &'static T) -> &'static T {
+    if ARE_CHECKED.load(Ordering::Acquire) {
+        Signalproof::lock(&KNOWN).insert((&raw const *object).addr());
+    }
+    object
+}
+
+/// Whether there may be, or may have been, an object at an address.
+#[inline(always)]
+fn is_known(address: usize) -> bool {
+    !ARE_CHECKED.load(Ordering::Relaxed) || is_given_out(address)
+}
+
+#[cold]
+fn is_given_out(address: usize) -> bool {
+    Signalproof::lock(&KNOWN).contains(&address)
+}
+
 /// The object that a handle names.
 ///
 /// # Errors
 /// The handle is null, or that of an object of another kind or of one that is gone.
 ///
 /// # Safety
-/// The handle is null, or has been that of an object.
+/// The handle is null, or has been that of an object, or handles are checked.
 #[inline]
 pub unsafe fn find<'a, T: Object>(handle: *const T) -> Result<&'a T, UserError> {
     // SAFETY: as the caller says.
@@ -69,11 +105,11 @@ pub unsafe fn find<'a, T: Object>(handle: *const T) -> Result<&'a T, UserError> 
 /// As for [`find`].
 #[inline(always)]
 pub(super) unsafe fn find_if_any<'a, T: Object>(handle: *const T) -> Option<&'a T> {
-    if handle.is_null() || handle.addr() % align_of::<Header>() != 0 {
+    if handle.is_null() || handle.addr() % align_of::<Header>() != 0 || !is_known(handle.addr()) {
         return None;
     }
-    // SAFETY: the handle is that of an object, whose memory is never given back and begins with a header, whatever its kind. The mark
-    // tells whether it is one of this kind.
+    // SAFETY: the handle is, or was, that of an object, as the caller says or `is_known` has found. Its memory is never given back and
+    // begins with a header, whatever its kind. The mark tells whether it is one of this kind.
     unsafe { ((*handle.cast::<Header>()).mark.load(Ordering::Acquire) == T::MARK).then(|| &*handle) }
 }
 

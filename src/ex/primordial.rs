@@ -1,6 +1,6 @@
 //! The objects that a job begins with: the client, its endpoint, the team of all ranks, and after attach the segment.
 
-use super::objects::{Header, Object};
+use super::objects::{Header, Object, check_handles, give_out};
 use super::teams::Team;
 use crate::job::{self, Failure, FailureClass, Job, Runtime};
 use crate::memory;
@@ -88,12 +88,20 @@ static SEGMENT: OnceLock<Segment> = OnceLock::new();
 
 /// The objects of this job, for a client of this name if there are none yet. `None` before init.
 pub fn start(name: &CStr, flags: u32) -> Option<&'static Primordial> {
-    let conduit = job::job()?.conduit();
-    Some(PRIMORDIAL.get_or_init(|| Primordial {
+    let job = job::job()?;
+    let conduit = job.conduit();
+    let objects = PRIMORDIAL.get_or_init(|| Primordial {
         client: Client { header: Header::of::<Client>(), flags, name: name.to_owned() },
         endpoint: Endpoint { header: Header::of::<Endpoint>(), index: 0 },
         team: Team::of_all(conduit.rank().0, conduit.ranks()),
-    }))
+    });
+    if job.config().strict {
+        check_handles();
+        give_out(&objects.client);
+        give_out(&objects.endpoint);
+        give_out(&objects.team);
+    }
+    Some(objects)
 }
 
 /// `GEX_FLAG_USES_GASNET1`: what a job that was started by GASNet-1's init has for flags.
@@ -142,5 +150,6 @@ fn bound_by_gasnet1() -> Option<&'static [Bound]> {
 pub fn bound() -> Option<&'static Segment> {
     let rank = job::job()?.conduit().rank().0;
     let bound = bound_of_rank(rank)?;
-    Some(SEGMENT.get_or_init(|| Segment { header: Header::of::<Segment>(), bound }))
+    let segment = SEGMENT.get_or_init(|| Segment { header: Header::of::<Segment>(), bound });
+    Some(give_out(segment))
 }

@@ -223,6 +223,15 @@ impl Completions {
         is_named.then_some((number, completion))
     }
 
+    /// Whether a handle names an operation, or did once, as far as anyone can tell.
+    pub fn was_given_out(&self, handle: Handle) -> bool {
+        let (generation, number) = ((handle.to_bits() >> 32) as u32, handle.to_bits() as u32);
+        let (block, at) = place(number);
+        let counter = self.blocks.get(block).and_then(OnceLock::get).map(|counters| &counters[at]);
+        let age = counter.map(|counter| counter.generation.load(Ordering::Relaxed).wrapping_sub(generation));
+        generation % 2 == 1 && age.is_some_and(|age| age < 1 << 31)
+    }
+
     fn at(&self, number: u32) -> &Counter {
         let (block, at) = place(number);
         &self.blocks[block].get().expect("a completion in use has its block")[at]
@@ -254,7 +263,7 @@ mod tests {
             assert!(!completions.is_done(*id));
             assert!(completions.finish(*id));
             completions.end(*id);
-            assert!(completions.find(*handle).is_err());
+            assert!(completions.find(*handle).is_err() && completions.was_given_out(*handle));
         }
         let again = completions.begin();
         assert!(
@@ -292,7 +301,7 @@ mod tests {
         assert_eq!(Handle::from_bits(0), None);
         for bits in [1, u64::MAX, 1 << 32, 0x1_0000_0001] {
             let handle = Handle::from_bits(bits).expect("not zero");
-            assert!(completions.find(handle).is_err());
+            assert!(completions.find(handle).is_err() && !completions.was_given_out(handle));
         }
     }
 }

@@ -1,6 +1,8 @@
 /* GASNet-EX: calls that make no sense, one by name. Those that end the job do not return; those that answer with a code print it. */
 #include "ex_check.h"
 
+#include <gasnet_ratomic.h>
+
 enum { HANDLER = 200 };
 
 static struct ex_job job;
@@ -64,11 +66,33 @@ static void transfers(const char *what) {
     if (strcmp(what, "region") == 0) (void)gex_NBI_EndAccessRegion(0);
     if (strcmp(what, "category") == 0) gex_NBI_Wait(0x100, 0);
     event = gex_Coll_BarrierNB(job.tm, 0);
+    if (strcmp(what, "leaf-late") == 0) {
+        gex_Event_t leaf = gex_Event_QueryLeaf(event, GEX_EC_AM);
+        gex_Event_Wait(event);
+        gex_Event_Wait(leaf);
+    }
     if (strcmp(what, "waited-twice") == 0) {
         gex_Event_t again = event;
         gex_Event_Wait(event);
         gex_Event_Wait(again);
     }
+}
+
+/* And with handles that the library has not returned. Nothing is mapped at the first address. */
+static void handles(const char *what) {
+    static uint64_t zeros[8];
+    const uintptr_t unmapped = 0x12345678;
+    uint64_t value = 1;
+    gex_TM_t team;
+    if (strcmp(what, "wild-team") == 0) gex_RMA_PutBlocking((gex_TM_t)unmapped, 0, job.base, &value, 8, 0);
+    if (strcmp(what, "zero-team") == 0) gex_RMA_PutBlocking((gex_TM_t)(void *)zeros, 0, job.base, &value, 8, 0);
+    if (strcmp(what, "wild-parent") == 0) (void)gex_TM_Split(&team, (gex_TM_t)unmapped, 0, 0, NULL, 0, 0);
+    if (strcmp(what, "wild-endpoint") == 0) (void)gex_EP_QueryIndex((gex_EP_t)unmapped);
+    if (strcmp(what, "wild-segment") == 0) (void)gex_Segment_QueryAddr((gex_Segment_t)(UINTPTR_MAX - 7));
+    if (strcmp(what, "wild-client") == 0) (void)gex_Client_QueryFlags((gex_Client_t)unmapped);
+    if (strcmp(what, "wild-domain") == 0) gex_AD_Destroy((gex_AD_t)unmapped);
+    if (strcmp(what, "wild-event") == 0) gex_Event_Wait((gex_Event_t)unmapped);
+    if (strcmp(what, "high-event") == 0) gex_Event_WaitAll(&(gex_Event_t){(gex_Event_t)UINTPTR_MAX}, 1, 0);
 }
 
 /* And with messages. */
@@ -102,6 +126,7 @@ int main(int argc, char **argv) {
     job = ex_start();
     ex_attach(&job, 2, table, 1);
     if (answers(argv[1])) return 0;
+    handles(argv[1]);
     transfers(argv[1]);
     messages(argv[1]);
     printf("returned\n");

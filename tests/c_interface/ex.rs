@@ -147,7 +147,17 @@ fn source(name: &str, text: &str) -> PathBuf {
 }
 
 /// Calls that end the job, with the function and something of its line.
-const FATAL: [(&str, &str, &str); 28] = [
+const FATAL: [(&str, &str, &str); 38] = [
+    ("wild-team", "gex_RMA_PutBlocking", "0x12345678 is no team"),
+    ("zero-team", "gex_RMA_PutBlocking", "is no team"),
+    ("wild-parent", "gex_TM_Split", "0x12345678 is no team"),
+    ("wild-endpoint", "gex_EP_QueryIndex", "0x12345678 is no endpoint"),
+    ("wild-segment", "gex_Segment_QueryAddr", "0xfffffffffffffff8 is no segment"),
+    ("wild-client", "gex_Client_QueryFlags", "0x12345678 is no client"),
+    ("wild-domain", "gex_AD_Destroy", "0x12345678 is no atomic domain"),
+    ("wild-event", "gex_Event_Wait", "event 0x12345678 is none"),
+    ("high-event", "gex_Event_WaitAll", "event 0xffffffffffffffff is none"),
+    ("leaf-late", "gex_Event_Wait", "is a leaf whose root was synced before"),
     ("rank", "gex_RMA_GetBlocking", "there is no rank 1 in this team"),
     ("pair-rank", "gex_RMA_GetBlocking", "rank 5"),
     ("outside", "gex_RMA_PutBlocking", "segment"),
@@ -183,7 +193,7 @@ fn calls_that_make_no_sense_end_the_job_with_a_line() {
     let bad = ex_program("ex_bad", Compiler::GccC99, Mode::Par, &[]);
     for (what, call, line) in some_of(FATAL) {
         // The barrier of one rank is over at once, and names no event.
-        let ranks = if what == "waited-twice" { 2 } else { 1 };
+        let ranks = if ["waited-twice", "leaf-late"].contains(&what) { 2 } else { 1 };
         let ended = run_with(&bad, &[what], setup(ranks), &[("VGASNET_CHECK", "1")]);
         if what == "unknown" {
             assert!(ended.expect(0).stdout.contains("returned"), "{ended}");

@@ -122,8 +122,10 @@ entry_points! {
         domain: *mut *const Domain, team: *const Team, data_type: u32, ops: u32, flags: u32,
     ) {
         let domain = domain.as_mut().ok_or_else(|| UserError::new("the place for the atomic domain is a null pointer"))?;
+        let team = ex::find(team)?;
+        let made = Domain::new(team, data_type, ops, flags)?;
         // It is never given back to the system, so that one that is gone is known.
-        *domain = Box::leak(Box::new(Domain::new(ex::find(team)?, data_type, ops, flags)?));
+        *domain = ex::give_out(Box::leak(Box::new(made)));
         Ok(())
     }
 
