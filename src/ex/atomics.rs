@@ -7,7 +7,7 @@
 
 use super::objects::{Header, Object, find};
 use super::teams::Team;
-use crate::coll::ElementType;
+use crate::coll::{Coll, ElementType};
 use crate::error::UserError;
 use crate::ops::{AtomicOperation, Kind, Remote};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
@@ -209,6 +209,28 @@ impl Domain {
             "the domain was made for {made_for}, not for {op}; name all operations that it is for when you create it"
         ))
     }
+}
+
+/// Finds out whether all ranks of the team make the same domain. Collective over the team.
+///
+/// # Errors
+/// Another rank makes one of another type, for other operations or with other flags.
+pub fn agree_on_domain(domain: &Domain, coll: &Coll) -> Result<(), UserError> {
+    let mine = [domain.data_type.bit(), domain.ops, domain.flags];
+    let all = coll.gather_all(domain.team.id, mine)?;
+    let Some(other) = all.iter().position(|theirs| *theirs != mine) else { return Ok(()) };
+    Err(differing(domain, other, all[other]))
+}
+
+#[cold]
+fn differing(domain: &Domain, other: usize, [data_type, ops, flags]: [u32; 3]) -> UserError {
+    let (name, made_for) = (domain.data_type.name(), names(domain.ops));
+    let theirs = ElementType::of_bit(data_type).map_or("", ElementType::name);
+    UserError::new(format!(
+        "GEX_DT_{name}, {made_for} and flags {:#x}, but rank {other} of the team has given GEX_DT_{theirs}, {} and flags {flags:#x}; give          the same on all ranks",
+        domain.flags,
+        names(ops)
+    ))
 }
 
 /// The rank itself, if it is the rank in the job of a member.

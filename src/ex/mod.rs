@@ -17,7 +17,7 @@ mod primordial;
 mod system;
 mod teams;
 
-pub use atomics::{Asked, Domain, Request, operation_name};
+pub use atomics::{Asked, Domain, Request, agree_on_domain, operation_name};
 pub use collectives::{Collective, Moved, start as start_collective};
 pub use events::{Category, Event, Found, sweep, test, wait, wait_any};
 pub use make_teams::{create, destroy, split};

@@ -20,7 +20,6 @@ static void domain(gex_DT_t type, gex_OP_t ops, gex_Flags_t flags) {
 
 static void atomics(const char *what) {
     float single;
-    gex_AD_Create(&ad, job.tm, GEX_DT_I32, GEX_OP_FADD | GEX_OP_SET, 0);
     if (!strcmp(what, "operation")) one(0, job.base, GEX_OP_FSUB, 0);
     if (!strcmp(what, "operations")) one(0, job.base, GEX_OP_FADD | GEX_OP_SET, 0);
     if (!strcmp(what, "type")) gex_AD_OpNBI_FLT(ad, &single, 0, job.base, GEX_OP_FADD, 1, 0, 0);
@@ -85,6 +84,12 @@ int main(int argc, char **argv) {
     job = ex_start();
     ex_attach(&job, 1, NULL, 0);
     ex_barrier(&job);
+    if (!strcmp(argv[1], "atomic")) gex_AD_Create(&ad, job.tm, GEX_DT_I32, GEX_OP_FADD | GEX_OP_SET, 0);
+    if (!strcmp(argv[1], "differ")) {
+        gex_AD_Create(&ad, job.tm, GEX_DT_I64, GEX_OP_SET | (job.me == 0 && !strcmp(argv[2], "operations") ? GEX_OP_GET : 0),
+                      job.me == 0 && !strcmp(argv[2], "flags") ? GEX_FLAG_AD_FAVOR_REMOTE : 0);
+        return 0;
+    }
     if (job.me == job.ranks - 1) {
         if (!strcmp(argv[1], "atomic")) atomics(argv[2]);
         if (!strcmp(argv[1], "list")) lists(argv[2]);

@@ -64,3 +64,24 @@ fn atomic_operations_and_lists_that_make_no_sense_end_the_job_with_one_line() {
         assert!(lines[0].contains(text), "{what}: {ended}");
     }
 }
+
+#[test]
+fn ranks_that_make_different_atomic_domains_are_told_so() {
+    let program = ex_program("ex_bytes_bad", Compiler::GccC99, Mode::Seq, &[]);
+    run(&program, &["differ", "nothing"], setup(3)).expect(0);
+    for (what, texts) in [
+        (
+            "operations",
+            [
+                "GEX_OP_SET, GEX_OP_GET and flags 0x0, but rank 1 of",
+                "but rank 0 of the team has given GEX_DT_I64, GEX_OP_SET, GEX_OP_GET",
+            ],
+        ),
+        ("flags", ["flags 0x4, but rank 1 of", "and flags 0x0, but rank 0 of"]),
+    ] {
+        let ended = run(&program, &["differ", what], setup(3));
+        let is_line =
+            |line: &str| line.contains(": gex_AD_Create: GEX_DT_I64, ") && texts.iter().any(|text| line.contains(text));
+        assert!(ended.expect(1).stderr.lines().any(is_line), "{what}: {ended}");
+    }
+}
