@@ -212,6 +212,7 @@ impl ExitPolicy {
                 self.note_interrupt(signal);
                 Decision::default()
             }
+            _ if self.is_at_work() && is_in_peace(end, &ranks[rank]) => self.fail_in_peace(rank, end, ranks, now),
             _ if end != End::Status(0) => self.fail(rank, end, ranks, now),
             Phase::Running | Phase::Leaving { .. } if ranks[rank].state == RankState::Fresh => {
                 self.never_initialised.get_or_insert(rank);
@@ -363,6 +364,17 @@ impl ExitPolicy {
         self.end_unless_told(format!("rank {rank} ({name}) {how}{others}"), now)
     }
 
+    /// All programs are over, and the others have their time to end.
+    fn fail_in_peace(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Decision {
+        let is_first = self.outcome.failure.is_none();
+        self.note_failure(rank, end, ranks);
+        if self.phase == Phase::Running {
+            self.phase = Phase::Leaving { first: Some(rank), quit_at: now + self.graces.leave };
+        }
+        let line = || format!("rank {rank} ({}) ended with exit status {}", ranks[rank].name(), end.status());
+        Decision { order: None, say: is_first.then(line) }
+    }
+
     /// Notes the job's first failure and returns it.
     fn note_failure(&mut self, rank: usize, end: End, ranks: &[RankView]) -> Failure {
         let exit_status = |rank: &RankView| match rank.state {
@@ -455,6 +467,11 @@ impl ExitPolicy {
         self.phase = Phase::Killed { since: now, look_at: now + KILLED_SLOW };
         Decision { order: Some(Order::Kill), say: None }
     }
+}
+
+/// Whether a rank had left the job when it ended with another status than 0: all programs were over, and it has waited for them.
+fn is_in_peace(end: End, rank: &RankView) -> bool {
+    matches!(end, End::Status(status) if status != 0) && rank.state == RankState::Exiting(0)
 }
 
 /// Names the ranks that run.

@@ -100,6 +100,19 @@ fn a_rank_that_ends_without_leaving_has_failed_unless_all_do() {
 }
 
 #[test]
+fn a_status_of_a_rank_that_has_left_leaves_the_others_their_time() {
+    let mut job = Bench::new([RankState::Exiting(0); 4]);
+    let line = "rank 2 (pid 102) ended with exit status 3";
+    assert_eq!(job.end(2, End::Status(3)), decision(None, Some(line)));
+    assert_eq!(job.pass(9.0), QUIET);
+    assert_eq!(job.end(1, End::Status(5)), QUIET);
+    assert_eq!(job.end(0, End::Status(0)), QUIET);
+    let line = "rank 3 did not end within 10 s of rank 2; ended";
+    assert_eq!(job.pass(1.0), decision(Some(Order::Quit), Some(line)));
+    assert_eq!(job.status(), 3);
+}
+
+#[test]
 fn a_failure_while_others_leave_still_counts() {
     let mut job = Bench::new([RankState::Exiting(0), RankState::Attached, RankState::Attached, RankState::Attached]);
     assert_eq!(job.end(0, End::Status(0)), QUIET);

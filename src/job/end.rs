@@ -108,12 +108,13 @@ fn leave_soon() -> bool {
 }
 
 /// Called when the program returns from main, or calls the C library's exit or [`exit`]. With status 0 it waits for the
-/// other ranks, which may still need this rank's pages.
+/// other ranks, which may still need this rank's pages. With another one it does where the user says that the program sees to the end
+/// of the job itself.
 pub fn on_process_exit(status: i32) {
     let Some(job) = job() else { return };
     let is_by_call = EXITING.load(Ordering::Acquire) != 0;
     match status {
-        0 if !is_by_call => leave(),
+        _ if !is_by_call && (status == 0 || !job.config.catches_exit) => leave(),
         0 if leave_soon() => close(),
         // Other exit handlers are still to run, where the conduit does not mind.
         _ if is_by_call && !job.conduit.note_exit(status) => job.conduit.exit(status),

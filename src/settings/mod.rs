@@ -9,7 +9,7 @@ mod variables;
 
 pub use io_fault::{IoDirection, IoFault, IoTarget};
 pub use machine::{Machine, MemoryGroup, memory_groups};
-pub use quantity::{format_quantity, parse_fraction, parse_integer, parse_quantity};
+pub use quantity::{format_quantity, parse_answer, parse_fraction, parse_integer, parse_quantity};
 pub use size::{format_size, format_size_about, parse_size};
 pub use variables::CONDUIT_VARIABLE;
 
@@ -17,8 +17,8 @@ use crate::error::UserError;
 use quantity::parse_segment_limit;
 use std::path::PathBuf;
 use variables::{
-    Audience, GASNET_MAX_SEGSIZE, PEER_MEMORY_VARIABLE, PREFIX, Settings, VARIABLES, Variable, parse_conduit,
-    parse_directory, parse_switch, set,
+    Audience, GASNET_CATCH_EXIT, GASNET_MAX_SEGSIZE, PEER_MEMORY_VARIABLE, PREFIX, Settings, VARIABLES, Variable,
+    parse_conduit, parse_directory, parse_switch, set,
 };
 use vgasnet_protocol::get_cache::MEMORY_MAX;
 use vgasnet_protocol::replacement::PolicyKind;
@@ -109,6 +109,8 @@ pub struct Config {
     pub io_fault: Option<IoFault>,
     /// Whether calls are refused that the specification forbids, and that GASNet lets pass unless it is built to check.
     pub strict: bool,
+    /// Whether a rank that exits with another status than 0 ends the job.
+    pub catches_exit: bool,
     /// Whether the job's statistics are printed when it ends.
     pub stats: bool,
     /// Where they are written.
@@ -119,7 +121,7 @@ pub struct Config {
 
 impl Config {
     /// The configuration that `vars` (name, value) describe on a host that has `ranks_on_host` ranks of this job.
-    /// Names without the prefix `VGASNET_` are left alone, except that `TMPDIR` is a default.
+    /// Names without the prefix `VGASNET_` are left alone, except that `TMPDIR` is a default, and two of GASNet's.
     ///
     /// # Errors
     /// A `VGASNET_` name that is nearly one of those known, a malformed value, or a pool that is smaller than a page or larger than the rank's
@@ -134,7 +136,7 @@ impl Config {
     ) -> Result<Config, UserError> {
         assert!(ranks_on_host > 0, "the calling rank is on this host");
         let mut settings = Settings::default();
-        let (mut tmpdir, mut gasnet_limit_bytes) = (None, None);
+        let (mut tmpdir, mut gasnet_limit_bytes, mut catches_exit) = (None, None, true);
         for (name, value) in vars {
             if name == "TMPDIR" && !value.is_empty() {
                 tmpdir = Some(value);
@@ -144,6 +146,10 @@ impl Config {
                     UserError::new(format!("{name}={value} {why}; unset it or set VGASNET_MAX_SEGSIZE"))
                 })?;
                 gasnet_limit_bytes = Some(limit);
+            } else if name == GASNET_CATCH_EXIT && !value.is_empty() {
+                let line =
+                    || UserError::new(format!("{name}={value} is neither yes nor no; unset it, or set it to 0 or 1"));
+                catches_exit = parse_answer(&value).ok_or_else(line)?;
             } else if name.starts_with(PREFIX) {
                 set(&mut settings, &name, &value)?;
             }
@@ -181,6 +187,7 @@ impl Config {
             spill_bytes: settings.spill_bytes,
             io_fault: settings.io_fault,
             strict: settings.strict.unwrap_or(false),
+            catches_exit,
             stats: settings.stats.unwrap_or(false),
             stats_file: settings.stats_file,
             unknown: settings.unknown,

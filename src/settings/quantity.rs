@@ -120,6 +120,15 @@ fn limit_of(bytes: i64, ranks: u64) -> Option<u64> {
     Some(u64::try_from(bytes).ok()? / ranks)
 }
 
+/// Whether a text says yes or no, if it is one of those that do.
+pub fn parse_answer(text: &str) -> Option<bool> {
+    match text.bytes().next()?.to_ascii_lowercase() {
+        b'y' | b't' | b'1' => Some(true),
+        b'n' | b'f' | b'0' => Some(false),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

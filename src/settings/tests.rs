@@ -55,6 +55,7 @@ fn the_default_pool_is_whole_pages_between_one_and_the_maximum() {
 fn every_variable_is_taken() {
     let vars = [
         ("TMPDIR", "/ignored"),
+        ("GASNET_CATCH_EXIT", "no"),
         ("VGASNET_STORAGE_DIR", "/mnt/nvme"),
         ("VGASNET_PAGE_SIZE", "64k"),
         ("VGASNET_POOL_SIZE", "100K"),
@@ -78,7 +79,7 @@ fn every_variable_is_taken() {
         ("VGASNET_LAUNCHER", "anything at all"),
         ("VGASNET_AGENT", "anything at all"),
     ];
-    assert_eq!(vars.len() - 1, VARIABLES.len());
+    assert_eq!(vars.len() - 2, VARIABLES.len());
     assert_eq!(
         config(&vars, 1, GIB).unwrap(),
         Config {
@@ -97,6 +98,7 @@ fn every_variable_is_taken() {
             spill_bytes: Some(2 << 30),
             io_fault: Some(IoFault::once(IoDirection::Write, 3)),
             strict: true,
+            catches_exit: false,
             stats: true,
             stats_file: Some("/tmp/stats".into()),
             unknown: Vec::new(),
@@ -135,6 +137,7 @@ fn refuses_malformed_values() {
     for value in ["", "SMP", "pigeon"] {
         assert!(refused("VGASNET_CONDUIT", value).ends_with(&format!("allowed: {CONDUITS}")));
     }
+    assert!(refused("GASNET_CATCH_EXIT", "perhaps").contains("is neither yes nor no"));
     for value in ["", "4", "3601", "1.5", "soon"] {
         assert!(refused("VGASNET_HOST_TIMEOUT", value).ends_with("allowed: a number from 5 to 3600"));
     }

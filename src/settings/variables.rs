@@ -67,6 +67,9 @@ const OF_INSTALLATION: [&str; 11] =
 /// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
 pub(super) const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 
+/// GASNet's variable for whether the end of a rank is the end of the job.
+pub(super) const GASNET_CATCH_EXIT: &str = "GASNET_CATCH_EXIT";
+
 pub(super) const VARIABLES: [Variable; 22] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",

@@ -1,7 +1,7 @@
 //! Ends of ranks, with what their programs have left to do.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, conduit, is_across_hosts, read_until, run, run_beside, say_not_run};
+use crate::support::run::{Ended, Setup, conduit, is_across_hosts, read_until, run, run_beside, run_with, say_not_run};
 
 fn exits(args: &[&str], ranks: u32) -> Ended {
     let setup = Setup { ranks, page_bytes: 64 << 10, pool_pages: 4, peer_memory: true, cooperative: true };
@@ -38,6 +38,17 @@ fn exit_handlers_run_and_buffered_output_is_written() {
             assert_eq!(said(one.expect(3)), handlers_of(ranks - 1..ranks), "{one}");
         }
     }
+}
+
+/// All ranks call the C library's exit with a status, and all exit handlers run.
+#[test]
+fn a_program_may_see_to_its_end_itself() {
+    let setup = Setup { ranks: 3, page_bytes: 64 << 10, pool_pages: 4, peer_memory: true, cooperative: true };
+    let program = compile::program("exits", Language::C99, Linking::Shared);
+    let ended = run_with(&program, &["libc", "3"], setup, &[("GASNET_CATCH_EXIT", "0")]);
+    assert_eq!(said(ended.expect(3)), handlers_of(0..3), "{ended}");
+    let line = |line: &str| line.starts_with("vgasnetrun: rank ") && line.ends_with("ended with exit status 3");
+    assert!(ended.stderr.lines().all(line) && ended.stderr.lines().count() == 1, "{ended}");
 }
 
 #[test]

@@ -3,22 +3,13 @@
 use crate::capi::boundary::{Refusal, entry_points};
 use crate::error::UserError;
 use crate::job;
-use crate::settings::{format_quantity, parse_fraction, parse_integer, parse_quantity};
+use crate::settings::{format_quantity, parse_answer, parse_fraction, parse_integer, parse_quantity};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::{LazyLock, Mutex};
-
-/// Whether a text says yes or no, if it is one of those that do.
-fn parse_answer(text: &str) -> Option<bool> {
-    match text.bytes().next()?.to_ascii_lowercase() {
-        b'y' | b't' | b'1' => Some(true),
-        b'n' | b'f' | b'0' => Some(false),
-        _ => None,
-    }
-}
 
 fn parse(text: &str, unit: u64) -> Result<i64, String> {
     if unit == 0 { parse_integer(text) } else { parse_quantity(text, unit) }
