@@ -7,9 +7,9 @@
  *
  * Order. vgasnet_init comes first, then vgasnet_attach, then everything else. Between the two, only vgasnet_mynode,
  *   vgasnet_nodes, vgasnet_getMaxLocalSegmentSize, vgasnet_getMaxGlobalSegmentSize, vgasnet_getNodeInfo,
- *   vgasnet_set_waitmode, vgasnet_getenv and vgasnet_exit may be called. vgasnet_ErrorName, vgasnet_ErrorDesc and
- *   vgasnet_config_string may be called at any time. vgasnet_attach_gasnet is for programs that start GASNet before
- *   vgasnet; see job.h.
+ *   vgasnet_set_waitmode, vgasnet_getenv and vgasnet_exit may be called. vgasnet_ErrorName, vgasnet_ErrorDesc,
+ *   vgasnet_ErrorLine and vgasnet_config_string may be called at any time. vgasnet_attach_gasnet is for programs that
+ *   start GASNet before vgasnet; see job.h.
  *
  * Addresses. A segment is a range of addresses in its own rank; vgasnet_getSegmentInfo returns it. Its own rank loads
  *   from it and stores to it like any memory; see residency.h. A "remote address" is given together with a rank, and

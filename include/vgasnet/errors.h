@@ -26,6 +26,11 @@ extern "C" {
 const char *vgasnet_ErrorName(int errval);
 const char *vgasnet_ErrorDesc(int errval);
 
+/* The line of the calling thread's last call that has returned an error, without "vgasnet: ", once: another call returns ""
+ * until there is a new line, and so does the first if another rank has printed it. The string is valid until the thread
+ * gets its next error. For bindings that hand errors on. Never fails. */
+const char *vgasnet_ErrorLine(void);
+
 #ifdef __cplusplus
 }
 #endif

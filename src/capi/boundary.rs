@@ -1,7 +1,7 @@
 //! The way in and out of the C interface: panics stay inside, and a refused call is reported in one line and answered
 //! as its function can.
 
-use super::{ERR_BAD_ARG, ERR_IO, ERR_NOT_INIT};
+use super::{ERR_BAD_ARG, ERR_IO, ERR_NOT_INIT, last_line};
 use crate::error::UserError;
 use crate::job::{self, Job, Runtime};
 use crate::sys::set_errno;
@@ -188,7 +188,7 @@ fn told<T: Answer>(call: &str, refusal: Refusal) -> T {
     let call = &*as_called(call);
     match refusal.code.and_then(T::from_code) {
         Some(answer) => {
-            job::report(call, &refusal.line);
+            last_line::keep(job::report_as_text(call, &refusal.line));
             answer
         }
         None => job::fail(call, &refusal.line),

@@ -2,7 +2,7 @@
 
 use super::boundary::{self, Refusal, attached, entry_points, initialised};
 use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_IO, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
-use super::{client, debug};
+use super::{client, debug, last_line};
 use crate::am::Entry;
 use crate::engine::WaitMode;
 use crate::error::UserError;
@@ -187,6 +187,9 @@ pub(super) fn answer(failure: Failure) -> Result<c_int, Refusal> {
         FailureClass::Resource => ERR_RESOURCE,
         FailureClass::BadArgument => ERR_BAD_ARG,
     };
+    if let Some(said) = failure.said {
+        last_line::keep(said);
+    }
     failure.line.map_or(Ok(code), |line| Err(Refusal::with_code(code, line)))
 }
 

@@ -14,6 +14,7 @@ mod debug;
 mod ex;
 mod files;
 mod job;
+mod last_line;
 mod lists;
 mod readonly;
 mod stats;

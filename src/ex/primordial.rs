@@ -124,7 +124,7 @@ pub fn attach_segment(job: &Job, runtime: &Runtime, size_bytes: usize) -> Result
     // There is one attach, so nothing is there.
     let _ = BOUND.set(runtime.space().segments.all().zip(sizes).map(bound).collect());
     let met = runtime.coll().gather_all(TEAM_ALL, 0_u8);
-    met.map(drop).map_err(|line| Failure { class: FailureClass::Resource, line: Some(line) })
+    met.map(drop).map_err(|line| Failure::with_line(FailureClass::Resource, line))
 }
 
 /// Where a rank of the job has its segment; `None` if it has none, or before attach.

@@ -28,13 +28,13 @@ pub(super) fn agree<T, S: FromBytes + IntoBytes + Immutable>(
             return Ok((mine, all));
         }
     };
-    if let Err((_, line)) = mine {
-        if bad == conduit.rank().index() {
-            say(&format!("rank {bad}: {call}: {line}"));
-        }
+    let mine = mine.err().filter(|_| bad == conduit.rank().index());
+    let said = mine.map(|(_, line)| format!("rank {bad}: {call}: {line}"));
+    if let Some(said) = &said {
+        say(said);
     }
     // A rank that fails may end the job, so it waits until the error has been reported.
     conduit.exchange(&[]).map_err(broken)?;
     let class = if class == [1] { FailureClass::BadArgument } else { FailureClass::Resource };
-    Err(Failure { class, line: None })
+    Err(Failure { class, line: None, said })
 }

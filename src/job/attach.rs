@@ -34,7 +34,7 @@ impl Job {
     /// Agrees with all ranks on sizes and starts the runtime, with these handlers registered.
     pub(super) fn start_runtime(&self, wish: Wish, handlers: &mut [Entry]) -> Result<Runtime, Failure> {
         let conduit = &*self.conduit;
-        let too_odd = |line: UserError| Failure { class: FailureClass::Resource, line: Some(line) };
+        let too_odd = |line: UserError| Failure::with_line(FailureClass::Resource, line);
         let page_bytes = self.config.page_bytes as usize;
         let shape = match wish {
             Wish::Now(size_bytes) => self.check_segment(size_bytes),

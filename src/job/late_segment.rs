@@ -93,5 +93,5 @@ impl Job {
 }
 
 fn resource(line: Option<UserError>) -> Failure {
-    Failure { class: FailureClass::Resource, line }
+    Failure { class: FailureClass::Resource, line, said: None }
 }

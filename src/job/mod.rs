@@ -65,11 +65,18 @@ pub struct Failure {
     pub class: FailureClass,
     /// The line for the user; `None` if a rank has reported it.
     pub line: Option<UserError>,
+    /// What this rank has reported, behind `vgasnet: `.
+    pub said: Option<String>,
 }
 
 impl Failure {
     fn new(class: FailureClass, line: impl Into<String>) -> Failure {
-        Failure { class, line: Some(UserError::new(line)) }
+        Failure::with_line(class, UserError::new(line))
+    }
+
+    /// A failure that nobody has reported yet.
+    pub fn with_line(class: FailureClass, line: UserError) -> Failure {
+        Failure { class, line: Some(line), said: None }
     }
 }
 
@@ -174,7 +181,7 @@ pub fn init() -> Result<&'static Job, Failure> {
 /// As [`init`].
 pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'static Job, Failure> {
     if let Some(line) = refusal_in_child() {
-        return Err(Failure { class: FailureClass::NotInit, line: Some(line) });
+        return Err(Failure::with_line(FailureClass::NotInit, line));
     }
     if INITIALISING.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(FailureClass::NotInit, "the job is initialised already; call init once"));
@@ -279,10 +286,17 @@ fn start_runtime(wish: Wish, handlers: &mut [Entry]) -> Result<&'static Runtime,
 
 /// Prints `vgasnet: rank R: CALL: LINE` on stderr.
 pub fn report(call: &str, line: &UserError) {
-    match job() {
-        Some(job) => say(&format!("rank {}: {call}: {line}", job.conduit.rank())),
-        None => say(&format!("{call}: {line}")),
-    }
+    report_as_text(call, line);
+}
+
+/// As [`report`]. Returns what stands behind `vgasnet: `.
+pub fn report_as_text(call: &str, line: &UserError) -> String {
+    let text = match job() {
+        Some(job) => format!("rank {}: {call}: {line}", job.conduit.rank()),
+        None => format!("{call}: {line}"),
+    };
+    say(&text);
+    text
 }
 
 fn say(text: &str) {
