@@ -175,6 +175,10 @@ int vgasnet_AMPoll(void);
 uint64_t vgasnet_handler_runs(void);
 void vgasnet_wait_handler(uint64_t seen, uint64_t *since);
 
+/* No handler of the program starts in this rank any more: messages that come have no effect, and requests get no reply. For
+ * languages whose runtime ends before the process, which serves others until they end. Nothing before vgasnet_attach. */
+void vgasnet_end_handlers(void);
+
 /* No-interrupt sections. Handlers never interrupt a thread, so these do nothing. */
 void vgasnet_hold_interrupts(void);
 void vgasnet_resume_interrupts(void);

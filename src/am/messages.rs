@@ -7,7 +7,7 @@ use crate::engine::{Received, Receiver};
 use crate::stats::{self, Row};
 use crate::sys::Signalproof;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
@@ -27,6 +27,8 @@ pub struct Messages {
     pending: AtomicUsize,
     /// Counts the starts and the ends of handlers.
     pub(super) runs: AtomicU64,
+    /// The client's handlers run no more.
+    have_ended: AtomicBool,
     next_id: AtomicU32,
 }
 
@@ -44,6 +46,7 @@ impl Messages {
             queue: Mutex::default(),
             pending: AtomicUsize::new(0),
             runs: AtomicU64::new(0),
+            have_ended: AtomicBool::new(false),
             next_id: AtomicU32::new(0),
         }
     }
@@ -70,6 +73,16 @@ impl Messages {
     /// Counts the starts and the ends of handlers; it wraps.
     pub fn runs(&self) -> u64 {
         self.runs.load(Ordering::SeqCst)
+    }
+
+    /// From now on messages for the client's handlers count as handled when they come.
+    pub fn end_handlers(&self) {
+        self.have_ended.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the client's handlers run no more.
+    pub(super) fn have_ended(&self) -> bool {
+        self.have_ended.load(Ordering::SeqCst)
     }
 
     /// How often credit for requests has come back.

@@ -207,6 +207,9 @@ impl Am {
             caller::in_handler(|| handler(from, args, frame.payload, frame.payload_bytes));
             return self.driver().notify();
         }
+        if self.messages().have_ended() {
+            return;
+        }
         let Some(function) = self.messages().handlers().get(index) else {
             let line =
                 format!("rank {from} sent a message for handler {index}, which is not registered here; see attach");

@@ -4,6 +4,7 @@ use super::boundary::{Refusal, attached, entry_points, initialised};
 use super::{ERR_NOT_READY, OK};
 use crate::am::{CLIENT_FIRST, Destination, Envelope, HandlerSafeLock, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX, Token};
 use crate::error::UserError;
+use crate::job;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicBool;
 use vgasnet_protocol::active_message::{ARGS_MAX, Args};
@@ -166,6 +167,13 @@ entry_points! {
 
     fn vgasnet_AMMaxLongRequest | vgasnet_AMMaxLongReply() -> usize {
         Ok(LONG_BYTES_MAX)
+    }
+
+    fn vgasnet_end_handlers() {
+        if let Some(runtime) = job::runtime() {
+            runtime.am().messages().end_handlers();
+        }
+        Ok(())
     }
 
     fn vgasnet_hold_interrupts | vgasnet_resume_interrupts() {

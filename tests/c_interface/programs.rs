@@ -104,6 +104,11 @@ fn active_messages_of_all_kinds() {
 }
 
 #[test]
+fn what_bindings_use() {
+    run_in("bindings", [small(1, 4, true, true), small(3, 4, false, true)]);
+}
+
+#[test]
 fn segments_of_sixteen_times_the_pool() {
     let is_small = |setup: &Setup| setup.page_bytes < MIB;
     run_in("larger_than_memory", SETUPS.into_iter().filter(is_small));
