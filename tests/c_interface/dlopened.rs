@@ -1,9 +1,8 @@
-//! Programs that load the library by dlopen: one in C, and Python.
+//! Programs that load the library by dlopen. Python does so, too: python.rs.
 
-use crate::support::compile::{library, source_dir, without_library};
+use crate::support::compile::{library, without_library};
 use crate::support::run::{Ended, Setup, conduit, run, say_not_run, some_of};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const SETUP: Setup = Setup { ranks: 2, page_bytes: 65536, pool_pages: 8, peer_memory: true, cooperative: true };
 
@@ -87,29 +86,5 @@ fn where_handlers_cannot_be_seen_a_line_says_so() {
         let args = [&preload, program, shared.to_str().expect("a path in UTF-8"), how, plugin];
         let ended = run(Path::new("env"), &args, SETUP);
         assert_eq!(ended.expect(0).stderr, "", "{ended}");
-    }
-}
-
-/// A Python that has numpy: the user's, else the distribution's.
-pub fn python_with_numpy() -> Option<PathBuf> {
-    let has_numpy = |python: &&str| {
-        let output = Command::new(python).args(["-c", "import numpy"]).output();
-        output.is_ok_and(|output| output.status.success())
-    };
-    ["python3", "/usr/bin/python3"].into_iter().find(has_numpy).map(PathBuf::from)
-}
-
-#[test]
-fn numpy_on_a_segment() {
-    let Some(python) = python_with_numpy() else {
-        return say_not_run("numpy on a segment", "there is no python3 with numpy; scripts/test installs it");
-    };
-    let (script, shared) = (source_dir().join("examples/segment.py"), library("libvgasnet.so"));
-    let [script, shared] = [&script, &shared].map(|path| path.to_str().expect("a path in UTF-8"));
-    for ranks in [1, 2, 3] {
-        let setup = Setup { ranks, pool_pages: 16, ..SETUP };
-        let ended = run(&python, &[script, "--library", shared, "8"], setup);
-        let said = format!("{ranks} ranks, 8 MiB each: sums are right\n");
-        assert_eq!((ended.expect(0).stdout.as_str(), ended.stderr.as_str()), (said.as_str(), ""), "{ended}");
     }
 }

@@ -1,0 +1,60 @@
+"""Calls that are refused, and jobs that go on."""
+
+import errno
+import sys
+
+import numpy as np
+
+import vgasnet
+
+
+def refused(kind, call, *parts):
+    """The exception of a call that is refused, with these parts in its text."""
+    try:
+        call()
+    except kind as error:
+        assert all(part in str(error) for part in parts), f"{error!r} has not {parts}"
+        return error
+    raise AssertionError("it was not refused")
+
+
+refused(vgasnet.Error, vgasnet.rank, "call vgasnet.init first")
+refused(vgasnet.Error, lambda: vgasnet.array(np.uint8), "first")
+vgasnet.init()
+rank, ranks = vgasnet.rank(), vgasnet.size()
+refused(vgasnet.Error, vgasnet.init, f"rank {rank}: vgasnet_init: ")
+refused(vgasnet.Error, vgasnet.barrier, "call vgasnet.attach first")
+refused(ValueError, lambda: vgasnet.set_wait_mode("doze"), "spinblock")
+refused(TypeError, lambda: vgasnet.attach(1 << 16, [print]), "is no handler")
+
+vgasnet.attach(1 << 16)
+refused(vgasnet.Error, lambda: vgasnet.attach(1 << 16), f"rank {rank}: vgasnet_attach: ")
+
+there = vgasnet.segment((rank + 1) % ranks)
+refused(ValueError, lambda: vgasnet.segment(ranks), f"rank is {ranks}; give 0 to {ranks - 1}")
+refused(IndexError, lambda: there.get(65530, 7), "7 bytes at offset 65530", "has 65536")
+refused(IndexError, lambda: there.put(-1, b"x"), "offset -1")
+refused(ValueError, lambda: there.array(), "get and put")
+refused(TypeError, lambda: vgasnet.array(object), "cannot be in a segment")
+refused(TypeError, lambda: there.put(0, np.array([None])), "references")
+refused(ValueError, lambda: there.put(0, np.arange(10)[::2]), "gaps")
+refused(ValueError, lambda: there.get_into(0, b"bytes"), "read-only")
+refused(ValueError, lambda: there.fetch_add(4, 1), "no multiple of 8")
+refused(TypeError, lambda: there.fetch_add(4, 1, np.float64), "not atomic")
+refused(ValueError, lambda: there.atomic("nand", 0, 1), "xor")
+refused(ValueError, lambda: there.atomic("add", 0, 1 << 63), "a number is")
+refused(RuntimeError, lambda: there.put_nbi(0, b"x"), "access_region")
+refused(ValueError, lambda: there.get_strided(0, (-8,), np.empty(1)), "negative")
+refused(ValueError, lambda: vgasnet.segment().advise("maybe"), "willneed")
+refused(ValueError, lambda: there.advise("willneed"), "own one")
+
+error = refused(vgasnet.FileError, lambda: vgasnet.File(f"{sys.argv[1]}/none"))
+assert error.code == vgasnet.raw.VGASNET_ERR_IO and isinstance(error, OSError)
+assert error.errno in (errno.ENOENT, None) and (rank != 0 or error.errno == errno.ENOENT), error.errno
+refused(ValueError, lambda: vgasnet.File("x", "a"), "mode 'a'")
+
+refused(vgasnet.BarrierMismatch, lambda: vgasnet.barrier(rank))
+vgasnet.barrier(5)
+vgasnet.barrier_notify()
+while not vgasnet.barrier_test():
+    pass

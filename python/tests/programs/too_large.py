@@ -1,0 +1,14 @@
+"""One rank asks for a segment that no disk has: attach is refused on all ranks, and the exception of one has the line."""
+
+import vgasnet
+
+vgasnet.init()
+rank = vgasnet.rank()
+try:
+    vgasnet.attach((1 << 16) + (rank == 1) * (1 << 60))
+except vgasnet.Error as error:
+    assert error.code == vgasnet.raw.VGASNET_ERR_RESOURCE and error.name == "VGASNET_ERR_RESOURCE"
+    assert error.line.startswith("rank 1: vgasnet_attach: a segment of ") if rank == 1 else not error.line, error.line
+    assert str(error) == error.line or str(error).startswith("VGASNET_ERR_RESOURCE: ")
+else:
+    raise AssertionError("it was not refused")

@@ -1,0 +1,61 @@
+"""What goes wrong, as exceptions with the library's line."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Optional
+
+from . import raw
+
+
+class Error(Exception):
+    """A call that the library has refused. The job goes on; an exception that nobody catches ends it, with status 1.
+
+    Attributes:
+        code: the number, one of ``raw.VGASNET_ERR_...``
+        name: the name of the code
+        line: what the library has printed, without ``vgasnet: ``: rank, call, value, what is allowed. "" if another rank has
+            printed it.
+    """
+
+    def __init__(self, code: int, name: str, line: str, meaning: str = "") -> None:
+        super().__init__(line or f"{name}: {meaning}")
+        self.code = code
+        self.name = name
+        self.line = line
+
+
+class FileError(Error, OSError):
+    """The file system has refused something; ``errno`` is its number, or None if this rank was not told."""
+
+    def __init__(self, code: int, name: str, line: str, meaning: str = "", errno: Optional[int] = None) -> None:
+        Error.__init__(self, code, name, line, meaning)
+        self.errno = errno
+        self.strerror = os.strerror(errno) if errno else None
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class BarrierMismatch(Error):
+    """The ranks came to a barrier with different names."""
+
+
+def check(code: int) -> None:
+    """Raises what a code says, unless it is ``VGASNET_OK``."""
+    if code != raw.VGASNET_OK:
+        raise of_code(code)
+
+
+def of_code(code: int) -> Error:
+    """The exception of a code that this thread's last call has returned."""
+    errno = ctypes.get_errno()
+    library = raw.library()
+    name, meaning = library.vgasnet_ErrorName(code).decode(), library.vgasnet_ErrorDesc(code).decode()
+    line = library.vgasnet_ErrorLine().decode(errors="replace")
+    if code == raw.VGASNET_ERR_IO:
+        return FileError(code, name, line, meaning, errno or None)
+    if code == raw.VGASNET_ERR_BARRIER_MISMATCH:
+        return BarrierMismatch(code, name, line, meaning)
+    return Error(code, name, line, meaning)
