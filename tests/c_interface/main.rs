@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod compat;
+mod declarations;
 mod disk;
 mod dlopened;
 #[cfg(not(any(feature = "mpi", feature = "gasnet")))]
@@ -13,6 +14,7 @@ mod examples;
 mod exits;
 mod file_systems;
 mod files;
+mod fortran;
 #[cfg(feature = "gasnet")]
 mod gasnet;
 mod header;
@@ -24,6 +26,7 @@ mod local;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod programs;
+mod python;
 mod sanitizers;
 mod stats;
 mod support;

@@ -1,0 +1,126 @@
+//! The Python package: its table has what the headers have, and its own tests pass, with the library of this test.
+
+use crate::declarations::{self, Class, constants, structures};
+use crate::install::{build_dir, launch_as, prefix};
+use crate::support::compile::{self, Language, Linking, library, source_dir};
+use crate::support::run::{conduit, is_across_hosts, say_not_run};
+use crate::support::tools::tool;
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A Python that has these modules: the user's, else the distribution's. Without one, says so.
+fn python(test: &str, modules: &str) -> Option<Command> {
+    let has_them = |python: &&str| {
+        let output = Command::new(python).args(["-c", &format!("import {modules}")]).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let Some(found) = ["python3", "/usr/bin/python3"].into_iter().find(has_them) else {
+        say_not_run(test, &format!("there is no python3 with {modules}; scripts/test installs it"));
+        return None;
+    };
+    let mut command = Command::new(found);
+    command.current_dir(source_dir().join("python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    Some(command)
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    assert!(output.status.success(), "{command:?}\n{}", said(&output));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// What the package calls the types of C.
+fn class_of(name: &str) -> Class {
+    match name {
+        "void" => Class::Void,
+        "int" | "u8" | "u32" => Class::Int,
+        "u64" | "size" | "ptr" | "text" => Class::Long,
+        "f32" => Class::Float,
+        other => panic!("raw.py has a type {other}; tell its class here"),
+    }
+}
+
+#[test]
+fn functions_are_those_of_the_headers() {
+    let Some(mut python) = python("the functions of the Python package", "numpy") else { return };
+    let script =
+        "from vgasnet import raw\nfor name, result, arguments in raw.prototypes(): print(name, result, *arguments)";
+    let listed = succeed(python.args(["-c", script]));
+    let of_line = |line: &str| {
+        let words: Vec<_> = line.split(' ').collect();
+        (words[0].to_owned(), (class_of(words[1]), words[2..].iter().map(|word| class_of(word)).collect()))
+    };
+    let listed: BTreeMap<String, declarations::Signature> = listed.lines().map(of_line).collect();
+    let in_headers = declarations::all_functions();
+    let missing: Vec<_> = in_headers.keys().filter(|name| !listed.contains_key(*name)).collect();
+    assert!(missing.is_empty(), "missing in python/vgasnet/raw.py: {missing:?}");
+    for (name, signature) in &listed {
+        assert_eq!(Some(signature), in_headers.get(name), "{name}");
+    }
+}
+
+#[test]
+fn constants_and_structures_are_those_of_the_headers() {
+    let Some(mut python) = python("the layout of the Python package", "numpy") else { return };
+    let in_c = Path::new(env!("CARGO_TARGET_TMPDIR")).join("layout_of_c_for_python.c");
+    std::fs::write(&in_c, declarations::layout_in_c()).expect("a file of ours");
+    let expected = succeed(&mut Command::new(compile::build(&in_c, Language::C99, Linking::Shared)));
+    let mut script = "import ctypes\nfrom vgasnet import raw\n".to_owned();
+    for name in constants() {
+        script += &format!("print('{name}', raw.{name})\n");
+    }
+    for (name, fields) in structures() {
+        script += &format!("print('{name}', ctypes.sizeof(raw.{name}))\n");
+        for field in fields {
+            script += &format!("print('{name}.{field}', raw.{name}.{field}.offset)\n");
+        }
+    }
+    assert_eq!(succeed(python.args(["-c", &script])), expected);
+}
+
+#[test]
+fn the_tests_of_the_package_pass() {
+    const TEST: &str = "the tests of the Python package";
+    if is_across_hosts() {
+        return say_not_run(TEST, "they are for one machine");
+    }
+    let Some(mut python) = python(TEST, "numpy, pytest") else { return };
+    python.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]);
+    python.env("VGASNET_LIBRARY", library("libvgasnet.so")).env("VGASNETRUN", tool("vgasnetrun"));
+    // What does not depend on the conduit has run over shared memory.
+    if conduit() != "smp" {
+        python.args(["tests/test_mpi.py", "tests/test_jobs.py", "-k", "mpi or arrays or messages or files or example"]);
+    }
+    let output = python.output().expect("Python starts");
+    let said = said(&output);
+    assert!(output.status.success(), "{python:?}\n{said}");
+    for line in said.lines().filter_map(|line| line.strip_prefix("SKIPPED ")) {
+        say_not_run(TEST, line);
+    }
+    println!("{said}");
+}
+
+/// The program of docs/python.md, with the package and the library of an installation, which find each other.
+#[test]
+fn the_installed_package_runs_the_program_of_the_documentation() {
+    let Some(python) = python("the installed Python package", "numpy") else { return };
+    let text = std::fs::read_to_string(source_dir().join("docs/python.md")).expect("the documentation");
+    let (_, program) = text.split_once("```python\n").expect("a program");
+    let program = program.split_once("```").expect("its end").0.replace("1 << 30", "1 << 20");
+    let file = build_dir("python").join("program");
+    let interpreter = succeed(Command::new(python.get_program()).args(["-c", "import sys; print(sys.executable)"]));
+    std::fs::write(&file, format!("#!{}\n{program}", interpreter.trim())).expect("a file of ours");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).expect("a file of ours");
+    let (conduit, package) = (conduit(), prefix().join("share/vgasnet/python"));
+    let package = package.to_str().expect("paths of tests are text");
+    let variables = [("VGASNET_CONDUIT", conduit.as_str()), ("PYTHONPATH", package), ("PYTHONDONTWRITEBYTECODE", "1")];
+    let (status, said) = launch_as("bin/vgasnetrun", &["-n", "2"], &file, &variables);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.lines().any(|line| line == "[1000.]"), "{said}");
+}
