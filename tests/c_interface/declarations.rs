@@ -84,10 +84,15 @@ fn class_of_argument(declared: &str) -> Class {
 
 /// The functions that a text of C declares, by their names.
 pub fn functions(text: &str) -> BTreeMap<String, Signature> {
-    let without_types: String =
-        plain(text).split("typedef struct").map(|part| part.split_once('}').map_or(part, |(_, end)| end)).collect();
+    let plain = plain(text);
+    let mut parts = plain.split("typedef struct");
+    let mut outside = parts.next().expect("a text has a first part").to_owned();
+    for part in parts {
+        let has_fields = part.find('{') < part.find(';') && part.contains('{');
+        outside += if has_fields { part.split_once('}').expect("a structure ends").1 } else { part };
+    }
     let mut found = BTreeMap::new();
-    for declaration in without_types.split([';', '}']).map(str::trim) {
+    for declaration in outside.split([';', '}']).map(str::trim) {
         let Some((head, arguments)) = declaration.strip_suffix(')').and_then(|whole| whole.split_once('(')) else {
             continue;
         };
