@@ -74,8 +74,8 @@ def lent(buffer: Any, is_written: bool) -> Tuple[int, int, Any]:
     array = buffer if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
     if array.dtype.hasobject:
         raise TypeError(f"an array of {array.dtype} has references to Python's objects, which mean nothing elsewhere")
-    if not (array.flags.c_contiguous or array.flags.f_contiguous):
-        raise ValueError("an array with gaps; give a contiguous one, or use get_strided and put_strided")
+    if not array.flags.c_contiguous:
+        raise ValueError("an array with gaps, or in the order of Fortran; give one that is not, or use get_strided and put_strided")
     if is_written and not array.flags.writeable:
         raise ValueError("the destination is read-only; give a writable array")
     return array.__array_interface__["data"][0], array.nbytes, array

@@ -56,10 +56,8 @@ def _reduce(results: int, count: int, left: int, _: int, right: int, bytes_each:
     thread.is_in_handler = True
     try:
         dtype = _TYPES[told & 0xFF]
-        arrays = [
-            np.frombuffer((ctypes.c_char * (count * bytes_each)).from_address(place), dtype)
-            for place in (results, left, right)
-        ]
+        memory: Any = ctypes.c_char * (count * bytes_each)
+        arrays = [np.frombuffer(memory.from_address(place), dtype) for place in (results, left, right)]
         arrays[0][:] = _REDUCTIONS[told >> 8](arrays[1], arrays[2])
     except BaseException:
         print(f"vgasnet: rank {job.rank}: a reduction has raised an exception, which ends the job:", file=sys.stderr)

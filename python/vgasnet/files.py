@@ -125,7 +125,7 @@ class File(io.RawIOBase):
         for place, (offset, nbytes) in zip(places, runs):
             place.offset, place.len = number("offset", offset, 0, _OFFSET_MAX), number("nbytes", nbytes, 0, _OFFSET_MAX)
         memory = [lent(buffer, is_written) for buffer in buffers]
-        pieces = (raw.vgasnet_memvec_t * len(memory))(*[(address, nbytes) for address, nbytes, _ in memory])
+        pieces = (raw.vgasnet_memvec_t * len(memory))(*[raw.vgasnet_memvec_t(address, nbytes) for address, nbytes, _ in memory])
         return [len(runs), places, len(memory), pieces]
 
     def readv_at(self, runs: Sequence[Tuple[int, int]], buffers: Sequence[Any]) -> int:

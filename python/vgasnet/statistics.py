@@ -13,7 +13,7 @@ from .errors import check
 class Times(NamedTuple):
     """How often something happened, and how long it took in nanoseconds."""
 
-    count: int
+    count: int  # type: ignore[assignment]
     sum_ns: int
     p50_ns: int
     p90_ns: int
