@@ -2,10 +2,9 @@
 //! installed, unless a comment before it says otherwise: `<!-- tested: room::name -->` names the test that runs it, `<!-- part of: FILE -->`
 //! a script that does, and `<!-- by hand: why -->` why nothing here does.
 
-use crate::dlopened::python_with_numpy;
 use crate::install::{build_dir, is_here, prefix, succeed};
 use crate::support::compile::{library, source_dir};
-use crate::support::run::{IN_CONTAINERS, fresh_dir, say_not_run};
+use crate::support::run::{IN_CONTAINERS, fresh_dir};
 use crate::support::tools::tool;
 use std::collections::BTreeMap;
 use std::fs;
@@ -199,17 +198,10 @@ fn run(block: &Block, dir: &Path, storage: &Path) {
 #[test]
 fn each_command_runs_or_says_where() {
     let (dir, storage) = (as_sources(), fresh_dir());
-    let python = python_with_numpy();
-    if let Some(python) = python.as_ref().filter(|python| python.is_absolute()) {
-        symlink(python, dir.join("stands-for-built/python3")).expect("a new link");
-    }
     let mut runs = 0;
     for block in documents().iter().flat_map(|(document, text)| blocks_of(document, text)) {
         let place = format!("{}:{}", block.document, block.line);
         match &block.how {
-            How::Runs if block.commands.contains("segment.py") && python.is_none() => {
-                say_not_run("documents", "numpy is not installed; scripts/test installs it");
-            }
             How::Runs => {
                 println!("{place}: {}", block.commands.trim_end());
                 run(&block, &dir, &storage);

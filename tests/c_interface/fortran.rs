@@ -173,6 +173,9 @@ fn the_installed_module_builds_the_program_of_the_documentation() {
         .args(["-o", "hello"]);
     succeed(&mut gfortran);
     says_hello(&dir.join("hello"));
+    let mut example = Command::new("gfortran");
+    example.current_dir(&dir).arg(prefix().join("share/vgasnet/examples/fortran/out_of_core.f90"));
+    succeed(example.args(flags(&["--cflags", "--libs", "vgasnet-fortran"])).args(["-o", "out_of_core"]));
     // Other compilers compile the module themselves.
     if is_here("flang-new-19") {
         let source = prefix().join("include/vgasnet/fortran/vgasnet.f90");
