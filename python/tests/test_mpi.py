@@ -36,6 +36,12 @@ def test_both_work_whoever_starts_mpi(run, first):
     run("with_mpi4py.py", first, ranks=2, VGASNET_PEER_MEMORY="0")
 
 
+def test_an_exception_ends_the_job(run):
+    mpi4py_of_the_library()
+    ended = run("with_mpi4py.py", "mpi4py-fails", ranks=2, status=1)
+    assert "RuntimeError: for the test" in ended.stderr
+
+
 def test_mpis_own_launcher(run):
     mpi4py_of_the_library()
     # Debian's names for the launchers of its MPIs.

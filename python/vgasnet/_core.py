@@ -20,6 +20,8 @@ class Job:
         self.ranks = 0
         # Address and size of each rank's segment.
         self.segments: List[Tuple[int, int]] = []
+        # An exception that nobody has caught ends the program.
+        self.has_failed = False
         # Handlers and their thunks, which the library calls as long as the process lives.
         self.kept: List[Any] = []
 

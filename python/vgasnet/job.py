@@ -5,7 +5,8 @@ from __future__ import annotations
 import atexit
 import ctypes
 import sys
-from typing import Callable, List, NamedTuple, Optional, Sequence, TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Sequence, Type
 
 from . import raw
 from ._core import attached, initialised, job, number, pending
@@ -41,6 +42,7 @@ def attach(segment_bytes: int = 0, handlers: "Sequence[Handler]" = ()) -> None:
     check(library.vgasnet_getSegmentInfo(segments, job.ranks))
     job.segments = [(segment.addr or 0, segment.size) for segment in segments]
     collectives.register()
+    _note_failures()
     atexit.register(_leave)
 
 
@@ -50,12 +52,27 @@ def start(segment_bytes: int = 0, handlers: "Sequence[Handler]" = (), library: O
     attach(segment_bytes, handlers)
 
 
+def _note_failures() -> None:
+    """Has ``_leave`` know of exceptions that nobody has caught."""
+    shown_by = sys.excepthook
+
+    def show(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> None:
+        shown_by(kind, error, trace)
+        # At a prompt the program goes on. Python itself sees to Ctrl-C: the process ends by the signal.
+        is_the_end = not hasattr(sys, "ps1") and not sys.flags.interactive and not issubclass(kind, KeyboardInterrupt)
+        job.has_failed = job.has_failed or is_the_end
+
+    sys.excepthook = show
+
+
 def _leave() -> None:
     """Before the interpreter goes: nothing may write to its memory any more, or run in it. The rank serves its segment further."""
+    if job.has_failed:
+        # The job ends here. mpi4py would end MPI next, which waits for all ranks.
+        exit(1)
     for operation, _ in list(pending.values()):
         operation.wait()
-    if job.library is not None:
-        job.library.vgasnet_end_handlers()
+    initialised().vgasnet_end_handlers()
 
 
 def exit(status: int = 0) -> None:
@@ -111,8 +128,7 @@ def barrier(name: Optional[int] = None) -> None:
     """Waits until all ranks are here. With a name, a number, all must give the same, else BarrierMismatch is raised on all. No two
     threads of a rank call barriers at the same time.
     """
-    barrier_notify(name)
-    barrier_wait(name)
+    check(attached().vgasnet_barrier(*_named(name)))
 
 
 def barrier_notify(name: Optional[int] = None) -> None:

@@ -14,7 +14,7 @@ if sys.argv[1] == "imported":
 
     vgasnet.init()
     assert MPI.Is_initialized()
-elif sys.argv[1] == "mpi4py":
+elif sys.argv[1].startswith("mpi4py"):
     from mpi4py import MPI
 
     import vgasnet
@@ -32,6 +32,8 @@ rank, ranks = vgasnet.rank(), vgasnet.size()
 comm = MPI.COMM_WORLD
 assert (comm.rank, comm.size) == (rank, ranks), (comm.rank, comm.size, rank, ranks)
 
+if sys.argv[1] == "mpi4py-fails" and rank == 1:
+    raise RuntimeError("for the test")
 mine = vgasnet.array(np.int64)
 mine[:] = np.arange(mine.size) + rank
 for round_ in range(10):
