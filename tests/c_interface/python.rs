@@ -42,7 +42,7 @@ fn class_of(name: &str) -> Class {
         "int" | "u8" | "u32" => Class::Int,
         "u64" | "size" | "ptr" | "text" => Class::Long,
         "f32" => Class::Float,
-        other => panic!("raw.py has a type {other}; tell its class here"),
+        other => panic!("_prototypes.py has a type {other}; tell its class here"),
     }
 }
 
@@ -59,7 +59,7 @@ fn functions_are_those_of_the_headers() {
     let listed: BTreeMap<String, declarations::Signature> = listed.lines().map(of_line).collect();
     let in_headers = declarations::all_functions();
     let missing: Vec<_> = in_headers.keys().filter(|name| !listed.contains_key(*name)).collect();
-    assert!(missing.is_empty(), "missing in python/vgasnet/raw.py: {missing:?}");
+    assert!(missing.is_empty(), "missing in python/vgasnet/_prototypes.py: {missing:?}");
     for (name, signature) in &listed {
         assert_eq!(Some(signature), in_headers.get(name), "{name}");
     }
