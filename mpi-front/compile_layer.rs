@@ -1,3 +1,5 @@
+include!("../packaging/soname.rs");
+
 /// Compiles the C layer of a library before MPI, as `mpi-front` has found MPI's headers, and names the library. Included by build scripts.
 fn compile_layer(sources: &[&str], library: &str) {
     for name in ["mpi_4", "open_mpi"] {
@@ -7,6 +9,7 @@ fn compile_layer(sources: &[&str], library: &str) {
         return;
     }
     println!("cargo::rerun-if-changed=src/layer.h");
+    println!("cargo::rerun-if-changed=../packaging/soname.rs");
     sources.iter().for_each(|file| println!("cargo::rerun-if-changed={file}"));
     let told =
         |what: &str| std::env::var(format!("DEP_VGASNET_MPI_FRONT_{what}")).expect("mpi-front's build script says it");
@@ -17,6 +20,6 @@ fn compile_layer(sources: &[&str], library: &str) {
     for name in told("NAMES").split_whitespace() {
         println!("cargo::rustc-cfg={name}");
     }
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,lib{library}.so");
+    versioned(&format!("lib{library}.so"), &format!("lib{}.so", library.replace('-', "_")));
     println!("cargo::rustc-env=VGASNET_MPICC={}", told("MPICC"));
 }

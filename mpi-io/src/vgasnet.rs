@@ -154,13 +154,16 @@ fn own_dir() -> Option<PathBuf> {
     Path::new(&OsString::from_vec(path)).canonicalize().ok()?.parent().map(Path::to_path_buf)
 }
 
+/// The library by the version of its binary interface, as `packaging/soname.rs` has it.
+const SONAME: &str = "libvgasnet.so.0";
+
 /// Loads the library that lies beside this one, else one that the loader finds.
 ///
 /// # Errors
 /// Why there is none, as a line.
 pub fn load() -> Result<Library, String> {
-    let beside = own_dir().map(|dir| dir.join("libvgasnet.so")).filter(|path| path.exists());
-    let path = beside.unwrap_or_else(|| PathBuf::from("libvgasnet.so"));
+    let beside = own_dir().map(|dir| dir.join(SONAME)).filter(|path| path.exists());
+    let path = beside.unwrap_or_else(|| PathBuf::from(SONAME));
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path with a zero".to_owned())?;
     // SAFETY: the name is a string. The library's initialisers are vgasnet's.
     let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };

@@ -8,7 +8,7 @@ static SUITE: Suite = Suite {
     programs: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"),
     scratch: env!("CARGO_TARGET_TMPDIR"),
     library: ("libvgasnet_mpi_io.so", "libvgasnet-mpi-io.so"),
-    beside: &["libvgasnet.so"],
+    beside: &["libvgasnet.so.0"],
     tool: None,
     variables: &[
         "VGASNET_MPI_FILES",

@@ -136,6 +136,8 @@ impl Suite {
     /// The library by the name that it is installed by.
     pub fn library(&self) -> PathBuf {
         self.beside.iter().for_each(|beside| drop(self.installed(beside, beside)));
+        // Programs that were linked with it look for its versioned name.
+        self.installed(self.library.0, &format!("{}.0", self.library.1));
         self.installed(self.library.0, self.library.1)
     }
 
