@@ -11,14 +11,14 @@ pub use io_fault::{IoDirection, IoFault, IoTarget};
 pub use machine::{Machine, MemoryGroup, memory_groups};
 pub use quantity::{format_quantity, parse_answer, parse_fraction, parse_integer, parse_quantity};
 pub use size::{format_size, format_size_about, parse_size};
-pub use variables::CONDUIT_VARIABLE;
+pub use variables::{Audience, CONDUIT_VARIABLE, Variable};
 
 use crate::error::UserError;
 use quantity::parse_segment_limit;
 use std::path::PathBuf;
 use variables::{
-    Audience, GASNET_CATCH_EXIT, GASNET_MAX_SEGSIZE, PEER_MEMORY_VARIABLE, PREFIX, Settings, VARIABLES, Variable,
-    parse_conduit, parse_directory, parse_switch, set,
+    GASNET_CATCH_EXIT, GASNET_MAX_SEGSIZE, PEER_MEMORY_VARIABLE, PREFIX, Settings, VARIABLES, parse_conduit,
+    parse_directory, parse_switch, set,
 };
 use vgasnet_protocol::get_cache::MEMORY_MAX;
 use vgasnet_protocol::replacement::PolicyKind;
@@ -230,12 +230,17 @@ impl Config {
     /// The table of variables as text for a terminal, ending in a newline.
     pub fn help() -> String {
         let mut text = String::from("Environment variables. A size is digits, then at most one of K, M, G, T.\n");
-        for variable in VARIABLES.iter().filter(|variable| variable.audience == Audience::Users) {
+        for variable in variables(Audience::Users) {
             let Variable { name, meaning, allowed, default, .. } = variable;
             text += &format!("\n{name}\n    {meaning}\n    allowed: {allowed}\n    default: {default}\n");
         }
         text
     }
+}
+
+/// The variables for this audience, in the order of the table.
+pub fn variables(audience: Audience) -> impl Iterator<Item = &'static Variable> {
+    VARIABLES.iter().filter(move |variable| variable.audience == audience)
 }
 
 /// This process's environment, for [`Config::from_env`]. Bytes that are not UTF-8 become U+FFFD, which no valid name or

@@ -78,6 +78,10 @@ fn every_variable_is_taken() {
         ("VGASNET_MPIEXEC", "mpiexec -iface v0"),
         ("VGASNET_LAUNCHER", "anything at all"),
         ("VGASNET_AGENT", "anything at all"),
+        ("VGASNET_MPI_FILES", "anything at all"),
+        ("VGASNET_MPI_CACHE", "anything at all"),
+        ("VGASNET_MPI_CACHE_SIZE", "anything at all"),
+        ("VGASNET_MPI_CACHE_STATS", "anything at all"),
     ];
     assert_eq!(vars.len() - 2, VARIABLES.len());
     assert_eq!(
@@ -251,6 +255,24 @@ fn help_names_every_variable_that_is_for_users() {
         assert!(name.starts_with(PREFIX) && is_told == (*audience == Audience::Users), "{name}");
         assert!(!is_told || [meaning, allowed, default].into_iter().all(|text| help.contains(text)), "{name}");
     }
+}
+
+/// `docs/settings.md` has the table, too: a row a variable.
+#[test]
+fn the_documents_have_every_variable_that_is_for_users() {
+    let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/settings.md")).unwrap();
+    let (_, table) =
+        document.split_once("| variable | meaning | allowed | default |\n| --- | --- | --- | --- |\n").unwrap();
+    let rows: Vec<_> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    // What is built in is not the same everywhere.
+    let allowed = |variable: &Variable| match variable.name {
+        CONDUIT_VARIABLE => "smp, or mpi or gasnet where they were built in",
+        _ => variable.allowed,
+    };
+    let expected = variables(Audience::Users).map(|variable| {
+        format!("| `{}` | {} | {} | {} |", variable.name, variable.meaning, allowed(variable), variable.default)
+    });
+    assert_eq!(rows, expected.collect::<Vec<_>>());
 }
 
 #[test]

@@ -10,20 +10,28 @@ use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
 use vgasnet_protocol::replacement::PolicyKind;
 
 /// A variable: its help text, and what its value does.
-pub(super) struct Variable {
-    pub(super) name: &'static str,
+pub struct Variable {
+    /// Its name, `VGASNET_...`.
+    pub name: &'static str,
     /// For whom it is.
-    pub(super) audience: Audience,
-    pub(super) meaning: &'static str,
-    pub(super) allowed: &'static str,
-    pub(super) default: &'static str,
+    pub audience: Audience,
+    /// What it sets.
+    pub meaning: &'static str,
+    /// The values that it may have.
+    pub allowed: &'static str,
+    /// What holds where it is not set.
+    pub default: &'static str,
     /// Takes the value, or says what is wrong with it as the end of a sentence that begins `NAME=VALUE`.
     set: fn(&mut Settings, &str) -> Result<(), String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Audience {
+/// Who is told of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Users of jobs.
     Users,
+    /// Users of the libraries before MPI, which read these. vgasnet itself lets them pass.
+    MpiPrograms,
     /// The parts of vgasnet among themselves, and tests. Nobody is told of these.
     Vgasnet,
 }
@@ -57,9 +65,6 @@ pub(super) const PEER_MEMORY_VARIABLE: &str = "VGASNET_PEER_MEMORY";
 
 pub(super) const PREFIX: &str = "VGASNET_";
 
-/// Names of the libraries that stand before MPI.
-const OF_LIBRARIES: [&str; 4] = ["MPI_FILES", "MPI_CACHE", "MPI_CACHE_SIZE", "MPI_CACHE_STATS"];
-
 /// Names that module systems and package managers set for what is installed.
 const OF_INSTALLATION: [&str; 11] =
     ["ROOT", "DIR", "HOME", "BASE", "PREFIX", "BIN", "INC", "INCLUDE", "LIB", "LIBRARY", "VERSION"];
@@ -70,7 +75,7 @@ pub(super) const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 /// GASNet's variable for whether the end of a rank is the end of the job.
 pub(super) const GASNET_CATCH_EXIT: &str = "GASNET_CATCH_EXIT";
 
-pub(super) const VARIABLES: [Variable; 22] = [
+pub(super) const VARIABLES: [Variable; 26] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -239,6 +244,41 @@ pub(super) const VARIABLES: [Variable; 22] = [
         set: |_, _| Ok(()),
     },
     Variable {
+        name: "VGASNET_MPI_FILES",
+        audience: Audience::MpiPrograms,
+        meaning: "of libvgasnet-mpi-io: files whose name matches are cached, unless one rank of several opens one for itself; a pattern \
+                  with a slash is for the whole path; see docs/files.md",
+        allowed: "patterns of the shell with colons between them",
+        default: "none",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: "VGASNET_MPI_CACHE",
+        audience: Audience::MpiPrograms,
+        meaning: "of libvgasnet-mpi-cache: when gets of a window are served from copies, unless an info of the window says; see \
+                  docs/cached-gets.md",
+        allowed: "off, epoch, phase, always or checked",
+        default: "off",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: "VGASNET_MPI_CACHE_SIZE",
+        audience: Audience::MpiPrograms,
+        meaning: "of libvgasnet-mpi-cache: most memory of each process for copies",
+        allowed: "a number of bytes to 64G, with K, M or G behind it",
+        default: "64M",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: "VGASNET_MPI_CACHE_STATS",
+        audience: Audience::MpiPrograms,
+        meaning: "of libvgasnet-mpi-cache: 1 shows statistics on stderr at the end; a path has each rank write its own to a file, with its \
+                  rank behind the path",
+        allowed: "0, 1 or a path",
+        default: "0",
+        set: |_, _| Ok(()),
+    },
+    Variable {
         name: "VGASNET_LAUNCHER",
         audience: Audience::Vgasnet,
         meaning: "set by vgasnetrun for the agents that look after ranks on all hosts; not for users",
@@ -269,11 +309,12 @@ pub(super) fn set(settings: &mut Settings, name: &str, value: &str) -> Result<()
 fn note_unknown(settings: &mut Settings, name: &str) -> Result<(), UserError> {
     const TYPING_ERRORS: usize = 2;
     let rest = name.strip_prefix(PREFIX).unwrap_or(name);
-    if OF_INSTALLATION.contains(&rest) || OF_LIBRARIES.contains(&rest) {
+    if OF_INSTALLATION.contains(&rest) {
         return Ok(());
     }
     let upper = name.to_uppercase();
-    let known = VARIABLES.iter().filter(|variable| variable.audience == Audience::Users).map(|variable| variable.name);
+    let known =
+        VARIABLES.iter().filter(|variable| variable.audience != Audience::Vgasnet).map(|variable| variable.name);
     // One that is cut off counts as near.
     let is_cut_off = |known: &str| known.strip_prefix(&upper).is_some_and(|end| end.starts_with('_'));
     let distance = |known: &'static str| if is_cut_off(known) { 0 } else { edit_distance(&upper, known) };
