@@ -42,6 +42,7 @@ mod targets;
 mod threads;
 mod triad;
 
+use clap::CommandFactory;
 use options::{Command, Options};
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -69,6 +70,13 @@ impl Stop {
 }
 
 fn main() -> ExitCode {
+    let besides = vgasnet_manual::Besides {
+        sections: &[("ENVIRONMENT", "Options go before the variables of vgasnet, which vgasnet(7) lists.")],
+        see_also: &["vgasnet(7)", "vgasnetrun(1)", "vgasnet-info(1)"],
+    };
+    if vgasnet_manual::asked().is_some_and(|what| vgasnet_manual::print(Options::command(), &what, besides)) {
+        return ExitCode::SUCCESS;
+    }
     let done = Options::read().and_then(|options| match options.command {
         Command::Measure(benchmark) => launcher::run(&benchmark),
         Command::Rank { spec } => rank::run(&spec),

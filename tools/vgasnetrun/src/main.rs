@@ -9,11 +9,12 @@ use std::ffi::OsString;
 #[cfg(any(feature = "mpi", feature = "gasnet"))]
 use std::process::Command;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use vgasnet::settings::{CONDUIT_VARIABLE, Config};
 use vgasnet_launch::{Launch, say};
 #[cfg(any(feature = "mpi", feature = "gasnet"))]
 use vgasnet_launch::{Plan, supervise};
+use vgasnet_manual::Besides;
 
 /// Runs a program as a job of several ranks
 #[derive(Parser)]
@@ -71,11 +72,28 @@ fn with_np(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     arguments.map(translate).collect()
 }
 
+/// The behaviour of jobs.
+const JOBS: &str = "Signals are forwarded to the ranks; stdin goes to rank 0. When a rank fails, the others are ended, and the exit \
+                    status is that rank's, 128 + n when signal n killed it.";
+
 /// The end of `--help`: the behaviour of jobs, and the table of environment variables.
 fn after_help() -> String {
-    let jobs = "Signals are forwarded to the ranks; stdin goes to rank 0. When a rank fails, the others are ended, and \
-                the exit status is that rank's, 128 + n when signal n killed it.";
-    format!("{jobs}\n\n{}", Config::help().trim_end())
+    format!("{JOBS}\n\n{}", Config::help().trim_end())
+}
+
+/// Whether the command line asks for a text about this program, which is printed then.
+fn is_about_this_program() -> bool {
+    let besides = Besides {
+        sections: &[
+            ("JOBS", JOBS),
+            (
+                "ENVIRONMENT",
+                "Ranks get all variables of this program's environment. vgasnet(7) lists those of vgasnet.",
+            ),
+        ],
+        see_also: &["vgasnet(7)", "vgasnet(3)", "vgasnet-info(1)", "vgasnet-bench(1)"],
+    };
+    vgasnet_manual::asked().is_some_and(|what| vgasnet_manual::print(Options::command(), &what, besides))
 }
 
 /// The conduits of this build.
@@ -91,6 +109,9 @@ fn conduits() -> clap::builder::PossibleValuesParser {
 }
 
 fn main() {
+    if is_about_this_program() {
+        return;
+    }
     let mut options = Options::parse_from(with_np(std::env::args_os()));
     #[cfg(any(feature = "mpi", feature = "gasnet"))]
     if options.agent {

@@ -1,0 +1,98 @@
+//! What the tools say of themselves to man and to shells, from the same definitions as their `--help`.
+//!
+//! `scripts/install` calls each tool with `--generate` and `man`, `bash`, `zsh` or `fish`.
+
+pub mod page;
+
+use clap::Command;
+use clap_complete::{Shell, generate};
+use page::Page;
+use std::io::Write;
+
+/// The option, which no `--help` lists: nobody but the installation needs it.
+const OPTION: &str = "--generate";
+
+/// What a tool's own page has besides its options.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Besides<'a> {
+    /// Sections at the end: a heading, and paragraphs with empty lines between them.
+    pub sections: &'a [(&'a str, &'a str)],
+    /// Pages that are worth reading, as `vgasnet(7)`.
+    pub see_also: &'a [&'a str],
+}
+
+/// Which text the command line asks for, if it asks for one: what follows `--generate`, where nothing else stands beside it.
+pub fn asked() -> Option<String> {
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    match &words[..] {
+        [option, what] if option == OPTION => Some(what.clone()),
+        _ => None,
+    }
+}
+
+/// Prints the text about a tool. False if there is none of this name.
+pub fn print(command: Command, what: &str, besides: Besides<'_>) -> bool {
+    let text = match what {
+        "man" => of_command(command, besides).into_bytes(),
+        "bash" => completions(command, Shell::Bash),
+        "zsh" => completions(command, Shell::Zsh),
+        "fish" => completions(command, Shell::Fish),
+        _ => return false,
+    };
+    // Whoever closes the pipe early wants no more of it.
+    drop(std::io::stdout().write_all(&text));
+    true
+}
+
+fn completions(mut command: Command, shell: Shell) -> Vec<u8> {
+    let name = command.get_name().to_owned();
+    let mut text = Vec::new();
+    generate(shell, &mut command, name, &mut text);
+    text
+}
+
+/// The page of a program in section 1. Its subcommands have no pages of their own, but sections.
+fn of_command(mut command: Command, besides: Besides<'_>) -> String {
+    command.build();
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let mut page = Page::new(command.get_name(), 1, about.lines().next().unwrap_or_default());
+    page.section("SYNOPSIS");
+    page.verbatim(usage(&mut command).trim());
+    if let Some(about) = command.get_long_about() {
+        page.section("DESCRIPTION");
+        page.paragraphs(&about.to_string());
+    }
+    page.section("OPTIONS");
+    page.raw(&options(&command));
+    let mut subcommands: Vec<_> = command.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned().collect();
+    subcommands.retain(|sub| sub.get_name() != "help");
+    if !subcommands.is_empty() {
+        page.section("COMMANDS");
+    }
+    for mut sub in subcommands {
+        page.subsection(sub.get_name());
+        page.paragraphs(&sub.get_long_about().or(sub.get_about()).map(ToString::to_string).unwrap_or_default());
+        page.verbatim(usage(&mut sub).trim());
+        page.raw(&options(&sub));
+    }
+    for (heading, text) in besides.sections {
+        page.section(heading);
+        page.paragraphs(text);
+    }
+    page.see_also(besides.see_also);
+    page.finish()
+}
+
+fn usage(command: &mut Command) -> String {
+    let usage = command.render_usage().to_string();
+    usage.trim_start_matches("Usage:").trim().to_owned()
+}
+
+/// The options as clap's own pages have them, without the heading.
+fn options(command: &Command) -> String {
+    let mut text = Vec::new();
+    let rendered = clap_mangen::Man::new(command.clone()).render_options_section(&mut text);
+    rendered.expect("memory takes all bytes");
+    let text = String::from_utf8(text).expect("clap writes UTF-8");
+    text.lines().filter(|line| !line.starts_with(".SH")).map(|line| format!("{line}\n")).collect()
+}

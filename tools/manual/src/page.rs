@@ -1,0 +1,125 @@
+//! A page for man, in the macros that all troffs have.
+
+/// A page under construction.
+#[derive(Debug)]
+pub struct Page {
+    text: String,
+}
+
+impl Page {
+    /// A page `name`(`section`), with a line that says what it is about.
+    pub fn new(name: &str, section: u32, about: &str) -> Page {
+        let version = env!("CARGO_PKG_VERSION");
+        let mut page = Page { text: String::new() };
+        page.line(&format!(".TH {} {section} \"\" \"vgasnet {version}\" \"vgasnet\"", name.to_uppercase()));
+        page.section("NAME");
+        page.line(&format!("{} \\- {}", escaped(name), escaped(about)));
+        page
+    }
+
+    /// Begins a section.
+    pub fn section(&mut self, heading: &str) {
+        self.line(&format!(".SH \"{}\"", escaped(heading)));
+    }
+
+    /// Begins a part of a section.
+    pub fn subsection(&mut self, heading: &str) {
+        self.line(&format!(".SS \"{}\"", escaped(heading)));
+    }
+
+    /// Paragraphs, which empty lines separate.
+    pub fn paragraphs(&mut self, text: &str) {
+        for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
+            self.begin_paragraph();
+            paragraph.lines().for_each(|line| self.text_line(line.trim()));
+        }
+    }
+
+    /// A term, and what it means.
+    pub fn item(&mut self, term: &str, text: &str) {
+        self.line(".TP");
+        self.line(&format!("\\fB{}\\fR", escaped(term)));
+        text.lines().for_each(|line| self.text_line(line.trim()));
+    }
+
+    /// A line below the text of an item.
+    pub fn below_item(&mut self, text: &str) {
+        self.line(".br");
+        self.text_line(text);
+    }
+
+    /// Lines as they are, such as declarations and commands.
+    pub fn verbatim(&mut self, text: &str) {
+        self.begin_paragraph();
+        self.line(".nf");
+        text.lines().for_each(|line| self.text_line(line));
+        self.line(".fi");
+    }
+
+    /// Text that is troff already.
+    pub fn raw(&mut self, troff: &str) {
+        self.text += troff;
+    }
+
+    /// Names other pages, as `vgasnet(7)`.
+    pub fn see_also(&mut self, pages: &[&str]) {
+        if pages.is_empty() {
+            return;
+        }
+        self.section("SEE ALSO");
+        let named = pages.iter().map(|page| {
+            let (name, section) = page.split_once('(').unwrap_or((page, ")"));
+            format!("\\fB{}\\fR({section}", escaped(name))
+        });
+        let named: Vec<_> = named.collect();
+        self.line(&named.join(", "));
+    }
+
+    /// The whole page.
+    pub fn finish(self) -> String {
+        self.text
+    }
+
+    fn begin_paragraph(&mut self) {
+        let last = self.text.lines().next_back().unwrap_or_default();
+        // Headings begin one.
+        if !last.starts_with(".SH") && !last.starts_with(".SS") {
+            self.line(".PP");
+        }
+    }
+
+    fn text_line(&mut self, line: &str) {
+        // At the beginning of a line, these begin a request.
+        let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+        let line = format!("{guard}{}", escaped(line));
+        self.line(&line);
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text += line;
+        self.text.push('\n');
+    }
+}
+
+/// The characters of a text that mean something else to troff.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\e").replace('-', "\\-").replace('"', "\\(dq")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        let mut page = Page::new("name", 7, "a test-page");
+        page.paragraphs(".first \"word\"\nC:\\x\n\n'second");
+        page.item("--option", "what it does");
+        page.verbatim("int main(void);");
+        page.see_also(&["vgasnet(7)", "vgasnetrun(1)"]);
+        let expected = ".TH NAME 7 \"\" \"vgasnet VERSION\" \"vgasnet\"\n.SH \"NAME\"\nname \\- a test\\-page\n.PP\n\
+            \\&.first \\(dqword\\(dq\nC:\\ex\n.PP\n\\&'second\n.TP\n\\fB\\-\\-option\\fR\nwhat it does\n.PP\n.nf\n\
+            int main(void);\n.fi\n.SH \"SEE ALSO\"\n\\fBvgasnet\\fR(7), \\fBvgasnetrun\\fR(1)\n";
+        assert_eq!(page.finish(), expected.replace("VERSION", env!("CARGO_PKG_VERSION")));
+    }
+}

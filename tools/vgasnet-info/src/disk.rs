@@ -1,0 +1,185 @@
+//! The directory of the backing files, its disk, and how fast that is.
+
+use crate::kernel;
+use crate::report::{Report, Section};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use vgasnet::settings::format_size_about;
+use vgasnet::storage::{self, BackingFile, RingStorage};
+
+/// The largest file that is measured, and the smallest.
+const FILE_BYTES: std::ops::RangeInclusive<u64> = 8 << 20..=256 << 20;
+/// One read or write in order.
+const BLOCK_BYTES: usize = 4 << 20;
+/// One read at a random place.
+const SMALL_BYTES: usize = 4 << 10;
+/// What the disk is written, and read, for at most; as long again for both as the last operation takes.
+const PATIENCE: Duration = Duration::from_millis(1000);
+/// What it is read at random places for.
+const PATIENCE_SMALL: Duration = Duration::from_millis(400);
+
+/// File systems that are other machines'.
+const OF_NETWORKS: [&str; 12] =
+    ["nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "fuse.glusterfs", "fuse.sshfs", "afs", "9p"];
+
+/// Adds where backing files go, and how fast they are read and written.
+pub fn observe(report: &mut Report, dir: &Path) {
+    report.say(Section::Storage, "directory", dir.display().to_string());
+    if let Some(mount) = mount_of(dir) {
+        report.say(Section::Storage, "file_system", &mount.kind);
+        report.say(Section::Storage, "device", &mount.device);
+        if let Some(kind) = kind_of_disk(dir) {
+            report.say(Section::Storage, "disk", kind);
+        }
+        if OF_NETWORKS.contains(&mount.kind.as_str()) {
+            report.advise(format!(
+                "{} is on another machine ({}); set VGASNET_STORAGE_DIR to a directory on a disk of this one",
+                dir.display(),
+                mount.kind
+            ));
+        }
+    }
+    let Ok(free_bytes) = storage::free_bytes(dir) else { return };
+    report.bytes(Section::Storage, "free_bytes", free_bytes);
+    let size_bytes = (free_bytes / 4).min(*FILE_BYTES.end()) / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
+    if size_bytes < *FILE_BYTES.start() {
+        return report.advise(format!("{} has too little space to measure its speed", dir.display()));
+    }
+    match BackingFile::create(dir, size_bytes) {
+        Ok(file) => measure(report, file),
+        Err(error) => report.refuse(error.to_string()),
+    }
+}
+
+fn measure(report: &mut Report, backing: BackingFile) {
+    report.flag(Section::Storage, "past_the_page_cache", backing.is_direct());
+    backing.warnings().iter().for_each(|line| report.advise(line));
+    let size_bytes = backing.size_bytes();
+    let clone = backing.as_fd().try_clone_to_owned().map(File::from);
+    let refused = RingStorage::new(backing, 1).err().map(|refused| refused.error);
+    kernel::tell_of_io_uring(report, refused.as_ref());
+    let measured = clone.and_then(|file| Speed::of(&file, size_bytes));
+    match measured {
+        Ok(speed) => {
+            for (key, bytes_s) in [("write_bytes_s", speed.write_bytes_s), ("read_bytes_s", speed.read_bytes_s)] {
+                report.number_as(Section::Storage, key, bytes_s, format!("{}/s", format_size_about(bytes_s)));
+            }
+            report.number(Section::Storage, "read_of_4k_us", speed.small_us, "us");
+        }
+        Err(error) => {
+            report.refuse(format!("the disk cannot be written and read: {error}; set VGASNET_STORAGE_DIR to another"))
+        }
+    }
+}
+
+/// What a disk does with one operation at a time.
+struct Speed {
+    write_bytes_s: u64,
+    read_bytes_s: u64,
+    /// What a read of 4 KiB at a random place takes.
+    small_us: u64,
+}
+
+impl Speed {
+    fn of(file: &File, size_bytes: u64) -> io::Result<Speed> {
+        let mut room = vec![0_u8; 2 * BLOCK_BYTES];
+        let start = room.as_ptr().align_offset(BLOCK_BYTES);
+        let block = &mut room[start..start + BLOCK_BYTES];
+        // Disks may know zeros, and data that repeat.
+        fastrand::Rng::with_seed(2017).fill(block);
+        let written =
+            timed(PATIENCE, size_bytes / BLOCK_BYTES as u64, |at| file.write_all_at(block, at * BLOCK_BYTES as u64))?;
+        let read = timed(PATIENCE, written.count, |at| file.read_exact_at(block, at * BLOCK_BYTES as u64))?;
+        let small = &mut block[..SMALL_BYTES];
+        let places = written.count * BLOCK_BYTES as u64 / SMALL_BYTES as u64;
+        let mut random = fastrand::Rng::with_seed(2017);
+        let reads =
+            timed(PATIENCE_SMALL, u64::MAX, |_| file.read_exact_at(small, random.u64(..places) * SMALL_BYTES as u64))?;
+        let bytes_s = |timed: Timed| (timed.count as f64 * BLOCK_BYTES as f64 / timed.seconds) as u64;
+        Ok(Speed {
+            write_bytes_s: bytes_s(written),
+            read_bytes_s: bytes_s(read),
+            small_us: (reads.seconds / reads.count as f64 * 1e6) as u64,
+        })
+    }
+}
+
+/// How many operations took how long.
+#[derive(Clone, Copy)]
+struct Timed {
+    count: u64,
+    seconds: f64,
+}
+
+/// Repeats an operation, so many times at most and for so long, and at least once.
+fn timed(patience: Duration, count_max: u64, mut operation: impl FnMut(u64) -> io::Result<()>) -> io::Result<Timed> {
+    let begin = Instant::now();
+    let mut count = 0;
+    while count == 0 || count < count_max && begin.elapsed() < patience {
+        operation(count)?;
+        count += 1;
+    }
+    Ok(Timed { count, seconds: begin.elapsed().as_secs_f64().max(1e-9) })
+}
+
+/// Where a directory is mounted from.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    kind: String,
+    device: String,
+}
+
+fn mount_of(dir: &Path) -> Option<Mount> {
+    let dir = dir.canonicalize().ok()?;
+    mount_in(&fs::read_to_string("/proc/self/mountinfo").ok()?, &dir)
+}
+
+/// The last of the deepest mounts above a directory, by the text of mountinfo: `... ROOT POINT OPTIONS ... - KIND DEVICE ...`.
+fn mount_in(mounts: &str, dir: &Path) -> Option<Mount> {
+    let found = mounts.lines().filter_map(|line| {
+        let (mount, source) = line.split_once(" - ")?;
+        let point = mount.split(' ').nth(4)?.replace("\\040", " ");
+        let mut source = source.split(' ');
+        let mount = Mount { kind: source.next()?.to_owned(), device: source.next()?.to_owned() };
+        dir.starts_with(&point).then(|| (Path::new(&point).components().count(), mount))
+    });
+    found.max_by_key(|(depth, _)| *depth).map(|(_, mount)| mount)
+}
+
+/// Whether the disk below a directory turns, if it is one.
+fn kind_of_disk(dir: &Path) -> Option<&'static str> {
+    let device = fs::metadata(dir).ok()?.dev();
+    let block = format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device));
+    // A partition has it from its disk.
+    let rotates = ["queue/rotational", "../queue/rotational"].into_iter();
+    let text = rotates.filter_map(|name| fs::read_to_string(Path::new(&block).join(name)).ok()).next()?;
+    Some(if text.trim() == "1" { "turns, or says so: small reads are slow there" } else { "does not turn" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deepest_mount_is_found() {
+        let mounts = "1 0 254:0 / / rw - ext4 /dev/vda rw\n2 1 0:5 / /tmp rw shared:1 - tmpfs tmpfs rw\n\
+                      3 1 8:1 / /with\\040blank rw - xfs /dev/sda1 rw\n4 2 8:2 / /tmp rw - nfs4 server:/x rw\n";
+        for (dir, kind, device) in
+            [("/var/tmp", "ext4", "/dev/vda"), ("/tmp/a", "nfs4", "server:/x"), ("/with blank", "xfs", "/dev/sda1")]
+        {
+            let mount = Mount { kind: kind.into(), device: device.into() };
+            assert_eq!(mount_in(mounts, Path::new(dir)), Some(mount), "{dir}");
+        }
+    }
+
+    #[test]
+    fn operations_are_counted() {
+        let timed = timed(Duration::from_secs(60), 3, |_| Ok(())).expect("no error");
+        assert_eq!(timed.count, 3);
+        assert!(super::timed(Duration::ZERO, 3, |_| Err(io::ErrorKind::Other.into())).is_err());
+    }
+}

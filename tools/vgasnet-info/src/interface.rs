@@ -1,0 +1,156 @@
+//! vgasnet(3), from the headers.
+
+use vgasnet_manual::page::Page;
+
+/// The header that includes the chapters.
+const OVERVIEW: &str = include_str!("../../../include/vgasnet.h");
+
+/// The chapters, by the names that the header includes them by.
+const CHAPTERS: [(&str, &str); 19] = [
+    ("version.h", include_str!("../../../include/vgasnet/version.h")),
+    ("errors.h", include_str!("../../../include/vgasnet/errors.h")),
+    ("types.h", include_str!("../../../include/vgasnet/types.h")),
+    ("job.h", include_str!("../../../include/vgasnet/job.h")),
+    ("segment.h", include_str!("../../../include/vgasnet/segment.h")),
+    ("transfer.h", include_str!("../../../include/vgasnet/transfer.h")),
+    ("nonblocking.h", include_str!("../../../include/vgasnet/nonblocking.h")),
+    ("values.h", include_str!("../../../include/vgasnet/values.h")),
+    ("atomics.h", include_str!("../../../include/vgasnet/atomics.h")),
+    ("lists.h", include_str!("../../../include/vgasnet/lists.h")),
+    ("readonly.h", include_str!("../../../include/vgasnet/readonly.h")),
+    ("residency.h", include_str!("../../../include/vgasnet/residency.h")),
+    ("messages.h", include_str!("../../../include/vgasnet/messages.h")),
+    ("locks.h", include_str!("../../../include/vgasnet/locks.h")),
+    ("barrier.h", include_str!("../../../include/vgasnet/barrier.h")),
+    ("collectives.h", include_str!("../../../include/vgasnet/collectives.h")),
+    ("files.h", include_str!("../../../include/vgasnet/files.h")),
+    ("stats.h", include_str!("../../../include/vgasnet/stats.h")),
+    ("debug.h", include_str!("../../../include/vgasnet/debug.h")),
+];
+
+/// Prints the page.
+pub fn print() -> bool {
+    print!("{}", text());
+    true
+}
+
+fn text() -> String {
+    let mut page = Page::new("vgasnet", 3, "segments larger than memory: one-sided access, messages and collectives");
+    page.section("SYNOPSIS");
+    page.verbatim("#include <vgasnet.h>\n\ncc program.c $(pkg-config --cflags --libs vgasnet)");
+    page.section("DESCRIPTION");
+    for part in comments(OVERVIEW).next().unwrap_or_default().split("\n\n") {
+        page.paragraphs(part);
+    }
+    for (name, text) in CHAPTERS {
+        page.section(&format!("<vgasnet/{name}>"));
+        for part in parts(text) {
+            match part {
+                Part::Comment(text) => page.paragraphs(&text),
+                Part::Declaration(text) => page.verbatim(&text),
+            }
+        }
+    }
+    page.section("ENVIRONMENT");
+    page.paragraphs("vgasnet(7) lists the variables.");
+    page.see_also(&["vgasnet(7)", "vgasnetrun(1)", "vgasnet-info(1)"]);
+    page.finish()
+}
+
+/// A piece of a header.
+#[derive(Debug, PartialEq, Eq)]
+enum Part {
+    Comment(String),
+    Declaration(String),
+}
+
+/// The comments and declarations of a header, in order; what guards and includes is left out.
+fn parts(header: &str) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut rest = header;
+    while let Some((code, behind)) = rest.split_once("/*") {
+        // A comment behind something on its line belongs to that.
+        let is_beside = !code.is_empty() && !code.ends_with('\n');
+        let (comment, after) = behind.split_once("*/").unwrap_or((behind, ""));
+        if is_beside {
+            let line = code.rfind('\n').map_or(code, |at| &code[at + 1..]);
+            let before = &code[..code.len() - line.len()];
+            push_declarations(&mut parts, before);
+            let end = after.find('\n').unwrap_or(after.len());
+            push_declarations(&mut parts, &format!("{line}/*{comment}*/{}", &after[..end]));
+            rest = &after[end..];
+        } else {
+            push_declarations(&mut parts, code);
+            parts.push(Part::Comment(bare(comment)));
+            rest = after;
+        }
+    }
+    push_declarations(&mut parts, rest);
+    parts
+}
+
+fn push_declarations(parts: &mut Vec<Part>, code: &str) {
+    let is_frame = |line: &&str| {
+        let frames = ["#ifndef VGASNET_", "#ifdef __cplusplus", "#endif", "#include", "extern \"C\"", "}"];
+        !frames.iter().any(|frame| line.starts_with(frame) && (*frame != "}" || *line == "}"))
+            && !(line.starts_with("#define VGASNET_") && line.ends_with("_H"))
+            && !line.trim().is_empty()
+    };
+    let lines: Vec<_> = code.lines().filter(is_frame).collect();
+    if lines.is_empty() {
+        return;
+    }
+    let text = lines.join("\n");
+    match parts.last_mut() {
+        Some(Part::Declaration(last)) => *last = format!("{last}\n{text}"),
+        _ => parts.push(Part::Declaration(text)),
+    }
+}
+
+/// The texts of the comments that begin a line.
+fn comments(header: &str) -> impl Iterator<Item = String> {
+    parts(header).into_iter().filter_map(|part| match part {
+        Part::Comment(text) => Some(text),
+        Part::Declaration(_) => None,
+    })
+}
+
+/// A comment without stars, with its empty lines.
+fn bare(comment: &str) -> String {
+    let lines = comment.lines().map(|line| line.trim().trim_start_matches('*').trim());
+    let text = lines.collect::<Vec<_>>().join("\n");
+    text.trim().trim_start_matches("vgasnet: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_chapter_that_the_header_includes_is_there() {
+        let included = OVERVIEW.lines().filter_map(|line| line.strip_prefix("#include <vgasnet/")?.split_once('>'));
+        let included: Vec<_> = included.map(|(name, _)| name).collect();
+        assert_eq!(included, CHAPTERS.map(|(name, _)| name));
+    }
+
+    #[test]
+    fn declarations_stay_with_their_comments() {
+        let header = "/* vgasnet: a test. */\n#ifndef VGASNET_A_H\n#define VGASNET_A_H\n\n/*\n * First.\n *\n * Second.\n */\n\
+            int a(void);\n\n#define B 1 /* one */\nint c;\n#endif\n";
+        let [comment, declaration]: [fn(String) -> Part; 2] = [Part::Comment, Part::Declaration];
+        let expected = [
+            comment("a test.".into()),
+            comment("First.\n\nSecond.".into()),
+            declaration("int a(void);\n#define B 1 /* one */\nint c;".into()),
+        ];
+        assert_eq!(parts(header), expected);
+    }
+
+    #[test]
+    fn functions_are_there_with_what_they_do() {
+        let text = text();
+        assert!(text.contains("int vgasnet_init(int *argc, char ***argv);\n"), "{text}");
+        assert!(text.contains("Makes this process a rank of the job."));
+        assert!(!text.contains("__cplusplus") && !text.contains("#include <stdint.h>"));
+    }
+}

@@ -1,0 +1,64 @@
+//! Memory, processors, and the limits of this process.
+
+use crate::report::{Report, Section};
+use nix::sys::resource::{Resource, getrlimit};
+use std::fs;
+use vgasnet::settings::{Machine, format_size_about};
+
+/// Docker gives containers so much of `/dev/shm` by default, on which MPI's shared memory lies.
+const SHM_SMALL_BYTES: u64 = 64 << 20;
+
+/// The processors that this process may use.
+pub fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
+}
+
+/// Adds what there is of the machine, and the limits.
+pub fn observe(report: &mut Report) {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    report.say(Section::Machine, "linux", release.trim());
+    report.number(Section::Machine, "processors", u64::from(processors()), "");
+    report.bytes(Section::Machine, "memory_available_bytes", Machine::observe().memory_available_bytes);
+    if let Some(mode) = chosen("/sys/kernel/mm/transparent_hugepage/shmem_enabled") {
+        report.say(Section::Machine, "large_pages_in_shared_memory", mode);
+    }
+    let limit = |resource| getrlimit(resource).ok().map(|(soft, _)| soft).filter(|soft| *soft != libc::RLIM_INFINITY);
+    report.limit(Section::Limits, "locked_memory_bytes", limit(Resource::RLIMIT_MEMLOCK), format_size_about);
+    report.limit(Section::Limits, "address_space_bytes", limit(Resource::RLIMIT_AS), format_size_about);
+    report.limit(Section::Limits, "file_size_bytes", limit(Resource::RLIMIT_FSIZE), format_size_about);
+    report.limit(Section::Limits, "descriptors", limit(Resource::RLIMIT_NOFILE), |count| count.to_string());
+    if let Some(count) = number("/proc/sys/vm/max_map_count") {
+        report.number(Section::Limits, "mappings", count, "");
+    }
+    shared_memory(report);
+    if limit(Resource::RLIMIT_AS).is_some() {
+        report.advise("the address space is limited; a segment and all pools of the host are mapped in each rank: ulimit -v unlimited");
+    }
+}
+
+fn shared_memory(report: &mut Report) {
+    match nix::sys::statvfs::statvfs("/dev/shm") {
+        Ok(stat) => {
+            let free_bytes = stat.blocks_available() as u64 * stat.fragment_size() as u64;
+            report.bytes(Section::Limits, "dev_shm_bytes", free_bytes);
+            if cfg!(feature = "mpi") && free_bytes <= SHM_SMALL_BYTES {
+                report.advise(format!(
+                    "/dev/shm has {} free, and MPI may need more; in Docker: --shm-size=1g",
+                    format_size_about(free_bytes)
+                ));
+            }
+        }
+        Err(error) => report.say(Section::Limits, "dev_shm", format!("not there: {error}")),
+    }
+}
+
+/// The word in brackets of a file like `always [madvise] never`.
+fn chosen(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())
+}
+
+/// The number in a file.
+pub fn number(path: &str) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}

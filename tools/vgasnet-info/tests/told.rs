@@ -1,0 +1,65 @@
+//! `vgasnet-info` as its users see it.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnet-info"));
+    for name in ["VGASNET_STORAGE_DIR", "VGASNET_POOL_SIZE", "VGASNET_PAGE_SIZE", "VGASNET_MAX_SEGSIZE"] {
+        command.env_remove(name);
+    }
+    command.args(arguments).envs(variables.iter().copied()).output().expect("vgasnet-info starts")
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+#[test]
+fn a_job_is_told_what_it_would_get() {
+    let begin = Instant::now();
+    let output = run(&["-n", "3", "--json"], &[("VGASNET_POOL_SIZE", "40M"), ("VGASNET_PAGE_SIZE", "1M")]);
+    assert!(begin.elapsed() < Duration::from_secs(5), "it took {:?}", begin.elapsed());
+    let told = json(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert_eq!((&told["job"]["ranks"], &told["job"]["pool_bytes"]), (&3.into(), &(40_u64 << 20).into()), "{told}");
+    assert_eq!(told["job"]["vgasnet_page_bytes"], 1 << 20, "{told}");
+    for (section, key) in [
+        ("machine", "memory_available_bytes"),
+        ("machine", "page_bytes"),
+        ("limits", "descriptors"),
+        ("job", "segment_largest_bytes"),
+        ("storage", "free_bytes"),
+        ("storage", "write_bytes_s"),
+        ("storage", "read_bytes_s"),
+        ("storage", "read_of_4k_us"),
+    ] {
+        assert!(told[section][key].as_u64().is_some_and(|number| number > 0), "{section}.{key}: {told}");
+    }
+}
+
+#[test]
+fn what_stands_in_the_way_is_told() {
+    for (variables, word) in [
+        (("VGASNET_STORAGE_DIR", "/nonexistent"), "does not exist"),
+        (("VGASNET_POOL_SIZE", "1K"), "less than one page"),
+        (("VGASNET_POOLSIZE", "1G"), "the nearest is VGASNET_POOL_SIZE"),
+    ] {
+        let output = run(&["-n", "2"], &[variables]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("! ") && line.contains(word)), "{text}");
+    }
+    assert_eq!(run(&["-n", "0"], &[]).status.code(), Some(2));
+}
+
+#[test]
+fn memory_is_no_disk() {
+    let output = run(&["-n", "1", "--storage-dir", "/dev/shm"], &[]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.contains("tmpfs") && text.lines().any(|line| line.starts_with("! ") && line.contains("/dev/shm")),
+        "{text}"
+    );
+}
