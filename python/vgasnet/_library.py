@@ -33,7 +33,7 @@ class Library:
 def _candidates() -> Iterator[str]:
     """Where the library may be, most likely first: where VGASNET_LIBRARY says, in the tree that this package is part of, beside
     the vgasnetrun in PATH, where the system looks."""
-    name = "libvgasnet.so"
+    name = "libvgasnet.so.0"
     told = os.environ.get("VGASNET_LIBRARY")
     if told:
         yield os.path.join(told, name) if os.path.isdir(told) else told

@@ -16,17 +16,37 @@ pub fn prefix() -> &'static Path {
         std::fs::remove_dir_all(&prefix).ok();
         // The library that was built for this test: cargo would build into the directory from which other tests read.
         let built = build_dir("built");
-        for file in [library("libvgasnet.so"), library("libvgasnet.a"), tool("vgasnetrun")] {
+        for file in [library("libvgasnet.so"), library("libvgasnet.a")].into_iter().chain(PROGRAMS.map(tool)) {
             std::os::unix::fs::symlink(&file, built.join(file.file_name().expect("a file"))).expect("a new link");
         }
-        let mut install = Command::new(source_dir().join("scripts/install"));
-        #[cfg(feature = "mpi")]
-        install.args(["--with", "mpi"]).env("MPICC", vgasnet_mpi::MPICC);
-        #[cfg(feature = "gasnet")]
-        install.args(["--with", "gasnet"]);
-        succeed(install.arg(&prefix).arg(&built));
+        succeed(install(&[]).arg(&prefix).arg(&built));
         prefix
     })
+}
+
+/// The programs that are installed.
+const PROGRAMS: [&str; 3] = ["vgasnetrun", "vgasnet-bench", "vgasnet-info"];
+
+/// The installation of what was built for this test, with these options.
+fn install(options: &[&str]) -> Command {
+    let mut install = Command::new(source_dir().join("scripts/install"));
+    #[cfg(feature = "mpi")]
+    install.args(["--with", "mpi"]).env("MPICC", vgasnet_mpi::MPICC);
+    #[cfg(feature = "gasnet")]
+    install.args(["--with", "gasnet"]);
+    install.env_remove("DESTDIR").args(options);
+    install
+}
+
+/// All files below a directory, by their paths there, and where links lead.
+fn files_below(dir: &Path) -> Vec<String> {
+    let mut found =
+        succeed(Command::new("find").args([".", "!", "-type", "d", "-printf", "%P %l\\n"]).current_dir(dir))
+            .lines()
+            .map(str::to_owned)
+            .collect::<Vec<_>>();
+    found.sort();
+    found
 }
 
 /// The conduits under whose names GASNet's clients find this library.
@@ -107,6 +127,16 @@ fn the_tree_is_complete() {
         "lib/libvgasnet.so",
         "lib/libvgasnet.a",
         "lib/libvgasnet.so-gdb.py",
+        "bin/vgasnet-bench",
+        "bin/vgasnet-info",
+        "share/man/man1/vgasnetrun.1",
+        "share/man/man1/vgasnet-bench.1",
+        "share/man/man1/vgasnet-info.1",
+        "share/man/man3/vgasnet.3",
+        "share/man/man7/vgasnet.7",
+        "share/bash-completion/completions/vgasnetrun",
+        "share/zsh/site-functions/_vgasnetrun",
+        "share/fish/vendor_completions.d/vgasnetrun.fish",
         "include/vgasnet.h",
         "include/vgasnet/job.h",
         "include/gasnet.h",
@@ -134,8 +164,6 @@ fn the_tree_is_complete() {
         let number = line.expect("a line").split_whitespace().nth(2).expect("a number");
         assert!(number.parse::<u32>().is_ok(), "{number}");
     }
-    let soname = succeed(Command::new("readelf").arg("-d").arg(prefix().join("lib/libvgasnet.so")));
-    assert!(soname.contains("soname: [libvgasnet.so]"), "{soname}");
     let templates_left = |path: &str| std::fs::read_to_string(prefix().join(path)).expect("a text").contains('@');
     for conduit in CONDUITS {
         for mode in ["seq", "parsync", "par"] {
@@ -152,9 +180,135 @@ fn the_tree_is_complete() {
     }
 }
 
+/// A program that was linked with the library finds it by the version of its binary interface, beside which a later one may lie.
+#[test]
+fn the_library_has_a_version_and_needs_little() {
+    let version = env!("CARGO_PKG_VERSION");
+    let lib = prefix().join("lib");
+    let link = |name: &str| std::fs::read_link(lib.join(name)).expect("a link");
+    assert_eq!(link("libvgasnet.so"), Path::new("libvgasnet.so.0"));
+    assert_eq!(link("libvgasnet.so.0"), Path::new(&format!("libvgasnet.so.{version}")));
+    let dynamic = succeed(Command::new("readelf").arg("-d").arg(lib.join("libvgasnet.so")));
+    assert!(dynamic.contains("soname: [libvgasnet.so.0]"), "{dynamic}");
+    if cfg!(not(any(feature = "mpi", feature = "gasnet"))) {
+        let needed = dynamic.lines().filter_map(|line| line.split_once("Shared library: [")?.1.strip_suffix(']'));
+        let is_of_c =
+            |name: &&str| ["libc.", "libm.", "ld-linux", "ld-musl", "ld64."].iter().any(|of| name.starts_with(of));
+        let others: Vec<_> = needed.filter(|name| !is_of_c(name)).collect();
+        assert!(others.is_empty(), "{others:?}");
+    }
+}
+
+/// What a debugger needs is not in the library, but is found from it.
+#[test]
+fn debug_information_lies_apart() {
+    let lib = prefix().join("lib");
+    let sections = |file: &Path| succeed(Command::new("readelf").args(["-S", "--wide"]).arg(file));
+    let library = sections(&lib.join("libvgasnet.so"));
+    assert!(!library.contains(".debug_info") && !library.contains(".symtab"), "{library}");
+    assert!(library.contains(".gnu_debuglink"), "{library}");
+    let build_id = |file: &Path| {
+        let notes = succeed(Command::new("readelf").arg("-n").arg(file));
+        notes.lines().find_map(|line| Some(line.split_once("Build ID: ")?.1.to_owned())).expect("a line")
+    };
+    let apart = lib.join(format!(".debug/libvgasnet.so.{}.debug", env!("CARGO_PKG_VERSION")));
+    assert_eq!(build_id(&lib.join("libvgasnet.so")), build_id(&apart));
+    assert!(sections(&apart).contains(".symtab"));
+    if is_here("gdb") {
+        let mut gdb = Command::new("gdb");
+        let said = succeed(gdb.args(["-nx", "-batch", "-ex", "info line vgasnet_init"]).arg(lib.join("libvgasnet.so")));
+        assert!(said.contains("vgasnet_init"), "{said}");
+    }
+}
+
+/// With DESTDIR files go elsewhere, and say the same; nothing is left of them when they are removed.
+#[test]
+fn what_is_installed_elsewhere_is_the_same_and_goes_again() {
+    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-built");
+    let of_prefix = files_below(prefix());
+    let root = build_dir("root");
+    succeed(install(&[]).arg(prefix()).arg(&built).env("DESTDIR", &root));
+    let below = root.join(prefix().strip_prefix("/").expect("an absolute path"));
+    assert_eq!(files_below(&below), of_prefix);
+    let same = Command::new("diff").arg("-r").arg("--no-dereference").args([&below, prefix()]).output().expect("diff");
+    assert!(same.status.success(), "{}", String::from_utf8_lossy(&same.stdout));
+    // Files of others stay, and so do the directories where they are.
+    let mine = below.join("lib/mine");
+    std::fs::write(&mine, "").expect("a file of ours");
+    succeed(install(&["--uninstall"]).arg(prefix()).env("DESTDIR", &root));
+    assert_eq!(files_below(&root), [format!("{} ", mine.strip_prefix(&root).expect("below it").display())]);
+    std::fs::remove_file(&mine).expect("it is there");
+    let again = install(&["--uninstall"]).arg(prefix()).env("DESTDIR", &root).output().expect("a script");
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    assert_eq!(String::from_utf8_lossy(&again.stderr).lines().count(), 1, "{again:?}");
+}
+
+/// As a distribution installs it: libraries in a directory of the architecture's, and the trees for clients out of the way.
+#[test]
+fn libraries_and_trees_may_lie_elsewhere() {
+    let (root, built) = (build_dir("elsewhere"), Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-built"));
+    let trees =
+        ["--libdir", "lib/arch", "--gasnet", "lib/arch/vgasnet/gasnet", "--gasnet-ex", "lib/arch/vgasnet/gasnet-ex"];
+    succeed(install(&trees).arg(&root).arg(&built));
+    assert!(!root.join("include/gasnet.h").exists() && !root.join("gasnet-ex").exists());
+    for of in ["lib/arch", "lib/arch/vgasnet/gasnet/lib", "lib/arch/vgasnet/gasnet-ex/lib"] {
+        for name in ["libvgasnet.so", "libvgasnet.so.0", "libvgasnet.a"] {
+            assert!(root.join(of).join(name).is_file(), "{of}/{name}");
+        }
+    }
+    if !is_here("pkg-config") {
+        return;
+    }
+    for (packages, package, source) in [
+        ("lib/arch/pkgconfig", "vgasnet", "c/values.c"),
+        ("lib/arch/vgasnet/gasnet/lib/pkgconfig", "gasnet-smp-par", "gasnet/job.c"),
+    ] {
+        let mut command = Command::new("pkg-config");
+        command.args(["--cflags", "--libs"]).arg(package).env("PKG_CONFIG_PATH", root.join(packages));
+        let flags = succeed(&mut command);
+        let program = root.join(package);
+        succeed(Command::new("cc").arg(client(source)).arg("-o").arg(&program).args(flags.split_whitespace()));
+        run("vgasnetrun", &program);
+    }
+}
+
+/// Man pages have no errors, and completions are scripts of their shells.
+#[test]
+fn man_pages_and_completions_are_well_formed() {
+    let share = prefix().join("share");
+    if is_here("mandoc") {
+        for page in
+            ["man1/vgasnetrun.1", "man1/vgasnet-bench.1", "man1/vgasnet-info.1", "man3/vgasnet.3", "man7/vgasnet.7"]
+        {
+            let mut lint = Command::new("mandoc");
+            let output =
+                lint.args(["-T", "lint", "-W", "error"]).arg(share.join("man").join(page)).output().expect("mandoc");
+            assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+        }
+    }
+    for program in PROGRAMS {
+        succeed(Command::new("bash").arg("-n").arg(share.join("bash-completion/completions").join(program)));
+        let version = succeed(Command::new(prefix().join("bin").join(program)).arg("--version"));
+        assert_eq!(version, format!("{program} {}\n", env!("CARGO_PKG_VERSION")));
+    }
+    let settings = std::fs::read_to_string(share.join("man/man7/vgasnet.7")).expect("a page");
+    assert!(settings.contains("VGASNET_STORAGE_DIR") && settings.contains("VGASNET_MPI_FILES"), "{settings}");
+}
+
 #[test]
 fn a_bad_prefix_is_refused() {
-    for arguments in [&[][..], &["a", "b", "c"], &[""], &["/tmp/with blank"]] {
+    for arguments in [
+        &[][..],
+        &["a", "b", "c"],
+        &[""],
+        &["/tmp/with blank"],
+        &["--with", "x", "/tmp/a"],
+        &["--libdir", "/lib", "/tmp/a"],
+        &["--gasnet", "../x", "/tmp/a"],
+        &["--gasnet-ex"],
+        &["--uninstall"],
+        &["--what", "/tmp/a"],
+    ] {
         let output = Command::new(source_dir().join("scripts/install")).args(arguments).output().expect("a script");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{arguments:?}");
@@ -263,13 +417,16 @@ fn through_cmake() {
     let text = format!(
         "cmake_minimum_required(VERSION 3.10)\n\
          project(clients C CXX)\n\
-         find_package(vgasnet {version} REQUIRED)\n\
+         find_package(vgasnet {version} REQUIRED COMPONENTS shared static gasnet)\n\
+         find_package(vgasnet 99 QUIET)\n\
+         if(vgasnet_FOUND)\n  message(FATAL_ERROR \"a version that there is not\")\nendif()\n\
+         find_package(vgasnet {version} QUIET COMPONENTS java)\n\
+         if(vgasnet_FOUND)\n  message(FATAL_ERROR \"a component that there is not\")\nendif()\n\
          add_executable(plain {tests}/c/blocking.c)\n\
          target_link_libraries(plain vgasnet::vgasnet)\n\
          add_executable(gasnet transfers.cpp)\n\
          target_include_directories(gasnet PRIVATE {tests}/gasnet)\n\
-         target_compile_definitions(gasnet PRIVATE GASNET_PAR)\n\
-         target_link_libraries(gasnet vgasnet::vgasnet)\n\
+         target_link_libraries(gasnet vgasnet::gasnet-par)\n\
          add_executable(static {tests}/c/values.c)\n\
          target_link_libraries(static vgasnet::static)\n",
         version = env!("CARGO_PKG_VERSION"),

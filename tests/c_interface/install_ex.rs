@@ -35,9 +35,14 @@ fn the_tree_is_complete() {
         let installed = tree().join("include").join(path.file_name().expect("a name"));
         assert_eq!(text(&path), text(&installed), "{}", installed.display());
     }
-    for file in
-        ["include/vgasnet.h", "include/vgasnet/job.h", "lib/libvgasnet.so", "lib/libvgasnet.a", "source/configure"]
-    {
+    for file in [
+        "include/vgasnet.h",
+        "include/vgasnet/job.h",
+        "lib/libvgasnet.so",
+        "lib/libvgasnet.so.0",
+        "lib/libvgasnet.a",
+        "source/configure",
+    ] {
         assert!(tree().join(file).is_file(), "{file} is missing");
     }
     for network in NETWORKS {
