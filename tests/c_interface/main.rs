@@ -27,6 +27,7 @@ mod local;
 mod mpi;
 mod programs;
 mod python;
+mod refused;
 mod sanitizers;
 mod stats;
 mod support;

@@ -1,0 +1,120 @@
+/* Runs a program as a container does by default: usage: refused PROGRAM [ARGUMENT]...
+ *
+ * A seccomp filter answers as Docker's default profile does to a process without capabilities: io_uring, and what needs a capability,
+ * with EPERM, clone3 with ENOSYS, so that the C library takes clone instead. Of personality the profile permits five values.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#else
+#error "this architecture's number for filters is not here"
+#endif
+
+#ifndef SYS_clone3
+#define SYS_clone3 435
+#endif
+
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define IF_EQUAL(value, then, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (then), (otherwise))
+#define ANSWER(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
+#define PERMIT BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+static const unsigned forbidden[] = {
+    425, /* io_uring_setup */
+    426, /* io_uring_enter */
+    427, /* io_uring_register */
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_kcmp,
+    SYS_userfaultfd,
+    SYS_perf_event_open,
+    SYS_bpf,
+    SYS_add_key,
+    SYS_keyctl,
+    SYS_request_key,
+    SYS_mbind,
+    SYS_get_mempolicy,
+    SYS_set_mempolicy,
+    SYS_move_pages,
+    SYS_migrate_pages,
+    SYS_open_by_handle_at,
+    SYS_name_to_handle_at,
+    SYS_unshare,
+    SYS_setns,
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    SYS_chroot,
+    SYS_swapon,
+    SYS_quotactl,
+    SYS_syslog,
+    SYS_acct,
+    SYS_reboot,
+    SYS_vhangup,
+};
+enum { FORBIDDEN = sizeof forbidden / sizeof *forbidden };
+
+static const unsigned personalities[] = {0x0, 0x8, 0x20000, 0x20008, 0xffffffff};
+enum { PERSONALITIES = sizeof personalities / sizeof *personalities };
+
+static struct sock_filter filter[16 + 2 * FORBIDDEN + 2 * PERSONALITIES];
+static unsigned short length;
+
+static void add(struct sock_filter step) { filter[length++] = step; }
+
+static void build(void) {
+    add((struct sock_filter)LOAD(arch));
+    add((struct sock_filter)IF_EQUAL(ARCHITECTURE, 1, 0));
+    add((struct sock_filter)ANSWER(EPERM));
+    add((struct sock_filter)LOAD(nr));
+    for (int i = 0; i < FORBIDDEN; i++) {
+        add((struct sock_filter)IF_EQUAL(forbidden[i], 0, 1));
+        add((struct sock_filter)ANSWER(EPERM));
+    }
+    add((struct sock_filter)IF_EQUAL(SYS_clone3, 0, 1));
+    add((struct sock_filter)ANSWER(ENOSYS));
+    /* New namespaces, of which the flags of clone say. */
+    add((struct sock_filter)IF_EQUAL(SYS_clone, 0, 4));
+    add((struct sock_filter)LOAD(args[0]));
+    add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x7e020000, 0, 1));
+    add((struct sock_filter)ANSWER(EPERM));
+    add((struct sock_filter)PERMIT);
+    add((struct sock_filter)IF_EQUAL(SYS_personality, 1, 0));
+    add((struct sock_filter)PERMIT);
+    add((struct sock_filter)LOAD(args[0]));
+    for (int i = 0; i < PERSONALITIES; i++) {
+        add((struct sock_filter)IF_EQUAL(personalities[i], 0, 1));
+        add((struct sock_filter)PERMIT);
+    }
+    add((struct sock_filter)ANSWER(EPERM));
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        fprintf(stderr, "usage: refused PROGRAM [ARGUMENT]...\n");
+        return 2;
+    }
+    build();
+    struct sock_fprog program = {length, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+        fprintf(stderr, "refused: this kernel takes no filter: %s\n", strerror(errno));
+        return 3;
+    }
+    execvp(argv[1], argv + 1);
+    fprintf(stderr, "refused: %s: %s\n", argv[1], strerror(errno));
+    return 127;
+}
