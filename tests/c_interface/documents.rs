@@ -144,6 +144,8 @@ fn as_sources() -> PathBuf {
     for file in [library("libvgasnet.so"), library("libvgasnet.a"), tool("vgasnetrun"), tool("vgasnet-bench")] {
         symlink(&file, target.join(file.file_name().expect("a file"))).expect("a new link");
     }
+    // Programs that were linked with it look for this name.
+    symlink("libvgasnet.so", target.join("libvgasnet.so.0")).expect("a new link");
     let hello = fs::read_to_string(source_dir().join("README.md")).expect("the README");
     let hello = hello.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program in C");
     for (name, text) in [("hello.c", hello), ("program.c", hello), ("client.c", CLIENT)] {
