@@ -2,6 +2,8 @@
 
 include!("packaging/soname.rs");
 
+// Which symbols it exports, rustc tells the linker by a version script of its own: those of the C boundary and the interposed
+// functions, and nothing else (`tests/c_interface/header.rs`). Linkers take no second script, so symbols have no versions.
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=packaging/soname.rs");
