@@ -6,6 +6,7 @@ import ctypes
 import os
 import shutil
 import sys
+import sysconfig
 from typing import Any, Iterator, Optional
 
 from ._prototypes import TYPES, VGASNET_CONFIG_STRING, prototypes
@@ -38,14 +39,17 @@ def _candidates() -> Iterator[str]:
     if told:
         yield os.path.join(told, name) if os.path.isdir(told) else told
         return
-    # share/vgasnet/python/vgasnet of an installation.
+    # An installation has the package in share/vgasnet/python/vgasnet, and its libraries in one of these.
+    below = ["lib", "lib64", os.path.join("lib", sysconfig.get_config_var("MULTIARCH") or "")]
     here = os.path.dirname(os.path.abspath(__file__))
-    yield os.path.join(here, *[os.pardir] * 4, "lib", name)
+    for place in below:
+        yield os.path.join(here, *[os.pardir] * 4, place, name)
     launcher = shutil.which("vgasnetrun")
     if launcher:
-        place = os.path.dirname(os.path.realpath(launcher))
-        yield os.path.join(place, name)
-        yield os.path.join(place, os.pardir, "lib", name)
+        beside = os.path.dirname(os.path.realpath(launcher))
+        yield os.path.join(beside, name)
+        for place in below:
+            yield os.path.join(beside, os.pardir, place, name)
     # python/vgasnet of the sources, after cargo build --release.
     yield os.path.join(here, os.pardir, os.pardir, "target", "release", name)
     yield name

@@ -95,7 +95,7 @@ fn the_tests_of_the_package_pass() {
     python.env("VGASNET_LIBRARY", library("libvgasnet.so")).env("VGASNETRUN", tool("vgasnetrun"));
     // What does not depend on the conduit has run over shared memory.
     if conduit() != "smp" {
-        python.args(["tests/test_mpi.py", "tests/test_jobs.py", "-k", "mpi or arrays or messages or files or example"]);
+        python.args(["tests/test_mpi.py", "tests/test_jobs.py", "-k", "mpi or active or example"]);
     }
     let output = python.output().expect("Python starts");
     let said = said(&output);
