@@ -36,6 +36,7 @@ fn defaults() {
             spill_bytes: None,
             io_fault: None,
             strict: false,
+            catches_exit: true,
             stats: false,
             stats_file: None,
             unknown: Vec::new(),
