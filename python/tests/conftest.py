@@ -4,6 +4,7 @@ The launcher is VGASNETRUN, else vgasnetrun in PATH, and the library is found as
 over MPI, for which both must be built."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,12 @@ class Ended(NamedTuple):
 
 def conduit() -> str:
     return os.environ.get("CHECK_CONDUIT", "smp")
+
+
+def _take_signals() -> None:
+    """Shells have their background jobs ignore these, and what a launcher ignores ends no job."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
@@ -60,6 +67,7 @@ def run(tmp_path: Path) -> Any:
         launcher = launcher or os.environ.get("VGASNETRUN", "vgasnetrun")
         command = [launcher, "-n", str(ranks), sys.executable, str(program), *arguments]
         how = {"capture_output": True, "text": True, "timeout": PATIENCE_S, "stdin": subprocess.DEVNULL}
+        how["preexec_fn"] = _take_signals
         ended = subprocess.run(command, env=environment, **how)
         stderr = "".join(line for line in ended.stderr.splitlines(True) if "the kernel refused io_uring" not in line)
         said = f"{' '.join(command)}\nstatus {ended.returncode}\n{ended.stdout}{stderr}"
