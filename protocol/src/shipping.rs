@@ -34,9 +34,10 @@ const SCAN_BYTES: u32 = 16 << 10;
 const FILL_PARTS_MIN: u32 = 2;
 const FILL_BYTES_MAX: u32 = 64 << 10;
 
-/// A page that others have written, too, is scanned after so many times as many bytes in order, none written by others among them;
-/// a quarter of the page is enough.
+/// A page that others have written, too, is scanned after so many times as many bytes in order, none written by others among them; but
+/// one of so many parts of the page is enough.
 const CONTENDED_SCAN: u32 = 4;
+const CONTENDED_PARTS: u32 = 4;
 
 /// A page that ranks write in turns moves after so many puts of one rank at least, none of another rank's between them. A turn may
 /// have dozens.
@@ -114,8 +115,8 @@ impl Meter {
 
     /// Notes where the operation is. Returns whether it goes on with a scan, which is so many bytes in order of a page of `page_bytes`.
     fn is_scan(&mut self, operation: &SmallOperation, scan_bytes: u32, page_bytes: u32) -> bool {
-        let contended_bytes = (scan_bytes * CONTENDED_SCAN).min(page_bytes / 4).max(scan_bytes);
-        let scan_bytes = if self.is_contended { contended_bytes } else { scan_bytes };
+        let contended_bytes = (scan_bytes * CONTENDED_SCAN).min(page_bytes / CONTENDED_PARTS);
+        let scan_bytes = if self.is_contended { contended_bytes.max(scan_bytes) } else { scan_bytes };
         let before = self.in_order_before(operation);
         self.in_order_bytes = before.saturating_add(operation.len_bytes);
         self.end_bytes = operation.offset_bytes + operation.len_bytes;
