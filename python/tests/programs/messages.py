@@ -3,6 +3,7 @@
 import numpy as np
 
 import vgasnet
+from refusing import refused
 
 greeted, answered, blocks = [], [], []
 
@@ -91,11 +92,6 @@ for wrong, kind in [
     (lambda: vgasnet.request(following, block, 1, payload=bytes(vgasnet.payload_bytes_max()[0] + 1)), vgasnet.Error),
     (lambda: vgasnet.short(lambda message, *rest: None), TypeError),
 ]:
-    try:
-        wrong()
-    except kind:
-        pass
-    else:
-        raise AssertionError("it was not refused")
+    refused(kind, wrong)
 vgasnet.poll()
 vgasnet.barrier()

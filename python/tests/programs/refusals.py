@@ -6,17 +6,7 @@ import sys
 import numpy as np
 
 import vgasnet
-
-
-def refused(kind, call, *parts):
-    """The exception of a call that is refused, with these parts in its text."""
-    try:
-        call()
-    except kind as error:
-        assert all(part in str(error) for part in parts), f"{error!r} has not {parts}"
-        return error
-    raise AssertionError("it was not refused")
-
+from refusing import refused
 
 refused(vgasnet.Error, vgasnet.rank, "call vgasnet.init first")
 refused(vgasnet.Error, lambda: vgasnet.array(np.uint8), "first")

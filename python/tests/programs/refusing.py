@@ -1,0 +1,11 @@
+"""What the programs share: a call must be refused."""
+
+
+def refused(kind, call, *parts):
+    """The exception of a call that is refused, with these parts in its text."""
+    try:
+        call()
+    except kind as error:
+        assert all(part in str(error) for part in parts), f"{error!r} has not {parts}"
+        return error
+    raise AssertionError("it was not refused")
