@@ -169,7 +169,7 @@ fn place(ranges: &[(*mut u8, usize)], chunk_bytes: usize) -> (Vec<Range>, usize)
 
 /// The limit on memory that this thread may pin, if it is under one. A capability in a user namespace looks here as if
 /// it exempted. It does not, and the kernel's refusal tells then.
-fn memlock_bytes() -> Option<u64> {
+pub fn memlock_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let effective = effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);

@@ -34,6 +34,7 @@ mod threads;
 mod timer;
 mod traces;
 
+pub use buffers::memlock_bytes;
 pub use faults::Faults;
 pub use faulty::Faulty;
 pub use file::{BackingFile, reserve_more, size_limit_bytes};

@@ -65,24 +65,14 @@ fn segments(report: &mut Report, config: &Config, free_bytes: u64, ranks: u32) {
 }
 
 fn locked_memory(report: &mut Report, config: &Config) {
-    let limit = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(libc::RLIM_INFINITY, |(soft, _)| soft);
-    if limit < config.pool_bytes && !may_lock_all() {
+    if let Some(limit_bytes) = storage::memlock_bytes().filter(|limit_bytes| *limit_bytes < config.pool_bytes) {
         report.advise(format!(
             "a pool of {} exceeds the limit on locked memory, {}: what exceeds it takes more CPU for each read and write; ulimit -l \
              unlimited, or memlock in /etc/security/limits.conf",
             format_size_about(config.pool_bytes),
-            format_size_about(limit),
+            format_size_about(limit_bytes),
         ));
     }
-}
-
-/// Whether this process has the capability that the limit does not hold for.
-fn may_lock_all() -> bool {
-    const CAP_IPC_LOCK: u32 = 14;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let effective = effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
-    effective >> CAP_IPC_LOCK & 1 == 1
 }
 
 /// The launcher and the ranks raise the limit as far as they may.
