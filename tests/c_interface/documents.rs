@@ -3,7 +3,7 @@
 //! a script that does, and `<!-- by hand: why -->` why nothing here does.
 
 use crate::install::{build_dir, is_here, prefix, succeed};
-use crate::support::compile::{library, source_dir};
+use crate::support::compile::{library, program_text, source_dir};
 use crate::support::run::{IN_CONTAINERS, fresh_dir};
 use crate::support::tools::tool;
 use std::collections::BTreeMap;
@@ -53,6 +53,10 @@ struct Block {
     how: How,
 }
 
+fn read(document: &str) -> String {
+    fs::read_to_string(source_dir().join(document)).unwrap_or_else(|error| panic!("{document}: {error}"))
+}
+
 fn documents() -> Vec<(String, String)> {
     let docs = fs::read_dir(source_dir().join("docs")).expect("a directory");
     let mut names: Vec<String> =
@@ -60,10 +64,7 @@ fn documents() -> Vec<(String, String)> {
     names.retain(|name| name.ends_with(".md"));
     names.sort_unstable();
     let names = ["README.md".to_owned()].into_iter().chain(names.into_iter().map(|name| format!("docs/{name}")));
-    names
-        .map(|name| (fs::read_to_string(source_dir().join(&name)).expect("a document"), name))
-        .map(|(text, name)| (name, text))
-        .collect()
+    names.map(|name| (name.clone(), read(&name))).collect()
 }
 
 fn how(line: &str) -> How {
@@ -146,9 +147,8 @@ fn as_sources() -> PathBuf {
     }
     // Programs that were linked with it look for this name.
     symlink("libvgasnet.so", target.join("libvgasnet.so.0")).expect("a new link");
-    let hello = fs::read_to_string(source_dir().join("README.md")).expect("the README");
-    let hello = hello.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program in C");
-    for (name, text) in [("hello.c", hello), ("program.c", hello), ("client.c", CLIENT)] {
+    let hello = program_text("README.md");
+    for (name, text) in [("hello.c", &*hello), ("program.c", &hello), ("client.c", CLIENT)] {
         fs::write(dir.join(name), text).expect("a new file");
     }
     let mut compile = Command::new("cc");
@@ -215,8 +215,7 @@ fn each_command_runs_or_says_where() {
                 }
             }
             How::PartOf(script) => {
-                let script = fs::read_to_string(source_dir().join(script))
-                    .unwrap_or_else(|error| panic!("{place}: {script}: {error}"));
+                let script = read(script);
                 let first = block.commands.split_whitespace().find(|word| !word.contains('=')).expect("a command");
                 assert!(script.contains(first), "{place}: {first} is no part of it");
             }

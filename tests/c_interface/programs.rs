@@ -286,11 +286,9 @@ fn small_puts_of_whole_blocks_are_seen_whole() {
 
 /// Compiles the program in C that a document has.
 fn program_in(document: &str) -> PathBuf {
-    let text = std::fs::read_to_string(compile::source_dir().join(document)).expect("a text");
-    let program = text.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program in C");
     let name = Path::new(document).file_stem().expect("it has a name").to_ascii_lowercase();
     let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).with_extension("c");
-    std::fs::write(&source, program).expect("a file of ours");
+    std::fs::write(&source, compile::program_text(document)).expect("a file of ours");
     compile::build(&source, Language::C99, Linking::Shared)
 }
 

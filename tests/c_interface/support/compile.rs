@@ -50,6 +50,13 @@ pub fn source_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The first program in C that a document shows.
+pub fn program_text(document: &str) -> String {
+    let text = std::fs::read_to_string(source_dir().join(document)).expect("a text");
+    let program = text.split("```c\n").nth(1).and_then(|rest| rest.split("```").next());
+    program.expect("a program in C").to_owned()
+}
+
 /// The path of a library that was built for the running test: it lies next to it.
 pub fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("this program has a path");
