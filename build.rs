@@ -4,11 +4,12 @@ include!("packaging/soname.rs");
 
 // Which symbols it exports, rustc tells the linker by a version script of its own: those of the C boundary and the interposed
 // functions, and nothing else (`tests/c_interface/header.rs`). Linkers take no second script, so symbols have no versions.
+//
+// GCC's unwinder stays in libgcc_s: that of glibc's thread cancellation calls into frames of the library, and a copy in here would not know
+// its contexts.
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=packaging/soname.rs");
-    // GCC's unwinder comes from libgcc_s: that of glibc's thread cancellation calls into frames of the library, and a copy in here would
-    // not know its contexts.
     versioned("libvgasnet.so", "libvgasnet.so");
     // Its threads run until the process ends, so dlclose must not unmap it.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
