@@ -31,6 +31,7 @@ static void differ(vgasnet_file_t file) {
     CHECK_EQ(last ? vgasnet_file_set_pointer(file, 1) : vgasnet_file_set_atomic(file, 1), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
     CHECK_EQ(size, 0);
+    barrier();
     if (last) CHECK_EQ(vgasnet_file_write_at(file, 0, &byte, 1), VGASNET_OK);
     CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
     byte = 0;
