@@ -207,6 +207,11 @@ impl Engine {
         &self.frames
     }
 
+    /// Pages by which streams move on: the first use of one page in so many is to be told.
+    pub fn stream_step(&self) -> u32 {
+        self.prefetch.step()
+    }
+
     /// How many dirty pages were written back because they would be evicted soon, so far.
     pub fn cleaned_ahead(&self) -> u64 {
         self.cleaned_ahead

@@ -11,7 +11,7 @@ use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::coherence::Access;
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::{Rank, Space};
-use vgasnet_sim::Settings;
+use vgasnet_sim_conduit::Settings;
 
 const PAGES: u32 = 4;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use vgasnet::am::{Backlog, Destination, Entry, Envelope, Token, WINDOW_COST, WINDOW_REQUESTS};
 use vgasnet::job::Runtime;
 use vgasnet_protocol::active_message::Args;
-use vgasnet_sim::Settings;
+use vgasnet_sim_conduit::Settings;
 
 /// Fewer where AddressSanitizer makes everything slow.
 const RANKS: usize = if cfg!(asan) { 201 } else { 1001 };

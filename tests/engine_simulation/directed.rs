@@ -12,7 +12,7 @@ use vgasnet_protocol::coherence::{
 };
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::{Limits, Rank, RankSizes, Space};
-use vgasnet_sim::{Settings, Traffic};
+use vgasnet_sim_conduit::{Settings, Traffic};
 
 pub const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 };
 

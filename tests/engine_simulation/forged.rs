@@ -20,7 +20,7 @@ use vgasnet_protocol::coherence::{
 };
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::writes::{AnswerHead as AnswerHeadOfWrites, Question, TAG_WRITES};
-use vgasnet_sim::Settings;
+use vgasnet_sim_conduit::Settings;
 use zerocopy::IntoBytes;
 
 /// Steps of a job, if no rank refuses a message before.

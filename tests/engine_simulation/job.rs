@@ -28,7 +28,7 @@ use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Protocol};
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::{Limits, RankSizes};
-use vgasnet_sim::{Hub, Settings};
+use vgasnet_sim_conduit::{Hub, Settings};
 
 /// Four blocks.
 pub const PAGE_BYTES: usize = 4 * BLOCK_BYTES;

@@ -14,7 +14,7 @@ use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::Access;
 use vgasnet_protocol::replacement::PolicyKind;
-use vgasnet_sim::Settings;
+use vgasnet_sim_conduit::Settings;
 
 /// More steps than any run needs: a run that takes more does not end.
 const STEPS_MAX: usize = 400_000;

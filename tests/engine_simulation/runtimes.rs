@@ -11,7 +11,7 @@ use vgasnet::memory::{self, Segment};
 use vgasnet::settings::{Config, Machine};
 use vgasnet::storage::{Busy, FileSlot, IoOperation, MemoryStorage, NamedFile, Storage};
 use vgasnet_conduit::{Rank, RegionSizes};
-use vgasnet_sim::{Hub, Settings};
+use vgasnet_sim_conduit::{Hub, Settings};
 
 const FRAMES: u32 = 2;
 

@@ -8,7 +8,7 @@ use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::{Rank, Space};
-use vgasnet_sim::Traffic;
+use vgasnet_sim_conduit::Traffic;
 
 /// A request and its answer.
 const ROUND_TRIP: Traffic = Traffic { messages: 2, transfers: 0 };

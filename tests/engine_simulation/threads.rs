@@ -9,7 +9,7 @@ use std::time::Duration;
 use vgasnet::job::Runtime;
 use vgasnet::ops::{Operation, Remote};
 use vgasnet_protocol::barrier::Name;
-use vgasnet_sim::Settings;
+use vgasnet_sim_conduit::Settings;
 
 const PAGES: u32 = 4;
 const THREADS: usize = 2;

@@ -1,7 +1,7 @@
 //! The conformance suite on this conduit, each rank a thread.
 
 use vgasnet_conduit::{Rank, conformance};
-use vgasnet_sim::{Hub, Settings};
+use vgasnet_sim_conduit::{Hub, Settings};
 
 fn run_ranks(ranks: u32) {
     for peer_memory in [true, false] {

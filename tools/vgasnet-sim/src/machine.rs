@@ -1,0 +1,120 @@
+//! A machine, as a file describes it.
+
+use serde::{Deserialize, Deserializer};
+use std::path::Path;
+
+/// A cluster of equal nodes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// What it is called in reports.
+    pub name: String,
+    /// Each node.
+    pub node: Node,
+    /// What connects a node with the others.
+    pub link: Link,
+    /// The SSD of a node.
+    pub disk: Disk,
+}
+
+/// A node.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Ranks on it.
+    pub ranks: u32,
+    /// The pool of a rank, in bytes.
+    #[serde(deserialize_with = "size")]
+    pub pool: u64,
+    /// A page, in bytes.
+    #[serde(deserialize_with = "size")]
+    pub page: u64,
+    /// Bytes that a thread copies in a second.
+    #[serde(deserialize_with = "size")]
+    pub copy: u64,
+    /// What a rank takes to handle a message, in microseconds.
+    pub message_us: f64,
+}
+
+/// A node's link. Each way has a bandwidth of its own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// From the last byte sent to the last byte received, in microseconds.
+    pub latency_us: f64,
+    /// Bytes a second, each way.
+    #[serde(deserialize_with = "size")]
+    pub bandwidth: u64,
+}
+
+/// An SSD. It does one transfer at a time; latencies overlap.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// Besides the transfer, in microseconds.
+    pub latency_us: f64,
+    /// Bytes a second.
+    #[serde(deserialize_with = "size")]
+    pub read: u64,
+    /// Bytes a second.
+    #[serde(deserialize_with = "size")]
+    pub write: u64,
+    /// Operations that a rank has in flight.
+    pub depth: usize,
+}
+
+impl Machine {
+    /// Reads a machine file.
+    ///
+    /// # Errors
+    /// One line that names the file, the place in it and what is wrong.
+    pub fn read(path: &Path) -> Result<Machine, String> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
+        let machine: Machine = toml::from_str(&text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let (line, column) = place(&text, start);
+            format!("{shown}:{line}:{column}: {}", error.message().replace('\n', ", "))
+        })?;
+        machine.check().map_err(|line| format!("{shown}: {line}"))?;
+        Ok(machine)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let Machine { node, link, disk, .. } = self;
+        let positive = [
+            ("node.ranks", u64::from(node.ranks)),
+            ("node.copy", node.copy),
+            ("link.bandwidth", link.bandwidth),
+            ("disk.read", disk.read),
+            ("disk.write", disk.write),
+            ("disk.depth", disk.depth as u64),
+        ];
+        if let Some((name, _)) = positive.into_iter().find(|(_, value)| *value == 0) {
+            return Err(format!("{name} is 0; give at least 1"));
+        }
+        let times = [("node.message_us", node.message_us), ("link.latency_us", link.latency_us), ("disk.latency_us", disk.latency_us)];
+        if let Some((name, value)) = times.into_iter().find(|(_, value)| !(0.0..1e9).contains(value)) {
+            return Err(format!("{name} is {value}; give microseconds from 0 on"));
+        }
+        if !node.page.is_power_of_two() || node.page < 4096 || node.page > 64 << 20 {
+            return Err(format!("node.page is {} bytes; give a power of two from 4K to 64M", node.page));
+        }
+        if node.pool < 4 * node.page {
+            return Err(format!("node.pool is {} bytes; give at least four pages", node.pool));
+        }
+        Ok(())
+    }
+}
+
+/// Line and column of a byte of a text, from 1 on.
+fn place(text: &str, byte: usize) -> (usize, usize) {
+    let before = &text[..byte.min(text.len())];
+    let line = before.matches('\n').count() + 1;
+    (line, before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1)
+}
+
+fn size<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(from)?;
+    vgasnet::settings::parse_size(&text).map_err(|wrong| serde::de::Error::custom(format!("\"{text}\" {wrong}")))
+}

@@ -1,0 +1,264 @@
+//! A rank: its engine, with a thread that drives it and one of a client.
+
+use crate::conduit::{Memory, VirtualConduit};
+use crate::disk::VirtualDisk;
+use crate::program::{Access as Asked, Program};
+use crate::world::{Happening, Nanos, World};
+use std::sync::Arc;
+use vgasnet::engine::{Engine, Manner, Received, Receiver, StorageServer, Work};
+use vgasnet::memory::{self, AddressSpace, Piece, Segment, Segments, Shape, block_frames, staging_frames};
+use vgasnet::request::{Completion, CompletionId, Completions, Copy, Part};
+use vgasnet::storage::BLOCK_BYTES;
+use vgasnet_conduit::{Conduit, Rank, Urgency};
+use vgasnet_protocol::coherence::{Event, FrameId, PageId, Protocol};
+use vgasnet_protocol::streams::ends_step;
+use vgasnet_protocol::{Limits, RankSizes};
+
+/// What a client does about an access besides its copy.
+const CALL_NANOS: Nanos = 50;
+
+/// Nobody sends Active Messages.
+struct Deaf;
+
+impl Receiver for Deaf {
+    fn on_message(&self, _from: Rank, _bytes: &[u8]) -> Result<Received, &'static str> {
+        Err("an Active Message, which nobody here sends")
+    }
+}
+
+/// One rank of a job.
+pub struct VirtualRank {
+    world: Arc<World>,
+    conduit: Arc<dyn Conduit>,
+    space: Arc<AddressSpace>,
+    engine: Engine,
+    completions: Completions,
+    step: u32,
+    /// The client's memory: as much as is ever shipped.
+    scratch: Box<[u8]>,
+    /// For what the client waits, and since when.
+    awaited: Option<(CompletionId, Nanos)>,
+    program: Option<Program>,
+    /// When the program has ended.
+    pub ended: Nanos,
+    /// Accesses that found their page, and that did not, and how long those waited.
+    pub hits: u64,
+    pub misses: u64,
+    pub waited: Nanos,
+}
+
+/// What all ranks of a job have in common.
+pub struct Common {
+    pub world: Arc<World>,
+    pub memories: Arc<[Memory]>,
+    pub shapes: Vec<Shape>,
+    pub manner: Manner,
+    pub segments: Vec<Segment>,
+}
+
+impl VirtualRank {
+    pub fn new(common: &Common, rank: Rank) -> VirtualRank {
+        let Common { world, memories, shapes, manner, segments } = common;
+        let page_bytes = world.machine().node.page as usize;
+        let conduit: Arc<dyn Conduit> =
+            Arc::new(VirtualConduit { world: Arc::clone(world), rank, memories: Arc::clone(memories) });
+        let tables = memory::memories(&*conduit, shapes, page_bytes, true);
+        let space = Arc::new(AddressSpace::new(rank, Segments::new(segments.iter().copied()), tables).with_view(None));
+        let own = shapes[rank.index()];
+        let first_of_blocks = own.frames + staging_frames(page_bytes);
+        let staging = (own.frames..first_of_blocks).map(FrameId).collect();
+        let slots = block_frames(own.frames, page_bytes) as usize * (page_bytes / BLOCK_BYTES);
+        let disk = Box::new(VirtualDisk::new(Arc::clone(world), rank));
+        let server = StorageServer::new(Arc::clone(&space), disk, staging, (FrameId(first_of_blocks), slots));
+        let sizes = shapes.iter().map(|shape| RankSizes { pages: shape.pages, frames: shape.frames });
+        let protocol = Protocol::new(Limits::new(rank, sizes), manner.cooperative);
+        let protocol = protocol.in_groups(((2 << 20) / page_bytes).max(1) as u32);
+        let engine = Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), *manner);
+        VirtualRank {
+            step: engine.stream_step(),
+            world: Arc::clone(world),
+            conduit,
+            space,
+            engine,
+            completions: Completions::default(),
+            scratch: vec![0; 64 << 10].into(),
+            awaited: None,
+            program: None,
+            ended: 0,
+            hits: 0,
+            misses: 0,
+            waited: 0,
+        }
+    }
+
+    fn rank(&self) -> Rank {
+        self.space.rank
+    }
+
+    /// The client begins a program now.
+    pub fn begin(&mut self, program: Program) {
+        self.program = Some(program);
+        (self.hits, self.misses, self.waited) = (0, 0, 0);
+        self.world.after(0, Happening::Client(self.rank()));
+    }
+
+    /// Whether the client has nothing to do any more.
+    pub fn is_done(&self) -> bool {
+        self.program.is_none()
+    }
+
+    /// Writes all dirty pages back.
+    pub fn flush(&mut self) {
+        self.engine.flush();
+        self.world.call(self.rank());
+    }
+
+    /// Whether that is done.
+    pub fn is_flushed(&self) -> bool {
+        self.engine.is_flushed()
+    }
+
+    /// The client goes on with its next access, or has ended.
+    pub fn go_on(&mut self) -> Result<(), String> {
+        let Some(program) = &mut self.program else { return Ok(()) };
+        let Some(asked) = program.next() else {
+            self.program = None;
+            self.ended = self.world.now();
+            return Ok(());
+        };
+        let page_bytes = self.space.page_bytes();
+        let page = PageId::of_segment(Rank(asked.home), asked.page);
+        let piece = Piece { page, offset_bytes: asked.offset_bytes, len_bytes: asked.len_bytes, start_bytes: 0 };
+        debug_assert!(asked.offset_bytes + asked.len_bytes <= page_bytes);
+        if self.hit(&piece, &asked) {
+            self.hits += 1;
+            let nanos = CALL_NANOS + self.world.copying(asked.len_bytes as u64);
+            self.world.after(nanos, Happening::Client(self.rank()));
+            return Ok(());
+        }
+        self.misses += 1;
+        let completion = self.completions.begin();
+        self.completions.add(completion);
+        let copy = self.copy_of(&asked);
+        self.awaited = Some((completion, self.world.now()));
+        self.engine.submit(Part { piece, copy, completion: Completion::Counted(completion) });
+        self.world.call(self.rank());
+        Ok(())
+    }
+
+    fn copy_of(&mut self, asked: &Asked) -> Copy {
+        let memory = self.scratch.as_mut_ptr();
+        if asked.is_put { Copy::Put(memory) } else { Copy::Get(memory) }
+    }
+
+    /// Uses a page that is open in this rank's pool or a neighbour's.
+    fn hit(&mut self, piece: &Piece, asked: &Asked) -> bool {
+        let access = self.copy_of(asked).access();
+        let own = self.space.own_pool();
+        let elsewhere: Vec<usize> = self.space.elsewhere(piece.page).map(|(pool, _)| pool).collect();
+        let found = [own].into_iter().chain(elsewhere).find_map(|pool| {
+            let (rank, memory) = self.space.pool(pool);
+            memory.table.pin(piece.page, access).map(|pinned| (rank, pinned))
+        });
+        let Some((rank, pinned)) = found else { return false };
+        let memory = self.space.memories[rank].expect("its page is pinned");
+        memory.pool.touch(pinned.frame);
+        if asked.is_put {
+            memory.blocks.mark(pinned.frame, piece.offset_bytes, piece.len_bytes);
+        }
+        let is_first_use = pinned.ahead && memory.table.take_ahead(pinned.frame);
+        if memory.table.unpin(pinned.frame) {
+            memory.table.notify_unpinned();
+            self.world.call(Rank(rank as u32));
+        }
+        if is_first_use && ends_step(piece.page.index, self.step) {
+            self.engine.prefetch_after_use(piece.page);
+            self.world.call(self.rank());
+        }
+        true
+    }
+
+    /// Drives the engine until it has nothing more to do.
+    pub fn drive(&mut self) -> Result<(), String> {
+        loop {
+            let worked = self.engine.drive().map_err(|line| line.to_string())?;
+            let mut has_work = false;
+            while let Some(work) = self.engine.take_work() {
+                has_work = true;
+                self.perform(work);
+            }
+            if !worked && !has_work {
+                break;
+            }
+        }
+        let _ = self.engine.take_event();
+        Ok(())
+    }
+
+    fn spend(&self, nanos: Nanos) -> Nanos {
+        self.world.spend(self.rank(), nanos)
+    }
+
+    fn perform(&mut self, work: Work) {
+        let page_bytes = self.space.page_bytes() as u64;
+        match work {
+            Work::Copies { frame, parts, .. } => {
+                let bytes = parts.iter().map(|part| part.piece.len_bytes as u64).sum();
+                self.spend(self.world.copying(bytes));
+                for part in &parts {
+                    if matches!(part.copy, Copy::Put(_)) {
+                        self.space.own.blocks.mark(frame, part.piece.offset_bytes, part.piece.len_bytes);
+                    }
+                }
+                if self.space.own.table.unpin(frame) {
+                    self.space.own.table.notify_unpinned();
+                    self.world.call(self.rank());
+                }
+                parts.into_iter().for_each(|part| self.finish(part));
+            }
+            Work::Clear { page, .. } => {
+                self.spend(self.world.copying(page_bytes / 2));
+                self.engine.complete(Event::Cleared(page));
+            }
+            Work::Fill { page, frame, part } => {
+                self.spend(self.world.copying(page_bytes));
+                self.space.own.blocks.mark(frame, 0, page_bytes as usize);
+                self.engine.complete(Event::Filled(page));
+                self.finish(*part);
+            }
+            Work::Blocks(copies) => {
+                self.spend(self.world.copying(copies.part.piece.len_bytes as u64));
+                self.engine.end_on_blocks(copies.job);
+                self.finish(copies.part);
+            }
+            Work::LayOver { operation, .. } => self.engine.end_lay_over(operation),
+            Work::Ship(shipment) => {
+                let sent = self.conduit.send(shipment.to, &shipment.heads, &shipment.collect(), Urgency::Now);
+                sent.expect("there is room");
+            }
+            Work::Deliver(delivery) => self.finish(delivery.part),
+            Work::Put(transfer) => self.conduit.put(&transfer).expect("there is room"),
+            Work::Get(transfer) => self.conduit.get(&transfer).expect("there is room"),
+            Work::Fail { cause, .. } => unreachable!("nothing fails here: {cause:?}"),
+            Work::Unmap { .. } | Work::UnmapUnused { .. } | Work::GiveBack { .. } => {
+                unreachable!("segments are not mapped here")
+            }
+        }
+    }
+
+    fn finish(&mut self, part: Part) {
+        match part.completion {
+            Completion::Counted(completion) => {
+                self.completions.finish(completion);
+                if let Some((_, since)) = self.awaited.take_if(|(awaited, _)| *awaited == completion) {
+                    self.completions.end(completion);
+                    let (now, done) = (self.world.now(), self.spend(0));
+                    self.waited += done - since;
+                    self.world.after(done - now + CALL_NANOS, Happening::Client(self.rank()));
+                }
+            }
+            Completion::Served(id) => self.engine.on_served(id),
+            Completion::Then(..) | Completion::Fault(_) => unreachable!("clients here get and put"),
+        }
+    }
+}

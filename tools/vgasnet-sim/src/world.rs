@@ -1,0 +1,297 @@
+//! Virtual time: what happens when, on links, disks and processors.
+
+use crate::machine::Machine;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use vgasnet_conduit::{Rank, Token, Transfer};
+
+/// Nanoseconds since the job began.
+pub type Nanos = u64;
+
+/// What a rank finds when it polls.
+#[derive(Debug)]
+pub enum Arrived {
+    /// A message.
+    Message { from: Rank, bytes: Box<[u8]> },
+    /// A put or get is complete.
+    Complete(Token),
+}
+
+/// What happens at a time.
+#[derive(Debug)]
+pub enum Happening {
+    /// Bytes begin to come in at a node.
+    Incoming { node: usize, bytes: u64, to: Rank, arrived: Arrived, after: Nanos },
+    /// A rank has it.
+    Arrival { to: Rank, arrived: Arrived },
+    /// A get reaches the rank that has the bytes.
+    Asked { by: Rank, transfer: Transfer },
+    /// An operation of a rank's disk is done.
+    Disk { rank: Rank, token: u64 },
+    /// A rank's engine is driven.
+    Drive(Rank),
+    /// A rank's client goes on.
+    Client(Rank),
+}
+
+/// What the job has moved.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traffic {
+    pub messages: u64,
+    pub transfers: u64,
+    pub transferred_bytes: u64,
+    pub disk_reads: u64,
+    pub disk_writes: u64,
+}
+
+/// The world of a job.
+pub struct World {
+    machine: Machine,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    now: Nanos,
+    agenda: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
+    happenings: Vec<Option<Happening>>,
+    free: Vec<usize>,
+    begun: u64,
+    /// Until when the thread of each rank that drives is busy.
+    drivers: Vec<Nanos>,
+    /// Ranks that are to be driven.
+    called: Vec<bool>,
+    sending: Vec<Nanos>,
+    receiving: Vec<Nanos>,
+    disks: Vec<Nanos>,
+    inboxes: Vec<VecDeque<Arrived>>,
+    finished: Vec<VecDeque<u64>>,
+    traffic: Traffic,
+}
+
+impl World {
+    pub fn new(machine: Machine, ranks: u32) -> World {
+        let nodes = ranks.div_ceil(machine.node.ranks) as usize;
+        let each = ranks as usize;
+        let state = State {
+            drivers: vec![0; each],
+            called: vec![false; each],
+            sending: vec![0; nodes],
+            receiving: vec![0; nodes],
+            disks: vec![0; nodes],
+            inboxes: (0..each).map(|_| VecDeque::new()).collect(),
+            finished: (0..each).map(|_| VecDeque::new()).collect(),
+            ..State::default()
+        };
+        World { machine, state: Mutex::new(state) }
+    }
+
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    pub fn node_of(&self, rank: Rank) -> u32 {
+        rank.0 / self.machine.node.ranks
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn now(&self) -> Nanos {
+        self.state().now
+    }
+
+    pub fn traffic(&self) -> Traffic {
+        self.state().traffic
+    }
+
+    /// The next thing that happens, which is now from then on.
+    pub fn next(&self) -> Option<Happening> {
+        let mut state = self.state();
+        let Reverse((time, _, place)) = state.agenda.pop()?;
+        state.now = time;
+        state.free.push(place);
+        let happening = state.happenings[place].take();
+        if let Some(Happening::Drive(rank)) = &happening {
+            state.called[rank.index()] = false;
+        }
+        happening
+    }
+
+    /// Something will happen in so many nanoseconds.
+    pub fn after(&self, delay: Nanos, happening: Happening) {
+        let mut state = self.state();
+        let time = state.now + delay;
+        state.at(time, happening);
+    }
+
+    /// The thread of a rank that drives does something that takes so long. Returns when it has done it.
+    pub fn spend(&self, rank: Rank, nanos: Nanos) -> Nanos {
+        self.state().spend(rank, nanos)
+    }
+
+    /// A rank's engine is to be driven as soon as its thread is free.
+    pub fn call(&self, rank: Rank) {
+        self.state().call(rank);
+    }
+
+    /// How long a thread takes to copy so many bytes.
+    pub fn copying(&self, bytes: u64) -> Nanos {
+        during(bytes, self.machine.node.copy)
+    }
+
+    /// A rank sends a message.
+    pub fn send(&self, from: Rank, to: Rank, bytes: Box<[u8]>) {
+        let len = bytes.len() as u64 + MESSAGE_HEAD_BYTES;
+        let handling = nanos(self.machine.node.message_us);
+        let mut state = self.state();
+        state.traffic.messages += 1;
+        let ready = state.spend(from, handling / 2);
+        self.carry(&mut state, ready, from, to, len, to, Arrived::Message { from, bytes }, 0);
+    }
+
+    /// A rank starts a put: it ends when the word that it is there has come back.
+    pub fn put(&self, rank: Rank, transfer: &Transfer) {
+        let mut state = self.state();
+        let ready = state.spend(rank, 0);
+        state.note(transfer);
+        let back = nanos(self.machine.link.latency_us);
+        let done = Arrived::Complete(transfer.token);
+        self.carry(&mut state, ready, rank, transfer.peer, transfer.len_bytes as u64, rank, done, back);
+    }
+
+    /// A rank starts a get.
+    pub fn get(&self, rank: Rank, transfer: &Transfer) {
+        let mut state = self.state();
+        let ready = state.spend(rank, 0);
+        state.note(transfer);
+        let time = ready + nanos(self.machine.link.latency_us);
+        state.at(time, Happening::Asked { by: rank, transfer: *transfer });
+    }
+
+    /// Bytes that a rank has been asked for leave it, without its help.
+    pub fn answer(&self, by: Rank, transfer: &Transfer) {
+        let mut state = self.state();
+        let (now, done) = (state.now, Arrived::Complete(transfer.token));
+        self.carry(&mut state, now, transfer.peer, by, transfer.len_bytes as u64, by, done, 0);
+    }
+
+    /// Bytes go from one rank to another from `ready` on. `whom` finds out, so long `after` they are there.
+    #[expect(clippy::too_many_arguments, reason = "each is one thing about the same bytes")]
+    fn carry(&self, state: &mut State, ready: Nanos, from: Rank, to: Rank, bytes: u64, whom: Rank, arrived: Arrived, after: Nanos) {
+        let (source, target) = (self.node_of(from) as usize, self.node_of(to) as usize);
+        if source == target {
+            let time = ready + self.copying(bytes) + LOCAL_NANOS + after.min(LOCAL_NANOS);
+            return state.at(time, Happening::Arrival { to: whom, arrived });
+        }
+        let begun = ready.max(state.sending[source]);
+        state.sending[source] = begun + during(bytes, self.machine.link.bandwidth);
+        let time = begun + nanos(self.machine.link.latency_us);
+        state.at(time, Happening::Incoming { node: target, bytes, to: whom, arrived, after });
+    }
+
+    /// Bytes come in at a node, behind those that come in already.
+    pub fn receive(&self, node: usize, bytes: u64, to: Rank, arrived: Arrived, after: Nanos) {
+        let mut state = self.state();
+        let begun = state.now.max(state.receiving[node]);
+        let ended = begun + during(bytes, self.machine.link.bandwidth);
+        state.receiving[node] = ended;
+        state.at(ended + after, Happening::Arrival { to, arrived });
+    }
+
+    /// A rank has something for its next poll.
+    pub fn deliver(&self, to: Rank, arrived: Arrived) {
+        let mut state = self.state();
+        state.inboxes[to.index()].push_back(arrived);
+        state.call(to);
+    }
+
+    /// What a rank finds when it polls, one at a time. Handling it takes time.
+    pub fn take_arrival(&self, rank: Rank) -> Option<Arrived> {
+        let mut state = self.state();
+        let arrived = state.inboxes[rank.index()].pop_front()?;
+        state.spend(rank, nanos(self.machine.node.message_us));
+        Some(arrived)
+    }
+
+    pub fn has_arrivals(&self, rank: Rank) -> bool {
+        !self.state().inboxes[rank.index()].is_empty()
+    }
+
+    /// A disk operation of a rank begins.
+    pub fn start_disk(&self, rank: Rank, bytes: u64, is_write: bool, token: u64) {
+        let disk = &self.machine.disk;
+        let node = self.node_of(rank) as usize;
+        let mut state = self.state();
+        let ready = state.spend(rank, 0);
+        let (bandwidth, count) = if is_write {
+            (disk.write, &mut state.traffic.disk_writes)
+        } else {
+            (disk.read, &mut state.traffic.disk_reads)
+        };
+        *count += 1;
+        let ended = ready.max(state.disks[node]) + during(bytes, bandwidth);
+        state.disks[node] = ended;
+        state.at(ended + nanos(disk.latency_us), Happening::Disk { rank, token });
+    }
+
+    /// A disk operation is done.
+    pub fn end_disk(&self, rank: Rank, token: u64) {
+        let mut state = self.state();
+        state.finished[rank.index()].push_back(token);
+        state.call(rank);
+    }
+
+    /// The next disk operation of a rank that is done.
+    pub fn take_finished(&self, rank: Rank) -> Option<u64> {
+        self.state().finished[rank.index()].pop_front()
+    }
+}
+
+/// What a message has around it on the wire.
+const MESSAGE_HEAD_BYTES: u64 = 64;
+
+/// From a rank to another one of its node.
+const LOCAL_NANOS: Nanos = 300;
+
+impl State {
+    fn at(&mut self, time: Nanos, happening: Happening) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.happenings.push(None);
+            self.happenings.len() - 1
+        });
+        self.happenings[place] = Some(happening);
+        self.begun += 1;
+        self.agenda.push(Reverse((time, self.begun, place)));
+    }
+
+    fn spend(&mut self, rank: Rank, nanos: Nanos) -> Nanos {
+        let busy = &mut self.drivers[rank.index()];
+        *busy = self.now.max(*busy) + nanos;
+        *busy
+    }
+
+    fn call(&mut self, rank: Rank) {
+        if !std::mem::replace(&mut self.called[rank.index()], true) {
+            let time = self.now.max(self.drivers[rank.index()]);
+            self.at(time, Happening::Drive(rank));
+        }
+    }
+
+    fn note(&mut self, transfer: &Transfer) {
+        self.traffic.transfers += 1;
+        self.traffic.transferred_bytes += transfer.len_bytes as u64;
+    }
+}
+
+/// Nanoseconds.
+pub fn nanos(us: f64) -> Nanos {
+    (us * 1e3).round() as Nanos
+}
+
+/// How long so many bytes take at so many a second.
+fn during(bytes: u64, bandwidth: u64) -> Nanos {
+    (u128::from(bytes) * 1_000_000_000 / u128::from(bandwidth)) as Nanos
+}
