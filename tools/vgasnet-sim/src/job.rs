@@ -2,7 +2,7 @@
 
 use crate::conduit::Memory;
 use crate::machine::Machine;
-use crate::program::Program;
+use crate::program::{Data, Program};
 use crate::rank::{Common, VirtualRank};
 use crate::world::{Happening, Nanos, World};
 use std::sync::Arc;
@@ -19,25 +19,39 @@ pub struct Job {
 }
 
 impl Job {
-    /// Ranks with segments of so many pages.
-    pub fn new(machine: &Machine, ranks: u32, pages_each: u32, manner: Manner) -> Job {
+    /// Ranks with segments that have room for the data.
+    pub fn new(machine: &Machine, ranks: u32, data: Data, manner: Manner) -> Job {
         let page_bytes = machine.node.page as usize;
-        let shape = Shape { pages: pages_each, frames: (machine.node.pool / machine.node.page) as u32 };
-        let shapes = vec![shape; ranks as usize];
+        let frames = (machine.node.pool / machine.node.page) as u32;
+        let pages = |rank: u32| if rank < data.homes { data.pages_each } else { 1 };
+        let shapes: Vec<Shape> = (0..ranks).map(|rank| Shape { pages: pages(rank), frames }).collect();
         let world = Arc::new(World::new(machine.clone(), ranks));
-        let pool_bytes = vgasnet::memory::all_frames(shape.frames, page_bytes) as usize * page_bytes;
-        let memories = (0..ranks)
-            .map(|_| Memory { pool: addresses(pool_bytes), table: zeros(table_bytes(shape, page_bytes)) });
-        let size_bytes = pages_each as usize * page_bytes;
-        let segment = |rank: usize| Segment { base: SEGMENTS_AT + rank * size_bytes, size_bytes };
-        let segments = (0..ranks as usize).map(segment).collect();
+        let pool_bytes = vgasnet::memory::all_frames(frames, page_bytes) as usize * page_bytes;
+        let memory = |shape: &Shape| Memory { pool: addresses(pool_bytes), table: zeros(table_bytes(*shape, page_bytes)) };
+        let memories: Arc<[Memory]> = shapes.iter().map(memory).collect();
+        let mut base = SEGMENTS_AT;
+        let segments = shapes.iter().map(|shape| {
+            let size_bytes = shape.pages as usize * page_bytes;
+            base += size_bytes;
+            Segment { base: base - size_bytes, size_bytes }
+        });
+        let segments = segments.collect();
         let common =
-            Common { world: Arc::clone(&world), memories: memories.collect(), shapes, manner, segments };
+            Common { world: Arc::clone(&world), memories, shapes, manner, segments };
         let ranks = (0..ranks).map(|rank| VirtualRank::new(&common, Rank(rank))).collect();
         Job { world, ranks }
     }
 
-    /// Runs a program on each rank, until all have ended and written back what they have. Returns how long that took.
+    /// Has all dirty pages written.
+    ///
+    /// # Errors
+    /// As [`Job::run`].
+    pub fn flush(&mut self) -> Result<(), String> {
+        self.ranks.iter_mut().for_each(VirtualRank::flush);
+        self.until(|ranks| ranks.iter().all(VirtualRank::is_flushed))
+    }
+
+    /// Runs a program on each rank, until all have ended. Returns how long that took.
     ///
     /// # Errors
     /// An engine has refused to go on, or nothing happens any more.

@@ -11,7 +11,8 @@ mod world;
 use clap::Parser;
 use job::Job;
 use machine::Machine;
-use program::{Order, Program};
+use program::{Data, Order, Program};
+use rank::VirtualRank;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use vgasnet::engine::Manner;
@@ -47,6 +48,12 @@ struct Options {
     /// Small accesses move pages.
     #[arg(long)]
     no_ship: bool,
+    /// The data is spread over the segments of all ranks, not in that of the first.
+    #[arg(long)]
+    spread: bool,
+    /// How often the data is gone through.
+    #[arg(long, default_value_t = 2)]
+    passes: u64,
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -66,28 +73,33 @@ fn run(options: &Options) -> Result<(), String> {
     let page_bytes = machine.node.page as usize;
     machine.node.pool = (machine.node.pool / options.scale).max(16 * machine.node.page);
     let frames = machine.node.pool / machine.node.page;
-    let pages_each = ((frames as f64 * options.data / f64::from(options.ranks)).ceil() as u32).max(1);
+    let homes = if options.spread { options.ranks } else { 1 };
+    let pages_each = ((frames as f64 * options.data / f64::from(homes)).ceil() as u32).max(1);
+    let data = Data { homes, pages_each, page_bytes };
     let manner = Manner {
         policy: PolicyKind::default(),
         cooperative: !options.uncooperative,
         ships: (!options.no_ship).then_some(REQUEST_BYTES),
     };
-    let mut job = Job::new(&machine, options.ranks, pages_each, manner);
+    let ranks = options.ranks;
+    let mut job = Job::new(&machine, ranks, data, manner);
     let len_bytes = options.bytes.unwrap_or(page_bytes);
-    let accesses = u64::from(pages_each) * u64::from(options.ranks) * (page_bytes / len_bytes) as u64;
-    for pass in 0..3 {
+    let filled = job.run(|rank| Program::fill(data, rank, ranks))?;
+    job.flush()?;
+    println!("filled in {:.3} s", filled as f64 / 1e9);
+    for pass in 0..options.passes {
         let before = job.world.traffic();
-        let took = job.run(|rank| {
-            let shape = (page_bytes, len_bytes);
-            Program::new(options.order, (rank, options.ranks), pages_each, shape, options.put, accesses, options.seed + pass)
-        })?;
+        let seed = |rank: u32| options.seed.wrapping_mul(1_000_003) + (u64::from(rank) << 16) + pass;
+        let took = job.run(|rank| Program::of_all(data, options.order, len_bytes, options.put, seed(rank)))?;
         let traffic = job.world.traffic();
-        let (hits, misses): (u64, u64) = job.ranks.iter().fold((0, 0), |(hits, misses), rank| (hits + rank.hits, misses + rank.misses));
-        let bytes = accesses * len_bytes as u64;
+        let sum = |of: fn(&VirtualRank) -> u64| job.ranks.iter().map(of).sum::<u64>();
+        let (hits, misses, waited) = (sum(|rank| rank.hits), sum(|rank| rank.misses), sum(|rank| rank.waited));
+        let bytes = (data.pieces(len_bytes) * len_bytes as u64) as f64;
         println!(
-            "pass {pass}: {:.3} s, {:.1} MB/s a rank, {hits} hits, {misses} misses, {:.2} messages a miss, {} transfers, {} reads, {} writes",
+            "pass {pass}: {:.3} s, {:.1} MB/s a rank, {hits} hits, {misses} misses of {:.1} us, {:.2} messages a miss, {} transfers, {} reads, {} writes",
             took as f64 / 1e9,
-            bytes as f64 / (took as f64 / 1e9) / 1e6,
+            bytes / (took as f64 / 1e9) / 1e6,
+            waited as f64 / misses.max(1) as f64 / 1e3,
             (traffic.messages - before.messages) as f64 / misses.max(1) as f64,
             traffic.transfers - before.transfers,
             traffic.disk_reads - before.disk_reads,
