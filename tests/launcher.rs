@@ -220,7 +220,14 @@ fn a_program_that_cannot_be_run_is_one_line_and_127_or_126() {
 
 #[test]
 fn wrong_options_are_refused() {
-    for args in [&["-n", "0", "true"][..], &["-n", "4097", "true"], &["-n", "x", "true"], &["--bogus", "true"], &[]] {
+    for args in [
+        &["-n", "0", "true"][..],
+        &["-n", "4097", "true"],
+        &["-n", "1048577", "true"],
+        &["-n", "x", "true"],
+        &["--bogus", "true"],
+        &[],
+    ] {
         let output = run(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(text(&output.stderr).contains("error:"), "{args:?}");

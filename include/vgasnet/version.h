@@ -26,7 +26,7 @@ extern "C" {
 const char *vgasnet_config_string(void);
 
 /* The largest number of ranks in a job. */
-#define VGASNET_MAXNODES 4096
+#define VGASNET_MAXNODES 1048576
 
 /* Segment sizes and bases are multiples of this. In fact they are multiples of the page size, which the environment
  * variable VGASNET_PAGE_SIZE sets: 4 MiB by default, from 4 KiB (or the system's page, where that is larger) to 64 MiB. Any size

@@ -51,6 +51,9 @@ pub struct Capabilities {
 /// Messages up to this size every conduit takes, in bytes; [`Conduit::message_bytes_max`] may be more.
 pub const MESSAGE_BYTES_MIN: usize = 256;
 
+/// The largest number of ranks in a job.
+pub const RANKS_MAX: u32 = 1 << 20;
+
 /// The largest contribution to [`Conduit::exchange`], in bytes.
 pub const EXCHANGE_BYTES_MAX: usize = 512;
 

@@ -21,5 +21,5 @@ pub use conduit::SmpConduit;
 pub use job::{JOB_VARIABLE, raise_descriptor_limit};
 pub use rendezvous::{Rendezvous, Visit, join, random};
 
-/// The largest number of ranks in a job.
+/// The largest number of ranks of a job on one host.
 pub const RANKS_MAX: u32 = 4096;

@@ -25,9 +25,9 @@ use vgasnet_manual::Besides;
     after_help = after_help()
 )]
 struct Options {
-    /// How many ranks, 1 to 4096
+    /// How many ranks: 1 to 4096 on this machine, to 1048576 on several hosts
     #[arg(short = 'n', value_name = "RANKS", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(vgasnet_smp::RANKS_MAX)))]
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(vgasnet_conduit::RANKS_MAX)))]
     ranks: u32,
 
     /// Begin every line of output with the rank that wrote it
@@ -157,6 +157,13 @@ fn run(plan: Result<Plan, Refusal>) -> i32 {
 
 /// Runs the job on this machine.
 fn run_here(options: &Options) -> i32 {
+    let (ranks, most) = (options.ranks, vgasnet_smp::RANKS_MAX);
+    if ranks > most {
+        let line = format!(
+            "-n is {ranks}; one machine has 1 to {most} ranks: name a --conduit that reaches several hosts, or fewer"
+        );
+        Options::command().error(clap::error::ErrorKind::ValueValidation, line).exit();
+    }
     if !options.hosts.is_empty() {
         say("--hosts: the conduit smp reaches this machine only; leave it out or name another --conduit");
         return 2;
