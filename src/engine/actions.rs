@@ -17,7 +17,7 @@ impl Engine {
                 if to == self.space.rank {
                     self.events.push_back(Event::Message { from: to, message });
                 } else {
-                    self.outbox.send(to, &message.encode());
+                    self.outbox.send_together(to, &message.encode());
                 }
             }
             Action::Open { page, frame, access, waiters } => {

@@ -1,7 +1,8 @@
 //! Arrivals from the conduit: the sink decodes and notes them, and the engine acts on them afterwards.
 
 use super::last_words::{self, TAG_HEARD, TAG_WORDS, WordsPart};
-use super::{Engine, TAG_BARRIER, TAG_FAREWELL, storage_server};
+use super::outbox::unbundle;
+use super::{Engine, TAG_BARRIER, TAG_BUNDLE, TAG_FAREWELL, storage_server};
 use crate::error::UserError;
 use crate::stats::{self, Row};
 use vgasnet_conduit::{Arrival, Token};
@@ -64,7 +65,7 @@ pub(super) enum Arrived {
 impl Engine {
     pub(super) fn poll_conduit(&mut self) -> Result<bool, UserError> {
         let (arrived, receiver) = (&mut self.arrived, &*self.receiver);
-        let mut worked = self.conduit.poll(&mut |arrival| arrived.extend(note(arrival, receiver)));
+        let mut worked = self.conduit.poll(&mut |arrival| note_all(arrival, receiver, arrived));
         let mut arrived = std::mem::take(&mut self.arrived);
         for one in arrived.drain(..) {
             worked = true;
@@ -131,6 +132,21 @@ pub(super) fn refused(nonsense: Nonsense) -> UserError {
     UserError::new(nonsense.to_string())
 }
 
+/// Decodes what arrives, which may be several messages of the coherence protocol as one.
+fn note_all(arrival: Arrival<'_>, receiver: &dyn Receiver, arrived: &mut Vec<Arrived>) {
+    match arrival {
+        Arrival::Message { from, bytes } if bytes.first() == Some(&TAG_BUNDLE) => {
+            arrived.extend(unbundle(bytes).map(|message| {
+                let known = CoherenceMessage::decode(message).map(|message| Arrived::Protocol(from, message));
+                known.unwrap_or(Arrived::Nonsense(Nonsense::new(from, MALFORMED)))
+            }));
+        }
+        _ => arrived.extend(note(arrival, receiver)),
+    }
+}
+
+const MALFORMED: &str = "a message of unknown kind or length";
+
 /// Decodes what arrives, in the conduit's sink. Messages for the rooms above are handed on at once.
 fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
     let (from, bytes) = match arrival {
@@ -138,7 +154,6 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         Arrival::Corrupt(what) => return Some(Arrived::Corrupt(what)),
         Arrival::Message { from, bytes } => (from, bytes),
     };
-    const MALFORMED: &str = "a message of unknown kind or length";
     let known = match bytes.first().copied().unwrap_or_default() {
         TAG_BARRIER => BarrierMessage::decode(bytes).map(|message| Arrived::Barrier(from, message)).ok(),
         TAG_FAREWELL => BarrierMessage::decode(bytes).map(|message| Arrived::Farewell(from, message)).ok(),

@@ -81,6 +81,9 @@ const TAG_BARRIER: u8 = 32;
 /// First byte of the messages of the barrier at the end of the job.
 const TAG_FAREWELL: u8 = 33;
 
+/// First byte of several messages of the coherence protocol that go as one.
+const TAG_BUNDLE: u8 = 30;
+
 /// The engine of one rank.
 pub struct Engine {
     conduit: Arc<dyn Conduit>,
@@ -141,6 +144,15 @@ pub struct Manner {
     pub ships: Option<u64>,
 }
 
+/// Bytes of a page that a holder sends while the home hears of the end of another such page, and answers.
+const SENT_MEANWHILE_BYTES: usize = 64 << 10;
+
+/// How many readers of a page of so many bytes a holder best serves at a time: one by one, so that those who have it pass it on, but
+/// as many as hide the messages in between.
+pub fn readers_at_once(page_bytes: usize) -> usize {
+    (SENT_MEANWHILE_BYTES / page_bytes).clamp(1, 16)
+}
+
 impl Engine {
     /// An engine for the rank, pages and frames of `protocol`. Messages for the rooms above go to `receiver`.
     pub fn new(
@@ -190,6 +202,14 @@ impl Engine {
             has_event: false,
             broken: None,
         }
+    }
+
+    /// The same engine, which fetches and evicts pages only when it must, and sends each message alone. Nothing has happened yet.
+    pub fn not_ahead(mut self) -> Engine {
+        self.prefetch.is_on = false;
+        self.outbox.bundle_nothing();
+        self.reserve = Reserve::new(0, self.space.page_bytes());
+        self
     }
 
     /// The protocol's state.
@@ -399,6 +419,7 @@ impl Engine {
                     }
                     self.act(action);
                 }
+                self.outbox.end_together();
                 self.actions = actions;
                 let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
                 frame.into_iter().for_each(|frame| self.frames.release(frame));

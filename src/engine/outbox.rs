@@ -1,11 +1,11 @@
 //! Messages that wait until the conduit has room for them.
 
-use super::TAG_ABOVE;
+use super::{TAG_ABOVE, TAG_BUNDLE};
 use crate::stats::{self, Row};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
-use vgasnet_conduit::{Busy, Conduit, Urgency};
+use vgasnet_conduit::{Busy, Conduit, MESSAGE_BYTES_MIN, Urgency};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::BarrierMessage;
 
@@ -20,6 +20,16 @@ pub(super) struct Outbox {
     /// The peer that the last flush has tried first: the next one begins behind it, so that all get their share of a room that
     /// they share.
     tried_first: Rank,
+    together: Together,
+}
+
+/// Messages to one peer that go as one: a tag, and each message behind its length.
+struct Together {
+    to: Rank,
+    bytes: Vec<u8>,
+    messages: usize,
+    /// Else each message goes alone.
+    is_on: bool,
 }
 
 /// What waits for one peer, in order.
@@ -50,19 +60,81 @@ impl Queues {
     }
 }
 
+impl Together {
+    fn new() -> Together {
+        Together { to: Rank(0), bytes: Vec::new(), messages: 0, is_on: true }
+    }
+
+    fn has_room(&self, to: Rank, len_bytes: usize) -> bool {
+        self.messages == 0 || self.is_on && self.to == to && self.bytes.len() + 1 + len_bytes <= MESSAGE_BYTES_MIN
+    }
+}
+
+/// The messages of a bundle, if it is one.
+pub(super) fn unbundle(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes.get(1..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let (len_bytes, behind) = rest.split_first()?;
+        // What is shorter than it says is no message.
+        let (message, behind) = behind.split_at_checked(usize::from(*len_bytes)).unwrap_or_default();
+        rest = behind;
+        Some(message)
+    })
+}
+
 impl Outbox {
     /// No messages yet, for this conduit.
     pub(super) fn new(conduit: Arc<dyn Conduit>) -> Outbox {
-        Outbox { conduit, waiting: BTreeMap::new(), tried_first: Rank(0) }
+        Outbox { conduit, waiting: BTreeMap::new(), tried_first: Rank(0), together: Together::new() }
     }
 
     /// Sends a message of the library's own, now or when the conduit has room.
     pub(super) fn send(&mut self, to: Rank, bytes: &[u8]) {
         count_sent(bytes);
+        self.send_uncounted(to, bytes);
+    }
+
+    fn send_uncounted(&mut self, to: Rank, bytes: &[u8]) {
         let is_next = self.waiting.get(&to).is_none_or(|queues| queues.own.is_empty());
         if !is_next || self.conduit.send(to, bytes, &[], Urgency::Now) == Err(Busy) {
             self.waiting.entry(to).or_default().own.push_back(bytes.into());
         }
+    }
+
+    /// Sends a message of the protocol, perhaps together with others to the same peer. [`Outbox::end_together`] is called soon.
+    pub(super) fn send_together(&mut self, to: Rank, bytes: &[u8]) {
+        if !self.together.has_room(to, bytes.len()) {
+            self.end_together();
+        }
+        let together = &mut self.together;
+        if together.messages == 0 {
+            together.to = to;
+            together.bytes.push(TAG_BUNDLE);
+        }
+        together.bytes.push(u8::try_from(bytes.len()).expect("messages of the protocol are short"));
+        together.bytes.extend(bytes);
+        together.messages += 1;
+    }
+
+    /// No more messages come that could go together with the last ones.
+    pub(super) fn end_together(&mut self) {
+        let (to, messages) = (self.together.to, std::mem::take(&mut self.together.messages));
+        let mut bytes = std::mem::take(&mut self.together.bytes);
+        match messages {
+            0 => {}
+            1 => self.send(to, &bytes[2..]),
+            _ => {
+                unbundle(&bytes).for_each(count_sent);
+                self.send_uncounted(to, &bytes);
+            }
+        }
+        bytes.clear();
+        self.together.bytes = bytes;
+    }
+
+    /// Sends each message alone from now on.
+    pub(super) fn bundle_nothing(&mut self) {
+        self.together.is_on = false;
     }
 
     /// Keeps a client's message until the conduit has room for it.
@@ -111,5 +183,19 @@ pub(super) fn count_sent(bytes: &[u8]) {
     if bytes.first().is_some_and(|tag| *tag < TAG_ABOVE) {
         stats::count(Row::ProtocolSent);
         stats::add(Row::ProtocolSentBytes, bytes.len() as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bundle_has_its_messages_and_none_that_is_cut_short() {
+        let parts = |bytes: &[u8]| unbundle(bytes).map(<[u8]>::to_vec).collect::<Vec<_>>();
+        assert_eq!(parts(&[TAG_BUNDLE, 2, 7, 8, 1, 9]), [vec![7, 8], vec![9]]);
+        assert_eq!(parts(&[TAG_BUNDLE, 2, 7]), [vec![]]);
+        assert_eq!(parts(&[TAG_BUNDLE, 0, 3]), [vec![], vec![]]);
+        assert!(parts(&[TAG_BUNDLE]).is_empty() && parts(&[]).is_empty());
     }
 }

@@ -16,6 +16,8 @@ const AHEAD_MIN: u32 = 4;
 
 /// The pages that are fetched ahead, and the streams that call for them.
 pub(super) struct Prefetch {
+    /// Else a page comes when an operation misses it.
+    pub(super) is_on: bool,
     streams: Streams,
     under_way: HashSet<PageId>,
     /// Pages that may be on their way at a time. More would delay the pages for which threads wait.
@@ -30,7 +32,7 @@ impl Prefetch {
         // However many streams there are, half of the pool stays for the pages that are in use.
         let frames_shared = (frames / 2).min(frames.saturating_sub(FRAMES_MIN));
         let streams = Streams::new(page_bytes, frames_ahead, frames_shared);
-        Prefetch { streams, under_way: HashSet::new(), under_way_max: (frames as usize / 2).max(1) }
+        Prefetch { is_on: true, streams, under_way: HashSet::new(), under_way_max: (frames as usize / 2).max(1) }
     }
 
     /// How many pages are on their way.
@@ -75,6 +77,9 @@ impl Engine {
     }
 
     fn prefetch(&mut self, space: Space, range: Option<RangeInclusive<u32>>) {
+        if !self.prefetch.is_on {
+            return;
+        }
         // One may be the page after which these come. More demands must not wait until frames are evicted for these.
         if self.protocol.cache.starving() > 1 {
             return;

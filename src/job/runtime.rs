@@ -3,7 +3,7 @@
 use super::{ATTACH, ranks_on_host, say, threads};
 use crate::am::{self, Am, Handlers, Messages};
 use crate::coll::Coll;
-use crate::engine::{CallerWork, Driver, Engine, Fail, Manner, StorageServer};
+use crate::engine::{CallerWork, Driver, Engine, Fail, Manner, StorageServer, readers_at_once};
 use crate::error::UserError;
 use crate::fault;
 use crate::files::Files;
@@ -104,6 +104,7 @@ impl Runtime {
         let sizes = shapes.iter().map(|Shape { pages, frames }| RankSizes { pages: *pages, frames: *frames });
         let protocol = Protocol::new(Limits::new(rank, sizes), config.cooperative);
         let protocol = protocol.in_groups((GROUP_BYTES / page_bytes).max(1) as u32);
+        let protocol = protocol.serving_at_once(readers_at_once(page_bytes));
         let messages = Arc::new(Messages::new(&*conduit, handlers));
         let spin_us = default_spin_us(&*conduit);
         let manner = Manner {

@@ -324,6 +324,17 @@ pub enum Action {
     },
 }
 
+/// What the protocol of the paper does otherwise than this one. No job runs so: the model of a cluster compares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AsInPaper {
+    /// A home is told of each clean eviction at once.
+    pub notices_at_once: bool,
+    /// A writer is told to go on while other ranks may still read the old bytes.
+    pub invalidations_unawaited: bool,
+    /// A holder serves all readers at once.
+    pub readers_at_once: bool,
+}
+
 /// One rank's part of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Protocol {
@@ -352,6 +363,16 @@ impl Protocol {
     /// two, where there is room. Nothing has happened yet.
     pub fn in_groups(self, pages: u32) -> Protocol {
         Protocol { cache: self.cache.in_groups(pages), ..self }
+    }
+
+    /// The same protocol, whose holders serve so many readers of a page at a time, at least 1. Nothing has happened yet.
+    pub fn serving_at_once(self, readers: usize) -> Protocol {
+        Protocol { home: self.home.serving_at_once(readers), ..self }
+    }
+
+    /// The same protocol, which does this as in the paper. For comparison: the guarantees of this module do not hold then.
+    pub fn as_in_paper(self, what: AsInPaper) -> Protocol {
+        Protocol { cache: self.cache.as_in_paper(what), home: self.home.as_in_paper(what), ..self }
     }
 
     /// The job's spaces.

@@ -69,6 +69,7 @@ pub struct Cache {
     dirty_of_files: BTreeSet<PageId>,
     /// Clean evictions of which the home has not been told yet.
     notices: Vec<(PageId, CopyVersion)>,
+    notices_max: usize,
 }
 
 impl Cache {
@@ -88,6 +89,7 @@ impl Cache {
             flushes: 0,
             dirty_of_files: BTreeSet::new(),
             notices: Vec::new(),
+            notices_max: frames::NOTICES_MAX,
         }
     }
 
@@ -253,7 +255,7 @@ impl Cache {
 
     fn on_invalidate(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
         match self.pages.get_mut(page) {
-            Some(cached) if cached.phase.has_copy() => {
+            Some(cached) if cached.phase.has_copy() && cached.copy < version => {
                 // A writer comes after all readers are served, one at a time.
                 if cached.is_leaving() || cached.is_serving_readers() {
                     return Err("an order to give up a copy that no other rank can need gone");

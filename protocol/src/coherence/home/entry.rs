@@ -252,6 +252,11 @@ impl Entry {
         Ok(())
     }
 
+    /// The readers that holders were told to serve.
+    pub fn readers(&self) -> &[Reader] {
+        if let Transaction::Reads(readers) = &self.transaction { readers } else { &[] }
+    }
+
     /// Takes the reader that `is_it` out of [`Transaction::Reads`], which ends with the last one.
     pub fn remove_reader(&mut self, is_it: impl FnMut(&Reader) -> bool) -> Option<Reader> {
         let Transaction::Reads(readers) = &mut self.transaction else { return None };

@@ -20,7 +20,8 @@
 //!
 //! `AtHome` is of the mode without cooperative caching only, and so is `Recall` but for flushes of a file (`recalls.rs`).
 //!
-//! A nacked read goes back to the front of the queue. An Evict by another rank than the dirty owner is answered at
+//! A holder serves one reader of a page at a time, or few of small pages. Who has been served serves others, so a page that n ranks
+//! ask for at once has come to all in about log2(n) page times. A nacked read goes back to the front of the queue. An Evict by another rank than the dirty owner is answered at
 //! once, or is void.
 //!
 //! Requests about a page are taken in the order of arrival. Reads that holders serve go on side by side. Every other
@@ -37,7 +38,7 @@ mod written;
 
 pub use entry::Holder;
 
-use super::{Access, Action, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, send_cache};
+use super::{Access, Action, AsInPaper, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, send_cache};
 use crate::{Nonsense, Rank};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -53,6 +54,9 @@ use written::Written;
 pub struct Home {
     rank: Rank,
     cooperative: bool,
+    /// Readers of a page that a holder serves at a time.
+    readers_each: usize,
+    as_in_paper: AsInPaper,
     written: Written,
     entries: Entries,
     last_version: CopyVersion,
@@ -61,7 +65,20 @@ pub struct Home {
 impl Home {
     /// A directory of `pages` pages, none of them written.
     pub fn new(rank: Rank, pages: u32, cooperative: bool) -> Home {
-        Home { rank, cooperative, written: Written::new(pages), entries: Entries::new(), last_version: CopyVersion(0) }
+        let (entries, written, as_in_paper) = (Entries::new(), Written::new(pages), AsInPaper::default());
+        Home { rank, cooperative, readers_each: 1, as_in_paper, written, entries, last_version: CopyVersion(0) }
+    }
+
+    /// The same directory, whose holders serve so many readers of a page at a time.
+    pub(super) fn serving_at_once(self, readers_each: usize) -> Home {
+        assert!(readers_each > 0, "somebody serves a reader");
+        Home { readers_each, ..self }
+    }
+
+    /// The same directory, which does this as in the paper.
+    pub(super) fn as_in_paper(self, as_in_paper: AsInPaper) -> Home {
+        let readers_each = if as_in_paper.readers_at_once { usize::MAX } else { self.readers_each };
+        Home { readers_each, as_in_paper, ..self }
     }
 
     /// A message about a page of this home, which exists.
@@ -193,6 +210,9 @@ impl Home {
         actions: &mut Vec<Action>,
     ) -> Refusable {
         const UNASKED: Refusable = Err("word that its copy is gone, and nobody waits for that");
+        if self.as_in_paper.invalidations_unawaited {
+            return Ok(());
+        }
         let Transaction::Write(write) = &mut self.entry_mut(page).transaction else { return UNASKED };
         let is_source = matches!(write.data, WriteData::Forwarded { source, .. } if source.rank == from);
         if write.version != version || write.acknowledgements == 0 || write.requester == from || is_source {
@@ -227,7 +247,7 @@ impl Home {
             // A requester that reads again before its Done has come waits for that.
             (Transaction::Reads(readers), RequestKind::Read { .. }) => {
                 readers.iter().all(|reader| reader.requester != request.from)
-                    && self.source(page, request.from).is_some()
+                    && self.source_of_read(page, request.from).is_some()
             }
             _ => false,
         }
@@ -260,7 +280,7 @@ impl Home {
             return Ok(());
         }
         let version = self.next_version();
-        let source = self.source(page, from);
+        let source = self.source_of_read(page, from);
         let is_written = self.is_written(page);
         let entry = self.entry_mut(page);
         if let Some(source) = source {
@@ -304,10 +324,11 @@ impl Home {
         let version = self.next_version();
         let source = if has_copy { None } else { self.source_of_write(page, from) };
         let is_written = self.is_written(page);
+        let awaited = u32::from(!self.as_in_paper.invalidations_unawaited);
         let entry = self.entry_mut(page);
         let mut acknowledgements = 0;
         for holder in entry.holders.iter().filter(|holder| holder.rank != from && Some(**holder) != source) {
-            acknowledgements += 1;
+            acknowledgements += awaited;
             actions.push(send_cache(holder.rank, page, ToCache::Invalidate { version }));
         }
         let alone = acknowledgements == 0;
@@ -336,10 +357,12 @@ impl Home {
             return Ok(());
         }
         let version = self.next_version();
+        let as_in_paper = self.as_in_paper;
         let entry = self.entry_mut(page);
         let invalidate = |holder: &Holder| send_cache(holder.rank, page, ToCache::Invalidate { version });
         actions.extend(entry.holders.iter().map(invalidate));
-        let acknowledgements = entry.holders.len() as u32;
+        let is_awaited = !as_in_paper.invalidations_unawaited;
+        let acknowledgements = if is_awaited { entry.holders.len() as u32 } else { 0 };
         let granted = acknowledgements == 0;
         if granted {
             actions.push(send_cache(from, page, ToCache::Grant { version }));
@@ -426,6 +449,24 @@ impl Home {
         let is_cooperative = self.is_cooperative(page);
         let may_serve = |rank| rank != requester && (is_cooperative || rank == self.rank);
         entry.holders.iter().copied().rev().find(|holder| may_serve(holder.rank))
+    }
+
+    /// The holder that serves a read: the top one of those that do not serve as many readers of the page as they may. So a page
+    /// that many ranks ask for spreads as a tree: each who has it passes it on.
+    fn source_of_read(&self, page: PageId, requester: Rank) -> Option<Holder> {
+        let entry = self.entry(page);
+        let readers = entry.readers();
+        if readers.is_empty() || !self.is_cooperative(page) {
+            return self.source(page, requester);
+        }
+        // Some may be told to serve a reader and have no copy any more: what waits is looked at again when they say so.
+        let others = entry.holders.iter().filter(|holder| holder.rank != requester).count();
+        if readers.len() >= others.saturating_mul(self.readers_each) {
+            return None;
+        }
+        let serves = |holder: &Holder| readers.iter().filter(|reader| reader.source == *holder).count();
+        let may_serve = |holder: &Holder| holder.rank != requester && serves(holder) < self.readers_each;
+        entry.holders.iter().copied().rev().find(may_serve)
     }
 
     /// The holder that serves a write: the dirty owner before all others, because it cannot have dropped its copy
