@@ -1,4 +1,4 @@
-//! The memory of a rank for each rank of its job: at most 4 KiB, apart from buffers, however many ranks there are.
+//! The memory of a rank for each rank of its job: at most 64 bytes, apart from buffers, however many ranks there are.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use vgasnet_protocol::active_message::Args;
 use vgasnet_protocol::barrier::Name;
 
 /// The promised limit for each peer, in bytes.
-const PER_PEER_BYTES_MAX: usize = 4096;
+const PER_PEER_BYTES_MAX: usize = 64;
 
 const PAGE_BYTES: usize = 64 << 10;
 const SHAPE: Shape = Shape { pages: 4, frames: 4 };
@@ -127,7 +127,7 @@ fn busy_rank(ranks: u32) -> Runtime {
 }
 
 #[test]
-fn at_most_4_kib_for_each_rank_of_the_job() {
+fn at_most_64_bytes_for_each_rank_of_the_job() {
     // The first runtime allocates what all share.
     drop(busy_rank(2));
     let cost = |ranks| {

@@ -1,8 +1,9 @@
 //! The limits that every message of a peer has to keep. They are known from attach on.
 
 use crate::coherence::{CoherenceBody, CoherenceMessage, FrameId, ToCache, ToHome};
-use crate::{Nonsense, Rank, Spaces};
+use crate::{Nonsense, Rank, Space, Spaces};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// How much memory a rank has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,16 +19,16 @@ pub struct RankSizes {
 pub struct Limits {
     rank: Rank,
     spaces: Spaces,
-    sizes: Arc<[RankSizes]>,
+    /// Of each rank.
+    frames: Arc<[u32]>,
 }
 
 impl Limits {
     /// What `rank` knows of these ranks, of which it is one.
     pub fn new(rank: Rank, sizes: impl IntoIterator<Item = RankSizes>) -> Limits {
-        let sizes: Arc<[RankSizes]> = sizes.into_iter().collect();
-        assert!(rank.index() < sizes.len(), "rank {rank} of {}", sizes.len());
-        let spaces = Spaces::new(sizes.iter().map(|sizes| sizes.pages));
-        Limits { rank, spaces, sizes }
+        let (pages, frames): (Vec<u32>, Vec<u32>) = sizes.into_iter().map(|sizes| (sizes.pages, sizes.frames)).unzip();
+        assert!(rank.index() < frames.len(), "rank {rank} of {}", frames.len());
+        Limits { rank, spaces: Spaces::new(pages), frames: frames.into() }
     }
 
     /// This rank.
@@ -37,7 +38,7 @@ impl Limits {
 
     /// This rank's memory.
     pub fn own(&self) -> RankSizes {
-        self.sizes[self.rank.index()]
+        RankSizes { pages: self.spaces.pages(Space::of_segment(self.rank)), frames: self.frames[self.rank.index()] }
     }
 
     /// The job's spaces.
@@ -51,7 +52,7 @@ impl Limits {
 
     /// How many ranks the job has.
     pub fn ranks(&self) -> u32 {
-        self.sizes.len() as u32
+        self.frames.len() as u32
     }
 
     /// Checks a message of the coherence protocol that this rank got: its sender, page, rank and frame exist, and a
@@ -85,7 +86,7 @@ impl Limits {
     }
 
     fn has_frame(&self, rank: Rank, frame: FrameId) -> bool {
-        self.sizes.get(rank.index()).is_some_and(|sizes| frame.0 < sizes.frames)
+        self.frames.get(rank.index()).is_some_and(|frames| frame.0 < *frames)
     }
 }
 

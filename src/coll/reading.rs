@@ -20,7 +20,7 @@ impl Coll {
             let is_inside = space.pieces(space.rank.0, address, len_bytes).is_ok();
             return if is_inside { Source::Segment { address: address as u64 } } else { Source::Unreadable };
         }
-        if space.memories[to as usize].is_none() {
+        if space.memories.get(to as usize).is_none() {
             return Source::Unreadable;
         }
         let Process { id, proof_address, proof } = Process::this();

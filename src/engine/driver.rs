@@ -313,7 +313,7 @@ impl Driver {
     /// As [`Driver::notify_unpinned`], for a rank of this host.
     #[cold]
     pub fn notify_unpinned_at(&self, rank: usize) {
-        if let Some(memory) = &self.space.memories[rank] {
+        if let Some(memory) = self.space.memories.get(rank) {
             memory.table.notify_unpinned();
             self.conduit.wake(Rank(rank as u32));
         }

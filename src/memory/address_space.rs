@@ -2,8 +2,8 @@
 
 use super::page_table::part_bytes;
 use super::{
-    Closing, Directory, DirtyBlocks, Lender, PageMapper, PageTable, Pinned, Pool, Segment, SegmentView, Segments,
-    Translations,
+    Closing, Directory, DirtyBlocks, Lender, Memories, PageMapper, PageTable, Pinned, Pool, Segment, SegmentView,
+    Segments, Translations,
 };
 use crate::error::UserError;
 use std::sync::Arc;
@@ -79,16 +79,14 @@ pub struct AddressSpace {
     pub segments: Arc<Segments>,
     /// This rank's own memory.
     pub own: RankMemory,
-    /// The memory of each rank that is mapped here, the own included.
-    pub memories: Box<[Option<RankMemory>]>,
+    /// The memory that is mapped here, the own included.
+    pub memories: Memories,
     /// The own segment as memory, if this rank can have it so.
     pub view: Option<Arc<SegmentView>>,
     /// Which page is in which pool of this host.
     directory: Directory,
     /// Where pages were found last.
     translations: Translations,
-    /// The ranks whose memory is mapped here, which have the pools of the host by number.
-    ranks: Box<[usize]>,
     /// The number of the own pool.
     own_pool: usize,
     page_shift: u32,
@@ -115,20 +113,19 @@ impl Piece {
 }
 
 impl AddressSpace {
-    /// An address space of these segments and memories, one a rank; `memories[rank]` is this rank's own.
-    pub fn new(rank: Rank, segments: Segments, memories: Box<[Option<RankMemory>]>) -> AddressSpace {
-        let own = memories[rank.index()].expect("a rank's own memory is mapped");
+    /// An address space of these segments and memories, this rank's own among them.
+    pub fn new(rank: Rank, segments: Segments, memories: Memories) -> AddressSpace {
+        let own = *memories.get(rank.index()).expect("a rank's own memory is mapped");
         let page_shift = own.pool.page_bytes().trailing_zeros();
-        let ranks: Box<[usize]> = (0..memories.len()).filter(|rank| memories[*rank].is_some()).collect();
-        let mapped = || memories.iter().flatten();
+        let mapped = || memories.iter().map(|(_, memory)| memory);
+        let own_pool = memories.iter().position(|(mapped, _)| mapped == rank.index()).expect("it was just found");
         AddressSpace {
             rank,
             own,
             view: None,
             directory: Directory::new(mapped().map(|memory| memory.hints)),
             translations: Translations::new(mapped(), &segments, segments.of(rank), page_shift),
-            own_pool: ranks.iter().position(|mapped| *mapped == rank.index()).expect("the own memory is mapped"),
-            ranks,
+            own_pool,
             segments: Arc::new(segments),
             memories,
             page_shift,
@@ -191,8 +188,7 @@ impl AddressSpace {
     /// The rank and the memory of a pool of this host.
     #[inline]
     pub fn pool(&self, pool: usize) -> (usize, &RankMemory) {
-        let rank = self.ranks[pool];
-        (rank, self.memories[rank].as_ref().expect("pools of the host are mapped"))
+        self.memories.pool(pool)
     }
 
     /// Pins a page in a frame of a pool of this host, if it is open there, and remembers that it was.
@@ -212,18 +208,17 @@ impl AddressSpace {
 
     /// The pools of neighbours that may have the page, each with its frame.
     pub fn elsewhere(&self, page: PageId) -> impl Iterator<Item = (usize, FrameId)> + use<'_> {
-        let is_other = |(pool, _): &(usize, FrameId)| *pool != self.own_pool && *pool < self.ranks.len();
+        let is_other = |(pool, _): &(usize, FrameId)| *pool != self.own_pool && *pool < self.memories.pools();
         self.directory.find(page).filter(is_other)
     }
 
     /// The neighbours that lend frames, by the numbers of their pools: those for which there is a mapper.
     pub fn lenders(&self, mapper: impl Fn(Rank) -> Option<Box<dyn PageMapper>>) -> Box<[Option<Lender>]> {
-        let lender = |rank: &usize| {
-            let memory = self.memories[*rank].filter(|_| *rank != self.rank.index())?;
-            let rank = Rank(*rank as u32);
+        let lender = |(rank, memory): (usize, &RankMemory)| {
+            let rank = Some(Rank(rank as u32)).filter(|rank| *rank != self.rank)?;
             Some(Lender { rank, table: memory.table, pool: memory.pool, mapper: mapper(rank)? })
         };
-        self.ranks.iter().map(lender).collect()
+        self.memories.iter().map(lender).collect()
     }
 
     /// Maps a page of the own segment for loads where a neighbour has it open. Returns whether it did. Runs in signal
@@ -267,12 +262,12 @@ impl AddressSpace {
 
     /// The frame of a rank, if its memory is mapped here.
     pub fn frame(&self, rank: Rank, frame: FrameId) -> Option<*mut u8> {
-        self.memories[rank.index()].map(|memory| memory.pool.frame(frame))
+        self.memories.get(rank.index()).map(|memory| memory.pool.frame(frame))
     }
 
     /// The dirty blocks of a rank's frames, if its memory is mapped here.
     pub fn blocks(&self, rank: Rank) -> Option<&DirtyBlocks> {
-        self.memories[rank.index()].as_ref().map(|memory| &memory.blocks)
+        self.memories.get(rank.index()).map(|memory| &memory.blocks)
     }
 
     #[cold]
@@ -296,8 +291,8 @@ impl AddressSpace {
     }
 }
 
-/// The memory of every rank that is mapped here, after the conduit has attached.
-pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, share: bool) -> Box<[Option<RankMemory>]> {
+/// The memory that is mapped here, after the conduit has attached.
+pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, share: bool) -> Memories {
     let memory = |(rank, shape): (usize, &Shape)| {
         let is_own = conduit.rank().index() == rank;
         let rank = Rank(rank as u32);
@@ -308,14 +303,17 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
         let hints = Region { address: entries.address + entries.len_bytes, len_bytes: part_bytes(shape.frames) };
         let block_bytes = DirtyBlocks::bytes(shape.frames, page_bytes);
         let blocks = Region { address: hints.address + hints.len_bytes, len_bytes: block_bytes };
-        (is_own || share).then(|| RankMemory {
-            table: PageTable::new(entries, shape.frames),
-            pool: Pool::new(pool, marks, page_bytes),
-            hints,
-            blocks: DirtyBlocks::new(blocks, shape.frames, page_bytes),
+        (is_own || share).then(|| {
+            let memory = RankMemory {
+                table: PageTable::new(entries, shape.frames),
+                pool: Pool::new(pool, marks, page_bytes),
+                hints,
+                blocks: DirtyBlocks::new(blocks, shape.frames, page_bytes),
+            };
+            (rank.0, memory)
         })
     };
-    shapes.iter().enumerate().map(memory).collect()
+    Memories::new(shapes.iter().enumerate().filter_map(memory))
 }
 
 /// Bytes of shared memory that a rank gives for its marks, its page table, the host's directory and its dirty blocks.

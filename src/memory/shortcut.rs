@@ -130,7 +130,7 @@ impl Default for Shortcut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::{AddressSpace, DirtyBlocks, PageTable, Pool, RankMemory, Segment, Segments};
+    use crate::memory::{AddressSpace, DirtyBlocks, Memories, PageTable, Pool, RankMemory, Segment, Segments};
     use vgasnet_conduit::Region;
     use vgasnet_protocol::Rank;
     use vgasnet_protocol::coherence::{Access, FrameId};
@@ -156,7 +156,8 @@ mod tests {
         let blocks = DirtyBlocks::new(region(256), 4, PAGE);
         let memory = RankMemory { table, pool, hints: region(4096), blocks };
         let segments = [Segment { base: BASE, size_bytes: 8 * PAGE }];
-        let space = Box::leak(Box::new(AddressSpace::new(Rank(0), Segments::new(segments), [Some(memory)].into())));
+        let space =
+            Box::leak(Box::new(AddressSpace::new(Rank(0), Segments::new(segments), Memories::new([(0, memory)]))));
         let (page, frame) = (space.own_page(5), FrameId(2));
         let address = BASE + 5 * PAGE + 16;
         let is_dirty = || blocks.is_marked(frame, 16);

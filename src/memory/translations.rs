@@ -16,6 +16,10 @@ const PLACES_BITS: u32 = 14;
 
 const PLACES: usize = 1 << PLACES_BITS;
 
+/// What [`at`] makes use of, so that a rank needs few bytes for each other one.
+const PLACE_PAGE_BITS: u32 = 2 * PLACES_BITS;
+const _: () = assert!(PLACE_PAGE_BITS <= u32::BITS);
+
 /// Bits of a place that name the pool, by its offset in the list of pools.
 const POOL_BITS: u32 = u16::BITS;
 
@@ -24,8 +28,8 @@ const POOL_BITS: u32 = u16::BITS;
 pub struct Translations {
     places: Box<[AtomicU64]>,
     pools: Box<[PoolPlace]>,
-    /// By rank, the address of the segment's first page, counted in pages.
-    segments: Box<[usize]>,
+    /// By rank, the address of the segment's first page, counted in pages: the bits of it that [`at`] makes use of.
+    segments: Box<[u32]>,
     refuses_puts: Box<AtomicBool>,
     reach: Reach,
 }
@@ -89,7 +93,7 @@ impl Translations {
             (0..PLACES).map(|_| AtomicU64::new((pools[0].first_entry as u64) << POOL_BITS)).collect();
         let before = size_of::<u64>() - 1;
         let own = (own.base.wrapping_sub(before), own.size_bytes + if own.size_bytes > 0 { before } else { 0 });
-        let segments: Box<[_]> = segments.all().map(|segment| segment.base >> page_shift).collect();
+        let segments: Box<[_]> = segments.all().map(|segment| (segment.base >> page_shift) as u32).collect();
         let refuses_puts = Box::new(AtomicBool::new(false));
         let reach = Reach {
             places: places.as_ptr(),
@@ -192,7 +196,7 @@ impl Translations {
         // Other spaces than segments have no addresses, and use no places.
         let rank = page.space.number();
         let first = self.segments.get(rank as usize).copied().unwrap_or_default();
-        &self.places[at(rank, first + page.index as usize)]
+        &self.places[at(rank, first.wrapping_add(page.index) as usize)]
     }
 }
 
@@ -261,7 +265,7 @@ impl Reach {
     }
 }
 
-/// Where the place of a page is remembered, by its address in pages.
+/// Where the place of a page is remembered, by its address in pages, of which the lowest [`PLACE_PAGE_BITS`] bits count.
 #[inline(always)]
 fn at(rank: u32, page: usize) -> usize {
     (page ^ page >> PLACES_BITS).wrapping_add((rank as usize).wrapping_mul(0x9e37_79b1)) & (PLACES - 1)
@@ -277,6 +281,7 @@ mod tests {
         for distance in (1..12).map(|power| PLACES << power >> 1) {
             assert!((0..PLACES).all(|page| at(3, first + page) != at(3, first + page + distance)), "{distance}");
         }
+        assert!((0..PLACES).all(|page| at(3, (first + page) as u32 as usize) == at(3, first + page)));
         let next: std::collections::HashSet<_> = (0..PLACES).map(|page| at(1, first + page)).collect();
         assert_eq!(next.len(), PLACES);
     }

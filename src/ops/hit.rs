@@ -77,13 +77,13 @@ impl Ops {
     /// Has the next small access to the page do without a pin, or without another mark. It is not counted.
     #[inline]
     pub(super) fn mark_read(&self, page: &PinnedPage) {
-        self.space.memories[page.rank].as_ref().inspect(|memory| memory.table.touch(page.in_frame));
+        self.space.memories.get(page.rank).inspect(|memory| memory.table.touch(page.in_frame));
     }
 
     /// Has the engines of this host look whether a page that they wait for is still pinned.
     #[cold]
     pub fn notify_unpinned(&self) {
-        (0..self.space.memories.len()).for_each(|rank| self.driver.notify_unpinned_at(rank));
+        self.space.memories.iter().for_each(|(rank, _)| self.driver.notify_unpinned_at(rank));
     }
 
     #[cold]
@@ -136,7 +136,7 @@ impl Ops {
 
     #[inline]
     fn memory_of(&self, page: &PinnedPage) -> &RankMemory {
-        self.space.memories[page.rank].as_ref().expect("a page is pinned in memory that is mapped")
+        self.space.memories.get(page.rank).expect("a page is pinned in memory that is mapped")
     }
 
     #[inline]

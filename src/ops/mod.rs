@@ -50,7 +50,7 @@ impl Ops {
     /// segment.
     pub fn new(driver: Arc<Driver>, cooperative: bool, strict: bool, copies: CopySettings) -> Ops {
         let space = Arc::clone(driver.space());
-        let readonly = ReadOnly::new(copies, space.memories.len());
+        let readonly = ReadOnly::new(copies, space.segments.ranks() as usize);
         Ops { driver, space, cooperative, copies: Budget::new(COPIES_BYTES), strict, readonly }
     }
 

@@ -145,7 +145,7 @@ impl Job {
             },
             Stage::Look(piece, mut candidates) => match candidates.pop_front() {
                 Some(candidate) => {
-                    let memory = node.space.memories[candidate].expect("candidates have their memory mapped");
+                    let memory = *node.space.memories.get(candidate).expect("candidates have their memory mapped");
                     let pinned = memory.table.pin(piece.page, access);
                     let using = |Pinned { frame, ahead }| Use { rank: candidate, frame, piece, access, ahead };
                     operation.stage = pinned.map_or(Stage::Look(piece, candidates), |p| Stage::Pinned(using(p)));
@@ -180,7 +180,7 @@ impl Job {
 
     fn use_page(&mut self, rank: usize, using: Use, copy: &Copy) {
         let space = &self.nodes[rank].space;
-        let memory = space.memories[using.rank].expect("it was looked at");
+        let memory = *space.memories.get(using.rank).expect("it was looked at");
         memory.pool.touch(using.frame);
         // SAFETY: the page is pinned in that frame for the access that the copy needs. The address space cut the piece,
         // and the operation's memory is as long as its range.

@@ -117,7 +117,7 @@ fn get(rank: &Rank, spec: &Spec, buffer: &mut Memory) {
 
 /// Copies the pages out of the pool of `holder`.
 fn copy(rank: &Rank, spec: &Spec, buffer: &mut Memory, holder: u32) {
-    let Some(memory) = &rank.runtime.space().memories[holder as usize] else {
+    let Some(memory) = rank.runtime.space().memories.get(holder as usize) else {
         fail("a neighbour's memory is not mapped")
     };
     for index in 0..(spec.data_bytes / rank.page_bytes as u64) as u32 {

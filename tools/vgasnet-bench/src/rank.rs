@@ -158,7 +158,7 @@ impl Rank {
     pub fn is_open_at(&self, rank: u32, offset: u64) -> Option<bool> {
         let space = self.runtime.space();
         let page = PageId::of_segment(vgasnet_conduit::Rank(0), (offset / self.page_bytes as u64) as u32);
-        space.memories[rank as usize].map(|memory| memory.table.is_open(page, Access::Read))
+        space.memories.get(rank as usize).map(|memory| memory.table.is_open(page, Access::Read))
     }
 
     /// Writes all dirty pages of this rank back, and keeps them.

@@ -161,7 +161,7 @@ impl VirtualRank {
             memory.table.pin(piece.page, access).map(|pinned| (rank, pinned))
         });
         let Some((rank, pinned)) = found else { return false };
-        let memory = self.space.memories[rank].expect("its page is pinned");
+        let memory = self.space.memories.get(rank).expect("its page is pinned");
         memory.pool.touch(pinned.frame);
         if asked.is_put {
             memory.blocks.mark(pinned.frame, piece.offset_bytes, piece.len_bytes);
