@@ -9,9 +9,19 @@ use std::sync::Arc;
 use vgasnet::engine::Manner;
 use vgasnet::memory::{Segment, Shape, table_bytes};
 use vgasnet_conduit::{Rank, Region};
+use vgasnet_protocol::coherence::AsInPaper;
 
 /// Where the segments would be.
 const SEGMENTS_AT: usize = 1 << 45;
+
+/// How ranks go about their work.
+#[derive(Clone, Copy, Debug)]
+pub struct Ways {
+    pub manner: Manner,
+    pub as_in_paper: AsInPaper,
+    /// Pages are read and evicted ahead, and written by blocks.
+    pub is_ours: bool,
+}
 
 pub struct Job {
     pub world: Arc<World>,
@@ -20,14 +30,15 @@ pub struct Job {
 
 impl Job {
     /// Ranks with segments that have room for the data.
-    pub fn new(machine: &Machine, ranks: u32, data: Data, manner: Manner) -> Job {
+    pub fn new(machine: &Machine, ranks: u32, data: Data, ways: Ways) -> Job {
         let page_bytes = machine.node.page as usize;
         let frames = (machine.node.pool / machine.node.page) as u32;
         let pages = |rank: u32| if rank < data.homes { data.pages_each } else { 1 };
         let shapes: Vec<Shape> = (0..ranks).map(|rank| Shape { pages: pages(rank), frames }).collect();
         let world = Arc::new(World::new(machine.clone(), ranks));
         let pool_bytes = vgasnet::memory::all_frames(frames, page_bytes) as usize * page_bytes;
-        let memory = |shape: &Shape| Memory { pool: addresses(pool_bytes), table: zeros(table_bytes(*shape, page_bytes)) };
+        let memory =
+            |shape: &Shape| Memory { pool: addresses(pool_bytes), table: zeros(table_bytes(*shape, page_bytes)) };
         let memories: Arc<[Memory]> = shapes.iter().map(memory).collect();
         let mut base = SEGMENTS_AT;
         let segments = shapes.iter().map(|shape| {
@@ -36,19 +47,21 @@ impl Job {
             Segment { base: base - size_bytes, size_bytes }
         });
         let segments = segments.collect();
-        let common =
-            Common { world: Arc::clone(&world), memories, shapes, manner, segments };
-        let ranks = (0..ranks).map(|rank| VirtualRank::new(&common, Rank(rank))).collect();
+        let common = Common { world: Arc::clone(&world), memories, shapes, ways, segments };
+        let mut ranks: Vec<VirtualRank> = (0..ranks).map(|rank| VirtualRank::new(&common, Rank(rank))).collect();
+        ranks.iter_mut().take(data.homes as usize).for_each(VirtualRank::fill);
         Job { world, ranks }
     }
 
-    /// Has all dirty pages written.
+    /// Has all ranks give up all pages, so that only the files have them.
     ///
     /// # Errors
     /// As [`Job::run`].
-    pub fn flush(&mut self) -> Result<(), String> {
-        self.ranks.iter_mut().for_each(VirtualRank::flush);
-        self.until(|ranks| ranks.iter().all(VirtualRank::is_flushed))
+    pub fn empty(&mut self) -> Result<(), String> {
+        while !self.ranks.iter_mut().fold(true, |all, rank| rank.empty() && all) {
+            self.until(|world, _| world.is_quiet())?;
+        }
+        self.until(|world, _| world.is_quiet())
     }
 
     /// Runs a program on each rank, until all have ended. Returns how long that took.
@@ -60,12 +73,12 @@ impl Job {
         for (rank, node) in self.ranks.iter_mut().enumerate() {
             node.begin(program(rank as u32));
         }
-        self.until(|ranks| ranks.iter().all(VirtualRank::is_done))?;
+        self.until(|_, ranks| ranks.iter().all(VirtualRank::is_done))?;
         Ok(self.ranks.iter().map(|rank| rank.ended).fold(begun, Nanos::max) - begun)
     }
 
-    fn until(&mut self, is_done: impl Fn(&[VirtualRank]) -> bool) -> Result<(), String> {
-        while !is_done(&self.ranks) {
+    fn until(&mut self, is_done: impl Fn(&World, &[VirtualRank]) -> bool) -> Result<(), String> {
+        while !is_done(&self.world, &self.ranks) {
             let Some(happening) = self.world.next() else { return Err("nothing happens any more".into()) };
             match happening {
                 Happening::Incoming { node, bytes, to, arrived, after } => {

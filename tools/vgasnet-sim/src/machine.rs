@@ -30,7 +30,7 @@ pub struct Node {
     #[serde(deserialize_with = "size")]
     pub page: u64,
     /// Bytes that a thread copies in a second.
-    #[serde(deserialize_with = "size")]
+    #[serde(deserialize_with = "rate")]
     pub copy: u64,
     /// What a rank takes to handle a message, in microseconds.
     pub message_us: f64,
@@ -43,7 +43,7 @@ pub struct Link {
     /// From the last byte sent to the last byte received, in microseconds.
     pub latency_us: f64,
     /// Bytes a second, each way.
-    #[serde(deserialize_with = "size")]
+    #[serde(deserialize_with = "rate")]
     pub bandwidth: u64,
 }
 
@@ -54,10 +54,10 @@ pub struct Disk {
     /// Besides the transfer, in microseconds.
     pub latency_us: f64,
     /// Bytes a second.
-    #[serde(deserialize_with = "size")]
+    #[serde(deserialize_with = "rate")]
     pub read: u64,
     /// Bytes a second.
-    #[serde(deserialize_with = "size")]
+    #[serde(deserialize_with = "rate")]
     pub write: u64,
     /// Operations that a rank has in flight.
     pub depth: usize,
@@ -93,7 +93,11 @@ impl Machine {
         if let Some((name, _)) = positive.into_iter().find(|(_, value)| *value == 0) {
             return Err(format!("{name} is 0; give at least 1"));
         }
-        let times = [("node.message_us", node.message_us), ("link.latency_us", link.latency_us), ("disk.latency_us", disk.latency_us)];
+        let times = [
+            ("node.message_us", node.message_us),
+            ("link.latency_us", link.latency_us),
+            ("disk.latency_us", disk.latency_us),
+        ];
         if let Some((name, value)) = times.into_iter().find(|(_, value)| !(0.0..1e9).contains(value)) {
             return Err(format!("{name} is {value}; give microseconds from 0 on"));
         }
@@ -117,4 +121,23 @@ fn place(text: &str, byte: usize) -> (usize, usize) {
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let text = String::deserialize(from)?;
     vgasnet::settings::parse_size(&text).map_err(|wrong| serde::de::Error::custom(format!("\"{text}\" {wrong}")))
+}
+
+/// Bytes a second, by powers of 1000 as makers of disks and links count.
+fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(from)?;
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let factor = match unit {
+        "" => Some(1),
+        "K" => Some(1_000),
+        "M" => Some(1_000_000),
+        "G" => Some(1_000_000_000),
+        _ => None,
+    };
+    let bytes = factor.and_then(|factor: u64| digits.parse::<u64>().ok()?.checked_mul(factor));
+    bytes.ok_or_else(|| {
+        serde::de::Error::custom(format!(
+            "\"{text}\" is no rate; give bytes a second as digits and K, M or G (powers of 1000)"
+        ))
+    })
 }

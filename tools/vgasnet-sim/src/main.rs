@@ -1,31 +1,48 @@
-//! Runs the production engines of many ranks in virtual time against a model of a cluster.
+//! `vgasnet-sim`: jobs on a model of a cluster.
 
-mod conduit;
-mod disk;
-mod job;
-mod machine;
-mod program;
-mod rank;
-mod world;
-
-use clap::Parser;
-use job::Job;
-use machine::Machine;
-use program::{Data, Order, Program};
-use rank::VirtualRank;
+use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use vgasnet::engine::Manner;
-use vgasnet_protocol::replacement::PolicyKind;
-use vgasnet_protocol::shipping::REQUEST_BYTES;
+use vgasnet_sim::{Homes, Machine, Order, Outcome, Pattern, Point, ProtocolKind, Table, paper};
 
 #[derive(Parser)]
 #[command(about, long_about = None)]
 struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// One job.
+    Run(Run),
+    /// The paper's Figures 5 to 7, beside what the paper says.
+    Paper(Paper),
+}
+
+#[derive(Args)]
+struct Common {
     /// The machine file.
     machine: PathBuf,
+    /// Pools and data are so many times smaller than the machine's.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
+    scale: u64,
+    /// Whose protocol.
+    #[arg(long, value_enum, default_value = "ours")]
+    protocol: ProtocolKind,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print JSON in place of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct Run {
+    #[command(flatten)]
+    common: Common,
     /// How many ranks.
-    #[arg(short = 'n', long, default_value_t = 4)]
+    #[arg(short = 'n', long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     ranks: u32,
     /// The order of accesses.
     #[arg(long, value_enum, default_value = "sequential")]
@@ -33,34 +50,48 @@ struct Options {
     /// All data, in pools of one rank.
     #[arg(long, default_value_t = 2.0)]
     data: f64,
-    /// Pools and data are so much smaller than the machine's.
-    #[arg(long, default_value_t = 64)]
-    scale: u64,
     /// Bytes of an access; a page by default.
     #[arg(long)]
     bytes: Option<usize>,
     /// Puts, not gets.
     #[arg(long)]
     put: bool,
+    /// Single bytes to one page by all, so many rounds, in place of accesses to all data.
+    #[arg(long, value_name = "ROUNDS")]
+    false_sharing: Option<u32>,
     /// Ranks do not use each other's pools.
     #[arg(long)]
     uncooperative: bool,
-    /// Small accesses move pages.
+    /// A holder serves all readers of a page at once.
     #[arg(long)]
-    no_ship: bool,
-    /// The data is spread over the segments of all ranks, not in that of the first.
-    #[arg(long)]
-    spread: bool,
-    /// How often the data is gone through.
+    no_tree: bool,
+    /// Where the data is.
+    #[arg(long, value_enum, default_value = "first")]
+    homes: Homes,
+    /// How often. The pools are empty before the first time.
     #[arg(long, default_value_t = 2)]
-    passes: u64,
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    passes: u32,
+}
+
+#[derive(Args)]
+struct Paper {
+    #[command(flatten)]
+    common: Common,
+    /// Only 1 and 32 ranks.
+    #[arg(long)]
+    ends: bool,
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+    let ran = match Options::parse().command {
+        Command::Run(options) => run(&options),
+        Command::Paper(options) => figures(&options),
+    };
+    match ran {
+        Ok(text) => {
+            println!("{}", text.trim_end());
+            ExitCode::SUCCESS
+        }
         Err(line) => {
             eprintln!("vgasnet-sim: {line}");
             ExitCode::FAILURE
@@ -68,43 +99,77 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &Options) -> Result<(), String> {
-    let mut machine = Machine::read(&options.machine)?;
+fn run(options: &Run) -> Result<String, String> {
+    let Common { scale, protocol, seed, json, .. } = options.common;
+    let machine = Machine::read(&options.common.machine)?;
     let page_bytes = machine.node.page as usize;
-    machine.node.pool = (machine.node.pool / options.scale).max(16 * machine.node.page);
-    let frames = machine.node.pool / machine.node.page;
-    let homes = if options.spread { options.ranks } else { 1 };
-    let pages_each = ((frames as f64 * options.data / f64::from(homes)).ceil() as u32).max(1);
-    let data = Data { homes, pages_each, page_bytes };
-    let manner = Manner {
-        policy: PolicyKind::default(),
-        cooperative: !options.uncooperative,
-        ships: (!options.no_ship).then_some(REQUEST_BYTES),
-    };
-    let ranks = options.ranks;
-    let mut job = Job::new(&machine, ranks, data, manner);
     let len_bytes = options.bytes.unwrap_or(page_bytes);
-    let filled = job.run(|rank| Program::fill(data, rank, ranks))?;
-    job.flush()?;
-    println!("filled in {:.3} s", filled as f64 / 1e9);
-    for pass in 0..options.passes {
-        let before = job.world.traffic();
-        let seed = |rank: u32| options.seed.wrapping_mul(1_000_003) + (u64::from(rank) << 16) + pass;
-        let took = job.run(|rank| Program::of_all(data, options.order, len_bytes, options.put, seed(rank)))?;
-        let traffic = job.world.traffic();
-        let sum = |of: fn(&VirtualRank) -> u64| job.ranks.iter().map(of).sum::<u64>();
-        let (hits, misses, waited) = (sum(|rank| rank.hits), sum(|rank| rank.misses), sum(|rank| rank.waited));
-        let bytes = (data.pieces(len_bytes) * len_bytes as u64) as f64;
-        println!(
-            "pass {pass}: {:.3} s, {:.1} MB/s a rank, {hits} hits, {misses} misses of {:.1} us, {:.2} messages a miss, {} transfers, {} reads, {} writes",
-            took as f64 / 1e9,
-            bytes / (took as f64 / 1e9) / 1e6,
-            waited as f64 / misses.max(1) as f64 / 1e3,
-            (traffic.messages - before.messages) as f64 / misses.max(1) as f64,
-            traffic.transfers - before.transfers,
-            traffic.disk_reads - before.disk_reads,
-            traffic.disk_writes - before.disk_writes,
-        );
+    if len_bytes == 0 || page_bytes % len_bytes != 0 {
+        return Err(format!("--bytes is {len_bytes}; give a divisor of the page of {page_bytes} bytes"));
     }
-    Ok(())
+    if !(options.data > 0.0 && options.data < 1e6) {
+        return Err(format!("--data is {}; give more than 0 pools and less than 1,000,000", options.data));
+    }
+    let pattern = match options.false_sharing {
+        Some(rounds) => Pattern::FalseSharing { rounds, puts: 10 },
+        None => Pattern::All { order: options.order, len_bytes, is_put: options.put },
+    };
+    let point = Point {
+        ranks: options.ranks,
+        protocol,
+        cooperative: !options.uncooperative,
+        tree: !options.no_tree,
+        pattern,
+        data_pools: options.data,
+        homes: options.homes,
+        scale,
+        passes: options.passes,
+        seed,
+    };
+    let outcomes = point.run(&machine)?;
+    if json {
+        return Ok(serde_json::json!({ "machine": machine.name, "point": point, "passes": outcomes }).to_string());
+    }
+    Ok(table_of(&outcomes).to_string())
+}
+
+fn table_of(outcomes: &[Outcome]) -> Table {
+    let heads = [
+        "pass",
+        "seconds",
+        "MB/s a rank",
+        "hits",
+        "misses",
+        "us a miss",
+        "messages a miss",
+        "transfers",
+        "reads",
+        "writes",
+    ];
+    let mut table = Table::new(&heads);
+    for (pass, outcome) in outcomes.iter().enumerate() {
+        table.row(vec![
+            pass.to_string(),
+            format!("{:.6}", outcome.seconds),
+            format!("{:.1}", outcome.megabytes_a_second_each),
+            outcome.hits.to_string(),
+            outcome.misses.to_string(),
+            format!("{:.1}", outcome.miss_us),
+            format!("{:.2}", outcome.messages_a_miss),
+            outcome.transfers.to_string(),
+            outcome.disk_reads.to_string(),
+            outcome.disk_writes.to_string(),
+        ]);
+    }
+    table
+}
+
+fn figures(options: &Paper) -> Result<String, String> {
+    let Common { scale, protocol, seed, json, .. } = options.common;
+    let machine = Machine::read(&options.common.machine)?;
+    let figures = paper::run(&machine, paper::Choice { protocol, scale, seed, ends_only: options.ends })?;
+    if json {
+        return serde_json::to_string(&figures).map_err(|error| error.to_string());
+    }
+    Ok(format!("{}{}", figures.tables(), figures.claims_table()))
 }

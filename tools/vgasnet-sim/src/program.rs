@@ -1,11 +1,19 @@
-//! What clients do: gets and puts, a page or a part of one at a time, each when the one before it has ended.
+//! What clients do: gets and puts, each when the one before it has ended, and barriers.
 
 use fastrand::Rng;
-use std::ops::Range;
+
+/// What a client does next.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// A get or put.
+    Access(Asked),
+    /// Waits for all ranks.
+    Barrier,
+}
 
 /// A get or put in one page.
 #[derive(Clone, Copy, Debug)]
-pub struct Access {
+pub struct Asked {
     pub home: u32,
     pub page: u32,
     pub offset_bytes: usize,
@@ -22,7 +30,8 @@ pub struct Data {
 }
 
 /// The order in which a client goes through data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// From the first byte on.
     Sequential,
@@ -30,18 +39,8 @@ pub enum Order {
     Random,
 }
 
-/// A client's accesses to come.
-pub struct Program {
-    data: Data,
-    places: Range<u64>,
-    /// The place of the next one, or that comes out of these.
-    order: Order,
-    left: u64,
-    next: u64,
-    len_bytes: usize,
-    is_put: bool,
-    random: Rng,
-}
+/// A client's steps to come.
+pub type Program = Box<dyn Iterator<Item = Step>>;
 
 impl Data {
     pub fn pages(&self) -> u64 {
@@ -52,42 +51,41 @@ impl Data {
     pub fn pieces(&self, len_bytes: usize) -> u64 {
         self.pages() * (self.page_bytes / len_bytes) as u64
     }
-}
 
-impl Program {
-    /// Puts one part of `parts` of the data there, page by page.
-    pub fn fill(data: Data, part: u32, parts: u32) -> Program {
-        let end = |part: u32| data.pages() * u64::from(part) / u64::from(parts);
-        let places = end(part)..end(part + 1);
-        let (left, next, len_bytes) = (places.end - places.start, places.start, data.page_bytes);
-        Program { data, places, order: Order::Sequential, left, next, len_bytes, is_put: true, random: Rng::with_seed(0) }
+    /// One of [`Data::pieces`].
+    fn piece(&self, at: u64, len_bytes: usize, is_put: bool) -> Step {
+        let in_page = (self.page_bytes / len_bytes) as u64;
+        let page = at / in_page;
+        Step::Access(Asked {
+            home: (page / u64::from(self.pages_each)) as u32,
+            page: (page % u64::from(self.pages_each)) as u32,
+            offset_bytes: (at % in_page) as usize * len_bytes,
+            len_bytes,
+            is_put,
+        })
     }
 
     /// As many accesses of `len_bytes` as the data has.
-    pub fn of_all(data: Data, order: Order, len_bytes: usize, is_put: bool, seed: u64) -> Program {
-        let places = 0..data.pieces(len_bytes);
-        Program { data, left: places.end, next: 0, places, order, len_bytes, is_put, random: Rng::with_seed(seed) }
+    pub fn all(self, order: Order, len_bytes: usize, is_put: bool, seed: u64) -> Program {
+        let pieces = self.pieces(len_bytes);
+        let mut random = Rng::with_seed(seed);
+        Box::new((0..pieces).map(move |next| {
+            let at = match order {
+                Order::Sequential => next,
+                Order::Random => random.u64(0..pieces),
+            };
+            self.piece(at, len_bytes, is_put)
+        }))
     }
 }
 
-impl Iterator for Program {
-    type Item = Access;
-
-    fn next(&mut self) -> Option<Access> {
-        self.left = self.left.checked_sub(1)?;
-        let at = match self.order {
-            Order::Sequential => self.next,
-            Order::Random => self.random.u64(self.places.clone()),
+/// So many rounds of `puts` single bytes, at places of this rank's own in the first page of all data, with a barrier behind each round.
+pub fn false_sharing(rank: u32, rounds: u32, puts: u32, page_bytes: usize) -> Program {
+    Box::new((0..rounds).flat_map(move |_| {
+        let put = move |put| {
+            let offset_bytes = (rank * puts + put) as usize % page_bytes;
+            Step::Access(Asked { home: 0, page: 0, offset_bytes, len_bytes: 1, is_put: true })
         };
-        self.next += 1;
-        let in_page = (self.data.page_bytes / self.len_bytes) as u64;
-        let page = at / in_page;
-        Some(Access {
-            home: (page / u64::from(self.data.pages_each)) as u32,
-            page: (page % u64::from(self.data.pages_each)) as u32,
-            offset_bytes: (at % in_page) as usize * self.len_bytes,
-            len_bytes: self.len_bytes,
-            is_put: self.is_put,
-        })
-    }
+        (0..puts).map(put).chain([Step::Barrier])
+    }))
 }

@@ -2,14 +2,16 @@
 
 use crate::conduit::{Memory, VirtualConduit};
 use crate::disk::VirtualDisk;
-use crate::program::{Access as Asked, Program};
+use crate::job::Ways;
+use crate::program::{Asked, Program, Step};
 use crate::world::{Happening, Nanos, World};
 use std::sync::Arc;
-use vgasnet::engine::{Engine, Manner, Received, Receiver, StorageServer, Work};
+use vgasnet::engine::{Engine, Received, Receiver, StorageServer, Work, readers_at_once};
 use vgasnet::memory::{self, AddressSpace, Piece, Segment, Segments, Shape, block_frames, staging_frames};
 use vgasnet::request::{Completion, CompletionId, Completions, Copy, Part};
 use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_conduit::{Conduit, Rank, Urgency};
+use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId, Protocol};
 use vgasnet_protocol::streams::ends_step;
 use vgasnet_protocol::{Limits, RankSizes};
@@ -26,6 +28,16 @@ impl Receiver for Deaf {
     }
 }
 
+/// What the client waits for.
+enum Awaited {
+    Nothing,
+    /// An operation, and since when.
+    Operation(CompletionId, Nanos),
+    /// The pages that it has written, before a barrier.
+    Flush,
+    Barrier,
+}
+
 /// One rank of a job.
 pub struct VirtualRank {
     world: Arc<World>,
@@ -36,8 +48,9 @@ pub struct VirtualRank {
     step: u32,
     /// The client's memory: as much as is ever shipped.
     scratch: Box<[u8]>,
-    /// For what the client waits, and since when.
-    awaited: Option<(CompletionId, Nanos)>,
+    awaited: Awaited,
+    is_cooperative: bool,
+    writes_whole_pages: bool,
     program: Option<Program>,
     /// When the program has ended.
     pub ended: Nanos,
@@ -52,13 +65,14 @@ pub struct Common {
     pub world: Arc<World>,
     pub memories: Arc<[Memory]>,
     pub shapes: Vec<Shape>,
-    pub manner: Manner,
+    pub ways: Ways,
     pub segments: Vec<Segment>,
 }
 
 impl VirtualRank {
     pub fn new(common: &Common, rank: Rank) -> VirtualRank {
-        let Common { world, memories, shapes, manner, segments } = common;
+        let Common { world, memories, shapes, ways, segments } = common;
+        let Ways { manner, as_in_paper, is_ours } = *ways;
         let page_bytes = world.machine().node.page as usize;
         let conduit: Arc<dyn Conduit> =
             Arc::new(VirtualConduit { world: Arc::clone(world), rank, memories: Arc::clone(memories) });
@@ -73,7 +87,13 @@ impl VirtualRank {
         let sizes = shapes.iter().map(|shape| RankSizes { pages: shape.pages, frames: shape.frames });
         let protocol = Protocol::new(Limits::new(rank, sizes), manner.cooperative);
         let protocol = protocol.in_groups(((2 << 20) / page_bytes).max(1) as u32);
-        let engine = Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), *manner);
+        let protocol = protocol.serving_at_once(readers_at_once(page_bytes));
+        let protocol = protocol.as_in_paper(as_in_paper);
+        let mut engine =
+            Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), manner);
+        if !is_ours {
+            engine = engine.not_ahead();
+        }
         VirtualRank {
             step: engine.stream_step(),
             world: Arc::clone(world),
@@ -82,7 +102,9 @@ impl VirtualRank {
             engine,
             completions: Completions::default(),
             scratch: vec![0; 64 << 10].into(),
-            awaited: None,
+            awaited: Awaited::Nothing,
+            is_cooperative: manner.cooperative,
+            writes_whole_pages: !is_ours,
             program: None,
             ended: 0,
             hits: 0,
@@ -107,25 +129,63 @@ impl VirtualRank {
         self.program.is_none()
     }
 
-    /// Writes all dirty pages back.
-    pub fn flush(&mut self) {
-        self.engine.flush();
-        self.world.call(self.rank());
+    /// The file has all pages of this rank's segment, and nobody holds any.
+    pub fn fill(&mut self) {
+        let pages = self.space.own_segment().size_bytes / self.space.page_bytes();
+        for index in 0..pages as u32 {
+            self.engine.complete(Event::Written(PageId::of_segment(self.rank(), index)));
+        }
     }
 
-    /// Whether that is done.
-    pub fn is_flushed(&self) -> bool {
-        self.engine.is_flushed()
+    /// Gives all pages up. Returns whether there are none.
+    pub fn empty(&mut self) -> bool {
+        let is_empty = self.engine.discard_all();
+        self.world.call(self.rank());
+        is_empty
     }
 
     /// The client goes on with its next access, or has ended.
     pub fn go_on(&mut self) -> Result<(), String> {
         let Some(program) = &mut self.program else { return Ok(()) };
-        let Some(asked) = program.next() else {
-            self.program = None;
-            self.ended = self.world.now();
-            return Ok(());
-        };
+        match program.next() {
+            None => {
+                self.program = None;
+                self.ended = self.world.now();
+            }
+            Some(Step::Access(asked)) => self.access(asked),
+            Some(Step::Barrier) => {
+                self.awaited = Awaited::Flush;
+                if !self.is_cooperative {
+                    self.engine.flush();
+                }
+                self.look_at_barrier()?;
+                self.world.call(self.rank());
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the client waits for the barrier, or for its pages before that: goes on with what follows.
+    fn look_at_barrier(&mut self) -> Result<(), String> {
+        if matches!(self.awaited, Awaited::Flush) && (self.is_cooperative || self.engine.is_flushed()) {
+            self.engine.notify_barrier(Name::Anonymous).map_err(|misuse| format!("{misuse:?}"))?;
+            self.awaited = Awaited::Barrier;
+        }
+        if matches!(self.awaited, Awaited::Barrier) && self.engine.barrier().is_released() {
+            self.engine.barrier().finish(Name::Anonymous).map_err(|misuse| format!("{misuse:?}"))?;
+            self.resume();
+        }
+        Ok(())
+    }
+
+    /// The client's wait is over as soon as the thread that drives has done what it does.
+    fn resume(&mut self) {
+        self.awaited = Awaited::Nothing;
+        let (now, done) = (self.world.now(), self.spend(0));
+        self.world.after(done - now + CALL_NANOS, Happening::Client(self.rank()));
+    }
+
+    fn access(&mut self, asked: Asked) {
         let page_bytes = self.space.page_bytes();
         let page = PageId::of_segment(Rank(asked.home), asked.page);
         let piece = Piece { page, offset_bytes: asked.offset_bytes, len_bytes: asked.len_bytes, start_bytes: 0 };
@@ -134,16 +194,20 @@ impl VirtualRank {
             self.hits += 1;
             let nanos = CALL_NANOS + self.world.copying(asked.len_bytes as u64);
             self.world.after(nanos, Happening::Client(self.rank()));
-            return Ok(());
+            return;
         }
         self.misses += 1;
         let completion = self.completions.begin();
         self.completions.add(completion);
         let copy = self.copy_of(&asked);
-        self.awaited = Some((completion, self.world.now()));
+        self.awaited = Awaited::Operation(completion, self.world.now());
         self.engine.submit(Part { piece, copy, completion: Completion::Counted(completion) });
         self.world.call(self.rank());
-        Ok(())
+    }
+
+    /// What of a page is to be written back after a put there: where it begins, and how much.
+    fn written(&self, piece: &Piece) -> (usize, usize) {
+        if self.writes_whole_pages { (0, self.space.page_bytes()) } else { (piece.offset_bytes, piece.len_bytes) }
     }
 
     fn copy_of(&mut self, asked: &Asked) -> Copy {
@@ -164,7 +228,8 @@ impl VirtualRank {
         let memory = self.space.memories.get(rank).expect("its page is pinned");
         memory.pool.touch(pinned.frame);
         if asked.is_put {
-            memory.blocks.mark(pinned.frame, piece.offset_bytes, piece.len_bytes);
+            let (offset_bytes, len_bytes) = self.written(piece);
+            memory.blocks.mark(pinned.frame, offset_bytes, len_bytes);
         }
         let is_first_use = pinned.ahead && memory.table.take_ahead(pinned.frame);
         if memory.table.unpin(pinned.frame) {
@@ -192,7 +257,7 @@ impl VirtualRank {
             }
         }
         let _ = self.engine.take_event();
-        Ok(())
+        self.look_at_barrier()
     }
 
     fn spend(&self, nanos: Nanos) -> Nanos {
@@ -207,7 +272,8 @@ impl VirtualRank {
                 self.spend(self.world.copying(bytes));
                 for part in &parts {
                     if matches!(part.copy, Copy::Put(_)) {
-                        self.space.own.blocks.mark(frame, part.piece.offset_bytes, part.piece.len_bytes);
+                        let (offset_bytes, len_bytes) = self.written(&part.piece);
+                        self.space.own.blocks.mark(frame, offset_bytes, len_bytes);
                     }
                 }
                 if self.space.own.table.unpin(frame) {
@@ -250,11 +316,13 @@ impl VirtualRank {
         match part.completion {
             Completion::Counted(completion) => {
                 self.completions.finish(completion);
-                if let Some((_, since)) = self.awaited.take_if(|(awaited, _)| *awaited == completion) {
-                    self.completions.end(completion);
-                    let (now, done) = (self.world.now(), self.spend(0));
-                    self.waited += done - since;
-                    self.world.after(done - now + CALL_NANOS, Happening::Client(self.rank()));
+                match self.awaited {
+                    Awaited::Operation(awaited, since) if awaited == completion => {
+                        self.completions.end(completion);
+                        self.waited += self.spend(0) - since;
+                        self.resume();
+                    }
+                    _ => {}
                 }
             }
             Completion::Served(id) => self.engine.on_served(id),

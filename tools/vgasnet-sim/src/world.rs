@@ -120,6 +120,11 @@ impl World {
         happening
     }
 
+    /// Whether nothing is to happen.
+    pub fn is_quiet(&self) -> bool {
+        self.state().agenda.is_empty()
+    }
+
     /// Something will happen in so many nanoseconds.
     pub fn after(&self, delay: Nanos, happening: Happening) {
         let mut state = self.state();
@@ -180,7 +185,17 @@ impl World {
 
     /// Bytes go from one rank to another from `ready` on. `whom` finds out, so long `after` they are there.
     #[expect(clippy::too_many_arguments, reason = "each is one thing about the same bytes")]
-    fn carry(&self, state: &mut State, ready: Nanos, from: Rank, to: Rank, bytes: u64, whom: Rank, arrived: Arrived, after: Nanos) {
+    fn carry(
+        &self,
+        state: &mut State,
+        ready: Nanos,
+        from: Rank,
+        to: Rank,
+        bytes: u64,
+        whom: Rank,
+        arrived: Arrived,
+        after: Nanos,
+    ) {
         let (source, target) = (self.node_of(from) as usize, self.node_of(to) as usize);
         if source == target {
             let time = ready + self.copying(bytes) + LOCAL_NANOS + after.min(LOCAL_NANOS);
@@ -251,7 +266,7 @@ impl World {
 }
 
 /// What a message has around it on the wire.
-const MESSAGE_HEAD_BYTES: u64 = 64;
+pub const MESSAGE_HEAD_BYTES: u64 = 64;
 
 /// From a rank to another one of its node.
 const LOCAL_NANOS: Nanos = 300;

@@ -1,0 +1,22 @@
+//! Runs the production engines of many ranks in virtual time against a model of a cluster.
+//!
+//! A [`Machine`] says what nodes, links and disks do. A [`Point`] is a job on it: how many ranks, which data, in which order. No
+//! bytes are carried; the same point has the same outcome each time.
+
+mod conduit;
+mod disk;
+mod job;
+mod machine;
+pub mod paper;
+mod point;
+mod program;
+mod progress;
+mod rank;
+mod table;
+mod world;
+
+pub use machine::{Disk, Link, Machine, Node};
+pub use point::{Homes, Outcome, Pattern, Point, ProtocolKind};
+pub use program::Order;
+pub use progress::Progress;
+pub use table::Table;

@@ -1,0 +1,204 @@
+//! One job on a machine, and what came of it.
+
+use crate::job::{Job, Ways};
+use crate::machine::Machine;
+use crate::program::{Data, Order, Program, false_sharing};
+use crate::rank::VirtualRank;
+use crate::world::Nanos;
+use serde::Serialize;
+use vgasnet::engine::Manner;
+use vgasnet_protocol::coherence::AsInPaper;
+use vgasnet_protocol::replacement::PolicyKind;
+use vgasnet_protocol::shipping::REQUEST_BYTES;
+
+/// Which protocol the ranks have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProtocolKind {
+    /// That of the library.
+    Ours,
+    /// As the paper has it: notices of evictions at once, no read-ahead, nothing shipped, whole pages, writers that do not wait for
+    /// invalidations.
+    Paper,
+}
+
+/// Where the data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Homes {
+    /// In the segment of the first rank.
+    First,
+    /// As much in each.
+    All,
+}
+
+/// What all ranks do at once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Each rank reads, or writes, as many pieces as all data has.
+    All {
+        /// In which order.
+        order: Order,
+        /// The length of a piece.
+        len_bytes: usize,
+        /// Puts, not gets.
+        is_put: bool,
+    },
+    /// Each rank puts single bytes of its own to one page, then meets the others, and again.
+    FalseSharing {
+        /// How often.
+        rounds: u32,
+        /// Puts of a rank between two barriers.
+        puts: u32,
+    },
+}
+
+/// A job on a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// How many ranks.
+    pub ranks: u32,
+    /// Their protocol.
+    pub protocol: ProtocolKind,
+    /// Ranks use each other's pools.
+    pub cooperative: bool,
+    /// A page that many ask for spreads as a tree; in the paper's protocol it never does.
+    pub tree: bool,
+    /// What they do.
+    pub pattern: Pattern,
+    /// All data, in pools of one rank.
+    pub data_pools: f64,
+    /// Where it is.
+    pub homes: Homes,
+    /// Pools and data are so many times smaller than the machine's.
+    pub scale: u64,
+    /// How often the pattern is repeated. The pools are empty before the first time.
+    pub passes: u32,
+    /// For what is random.
+    pub seed: u64,
+}
+
+/// What came of one pass.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Until the last rank was done, in seconds.
+    pub seconds: f64,
+    /// Bytes that a rank read or wrote, in MB a second.
+    pub megabytes_a_second_each: f64,
+    /// Accesses that found their page.
+    pub hits: u64,
+    /// Accesses that did not.
+    pub misses: u64,
+    /// How long a miss waited, in microseconds.
+    pub miss_us: f64,
+    /// All messages of the job, for each miss.
+    pub messages_a_miss: f64,
+    /// Pages and parts of pages that went from rank to rank.
+    pub transfers: u64,
+    /// Operations of the disks.
+    pub disk_reads: u64,
+    /// The same.
+    pub disk_writes: u64,
+}
+
+/// The fewest frames of a scaled pool.
+const FRAMES_MIN: u64 = 16;
+
+impl Point {
+    /// Cold reads of all data by all ranks, by the library's protocol with cooperation.
+    pub fn reads(ranks: u32, order: Order, data_pools: f64, page_bytes: usize) -> Point {
+        Point {
+            ranks,
+            protocol: ProtocolKind::Ours,
+            cooperative: true,
+            tree: true,
+            pattern: Pattern::All { order, len_bytes: page_bytes, is_put: false },
+            data_pools,
+            homes: Homes::First,
+            scale: 64,
+            passes: 1,
+            seed: 1,
+        }
+    }
+
+    /// Runs the job. Returns what came of each pass.
+    ///
+    /// # Errors
+    /// An engine has refused to go on, or nothing happens any more: one line.
+    pub fn run(&self, machine: &Machine) -> Result<Vec<Outcome>, String> {
+        let mut machine = machine.clone();
+        let page_bytes = machine.node.page as usize;
+        machine.node.pool = (machine.node.pool / self.scale).max(FRAMES_MIN * machine.node.page);
+        let frames = machine.node.pool / machine.node.page;
+        let homes = if self.homes == Homes::All { self.ranks } else { 1 };
+        let pages_each = ((frames as f64 * self.data_pools / f64::from(homes)).round() as u32).max(1);
+        let data = Data { homes, pages_each, page_bytes };
+        let is_ours = self.protocol == ProtocolKind::Ours;
+        let manner = Manner {
+            policy: if is_ours { PolicyKind::default() } else { PolicyKind::Clock },
+            cooperative: self.cooperative,
+            ships: is_ours.then_some(REQUEST_BYTES),
+        };
+        let as_in_paper = AsInPaper {
+            notices_at_once: !is_ours,
+            invalidations_unawaited: !is_ours,
+            readers_at_once: !is_ours || !self.tree,
+        };
+        let mut job = Job::new(&machine, self.ranks, data, Ways { manner, as_in_paper, is_ours });
+        job.empty()?;
+        (0..self.passes).map(|pass| self.pass(&mut job, data, pass)).collect()
+    }
+
+    fn pass(&self, job: &mut Job, data: Data, pass: u32) -> Result<Outcome, String> {
+        let before = job.world.traffic();
+        let took = job.run(|rank| self.program(data, rank, pass))?;
+        let after = job.world.traffic();
+        let sum = |of: fn(&VirtualRank) -> u64| job.ranks.iter().map(of).sum::<u64>();
+        let (hits, misses, waited) = (sum(|rank| rank.hits), sum(|rank| rank.misses), sum(|rank| rank.waited));
+        let seconds = took as f64 / 1e9;
+        let a_miss = |what: u64| what as f64 / misses.max(1) as f64;
+        Ok(Outcome {
+            seconds,
+            megabytes_a_second_each: self.bytes_each(data) / seconds / 1e6,
+            hits,
+            misses,
+            miss_us: a_miss(waited) / 1e3,
+            messages_a_miss: a_miss(after.messages - before.messages),
+            transfers: after.transfers - before.transfers,
+            disk_reads: after.disk_reads - before.disk_reads,
+            disk_writes: after.disk_writes - before.disk_writes,
+        })
+    }
+
+    fn program(&self, data: Data, rank: u32, pass: u32) -> Program {
+        match self.pattern {
+            Pattern::All { order, len_bytes, is_put } => {
+                let seed = self.seed.wrapping_mul(1_000_003) + (u64::from(rank) << 16) + u64::from(pass);
+                data.all(order, len_bytes, is_put, seed)
+            }
+            Pattern::FalseSharing { rounds, puts } => false_sharing(rank, rounds, puts, data.page_bytes),
+        }
+    }
+
+    fn bytes_each(&self, data: Data) -> f64 {
+        match self.pattern {
+            Pattern::All { len_bytes, .. } => data.pieces(len_bytes) as f64 * len_bytes as f64,
+            Pattern::FalseSharing { rounds, puts } => f64::from(rounds * puts),
+        }
+    }
+}
+
+/// How long a blocking put of one byte by RDMA takes when so many ranks put to one at once, in seconds: there and back, and the wait
+/// for the link of the target.
+pub(crate) fn rdma_put_seconds(machine: &Machine, ranks: u32) -> f64 {
+    if ranks == 1 {
+        return CALL_NANOS as f64 / 1e9;
+    }
+    let wire_bytes = crate::world::MESSAGE_HEAD_BYTES as f64 + 1.0;
+    let queued = f64::from(ranks - 1) * wire_bytes / machine.link.bandwidth as f64;
+    2.0 * machine.link.latency_us / 1e6 + machine.node.message_us / 2.0 / 1e6 + queued
+}
+
+/// A call that needs no other rank.
+const CALL_NANOS: Nanos = 50;

@@ -1,0 +1,110 @@
+//! Jobs on the paper's machine: the same each time, near what the paper says, and as fast as the protocol promises.
+
+use std::path::Path;
+use std::process::Command;
+use vgasnet_sim::{Machine, Order, Outcome, Pattern, Point, ProtocolKind, paper};
+
+const PAGE_BYTES: usize = 4 << 20;
+
+fn machine() -> Machine {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines/paper.toml");
+    Machine::read(&path).expect("it is well-formed")
+}
+
+fn first(point: &Point) -> Outcome {
+    point.run(&machine()).expect("the job ends")[0]
+}
+
+/// How many times as much 32 ranks read together as one does.
+fn speedup(order: Order, data_pools: f64) -> f64 {
+    let rate = |ranks| first(&Point::reads(ranks, order, data_pools, PAGE_BYTES)).megabytes_a_second_each;
+    32.0 * rate(32) / rate(1)
+}
+
+#[test]
+fn a_seed_has_one_outcome() {
+    let point = Point { passes: 2, ..Point::reads(8, Order::Random, 2.0, PAGE_BYTES) };
+    let run = |point: &Point| point.run(&machine()).expect("the job ends");
+    assert_eq!(run(&point), run(&point));
+    assert_ne!(run(&point), run(&Point { seed: 2, ..point }));
+}
+
+#[test]
+fn in_order_32_ranks_read_28_times_as_much_as_one() {
+    let [below, past] = [0.9, 1.1].map(|pools| speedup(Order::Sequential, pools));
+    assert!(below >= 28.0 && past >= 28.0, "{below} and {past}");
+    assert!(past >= 0.8 * below, "{past} just past a pool, {below} just below it");
+}
+
+#[test]
+fn at_random_one_disk_is_the_limit_and_not_the_pool() {
+    // Each page is read from the disk once, by 32 ranks as by one that reads 1 - 1/e of them.
+    let limit = 32.0 * (1.0 - (-1.0_f64).exp());
+    let [below, past] = [0.9, 1.1].map(|pools| speedup(Order::Random, pools));
+    assert!(below >= 0.8 * limit && past >= 0.8 * below, "{below} and {past} of {limit}");
+}
+
+#[test]
+fn a_page_that_all_ask_for_spreads_as_a_tree() {
+    let point = Point::reads(32, Order::Sequential, 0.5, PAGE_BYTES);
+    let (tree, none) = (first(&point), first(&Point { tree: false, ..point }));
+    assert!(tree.seconds * 4.0 <= none.seconds, "{} and {} s", tree.seconds, none.seconds);
+    // From the disk once.
+    assert_eq!((tree.disk_reads, tree.transfers), (32, 31 * 32));
+}
+
+#[test]
+fn a_read_takes_four_messages_however_many_ranks_there_are() {
+    for ranks in [8, 32, 128] {
+        // At random: a page that is read ahead may become urgent, which is a message more.
+        let point = Point { passes: 2, ..Point::reads(ranks, Order::Random, 1.5, PAGE_BYTES) };
+        let passes = point.run(&machine()).expect("the job ends");
+        let messages = passes.iter().map(|pass| pass.messages_a_miss).fold(0.0, f64::max);
+        assert!(messages <= 4.1, "{messages} messages a miss of {ranks} ranks");
+    }
+}
+
+#[test]
+fn the_papers_protocol_is_near_what_the_paper_says() {
+    let choice = paper::Choice { protocol: ProtocolKind::Paper, scale: 64, seed: 1, ends_only: true };
+    let figures = paper::run(&machine(), choice).expect("the jobs end");
+    for claim in &figures.claims {
+        let is_off = claim.error().abs() > 1.0 / 3.0;
+        assert_eq!(is_off, claim.because.is_some(), "{claim:?}");
+    }
+    let near = figures.claims.iter().filter(|claim| claim.because.is_none()).count();
+    assert!(near >= 5, "{near} claims are near");
+    // Ranks in step are served by one link.
+    assert!(figures.claims[0].error().abs() < 0.1, "{:?}", figures.claims[0]);
+}
+
+#[test]
+fn false_sharing_ends_and_moves_no_page_where_puts_are_shipped() {
+    let pattern = Pattern::FalseSharing { rounds: 3, puts: 10 };
+    let point = Point { pattern, ..Point::reads(8, Order::Sequential, 0.25, PAGE_BYTES) };
+    let ours = first(&point);
+    assert_eq!((ours.hits + ours.misses, ours.transfers), (8 * 3 * 10, 0));
+    let papers = first(&Point { protocol: ProtocolKind::Paper, ..point });
+    assert!(papers.transfers > 8, "{papers:?}");
+}
+
+#[test]
+fn the_program_prints_tables_and_json_and_nothing_else_to_a_pipe() {
+    let paper = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines/paper.toml");
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_vgasnet-sim")).arg("run").arg(&paper).args(arguments).output();
+        output.expect("it starts")
+    };
+    let table = run(&["-n", "4", "--data", "0.5"]);
+    let text = String::from_utf8(table.stdout).expect("it is text");
+    assert!(table.status.success() && table.stderr.is_empty() && text.lines().count() == 3, "{text}");
+    let json = run(&["-n", "4", "--data", "0.5", "--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).expect("it is JSON");
+    assert_eq!((value["machine"].as_str(), value["passes"].as_array().map(Vec::len)), (Some("paper"), Some(2)));
+    let refused = run(&["--bytes", "3"]);
+    let line = String::from_utf8(refused.stderr).expect("it is text");
+    assert!(
+        !refused.status.success() && line.starts_with("vgasnet-sim: --bytes is 3;") && line.lines().count() == 1,
+        "{line}"
+    );
+}
