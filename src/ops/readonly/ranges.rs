@@ -75,7 +75,7 @@ impl Place {
 const PLACES: usize = 4;
 
 /// The most tables.
-const TABLES_MAX: usize = 1024;
+const TABLES_MAX: usize = 512;
 
 /// The lookups that a get or put tries while a table changes.
 const TRIES: usize = 16;
