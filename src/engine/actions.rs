@@ -4,6 +4,7 @@ use super::{Engine, Work};
 use crate::memory::Closing;
 use crate::request::{Copy, Part};
 use vgasnet_conduit::{Token, Transfer};
+use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{
     Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, ToHome, Waiter,
 };
@@ -27,6 +28,7 @@ impl Engine {
                 }
                 self.space.open(page, frame, access, is_wanted);
                 if access == Access::Write {
+                    self.frames.set_second_copy(frame, false);
                     self.on_soiled(page);
                 }
                 // If operations joined the fetch, they are its first use.
@@ -74,6 +76,15 @@ impl Engine {
             Action::Fail { page, frame, waiters, cause } => self.fail(page, frame, &waiters, cause),
             Action::Unwritten { page, cause } => self.on_unwritten(page, cause),
             Action::Recalled { page, cause } => self.on_recalled(page, cause),
+        }
+    }
+
+    /// A page comes, from its home or from another holder. Of the latter it is known that a copy stays there, if this is one to read.
+    pub(super) fn note_source(&mut self, from: Rank, page: PageId) {
+        let spaces = self.protocol.spaces();
+        let is_second = self.spares_only_copies && spaces.has(page) && spaces.home(page) != from;
+        if let Some(frame) = self.protocol.cache.frame_of(page) {
+            self.frames.set_second_copy(frame, is_second);
         }
     }
 

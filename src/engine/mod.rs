@@ -7,6 +7,7 @@
 mod actions;
 mod aging;
 mod arrivals;
+mod as_in_paper;
 mod background;
 mod block_frames;
 mod driver;
@@ -36,6 +37,7 @@ mod write_behind;
 mod writes;
 
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
+pub use as_in_paper::readers_at_once;
 pub use driver::{Driver, Fail, Locked};
 pub use file_flushes::OwnFlush;
 pub use files::{FileState, Unwritten, joined};
@@ -100,6 +102,8 @@ pub struct Engine {
     block_frames: BlockFrames,
     /// Pages whose write-back was begun because they would be evicted soon.
     cleaned_ahead: u64,
+    /// Pages go first that other ranks have, too.
+    spares_only_copies: bool,
     pins: PinSet,
     /// More is lent than the pins allow, and asked back.
     awaits_loans: bool,
@@ -144,15 +148,6 @@ pub struct Manner {
     pub ships: Option<u64>,
 }
 
-/// Bytes of a page that a holder sends while the home hears of the end of another such page, and answers.
-const SENT_MEANWHILE_BYTES: usize = 64 << 10;
-
-/// How many readers of a page of so many bytes a holder best serves at a time: one by one, so that those who have it pass it on, but
-/// as many as hide the messages in between.
-pub fn readers_at_once(page_bytes: usize) -> usize {
-    (SENT_MEANWHILE_BYTES / page_bytes).clamp(1, 16)
-}
-
 impl Engine {
     /// An engine for the rank, pages and frames of `protocol`. Messages for the rooms above go to `receiver`.
     pub fn new(
@@ -176,6 +171,7 @@ impl Engine {
             reserve: Reserve::new(frames, page_bytes),
             block_frames: BlockFrames::new(frames, page_bytes / BLOCK_BYTES, FRAMES_MIN),
             cleaned_ahead: 0,
+            spares_only_copies: true,
             pins: PinSet::new(frames),
             awaits_loans: false,
             outbox: Outbox::new(Arc::clone(&conduit)),
@@ -202,14 +198,6 @@ impl Engine {
             has_event: false,
             broken: None,
         }
-    }
-
-    /// The same engine, which fetches and evicts pages only when it must, and sends each message alone. Nothing has happened yet.
-    pub fn not_ahead(mut self) -> Engine {
-        self.prefetch.is_on = false;
-        self.outbox.bundle_nothing();
-        self.reserve = Reserve::new(0, self.space.page_bytes());
-        self
     }
 
     /// The protocol's state.
@@ -253,8 +241,10 @@ impl Engine {
             let waiter = Waiter(self.parts.insert(part) as u32);
             return self.handle(Event::Overwrite { page, waiter });
         }
+        self.outbox.begin_together();
         self.want(part);
         self.prefetch_after_miss(page);
+        self.outbox.end_together();
     }
 
     /// As [`Engine::fetch_for`], for a part of another rank, or one that no stream is made of.
@@ -419,7 +409,7 @@ impl Engine {
                     }
                     self.act(action);
                 }
-                self.outbox.end_together();
+                self.outbox.end_event();
                 self.actions = actions;
                 let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
                 frame.into_iter().for_each(|frame| self.frames.release(frame));
@@ -448,11 +438,12 @@ impl Engine {
 
     /// A message is about to come to the cache: notes what it means for the page's frame and its meter.
     fn note_message(&mut self, event: &Event) {
-        let Event::Message { message, .. } = event else { return };
+        let Event::Message { from, message } = event else { return };
         let CoherenceBody::Cache(body) = message.body else { return };
         let is_taken = match body {
             ToCache::Invalidate { .. } => true,
             ToCache::Forward(forward) => forward.access == Access::Write,
+            ToCache::Data { .. } => return self.note_source(*from, message.page),
             ToCache::Evicted { .. } => return self.files.forget_unwritten(message.page),
             ToCache::Unread => {
                 let frame = self.protocol.cache.frame_of(message.page);

@@ -28,6 +28,8 @@ struct Together {
     to: Rank,
     bytes: Vec<u8>,
     messages: usize,
+    /// More events come that belong together.
+    is_held: bool,
     /// Else each message goes alone.
     is_on: bool,
 }
@@ -62,7 +64,7 @@ impl Queues {
 
 impl Together {
     fn new() -> Together {
-        Together { to: Rank(0), bytes: Vec::new(), messages: 0, is_on: true }
+        Together { to: Rank(0), bytes: Vec::new(), messages: 0, is_held: false, is_on: true }
     }
 
     fn has_room(&self, to: Rank, len_bytes: usize) -> bool {
@@ -90,6 +92,10 @@ impl Outbox {
 
     /// Sends a message of the library's own, now or when the conduit has room.
     pub(super) fn send(&mut self, to: Rank, bytes: &[u8]) {
+        if self.together.messages > 0 {
+            // It may be about what this one is about.
+            self.send_bundle();
+        }
         count_sent(bytes);
         self.send_uncounted(to, bytes);
     }
@@ -104,7 +110,7 @@ impl Outbox {
     /// Sends a message of the protocol, perhaps together with others to the same peer. [`Outbox::end_together`] is called soon.
     pub(super) fn send_together(&mut self, to: Rank, bytes: &[u8]) {
         if !self.together.has_room(to, bytes.len()) {
-            self.end_together();
+            self.send_bundle();
         }
         let together = &mut self.together;
         if together.messages == 0 {
@@ -116,8 +122,25 @@ impl Outbox {
         together.messages += 1;
     }
 
+    /// Messages of several events may go together until [`Outbox::end_together`].
+    pub(super) fn begin_together(&mut self) {
+        self.together.is_held = true;
+    }
+
+    /// All messages of an event have been given.
+    pub(super) fn end_event(&mut self) {
+        if !self.together.is_held {
+            self.end_together();
+        }
+    }
+
     /// No more messages come that could go together with the last ones.
     pub(super) fn end_together(&mut self) {
+        self.together.is_held = false;
+        self.send_bundle();
+    }
+
+    fn send_bundle(&mut self) {
         let (to, messages) = (self.together.to, std::mem::take(&mut self.together.messages));
         let mut bytes = std::mem::take(&mut self.together.bytes);
         match messages {

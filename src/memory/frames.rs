@@ -6,6 +6,9 @@ use std::sync::Arc;
 use vgasnet_protocol::coherence::{Cache, FrameId, PageId};
 use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Standing};
 
+/// Where one frame in so many has a second copy, other pages stay: as many have room to come and go.
+const SECOND_COPIES_PART: u32 = 16;
+
 /// The frames of a rank's pool, as its engine has them.
 #[derive(Debug)]
 pub struct Frames {
@@ -18,6 +21,9 @@ pub struct Frames {
     is_passed: Box<[bool]>,
     asked_back: Vec<PageId>,
     will_go: Vec<FrameId>,
+    /// By frame, whether its page came from the pool of another rank, to be read: that rank has a copy, too, as a rule.
+    is_second_copy: Box<[bool]>,
+    second_copies: u32,
     /// A search has found frames that are lent. They come back with a notice that does not name them.
     has_lent: Cell<bool>,
     /// How often the engine had been notified of frames that come back when it looked last.
@@ -37,6 +43,8 @@ impl Frames {
             is_passed: vec![false; frames as usize].into(),
             asked_back: Vec::new(),
             will_go: Vec::new(),
+            is_second_copy: vec![false; frames as usize].into(),
+            second_copies: 0,
             has_lent: Cell::new(false),
             notices: 0,
             large_pages,
@@ -52,9 +60,16 @@ impl Frames {
     /// Prepares the frame's memory for a page that will come. The one that it had is gone.
     pub fn reserve(&mut self, frame: FrameId) {
         self.replacement.on_freed(frame);
+        self.set_second_copy(frame, false);
         self.large_pages.on_use(frame);
         // Until it is known where the page comes from.
         self.space.own.blocks.mark_all(frame);
+    }
+
+    /// Notes whether another rank has a copy of the page in the frame.
+    pub fn set_second_copy(&mut self, frame: FrameId, is_second: bool) {
+        let was_second = std::mem::replace(&mut self.is_second_copy[frame.0 as usize], is_second);
+        self.second_copies = self.second_copies + u32::from(is_second) - u32::from(was_second);
     }
 
     /// The frame, whose page is gone, serves for something else than pages.
@@ -88,7 +103,10 @@ impl Frames {
         let asked_back = RefCell::new(&mut self.asked_back);
         let (space, has_lent) = (&self.space, &self.has_lent);
         let will_go = &mut self.will_go;
-        let mut uses = Uses { space, cache, is_pinned, passed_mapped, is_passed, asked_back, has_lent, will_go };
+        let has_many = self.second_copies >= (self.is_second_copy.len() as u32).div_ceil(SECOND_COPIES_PART);
+        let is_second_copy = has_many.then_some(&*self.is_second_copy);
+        let mut uses =
+            Uses { space, cache, is_pinned, passed_mapped, is_passed, asked_back, has_lent, will_go, is_second_copy };
         self.replacement.victim(&mut uses, need)
     }
 
@@ -145,6 +163,8 @@ struct Uses<'a> {
     asked_back: RefCell<&'a mut Vec<PageId>>,
     will_go: &'a mut Vec<FrameId>,
     has_lent: &'a Cell<bool>,
+    /// If there are so many second copies that others stay.
+    is_second_copy: Option<&'a [bool]>,
 }
 
 impl Uses<'_> {
@@ -188,6 +208,10 @@ impl FrameUse for Uses<'_> {
             self.passed_mapped.push((page, frame));
         }
         was_used || mapped.is_some()
+    }
+
+    fn is_only_copy(&self, frame: FrameId) -> bool {
+        self.is_second_copy.is_some_and(|is_second| !is_second[frame.0 as usize])
     }
 
     fn will_go(&mut self, frame: FrameId) {

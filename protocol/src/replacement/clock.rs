@@ -29,6 +29,7 @@ impl Policy for Clock {
                 Look::InUse if search.is_over() => return None,
                 Look::InUse => search.queues.push_back(RING, frame),
                 Look::Used if search.gives_chance() => search.queues.push_back(RING, frame),
+                Look::Used | Look::Unused if search.spares(frame) => search.queues.push_back(RING, frame),
                 Look::Used | Look::Unused => {
                     search.queues.remove(frame);
                     return Some(frame);

@@ -195,6 +195,15 @@ impl ClockPro {
         self.history.on_evicted(search.page(frame), used_at, self.now);
     }
 
+    /// Keeps a cold page that may be in no other pool: it takes the place of a hot page that was not used, if there is one.
+    fn spare(&mut self, frame: FrameId, search: &mut Search<'_>) {
+        if self.cool_one(search, RIVALS, u64::MAX) {
+            self.make_hot(frame, search.queues);
+        } else {
+            search.queues.push_back(COLD, frame);
+        }
+    }
+
     /// Makes the first hot page cold, because no cold page can be evicted. Returns whether there was a hot page.
     fn cool_any(&mut self, search: &mut Search<'_>) -> bool {
         self.cool_one(search, 2 * RIVALS, u64::MAX)
@@ -248,10 +257,14 @@ impl Policy for ClockPro {
                 }
                 look => {
                     in_use = 0;
-                    if !self.pass(frame, look == Look::Used, search) {
+                    if self.pass(frame, look == Look::Used, search) {
+                        continue;
+                    }
+                    if !search.spares(frame) {
                         self.evict(frame, search);
                         return Some(frame);
                     }
+                    self.spare(frame, search);
                 }
             }
         }
@@ -261,7 +274,7 @@ impl Policy for ClockPro {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FrameUse, Need, Replacement, Standing};
+    use super::super::{FrameUse, Need, PolicyKind, Replacement, Standing};
     use super::*;
     use crate::Rank;
     use std::collections::HashMap;
@@ -317,6 +330,45 @@ mod tests {
             assert!(hits >= frames * 8 / 10, "{hits} of {pages} pages in {frames} frames");
             let missed = pages - hits;
             assert_eq!(hits_of_last_round(frames, pages, 3), 3 * pages - missed, "several uses of a page are one");
+        }
+    }
+
+    /// Frames that may have only copies; none is used.
+    struct OnlyCopies(Vec<bool>);
+
+    impl FrameUse for OnlyCopies {
+        fn standing(&self, _frame: FrameId) -> Standing {
+            Standing::Idle
+        }
+
+        fn is_ahead(&self, _frame: FrameId) -> bool {
+            false
+        }
+
+        fn take_used(&mut self, _frame: FrameId) -> bool {
+            false
+        }
+
+        fn is_only_copy(&self, frame: FrameId) -> bool {
+            self.0[frame.0 as usize]
+        }
+    }
+
+    #[test]
+    fn only_copies_go_after_second_ones_and_some_goes_in_any_case() {
+        for policy in [PolicyKind::ClockPro, PolicyKind::Clock] {
+            for (only, most) in [(0, 0), (32, 20), (48, 60), (64, 1000)] {
+                let mut pool = Replacement::new(policy.make(64), 64);
+                let mut copies = OnlyCopies((0..64).map(|frame| frame % 64 < only).collect());
+                (0..64).for_each(|frame| pool.on_filled(FrameId(frame), PageId::of_segment(Rank(0), frame), false));
+                let mut gone = 0;
+                for at in 64..1064 {
+                    let frame = pool.victim(&mut copies, Need::Now).expect("all are idle");
+                    gone += u32::from(copies.0[frame.0 as usize]);
+                    pool.on_filled(frame, PageId::of_segment(Rank(0), at), false);
+                }
+                assert!(gone <= most, "{gone} only copies of {only} with {policy:?}");
+            }
         }
     }
 }

@@ -56,6 +56,12 @@ pub trait FrameUse {
     /// next use leaves one.
     fn take_used(&mut self, frame: FrameId) -> bool;
 
+    /// Whether the page may be in no other pool, while enough frames of this one have pages that are in others, too. Such a page goes
+    /// after those: who wants it again would read it from a disk.
+    fn is_only_copy(&self, _frame: FrameId) -> bool {
+        false
+    }
+
     /// A search leaves the page of this frame where it is, and takes it when it comes there again, unless the page is used
     /// meanwhile: time to write it back. A page is told of once while it is cold.
     fn will_go(&mut self, _frame: FrameId) {}

@@ -11,6 +11,9 @@ const CHANCES: u32 = 16;
 /// Frames in use that one search passes over.
 const IN_USE_MAX: u32 = 32;
 
+/// Pages that may be in no other pool, which one search passes over.
+const SPARED_MAX: u32 = 16;
+
 /// What a policy finds at a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
@@ -35,6 +38,7 @@ pub struct Search<'a> {
     takes_in_use: bool,
     chances: u32,
     in_use: u32,
+    spared: u32,
 }
 
 impl<'a> Search<'a> {
@@ -47,7 +51,7 @@ impl<'a> Search<'a> {
         steps: &'a mut u64,
         takes_in_use: bool,
     ) -> Search<'a> {
-        Search { frames, pages, queues, steps, takes_in_use, chances: CHANCES, in_use: 0 }
+        Search { frames, pages, queues, steps, takes_in_use, chances: CHANCES, in_use: 0, spared: 0 }
     }
 
     /// Looks at a frame, which counts as unused from now on.
@@ -82,6 +86,13 @@ impl<'a> Search<'a> {
     pub fn gives_chance(&mut self) -> bool {
         self.chances = self.chances.saturating_sub(1);
         self.chances > 0
+    }
+
+    /// Whether a page that would go is passed over, since it may be in no other pool.
+    pub fn spares(&mut self, frame: FrameId) -> bool {
+        let spares = self.spared < SPARED_MAX && self.frames.is_only_copy(frame);
+        self.spared += u32::from(spares);
+        spares
     }
 
     /// Whether so many frames were in use that the search gives up.
