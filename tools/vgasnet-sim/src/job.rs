@@ -21,6 +21,7 @@ pub struct Ways {
     pub as_in_paper: AsInPaper,
     /// Pages are read and evicted ahead, and written by blocks.
     pub is_ours: bool,
+    pub spares: bool,
 }
 
 pub struct Job {

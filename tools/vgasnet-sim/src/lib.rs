@@ -12,6 +12,7 @@ mod point;
 mod program;
 mod progress;
 mod rank;
+pub mod scale;
 mod table;
 mod world;
 

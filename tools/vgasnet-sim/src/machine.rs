@@ -64,6 +64,22 @@ pub struct Disk {
 }
 
 impl Machine {
+    /// That of the paper.
+    ///
+    /// # Panics
+    /// Never: a test reads it.
+    pub fn paper() -> Machine {
+        Machine::parse("paper.toml", include_str!("../machines/paper.toml")).expect("it is well-formed")
+    }
+
+    /// One of today.
+    ///
+    /// # Panics
+    /// Never: a test reads it.
+    pub fn today() -> Machine {
+        Machine::parse("today.toml", include_str!("../machines/today.toml")).expect("it is well-formed")
+    }
+
     /// Reads a machine file.
     ///
     /// # Errors
@@ -71,9 +87,14 @@ impl Machine {
     pub fn read(path: &Path) -> Result<Machine, String> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
-        let machine: Machine = toml::from_str(&text).map_err(|error| {
+        Machine::parse(&shown.to_string(), &text)
+    }
+
+    /// Reads the text of a machine file, which is called so.
+    fn parse(shown: &str, text: &str) -> Result<Machine, String> {
+        let machine: Machine = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
-            let (line, column) = place(&text, start);
+            let (line, column) = place(text, start);
             format!("{shown}:{line}:{column}: {}", error.message().replace('\n', ", "))
         })?;
         machine.check().map_err(|line| format!("{shown}: {line}"))?;

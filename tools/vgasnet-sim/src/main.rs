@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use vgasnet_sim::{Homes, Machine, Order, Outcome, Pattern, Point, ProtocolKind, Table, paper};
+use vgasnet_sim::{Homes, Machine, Order, Outcome, Pattern, Point, ProtocolKind, Table, paper, scale};
 
 #[derive(Parser)]
 #[command(about, long_about = None)]
@@ -18,6 +18,8 @@ enum Command {
     Run(Run),
     /// The paper's Figures 5 to 7, beside what the paper says.
     Paper(Paper),
+    /// The same work for more and more nodes.
+    Scale(Scale),
 }
 
 #[derive(Args)]
@@ -56,6 +58,9 @@ struct Run {
     /// Puts, not gets.
     #[arg(long)]
     put: bool,
+    /// The most accesses of a rank; as many as all data has by default.
+    #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
+    pieces: u64,
     /// Single bytes to one page by all, so many rounds, in place of accesses to all data.
     #[arg(long, value_name = "ROUNDS")]
     false_sharing: Option<u32>,
@@ -65,6 +70,9 @@ struct Run {
     /// A holder serves all readers of a page at once.
     #[arg(long)]
     no_tree: bool,
+    /// Pages are given up whether or not other ranks have them.
+    #[arg(long)]
+    no_spare: bool,
     /// Where the data is.
     #[arg(long, value_enum, default_value = "first")]
     homes: Homes,
@@ -82,10 +90,28 @@ struct Paper {
     ends: bool,
 }
 
+#[derive(Args)]
+struct Scale {
+    /// The machine file. A node is one rank with the pools of all its ranks.
+    machine: PathBuf,
+    /// How many nodes, ascending.
+    #[arg(short = 'n', long, value_delimiter = ',', default_value = "32,128,512")]
+    nodes: Vec<u32>,
+    /// Pools and data are so many times smaller than the machine's.
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..))]
+    scale: u64,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print JSON in place of tables.
+    #[arg(long)]
+    json: bool,
+}
+
 fn main() -> ExitCode {
     let ran = match Options::parse().command {
         Command::Run(options) => run(&options),
         Command::Paper(options) => figures(&options),
+        Command::Scale(options) => scaled(&options),
     };
     match ran {
         Ok(text) => {
@@ -112,13 +138,14 @@ fn run(options: &Run) -> Result<String, String> {
     }
     let pattern = match options.false_sharing {
         Some(rounds) => Pattern::FalseSharing { rounds, puts: 10 },
-        None => Pattern::All { order: options.order, len_bytes, is_put: options.put },
+        None => Pattern::All { order: options.order, len_bytes, is_put: options.put, pieces_max: options.pieces },
     };
     let point = Point {
         ranks: options.ranks,
         protocol,
         cooperative: !options.uncooperative,
         tree: !options.no_tree,
+        spares: !options.no_spare,
         pattern,
         data_pools: options.data,
         homes: options.homes,
@@ -172,4 +199,17 @@ fn figures(options: &Paper) -> Result<String, String> {
         return serde_json::to_string(&figures).map_err(|error| error.to_string());
     }
     Ok(format!("{}{}", figures.tables(), figures.claims_table()))
+}
+
+fn scaled(options: &Scale) -> Result<String, String> {
+    let Scale { machine, nodes, scale, seed, json } = options;
+    if nodes.is_empty() || nodes.contains(&0) || !nodes.is_sorted() {
+        return Err("--nodes are numbers from 1 on, ascending".into());
+    }
+    let all = scale::run(&Machine::read(machine)?, nodes, *scale, *seed)?;
+    if *json {
+        serde_json::to_string(&all).map_err(|error| error.to_string())
+    } else {
+        Ok(scale::table(&all).to_string())
+    }
 }

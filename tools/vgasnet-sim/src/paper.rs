@@ -105,7 +105,7 @@ fn points(machine: &Machine, choice: Choice) -> Vec<(u32, Point)> {
     for ranks in RANKS.into_iter().filter(|ranks| !ends_only || [1, 32].contains(ranks)) {
         for cooperative in [true, false] {
             for (figure, order) in [(5, Order::Sequential), (6, Order::Random)] {
-                let pattern = Pattern::All { order, len_bytes: page_bytes, is_put: false };
+                let pattern = Pattern::All { order, len_bytes: page_bytes, is_put: false, pieces_max: u64::MAX };
                 points.extend(
                     DATA_POOLS.map(|data_pools| (figure, Point { ranks, cooperative, pattern, data_pools, ..base })),
                 );
@@ -209,6 +209,19 @@ fn explained(claim: Claim, protocol: ProtocolKind) -> Claim {
 }
 
 impl Figures {
+    /// The throughput of all ranks together, in MB/s, by data in pools: of one figure, with so many ranks.
+    pub fn rates(&self, figure: u32, ranks: u32, cooperative: bool) -> Vec<(f64, f64)> {
+        rates(&self.measured, figure, ranks, cooperative)
+    }
+
+    /// How long a round of false sharing takes, in microseconds, if it was run with so many ranks.
+    pub fn sharing_us(&self, ranks: u32, cooperative: bool) -> Option<f64> {
+        let is_it =
+            |one: &&Measured| one.figure == 7 && one.point.ranks == ranks && one.point.cooperative == cooperative;
+        let one = self.measured.iter().find(is_it)?;
+        Some(one.outcome.seconds / f64::from(ROUNDS) * 1e6)
+    }
+
     /// The figures' points, as tables of the throughput of a rank in MB/s.
     pub fn tables(&self) -> String {
         let mut text = String::new();
@@ -229,13 +242,7 @@ impl Figures {
         }
         let mut table = Table::new(&["ranks", "with cooperation", "without"]);
         for ranks in RANKS {
-            let us = |cooperative| {
-                let is_it = |one: &&Measured| {
-                    one.figure == 7 && one.point.ranks == ranks && one.point.cooperative == cooperative
-                };
-                let round = |one: &Measured| format!("{:.1}", one.outcome.seconds / f64::from(ROUNDS) * 1e6);
-                self.measured.iter().find(is_it).map(round)
-            };
+            let us = |cooperative| self.sharing_us(ranks, cooperative).map(|us| format!("{us:.1}"));
             if let (Some(with), Some(without)) = (us(true), us(false)) {
                 table.row(vec![ranks.to_string(), with, without]);
             }

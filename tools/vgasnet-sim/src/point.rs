@@ -36,7 +36,7 @@ pub enum Homes {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// Each rank reads, or writes, as many pieces as all data has.
+    /// Each rank reads, or writes, as many pieces as all data has, or fewer.
     All {
         /// In which order.
         order: Order,
@@ -44,6 +44,8 @@ pub enum Pattern {
         len_bytes: usize,
         /// Puts, not gets.
         is_put: bool,
+        /// The most pieces.
+        pieces_max: u64,
     },
     /// Each rank puts single bytes of its own to one page, then meets the others, and again.
     FalseSharing {
@@ -65,6 +67,8 @@ pub struct Point {
     pub cooperative: bool,
     /// A page that many ask for spreads as a tree; in the paper's protocol it never does.
     pub tree: bool,
+    /// Pages go first that other ranks have, too; in the paper's protocol any.
+    pub spares: bool,
     /// What they do.
     pub pattern: Pattern,
     /// All data, in pools of one rank.
@@ -113,7 +117,8 @@ impl Point {
             protocol: ProtocolKind::Ours,
             cooperative: true,
             tree: true,
-            pattern: Pattern::All { order, len_bytes: page_bytes, is_put: false },
+            spares: true,
+            pattern: Pattern::All { order, len_bytes: page_bytes, is_put: false, pieces_max: u64::MAX },
             data_pools,
             homes: Homes::First,
             scale: 64,
@@ -145,7 +150,8 @@ impl Point {
             invalidations_unawaited: !is_ours,
             readers_at_once: !is_ours || !self.tree,
         };
-        let mut job = Job::new(&machine, self.ranks, data, Ways { manner, as_in_paper, is_ours });
+        let mut job =
+            Job::new(&machine, self.ranks, data, Ways { manner, as_in_paper, is_ours, spares: is_ours && self.spares });
         job.empty()?;
         (0..self.passes).map(|pass| self.pass(&mut job, data, pass)).collect()
     }
@@ -173,9 +179,11 @@ impl Point {
 
     fn program(&self, data: Data, rank: u32, pass: u32) -> Program {
         match self.pattern {
-            Pattern::All { order, len_bytes, is_put } => {
+            Pattern::All { order, len_bytes, is_put, pieces_max } => {
                 let seed = self.seed.wrapping_mul(1_000_003) + (u64::from(rank) << 16) + u64::from(pass);
-                data.all(order, len_bytes, is_put, seed)
+                Box::new(
+                    data.all(order, len_bytes, is_put, seed).take(usize::try_from(pieces_max).unwrap_or(usize::MAX)),
+                )
             }
             Pattern::FalseSharing { rounds, puts } => false_sharing(rank, rounds, puts, data.page_bytes),
         }
@@ -183,7 +191,9 @@ impl Point {
 
     fn bytes_each(&self, data: Data) -> f64 {
         match self.pattern {
-            Pattern::All { len_bytes, .. } => data.pieces(len_bytes) as f64 * len_bytes as f64,
+            Pattern::All { len_bytes, pieces_max, .. } => {
+                data.pieces(len_bytes).min(pieces_max) as f64 * len_bytes as f64
+            }
             Pattern::FalseSharing { rounds, puts } => f64::from(rounds * puts),
         }
     }

@@ -72,7 +72,7 @@ pub struct Common {
 impl VirtualRank {
     pub fn new(common: &Common, rank: Rank) -> VirtualRank {
         let Common { world, memories, shapes, ways, segments } = common;
-        let Ways { manner, as_in_paper, is_ours } = *ways;
+        let Ways { manner, as_in_paper, is_ours, spares } = *ways;
         let page_bytes = world.machine().node.page as usize;
         let conduit: Arc<dyn Conduit> =
             Arc::new(VirtualConduit { world: Arc::clone(world), rank, memories: Arc::clone(memories) });
@@ -93,6 +93,9 @@ impl VirtualRank {
             Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), manner);
         if !is_ours {
             engine = engine.not_ahead();
+        }
+        if !spares {
+            engine = engine.sparing_nothing();
         }
         VirtualRank {
             step: engine.stream_step(),

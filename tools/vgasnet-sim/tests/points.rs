@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use vgasnet_sim::{Machine, Order, Outcome, Pattern, Point, ProtocolKind, paper};
+use vgasnet_sim::{Machine, Order, Outcome, Pattern, Point, ProtocolKind, paper, scale};
 
 const PAGE_BYTES: usize = 4 << 20;
 
@@ -107,4 +107,25 @@ fn the_program_prints_tables_and_json_and_nothing_else_to_a_pipe() {
         !refused.status.success() && line.starts_with("vgasnet-sim: --bytes is 3;") && line.lines().count() == 1,
         "{line}"
     );
+}
+
+#[test]
+fn data_of_half_of_all_pools_stays_in_them() {
+    let point = Point { scale: 128, passes: 2, ..Point::reads(32, Order::Random, 16.0, PAGE_BYTES) };
+    let [ours, any] =
+        [point, Point { spares: false, ..point }].map(|point| point.run(&machine()).expect("the job ends")[1]);
+    assert!(ours.disk_reads * 8 < any.disk_reads, "{} and {} pages from the disk", ours.disk_reads, any.disk_reads);
+    // One rank has a 16th of the data in its pool.
+    let one = first(&Point { scale: 128, ..Point::reads(1, Order::Random, 16.0, PAGE_BYTES) });
+    let times = 32.0 * ours.megabytes_a_second_each / one.megabytes_a_second_each;
+    assert!(times >= 28.0, "{times} times one rank");
+}
+
+#[test]
+fn more_nodes_take_as_many_messages_a_miss() {
+    let all = scale::run(&Machine::today(), &[4, 16], 1024, 1).expect("the jobs end");
+    for one in &all {
+        assert!(one.outcome.messages_a_miss <= 4.5, "{one:?}");
+    }
+    assert_eq!(all.len(), 10);
 }
