@@ -21,7 +21,7 @@ use crate::report::{
     TriadFigures,
 };
 use crate::threads::DATA_POOLS;
-use crate::{Stop, ahead, blocks, cycle, false_sharing, input, page_size, plot, replacement, sweep};
+use crate::{Stop, ahead, blocks, cycle, false_sharing, figures, input, page_size, plot, replacement, sweep};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -73,6 +73,7 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Lcc(options) => programs::lcc(options),
         Benchmark::BarnesHut(options) => programs::barnes_hut(options),
         Benchmark::Files(options) => files::run(options),
+        Benchmark::Figures(options) => figures::run(options),
         Benchmark::Replacement(options) => replacement::run(options),
     }
 }

@@ -15,6 +15,7 @@ mod cycle;
 mod disk;
 mod false_sharing;
 mod faults;
+mod figures;
 mod files;
 mod gets;
 mod hit;

@@ -1,10 +1,12 @@
 //! The command line.
 
 mod cached;
+mod figures;
 mod files;
 mod random;
 
 pub use cached::{BarnesHutOptions, GetsOptions, LccOptions, MpiOptions, ProgramOptions, Ranges, Sampling};
+pub use figures::FiguresOptions;
 pub use files::FilesOptions;
 pub use random::{Access, SmallOptions, TableOptions};
 
@@ -81,6 +83,8 @@ pub enum Benchmark {
     BarnesHut(BarnesHutOptions),
     /// Files that ranks use together, by vgasnet, by MPI-IO and under locks: a sliding window, BT-IO, FLASH I/O
     Files(Box<FilesOptions>),
+    /// The paper's figures in a model of its machine, and this machine beside its model: one HTML page
+    Figures(FiguresOptions),
     /// Hit ratios of policies that choose the page to give up, on traces, beside the optimum; no ranks are started
     Replacement(ReplacementOptions),
 }

@@ -1,6 +1,7 @@
 //! `vgasnet-bench` as its users see it: small runs of each benchmark, their results in JSON, and refused options.
 
 mod cached;
+mod figures;
 mod files;
 mod folder;
 mod random;

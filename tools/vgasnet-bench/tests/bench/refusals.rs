@@ -51,6 +51,9 @@ fn nonsense_is_one_line_that_names_it() {
         (&["lcc", "--plot", "x.png"], ".svg"),
         (&["barnes-hut", "--bodies", "1"], "'1'"),
         (&["messages", "--messages", "0"], "'0'"),
+        (&["figures", "--out", &file], "none/x"),
+        (&["figures"], "--out"),
+        (&["figures", "--out", "x", "--nodes", "4,2"], "ascending"),
         (&["unheard-of"], "unheard-of"),
     ];
     for (args, part) in cases {

@@ -1,0 +1,84 @@
+//! An HTML page that needs nothing besides itself.
+
+use std::fmt::Write;
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
+h1,h2{line-height:1.2}h2{margin-top:2.2rem}table{border-collapse:collapse;margin:1rem 0;font-size:.92rem}\
+th,td{padding:.25rem .7rem;border-bottom:1px solid #ccc;text-align:right;vertical-align:top}\
+th:first-child,td:first-child{text-align:left}svg{max-width:100%;height:auto}\
+@media print{body{max-width:none;margin:0;font-size:11px}h2{break-after:avoid}table,svg{break-inside:avoid}}";
+
+/// A page that grows from its top to its end.
+pub struct Page(String);
+
+impl Page {
+    pub fn new(title: &str) -> Page {
+        let title = escaped(title);
+        Page(format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n\
+             <body>\n<h1>{title}</h1>\n"
+        ))
+    }
+
+    pub fn head(&mut self, text: &str) {
+        self.line(&format!("<h2>{}</h2>", escaped(text)));
+    }
+
+    pub fn paragraph(&mut self, text: &str) {
+        self.line(&format!("<p>{}</p>", escaped(text)));
+    }
+
+    /// A paragraph and a list below it; nothing if the list is empty.
+    pub fn list(&mut self, text: &str, items: impl Iterator<Item = String>) {
+        let items: Vec<String> = items.map(|item| format!("<li>{}</li>", escaped(&item))).collect();
+        if !items.is_empty() {
+            self.paragraph(text);
+            self.line(&format!("<ul>\n{}\n</ul>", items.join("\n")));
+        }
+    }
+
+    pub fn table(&mut self, heads: &[&str], rows: &[Vec<String>]) {
+        let row = |cells: &mut dyn Iterator<Item = &str>, tag: &str| {
+            let cells: String = cells.map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect();
+            format!("<tr>{cells}</tr>\n")
+        };
+        let head = row(&mut heads.iter().copied(), "th");
+        let body: String = rows.iter().map(|cells| row(&mut cells.iter().map(String::as_str), "td")).collect();
+        self.line(&format!("<table>\n<thead>{head}</thead>\n<tbody>\n{body}</tbody>\n</table>"));
+    }
+
+    /// An image in SVG.
+    pub fn chart(&mut self, svg: &str) {
+        self.line(&format!("<figure>{svg}</figure>"));
+    }
+
+    pub fn end(mut self) -> String {
+        self.line("</body>\n</html>");
+        self.0
+    }
+
+    fn line(&mut self, html: &str) {
+        writeln!(self.0, "{html}").expect("a string grows");
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_text_stays_text() {
+        let mut page = Page::new("a < b");
+        page.table(&["x & y"], &[vec!["<script>".into()]]);
+        page.list("nothing", std::iter::empty());
+        let html = page.end();
+        assert!(html.contains("<title>a &lt; b</title>") && html.contains("<th>x &amp; y</th>"));
+        assert!(html.contains("<td>&lt;script&gt;</td>") && !html.contains("nothing"));
+        assert!(html.ends_with("</body>\n</html>\n"));
+    }
+}

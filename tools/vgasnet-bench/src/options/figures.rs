@@ -1,0 +1,28 @@
+//! Options of `figures`.
+
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Clone)]
+pub struct FiguresOptions {
+    /// Write the page there
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+
+    /// Fewer points, in under two minutes
+    #[arg(long)]
+    pub quick: bool,
+
+    /// The nodes of the machine of today, ascending; with --quick 32 and 128
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "32,128,512",
+          value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub nodes: Vec<u32>,
+
+    /// Directory of the backing files [default: VGASNET_STORAGE_DIR, else TMPDIR, else /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub storage_dir: Option<PathBuf>,
+
+    /// Seed of the data and of random places
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
