@@ -371,8 +371,8 @@ impl Protocol {
     }
 
     /// The same protocol, which does this as in the paper. For comparison: the guarantees of this module do not hold then.
-    pub fn as_in_paper(self, what: AsInPaper) -> Protocol {
-        Protocol { cache: self.cache.as_in_paper(what), home: self.home.as_in_paper(what), ..self }
+    pub fn following_paper(self, what: AsInPaper) -> Protocol {
+        Protocol { cache: self.cache.following_paper(what), home: self.home.following_paper(what), ..self }
     }
 
     /// The job's spaces.

@@ -22,7 +22,7 @@ impl Policy for Clock {
     }
 
     fn pick(&mut self, search: &mut Search<'_>) -> Option<FrameId> {
-        for _ in 0..=2 * search.queues.len(RING) {
+        for _ in 0..=2 * search.queues.len(RING) + search.spares_left() {
             let frame = search.queues.front(RING)?;
             match search.look(frame) {
                 Look::Held => {}

@@ -241,7 +241,7 @@ impl Policy for ClockPro {
             self.cool_one(search, RIVALS, u64::MAX);
         }
         let cold = |queues: &Queues| queues.len(COLD) + queues.len(FRESH);
-        for _ in 0..=2 * (cold(search.queues) + search.queues.len(HOT)) {
+        for _ in 0..=2 * (cold(search.queues) + search.queues.len(HOT)) + search.spares_left() {
             if in_use >= cold(search.queues) && !self.cool_any(search) {
                 return None;
             }
@@ -355,16 +355,34 @@ mod tests {
     }
 
     #[test]
+    fn where_all_are_only_copies_one_goes_however_small_the_pool() {
+        for policy in [PolicyKind::ClockPro, PolicyKind::Clock] {
+            for frames in 1..12 {
+                let mut pool = Replacement::new(policy.make(frames), frames);
+                let mut copies = OnlyCopies(std::vec![true; frames as usize]);
+                let page = |at| PageId::of_segment(Rank(0), at);
+                (0..frames).for_each(|frame| pool.on_filled(FrameId(frame), page(frame), false));
+                for at in 0..100 {
+                    let frame = pool.victim(&mut copies, Need::Now);
+                    let frame = frame.unwrap_or_else(|| panic!("all of {frames} are idle, {policy:?}"));
+                    pool.on_filled(frame, page(frames + at), false);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn only_copies_go_after_second_ones_and_some_goes_in_any_case() {
         for policy in [PolicyKind::ClockPro, PolicyKind::Clock] {
-            for (only, most) in [(0, 0), (32, 20), (48, 60), (64, 1000)] {
+            for (only, most) in [(0, 0), (32, 4), (48, 8), (60, 16)] {
                 let mut pool = Replacement::new(policy.make(64), 64);
                 let mut copies = OnlyCopies((0..64).map(|frame| frame % 64 < only).collect());
                 (0..64).for_each(|frame| pool.on_filled(FrameId(frame), PageId::of_segment(Rank(0), frame), false));
                 let mut gone = 0;
                 for at in 64..1064 {
                     let frame = pool.victim(&mut copies, Need::Now).expect("all are idle");
-                    gone += u32::from(copies.0[frame.0 as usize]);
+                    // What comes there is a second copy.
+                    gone += u32::from(core::mem::take(&mut copies.0[frame.0 as usize]));
                     pool.on_filled(frame, PageId::of_segment(Rank(0), at), false);
                 }
                 assert!(gone <= most, "{gone} only copies of {only} with {policy:?}");

@@ -11,8 +11,9 @@ const CHANCES: u32 = 16;
 /// Frames in use that one search passes over.
 const IN_USE_MAX: u32 = 32;
 
-/// Pages that may be in no other pool, which one search passes over.
+/// Pages that may be in no other pool, which one search passes over, and the part of the pool that they are at most.
 const SPARED_MAX: u32 = 16;
+const SPARED_PART: u32 = 2;
 
 /// What a policy finds at a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,8 @@ pub struct Search<'a> {
     takes_in_use: bool,
     chances: u32,
     in_use: u32,
-    spared: u32,
+    /// Pages that may still be spared.
+    spares_left: u32,
 }
 
 impl<'a> Search<'a> {
@@ -51,7 +53,8 @@ impl<'a> Search<'a> {
         steps: &'a mut u64,
         takes_in_use: bool,
     ) -> Search<'a> {
-        Search { frames, pages, queues, steps, takes_in_use, chances: CHANCES, in_use: 0, spared: 0 }
+        let spares_left = SPARED_MAX.min(pages.len() as u32 / SPARED_PART);
+        Search { frames, pages, queues, steps, takes_in_use, chances: CHANCES, in_use: 0, spares_left }
     }
 
     /// Looks at a frame, which counts as unused from now on.
@@ -90,9 +93,14 @@ impl<'a> Search<'a> {
 
     /// Whether a page that would go is passed over, since it may be in no other pool.
     pub fn spares(&mut self, frame: FrameId) -> bool {
-        let spares = self.spared < SPARED_MAX && self.frames.is_only_copy(frame);
-        self.spared += u32::from(spares);
+        let spares = self.spares_left > 0 && self.frames.is_only_copy(frame);
+        self.spares_left -= u32::from(spares);
         spares
+    }
+
+    /// How many pages may still be passed over so: as many looks more are needed until one goes.
+    pub fn spares_left(&self) -> u32 {
+        self.spares_left
     }
 
     /// Whether so many frames were in use that the search gives up.

@@ -88,7 +88,7 @@ impl VirtualRank {
         let protocol = Protocol::new(Limits::new(rank, sizes), manner.cooperative);
         let protocol = protocol.in_groups(((2 << 20) / page_bytes).max(1) as u32);
         let protocol = protocol.serving_at_once(readers_at_once(page_bytes));
-        let protocol = protocol.as_in_paper(as_in_paper);
+        let protocol = protocol.following_paper(as_in_paper);
         let mut engine =
             Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), manner);
         if !is_ours {

@@ -135,7 +135,7 @@ impl Cache {
     }
 
     /// The same cache, which does this as in the paper.
-    pub(in super::super) fn as_in_paper(self, what: AsInPaper) -> Cache {
+    pub(in super::super) fn following_paper(self, what: AsInPaper) -> Cache {
         Cache { notices_max: if what.notices_at_once { 1 } else { NOTICES_MAX }, ..self }
     }
 

@@ -76,7 +76,7 @@ impl Home {
     }
 
     /// The same directory, which does this as in the paper.
-    pub(super) fn as_in_paper(self, as_in_paper: AsInPaper) -> Home {
+    pub(super) fn following_paper(self, as_in_paper: AsInPaper) -> Home {
         let readers_each = if as_in_paper.readers_at_once { usize::MAX } else { self.readers_each };
         Home { readers_each, as_in_paper, ..self }
     }
