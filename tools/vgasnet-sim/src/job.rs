@@ -59,7 +59,12 @@ impl Job {
     /// # Errors
     /// As [`Job::run`].
     pub fn empty(&mut self) -> Result<(), String> {
-        while !self.ranks.iter_mut().fold(true, |all, rank| rank.empty() && all) {
+        loop {
+            // Each is told, whatever the others have.
+            let are_empty: Vec<bool> = self.ranks.iter_mut().map(VirtualRank::empty).collect();
+            if are_empty.into_iter().all(|is_empty| is_empty) {
+                break;
+            }
             self.until(|world, _| world.is_quiet())?;
         }
         self.until(|world, _| world.is_quiet())
