@@ -215,10 +215,13 @@ mod tests {
 
     #[test]
     fn a_bundle_has_its_messages_and_none_that_is_cut_short() {
-        let parts = |bytes: &[u8]| unbundle(bytes).map(<[u8]>::to_vec).collect::<Vec<_>>();
-        assert_eq!(parts(&[TAG_BUNDLE, 2, 7, 8, 1, 9]), [vec![7, 8], vec![9]]);
-        assert_eq!(parts(&[TAG_BUNDLE, 2, 7]), [vec![]]);
-        assert_eq!(parts(&[TAG_BUNDLE, 0, 3]), [vec![], vec![]]);
-        assert!(parts(&[TAG_BUNDLE]).is_empty() && parts(&[]).is_empty());
+        fn assert_parts(bytes: &[u8], expected: &[&[u8]]) {
+            assert_eq!(unbundle(bytes).collect::<Vec<_>>(), expected);
+        }
+        assert_parts(&[TAG_BUNDLE, 2, 7, 8, 1, 9], &[&[7, 8], &[9]]);
+        assert_parts(&[TAG_BUNDLE, 2, 7], &[&[]]);
+        assert_parts(&[TAG_BUNDLE, 0, 3], &[&[], &[]]);
+        assert_parts(&[TAG_BUNDLE], &[]);
+        assert_parts(&[], &[]);
     }
 }

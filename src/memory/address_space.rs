@@ -369,7 +369,7 @@ mod tests {
             blocks: DirtyBlocks::new(region, 4, PAGE),
         };
         let segments = [Segment { base: BASE, size_bytes: 4 * PAGE }, Segment::default()];
-        AddressSpace::new(Rank(0), Segments::new(segments), [Some(memory), None].into())
+        AddressSpace::new(Rank(0), Segments::new(segments), Memories::new([(0, memory)]))
     }
 
     #[test]
