@@ -1,5 +1,6 @@
 //! The engine with the threads around it: driving it, and the work that results.
 
+use super::host_barrier::HostBarrier;
 use super::sleepers::Sleepers;
 use super::wait::CallerWork;
 use super::{EndedRead, Engine, Work};
@@ -50,6 +51,8 @@ pub struct Driver {
     pub(super) sleepers: Sleepers,
     pub(super) spin_us: AtomicU32,
     pub(super) callers: OnceLock<Arc<dyn CallerWork>>,
+    /// Where all ranks share memory.
+    pub(super) host_barrier: Option<HostBarrier<'static>>,
     /// The storage has operations in flight, or messages or transfers wait for room: some thread has to look again.
     pub(super) unfinished: AtomicBool,
     /// The storage's doorbell rings at a set time, for which some thread has to watch it.
@@ -76,6 +79,8 @@ impl Driver {
         let (conduit, space) = (Arc::clone(&engine.conduit), Arc::clone(&engine.space));
         let doorbell = engine.storage().storage().doorbell();
         let storage_doorbell = doorbell.and_then(|doorbell| doorbell.try_clone_to_owned().ok());
+        let ranks = conduit.ranks();
+        let host_barrier = space.shared_by_all().map(|memory| HostBarrier::new(memory, ranks));
         Driver {
             arrivals_visible: conduit.capabilities().wakes_on_arrival,
             stream_step: engine.prefetch.step(),
@@ -89,6 +94,7 @@ impl Driver {
             sleepers: Sleepers::default(),
             spin_us: AtomicU32::new(0),
             callers: OnceLock::new(),
+            host_barrier,
             unfinished: AtomicBool::new(false),
             rings_later: AtomicBool::new(false),
             helper_watches: AtomicBool::new(false),
@@ -187,7 +193,7 @@ impl Driver {
 
     /// As [`Driver::step`], unless there is plainly nothing to do. Returns whether anything was done.
     pub(super) fn step_if_needed(&self) -> bool {
-        let is_quiet = self.arrivals_visible && !self.conduit.has_arrivals() && !self.unfinished.load(Ordering::SeqCst);
+        let is_quiet = self.arrivals_visible && !self.has_arrivals() && !self.unfinished.load(Ordering::SeqCst);
         !is_quiet && self.step()
     }
 
@@ -210,7 +216,7 @@ impl Driver {
 
     /// As [`Driver::drive`], for a thread that has read a page.
     pub(super) fn drive_after(&self, mut read: Option<EndedRead>) -> bool {
-        let (mut worked, mut is_refused) = (false, false);
+        let (mut worked, mut is_refused) = (self.pass_host_barrier(), false);
         loop {
             let mut engine = self.lock();
             let ended = read.take().map_or(Ok(()), |read| engine.end_read(read));
@@ -262,6 +268,12 @@ impl Driver {
             self.notify();
         }
         work
+    }
+
+    /// Whether a drive may find something that has come from elsewhere.
+    #[inline]
+    pub(super) fn has_arrivals(&self) -> bool {
+        self.conduit.has_arrivals() || self.is_host_barrier_released()
     }
 
     /// Takes what one thread does next. Mostly that is nothing, and then no room for work is looked at.

@@ -1,10 +1,13 @@
 //! The barrier of all ranks, and the one at the end of the job.
 
+use super::host_barrier::HostBarrier;
 use super::{Driver, Engine, TAG_BARRIER, TAG_FAREWELL};
+use crate::request::CompletionId;
 use crate::stats::{self, Row};
 use crate::sys::interposed;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::{Barrier, Misuse, Name};
 
 /// How often a rank that waits for the end looks for it in the conduit, too: a rank that did not wait passes no message on.
@@ -57,6 +60,45 @@ impl Driver {
         let notified = self.engine().notify_barrier(name);
         self.poll();
         notified
+    }
+
+    /// Begins the barrier of ranks that all share memory; `None` if they do not. Returns what has to be over first, if it is not over.
+    pub fn begin_host_barrier(&self) -> Option<Option<CompletionId>> {
+        let (awaited, passed) = self.host_barrier.as_ref()?.begin(self.completions());
+        if passed.lets_go {
+            self.wake_other_ranks();
+        }
+        Some(awaited)
+    }
+
+    /// Whether that barrier is over, and no thread of this rank has taken note of it.
+    #[inline]
+    pub(super) fn is_host_barrier_released(&self) -> bool {
+        self.host_barrier.as_ref().is_some_and(HostBarrier::is_released)
+    }
+
+    /// Takes note of that barrier if it is over. Returns whether it did.
+    #[inline]
+    pub(super) fn pass_host_barrier(&self) -> bool {
+        self.is_host_barrier_released() && self.pass_released()
+    }
+
+    #[inline(never)]
+    fn pass_released(&self) -> bool {
+        let Some(barrier) = &self.host_barrier else { return false };
+        let passed = barrier.pass(self.completions());
+        if passed.lets_go {
+            self.wake_other_ranks();
+        }
+        if passed.is_over {
+            self.notify();
+        }
+        passed.is_over
+    }
+
+    fn wake_other_ranks(&self) {
+        let others = (0..self.conduit.ranks()).map(Rank).filter(|rank| *rank != self.space.rank);
+        others.for_each(|rank| self.conduit.wake_caller(rank));
     }
 
     /// Has this rank's dirty pages written back, and waits for that. It owns none then, but for those that the client has pinned.

@@ -81,10 +81,11 @@ impl Driver {
         let callers = self.callers.get().filter(|callers| callers.may_work());
         let mut rounds = 0_u32;
         while !done() {
-            if callers.is_some_and(|callers| callers.work()) {
+            if self.pass_host_barrier() || callers.is_some_and(|callers| callers.work()) {
                 continue;
             }
-            let is_over = || done() || callers.is_some_and(|callers| callers.is_pending());
+            let has_work = || self.is_host_barrier_released() || callers.is_some_and(|callers| callers.is_pending());
+            let is_over = || done() || has_work();
             if !self.watch(&is_over) {
                 self.wait_for_engine(&is_over, awaited, end, self.spin());
             }
@@ -100,7 +101,7 @@ impl Driver {
     /// only a driver may be on its way. Returns whether it saw either.
     fn watch(&self, done: &dyn Fn() -> bool) -> bool {
         let may_spin = !self.spin().limit.is_zero() && !self.unfinished.load(Ordering::SeqCst);
-        may_spin && look_eagerly(&|| done() || self.conduit.has_arrivals()) && {
+        may_spin && look_eagerly(&|| done() || self.has_arrivals()) && {
             self.step_if_needed();
             true
         }
@@ -110,7 +111,7 @@ impl Driver {
     pub(crate) fn glance(&self, done: &dyn Fn() -> bool) -> bool {
         const LOOKS: u32 = 16;
         let may_spin = self.arrivals_visible && !self.spin().limit.is_zero() && !self.unfinished.load(Ordering::SeqCst);
-        may_spin && look(LOOKS, &|| done() || self.conduit.has_arrivals())
+        may_spin && look(LOOKS, &|| done() || self.has_arrivals())
     }
 
     /// Drives the engine until `done`, or sleeps while another thread drives it; not much longer than `end`.
@@ -154,12 +155,13 @@ impl Driver {
                 idle.end();
             } else if idle.gives_way_to(&self.sleepers)
                 || !idle.spin(self.unfinished.load(Ordering::SeqCst), &|| {
-                    self.conduit.has_arrivals() || done() || table.unpin_notices() != notices
+                    self.has_arrivals() || done() || table.unpin_notices() != notices
                 })
             {
                 let held_up = self.sleep_limit();
                 let limit = held_up.into_iter().chain(time_left(end)).min();
-                let stay = || done() || table.unpin_notices() != notices || self.is_held_up() != held_up.is_some();
+                let has_more = || self.is_host_barrier_released() || table.unpin_notices() != notices;
+                let stay = || done() || has_more() || self.is_held_up() != held_up.is_some();
                 // The client's signal handlers run while this thread sleeps. If one faults, the helper serves it.
                 signals.except(|| self.conduit.sleep(Sleeper::Caller, self.storage_doorbell(), limit, &stay));
                 idle.on_slept();

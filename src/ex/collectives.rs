@@ -59,6 +59,12 @@ pub unsafe fn start(
     if matches!(what, Collective::Barrier) && team.size == 1 {
         return Ok(None);
     }
+    if matches!(what, Collective::Barrier) && team.is_of_all() {
+        if let Some(awaited) = ops.driver().begin_host_barrier() {
+            ops.driver().poll();
+            return Ok(awaited.map(|id| Event::root(ops.completions().handle(id))));
+        }
+    }
     let Moved { source, destination, len_bytes: block_bytes } = moved;
     let (kind, root, reduce) = match what {
         // Without bytes, that all have entered is all there is.

@@ -68,7 +68,14 @@ pub struct RankMemory {
     pub hints: Region,
     /// The blocks of its frames that backing files may lack.
     pub blocks: DirtyBlocks,
+    /// Where ranks meet that share memory; that of the first one serves.
+    pub meeting: Region,
 }
+
+/// Bytes of [`RankMemory::meeting`], which is in cache lines of its own.
+pub const MEETING_BYTES: usize = 2 * CACHE_LINE_BYTES;
+
+const CACHE_LINE_BYTES: usize = 64;
 
 /// The job's segments, and the memory of ranks that is mapped here.
 #[derive(Debug)]
@@ -135,6 +142,12 @@ impl AddressSpace {
     /// The same, with the own segment as memory.
     pub fn with_view(self, view: Option<Arc<SegmentView>>) -> AddressSpace {
         AddressSpace { view, ..self }
+    }
+
+    /// Memory that all ranks of the job share, zero at first, if they do share any.
+    pub fn shared_by_all(&self) -> Option<Region> {
+        let do_share = self.memories.pools() == self.segments.ranks() as usize;
+        do_share.then(|| self.memories.pool(0).1.meeting)
     }
 
     /// The own segment.
@@ -303,12 +316,14 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
         let hints = Region { address: entries.address + entries.len_bytes, len_bytes: part_bytes(shape.frames) };
         let block_bytes = DirtyBlocks::bytes(shape.frames, page_bytes);
         let blocks = Region { address: hints.address + hints.len_bytes, len_bytes: block_bytes };
+        let meeting = Region { address: blocks.address + block_bytes, len_bytes: MEETING_BYTES };
         (is_own || share).then(|| {
             let memory = RankMemory {
                 table: PageTable::new(entries, shape.frames),
                 pool: Pool::new(pool, marks, page_bytes),
                 hints,
                 blocks: DirtyBlocks::new(blocks, shape.frames, page_bytes),
+                meeting,
             };
             (rank.0, memory)
         })
@@ -316,12 +331,13 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
     Memories::new(shapes.iter().enumerate().filter_map(memory))
 }
 
-/// Bytes of shared memory that a rank gives for its marks, its page table, the host's directory and its dirty blocks.
+/// Bytes of shared memory that a rank gives for its marks, its page table, the host's directory, its dirty blocks, and to meet others.
 pub fn table_bytes(own: Shape, page_bytes: usize) -> usize {
     Pool::mark_bytes(own.frames + staging_frames(page_bytes))
         + PageTable::bytes(own.frames)
         + part_bytes(own.frames)
         + DirtyBlocks::bytes(own.frames, page_bytes)
+        + MEETING_BYTES
 }
 
 /// Iterates over the pages of a range.
@@ -367,6 +383,7 @@ mod tests {
             pool: Pool::new(region, region, PAGE),
             hints: region,
             blocks: DirtyBlocks::new(region, 4, PAGE),
+            meeting: region,
         };
         let segments = [Segment { base: BASE, size_bytes: 4 * PAGE }, Segment::default()];
         AddressSpace::new(Rank(0), Segments::new(segments), Memories::new([(0, memory)]))

@@ -260,6 +260,11 @@ pub trait Conduit: Send + Sync {
     /// call if nobody sleeps.
     fn wake(&self, rank: Rank);
 
+    /// As [`Conduit::wake`], but leaves the helper asleep: for what only client threads wait for.
+    fn wake_caller(&self, rank: Rank) {
+        self.wake(rank);
+    }
+
     /// Wakes the own helper, whoever drives. May be called from any thread, also in a signal handler.
     fn wake_helper(&self);
 

@@ -251,6 +251,12 @@ impl<N: Network> Conduit for HybridConduit<N> {
         }
     }
 
+    fn wake_caller(&self, rank: Rank) {
+        if let Some(place) = self.neighbour(rank) {
+            self.host.wake_caller(place);
+        }
+    }
+
     fn wake_helper(&self) {
         self.host.wake_helper();
     }

@@ -327,6 +327,12 @@ impl Conduit for SmpConduit {
         self.ring(rank.0);
     }
 
+    fn wake_caller(&self, rank: Rank) {
+        if let Some(sleeper) = self.job.control.block(rank.0).bell.take_caller(|| false) {
+            self.ring_sleeper(rank.0, sleeper);
+        }
+    }
+
     fn wake_helper(&self) {
         if self.own_block().bell.take_helper() {
             self.ring_sleeper(self.rank, Sleeper::Helper);

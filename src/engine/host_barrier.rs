@@ -1,0 +1,235 @@
+//! The barrier of ranks that share the memory of one host, all of the job's. It takes no message: who comes counts itself, and who comes
+//! last lets the others go.
+//!
+//! A rank is at one barrier at a time; those that it has begun besides wait for their turn. So what is counted belongs to one barrier,
+//! and its number is that of the arrivals before it, divided by the number of ranks.
+//!
+//! A thread that waits looks at [`HostBarrier::is_released`] before it sleeps, as for what arrives by the conduit. Who lets the others go
+//! wakes those that sleep.
+
+use crate::request::{CompletionId, Completions};
+use crate::sys::Signalproof;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use vgasnet_conduit::Region;
+
+#[cfg(all(loom, test))]
+use loom::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(all(loom, test)))]
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A word in a cache line of its own.
+#[repr(C, align(64))]
+struct Line(AtomicU64);
+
+/// What the ranks share.
+#[repr(C)]
+struct Words {
+    /// How many have come so far, to all barriers.
+    arrivals: Line,
+    /// The number of the last barrier that is over, from 1.
+    released: Line,
+}
+
+/// This rank's part in the barrier.
+pub(super) struct HostBarrier<'a> {
+    words: &'a Words,
+    ranks: u64,
+    /// The barriers that this rank has begun and has not seen over. It has come to the first.
+    begun: Mutex<VecDeque<CompletionId>>,
+    /// The number of the barrier to which this rank has come, or [`NONE`].
+    awaited: AtomicU64,
+}
+
+const NONE: u64 = u64::MAX;
+
+/// What a call has brought about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Passed {
+    /// Barriers of this rank are over.
+    pub is_over: bool,
+    /// This rank was the last one to come somewhere: others may sleep who can go on.
+    pub lets_go: bool,
+}
+
+impl HostBarrier<'static> {
+    /// The barrier of so many ranks, at the first bytes of this memory, which is zero at first and shared until the process ends.
+    pub(super) fn new(memory: Region, ranks: u32) -> HostBarrier<'static> {
+        assert!(memory.address % align_of::<Words>() == 0 && memory.len_bytes >= size_of::<Words>());
+        // SAFETY: the memory is aligned, large enough and mapped until the process ends. Ranks use it as these atomic words only.
+        HostBarrier::among(unsafe { &*std::ptr::with_exposed_provenance(memory.address) }, ranks)
+    }
+}
+
+impl<'a> HostBarrier<'a> {
+    fn among(words: &'a Words, ranks: u32) -> HostBarrier<'a> {
+        HostBarrier { words, ranks: ranks.into(), begun: Mutex::default(), awaited: AtomicU64::new(NONE) }
+    }
+
+    /// Begins the next barrier, and comes to it if this rank is at no other. Returns what has to be over first, if it is not over.
+    pub(super) fn begin(&self, completions: &Completions) -> (Option<CompletionId>, Passed) {
+        let mut begun = Signalproof::lock(&self.begun);
+        let mut lets_go = false;
+        if begun.is_empty() {
+            lets_go = self.come();
+            if self.is_released() {
+                self.awaited.store(NONE, Ordering::Relaxed);
+                return (None, Passed { is_over: true, lets_go });
+            }
+        }
+        let completion = completions.begin();
+        completions.add(completion);
+        begun.push_back(completion);
+        (Some(completion), Passed { is_over: false, lets_go })
+    }
+
+    /// Whether the barrier is over to which this rank has come, and nobody has taken note of that.
+    #[inline]
+    pub(super) fn is_released(&self) -> bool {
+        self.words.released.0.load(Ordering::Acquire) >= self.awaited.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of barriers that are over, and comes to the next ones that this rank has begun.
+    pub(super) fn pass(&self, completions: &Completions) -> Passed {
+        let mut passed = Passed::default();
+        let mut begun = Signalproof::lock(&self.begun);
+        while self.is_released() {
+            let completion = begun.pop_front().expect("what is awaited was begun");
+            completions.finish(completion);
+            passed.is_over = true;
+            if begun.is_empty() {
+                self.awaited.store(NONE, Ordering::Relaxed);
+            } else {
+                passed.lets_go |= self.come();
+            }
+        }
+        passed
+    }
+
+    /// Comes to the next barrier. Returns whether all others have.
+    fn come(&self) -> bool {
+        // What each rank has written before it comes is seen by the last one, and by all whom that lets go.
+        let before = self.words.arrivals.0.fetch_add(1, Ordering::AcqRel);
+        let number = before / self.ranks + 1;
+        self.awaited.store(number, Ordering::Relaxed);
+        let is_last = before + 1 == number * self.ranks;
+        if is_last {
+            self.words.released.0.store(number, Ordering::Release);
+        }
+        is_last
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn words() -> Words {
+        Words { arrivals: Line(AtomicU64::new(0)), released: Line(AtomicU64::new(0)) }
+    }
+
+    #[test]
+    fn who_comes_last_finds_it_over_and_lets_the_others_go() {
+        let (words, completions) = (words(), Completions::default());
+        let [a, b, c] = [(); 3].map(|()| HostBarrier::among(&words, 3));
+        for _ in 0..3 {
+            let begun = |rank: &HostBarrier<'_>| rank.begin(&completions).0.expect("others have not come");
+            let (first, second) = (begun(&a), begun(&b));
+            assert!(!a.is_released() && !a.pass(&completions).is_over);
+            assert_eq!(c.begin(&completions), (None, Passed { is_over: true, lets_go: true }));
+            assert!(a.is_released() && b.is_released() && !c.is_released());
+            assert_eq!(a.pass(&completions), Passed { is_over: true, lets_go: false });
+            assert!(!a.is_released() && completions.is_done(first) && !completions.is_done(second));
+            assert!(b.pass(&completions).is_over && completions.is_done(second));
+            [first, second].into_iter().for_each(|id| completions.end(id));
+        }
+    }
+
+    #[test]
+    fn barriers_that_a_rank_begins_besides_wait_for_their_turn() {
+        let (words, completions) = (words(), Completions::default());
+        let [a, b] = [(); 2].map(|()| HostBarrier::among(&words, 2));
+        let early: Vec<_> = (0..3).map(|_| a.begin(&completions).0.expect("nobody else has come")).collect();
+        assert_eq!(words.arrivals.0.load(Ordering::Relaxed), 1, "two arrivals would look like two ranks");
+        for (at, id) in early.iter().enumerate() {
+            let is_over = b.begin(&completions).0.is_none();
+            assert!(is_over && a.is_released() && !completions.is_done(*id));
+            assert_eq!(a.pass(&completions), Passed { is_over: true, lets_go: false });
+            assert!(completions.is_done(*id) && early[at + 1..].iter().all(|later| !completions.is_done(*later)));
+        }
+        assert_eq!(a.awaited.load(Ordering::Relaxed), NONE);
+    }
+
+    #[test]
+    fn a_rank_that_passes_may_be_the_last_at_the_next() {
+        let (words, completions) = (words(), Completions::default());
+        let [a, b] = [(); 2].map(|()| HostBarrier::among(&words, 2));
+        let early = [(); 2].map(|()| a.begin(&completions).0.expect("nobody else has come"));
+        assert!(b.begin(&completions).0.is_none());
+        let late = b.begin(&completions).0.expect("the other has not seen the first one over");
+        assert_eq!(a.pass(&completions), Passed { is_over: true, lets_go: true });
+        assert!(early.iter().all(|id| completions.is_done(*id)) && b.is_released());
+        assert!(b.pass(&completions).is_over && completions.is_done(late));
+    }
+}
+
+/// `RUSTFLAGS="--cfg loom" cargo test -p vgasnet --lib --release model` runs these.
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    struct Host {
+        words: Words,
+        written: [UnsafeCell<u32>; 2],
+    }
+
+    // SAFETY: the model checker reports conflicting accesses to what is written.
+    unsafe impl Sync for Host {}
+
+    /// A rank writes, passes a barrier, and reads what the other has written; then it begins two barriers at once, of which the other
+    /// rank comes to the second only when it has seen the first one over.
+    fn rank(host: &Host, me: usize) {
+        let completions = Completions::default();
+        let barrier = HostBarrier::among(&host.words, 2);
+        let pass_all = |begun: &[Option<CompletionId>]| {
+            while begun.iter().flatten().any(|id| !completions.is_done(*id)) {
+                if barrier.is_released() {
+                    barrier.pass(&completions);
+                } else {
+                    thread::yield_now();
+                }
+            }
+        };
+        // SAFETY: the checker tells if anybody else uses it meanwhile.
+        host.written[me].with_mut(|mine| unsafe { *mine = 7 });
+        let first = barrier.begin(&completions).0;
+        let second = (me == 0).then(|| barrier.begin(&completions).0).flatten();
+        pass_all(&[first]);
+        // SAFETY: as above.
+        host.written[1 - me].with(|theirs| assert_eq!(unsafe { *theirs }, 7));
+        let second = if me == 0 { second } else { barrier.begin(&completions).0 };
+        pass_all(&[second]);
+        if me == 0 {
+            // SAFETY: as above. The other one has begun the second barrier after it had read this.
+            host.written[0].with_mut(|mine| unsafe { *mine = 8 });
+        }
+    }
+
+    #[test]
+    fn model_what_is_written_before_a_barrier_is_read_behind_it() {
+        loom::model(|| {
+            let word = || Line(AtomicU64::new(0));
+            let written = [(); 2].map(|()| UnsafeCell::new(0));
+            let host = Arc::new(Host { words: Words { arrivals: word(), released: word() }, written });
+            let other = {
+                let host = Arc::clone(&host);
+                thread::spawn(move || rank(&host, 1))
+            };
+            rank(&host, 0);
+            other.join().expect("it does not panic");
+        });
+    }
+}
