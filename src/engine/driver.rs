@@ -7,6 +7,7 @@ use super::{EndedRead, Engine, Work};
 use crate::error::UserError;
 use crate::memory::{AddressSpace, LargePages, SegmentView};
 use crate::request::{Completion, Completions, Mailbox, Part};
+use crate::stats::{self, Row};
 use crate::sys::{SignalGuard, Signalproof};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -162,7 +163,7 @@ impl Driver {
         }
         let Some(part) = parts.pop() else { return };
         self.count(&part);
-        if !self.submit_and_read(part) {
+        if !self.submit_and_read(part, Some(Row::WaitPage)) {
             self.step();
         }
     }
@@ -238,9 +239,9 @@ impl Driver {
     }
 
     /// Submits a part for which this thread waits, and reads its page if it is to do that itself. Returns whether it was; then
-    /// everything is done that follows, or left to another thread.
+    /// everything is done that follows, or left to another thread. The read counts as a wait in this row.
     #[inline(never)]
-    pub(super) fn submit_and_read(&self, part: Part) -> bool {
+    pub(super) fn submit_and_read(&self, part: Part, row: Option<Row>) -> bool {
         let _signals = SignalGuard::new();
         let mut engine = self.lock();
         let Some(read) = engine.submit_or_read(part) else { return false };
@@ -249,7 +250,10 @@ impl Driver {
             // What is refused, the engine has again.
             let _ = self.perform(work);
         }
-        self.drive_after(Some(read.run()));
+        let waiting = row.map(stats::wait);
+        let read = read.run();
+        drop(waiting);
+        self.drive_after(Some(read));
         self.delegate();
         true
     }

@@ -27,7 +27,7 @@ impl Driver {
             let part = Part::of_fault(self.space.own_page(fault.wants().0), FaultId::of(fault));
             // A thread that drives may sleep. It need not hear of a page for which nobody else is asked, but has to look again
             // soon if there was no room for what this thread has sent.
-            if !self.submit_and_read(part) && self.sleepers.has_driver() {
+            if !self.submit_and_read(part, None) && self.sleepers.has_driver() {
                 self.step();
             }
             let end = Instant::now() + PATIENCE;
