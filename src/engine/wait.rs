@@ -207,8 +207,11 @@ impl Driver {
     }
 
     fn spin(&self) -> Spin {
+        /// Where a rank has no processor of its own: a sleep and what ends it take longer than to let the others run in between.
+        const TURNS: u32 = 4;
         let limit = self.spin_limit();
-        Spin { limit, limit_for_others: limit, yields: true }
+        let is_crowded = limit.is_zero() && WaitMode::current() == WaitMode::SpinBlock;
+        Spin { limit, limit_for_others: limit, yields: true, turns: if is_crowded { TURNS } else { 0 } }
     }
 
     /// How a thread in a handler of SIGSEGV spins while it waits for a page. It does not yield: on a busy machine that
@@ -221,7 +224,7 @@ impl Driver {
             WaitMode::Spin => limit,
             WaitMode::Block | WaitMode::SpinBlock => limit.min(SPIN_FOR_OTHERS_MAX),
         };
-        Spin { limit, limit_for_others, yields: false }
+        Spin { limit, limit_for_others, yields: false, turns: 0 }
     }
 }
 
@@ -251,6 +254,8 @@ pub(super) struct Spin {
     limit_for_others: Duration,
     /// Whether it gives way to other threads in between.
     yields: bool,
+    /// How often it gives way to others if it does not spin.
+    turns: u32,
 }
 
 /// A driver that finds nothing to do, until it sleeps.
@@ -260,15 +265,17 @@ struct Idle {
     has_slept: bool,
     is_eager: bool,
     since: Option<Instant>,
+    /// How often it has given way instead.
+    turns: u32,
 }
 
 impl Idle {
     fn new(spin: Spin) -> Idle {
-        Idle { spin, has_slept: false, is_eager: true, since: None }
+        Idle { spin, has_slept: false, is_eager: true, since: None, turns: 0 }
     }
 
     fn end(&mut self) {
-        (self.has_slept, self.is_eager, self.since) = (false, true, None);
+        (self.has_slept, self.is_eager, self.since, self.turns) = (false, true, None, 0);
     }
 
     fn on_slept(&mut self) {
@@ -287,7 +294,11 @@ impl Idle {
         let limit = if is_unfinished { self.spin.limit } else { self.spin.limit_for_others };
         let limit = if self.has_slept && limit != Duration::MAX { limit.min(BETWEEN_SLEEPS_MAX) } else { limit };
         if limit.is_zero() {
-            return false;
+            self.turns += 1;
+            if self.turns <= self.spin.turns {
+                std::thread::yield_now();
+            }
+            return self.turns <= self.spin.turns;
         }
         if std::mem::take(&mut self.is_eager) {
             self.is_eager = look_eagerly(has_any);
