@@ -41,6 +41,11 @@ impl Default for Aging {
 }
 
 impl Aging {
+    /// Whether nothing is dirty that has to be written after a while.
+    pub(super) fn is_idle(&self) -> bool {
+        self.next.is_none()
+    }
+
     /// A page is being written.
     pub(super) fn on_written(&mut self, page: PageId) {
         self.pages.remove(&page);

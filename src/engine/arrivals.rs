@@ -83,6 +83,7 @@ impl Engine {
         ) {
             stats::count(Row::ProtocolReceived);
         }
+        self.is_settled &= matches!(arrived, Arrived::Event);
         match arrived {
             Arrived::Event => self.has_event = true,
             Arrived::Protocol(from, message) => self.handle(Event::Message { from, message }),

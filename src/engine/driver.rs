@@ -125,10 +125,18 @@ impl Driver {
 
     /// The engine, locked. The caller touches no client memory meanwhile.
     pub fn engine(&self) -> Locked<'_> {
-        Signalproof::lock(&self.engine)
+        let mut engine = Signalproof::lock(&self.engine);
+        engine.is_settled = false;
+        engine
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Engine> {
+        let mut engine = self.lock_to_drive();
+        engine.is_settled = false;
+        engine
+    }
+
+    fn lock_to_drive(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -219,7 +227,7 @@ impl Driver {
     pub(super) fn drive_after(&self, mut read: Option<EndedRead>) -> bool {
         let (mut worked, mut is_refused) = (self.pass_host_barrier(), false);
         loop {
-            let mut engine = self.lock();
+            let mut engine = self.lock_to_drive();
             let ended = read.take().map_or(Ok(()), |read| engine.end_read(read));
             // Once the conduit has had no room, what else there is to do is done, and the rest is tried again by the next call.
             match ended.and_then(|()| if is_refused { Ok(false) } else { engine.drive() }) {
@@ -263,7 +271,10 @@ impl Driver {
         let work = self.take_work(&mut engine);
         let has_event = engine.take_event() || worked && engine.files.waiting > 0;
         self.note_held_up(engine.is_held_up(), worked);
-        self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::SeqCst);
+        let is_unfinished = engine.is_held_up() || engine.storage().is_busy();
+        if self.unfinished.load(Ordering::Relaxed) != is_unfinished {
+            self.unfinished.store(is_unfinished, Ordering::SeqCst);
+        }
         if self.rings_later.load(Ordering::Relaxed) != engine.rings_later() {
             self.rings_later.store(engine.rings_later(), Ordering::SeqCst);
         }
@@ -356,7 +367,9 @@ impl Driver {
     fn note_held_up(&self, is_held_up: bool, worked: bool) {
         let before = if worked { 0 } else { self.held_up.load(Ordering::SeqCst) };
         let times = if is_held_up { (before + 1).min(1 + HELD_UP_DOUBLINGS) } else { 0 };
-        self.held_up.store(times, Ordering::SeqCst);
+        if self.held_up.load(Ordering::Relaxed) != times {
+            self.held_up.store(times, Ordering::SeqCst);
+        }
     }
 
     /// How long a thread may sleep, if messages wait for room.

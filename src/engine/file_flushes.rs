@@ -42,6 +42,11 @@ struct Recalls {
 }
 
 impl FlushesAtHome {
+    /// Whether none is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.flushes.is_empty()
+    }
+
     fn begin(&mut self, flush: FlushAtHome) -> u64 {
         self.last += 1;
         if flush.left == 0 {

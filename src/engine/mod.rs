@@ -108,6 +108,8 @@ pub struct Engine {
     pins: PinSet,
     /// More is lent than the pins allow, and asked back.
     awaits_loans: bool,
+    /// The last whole drive has left nothing under way, and nothing has come or was asked for since, but messages for the rooms above.
+    is_settled: bool,
     /// Parts that wait for a page; a [`Waiter`] is a place in it.
     parts: Slab<Part>,
     /// Page transfers under way.
@@ -175,6 +177,7 @@ impl Engine {
             spares_only_copies: true,
             pins: PinSet::new(frames),
             awaits_loans: false,
+            is_settled: false,
             outbox: Outbox::new(Arc::clone(&conduit)),
             shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
             served: Slab::new(),
@@ -280,6 +283,7 @@ impl Engine {
     /// # Errors
     /// The page could not be read: the job has to end.
     pub fn end_read(&mut self, read: EndedRead) -> Result<(), UserError> {
+        self.is_settled = false;
         self.storage.end_read(read, &mut self.events, &mut self.work)?;
         self.handle_events();
         Ok(())
@@ -306,8 +310,13 @@ impl Engine {
     /// # Errors
     /// A page could not be read or written, or a message made no sense: the job has to end.
     pub fn drive(&mut self) -> Result<bool, UserError> {
+        let mut worked = self.is_settled && self.poll_conduit()?;
+        if worked && self.is_settled {
+            // What has come changes nothing here.
+            return Ok(true);
+        }
         self.work.extend(self.refused.drain(..));
-        let mut worked = self.outbox.flush();
+        worked |= self.outbox.flush();
         worked |= self.poll_conduit()?;
         worked |= self.storage.poll(&mut self.events, &mut self.work)?;
         worked |= self.poll_closing();
@@ -326,7 +335,16 @@ impl Engine {
         if !worked && self.work.is_empty() {
             self.handle(Event::Idle);
         }
+        self.is_settled = self.has_nothing_under_way();
         self.broken.clone().map_or(Ok(worked), Err)
+    }
+
+    /// Whether a drive has something to do only after something has come, or was asked for.
+    fn has_nothing_under_way(&self) -> bool {
+        let is_quiet = self.events.is_empty() && self.work.is_empty() && !self.is_held_up() && self.broken.is_none();
+        let is_stored = !self.storage.is_busy() && self.write_behind.is_idle() && self.files.flushing.is_idle();
+        let has_frames = self.closing.is_empty() && !self.awaits_loans && self.protocol.cache.starving() == 0;
+        is_quiet && is_stored && has_frames && !self.shipping.is_waiting()
     }
 
     /// Takes the next piece of work, to be done without the lock, in order.

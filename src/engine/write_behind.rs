@@ -36,6 +36,13 @@ impl Default for WriteBehind {
     }
 }
 
+impl WriteBehind {
+    /// Whether no part is held back, and nothing grows old.
+    pub(super) fn is_idle(&self) -> bool {
+        self.held.is_empty() && self.aging.is_idle()
+    }
+}
+
 /// The first page of a file: those of segments come before.
 const FIRST: PageId = PageId { space: Space::of_file(0), index: 0 };
 
