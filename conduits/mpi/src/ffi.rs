@@ -35,6 +35,7 @@ unsafe extern "C" {
     ) -> c_int;
     fn vgasnet_mpi_cancel(request: *mut Request) -> c_int;
     fn vgasnet_mpi_abort(status: c_int) -> c_int;
+    fn vgasnet_mpi_talks_pmi1() -> c_int;
     fn vgasnet_mpi_describe(code: c_int, text: *mut c_char, bytes: c_int) -> c_int;
 }
 
@@ -133,6 +134,12 @@ impl Mpi {
         // SAFETY: the request is one that MPI made, or null in its representation after it was done.
         check("MPI_Test", unsafe { vgasnet_mpi_test(request, &mut done, &mut source, &mut tag, &mut bytes) })?;
         Ok((done != 0).then_some(Envelope { from: Rank(source as u32), tag, len_bytes: bytes as usize }))
+    }
+
+    /// Whether this MPI talks to its launcher by PMI-1.
+    pub(crate) fn talks_pmi1(&self) -> bool {
+        // SAFETY: this may be asked at any time.
+        unsafe { vgasnet_mpi_talks_pmi1() != 0 }
     }
 
     /// Ends MPI. Nothing of it may be called afterwards.

@@ -7,6 +7,7 @@
 
 pub mod calls;
 mod ffi;
+mod hydra;
 mod network;
 pub mod program;
 mod segment;

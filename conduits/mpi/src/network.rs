@@ -10,6 +10,7 @@ use vgasnet_conduit::{
 use vgasnet_hybrid::{Network, Patience};
 
 use crate::ffi::{self, Mpi};
+use crate::hydra;
 use crate::state::{MESSAGE_BYTES_MAX, State};
 
 /// Messages that one poll hands out, so that a flood does not keep its caller from other work.
@@ -18,7 +19,8 @@ const POLL_MESSAGES_MAX: usize = 64;
 /// How long the end of the job waits for messages to leave.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a rank lets MPI alone before it ends MPI: until the other ranks do so too, unless they get no processor.
+/// How long a rank lets MPI alone before it ends MPI, where the launcher has no barrier: until the other ranks do so too, unless they
+/// get no processor.
 const QUIET: Duration = Duration::from_millis(10);
 
 /// How long MPI may take to end after that, all ranks' programs being over.
@@ -123,14 +125,16 @@ impl MpiNetwork {
         // Errors mean that a rank has ended already, and then there is nothing to wait for.
         let Ok(mut gather) = self.state().mpi.gather(Box::new([0]), self.ranks) else { return };
         let mut patience = Patience::default();
-        loop {
-            let gathered = gather.test(&mut self.state().mpi);
-            if !matches!(gathered, Ok(None)) {
-                break;
+        let have_all_come = loop {
+            match gather.test(&mut self.state().mpi) {
+                Ok(None) => patience.rest(),
+                gathered => break gathered.is_ok(),
             }
-            patience.rest();
+        };
+        // A rank that gets no processor for long may still ask after that time. So where there is a barrier without MPI, it is that.
+        if !have_all_come || !self.state().mpi.talks_pmi1() || !hydra::barrier() {
+            std::thread::sleep(QUIET);
         }
-        std::thread::sleep(QUIET);
     }
 
     fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {

@@ -4,6 +4,7 @@
  * Every function returns an MPI error code. A request is 8 bytes of the caller's, whatever MPI makes of them. */
 #include <mpi.h>
 #include <stddef.h>
+#include <string.h>
 
 _Static_assert(sizeof(MPI_Request) <= 8, "a request is larger than its place in ffi.rs");
 
@@ -135,4 +136,16 @@ int vgasnet_mpi_describe(int code, char *text, int bytes) {
     if (MPI_Error_string(code, whole, &length) != MPI_SUCCESS) return 0;
     for (at = 0; at < length && at < bytes; ++at) text[at] = whole[at] == '\n' ? ' ' : whole[at];
     return at;
+}
+
+/* Whether this is an MPICH that talks to its launcher by PMI-1, as it does unless it was built otherwise. */
+int vgasnet_mpi_talks_pmi1(void) {
+#ifdef MPICH_NUMVERSION
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    if (MPI_Get_library_version(version, &length) != MPI_SUCCESS) return 0;
+    return !strstr(version, "--with-pmi=pmi2") && !strstr(version, "--with-pmi=pmix") && !strstr(version, "--with-pmix");
+#else
+    return 0;
+#endif
 }
