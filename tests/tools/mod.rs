@@ -9,12 +9,17 @@ pub use dispositions::{with_default_signals, with_disposition};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+/// The directory of another build than that of the running test, of which the tests are to use library and tools: `CHECK_BUILD`.
+pub fn other_build() -> Option<PathBuf> {
+    std::env::var_os("CHECK_BUILD").map(PathBuf::from)
+}
+
 /// The path of a tool of this workspace. Cargo puts it beside the directory of the running test, and does not build it for a test of
 /// another package.
 pub fn tool(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("this program has a path");
     let profile = test.ancestors().nth(2).expect("tests are two below their profile");
-    let path = profile.join(name);
+    let path = other_build().unwrap_or_else(|| profile.to_owned()).join(name);
     assert!(
         path.is_file(),
         "{} is missing; run \"cargo build -p {name}\" first, with the profile, the features and the target directory of this test",

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::tools::other_build;
+
 /// The system's libraries that a static link needs: `rustc --print native-static-libs`.
 pub const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
@@ -57,10 +59,11 @@ pub fn program_text(document: &str) -> String {
     program.expect("a program in C").to_owned()
 }
 
-/// The path of a library that was built for the running test: it lies next to it.
+/// The path of a library that was built for the running test: it lies next to it, or where the user has built it otherwise.
 pub fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("this program has a path");
-    let path = test.parent().expect("a program is in a directory").join(name);
+    let dir = other_build().unwrap_or_else(|| test.parent().expect("a program is in a directory").to_owned());
+    let path = dir.join(name);
     assert!(path.is_file(), "{} is missing; cargo builds it for integration tests, with this test", path.display());
     path
 }
