@@ -5,6 +5,7 @@
 
 #ifdef GASNET_PAR
 #include <pthread.h>
+#include <time.h>
 #endif
 
 enum { HERE = 200, OPEN_MAX = 40 };
@@ -293,6 +294,24 @@ static void waited_for_elsewhere(gex_TM_t tm) {
     (void)tm;
 }
 
+/* Threads of a rank sleep, each for a barrier of its own, until the last rank comes to one after the other. */
+static void sleepers(void) {
+#ifdef GASNET_PAR
+    enum { ROUNDS = 20, THREADS = 3 };
+    const struct timespec late = {0, 5000000};
+    gex_Event_t events[THREADS];
+    pthread_t threads[THREADS];
+    int round, at;
+    for (round = 0; round < ROUNDS; ++round) {
+        const int is_last = job.me == (gex_Rank_t)round % job.ranks;
+        if (is_last) nanosleep(&late, NULL);
+        for (at = 0; at < THREADS; ++at) events[at] = gex_Coll_BarrierNB(job.tm, 0);
+        for (at = 0; at < THREADS; ++at) CHECK(pthread_create(&threads[at], NULL, wait_there, &events[at]) == 0);
+        for (at = 0; at < THREADS; ++at) CHECK(pthread_join(threads[at], NULL) == 0);
+    }
+#endif
+}
+
 /* GASNet-1's, as far as EX has kept them: what is under way is an event. */
 static void old_names(void) {
     uint32_t mine = job.me, all[64];
@@ -333,6 +352,7 @@ int main(void) {
     gex_TM_Split(&some, job.tm, (int)(job.me % 2), -(int)job.me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
     gex_TM_Split(&one, job.tm, (int)job.me, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
     many_barriers(some);
+    sleepers();
     all_of(job.tm);
     all_of(some);
     all_of(one);
