@@ -38,12 +38,17 @@ const ELSEWHERE: [&str; 9] = [
 ];
 
 /// Tests of what does not go from host to host. They run over the same MPI on one host, and across hosts with `CHECK_ALL`.
-const OF_ONE_HOST: [&str; 9] = [
+const OF_ONE_HOST: [&str; 14] = [
     "compat::",
+    "documents::",
+    "ex_tools::",
     "examples::",
     "file_systems::",
+    "fortran::",
     "install_ex::",
     "origins::",
+    "python::",
+    "refused::",
     "settings::",
     "stats::",
     "worth::",
