@@ -242,8 +242,11 @@ fn sent_bytes(name: &str) -> u64 {
     sent.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// The arguments by which this program runs its other tests across hosts.
+/// The arguments by which this program runs its other tests across hosts: those that `CHECK_ACROSS` names, if it names any.
 fn tests_across_hosts() -> Vec<&'static str> {
+    if let Ok(names) = std::env::var("CHECK_ACROSS") {
+        return names.leak().split_whitespace().collect();
+    }
     let skipped =
         |names: &[&'static str]| -> Vec<&'static str> { names.iter().flat_map(|name| ["--skip", *name]).collect() };
     let has_all = std::env::var_os("CHECK_ALL").is_some();

@@ -35,6 +35,7 @@ unsafe extern "C" {
     ) -> c_int;
     fn vgasnet_mpi_cancel(request: *mut Request) -> c_int;
     fn vgasnet_mpi_abort(status: c_int) -> c_int;
+    fn vgasnet_mpi_poll() -> c_int;
     fn vgasnet_mpi_talks_pmi1() -> c_int;
     fn vgasnet_mpi_describe(code: c_int, text: *mut c_char, bytes: c_int) -> c_int;
 }
@@ -134,6 +135,12 @@ impl Mpi {
         // SAFETY: the request is one that MPI made, or null in its representation after it was done.
         check("MPI_Test", unsafe { vgasnet_mpi_test(request, &mut done, &mut source, &mut tag, &mut bytes) })?;
         Ok((done != 0).then_some(Envelope { from: Rank(source as u32), tag, len_bytes: bytes as usize }))
+    }
+
+    /// Has MPI go on with what it has to send. What fails then, no caller waits for.
+    pub(crate) fn poll(&mut self) {
+        // SAFETY: MPI has started, and its communicators are made.
+        unsafe { vgasnet_mpi_poll() };
     }
 
     /// Whether this MPI talks to its launcher by PMI-1.

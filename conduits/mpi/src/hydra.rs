@@ -1,4 +1,4 @@
-//! The barrier of MPICH's launcher, hydra, in its own protocol (PMI-1): ranks wait there without any progress of MPI.
+//! The barrier of MPICH's launcher, hydra, in its own protocol (PMI-1). Ranks may wait there without any progress of MPI.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::ManuallyDrop;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use vgasnet_conduit::launchers::HYDRA_SOCKET_VARIABLE;
 
-/// What hydra sets besides, and other launchers with a PMI do not.
-const HYDRA_CONTROL_VARIABLE: &str = "HYDI_CONTROL_FD";
+/// What hydra sets besides on all hosts, and other launchers with a PMI do not.
+const HYDRA_RANKS_VARIABLE: &str = "MPI_LOCALNRANKS";
 
 /// How long the other ranks may take to come.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -17,24 +17,30 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What hydra says is short.
 const LINE_BYTES_MAX: usize = 1024;
 
-/// Waits until all ranks of the job are here. Returns whether they are; `false` at once where the launcher is another one.
-///
-/// Nobody calls MPI meanwhile, which has started and talks PMI-1.
-pub(crate) fn barrier() -> bool {
-    if std::env::var_os(HYDRA_CONTROL_VARIABLE).is_none() {
-        return false;
+/// The connection of this rank to hydra, which MPI uses besides.
+pub(crate) struct Hydra(ManuallyDrop<UnixStream>);
+
+impl Hydra {
+    /// The connection, where hydra is the launcher. MPI has started, and talks PMI-1.
+    pub(crate) fn of_this_rank() -> Option<Hydra> {
+        std::env::var_os(HYDRA_RANKS_VARIABLE)?;
+        let socket = std::env::var(HYDRA_SOCKET_VARIABLE).ok()?.parse().ok()?;
+        // SAFETY: MPI has this socket open until it ends, and it is not closed here. As a stream it is read and written only.
+        Some(Hydra(ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(socket) })))
     }
-    let Some(socket) = std::env::var(HYDRA_SOCKET_VARIABLE).ok().and_then(|number| number.parse().ok()) else {
-        return false;
-    };
-    // SAFETY: MPI has this socket open until it ends, and is not closed here. As a stream it is read and written only.
-    let hydra = ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(socket) });
-    barrier_at(&hydra, PATIENCE).is_ok()
+
+    /// Comes to the barrier, and waits until all ranks of the job have. `meanwhile` is called again and again; no other thread calls MPI.
+    ///
+    /// # Errors
+    /// Some rank does not come for long, or hydra says something else.
+    pub(crate) fn barrier(&self, meanwhile: impl FnMut()) -> io::Result<()> {
+        barrier_at(&self.0, PATIENCE, meanwhile)
+    }
 }
 
-fn barrier_at(mut hydra: &UnixStream, patience: Duration) -> io::Result<()> {
+fn barrier_at(mut hydra: &UnixStream, patience: Duration, meanwhile: impl FnMut()) -> io::Result<()> {
     hydra.write_all(b"cmd=barrier_in\n")?;
-    let answered = read_line(hydra, Instant::now() + patience);
+    let answered = read_line(hydra, Instant::now() + patience, meanwhile);
     // MPI goes on with the socket.
     hydra.set_read_timeout(None)?;
     let is_open = answered?.starts_with(b"cmd=barrier_out");
@@ -42,16 +48,17 @@ fn barrier_at(mut hydra: &UnixStream, patience: Duration) -> io::Result<()> {
 }
 
 /// Reads to the end of a line, and no further.
-fn read_line(mut hydra: &UnixStream, end: Instant) -> io::Result<Vec<u8>> {
+fn read_line(mut hydra: &UnixStream, end: Instant, mut meanwhile: impl FnMut()) -> io::Result<Vec<u8>> {
+    const BETWEEN: Duration = Duration::from_millis(1);
     let (mut line, mut byte) = (Vec::new(), [0]);
+    hydra.set_read_timeout(Some(BETWEEN))?;
     while byte != *b"\n" {
-        let left = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero());
-        hydra.set_read_timeout(Some(left.ok_or(ErrorKind::TimedOut)?))?;
         match hydra.read(&mut byte) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(_) if line.len() == LINE_BYTES_MAX => return Err(ErrorKind::InvalidData.into()),
             Ok(_) => line.push(byte[0]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < end => meanwhile(),
             Err(error) => return Err(error),
         }
     }
@@ -68,7 +75,7 @@ mod tests {
     fn answered(answer: &[u8], patience: Duration) -> (Result<(), ErrorKind>, Vec<u8>) {
         let (rank, mut hydra) = UnixStream::pair().expect("sockets");
         hydra.write_all(answer).expect("it is short");
-        let found = barrier_at(&rank, patience).map_err(|error| error.kind());
+        let found = barrier_at(&rank, patience, || ()).map_err(|error| error.kind());
         let mut said = [0; 15];
         hydra.read_exact(&mut said).expect("the rank has said it");
         assert_eq!(&said, b"cmd=barrier_in\n");
@@ -86,6 +93,19 @@ mod tests {
     }
 
     #[test]
+    fn something_else_is_done_until_hydra_answers() {
+        let (rank, mut hydra) = UnixStream::pair().expect("sockets");
+        let mut times = 0;
+        let opened = barrier_at(&rank, LONG, || {
+            times += 1;
+            if times == 3 {
+                hydra.write_all(b"cmd=barrier_out\n").expect("the rank is there");
+            }
+        });
+        assert!(opened.is_ok() && times == 3, "{opened:?} after {times}");
+    }
+
+    #[test]
     fn other_answers_and_none_are_told() {
         assert_eq!(answered(b"cmd=unknown\n", LONG).0, Err(ErrorKind::InvalidData));
         assert_eq!(answered(&[b' '; 2 * LINE_BYTES_MAX], LONG).0, Err(ErrorKind::InvalidData));
@@ -93,6 +113,6 @@ mod tests {
         assert!(matches!(silent, Err(ErrorKind::WouldBlock | ErrorKind::TimedOut)), "{silent:?}");
         let (rank, hydra) = UnixStream::pair().expect("sockets");
         drop(hydra);
-        assert!(barrier_at(&rank, LONG).is_err());
+        assert!(barrier_at(&rank, LONG, || ()).is_err());
     }
 }

@@ -10,7 +10,7 @@ use vgasnet_conduit::{
 use vgasnet_hybrid::{Network, Patience};
 
 use crate::ffi::{self, Mpi};
-use crate::hydra;
+use crate::hydra::Hydra;
 use crate::state::{MESSAGE_BYTES_MAX, State};
 
 /// Messages that one poll hands out, so that a flood does not keep its caller from other work.
@@ -131,10 +131,22 @@ impl MpiNetwork {
                 gathered => break gathered.is_ok(),
             }
         };
-        // A rank that gets no processor for long may still ask after that time. So where there is a barrier without MPI, it is that.
-        if !have_all_come || !self.state().mpi.talks_pmi1() || !hydra::barrier() {
+        if !have_all_come || !self.meet_at_launcher() {
             std::thread::sleep(QUIET);
         }
+    }
+
+    /// Waits until no rank polls, by a barrier that needs no MPI, where there is one: a rank that gets no processor for long may poll
+    /// at any later time. This rank is through with all that the others wait for, once they see what it has sent. Returns whether it
+    /// has waited.
+    fn meet_at_launcher(&self) -> bool {
+        if !self.state().mpi.talks_pmi1() {
+            return false;
+        }
+        let Some(hydra) = Hydra::of_this_rank() else { return false };
+        // Until all have come, some may lack what MPI has kept here.
+        let have_all = hydra.barrier(|| self.state().mpi.poll());
+        have_all.and_then(|()| hydra.barrier(|| ())).is_ok()
     }
 
     fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {

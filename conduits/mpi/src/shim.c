@@ -138,6 +138,12 @@ int vgasnet_mpi_describe(int code, char *text, int bytes) {
     return at;
 }
 
+/* Has MPI go on with what it has to send. */
+int vgasnet_mpi_poll(void) {
+    int is_there;
+    return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, messages, &is_there, MPI_STATUS_IGNORE);
+}
+
 /* Whether this is an MPICH that talks to its launcher by PMI-1, as it does unless it was built otherwise. */
 int vgasnet_mpi_talks_pmi1(void) {
 #ifdef MPICH_NUMVERSION
