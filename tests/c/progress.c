@@ -52,10 +52,10 @@ static void serve_while_computing(unsigned char *buffer) {
 }
 
 /* All ranks but 0 wait in a barrier, and rank 0's helper has nothing to do: each uses less than a fiftieth of a
- * core, even where it cannot sleep. What else runs on the machine makes a wake-up dearer, never cheaper: the best of a
+ * core, even where it cannot sleep, and a little at first, when it looks more often. What else runs on the machine makes a wake-up dearer, never cheaper: the best of a
  * few times counts. */
 static void idle(void) {
-    const double time = 1;
+    const double time = 2, at_first = 0.02;
     double least = time;
     int round;
     for (round = 0; round < 3; ++round) {
@@ -68,7 +68,7 @@ static void idle(void) {
         if (used < least) least = used;
     }
     printf("rank %u: idle for %.0f s: %.4f s of processor time\n", vgasnet_mynode(), time, least);
-    CHECK(least < time / 50);
+    CHECK(least < time / 50 + at_first);
 }
 
 int main(int argc, char **argv) {
