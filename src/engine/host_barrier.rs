@@ -43,7 +43,7 @@ pub(super) struct HostBarrier<'a> {
 
 const NONE: u64 = u64::MAX;
 
-/// What a call has brought about.
+/// What [`HostBarrier::pass`] has brought about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Passed {
     /// Barriers of this rank are over.
@@ -66,21 +66,22 @@ impl<'a> HostBarrier<'a> {
         HostBarrier { words, ranks: ranks.into(), begun: Mutex::default(), awaited: AtomicU64::new(NONE) }
     }
 
-    /// Begins the next barrier, and comes to it if this rank is at no other. Returns what has to be over first, if it is not over.
-    pub(super) fn begin(&self, completions: &Completions) -> (Option<CompletionId>, Passed) {
+    /// Begins the next barrier, and comes to it if this rank is at no other. Returns what has to be over first, if it is not over, and
+    /// whether this rank lets others go.
+    pub(super) fn begin(&self, completions: &Completions) -> (Option<CompletionId>, bool) {
         let mut begun = Signalproof::lock(&self.begun);
         let mut lets_go = false;
         if begun.is_empty() {
             lets_go = self.come();
             if self.is_released() {
                 self.awaited.store(NONE, Ordering::Relaxed);
-                return (None, Passed { is_over: true, lets_go });
+                return (None, lets_go);
             }
         }
         let completion = completions.begin();
         completions.add(completion);
         begun.push_back(completion);
-        (Some(completion), Passed { is_over: false, lets_go })
+        (Some(completion), lets_go)
     }
 
     /// Whether the barrier is over to which this rank has come, and nobody has taken note of that.
@@ -136,7 +137,7 @@ mod tests {
             let begun = |rank: &HostBarrier<'_>| rank.begin(&completions).0.expect("others have not come");
             let (first, second) = (begun(&a), begun(&b));
             assert!(!a.is_released() && !a.pass(&completions).is_over);
-            assert_eq!(c.begin(&completions), (None, Passed { is_over: true, lets_go: true }));
+            assert_eq!(c.begin(&completions), (None, true));
             assert!(a.is_released() && b.is_released() && !c.is_released());
             assert_eq!(a.pass(&completions), Passed { is_over: true, lets_go: false });
             assert!(!a.is_released() && completions.is_done(first) && !completions.is_done(second));

@@ -64,8 +64,8 @@ impl Driver {
 
     /// Begins the barrier of ranks that all share memory; `None` if they do not. Returns what has to be over first, if it is not over.
     pub fn begin_host_barrier(&self) -> Option<Option<CompletionId>> {
-        let (awaited, passed) = self.host_barrier.as_ref()?.begin(self.completions());
-        if passed.lets_go {
+        let (awaited, lets_go) = self.host_barrier.as_ref()?.begin(self.completions());
+        if lets_go {
             self.wake_other_ranks();
         }
         Some(awaited)

@@ -31,6 +31,7 @@ mod shipping;
 mod sleepers;
 mod storage_queue;
 mod storage_server;
+mod tuning;
 mod wait;
 mod wait_mode;
 mod work;
@@ -38,7 +39,6 @@ mod write_behind;
 mod writes;
 
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
-pub use as_in_paper::readers_at_once;
 pub use driver::{Driver, Fail, Locked};
 pub use file_flushes::OwnFlush;
 pub use files::{FileState, Unwritten, joined};
@@ -46,6 +46,7 @@ pub use pending::Pending;
 pub use pins::TooManyPins;
 pub use shipping::{Delivery, Shipment};
 pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, PageRead, StorageServer};
+pub use tuning::protocol;
 pub use wait::CallerWork;
 pub use wait_mode::WaitMode;
 pub use work::Work;
@@ -337,14 +338,6 @@ impl Engine {
         }
         self.is_settled = self.has_nothing_under_way();
         self.broken.clone().map_or(Ok(worked), Err)
-    }
-
-    /// Whether a drive has something to do only after something has come, or was asked for.
-    fn has_nothing_under_way(&self) -> bool {
-        let is_quiet = self.events.is_empty() && self.work.is_empty() && !self.is_held_up() && self.broken.is_none();
-        let is_stored = !self.storage.is_busy() && self.write_behind.is_idle() && self.files.flushing.is_idle();
-        let has_frames = self.closing.is_empty() && !self.awaits_loans && self.protocol.cache.starving() == 0;
-        is_quiet && is_stored && has_frames && !self.shipping.is_waiting()
     }
 
     /// Takes the next piece of work, to be done without the lock, in order.

@@ -1,4 +1,4 @@
-//! What an engine has under way, in numbers.
+//! What an engine has under way: in numbers, and whether that is nothing.
 
 use super::Engine;
 
@@ -28,6 +28,14 @@ pub struct Pending {
 }
 
 impl Engine {
+    /// Whether a drive has something to do only after something has come, or was asked for.
+    pub(super) fn has_nothing_under_way(&self) -> bool {
+        let is_quiet = self.events.is_empty() && self.work.is_empty() && !self.is_held_up() && self.broken.is_none();
+        let is_stored = !self.storage.is_busy() && self.write_behind.is_idle() && self.files.flushing.is_idle();
+        let has_frames = self.closing.is_empty() && !self.awaits_loans && self.protocol.cache.starving() == 0;
+        is_quiet && is_stored && has_frames && !self.shipping.is_waiting()
+    }
+
     /// What is pending now. The frames of the job and the operations of the client bound all of it.
     pub fn pending(&self) -> Pending {
         Pending {

@@ -3,7 +3,7 @@
 use super::{ATTACH, ranks_on_host, say, threads};
 use crate::am::{self, Am, Handlers, Messages};
 use crate::coll::Coll;
-use crate::engine::{CallerWork, Driver, Engine, Fail, Manner, StorageServer, readers_at_once};
+use crate::engine::{self, CallerWork, Driver, Engine, Fail, Manner, StorageServer};
 use crate::error::UserError;
 use crate::fault;
 use crate::files::Files;
@@ -21,7 +21,7 @@ use std::io;
 use std::sync::Arc;
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::{FrameId, Protocol};
+use vgasnet_protocol::coherence::FrameId;
 use vgasnet_protocol::shipping::REQUEST_BYTES;
 use vgasnet_protocol::{Limits, RankSizes};
 
@@ -34,9 +34,6 @@ pub struct Runtime {
     coll: Arc<Coll>,
     files: Files,
 }
-
-/// Pages that follow each other get frames that do so, of groups of so many bytes: what is made a large page at a time.
-const GROUP_BYTES: usize = 2 << 20;
 
 /// The work for client threads that call in: handlers, then collectives.
 struct Calls {
@@ -102,9 +99,7 @@ impl Runtime {
             server = server.with_mapped_blocks(mapper, most);
         }
         let sizes = shapes.iter().map(|Shape { pages, frames }| RankSizes { pages: *pages, frames: *frames });
-        let protocol = Protocol::new(Limits::new(rank, sizes), config.cooperative);
-        let protocol = protocol.in_groups((GROUP_BYTES / page_bytes).max(1) as u32);
-        let protocol = protocol.serving_at_once(readers_at_once(page_bytes));
+        let protocol = engine::protocol(Limits::new(rank, sizes), config.cooperative, page_bytes);
         let messages = Arc::new(Messages::new(&*conduit, handlers));
         let spin_us = default_spin_us(&*conduit);
         let manner = Manner {

@@ -52,8 +52,8 @@ static void serve_while_computing(unsigned char *buffer) {
 }
 
 /* All ranks but 0 wait in a barrier, and rank 0's helper has nothing to do: each uses less than a fiftieth of a
- * core, even where it cannot sleep, and a little at first, when it looks more often. What else runs on the machine makes a wake-up dearer, never cheaper: the best of a
- * few times counts. */
+ * core, even where it cannot sleep, and a little at first, when it looks more often. What else runs on the machine
+ * makes a wake-up dearer, never cheaper: the best of a few times counts. */
 static void idle(void) {
     const double time = 2, at_first = 0.02;
     double least = time;

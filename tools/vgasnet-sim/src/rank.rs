@@ -6,13 +6,13 @@ use crate::job::Ways;
 use crate::program::{Asked, Program, Step};
 use crate::world::{Happening, Nanos, World};
 use std::sync::Arc;
-use vgasnet::engine::{Engine, Received, Receiver, StorageServer, Work, readers_at_once};
+use vgasnet::engine::{self, Engine, Received, Receiver, StorageServer, Work};
 use vgasnet::memory::{self, AddressSpace, Piece, Segment, Segments, Shape, block_frames, staging_frames};
 use vgasnet::request::{Completion, CompletionId, Completions, Copy, Part};
 use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_conduit::{Conduit, Rank, Urgency};
 use vgasnet_protocol::barrier::Name;
-use vgasnet_protocol::coherence::{Event, FrameId, PageId, Protocol};
+use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 use vgasnet_protocol::streams::ends_step;
 use vgasnet_protocol::{Limits, RankSizes};
 
@@ -85,9 +85,7 @@ impl VirtualRank {
         let disk = Box::new(VirtualDisk::new(Arc::clone(world), rank));
         let server = StorageServer::new(Arc::clone(&space), disk, staging, (FrameId(first_of_blocks), slots));
         let sizes = shapes.iter().map(|shape| RankSizes { pages: shape.pages, frames: shape.frames });
-        let protocol = Protocol::new(Limits::new(rank, sizes), manner.cooperative);
-        let protocol = protocol.in_groups(((2 << 20) / page_bytes).max(1) as u32);
-        let protocol = protocol.serving_at_once(readers_at_once(page_bytes));
+        let protocol = engine::protocol(Limits::new(rank, sizes), manner.cooperative, page_bytes);
         let protocol = protocol.following_paper(as_in_paper);
         let mut engine =
             Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), manner);

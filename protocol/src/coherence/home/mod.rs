@@ -21,8 +21,8 @@
 //! `AtHome` is of the mode without cooperative caching only, and so is `Recall` but for flushes of a file (`recalls.rs`).
 //!
 //! A holder serves one reader of a page at a time, or few of small pages. Who has been served serves others, so a page that n ranks
-//! ask for at once has come to all in about log2(n) page times. A nacked read goes back to the front of the queue. An Evict by another rank than the dirty owner is answered at
-//! once, or is void.
+//! ask for at once has come to all in about log2(n) page times. A nacked read goes back to the front of the queue. An Evict by another
+//! rank than the dirty owner is answered at once, or is void.
 //!
 //! Requests about a page are taken in the order of arrival. Reads that holders serve go on side by side. Every other
 //! request has the page to itself, so the backing file is read once, and an invalidation misses no reader.
@@ -210,7 +210,7 @@ impl Home {
         actions: &mut Vec<Action>,
     ) -> Refusable {
         const UNASKED: Refusable = Err("word that its copy is gone, and nobody waits for that");
-        if self.as_in_paper.invalidations_unawaited {
+        if !self.awaits_invalidations() {
             return Ok(());
         }
         let Transaction::Write(write) = &mut self.entry_mut(page).transaction else { return UNASKED };
@@ -324,11 +324,11 @@ impl Home {
         let version = self.next_version();
         let source = if has_copy { None } else { self.source_of_write(page, from) };
         let is_written = self.is_written(page);
-        let awaited = u32::from(!self.as_in_paper.invalidations_unawaited);
+        let awaits = self.awaits_invalidations();
         let entry = self.entry_mut(page);
         let mut acknowledgements = 0;
         for holder in entry.holders.iter().filter(|holder| holder.rank != from && Some(**holder) != source) {
-            acknowledgements += awaited;
+            acknowledgements += u32::from(awaits);
             actions.push(send_cache(holder.rank, page, ToCache::Invalidate { version }));
         }
         let alone = acknowledgements == 0;
@@ -357,12 +357,11 @@ impl Home {
             return Ok(());
         }
         let version = self.next_version();
-        let as_in_paper = self.as_in_paper;
+        let awaits = self.awaits_invalidations();
         let entry = self.entry_mut(page);
         let invalidate = |holder: &Holder| send_cache(holder.rank, page, ToCache::Invalidate { version });
         actions.extend(entry.holders.iter().map(invalidate));
-        let is_awaited = !as_in_paper.invalidations_unawaited;
-        let acknowledgements = if is_awaited { entry.holders.len() as u32 } else { 0 };
+        let acknowledgements = if awaits { entry.holders.len() as u32 } else { 0 };
         let granted = acknowledgements == 0;
         if granted {
             actions.push(send_cache(from, page, ToCache::Grant { version }));
@@ -451,6 +450,10 @@ impl Home {
         entry.holders.iter().copied().rev().find(|holder| may_serve(holder.rank))
     }
 
+    fn awaits_invalidations(&self) -> bool {
+        !self.as_in_paper.invalidations_unawaited
+    }
+
     /// The holder that serves a read: the top one of those that do not serve as many readers of the page as they may. So a page
     /// that many ranks ask for spreads as a tree: each who has it passes it on.
     fn source_of_read(&self, page: PageId, requester: Rank) -> Option<Holder> {
@@ -464,7 +467,11 @@ impl Home {
         if readers.len() >= others.saturating_mul(self.readers_each) {
             return None;
         }
-        let serves = |holder: &Holder| readers.iter().filter(|reader| reader.source == *holder).count();
+        let mut busy: Vec<Holder> = readers.iter().map(|reader| reader.source).collect();
+        busy.sort_unstable();
+        let serves = |holder: &Holder| {
+            busy.partition_point(|other| other <= holder) - busy.partition_point(|other| other < holder)
+        };
         let may_serve = |holder: &Holder| holder.rank != requester && serves(holder) < self.readers_each;
         entry.holders.iter().copied().rev().find(may_serve)
     }
