@@ -1,6 +1,6 @@
 //! The engine with the threads around it: driving it, and the work that results.
 
-use super::host_barrier::HostBarrier;
+use super::host_barriers::HostBarriers;
 use super::sleepers::Sleepers;
 use super::wait::CallerWork;
 use super::{EndedRead, Engine, Work};
@@ -53,7 +53,7 @@ pub struct Driver {
     pub(super) spin_us: AtomicU32,
     pub(super) callers: OnceLock<Arc<dyn CallerWork>>,
     /// Where all ranks share memory.
-    pub(super) host_barrier: Option<HostBarrier<'static>>,
+    pub(super) host_barriers: Option<HostBarriers<'static>>,
     /// The storage has operations in flight, or messages or transfers wait for room: some thread has to look again.
     pub(super) unfinished: AtomicBool,
     /// The storage's doorbell rings at a set time, for which some thread has to watch it.
@@ -81,7 +81,7 @@ impl Driver {
         let doorbell = engine.storage().storage().doorbell();
         let storage_doorbell = doorbell.and_then(|doorbell| doorbell.try_clone_to_owned().ok());
         let ranks = conduit.ranks();
-        let host_barrier = space.shared_by_all().map(|memory| HostBarrier::new(memory, ranks));
+        let host_barriers = space.shared_by_all().map(|memory| HostBarriers::new(memory, ranks));
         Driver {
             arrivals_visible: conduit.capabilities().wakes_on_arrival,
             stream_step: engine.prefetch.step(),
@@ -95,7 +95,7 @@ impl Driver {
             sleepers: Sleepers::default(),
             spin_us: AtomicU32::new(0),
             callers: OnceLock::new(),
-            host_barrier,
+            host_barriers,
             unfinished: AtomicBool::new(false),
             rings_later: AtomicBool::new(false),
             helper_watches: AtomicBool::new(false),

@@ -1,6 +1,6 @@
 //! The barrier of all ranks, and the one at the end of the job.
 
-use super::host_barrier::HostBarrier;
+use super::host_barriers::{HostBarriers, Passed};
 use super::{Driver, Engine, TAG_BARRIER, TAG_FAREWELL};
 use crate::request::CompletionId;
 use crate::stats::{self, Row};
@@ -57,27 +57,34 @@ impl Driver {
         if self.flushes_at_barriers {
             self.flush();
         }
-        let notified = self.engine().notify_barrier(name);
+        match &self.host_barriers {
+            Some(barriers) => {
+                if barriers.named.notify(name)? {
+                    self.wake_other_ranks();
+                }
+            }
+            None => self.engine().notify_barrier(name)?,
+        }
         self.poll();
-        notified
+        Ok(())
     }
 
     /// Begins the barrier of ranks that all share memory; `None` if they do not. Returns what has to be over first, if it is not over.
     pub fn begin_host_barrier(&self) -> Option<Option<CompletionId>> {
-        let (awaited, lets_go) = self.host_barrier.as_ref()?.begin(self.completions());
+        let (awaited, lets_go) = self.host_barriers.as_ref()?.unnamed.begin(self.completions());
         if lets_go {
             self.wake_other_ranks();
         }
         Some(awaited)
     }
 
-    /// Whether that barrier is over, and no thread of this rank has taken note of it.
+    /// Whether a barrier of ranks that share memory is over, and no thread of this rank has taken note of it.
     #[inline]
     pub(super) fn is_host_barrier_released(&self) -> bool {
-        self.host_barrier.as_ref().is_some_and(HostBarrier::is_released)
+        self.host_barriers.as_ref().is_some_and(HostBarriers::is_released)
     }
 
-    /// Takes note of that barrier if it is over. Returns whether it did.
+    /// Takes note of such a barrier if it is over. Returns whether it did.
     #[inline]
     pub(super) fn pass_host_barrier(&self) -> bool {
         self.is_host_barrier_released() && self.pass_released()
@@ -85,15 +92,16 @@ impl Driver {
 
     #[inline(never)]
     fn pass_released(&self) -> bool {
-        let Some(barrier) = &self.host_barrier else { return false };
-        let passed = barrier.pass(self.completions());
-        if passed.lets_go {
+        let Some(barriers) = &self.host_barriers else { return false };
+        let Passed { is_over, lets_go } = barriers.unnamed.pass(self.completions());
+        if lets_go {
             self.wake_other_ranks();
         }
-        if passed.is_over {
+        let is_over = barriers.named.pass() | is_over;
+        if is_over {
             self.notify();
         }
-        passed.is_over
+        is_over
     }
 
     fn wake_other_ranks(&self) {
@@ -114,11 +122,14 @@ impl Driver {
     /// The client has not notified.
     pub fn barrier_wait(&self, name: Name) -> Result<bool, Misuse> {
         loop {
-            if let Some(matched) = self.engine().barrier().finish(name)? {
+            if let Some(matched) = self.finish_barrier(name)? {
                 return Ok(matched);
             }
             let _waiting = stats::wait(Row::WaitBarrier);
-            self.wait_until(&|| self.engine().barrier().is_released());
+            match &self.host_barriers {
+                Some(barriers) => self.wait_until(&|| barriers.named.is_over()),
+                None => self.wait_until(&|| self.engine().barrier().is_released()),
+            }
         }
     }
 
@@ -128,12 +139,22 @@ impl Driver {
     /// The client has not notified.
     pub fn barrier_try(&self, name: Name) -> Result<Option<bool>, Misuse> {
         self.poll();
-        self.engine().barrier().finish(name)
+        self.finish_barrier(name)
+    }
+
+    fn finish_barrier(&self, name: Name) -> Result<Option<bool>, Misuse> {
+        match &self.host_barriers {
+            Some(barriers) => barriers.named.finish(name),
+            None => self.engine().barrier().finish(name),
+        }
     }
 
     /// Whether every rank has arrived, and the client has not ended the barrier.
     pub fn barrier_is_released(&self) -> bool {
-        self.engine().barrier().is_released()
+        match &self.host_barriers {
+            Some(barriers) => barriers.named.may_finish(),
+            None => self.engine().barrier().is_released(),
+        }
     }
 
     /// The name of the barrier that has just ended.
@@ -141,7 +162,10 @@ impl Driver {
     /// # Errors
     /// No barrier has just ended, or the names did not match.
     pub fn barrier_result(&self) -> Result<Name, Misuse> {
-        self.engine().barrier().result()
+        match &self.host_barriers {
+            Some(barriers) => barriers.named.result(),
+            None => self.engine().barrier().result(),
+        }
     }
 
     /// Says that this rank's program is over, which the conduit has counted as a step, and serves the other ranks until every

@@ -15,7 +15,7 @@ mod eviction;
 mod fault_service;
 mod file_flushes;
 mod files;
-mod host_barrier;
+mod host_barriers;
 mod job_barrier;
 mod last_words;
 mod loans;

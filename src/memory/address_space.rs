@@ -73,7 +73,7 @@ pub struct RankMemory {
 }
 
 /// Bytes of [`RankMemory::meeting`], which is in cache lines of its own.
-pub const MEETING_BYTES: usize = 2 * CACHE_LINE_BYTES;
+pub const MEETING_BYTES: usize = 6 * CACHE_LINE_BYTES;
 
 const CACHE_LINE_BYTES: usize = 64;
 

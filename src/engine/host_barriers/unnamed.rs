@@ -1,39 +1,22 @@
-//! The barrier of ranks that share the memory of one host, all of the job's. It takes no message: who comes counts itself, and who comes
-//! last lets the others go.
+//! The barrier without a name, of which a rank may begin several: GASNet-EX's.
 //!
 //! A rank is at one barrier at a time; those that it has begun besides wait for their turn. So what is counted belongs to one barrier,
 //! and its number is that of the arrivals before it, divided by the number of ranks.
-//!
-//! A thread that waits looks at [`HostBarrier::is_released`] before it sleeps, as for what arrives by the conduit. Who lets the others go
-//! wakes those that sleep.
 
+use super::meeting::{Meeting, NONE};
 use crate::request::{CompletionId, Completions};
 use crate::sys::Signalproof;
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use vgasnet_conduit::Region;
 
 #[cfg(all(loom, test))]
 use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(all(loom, test)))]
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A word in a cache line of its own.
-#[repr(C, align(64))]
-struct Line(AtomicU64);
-
-/// What the ranks share.
-#[repr(C)]
-struct Words {
-    /// How many have come so far, to all barriers.
-    arrivals: Line,
-    /// The number of the last barrier that is over, from 1.
-    released: Line,
-}
-
 /// This rank's part in the barrier.
-pub(super) struct HostBarrier<'a> {
-    words: &'a Words,
+pub(in crate::engine) struct HostBarrier<'a> {
+    meeting: &'a Meeting,
     ranks: u64,
     /// The barriers that this rank has begun and has not seen over. It has come to the first.
     begun: Mutex<VecDeque<CompletionId>>,
@@ -41,34 +24,24 @@ pub(super) struct HostBarrier<'a> {
     awaited: AtomicU64,
 }
 
-const NONE: u64 = u64::MAX;
-
 /// What [`HostBarrier::pass`] has brought about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Passed {
+pub(in crate::engine) struct Passed {
     /// Barriers of this rank are over.
     pub is_over: bool,
     /// This rank was the last one to come somewhere: others may sleep who can go on.
     pub lets_go: bool,
 }
 
-impl HostBarrier<'static> {
-    /// The barrier of so many ranks, at the first bytes of this memory, which is zero at first and shared until the process ends.
-    pub(super) fn new(memory: Region, ranks: u32) -> HostBarrier<'static> {
-        assert!(memory.address % align_of::<Words>() == 0 && memory.len_bytes >= size_of::<Words>());
-        // SAFETY: the memory is aligned, large enough and mapped until the process ends. Ranks use it as these atomic words only.
-        HostBarrier::among(unsafe { &*std::ptr::with_exposed_provenance(memory.address) }, ranks)
-    }
-}
-
 impl<'a> HostBarrier<'a> {
-    fn among(words: &'a Words, ranks: u32) -> HostBarrier<'a> {
-        HostBarrier { words, ranks: ranks.into(), begun: Mutex::default(), awaited: AtomicU64::new(NONE) }
+    /// The barrier of so many ranks, which meet there and nowhere else.
+    pub(super) fn new(meeting: &'a Meeting, ranks: u32) -> HostBarrier<'a> {
+        HostBarrier { meeting, ranks: ranks.into(), begun: Mutex::default(), awaited: AtomicU64::new(NONE) }
     }
 
     /// Begins the next barrier, and comes to it if this rank is at no other. Returns what has to be over first, if it is not over, and
     /// whether this rank lets others go.
-    pub(super) fn begin(&self, completions: &Completions) -> (Option<CompletionId>, bool) {
+    pub(in crate::engine) fn begin(&self, completions: &Completions) -> (Option<CompletionId>, bool) {
         let mut begun = Signalproof::lock(&self.begun);
         let mut lets_go = false;
         if begun.is_empty() {
@@ -86,12 +59,12 @@ impl<'a> HostBarrier<'a> {
 
     /// Whether the barrier is over to which this rank has come, and nobody has taken note of that.
     #[inline]
-    pub(super) fn is_released(&self) -> bool {
-        self.words.released.0.load(Ordering::Acquire) >= self.awaited.load(Ordering::Relaxed)
+    pub(in crate::engine) fn is_released(&self) -> bool {
+        self.meeting.is_over(self.awaited.load(Ordering::Relaxed))
     }
 
     /// Takes note of barriers that are over, and comes to the next ones that this rank has begun.
-    pub(super) fn pass(&self, completions: &Completions) -> Passed {
+    pub(in crate::engine) fn pass(&self, completions: &Completions) -> Passed {
         let mut passed = Passed::default();
         let mut begun = Signalproof::lock(&self.begun);
         while self.is_released() {
@@ -109,14 +82,8 @@ impl<'a> HostBarrier<'a> {
 
     /// Comes to the next barrier. Returns whether all others have.
     fn come(&self) -> bool {
-        // What each rank has written before it comes is seen by the last one, and by all whom that lets go.
-        let before = self.words.arrivals.0.fetch_add(1, Ordering::AcqRel);
-        let number = before / self.ranks + 1;
+        let (number, is_last) = self.meeting.come(self.ranks, || ());
         self.awaited.store(number, Ordering::Relaxed);
-        let is_last = before + 1 == number * self.ranks;
-        if is_last {
-            self.words.released.0.store(number, Ordering::Release);
-        }
         is_last
     }
 }
@@ -125,14 +92,10 @@ impl<'a> HostBarrier<'a> {
 mod tests {
     use super::*;
 
-    fn words() -> Words {
-        Words { arrivals: Line(AtomicU64::new(0)), released: Line(AtomicU64::new(0)) }
-    }
-
     #[test]
     fn who_comes_last_finds_it_over_and_lets_the_others_go() {
-        let (words, completions) = (words(), Completions::default());
-        let [a, b, c] = [(); 3].map(|()| HostBarrier::among(&words, 3));
+        let (meeting, completions) = (Meeting::new(), Completions::default());
+        let [a, b, c] = [(); 3].map(|()| HostBarrier::new(&meeting, 3));
         for _ in 0..3 {
             let begun = |rank: &HostBarrier<'_>| rank.begin(&completions).0.expect("others have not come");
             let (first, second) = (begun(&a), begun(&b));
@@ -148,10 +111,10 @@ mod tests {
 
     #[test]
     fn barriers_that_a_rank_begins_besides_wait_for_their_turn() {
-        let (words, completions) = (words(), Completions::default());
-        let [a, b] = [(); 2].map(|()| HostBarrier::among(&words, 2));
+        let (meeting, completions) = (Meeting::new(), Completions::default());
+        let [a, b] = [(); 2].map(|()| HostBarrier::new(&meeting, 2));
         let early: Vec<_> = (0..3).map(|_| a.begin(&completions).0.expect("nobody else has come")).collect();
-        assert_eq!(words.arrivals.0.load(Ordering::Relaxed), 1, "two arrivals would look like two ranks");
+        assert_eq!(meeting.arrivals(), 1, "two arrivals would look like two ranks");
         for (at, id) in early.iter().enumerate() {
             let is_over = b.begin(&completions).0.is_none();
             assert!(is_over && a.is_released() && !completions.is_done(*id));
@@ -163,8 +126,8 @@ mod tests {
 
     #[test]
     fn a_rank_that_passes_may_be_the_last_at_the_next() {
-        let (words, completions) = (words(), Completions::default());
-        let [a, b] = [(); 2].map(|()| HostBarrier::among(&words, 2));
+        let (meeting, completions) = (Meeting::new(), Completions::default());
+        let [a, b] = [(); 2].map(|()| HostBarrier::new(&meeting, 2));
         let early = [(); 2].map(|()| a.begin(&completions).0.expect("nobody else has come"));
         assert!(b.begin(&completions).0.is_none());
         let late = b.begin(&completions).0.expect("the other has not seen the first one over");
@@ -183,7 +146,7 @@ mod model {
     use loom::thread;
 
     struct Host {
-        words: Words,
+        meeting: Meeting,
         written: [UnsafeCell<u32>; 2],
     }
 
@@ -194,7 +157,7 @@ mod model {
     /// rank comes to the second only when it has seen the first one over.
     fn rank(host: &Host, me: usize) {
         let completions = Completions::default();
-        let barrier = HostBarrier::among(&host.words, 2);
+        let barrier = HostBarrier::new(&host.meeting, 2);
         let pass_all = |begun: &[Option<CompletionId>]| {
             while begun.iter().flatten().any(|id| !completions.is_done(*id)) {
                 if barrier.is_released() {
@@ -222,9 +185,8 @@ mod model {
     #[test]
     fn model_what_is_written_before_a_barrier_is_read_behind_it() {
         loom::model(|| {
-            let word = || Line(AtomicU64::new(0));
             let written = [(); 2].map(|()| UnsafeCell::new(0));
-            let host = Arc::new(Host { words: Words { arrivals: word(), released: word() }, written });
+            let host = Arc::new(Host { meeting: Meeting::new(), written });
             let other = {
                 let host = Arc::clone(&host);
                 thread::spawn(move || rank(&host, 1))
