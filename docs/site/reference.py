@@ -3,9 +3,7 @@
 import re
 
 # What belongs to the language and not to the interface.
-FRAME = re.compile(
-    r"^#ifdef __cplusplus\n.*?^#endif\n|^#include [^\n]*\n|^#ifndef \w+_H\n#define \w+_H\n|^#endif\s*\Z", re.MULTILINE | re.DOTALL
-)
+FRAME = re.compile(r"^#include [^\n]*\n|^#define \w+_H\n|^#pragma [^\n]*\n", re.MULTILINE)
 BLOCK = re.compile(r"/\*(?P<comment>.*?)\*/\n?(?P<code>(?:(?!/\*)[^\n]+\n)*)|(?P<bare>(?:(?!/\*)[^\n]+\n)+)", re.DOTALL)
 CHAPTER = re.compile(r"#include <vgasnet/(\w+\.h)> /\* (.+) \*/")
 NAME = re.compile(r"(?:#define |\b)((?:vgasnet|VGASNET)_\w+)")
@@ -17,6 +15,23 @@ def headers(root):
     """The headers, that of the conventions first, then the chapters in its order."""
     first = root / "include/vgasnet.h"
     return [first] + [root / "include/vgasnet" / name for name, _ in CHAPTER.findall(first.read_text())]
+
+
+def in_plain_c(text):
+    """A header as a compiler for C without extensions reads it, but with comments and macros: of two ways the one behind `#else`."""
+    lines, conditions = [], []
+    for line in text.splitlines(keepends=True):
+        if line.startswith("#if"):
+            conditions.append((len(lines), line.rstrip().endswith("def __cplusplus")))
+        elif line.startswith("#else"):
+            del lines[conditions[-1][0] :]
+        elif line.startswith("#endif"):
+            first, is_for_cplusplus = conditions.pop()
+            if is_for_cplusplus:
+                del lines[first:]
+        else:
+            lines.append(line)
+    return "".join(lines)
 
 
 def title(path, root):
@@ -68,9 +83,8 @@ def section(comment, code):
 def page(path, root):
     text = path.read_text()
     chapters = CHAPTER.findall(text)
-    if not text.startswith("/*"):
-        text = re.sub(r"\A#ifndef \w+_H\n#define \w+_H\n", "", text)
-    blocks = [(block["comment"], block["code"] or block["bare"] or "") for block in BLOCK.finditer(FRAME.sub("", text))]
+    text = FRAME.sub("", in_plain_c(text))
+    blocks = [(block["comment"], block["code"] or block["bare"] or "") for block in BLOCK.finditer(text)]
     intro = ""
     if blocks and blocks[0][0] is not None and not blocks[0][1].strip():
         intro = prose(re.sub(r"\Avgasnet: (.)", lambda first: first[1].upper(), blocks.pop(0)[0].strip(" *\n")))

@@ -64,10 +64,32 @@ enum Part {
     Declaration(String),
 }
 
+/// A header as a compiler for C without extensions reads it, but with its comments and macros: of two ways the one behind `#else`.
+fn in_plain_c(header: &str) -> String {
+    let mut lines = Vec::new();
+    // Where the lines of each condition begin, and whether it is one for C++.
+    let mut conditions = Vec::new();
+    for line in header.lines() {
+        if line.starts_with("#if") {
+            conditions.push((lines.len(), line.ends_with("def __cplusplus")));
+        } else if line.starts_with("#else") {
+            lines.truncate(conditions.last().map_or(lines.len(), |(first, _)| *first));
+        } else if line.starts_with("#endif") {
+            if let Some((first, true)) = conditions.pop() {
+                lines.truncate(first);
+            }
+        } else if !line.starts_with("#pragma") {
+            lines.push(line);
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
 /// The comments and declarations of a header, in order; what guards and includes is left out.
 fn parts(header: &str) -> Vec<Part> {
     let mut parts = Vec::new();
-    let mut rest = header;
+    let header = in_plain_c(header);
+    let mut rest = header.as_str();
     while let Some((code, behind)) = rest.split_once("/*") {
         // A comment behind something on its line belongs to that.
         let is_beside = !code.is_empty() && !code.ends_with('\n');
@@ -91,9 +113,8 @@ fn parts(header: &str) -> Vec<Part> {
 
 fn push_declarations(parts: &mut Vec<Part>, code: &str) {
     let is_frame = |line: &str| {
-        let begins = ["#ifndef VGASNET_", "#ifdef __cplusplus", "#endif", "#include", "extern \"C\""];
         let is_guard = line.starts_with("#define VGASNET_") && line.ends_with("_H");
-        line == "}" || is_guard || line.trim().is_empty() || begins.iter().any(|begin| line.starts_with(begin))
+        is_guard || line.trim().is_empty() || line.starts_with("#include")
     };
     let lines: Vec<_> = code.lines().filter(|line| !is_frame(line)).collect();
     if lines.is_empty() {
@@ -150,6 +171,15 @@ mod tests {
         let text = text();
         assert!(text.contains("int vgasnet_init(int *argc, char ***argv);\n"), "{text}");
         assert!(text.contains("Makes this process a rank of the job."));
-        assert!(!text.contains("#ifdef __cplusplus") && !text.contains("#include <stdint.h>"));
+        assert!(!text.contains("#include <stdint.h>") && !text.contains("extern \"C\""));
+    }
+
+    #[test]
+    fn of_two_ways_one_is_shown_and_no_condition_is() {
+        let header = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n#if defined(A)\nint a;\n#else\n#if B\n#pragma c\n#endif\nint d;\n#endif\n";
+        assert_eq!(parts(header), [Part::Declaration("int d;".into())]);
+        let handlers = text();
+        assert!(handlers.contains("void (*fnptr)();") && !handlers.contains("void *fnptr;"), "{handlers}");
+        assert!(!handlers.lines().any(|line| line.starts_with("#if") || line.starts_with("#pragma")), "{handlers}");
     }
 }
