@@ -174,10 +174,13 @@ impl Engine {
         }
     }
 
-    /// Answers those whose file is flushed by now, and notes what could not be brought to files.
+    /// Answers those whose file is flushed by now, and notes what could not be written, or brought to files.
     pub(super) fn answer_flushes(&mut self) {
         for (space, cause) in self.storage.take_undrained() {
             self.refuse(space, cause);
+        }
+        for (space, cause) in self.storage.take_block_failures() {
+            self.note_file_error(space, cause);
         }
         if self.files.flushing.flushes.is_empty() {
             return;

@@ -16,6 +16,7 @@
 //! go together.
 
 mod files;
+mod flushes;
 mod frames;
 mod io;
 mod mapped;
@@ -72,13 +73,15 @@ struct Slot {
     /// Jobs that have it.
     users: u32,
     was_used: bool,
+    /// Of a dirty block of a file: since which flush of the file.
+    mark: u32,
     /// Jobs that wait until it has been read or filled, or written.
     readers: Vec<usize>,
 }
 
 impl Slot {
     fn new(state: State) -> Slot {
-        Slot { block: 0, state, users: 0, was_used: false, readers: Vec::new() }
+        Slot { block: 0, state, users: 0, was_used: false, mark: 0, readers: Vec::new() }
     }
 
     fn is_idle(&self) -> bool {
@@ -454,7 +457,7 @@ impl Blocks {
                 }
             } else if is_put && matches!(slot.state, State::Clean | State::Filling) {
                 slot.state = State::Dirty;
-                self.soil(block);
+                self.soil(at);
             }
             maps.into_iter().for_each(|access| self.map(at, access));
             self.release_slot(at);

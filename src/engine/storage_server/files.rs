@@ -46,6 +46,12 @@ impl StorageServer {
         self.blocks.take_soiled()
     }
 
+    /// Files of which blocks could not be written since this was asked last, and why.
+    pub(in crate::engine) fn take_block_failures(&mut self) -> Vec<(Space, Cause)> {
+        let failures = self.blocks.take_failures().into_iter();
+        failures.filter_map(|(slot, cause)| Some((self.files.space_of(slot)?, cause))).collect()
+    }
+
     /// Has the dirty blocks of all files written that can be.
     pub(in crate::engine) fn flush_blocks_of_files(&mut self) {
         self.files.slots().for_each(|slot| self.blocks.flush_unless_refused(slot));

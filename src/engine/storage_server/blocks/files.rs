@@ -2,10 +2,11 @@
 
 use super::super::byte_jobs::BlockCopies;
 use super::super::home_page::HomePage;
-use super::{Block, Blocks, Job, State};
+use super::flushes::Flushes;
+use super::{Block, Blocks, Job, Slot, State};
 use crate::memory::Piece;
 use crate::storage::BLOCK_BYTES;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use vgasnet_protocol::coherence::Cause;
 
@@ -14,33 +15,11 @@ use vgasnet_protocol::coherence::Cause;
 pub(super) struct Files {
     /// Files whose blocks could not be written, and why. They are tried again when the file is flushed.
     refusals: BTreeMap<u32, Cause>,
-    /// Files of which all dirty blocks are to be written.
-    pub(super) flushing: BTreeSet<u32>,
-    /// How many blocks of each are being written, where some are.
-    writing: BTreeMap<u32, usize>,
+    pub(super) flushes: Flushes,
     /// Blocks have become dirty since somebody asked last.
     has_soiled: bool,
-}
-
-impl Files {
-    /// The storage has begun to write a block.
-    pub(super) fn on_writing(&mut self, page: HomePage) {
-        if !page.is_of_segment() {
-            *self.writing.entry(page.slot()).or_default() += 1;
-        }
-    }
-
-    /// That has ended.
-    pub(super) fn on_written(&mut self, page: HomePage) {
-        if page.is_of_segment() {
-            return;
-        }
-        let count = self.writing.get_mut(&page.slot()).expect("a block of the file was being written");
-        *count -= 1;
-        if *count == 0 {
-            self.writing.remove(&page.slot());
-        }
-    }
+    /// Files of which a block could not be written since somebody asked last.
+    failures: BTreeMap<u32, Cause>,
 }
 
 impl Blocks {
@@ -65,18 +44,23 @@ impl Blocks {
         (self.own_slots / 2).saturating_sub(unwritten)
     }
 
-    /// Notes that a block is dirty.
-    pub(super) fn soil(&mut self, block: Block) {
-        if self.dirty.insert(block) && !self.page_of(block).is_of_segment() {
+    /// Notes that the block in a slot is dirty.
+    pub(super) fn soil(&mut self, at: usize) {
+        let block = self.slots[at].block;
+        let page = self.page_of(block);
+        if self.dirty.insert(block) && !page.is_of_segment() {
+            self.slots[at].mark = self.files.flushes.on_soiled(page.slot());
             self.dirty_of_files += 1;
             self.files.has_soiled = true;
         }
     }
 
-    /// Notes that a block is not dirty any more. Returns whether it was.
-    pub(super) fn clean(&mut self, block: Block) -> bool {
-        let was_dirty = self.dirty.remove(&block);
-        if was_dirty && !self.page_of(block).is_of_segment() {
+    /// Notes that the block in a slot is not dirty any more. Returns whether it was.
+    pub(super) fn clean(&mut self, at: usize) -> bool {
+        let Slot { block, mark, .. } = self.slots[at];
+        let (page, was_dirty) = (self.page_of(block), self.dirty.remove(&block));
+        if was_dirty && !page.is_of_segment() {
+            self.files.flushes.on_cleaned(page.slot(), mark);
             self.dirty_of_files -= 1;
         }
         was_dirty
@@ -101,11 +85,11 @@ impl Blocks {
         let (page, waiting) = (self.page_of(block), std::mem::take(&mut self.slots[slot].readers));
         if self.slots[slot].state == State::Writing {
             self.writing -= 1;
-            self.files.on_written(page);
+            self.files.flushes.on_failed(page.slot());
             self.slots[slot].state = State::Dirty;
             self.dirty.insert(block);
             self.files.refusals.insert(page.slot(), cause);
-            self.files.flushing.remove(&page.slot());
+            self.files.failures.insert(page.slot(), cause);
             let mut ready = self.served(waiting);
             ready.extend(self.fail_waiting_puts(page.slot(), cause));
             return (ready, Some(page));
@@ -160,29 +144,32 @@ impl Blocks {
         std::mem::take(&mut self.files.has_soiled)
     }
 
+    /// Files of which a block could not be written since this was asked last, and why.
+    pub(in super::super) fn take_failures(&mut self) -> BTreeMap<u32, Cause> {
+        std::mem::take(&mut self.files.failures)
+    }
+
     /// Has all dirty blocks of a file written, unless some could not be.
     pub(in super::super) fn flush_unless_refused(&mut self, file: u32) {
         if !self.files.refusals.contains_key(&file) {
-            self.files.flushing.insert(file);
+            self.files.flushes.begin(file);
         }
     }
 
     /// Has all dirty blocks of a file written.
     pub(in super::super) fn flush_file(&mut self, file: u32) {
         self.files.refusals.remove(&file);
-        self.files.flushing.insert(file);
+        self.files.flushes.begin(file);
     }
 
     /// Whether all blocks of a file are written that were dirty when that was asked for last, or cannot be; then why. Others may have
     /// become dirty since.
     pub(in super::super) fn is_flushed(&self, file: u32) -> Option<Result<(), Cause>> {
-        // One of several that are being written may fail after another has.
-        if self.files.writing.contains_key(&file) {
-            return None;
-        }
+        let flushes = &self.files.flushes;
         match self.files.refusals.get(&file) {
-            Some(cause) => Some(Err(*cause)),
-            None => (!self.files.flushing.contains(&file)).then_some(Ok(())),
+            // One of several that are being written may fail after another has.
+            Some(cause) => (!flushes.is_writing(file)).then_some(Err(*cause)),
+            None => (!flushes.is_under_way(file)).then_some(Ok(())),
         }
     }
 
@@ -212,7 +199,7 @@ impl Blocks {
                 "a block in use is forgotten"
             );
             self.of_block.remove(&block);
-            let was_dirty = self.clean(block);
+            let was_dirty = self.clean(at);
             self.slots[at].state = State::Free;
             if was_dirty {
                 self.note_idle(at);
@@ -223,7 +210,6 @@ impl Blocks {
     /// Forgets a file, of which no block is here.
     pub(in super::super) fn forget_file(&mut self, file: u32) {
         self.files.refusals.remove(&file);
-        self.files.flushing.remove(&file);
     }
 
     pub(super) fn blocks_of_file(&self, file: u32) -> Range<Block> {

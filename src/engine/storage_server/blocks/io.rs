@@ -31,12 +31,6 @@ impl Blocks {
             self.to_read.drain(..begun);
         }
         self.is_emptying &= !self.dirty.is_empty();
-        while let Some(file) = self.files.flushing.first().copied() {
-            if self.dirty.range(self.blocks_of_file(file)).next().is_some() {
-                break;
-            }
-            self.files.flushing.remove(&file);
-        }
         self.is_cleaning &= self.idle < self.here() / CLEAN_ENOUGH_PART || !self.waiting.is_empty();
         self.is_cleaning &= !self.dirty.is_empty();
         while self.writing < WRITES_MAX && self.write_some(storage, &may_be_written) {}
@@ -47,10 +41,10 @@ impl Blocks {
         let mut run = self.leaving_to_write(WRITES_MAX - self.writing, may_be_written);
         let is_in_order = run.is_empty();
         if is_in_order && (self.is_cleaning || self.is_emptying) {
-            run = self.next_to_write(0..Block::MAX, may_be_written);
+            (run, self.cursor) = self.next_to_write(0..Block::MAX, self.cursor, may_be_written);
         }
-        if let Some(file) = self.files.flushing.first().copied().filter(|_| run.is_empty()) {
-            run = self.next_to_write(self.blocks_of_file(file), may_be_written);
+        if run.is_empty() {
+            run = self.next_to_flush(may_be_written);
         }
         if run.is_empty() {
             return false;
@@ -65,7 +59,9 @@ impl Blocks {
             self.slots[*slot].state = State::Writing;
             self.dirty.remove(&block);
             let page = self.page_of(block);
-            self.files.on_writing(page);
+            if !page.is_of_segment() {
+                self.files.flushes.on_writing(page.slot());
+            }
         }
         self.writing += begun;
         if let Some(next) = run.get(begun).filter(|_| is_in_order) {
@@ -75,24 +71,36 @@ impl Blocks {
         begun == run.len()
     }
 
-    /// Dirty blocks side by side, of these, that no job uses.
-    fn next_to_write(&mut self, among: Range<Block>, may_be_written: &impl Fn(HomePage) -> bool) -> Vec<usize> {
+    /// The same of a file that is being flushed.
+    fn next_to_flush(&mut self, may_be_written: &impl Fn(HomePage) -> bool) -> Vec<usize> {
+        let Some((file, from)) = self.files.flushes.next() else { return Vec::new() };
+        let (run, cursor) = self.next_to_write(self.blocks_of_file(file), from, may_be_written);
+        self.files.flushes.go_on_from(file, cursor);
+        run
+    }
+
+    /// Dirty blocks side by side, of these and from here on, that no job uses, and from where on to look the next time.
+    fn next_to_write(
+        &self,
+        among: Range<Block>,
+        from: Block,
+        may_be_written: &impl Fn(HomePage) -> bool,
+    ) -> (Vec<usize>, Block) {
         let may = |block: &Block| {
             let (at, page) = (self.of_block[block], self.page_of(*block));
             let is_free = self.slots[at].users == 0 && self.refusal(page).is_none();
             (is_free && may_be_written(page)).then_some(at)
         };
-        let middle = self.cursor.clamp(among.start, among.end);
+        let middle = from.clamp(among.start, among.end);
         let in_order = self.dirty.range(middle..among.end).chain(self.dirty.range(among.start..middle));
         let Some(first) = in_order.take(LOOKS_MAX).find(|block| may(block).is_some()).copied() else {
-            self.cursor = self.dirty.range(middle..among.end).nth(LOOKS_MAX).copied().unwrap_or(0);
-            return Vec::new();
+            return (Vec::new(), self.dirty.range(middle..among.end).nth(LOOKS_MAX).copied().unwrap_or(0));
         };
         let room = WRITES_MAX - self.writing;
         let run = (first..).take(room).map_while(|block| self.dirty.get(&block).and_then(&may));
         let run: Vec<usize> = run.collect();
-        self.cursor = first + run.len() as u64;
-        run
+        let behind = first + run.len() as u64;
+        (run, behind)
     }
 
     /// How many blocks wait to be read.
@@ -156,8 +164,10 @@ impl Blocks {
                 count_of_file(IoDirection::Write, BLOCK_BYTES);
             }
             self.writing -= 1;
-            self.files.on_written(page);
-            self.dirty_of_files -= usize::from(!page.is_of_segment());
+            if !page.is_of_segment() {
+                self.files.flushes.on_written(page.slot(), self.slots[slot].mark);
+                self.dirty_of_files -= 1;
+            }
             self.cleaned += u32::from(self.is_cleaning);
             self.slots[slot].state = State::Clean;
             let writers = std::mem::take(&mut self.slots[slot].readers);

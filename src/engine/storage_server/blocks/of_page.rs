@@ -24,16 +24,16 @@ impl Blocks {
     pub(in super::super) fn forget(&mut self, page: HomePage, start_bytes: usize, end_bytes: usize) {
         let first = page.first_block(self.page_shift);
         let range = first + start_bytes as u64 / BLOCK_BYTES as u64..first + end_bytes as u64 / BLOCK_BYTES as u64;
-        let known: Vec<(Block, usize)> = self.of_block.range(range).map(|(block, slot)| (*block, *slot)).collect();
-        for (block, at) in known {
+        let known: Vec<usize> = self.of_block.range(range).map(|(_, slot)| *slot).collect();
+        for at in known {
             assert!(self.slots[at].users == 0 && self.slots[at].state != State::Writing, "a block in use is forgotten");
             debug_assert!(
                 !(page.is_of_segment() && self.mapped.as_ref().is_some_and(|mapped| mapped.has(page.index()))),
                 "a page that a rank held is mapped"
             );
-            let was_dirty = self.clean(block);
+            let was_dirty = self.clean(at);
             self.slots[at].state = State::Free;
-            self.of_block.remove(&block);
+            self.of_block.remove(&self.slots[at].block);
             if was_dirty {
                 self.note_idle(at);
             }

@@ -1,0 +1,160 @@
+//! Flushes of files. One is about the blocks that are dirty when it begins: those that become so later do not hold it up.
+//!
+//! Files are named by their slots in the storage.
+
+use super::Block;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+/// The files that have dirty blocks, and their flushes.
+#[derive(Debug, Default)]
+pub(super) struct Flushes {
+    of_files: BTreeMap<u32, OfFile>,
+    /// The files whose last flush goes on.
+    under_way: BTreeSet<u32>,
+    /// The file that has had its turn last.
+    last: u32,
+}
+
+/// What of a file is dirty. A block that is being written counts, too: it is dirty again if that fails.
+#[derive(Debug, Default)]
+struct OfFile {
+    /// Blocks that were dirty when the last flush began.
+    old: usize,
+    /// Those that became so later.
+    new: usize,
+    /// How many of all are being written.
+    writing: usize,
+    /// Flushes since the file had no dirty block; it wraps. The mark of blocks that become dirty from now on.
+    mark: u32,
+    /// Blocks are written in order from here on.
+    cursor: Block,
+}
+
+impl Flushes {
+    /// A block of a file has become dirty. Returns its mark.
+    pub(super) fn on_soiled(&mut self, file: u32) -> u32 {
+        let of_file = self.of_files.entry(file).or_default();
+        of_file.new += 1;
+        of_file.mark
+    }
+
+    /// The storage has begun to write a dirty block.
+    pub(super) fn on_writing(&mut self, file: u32) {
+        self.of_file(file).writing += 1;
+    }
+
+    /// The storage has written the block with this mark.
+    pub(super) fn on_written(&mut self, file: u32, mark: u32) {
+        self.of_file(file).writing -= 1;
+        self.on_cleaned(file, mark);
+    }
+
+    /// The storage could not write a block: it is dirty still, and the flush is over.
+    pub(super) fn on_failed(&mut self, file: u32) {
+        self.of_file(file).writing -= 1;
+        self.under_way.remove(&file);
+    }
+
+    /// A block with this mark is not dirty any more, and is not being written.
+    pub(super) fn on_cleaned(&mut self, file: u32, mark: u32) {
+        let of_file = self.of_file(file);
+        let count = if mark == of_file.mark { &mut of_file.new } else { &mut of_file.old };
+        *count -= 1;
+        let (has_old, has_any) = (of_file.old > 0, of_file.old + of_file.new > 0);
+        if !has_old {
+            self.under_way.remove(&file);
+        }
+        if !has_any {
+            self.of_files.remove(&file);
+        }
+    }
+
+    /// A flush of a file begins.
+    pub(super) fn begin(&mut self, file: u32) {
+        let Some(of_file) = self.of_files.get_mut(&file) else { return };
+        of_file.old += std::mem::take(&mut of_file.new);
+        of_file.mark = of_file.mark.wrapping_add(1);
+        self.under_way.insert(file);
+    }
+
+    /// Whether the last flush of a file goes on.
+    pub(super) fn is_under_way(&self, file: u32) -> bool {
+        self.under_way.contains(&file)
+    }
+
+    /// Whether blocks of a file are being written.
+    pub(super) fn is_writing(&self, file: u32) -> bool {
+        self.of_files.get(&file).is_some_and(|of_file| of_file.writing > 0)
+    }
+
+    /// The file whose turn it is to have blocks written, and from which block on. The files that are being flushed take turns.
+    pub(super) fn next(&mut self) -> Option<(u32, Block)> {
+        let behind = (Bound::Excluded(self.last), Bound::Unbounded);
+        self.last = self.under_way.range(behind).next().or(self.under_way.first()).copied()?;
+        Some((self.last, self.of_files.get(&self.last).map_or(0, |of_file| of_file.cursor)))
+    }
+
+    /// The next time blocks of the file are written from here on.
+    pub(super) fn go_on_from(&mut self, file: u32, cursor: Block) {
+        self.of_file(file).cursor = cursor;
+    }
+
+    fn of_file(&mut self, file: u32) -> &mut OfFile {
+        self.of_files.get_mut(&file).expect("the file has dirty blocks")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flush_ends_when_what_was_dirty_is_written_whatever_becomes_dirty_meanwhile() {
+        let mut flushes = Flushes::default();
+        flushes.begin(3);
+        assert!(!flushes.is_under_way(3), "nothing is dirty");
+        let old = [(); 2].map(|()| flushes.on_soiled(3));
+        flushes.begin(3);
+        for mark in old {
+            assert!(flushes.is_under_way(3));
+            let new = flushes.on_soiled(3);
+            flushes.on_writing(3);
+            flushes.on_writing(3);
+            flushes.on_written(3, new);
+            assert!(flushes.is_under_way(3) && flushes.is_writing(3));
+            flushes.on_soiled(3);
+            flushes.on_written(3, mark);
+        }
+        assert!(!flushes.is_under_way(3) && !flushes.is_writing(3));
+        flushes.begin(3);
+        assert!(flushes.is_under_way(3), "the new ones are old now");
+    }
+
+    #[test]
+    fn a_flush_is_over_when_a_block_cannot_be_written_and_the_next_is_about_it_again() {
+        let mut flushes = Flushes::default();
+        let mark = flushes.on_soiled(3);
+        flushes.begin(3);
+        flushes.on_writing(3);
+        flushes.on_failed(3);
+        assert!(!flushes.is_under_way(3) && !flushes.is_writing(3));
+        flushes.begin(3);
+        assert!(flushes.is_under_way(3));
+        flushes.on_cleaned(3, mark);
+        assert!(!flushes.is_under_way(3) && flushes.of_files.is_empty());
+    }
+
+    #[test]
+    fn files_take_turns_and_each_goes_on_where_it_was() {
+        let mut flushes = Flushes::default();
+        for file in [1, 4, 7] {
+            flushes.on_soiled(file);
+            flushes.begin(file);
+        }
+        flushes.go_on_from(4, 99);
+        let turns: Vec<_> = (0..4).filter_map(|_| flushes.next()).collect();
+        assert_eq!(turns, [(1, 0), (4, 99), (7, 0), (1, 0)]);
+        assert_eq!(Flushes::default().next(), None);
+    }
+}
