@@ -463,7 +463,12 @@ impl Engine {
             }
             _ => false,
         };
-        if is_taken && self.space.own.table.is_open(message.page, Access::Write) {
+        if !is_taken {
+            return;
+        }
+        // It is for its next holder to write, and may leave this pool if it comes back.
+        self.files.forget_unwritten(message.page);
+        if self.space.own.table.is_open(message.page, Access::Write) {
             self.shipping.meters.on_lost(message.page);
         }
     }

@@ -1,6 +1,7 @@
 /* Shared files on file systems that refuse. file_systems PART DIRECTORY FILE
  *   full       the disk is full, then has room again. FILE goes on meanwhile, and so do the segments
  *   limit      the same for `ulimit -f`
+ *   stolen     pages that could not be written go to another rank, and come back
  *   lost       the disk is full when the file is closed
  *   readonly   the file system is read-only, with a file that has bytes
  *   rights     files that may not be read or written, and what is no file
@@ -114,6 +115,43 @@ static void limit(const char *elsewhere) {
     go_on_after(file, other, EFBIG, unlimited);
 }
 
+/* For two ranks with eight frames. A page that could not be written stays in the pool. One that another rank has written since may leave it:
+ * else there is no frame for that of the ninth file. */
+static void stolen(void) {
+    enum { FILES = 12 };
+    const uint64_t at = 64 << 20;
+    unsigned char *bytes = (unsigned char *)allocate(page_len);
+    vgasnet_file_t files[FILES];
+    for (int nth = 0; nth < FILES; ++nth) {
+        char name[16];
+        snprintf(name, sizeof name, "file-%d", nth);
+        files[nth] = opened_as(beside(name), ALL_FLAGS);
+        CHECK_EQ(vgasnet_file_set_size(files[nth], at + page_len), VGASNET_OK);
+        limit_files(at);
+        barrier();
+        if (me == 0) {
+            memset(bytes, 1, page_len);
+            CHECK_EQ(vgasnet_file_write_at(files[nth], at, bytes, page_len), VGASNET_OK);
+            CHECK_EQ(vgasnet_file_flush(files[nth]), VGASNET_ERR_IO);
+        }
+        barrier();
+        unlimited();
+        barrier();
+        if (me == 1) {
+            memset(bytes, 2, page_len);
+            CHECK_EQ(vgasnet_file_write_at(files[nth], at, bytes, page_len), VGASNET_OK);
+            CHECK_EQ(vgasnet_file_flush(files[nth]), VGASNET_OK);
+        }
+        barrier();
+        if (me == 0) {
+            CHECK_EQ(vgasnet_file_read_at(files[nth], at, bytes, page_len, NULL), VGASNET_OK);
+            CHECK(bytes[0] == 2 && bytes[page_len - 1] == 2);
+        }
+    }
+    for (int nth = 0; nth < FILES; ++nth) CHECK_EQ(vgasnet_file_close(files[nth]), VGASNET_OK);
+    free(bytes);
+}
+
 static int open_fails(const char *which, int flags) {
     vgasnet_file_t file;
     int code = vgasnet_file_open(VGASNET_TEAM_ALL, which, flags, 0644, NULL, &file);
@@ -212,6 +250,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "full") == 0) full(argv[3]);
     if (strcmp(argv[1], "lost") == 0) lost();
     if (strcmp(argv[1], "limit") == 0) limit(argv[3]);
+    if (strcmp(argv[1], "stolen") == 0) stolen();
     if (strcmp(argv[1], "readonly") == 0) readonly();
     if (strcmp(argv[1], "rights") == 0) rights();
     if (strcmp(argv[1], "exclusive") == 0) exclusive();
