@@ -54,6 +54,7 @@ fn accesses_are_counted_by_their_kind() {
     run_with(&cxx, &["hits"], setup(1, true), &[ON]).expect(0);
     for ranks in [2, 3] {
         job("messages", setup(ranks, true), &[ON]).expect(0);
+        job("messages", setup(ranks, false), &[ON]).expect(0);
         job("under-way", setup(ranks, true), &[ON]).expect(0);
     }
 }
