@@ -76,8 +76,9 @@ typedef struct {
     uint64_t served_disk; /* pages that other ranks got from this rank's disk */
     uint64_t served_zeros; /* pages of this rank that nobody had written, told to other ranks */
     uint64_t served_stores; /* pages that other ranks wrote back to this rank's disk */
-    uint64_t protocol_sent; /* messages about pages and of the job's barriers to other ranks */
-    uint64_t protocol_received; /* messages about pages and of the job's barriers from other ranks */
+    uint64_t protocol_sent; /* messages to other ranks about pages, and of the job's barriers unless all share memory */
+    uint64_t protocol_received; /* messages from other ranks about pages, and of the job's barriers unless all share
+     * memory */
     uint64_t protocol_sent_bytes; /* their bytes */
     uint64_t active_sent; /* the program's requests and replies to other ranks */
     uint64_t active_received; /* the program's requests and replies from other ranks */

@@ -144,9 +144,9 @@ rows! {
         "pages that other ranks wrote back to this rank's disk"
 
     ProtocolSent protocol_sent Count "messages" "protocol, sent"
-        "messages about pages and of the job's barriers to other ranks"
+        "messages to other ranks about pages, and of the job's barriers unless all share memory"
     ProtocolReceived protocol_received Count "messages" "protocol, received"
-        "messages about pages and of the job's barriers from other ranks"
+        "messages from other ranks about pages, and of the job's barriers unless all share memory"
     ProtocolSentBytes protocol_sent_bytes Bytes "messages" "protocol, bytes sent" "their bytes"
     ActiveSent active_sent Count "messages" "Active, sent" "the program's requests and replies to other ranks"
     ActiveReceived active_received Count "messages" "Active, received"

@@ -115,6 +115,12 @@ static void limit(const char *elsewhere) {
     go_on_after(file, other, EFBIG, unlimited);
 }
 
+static void write_and_flush(vgasnet_file_t file, uint64_t at, unsigned char *bytes, int value, int flushed) {
+    memset(bytes, value, page_len);
+    CHECK_EQ(vgasnet_file_write_at(file, at, bytes, page_len), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_flush(file), flushed);
+}
+
 /* For two ranks with eight frames. A page that could not be written stays in the pool. One that another rank has written since may leave it:
  * else there is no frame for that of the ninth file. */
 static void stolen(void) {
@@ -129,19 +135,11 @@ static void stolen(void) {
         CHECK_EQ(vgasnet_file_set_size(files[nth], at + page_len), VGASNET_OK);
         limit_files(at);
         barrier();
-        if (me == 0) {
-            memset(bytes, 1, page_len);
-            CHECK_EQ(vgasnet_file_write_at(files[nth], at, bytes, page_len), VGASNET_OK);
-            CHECK_EQ(vgasnet_file_flush(files[nth]), VGASNET_ERR_IO);
-        }
+        if (me == 0) write_and_flush(files[nth], at, bytes, 1, VGASNET_ERR_IO);
         barrier();
         unlimited();
         barrier();
-        if (me == 1) {
-            memset(bytes, 2, page_len);
-            CHECK_EQ(vgasnet_file_write_at(files[nth], at, bytes, page_len), VGASNET_OK);
-            CHECK_EQ(vgasnet_file_flush(files[nth]), VGASNET_OK);
-        }
+        if (me == 1) write_and_flush(files[nth], at, bytes, 2, VGASNET_OK);
         barrier();
         if (me == 0) {
             CHECK_EQ(vgasnet_file_read_at(files[nth], at, bytes, page_len, NULL), VGASNET_OK);

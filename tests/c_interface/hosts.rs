@@ -38,7 +38,7 @@ const ELSEWHERE: [&str; 9] = [
 ];
 
 /// Tests of what does not go from host to host. They run over the same MPI on one host, and across hosts with `CHECK_ALL`.
-const OF_ONE_HOST: [&str; 14] = [
+const OF_ONE_HOST: [&str; 12] = [
     "compat::",
     "documents::",
     "ex_tools::",
@@ -46,12 +46,10 @@ const OF_ONE_HOST: [&str; 14] = [
     "file_systems::",
     "fortran::",
     "install_ex::",
-    "origins::",
     "python::",
     "refused::",
     "settings::",
     "stats::",
-    "worth::",
     "wrapped::",
 ];
 

@@ -88,6 +88,11 @@ impl Flushes {
         self.of_files.get(&file).is_some_and(|of_file| of_file.writing > 0)
     }
 
+    /// How many files are being flushed.
+    pub(super) fn count(&self) -> usize {
+        self.under_way.len()
+    }
+
     /// The file whose turn it is to have blocks written, and from which block on. The files that are being flushed take turns.
     pub(super) fn next(&mut self) -> Option<(u32, Block)> {
         let behind = (Bound::Excluded(self.last), Bound::Unbounded);

@@ -71,12 +71,17 @@ impl Blocks {
         begun == run.len()
     }
 
-    /// The same of a file that is being flushed.
+    /// The same of a file that is being flushed: the next one that has any.
     fn next_to_flush(&mut self, may_be_written: &impl Fn(HomePage) -> bool) -> Vec<usize> {
-        let Some((file, from)) = self.files.flushes.next() else { return Vec::new() };
-        let (run, cursor) = self.next_to_write(self.blocks_of_file(file), from, may_be_written);
-        self.files.flushes.go_on_from(file, cursor);
-        run
+        for _ in 0..self.files.flushes.count() {
+            let Some((file, from)) = self.files.flushes.next() else { break };
+            let (run, cursor) = self.next_to_write(self.blocks_of_file(file), from, may_be_written);
+            self.files.flushes.go_on_from(file, cursor);
+            if !run.is_empty() {
+                return run;
+            }
+        }
+        Vec::new()
     }
 
     /// Dirty blocks side by side, of these and from here on, that no job uses, and from where on to look the next time.
