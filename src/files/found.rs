@@ -2,15 +2,49 @@
 
 use super::{FileError, Files, OpenArguments};
 use crate::storage::{About, Mark, NamedFile, NamedOptions, errno_of};
+use crate::sys::Signalproof;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use vgasnet_protocol::Rank;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Permissions that a new file has until all ranks have opened it: the others may need what its mode denies.
 const OPENING_MODE: u32 = 0o600;
+
+/// The files that a rank has open to be written, as its host numbers them. Two handles of one would have pages and ends of their own, and
+/// one would write over what the other has written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Writing(Arc<Mutex<BTreeSet<(u64, u64)>>>);
+
+/// A file that stands there until this is dropped.
+#[derive(Debug)]
+pub(super) struct Written {
+    all: Writing,
+    identity: (u64, u64),
+}
+
+impl Writing {
+    /// A file is to be written.
+    ///
+    /// # Errors
+    /// `EBUSY`: it is already.
+    fn begin(&self, About { device, inode, .. }: About) -> io::Result<Written> {
+        let identity = (device, inode);
+        if !Signalproof::lock(&self.0).insert(identity) {
+            return Err(io::Error::from_raw_os_error(libc::EBUSY));
+        }
+        Ok(Written { all: self.clone(), identity })
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        Signalproof::lock(&self.all.0).remove(&self.identity);
+    }
+}
 
 /// What a rank has found.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
@@ -48,17 +82,21 @@ impl Found {
 pub(super) struct Opened {
     pub file: Option<Arc<NamedFile>>,
     pub found: Found,
+    /// Of a file that is to be written.
+    pub written: Option<Written>,
     /// Taken off when all ranks have looked.
     mark: Option<Mark>,
 }
 
 impl Opened {
-    fn new(opened: io::Result<(NamedFile, About)>, number: u32) -> Opened {
+    fn new(opened: io::Result<(NamedFile, About, Option<Written>)>, number: u32) -> Opened {
         match opened {
-            Ok((file, about)) => Opened { file: Some(Arc::new(file)), found: Found::new(about, number), mark: None },
+            Ok((file, about, written)) => {
+                Opened { file: Some(Arc::new(file)), found: Found::new(about, number), written, mark: None }
+            }
             Err(error) => {
                 let found = Found { errno: errno_of(&error) as u32, ..Found::default() };
-                Opened { file: None, found, mark: None }
+                Opened { file: None, found, written: None, mark: None }
             }
         }
     }
@@ -105,18 +143,25 @@ impl Files {
         let number = count.wrapping_mul(ranks).wrapping_add(self.ops.space().rank.0) & (u32::MAX >> 1);
         let mut mark = None;
         let is_spread = members.iter().any(|member| !self.is_same_host(members[0], *member));
-        let opened = open(path, &options).and_then(|(file, about)| {
+        let opened = self.open_named(path, &options).and_then(|(file, about, written)| {
             mark = Some(()).filter(|()| is_spread && arguments.access.write).and_then(|()| Mark::put(&file));
             // Unless it could not be marked, that differs now.
             let about = if is_spread { file.about()? } else { about };
-            Ok((file, about))
+            Ok((file, about, written))
         });
         Opened { mark, ..Opened::new(opened, number) }
     }
 
     /// Opens the file as another rank of a team.
     pub(super) fn open_next(&self, path: &Path, arguments: &OpenArguments<'_>) -> Opened {
-        Opened::new(open(path, &options(arguments)), 0)
+        Opened::new(self.open_named(path, &options(arguments)), 0)
+    }
+
+    fn open_named(&self, path: &Path, options: &NamedOptions) -> io::Result<(NamedFile, About, Option<Written>)> {
+        let file = NamedFile::open(path, options)?;
+        let about = file.about()?;
+        let written = if options.write { Some(self.writing.begin(about)?) } else { None };
+        Ok((file, about, written))
     }
 
     /// Whether two ranks of the job have the same host.
@@ -132,12 +177,6 @@ impl Files {
 
 fn options(arguments: &OpenArguments<'_>) -> NamedOptions {
     NamedOptions { read: arguments.access.read, write: arguments.access.write, ..NamedOptions::default() }
-}
-
-fn open(path: &Path, options: &NamedOptions) -> io::Result<(NamedFile, About)> {
-    let file = NamedFile::open(path, options)?;
-    let about = file.about()?;
-    Ok((file, about))
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ use crate::engine::{Driver, FileState};
 use crate::ops::Ops;
 use crate::storage::{NamedFile, Warn};
 use calls::Use;
+use found::{Writing, Written};
 use locks::Held;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -46,6 +47,7 @@ pub struct Files {
     open: Table,
     /// Files that teams have opened of which this rank is the first.
     opened: AtomicU32,
+    writing: Writing,
     /// Takes a line for the user.
     tell: Warn,
 }
@@ -65,6 +67,8 @@ pub struct SharedFile {
     stripes: Stripes,
     /// The file, for a rank that sees it.
     file: Option<Arc<NamedFile>>,
+    /// Of a file that is written: no other handle of this rank does.
+    _written: Option<Written>,
     /// Bytes of the file, as far as this rank knows: not more than it has.
     known_bytes: AtomicU64,
     state: Arc<FileState>,
@@ -75,7 +79,7 @@ pub struct SharedFile {
 impl Files {
     /// No file is open. `tell` takes lines for the user.
     pub fn new(coll: Arc<Coll>, ops: Arc<Ops>, tell: Warn) -> Files {
-        Files { coll, ops, tell, open: Table::new(), opened: AtomicU32::new(0) }
+        Files { coll, ops, tell, open: Table::new(), opened: AtomicU32::new(0), writing: Writing::default() }
     }
 
     /// Begins a call that uses bytes of an open file, or its size. It waits while another thread sets that.

@@ -132,6 +132,7 @@ impl Files {
             team,
             me,
             file: opened.file.clone().filter(|_| is_able),
+            _written: opened.written.take(),
             known_bytes: AtomicU64::new(size_bytes),
             state: Arc::new(FileState::default()),
             held: Mutex::default(),

@@ -2,6 +2,7 @@
  *   mode     a new file that its mode denies to its owner is open on all ranks
  *   failed   one rank has no descriptor left: the file is not there, or is what it was
  *   far      a file of more pages than have numbers is refused
+ *   twice    a rank has a file open to be written once at a time, and to be read as often as it likes
  *   twins    two file systems have the same file by number and time, and each rank sees one of them */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -99,6 +100,28 @@ static void failed(void) {
     CHECK_EQ(after.st_size, 0);
 }
 
+static void twice(void) {
+    vgasnet_file_t first, reader;
+    char is[5];
+    CHECK_EQ(open_it(CREATE | VGASNET_FILE_TRUNCATE, 0600), VGASNET_OK);
+    first = file;
+    CHECK_EQ(vgasnet_file_write_at(first, me * 5, "first", 5), VGASNET_OK);
+    /* Neither emptied nor open. */
+    CHECK_EQ(open_it(BOTH | VGASNET_FILE_TRUNCATE, 0), VGASNET_ERR_IO);
+    CHECK_EQ(errno, EBUSY);
+    CHECK_EQ(open_it(VGASNET_FILE_READ, 0), VGASNET_OK);
+    reader = file;
+    CHECK_EQ(vgasnet_file_close(first), VGASNET_OK);
+    CHECK_EQ(open_it(BOTH, 0), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_sync(reader), VGASNET_OK);
+    for (int i = 0; i < 2; ++i) {
+        CHECK_EQ(vgasnet_file_read_at(i == 0 ? reader : file, (me + 1) % ranks * 5, is, 5, NULL), VGASNET_OK);
+        CHECK(memcmp(is, "first", 5) == 0);
+    }
+    CHECK_EQ(vgasnet_file_close(reader), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+}
+
 /* Under a name that no other test has: most file systems have no file that long. */
 static void far(const char *directory) {
     const char *name = strrchr(directory, '/');
@@ -169,6 +192,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "mode") == 0) mode();
     if (strcmp(argv[1], "failed") == 0) failed();
     if (strcmp(argv[1], "far") == 0) far(argv[2]);
+    if (strcmp(argv[1], "twice") == 0) twice();
     if (strcmp(argv[1], "twins") == 0) twins();
     return finish();
 }

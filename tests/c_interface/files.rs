@@ -107,6 +107,14 @@ fn an_open_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_rank_has_a_file_open_to_be_written_once_at_a_time() {
+    for of in [SETUPS[0], SETUPS[2], SETUPS[3]] {
+        let ended = run_program("shared_file_opens", &["twice"], setup(of), &[]);
+        assert!(ended.expect(0).stderr.contains("a rank has it open to be written"), "{ended}");
+    }
+}
+
+#[test]
 fn a_file_of_more_pages_than_have_numbers_is_refused() {
     let ended = run_program("shared_file_opens", &["far"], setup(SETUPS[5]), &[]);
     assert!(ended.expect(0).stderr.contains("raise VGASNET_PAGE_SIZE"), "{ended}");
