@@ -2,7 +2,7 @@
 
 use super::error::Otherwise;
 use super::together::Collective;
-use super::unwritten::{Told, named, of_all, some_spill};
+use super::unwritten::{Told, named, of_all};
 use super::{Call, FileError, Files, SharedFile};
 use crate::engine::Unwritten;
 use crate::storage::{NamedFile, errno_of};
@@ -45,10 +45,7 @@ impl Files {
             return self.refresh(file);
         }
         self.write_all(file, Otherwise::Kept)?;
-        // A page that a rank wanted meanwhile may have gone, dirty, to where all was written already.
-        let homes = file.is_home().then_some(Rank(file.members[file.me as usize]));
-        let moved = self.driver().recall_file(file.space, homes.as_slice(), PageFilter::ALL);
-        self.agree(file, "be written", moved.map(|cause| cause.0 as i32))?;
+        self.write_moved(file)?;
         {
             // All have come, so none of them waits for a call that is barred.
             let alone = file.bar();
@@ -66,8 +63,8 @@ impl Files {
         self.come_together(&*self.get_beside(number)?, Collective::Close)?;
         let file = self.open.claim(self.driver(), number)?;
         self.unlock_all(&file);
-        let is_written = || self.write_all(&file, Otherwise::Lost).and_then(|()| self.give_end(&file));
-        let written = if file.access.write { is_written() } else { Ok(()) };
+        self.wait_for_begun(&file, Collective::Close);
+        let written = if file.access.write { self.write_last(&file) } else { Ok(()) };
         self.driver().settle_file(file.space);
         self.coll.gather_all(file.team, 0_u32)?;
         self.driver().close_file(file.space);
@@ -83,6 +80,7 @@ impl Files {
         if !file.access.write {
             return Ok(());
         }
+        file.state.settle_begun(|handle| self.ops.is_under_way(handle));
         match self.driver().flush_file_alone(file.space, &file.stripes.homes) {
             None => Ok(()),
             Some(Unwritten { cause, ranges }) => {
@@ -93,23 +91,64 @@ impl Files {
 
     /// Writes what all ranks have of the file.
     pub(super) fn write_all(&self, file: &SharedFile, otherwise: Otherwise) -> Result<(), FileError> {
-        // Until all have come, some may still ship bytes to the blocks of a home.
-        let ends = self.coll.gather_all(file.team, file.known_bytes())?;
-        let size = ends.into_iter().fold(0, u64::max);
-        let unwritten = self.driver().flush_file(file.space);
-        let spills = self.driver().spills();
-        let mut all = self.coll.gather_all(file.team, Told::new(unwritten.as_ref(), spills))?;
-        if some_spill(&all) {
-            // By now all have given their homes what they had, as far as those have taken it.
-            let unwritten = self.driver().drain_file(file.space);
-            all = self.coll.gather_all(file.team, Told::new(unwritten.as_ref(), spills))?;
+        // Until all have come, some may still ship bytes to the blocks of a home. What never spilled has nothing to drain.
+        let all = self.coll.gather_all(file.team, [file.known_bytes(), u64::from(self.driver().spills())])?;
+        let mut unwritten = self.driver().flush_file(file.space);
+        if all.iter().any(|[_, spills]| *spills != 0) {
+            // All have given their homes what they had, as far as those have taken it.
+            self.coll.gather_all(file.team, 0_u32)?;
+            unwritten = self.driver().drain_file(file.space);
         }
-        if let Some((cause, bytes)) = of_all(&all, size) {
-            // Also of ranks that had nothing to write.
-            file.state.note_error(cause);
-            return Err(FileError::unwritten(&file.path, cause, &bytes, otherwise));
+        let size = all.into_iter().map(|[end, _]| end).fold(0, u64::max);
+        self.agree_written(file, unwritten.as_ref(), size, otherwise)
+    }
+
+    /// A page that a rank wanted while all was written may have gone, dirty, to where that had been done already. Homes have it written.
+    fn write_moved(&self, file: &SharedFile) -> Result<(), FileError> {
+        let home = file.is_home().then_some(Rank(file.members[file.me as usize]));
+        let cause = self.driver().recall_file(file.space, home.as_slice(), PageFilter::ALL);
+        let unwritten = self.driver().engine().unwritten(file.space);
+        let unwritten = unwritten.or_else(|| cause.map(|cause| Unwritten { cause, ranges: Vec::new() }));
+        self.agree_written(file, unwritten.as_ref(), u64::MAX, Otherwise::Kept)
+    }
+
+    /// The same for a file that is closed. It has its size also where some of it is lost.
+    fn write_last(&self, file: &SharedFile) -> Result<(), FileError> {
+        let written = self.write_all(file, Otherwise::Lost);
+        let cut = self.give_end(file);
+        written.and(cut)
+    }
+
+    /// Fails on all ranks if something could not be written on one. Only then do they tell each other the bytes.
+    fn agree_written(
+        &self,
+        file: &SharedFile,
+        unwritten: Option<&Unwritten>,
+        size: u64,
+        otherwise: Otherwise,
+    ) -> Result<(), FileError> {
+        let causes = self.coll.gather_all(file.team, unwritten.map_or(0, |unwritten| unwritten.cause.0))?;
+        if causes.iter().all(|cause| *cause == 0) {
+            return Ok(());
         }
-        Ok(())
+        let all = self.coll.gather_all(file.team, Told::new(unwritten))?;
+        let Some((cause, bytes)) = of_all(&all, size) else { return Ok(()) };
+        // Also of ranks that had nothing to write.
+        file.state.note_error(cause);
+        Err(FileError::unwritten(&file.path, cause, &bytes, otherwise))
+    }
+
+    /// Operations should have been synced before some calls. Where they were not, their bytes would be missed.
+    pub(super) fn wait_for_begun(&self, file: &SharedFile, call: Collective) {
+        let begun = file.state.settle_begun(|handle| self.ops.is_under_way(handle));
+        if begun == 0 {
+            return;
+        }
+        let (path, call) = (file.path.display(), call.name());
+        (self.tell)(&format!(
+            "{path}: {call} waits for operations that were not synced ({begun} of them); sync each before"
+        ));
+        self.driver().wait_until(&|| file.state.settle_begun(|handle| self.ops.is_under_way(handle)) == 0);
     }
 
     /// Makes the file as long as was written: whole blocks are, so it may be longer. The calling thread has the bytes alone, on each rank of

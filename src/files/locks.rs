@@ -32,6 +32,7 @@ impl Files {
         self.come_together(file, Collective::SetAtomic(is_atomic))?;
         // No call of the new kind begins on any rank while one of the old is under way on another.
         let alone = file.bar();
+        self.wait_for_begun(&alone, Collective::SetAtomic(is_atomic));
         self.coll.gather_all(file.team, 0_u32)?;
         alone.is_atomic.store(is_atomic, Ordering::Relaxed);
         Ok(())

@@ -1,5 +1,6 @@
 //! A file that its team only reads, and that others may have written since.
 
+use super::together::Collective;
 use super::{Call, FileError, Files};
 use std::sync::atomic::Ordering;
 
@@ -11,6 +12,7 @@ impl Files {
     /// The file system does not say the size. The file is what it was.
     pub(super) fn refresh(&self, file: &Call<'_>) -> Result<(), FileError> {
         let file = &*file.bar();
+        self.wait_for_begun(file, Collective::Sync);
         self.driver().settle_file(file.space);
         let mut size_bytes = 0;
         self.by_first(file, "get its size", |named| {

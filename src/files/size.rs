@@ -3,6 +3,7 @@
 use super::error::Otherwise;
 use super::together::Collective;
 use super::{Bytes, Call, FileError, Files, SharedFile};
+use crate::request::Handle;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
@@ -20,8 +21,9 @@ impl SharedFile {
     }
 }
 
-/// The file is so long from now on, whatever becomes of the write. No bytes make no file longer.
-fn note_end(file: &SharedFile, Bytes { offset, len }: Bytes) {
+/// The file is so long from now on, whatever becomes of the write. No bytes make no file longer. Noted before some of the write's pages may
+/// reach the file, or who gives the file its size meanwhile would cut them off.
+pub(super) fn note_end(file: &SharedFile, Bytes { offset, len }: Bytes) {
     let end = offset + len as u64;
     // Mostly it is known: threads that write side by side leave each other's caches alone.
     if len > 0 && file.state.written_end.load(Ordering::Relaxed) < end {
@@ -56,12 +58,12 @@ impl Files {
         }
     }
 
-    /// This rank begins to write these bytes, and when it has is its program's affair. Some of its pages may reach the file before, and who
-    /// gives the file its size must not cut them off.
-    pub(super) fn note_writing(&self, file: &SharedFile, bytes: Bytes) {
-        note_end(file, bytes);
-        if let Some(pages) = self.pages_of(bytes) {
-            file.state.note_begun_pages(pages);
+    /// An operation on these bytes has begun. When it ends is its program's affair, if it has a handle.
+    pub(super) fn note_begun(&self, file: &SharedFile, bytes: Bytes, handle: Option<Handle>, is_write: bool) {
+        let pages = self.pages_of(bytes).filter(|_| is_write).unwrap_or_default();
+        match handle {
+            Some(handle) => file.state.note_begun(handle, pages, |handle| self.ops.is_under_way(handle)),
+            None => file.state.note_written_pages(pages),
         }
     }
 
@@ -89,6 +91,7 @@ impl Files {
         self.check_size(file, bytes)?;
         // All have come, so none of them waits for a call that is barred.
         let file = &*file.bar();
+        self.wait_for_begun(file, Collective::SetSize(bytes));
         self.write_all(file, Otherwise::Kept)?;
         self.give_end(file)?;
         let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));
@@ -117,6 +120,7 @@ impl Files {
         self.check_size(file, bytes)?;
         // Where zeros have to be written, nobody else is to write.
         let file = &*file.bar();
+        self.wait_for_begun(file, Collective::Preallocate(bytes));
         self.write_all(file, Otherwise::Kept)?;
         self.give_end(file)?;
         let size = file.known_bytes();

@@ -33,6 +33,11 @@ const NAMES: [&str; 6] = [
 ];
 
 impl Collective {
+    /// The call of C.
+    pub(super) fn name(self) -> &'static str {
+        self.joint().name()
+    }
+
     fn joint(self) -> Joint {
         let (name, argument) = match self {
             Collective::Close => (0, 0),

@@ -1,5 +1,6 @@
 //! Reading and writing: by any thread of any rank, without the others.
 
+use super::size::note_end;
 use super::{FileError, Files, SharedFile};
 use crate::memory::Piece;
 use crate::ops::{Advice, Operation, Remote};
@@ -98,7 +99,9 @@ impl Files {
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Get(to), bytes) };
         count(Row::FileReads, Row::FileReadBytes, bytes);
-        Ok((len, handle.map_err(|cause| file.failed("be read", cause))?))
+        let handle = handle.map_err(|cause| file.failed("be read", cause))?;
+        self.note_begun(file, bytes, handle, false);
+        Ok((len, handle))
     }
 
     /// Starts to write bytes. If they cannot be written, it is the file's error.
@@ -119,10 +122,12 @@ impl Files {
             return unsafe { self.write(file, bytes, from) }.map(|()| None);
         }
         self.writable(file, bytes, from.is_null())?;
-        self.note_writing(file, bytes);
+        note_end(file, bytes);
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Put(from), bytes) };
         count(Row::FileWrites, Row::FileWriteBytes, bytes);
+        // Some of them may be in pages, whatever has failed.
+        self.note_begun(file, bytes, handle.unwrap_or_default(), true);
         handle.map_err(|cause| file.not_written(std::iter::once(bytes), cause))
     }
 

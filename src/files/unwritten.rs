@@ -19,27 +19,19 @@ pub(super) struct Told {
     errno: u32,
     /// Ranges that are not among these.
     more: u32,
-    /// Whether this rank may have kept something on its node's disk.
-    spills: u32,
-    padding: u32,
     /// Start and end; the same for none.
     ranges: [[u64; 2]; TOLD_MAX],
 }
 
 impl Told {
-    pub(super) fn new(unwritten: Option<&Unwritten>, spills: bool) -> Told {
-        let mut told = Told { spills: spills.into(), ..Told::default() };
+    pub(super) fn new(unwritten: Option<&Unwritten>) -> Told {
+        let mut told = Told::default();
         let Some(Unwritten { cause, ranges }) = unwritten else { return told };
         told.errno = cause.0;
         told.ranges.iter_mut().zip(ranges).for_each(|(told, range)| *told = [range.start, range.end]);
         told.more = ranges.len().saturating_sub(TOLD_MAX) as u32;
         told
     }
-}
-
-/// Whether some rank may have kept something on its node's disk.
-pub(super) fn some_spill(all: &[Told]) -> bool {
-    all.iter().any(|told| told.spills != 0)
 }
 
 /// What all ranks together could not write of a file of so many bytes, if anything: the first cause, and the line's words.
@@ -72,7 +64,7 @@ mod tests {
     use super::*;
 
     fn told(ranges: &[Range<u64>]) -> Told {
-        Told::new(Some(&Unwritten { cause: Cause(28), ranges: ranges.to_vec() }), false)
+        Told::new(Some(&Unwritten { cause: Cause(28), ranges: ranges.to_vec() }))
     }
 
     #[test]

@@ -107,6 +107,11 @@ impl Ops {
         Some(self.completions().handle(completion))
     }
 
+    /// Whether something of the operation of a handle is under way; nothing is once that was synced.
+    pub fn is_under_way(&self, handle: Handle) -> bool {
+        self.completions().is_pending(handle)
+    }
+
     /// Starts an operation that counts among this thread's implicit ones, or in its open access region.
     ///
     /// # Errors

@@ -132,6 +132,11 @@ impl Completions {
         Ok(is_done)
     }
 
+    /// Whether something is pending of what a handle names, if that is anything any more.
+    pub fn is_pending(&self, handle: Handle) -> bool {
+        self.named(handle).is_some_and(|(_, completion)| !completion.is_done())
+    }
+
     fn release(&self, number: u32, completion: &Counter) {
         // Nobody else uses it: it is in use, and by its owner.
         let generation = completion.generation.load(Ordering::Relaxed);

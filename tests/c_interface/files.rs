@@ -115,6 +115,25 @@ fn a_rank_has_a_file_open_to_be_written_once_at_a_time() {
 }
 
 #[test]
+fn a_file_of_which_bytes_are_lost_has_its_size() {
+    for of in [SETUPS[1], SETUPS[4]] {
+        let ended = run_program("shared_file_closes", &["lost"], setup(of), &[(FAULT, "file-full:1:1000")]);
+        assert!(ended.expect(0).stderr.contains("were not written and are lost"), "{ended}");
+    }
+}
+
+#[test]
+fn close_waits_for_operations_that_nobody_has_synced() {
+    for of in [SETUPS[0], SETUPS[2], SETUPS[3]] {
+        let ended = run_program("shared_file_closes", &["unsynced"], setup(of), &[]);
+        let told = ": vgasnet_file_close waits for operations that were not synced";
+        // They may all have ended by then.
+        let stderr = &ended.expect(0).stderr;
+        assert!(stderr.is_empty() || stderr.contains(told), "{ended}");
+    }
+}
+
+#[test]
 fn a_file_of_more_pages_than_have_numbers_is_refused() {
     let ended = run_program("shared_file_opens", &["far"], setup(SETUPS[5]), &[]);
     assert!(ended.expect(0).stderr.contains("raise VGASNET_PAGE_SIZE"), "{ended}");
