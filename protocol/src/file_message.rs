@@ -18,6 +18,8 @@ pub enum FileAsk {
     Flush,
     /// That the receiver, the first member of the file's team, adds to the file's shared pointer, and says what it was.
     Take,
+    /// The end of what any member has written. Asks the first member of the file's team.
+    Size,
 }
 
 /// Some pages of a file: at least those that were put in. Page n is bit n modulo 64, so it tells few pages, and those in a row, from all
@@ -63,13 +65,13 @@ pub struct FileMessage {
     pub ask: FileAsk,
     /// Of an answer: why it could not be done, as an error number; 0 if it could.
     pub cause: u8,
-    /// Names the question among those of its sender.
+    /// Names the question among those of its sender; 0 where the sender asks many ranks for one number.
     pub id: u32,
     /// The file.
     pub space: Space,
     /// Zero.
     pub padding: u32,
-    /// Of an answer to [`FileAsk::End`]: that, in bytes. Of [`FileAsk::Flush`]: which pages, as a [`PageFilter`]. Of [`FileAsk::Take`]: how
+    /// Of an answer to [`FileAsk::End`] or [`FileAsk::Size`]: that, in bytes. Of [`FileAsk::Flush`]: which pages, as a [`PageFilter`]. Of [`FileAsk::Take`]: how
     /// much is added; of its answer: what the pointer was.
     pub value: u64,
 }

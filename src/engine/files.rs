@@ -2,6 +2,7 @@
 //! who asked, and the job goes on.
 
 use super::file_flushes::FlushesAtHome;
+use super::file_sizes::{OF_ROUND, SizeRounds};
 use super::{Driver, Engine, Work};
 use crate::error::UserError;
 use crate::memory::{Closing, Extent};
@@ -32,6 +33,8 @@ pub struct FileState {
     pub refusal: AtomicU32,
     /// The file's shared pointer, at the first member of its team.
     pub pointer: AtomicU64,
+    /// At the first member: the others.
+    pub others: Box<[Rank]>,
     /// The pages that this rank has written since it flushed the file last, as a [`PageFilter`].
     written_pages: AtomicU64,
     /// Operations that were under way when they were looked at last.
@@ -49,6 +52,11 @@ struct Begun {
 }
 
 impl FileState {
+    /// Of a file that is opened now. The first member of its team gives the others.
+    pub fn new(others: Box<[Rank]>) -> FileState {
+        FileState { others, ..FileState::default() }
+    }
+
     /// An operation has failed.
     pub fn note_error(&self, cause: Cause) {
         let _known = self.first_error.compare_exchange(0, cause.0, Ordering::Relaxed, Ordering::Relaxed);
@@ -126,6 +134,7 @@ pub(super) struct OpenFiles {
     pub(super) waiting: u32,
     /// Flushes at this home that are under way.
     pub(super) flushing: FlushesAtHome,
+    pub(super) sizes: SizeRounds,
 }
 
 #[derive(Debug)]
@@ -142,6 +151,11 @@ pub(super) struct OpenFile {
 }
 
 impl OpenFiles {
+    /// The end of what this rank has written of a file, in bytes.
+    pub(super) fn written_end(&self, space: Space) -> u64 {
+        self.open.get(&space).map_or(0, |file| file.state.written_end.load(Ordering::Relaxed))
+    }
+
     /// Whether a page is neither written nor evicted: it could not be written when that was tried last, or is about to be forgotten.
     pub(super) fn stays(&self, page: PageId) -> bool {
         self.open.get(&page.space).is_some_and(|file| file.unwritten.contains(&page) || file.leaving.contains(&page))
@@ -322,7 +336,7 @@ impl Engine {
 
     /// Asks a rank about a file. Returns the number of the question.
     pub fn ask_of_file(&mut self, to: Rank, space: Space, ask: FileAsk, value: u64) -> u32 {
-        self.files.last_id = self.files.last_id.wrapping_add(1);
+        self.files.last_id = self.files.last_id.checked_add(1).unwrap_or(OF_ROUND + 1);
         let id = self.files.last_id;
         self.files.answers.insert(id, None);
         self.send_about_file(
@@ -351,6 +365,9 @@ impl Engine {
     /// A question, or an answer.
     pub(super) fn on_file_message(&mut self, from: Rank, bytes: &[u8]) -> Result<(), &'static str> {
         let message = FileMessage::read(bytes).ok_or("a message about a file that is none")?;
+        if message.is_answer && message.id == OF_ROUND {
+            return self.on_answer_of_round(message.space, message.value);
+        }
         if message.is_answer {
             match self.files.answers.get_mut(&message.id) {
                 Some(awaited @ None) => *awaited = Some(message),
@@ -364,7 +381,7 @@ impl Engine {
         };
         match message.ask {
             FileAsk::End => {
-                let value = file.state.written_end.load(Ordering::Relaxed);
+                let value = self.files.written_end(message.space);
                 self.send_about_file(from, FileMessage { is_answer: true, value, ..message });
             }
             FileAsk::Take => {
@@ -372,6 +389,7 @@ impl Engine {
                 self.send_about_file(from, FileMessage { is_answer: true, value, ..message });
             }
             FileAsk::Flush => self.flush_at_home(from, message),
+            FileAsk::Size => self.ask_for_size(from, message),
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ mod driver;
 mod eviction;
 mod fault_service;
 mod file_flushes;
+mod file_sizes;
 mod files;
 mod host_barriers;
 mod job_barrier;

@@ -124,6 +124,7 @@ impl Files {
         let is_able = able.contains(&Rank(members[me as usize]));
         let most = if arguments.io_ranks == 0 { usize::MAX } else { arguments.io_ranks as usize };
         let homes: Arc<[Rank]> = able.into_iter().take(most).collect();
+        let others = members.iter().skip(1).filter(|_| me == 0).map(|rank| Rank(*rank)).collect();
         let file = SharedFile {
             space: Space::of_file(told.number),
             path: path.to_owned(),
@@ -134,7 +135,7 @@ impl Files {
             file: opened.file.clone().filter(|_| is_able),
             _written: opened.written.take(),
             known_bytes: AtomicU64::new(size_bytes),
-            state: Arc::new(FileState::default()),
+            state: Arc::new(FileState::new(others)),
             held: Mutex::default(),
             stripes: self.stripes(homes, arguments.stripe_bytes),
             members,

@@ -1,0 +1,127 @@
+//! The size of a shared file with many ranks: who wants to know asks the first member of its team, which asks the others once for all who
+//! want to know at a time.
+
+use super::Engine;
+use std::collections::BTreeMap;
+use vgasnet_protocol::file_message::{FileAsk, FileMessage, TAG_FILE};
+use vgasnet_protocol::{Rank, Space};
+
+/// Names the questions of a round, of which nobody waits for a single answer.
+pub(super) const OF_ROUND: u32 = 0;
+
+/// The rounds under way, at first members.
+#[derive(Debug, Default)]
+pub(super) struct SizeRounds(BTreeMap<Space, Round>);
+
+/// A member may be asked before somebody writes there and somebody else wants to know. So who comes during a round is for the next one.
+#[derive(Debug)]
+struct Round {
+    /// Those that are told what comes of it.
+    now: Vec<(Rank, FileMessage)>,
+    next: Vec<(Rank, FileMessage)>,
+    /// Answers that have not come.
+    left: usize,
+    /// The end, as far as it is known.
+    end_bytes: u64,
+}
+
+impl SizeRounds {
+    /// A rank wants to know. Returns whether a round begins.
+    fn ask(&mut self, from: Rank, message: FileMessage, others: usize) -> bool {
+        let asked = (from, message);
+        if let Some(round) = self.0.get_mut(&message.space) {
+            round.next.push(asked);
+            return false;
+        }
+        self.0.insert(message.space, Round { now: vec![asked], next: Vec::new(), left: others, end_bytes: 0 });
+        true
+    }
+
+    /// A member has answered. Returns those who may be told, if it was the last one, with the end of the members that were asked, and
+    /// whether another round begins. `None` if nobody has asked.
+    fn answered(
+        &mut self,
+        space: Space,
+        end_bytes: u64,
+        others: usize,
+    ) -> Option<(Vec<(Rank, FileMessage)>, u64, bool)> {
+        let round = self.0.get_mut(&space)?;
+        round.left -= 1;
+        round.end_bytes = round.end_bytes.max(end_bytes);
+        if round.left > 0 {
+            return Some((Vec::new(), 0, false));
+        }
+        let Round { now, next, end_bytes, .. } = self.0.remove(&space)?;
+        let is_again = !next.is_empty();
+        if is_again {
+            self.0.insert(space, Round { now: next, next: Vec::new(), left: others, end_bytes: 0 });
+        }
+        Some((now, end_bytes, is_again))
+    }
+}
+
+impl Engine {
+    /// A rank asks this one, the first member of a file's team, for the end of what any member has written.
+    pub(super) fn ask_for_size(&mut self, from: Rank, message: FileMessage) {
+        let others = self.others_of(message.space);
+        if self.files.sizes.ask(from, message, others.len()) {
+            self.begin_round(message.space, &others);
+        }
+    }
+
+    fn begin_round(&mut self, space: Space, others: &[Rank]) {
+        let (ask, id) = (FileAsk::End, OF_ROUND);
+        for other in others {
+            let question =
+                FileMessage { tag: TAG_FILE, is_answer: false, ask, cause: 0, id, space, padding: 0, value: 0 };
+            self.send_about_file(*other, question);
+        }
+    }
+
+    /// A member has said the end of what it has written.
+    pub(super) fn on_answer_of_round(&mut self, space: Space, end_bytes: u64) -> Result<(), &'static str> {
+        let others = self.others_of(space);
+        let answered = self.files.sizes.answered(space, end_bytes, others.len());
+        let (told, end_bytes, is_again) = answered.ok_or("an answer about a file's size that nobody has asked for")?;
+        let value = end_bytes.max(self.files.written_end(space));
+        for (to, question) in told {
+            self.send_about_file(to, FileMessage { is_answer: true, value, ..question });
+        }
+        if is_again {
+            self.begin_round(space, &others);
+        }
+        Ok(())
+    }
+
+    fn others_of(&self, space: Space) -> Vec<Rank> {
+        self.files.open.get(&space).map(|file| file.state.others.to_vec()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_during_a_round_is_told_after_the_next() {
+        let (mut rounds, space) = (SizeRounds::default(), Space::of_file(3));
+        let (tag, ask) = (TAG_FILE, FileAsk::Size);
+        let question = |id| FileMessage { tag, is_answer: false, ask, cause: 0, id, space, padding: 0, value: 0 };
+        let to = |told: Vec<(Rank, FileMessage)>| {
+            told.into_iter().map(|(rank, message)| (rank.0, message.id)).collect::<Vec<_>>()
+        };
+        assert!(rounds.answered(space, 0, 2).is_none());
+        assert_eq!(
+            [(1, 7), (2, 8), (1, 9)].map(|(rank, id)| rounds.ask(Rank(rank), question(id), 2)),
+            [true, false, false]
+        );
+        let (told, _, is_again) = rounds.answered(space, 100, 2).expect("a round is under way");
+        assert!(told.is_empty() && !is_again);
+        let (told, end, is_again) = rounds.answered(space, 50, 2).expect("a round is under way");
+        assert_eq!((to(told), end, is_again), (vec![(1, 7)], 100, true));
+        rounds.answered(space, 20, 2).expect("a round is under way");
+        let (told, end, is_again) = rounds.answered(space, 30, 2).expect("a round is under way");
+        assert_eq!((to(told), end, is_again), (vec![(2, 8), (1, 9)], 30, false), "a file may have been cut since");
+        assert!(rounds.answered(space, 0, 2).is_none());
+    }
+}
