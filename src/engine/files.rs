@@ -202,6 +202,11 @@ impl Engine {
         self.files.open.insert(space, OpenFile { end: pages, state, unwritten, leaving, flushes: Vec::new() });
     }
 
+    /// Whether a file of this space is open here.
+    pub fn is_open_file(&self, space: Space) -> bool {
+        self.files.open.contains_key(&space)
+    }
+
     /// Whether two ranks have the same host.
     pub fn are_of_one_host(&self, one: Rank, other: Rank) -> bool {
         self.conduit.host_of(one) == self.conduit.host_of(other)

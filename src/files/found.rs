@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
-use vgasnet_protocol::Rank;
+use vgasnet_protocol::{Rank, Space};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Permissions that a new file has until all ranks have opened it: the others may need what its mode denies.
@@ -138,9 +138,7 @@ impl Files {
             exclusive: arguments.exclusive,
             ..options(arguments)
         };
-        // Numbers of this rank, and of no other that is the first of a team.
-        let (count, ranks) = (self.opened.fetch_add(1, Ordering::Relaxed), self.ops.space().segments.ranks());
-        let number = count.wrapping_mul(ranks).wrapping_add(self.ops.space().rank.0) & (u32::MAX >> 1);
+        let number = self.next_number();
         let mut mark = None;
         let is_spread = members.iter().any(|member| !self.is_same_host(members[0], *member));
         let opened = self.open_named(path, &options).and_then(|(file, about, written)| {
@@ -150,6 +148,16 @@ impl Files {
             Ok((file, about, written))
         });
         Opened { mark, ..Opened::new(opened, number) }
+    }
+
+    /// A number for the space of a file. No other rank that is the first of a team gives it, and no file has it that is open.
+    fn next_number(&self) -> u32 {
+        let space = self.ops.space();
+        let mut numbers = std::iter::repeat_with(|| {
+            number_of(self.opened.fetch_add(1, Ordering::Relaxed), space.rank, space.segments.ranks())
+        });
+        let is_free = |number: &u32| !self.driver().engine().is_open_file(Space::of_file(*number));
+        numbers.find(is_free).expect("numbers come again")
     }
 
     /// Opens the file as another rank of a team.
@@ -175,6 +183,13 @@ impl Files {
     }
 }
 
+/// Numbers below 2^31 of a rank, in turns: those that leave its own number when divided by how many ranks there are.
+fn number_of(count: u32, Rank(rank): Rank, ranks: u32) -> u32 {
+    const NUMBERS: u32 = 1 << 31;
+    let own = (NUMBERS - rank).div_ceil(ranks);
+    count % own * ranks + rank
+}
+
 fn options(arguments: &OpenArguments<'_>) -> NamedOptions {
     NamedOptions { read: arguments.access.read, write: arguments.access.write, ..NamedOptions::default() }
 }
@@ -182,6 +197,17 @@ fn options(arguments: &OpenArguments<'_>) -> NamedOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_give_numbers_of_their_own_for_ever() {
+        for (ranks, rank) in [(1, 0), (3, 2), (4, 0), (1 << 20, 77), (1_048_575, 1_048_574)] {
+            for count in [0, 1, 2047, 2048, 2049, u32::MAX / 2, u32::MAX] {
+                let number = number_of(count, Rank(rank), ranks);
+                assert!(number % ranks == rank && number < 1 << 31, "{count} of rank {rank} among {ranks}: {number}");
+            }
+            assert_ne!(number_of(5, Rank(rank), ranks), number_of(6, Rank(rank), ranks));
+        }
+    }
 
     #[test]
     fn a_copy_is_another_file() {
