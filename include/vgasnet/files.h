@@ -61,7 +61,8 @@ typedef struct {
  * way: what they write is kept, and may be on the disk or not. After VGASNET_ERR_IO it may be called again. A file that was opened without
  * VGASNET_FILE_WRITE is from now on what the file system has, whoever has written that; reads by other threads of the rank end before,
  * or wait, and operations are synced before.
- * set_size: cuts the file, or adds zeros. Reads, writes and the like by other threads of the rank end before, or wait for it. Operations
+ * set_size: cuts the file, or adds zeros. Where some of the file could not be written it is cut first, so that there is room for the rest.
+ * Reads, writes and the like by other threads of the rank end before, or wait for it. Operations
  * are synced before.
  * set_atomic: from now on each read and write is one step to all others, as with VGASNET_FILE_ATOMIC, or not. Other threads and
  * operations: as for set_size.

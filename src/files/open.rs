@@ -21,7 +21,7 @@ const FRAMES_MIN: u32 = 2;
 const REFUSED: u64 = 0;
 
 /// What of the arguments differs where a hash does.
-const ASKED: [&str; 4] = ["another path", "other flags", "another stripe_bytes", "another io_ranks"];
+const ASKED: [&str; 5] = ["another path", "other flags", "another mode", "another stripe_bytes", "another io_ranks"];
 
 /// Bytes of a stripe by default, where a page has fewer.
 const STRIPE_BYTES: u64 = 4 << 20;
@@ -211,7 +211,7 @@ impl Files {
 fn hashes_of(arguments: &OpenArguments<'_>) -> [u64; ASKED.len()] {
     let OpenArguments { path, access, atomic, create, exclusive, truncate, stripe_bytes, io_ranks } = *arguments;
     let flags = (access.read, access.write, atomic, create.is_some(), exclusive, truncate);
-    [hash_of(path), hash_of(flags), hash_of(stripe_bytes), hash_of(io_ranks)]
+    [hash_of(path), hash_of(flags), hash_of(create), hash_of(stripe_bytes), hash_of(io_ranks)]
 }
 
 fn hash_of(asked: impl Hash) -> u64 {

@@ -3,6 +3,7 @@
 use super::error::Otherwise;
 use super::together::Collective;
 use super::{Bytes, Call, FileError, Files, SharedFile};
+use crate::ops::Operation;
 use crate::request::Handle;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
@@ -77,7 +78,7 @@ impl Files {
     }
 
     fn pages_of(&self, Bytes { offset, len }: Bytes) -> Option<PageFilter> {
-        let page_bytes = self.ops.space().page_bytes() as u64;
+        let page_bytes = self.page_bytes();
         let last = (offset + len as u64).checked_sub(1).filter(|_| len > 0)?;
         Some(PageFilter::of((offset / page_bytes) as u32, (last / page_bytes) as u32))
     }
@@ -86,7 +87,7 @@ impl Files {
     pub(super) fn note_size(&self, file: &SharedFile, bytes: u64) {
         let before = file.known_bytes.fetch_max(bytes, Ordering::AcqRel);
         if bytes > before {
-            let pages = bytes.div_ceil(self.ops.space().page_bytes() as u64) as u32;
+            let pages = bytes.div_ceil(self.page_bytes()) as u32;
             self.driver().engine().note_end(file.space, pages);
         }
     }
@@ -94,29 +95,69 @@ impl Files {
     /// Makes the file so long: cuts it, or adds zeros. Collective over the file's team. Calls of other threads end before, or wait.
     ///
     /// # Errors
-    /// It is not to be written, or some of it could not be. Or the file system has refused; the file is what it was.
+    /// It is not to be written; or the file system has refused, and the file is what it was. Or some of what it keeps could not be written:
+    /// if it was to be cut, it is.
     pub fn set_size(&self, file: &Call<'_>, bytes: u64) -> Result<(), FileError> {
         self.come_together(file, Collective::SetSize(bytes))?;
         self.check_size(file, bytes)?;
         // All have come, so none of them waits for a call that is barred.
         let file = &*file.bar();
         self.wait_for_begun(file, Collective::SetSize(bytes));
-        self.write_all(file, Otherwise::Kept)?;
+        if let Err(unwritten) = self.write_all(file, Otherwise::Kept) {
+            if !self.is_longer(file, bytes)? {
+                return Err(unwritten);
+            }
+            self.write_shortened(file, bytes)?;
+        }
         self.give_end(file)?;
         let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));
         if resized.is_ok() {
-            self.driver().settle_file(file.space);
-            self.coll.gather_all(file.team, 0_u32)?;
-            self.driver().settle_file_at_home(file.space);
-            self.coll.gather_all(file.team, 0_u32)?;
-            let page_bytes = self.ops.space().page_bytes() as u64;
-            let (kept, all) = ((bytes / page_bytes) as u32, bytes.div_ceil(page_bytes) as u32);
-            self.driver().cut_file(file.space, kept, all);
-            file.state.written_end.store(0, Ordering::Release);
-            file.known_bytes.store(bytes, Ordering::Release);
+            // The page in which the file ends is read again, without what lay behind that.
+            self.forget_behind(file, bytes / self.page_bytes(), bytes)?;
         }
         self.coll.gather_all(file.team, 0_u32)?;
         resized
+    }
+
+    /// Whether the file is longer on some rank. All ranks learn how long it is.
+    fn is_longer(&self, file: &SharedFile, bytes: u64) -> Result<bool, FileError> {
+        let ends = self.coll.gather_all(file.team, file.known_bytes())?;
+        let size = ends.into_iter().fold(0, u64::max);
+        self.note_size(file, size);
+        Ok(size > bytes)
+    }
+
+    /// Cuts the file before what it keeps is written, since there may be room for that only then.
+    fn write_shortened(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
+        let size = file.known_bytes();
+        self.by_first(file, "change its size", |named| named.set_size(bytes))?;
+        let end = bytes.next_multiple_of(self.page_bytes());
+        self.forget_behind(file, end / self.page_bytes(), bytes)?;
+        self.write_all(file, Otherwise::Kept).inspect_err(|_| {
+            // The page in which the file ends stays, and what lies behind that is not to come back.
+            let zeros = vec![0_u8; end.min(size).saturating_sub(bytes) as usize];
+            let tail = Bytes { offset: bytes, len: if file.me == 0 { zeros.len() } else { 0 } };
+            // SAFETY: the buffer has as many bytes, and is none of the segment.
+            let zeroed = unsafe { self.transfer(file, Operation::Put(zeros.as_ptr()), tail) };
+            // That something could not be written is told in any case.
+            zeroed.err().into_iter().for_each(|cause| file.state.note_error(cause));
+        })
+    }
+
+    /// Has all ranks forget the pages from one on of a file that has so many bytes now.
+    fn forget_behind(&self, file: &SharedFile, first: u64, bytes: u64) -> Result<(), FileError> {
+        self.driver().settle_file(file.space);
+        self.coll.gather_all(file.team, 0_u32)?;
+        self.driver().settle_file_at_home(file.space);
+        self.coll.gather_all(file.team, 0_u32)?;
+        self.driver().cut_file(file.space, first as u32, bytes.div_ceil(self.page_bytes()) as u32);
+        file.state.written_end.store(0, Ordering::Release);
+        file.known_bytes.store(bytes, Ordering::Release);
+        Ok(())
+    }
+
+    fn page_bytes(&self) -> u64 {
+        self.ops.space().page_bytes() as u64
     }
 
     /// Takes the space of the file's first `bytes`, and makes it so long if it is shorter. Collective over the file's team. Calls of other

@@ -187,7 +187,7 @@ impl Files {
     ///
     /// # Safety
     /// The client's memory is valid for as many bytes.
-    unsafe fn transfer(&self, file: &SharedFile, operation: Operation, bytes: Bytes) -> Result<(), Cause> {
+    pub(super) unsafe fn transfer(&self, file: &SharedFile, operation: Operation, bytes: Bytes) -> Result<(), Cause> {
         if operation.address().is_some_and(|address| self.ops.is_in_own_segment(address, bytes.len)) {
             return self.through_buffer(file, operation, bytes);
         }

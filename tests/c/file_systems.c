@@ -3,6 +3,7 @@
  *   limit      the same for `ulimit -f`
  *   stolen     pages that could not be written go to another rank, and come back
  *   lost       the disk is full when the file is closed
+ *   shortened  the disk is full, and the file is cut to what there is room for
  *   readonly   the file system is read-only, with a file that has bytes
  *   rights     files that may not be read or written, and what is no file
  *   exclusive  two teams, and other jobs, make the same files: prints which this job has made */
@@ -157,6 +158,41 @@ static int open_fails(const char *which, int flags) {
     return code;
 }
 
+static void shortened(void) {
+    const uint64_t kept = PIECES / 8, size = kept * piece_len + 100;
+    unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
+    uint64_t found;
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    CHECK_EQ(write_pieces(file, PIECES / 2), PIECES);
+    CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+    if (me == 0) fill_disk(0);
+    barrier();
+    /* A hole has no room. What was refused is written again once the rest has some. */
+    uint64_t written = write_pieces(file, 0);
+    barrier();
+    CHECK_EQ(vgasnet_file_sync(file), VGASNET_ERR_IO);
+    CHECK_EQ(vgasnet_file_set_size(file, size), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+    if (written < kept) write_pieces(file, written);
+    CHECK_EQ(vgasnet_file_set_size(file, size), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_size(file, &found), VGASNET_OK);
+    CHECK_EQ(found, size);
+    for (uint64_t piece = 0; piece < kept; ++piece) check_piece(file, piece);
+    /* What was behind the end is not there again. */
+    CHECK_EQ(vgasnet_file_set_size(file, size + 2 * page_len), VGASNET_OK);
+    memset(should, 0, piece_len);
+    for (uint64_t at = size; at < size + 2 * page_len; at += piece_len / 2) {
+        CHECK_EQ(vgasnet_file_read_at(file, at, is, piece_len / 2, NULL), VGASNET_OK);
+        check_bytes(is, should, piece_len / 2, "behind the end");
+    }
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    barrier();
+    remove_filler();
+    free(is);
+    free(should);
+}
+
 static void readonly(void) {
     unsigned char byte;
     size_t nread;
@@ -249,6 +285,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "lost") == 0) lost();
     if (strcmp(argv[1], "limit") == 0) limit(argv[3]);
     if (strcmp(argv[1], "stolen") == 0) stolen();
+    if (strcmp(argv[1], "shortened") == 0) shortened();
     if (strcmp(argv[1], "readonly") == 0) readonly();
     if (strcmp(argv[1], "rights") == 0) rights();
     if (strcmp(argv[1], "exclusive") == 0) exclusive();

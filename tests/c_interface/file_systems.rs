@@ -21,7 +21,8 @@ fn text(path: &Path) -> &str {
 
 /// Runs a part of one of the programs about files in a directory.
 fn run_part(part: &str, dir: &Path, setup: Setup, more: &[(&'static str, &str)]) -> Ended {
-    let is_refused = ["full", "lost", "limit", "stolen", "readonly", "rights", "exclusive"].contains(&part);
+    let is_refused =
+        ["full", "lost", "limit", "stolen", "shortened", "readonly", "rights", "exclusive"].contains(&part);
     let program = if is_refused { "file_systems" } else { "file_space" };
     let program = compile::program(program, Language::C99, Linking::Shared);
     let elsewhere = fresh_dir();
@@ -134,6 +135,20 @@ fn what_cannot_be_written_at_close_is_lost_and_the_next_file_whole() {
             clear(dir);
         }
     });
+}
+
+#[test]
+fn a_file_is_cut_to_what_a_full_disk_has_room_for() {
+    let test = "a_file_is_cut_to_what_a_full_disk_has_room_for";
+    let check = |dir: &Path, more: &[(&'static str, &str)]| {
+        for of in SETUPS {
+            run_part("shortened", dir, setup(of), more).expect(0);
+            clear(dir);
+        }
+    };
+    on_own_disk(test, ext("ext4", 24 << 20), |dir| check(dir, &[]));
+    on_own_disk(test, tmpfs("size=8m"), |dir| check(dir, &[]));
+    on_own_disk(test, tmpfs("size=8m"), |dir| check(dir, &[SPILL, ("VGASNET_FILE_SPILL_SIZE", "256K")]));
 }
 
 #[test]
