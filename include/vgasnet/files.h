@@ -12,7 +12,7 @@
  *
  * An error of the file system is an answer: VGASNET_ERR_IO with the system's number in errno, and one line on stderr, and the job goes on.
  * Lines about what could not be written name its bytes; it stays in the pools. Later writes to the file by a rank that knows are refused
- * until vgasnet_file_sync has written all.
+ * until vgasnet_file_sync has written all; the first of them gets a line.
  *
  * While a team has a file open, nobody else changes it, and no rank of the team by other means.
  */
@@ -128,8 +128,8 @@ int vgasnet_file_advise(vgasnet_file_t file, uint64_t offset, uint64_t len, int 
 /* The size of the file in bytes, with all that any rank has written. Asks the other ranks. */
 int vgasnet_file_size(vgasnet_file_t file, uint64_t *size);
 
-/* The first error of the file on this rank: VGASNET_OK, or VGASNET_ERR_IO with the number of the system's error in *errno_value, which may
- * be NULL. */
+/* The first error of the file on this rank since it was opened: VGASNET_OK, or VGASNET_ERR_IO with the number of the system's error in
+ * *errno_value, which may be NULL. */
 int vgasnet_file_error(vgasnet_file_t file, int *errno_value);
 
 #ifdef __cplusplus

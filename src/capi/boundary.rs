@@ -18,18 +18,26 @@ pub(super) struct Refusal {
     line: UserError,
     /// The system's error number, for the caller's `errno`.
     errno: Option<c_int>,
+    /// The user was told before, so the line is kept for those who ask, and not printed.
+    is_told: bool,
 }
 
 impl Refusal {
     #[cold]
     pub(super) fn with_code(code: c_int, line: UserError) -> Refusal {
-        Refusal { code: Some(code), line, errno: None }
+        Refusal { code: Some(code), line, errno: None, is_told: false }
     }
 
     /// The system has refused something, with an error number.
     #[cold]
     pub(super) fn by_system(errno: c_int, line: UserError) -> Refusal {
-        Refusal { code: Some(ERR_IO), line, errno: Some(errno) }
+        Refusal { code: Some(ERR_IO), line, errno: Some(errno), is_told: false }
+    }
+
+    /// The user was told before.
+    #[cold]
+    pub(super) fn silent(self) -> Refusal {
+        Refusal { is_told: true, ..self }
     }
 
     #[cold]
@@ -60,7 +68,7 @@ impl Refusal {
 impl From<UserError> for Refusal {
     #[cold]
     fn from(line: UserError) -> Refusal {
-        Refusal { code: None, line, errno: None }
+        Refusal { code: None, line, errno: None, is_told: false }
     }
 }
 
@@ -188,7 +196,11 @@ fn told<T: Answer>(call: &str, refusal: Refusal) -> T {
     let call = &*as_called(call);
     match refusal.code.and_then(T::from_code) {
         Some(answer) => {
-            last_line::keep(job::report_as_text(call, &refusal.line));
+            let text = job::line_of(call, &refusal.line);
+            if !refusal.is_told {
+                job::say(&text);
+            }
+            last_line::keep(text);
             answer
         }
         None => job::fail(call, &refusal.line),

@@ -44,6 +44,7 @@ impl From<FileError> for Refusal {
         match error {
             FileError::Argument(line) => Refusal::bad_argument(line),
             FileError::Io(errno, line) => Refusal::by_system(errno, line),
+            FileError::Again(errno, line) => Refusal::by_system(errno, line).silent(),
         }
     }
 }
@@ -260,6 +261,7 @@ fn or_noted<T>(call: &str, result: Result<T, FileError>, nothing: T) -> Result<T
             crate::job::report(call, &line);
             Ok(nothing)
         }
+        Err(FileError::Again(..)) => Ok(nothing),
         Err(FileError::Argument(line)) => Err(Refusal::from(line)),
         Ok(value) => Ok(value),
     }

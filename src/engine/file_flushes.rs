@@ -117,6 +117,7 @@ impl Engine {
     pub fn flush_file(&mut self, space: Space) {
         let Some(file) = self.files.open.get_mut(&space) else { return };
         file.state.refusal.store(0, Ordering::Relaxed);
+        file.state.told_refusal.store(false, Ordering::Relaxed);
         file.unwritten.clear();
         self.storage.flush_file(space);
         self.handle(Event::FlushSpace(space));

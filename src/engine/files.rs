@@ -12,7 +12,7 @@ use crate::sys::Signalproof;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use vgasnet_protocol::coherence::{Cause, FrameId, PageId, Waiter};
 use vgasnet_protocol::file_message::{FileAsk, FileMessage, PageFilter, TAG_FILE};
@@ -31,6 +31,8 @@ pub struct FileState {
     pub first_error: AtomicU32,
     /// Why nothing more is to be written: something could not be. An error number.
     pub refusal: AtomicU32,
+    /// Whether the user knows that writes are refused.
+    pub told_refusal: AtomicBool,
     /// The file's shared pointer, at the first member of its team.
     pub pointer: AtomicU64,
     /// At the first member: the others.

@@ -177,7 +177,7 @@ impl Files {
     }
 
     /// Fails on all ranks if something has failed on one.
-    pub(super) fn agree(&self, file: &SharedFile, what: &str, errno: Option<i32>) -> Result<(), FileError> {
+    fn agree(&self, file: &SharedFile, what: &str, errno: Option<i32>) -> Result<(), FileError> {
         let all = self.coll.gather_all(file.team, errno.unwrap_or(0))?;
         let failed = all.into_iter().find(|errno| *errno != 0);
         failed.map_or(Ok(()), |errno| {

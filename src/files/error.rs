@@ -28,6 +28,8 @@ pub enum FileError {
     Argument(UserError),
     /// The file system has refused something; its error number.
     Io(i32, UserError),
+    /// For the reason of an error before, of which the user was told.
+    Again(i32, UserError),
 }
 
 impl FileError {
@@ -79,7 +81,7 @@ impl SharedFile {
 }
 
 impl Files {
-    /// Fails if something that was to be written could not be: these bytes are not taken, then.
+    /// Fails if something that was to be written could not be: these bytes are not taken, then. A program that writes on gets a line once.
     pub(super) fn check_not_refused(
         &self,
         file: &SharedFile,
@@ -92,7 +94,12 @@ impl Files {
         stats::count(Row::FileRefused);
         let before = self.driver().engine().unwritten(file.space).map(|unwritten| unwritten.ranges).unwrap_or_default();
         let bytes = format!("{} could not be written, so {}", named(&before, 0), named(&ranges_of(ranges), 0));
-        Err(FileError::unwritten(&file.path, Cause(errno), &bytes, Otherwise::Kept))
+        match FileError::unwritten(&file.path, Cause(errno), &bytes, Otherwise::Kept) {
+            FileError::Io(errno, line) if file.state.told_refusal.swap(true, Ordering::Relaxed) => {
+                Err(FileError::Again(errno, line))
+            }
+            error => Err(error),
+        }
     }
 }
 

@@ -286,20 +286,19 @@ fn start_runtime(wish: Wish, handlers: &mut [Entry]) -> Result<&'static Runtime,
 
 /// Prints `vgasnet: rank R: CALL: LINE` on stderr.
 pub fn report(call: &str, line: &UserError) {
-    report_as_text(call, line);
+    say(&line_of(call, line));
 }
 
-/// As [`report`]. Returns what stands behind `vgasnet: `.
-pub fn report_as_text(call: &str, line: &UserError) -> String {
-    let text = match job() {
+/// A line about a call, with this rank.
+pub fn line_of(call: &str, line: &UserError) -> String {
+    match job() {
         Some(job) => format!("rank {}: {call}: {line}", job.conduit.rank()),
         None => format!("{call}: {line}"),
-    };
-    say(&text);
-    text
+    }
 }
 
-fn say(text: &str) {
+/// Shows a line to the user.
+pub fn say(text: &str) {
     // One write, so that lines of several ranks do not mix. If stderr is closed, there is nobody to tell.
     std::io::stderr().write_all(format!("vgasnet: {text}\n").as_bytes()).ok();
 }

@@ -87,6 +87,8 @@ fn a_full_disk_is_told_of_and_what_it_lacks_is_written_once_there_is_room() {
         for of in SETUPS {
             let ended = run_part("full", dir, setup(of), more);
             check_named(ended.expect(0), "vgasnet_file_sync", FULL, "; make room on its file system, then sync it");
+            let refused = ended.stderr.matches("vgasnet_file_write_at: ").count();
+            assert!(refused <= 2 * of.0 as usize, "a line for each write: {ended}");
             clear(dir);
         }
     };
