@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use vgasnet::memory::Piece;
-use vgasnet::request::{Completion, Part};
+use vgasnet::request::{Completion, Handle, Part};
 use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::{LockId, LockMode, LockPurpose, LockRange};
@@ -26,10 +26,22 @@ pub struct Call {
     begun: u64,
     /// What the history calls the writes of its runs.
     writes: Range<usize>,
-    /// That it writes was noted when it began: nobody notes when it ends.
+    /// That it writes was noted when it began: whoever flushes the file looks whether it has ended.
     pub is_noted: bool,
     /// Where it is one step.
     pub lock: Option<LockId>,
+}
+
+impl Call {
+    /// Whether the handle is that of this call.
+    pub fn has(&self, handle: Handle) -> bool {
+        self.is_noted && handle_of(&self.writes) == handle
+    }
+}
+
+/// A handle for a call with these writes.
+fn handle_of(writes: &Range<usize>) -> Handle {
+    Handle::from_bits(writes.start as u64 + 1).expect("it is not 0")
 }
 
 impl Job {
@@ -52,12 +64,14 @@ impl Job {
             // As a write without waiting does.
             if !file.manner.is_atomic && random.bool() {
                 state.written_end.fetch_max(end_bytes, Ordering::Relaxed);
-                runs.iter().for_each(|run| state.note_begun_pages(pages_of(run)));
                 is_noted = true;
             }
         }
         let begun = file.history.moment();
         let writes = if is_put { file.history.begin_writes(rank, &runs, &memory) } else { 0..0 };
+        if is_noted {
+            runs.iter().for_each(|run| state.note_begun(handle_of(&writes), pages_of(run), |_| true));
+        }
         let call = Call { space, is_put, runs, begun, writes, is_noted, lock: None };
         if !file.manner.is_atomic {
             return self.begin_call(rank, call, memory);

@@ -80,6 +80,9 @@ impl Job {
     pub fn begin_flush(&mut self, rank: usize, space: Space) {
         let file = self.files.open.get_mut(&space).expect("it is open");
         let moment = file.history.moment();
+        let operations = &self.nodes[rank].operations;
+        let calls = || operations.iter().filter_map(|operation| operation.call.as_ref());
+        file.members[&rank].state.settle_begun(|handle| calls().any(|call| call.has(handle)));
         let engine = &mut self.nodes[rank].engine;
         // What is dirty elsewhere now, the flush has to reach.
         let is_elsewhere = |node: &crate::job::Node| {
