@@ -286,8 +286,10 @@ impl StorageServer {
         let (staging, number, place) = (None, self.next, self.files.number(page));
         self.next += 1;
         let (in_background, part) = (None, Extent::NONE);
-        if direction == IoDirection::Read && priority == Priority::Now {
-            self.background.on_missed();
+        match direction {
+            IoDirection::Write => self.blocks.on_storing(place),
+            IoDirection::Read if priority == Priority::Now => self.background.on_missed(),
+            IoDirection::Read => {}
         }
         let operation = Operation {
             direction,

@@ -85,6 +85,21 @@ fn a_page_that_nobody_has_written_is_zeros_without_a_read() {
 }
 
 #[test]
+fn a_block_that_nobody_has_written_is_zeros_without_a_read() {
+    let mut job = far_apart_with(2, 8, 4, Some(REQUEST_BYTES));
+    let reads = |job: &Job| job.nodes[0].disk.reads().len();
+    for page in 0..6 {
+        (0..2).for_each(|block| _ = cost(&mut job, 1, What::Put, at(page, 2 * block)));
+        cost(&mut job, 0, What::Get, at(page, 1));
+    }
+    assert_eq!(reads(&job), 0, "their pages are written, in other blocks");
+    cost(&mut job, 0, What::Get, at(0, 2));
+    assert_eq!(reads(&job), 1, "it was written, and has made room for others");
+    empty(&mut job);
+    job.check_disks();
+}
+
+#[test]
 fn the_owner_of_a_page_does_what_others_ask_and_keeps_it() {
     let mut job = job(3);
     cost(&mut job, 1, What::Set(3), Range { home: 0, start_bytes: 0, len_bytes: PAGE_BYTES });

@@ -21,6 +21,7 @@ mod frames;
 mod io;
 mod mapped;
 mod of_page;
+mod zeros;
 
 pub(super) use io::BLOCK_TOKEN;
 
@@ -38,13 +39,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Instant;
 use vgasnet_protocol::coherence::{Access, Cause};
+use zeros::ZeroBlocks;
 
 /// Blocks that were used since the hand came to them last, and that it passes over for a job.
 const SECOND_CHANCES: usize = 16;
-
-/// Dirty blocks are written while fewer than one slot in so many is idle, until one in so many is.
-const CLEAN_BELOW_PART: usize = 8;
-const CLEAN_ENOUGH_PART: usize = 4;
 
 /// A block: [`HomePage::first_block`] numbers them.
 type Block = u64;
@@ -127,6 +125,7 @@ pub(super) struct Blocks {
     /// The blocks of puts to files that have them, and may make them dirty.
     soiling: usize,
     files: Files,
+    zeros: ZeroBlocks,
     jobs: Slab<Job>,
     /// How many jobs each page has.
     of_page: HashMap<HomePage, usize>,
@@ -169,6 +168,7 @@ impl Blocks {
             dirty_of_files: 0,
             soiling: 0,
             files: Files::default(),
+            zeros: ZeroBlocks::default(),
             jobs: Slab::new(),
             of_page: HashMap::new(),
             waiting: VecDeque::new(),
@@ -242,7 +242,7 @@ impl Blocks {
         });
         *self.of_page.entry(page).or_default() += 1;
         if is_put {
-            self.note_written(page);
+            self.note_written(page, is_written);
         }
         // One that needs no slot need not wait for those that do.
         let may_go = self.waiting.is_empty() || (first..first + count).all(|block| self.of_block.contains_key(&block));
@@ -258,7 +258,10 @@ impl Blocks {
     }
 
     /// A job writes to a page: those that wait may find its bytes in the file.
-    fn note_written(&mut self, page: HomePage) {
+    fn note_written(&mut self, page: HomePage, was_written: bool) {
+        if !was_written {
+            self.zeros.begin(page, 1 << self.page_shift);
+        }
         for id in &self.waiting {
             let job = &mut self.jobs[*id];
             job.is_written |= job.page == page;
@@ -354,7 +357,7 @@ impl Blocks {
         let job = &self.jobs[id];
         let state = match &job.part {
             Some(part) if job.is_put && self.is_whole(part, job.page, block) => State::Filling,
-            _ if !job.is_written => {
+            _ if !job.is_written || self.zeros.has(job.page, block - job.page.first_block(self.page_shift)) => {
                 // SAFETY: the slot is idle, so nothing else uses its memory, which is a block.
                 unsafe { self.place(at).write_bytes(0, BLOCK_BYTES) };
                 State::Clean
@@ -463,7 +466,7 @@ impl Blocks {
             self.release_slot(at);
             ready.extend(self.served(readers));
         }
-        self.is_cleaning |= self.idle < self.here() / CLEAN_BELOW_PART;
+        self.is_cleaning |= self.lacks_clean();
         let jobs = self.of_page.get_mut(&page).expect("the page has this job");
         *jobs -= 1;
         let is_last = *jobs == 0;

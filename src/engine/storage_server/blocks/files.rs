@@ -48,6 +48,7 @@ impl Blocks {
     pub(super) fn soil(&mut self, at: usize) {
         let block = self.slots[at].block;
         let page = self.page_of(block);
+        self.zeros.on_written(page, block - page.first_block(self.page_shift));
         if self.dirty.insert(block) && !page.is_of_segment() {
             self.slots[at].mark = self.files.flushes.on_soiled(page.slot());
             self.dirty_of_files += 1;
@@ -191,6 +192,7 @@ impl Blocks {
 
     /// Forgets all blocks of a file from a page on, dirty or not. No job uses them, and none is being read or written.
     pub(in super::super) fn forget_from(&mut self, first: HomePage) {
+        self.zeros.forget_from(first);
         let range = first.first_block(self.page_shift)..self.blocks_of_file(first.slot()).end;
         let known: Vec<(Block, usize)> = self.of_block.range(range).map(|(block, slot)| (*block, *slot)).collect();
         for (block, at) in known {

@@ -3,7 +3,7 @@
 use super::super::byte_jobs::BlockCopies;
 use super::super::count_of_file;
 use super::super::home_page::HomePage;
-use super::{Block, Blocks, CLEAN_ENOUGH_PART, Slot, State};
+use super::{Block, Blocks, Slot, State};
 use crate::stats::{self, Row};
 use crate::storage::{BLOCK_BYTES, FileSlot, IoDirection, IoOperation, Storage};
 use std::ops::Range;
@@ -16,6 +16,15 @@ const WRITES_MAX: usize = 16;
 
 /// While the disk has so many blocks to read, others wait until there are as many: telling it of each takes longer than reading it.
 const TOGETHER: usize = 16;
+
+/// Dirty blocks are written while fewer than one slot in so many is idle, until one in so many is.
+const CLEAN_BELOW_PART: usize = 8;
+const CLEAN_ENOUGH_PART: usize = 4;
+
+/// Dirty blocks of files may take half of the slots. They are written when fewer than one slot in so many is left for them, until they
+/// take one in so many.
+const FILES_LEFT_PART: usize = 8;
+const FILES_CLEAN_ENOUGH_PART: usize = 4;
 
 /// Dirty blocks that a search for one to write passes over, because jobs use them.
 const LOOKS_MAX: usize = 16;
@@ -31,9 +40,19 @@ impl Blocks {
             self.to_read.drain(..begun);
         }
         self.is_emptying &= !self.dirty.is_empty();
-        self.is_cleaning &= self.idle < self.here() / CLEAN_ENOUGH_PART || !self.waiting.is_empty();
+        self.is_cleaning &= !self.has_enough_clean() || !self.waiting.is_empty();
         self.is_cleaning &= !self.dirty.is_empty();
         while self.writing < WRITES_MAX && self.write_some(storage, &may_be_written) {}
+    }
+
+    /// Whether dirty blocks are to be written before a job has to wait for that.
+    pub(super) fn lacks_clean(&self) -> bool {
+        let here = self.here();
+        self.idle < here / CLEAN_BELOW_PART || self.dirty_of_files + here / FILES_LEFT_PART > here / 2
+    }
+
+    fn has_enough_clean(&self) -> bool {
+        self.idle >= self.here() / CLEAN_ENOUGH_PART && self.dirty_of_files <= self.here() / FILES_CLEAN_ENOUGH_PART
     }
 
     /// Has the storage write some blocks, if any are to be. Returns whether it took all of them.

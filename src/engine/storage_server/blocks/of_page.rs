@@ -53,6 +53,11 @@ impl Blocks {
         self.of_block.is_empty()
     }
 
+    /// The file is about to get bytes of the page that were in no block.
+    pub(in super::super) fn on_storing(&mut self, page: HomePage) {
+        self.zeros.forget(page);
+    }
+
     pub(super) fn blocks_of(&self, page: HomePage) -> Range<Block> {
         let first = page.first_block(self.page_shift);
         first..first + (1 << self.page_shift)
