@@ -132,6 +132,10 @@ int vgasnet_file_size(vgasnet_file_t file, uint64_t *size);
  * *errno_value, which may be NULL. */
 int vgasnet_file_error(vgasnet_file_t file, int *errno_value);
 
+/* How many errors the file has had on this rank since it was opened. If it is what it was when an operation without waiting began, that has
+ * not failed. */
+int vgasnet_file_error_count(vgasnet_file_t file, uint64_t *errors);
+
 #ifdef __cplusplus
 }
 #endif

@@ -215,6 +215,7 @@ int vgasnet_file_flush ptr
 int vgasnet_file_advise ptr u64 u64 int
 int vgasnet_file_size ptr ptr
 int vgasnet_file_error ptr ptr
+int vgasnet_file_error_count ptr ptr
 # stats.h
 int vgasnet_stats ptr size
 # debug.h

@@ -199,6 +199,12 @@ class File(io.RawIOBase):
             check(code)
         return OSError(errno.value, os.strerror(errno.value), self.name) if code == raw.VGASNET_ERR_IO else None
 
+    def error_count(self) -> int:
+        """How many errors the file has had on this rank."""
+        errors = ctypes.c_uint64()
+        self._call("error_count", ctypes.byref(errors))
+        return errors.value
+
     def close(self) -> None:
         """Collective. Others see all that was written. After an error what could not be written is lost."""
         if self._handle:

@@ -252,6 +252,15 @@ entry_points! {
         }
         Ok(if errno.is_some() { ERR_IO } else { OK })
     }
+
+    unsafe fn vgasnet_file_error_count(file: FilePointer, errors: *mut u64) -> c_int {
+        let files = attached()?.files();
+        if errors.is_null() {
+            return Err(Refusal::bad_argument("a null pointer; give the address for the number"));
+        }
+        errors.write(files.get_beside(number(file)?)?.errors());
+        Ok(OK)
+    }
 }
 
 /// The answer of a call without a code where the file system has refused: nothing, and a line. The file has the error.

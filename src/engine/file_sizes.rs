@@ -37,27 +37,32 @@ impl SizeRounds {
         true
     }
 
-    /// A member has answered. Returns those who may be told, if it was the last one, with the end of the members that were asked, and
-    /// whether another round begins. `None` if nobody has asked.
-    fn answered(
-        &mut self,
-        space: Space,
-        end_bytes: u64,
-        others: usize,
-    ) -> Option<(Vec<(Rank, FileMessage)>, u64, bool)> {
+    /// A member has answered. Returns what has come of the round, if this was its last answer. `None` if nobody has asked.
+    fn answered(&mut self, space: Space, end_bytes: u64, others: usize) -> Option<Ended> {
         let round = self.0.get_mut(&space)?;
         round.left -= 1;
         round.end_bytes = round.end_bytes.max(end_bytes);
         if round.left > 0 {
-            return Some((Vec::new(), 0, false));
+            return Some(Ended::default());
         }
         let Round { now, next, end_bytes, .. } = self.0.remove(&space)?;
         let is_again = !next.is_empty();
         if is_again {
             self.0.insert(space, Round { now: next, next: Vec::new(), left: others, end_bytes: 0 });
         }
-        Some((now, end_bytes, is_again))
+        Some(Ended { told: now, end_bytes, is_again })
     }
+}
+
+/// What has come of a round.
+#[derive(Debug, Default)]
+struct Ended {
+    /// Those who are told.
+    told: Vec<(Rank, FileMessage)>,
+    /// The end of what the members have written that were asked.
+    end_bytes: u64,
+    /// Another round begins.
+    is_again: bool,
 }
 
 impl Engine {
@@ -82,7 +87,8 @@ impl Engine {
     pub(super) fn on_answer_of_round(&mut self, space: Space, end_bytes: u64) -> Result<(), &'static str> {
         let others = self.others_of(space);
         let answered = self.files.sizes.answered(space, end_bytes, others.len());
-        let (told, end_bytes, is_again) = answered.ok_or("an answer about a file's size that nobody has asked for")?;
+        let Ended { told, end_bytes, is_again } =
+            answered.ok_or("an answer about a file's size that nobody has asked for")?;
         let value = end_bytes.max(self.files.written_end(space));
         for (to, question) in told {
             self.send_about_file(to, FileMessage { is_answer: true, value, ..question });
@@ -107,21 +113,20 @@ mod tests {
         let (mut rounds, space) = (SizeRounds::default(), Space::of_file(3));
         let (tag, ask) = (TAG_FILE, FileAsk::Size);
         let question = |id| FileMessage { tag, is_answer: false, ask, cause: 0, id, space, padding: 0, value: 0 };
-        let to = |told: Vec<(Rank, FileMessage)>| {
-            told.into_iter().map(|(rank, message)| (rank.0, message.id)).collect::<Vec<_>>()
+        let ended = |ended: Option<Ended>| {
+            let Ended { told, end_bytes, is_again } = ended.expect("a round is under way");
+            (told.iter().map(|(rank, message)| (rank.0, message.id)).collect::<Vec<_>>(), end_bytes, is_again)
         };
         assert!(rounds.answered(space, 0, 2).is_none());
         assert_eq!(
             [(1, 7), (2, 8), (1, 9)].map(|(rank, id)| rounds.ask(Rank(rank), question(id), 2)),
             [true, false, false]
         );
-        let (told, _, is_again) = rounds.answered(space, 100, 2).expect("a round is under way");
-        assert!(told.is_empty() && !is_again);
-        let (told, end, is_again) = rounds.answered(space, 50, 2).expect("a round is under way");
-        assert_eq!((to(told), end, is_again), (vec![(1, 7)], 100, true));
-        rounds.answered(space, 20, 2).expect("a round is under way");
-        let (told, end, is_again) = rounds.answered(space, 30, 2).expect("a round is under way");
-        assert_eq!((to(told), end, is_again), (vec![(2, 8), (1, 9)], 30, false), "a file may have been cut since");
+        assert_eq!(ended(rounds.answered(space, 100, 2)), (vec![], 0, false));
+        assert_eq!(ended(rounds.answered(space, 50, 2)), (vec![(1, 7)], 100, true));
+        assert_eq!(ended(rounds.answered(space, 20, 2)), (vec![], 0, false));
+        let last = (vec![(2, 8), (1, 9)], 30, false);
+        assert_eq!(ended(rounds.answered(space, 30, 2)), last, "a file may have been cut since");
         assert!(rounds.answered(space, 0, 2).is_none());
     }
 }

@@ -29,6 +29,8 @@ pub struct FileState {
     pub written_end: AtomicU64,
     /// The first error on this rank, as an error number.
     pub first_error: AtomicU32,
+    /// How many there were.
+    pub errors: AtomicU64,
     /// Why nothing more is to be written: something could not be. An error number.
     pub refusal: AtomicU32,
     /// Whether the user knows that writes are refused.
@@ -62,6 +64,7 @@ impl FileState {
     /// An operation has failed.
     pub fn note_error(&self, cause: Cause) {
         let _known = self.first_error.compare_exchange(0, cause.0, Ordering::Relaxed, Ordering::Relaxed);
+        self.errors.fetch_add(1, Ordering::Release);
     }
 
     /// A write of these pages has ended.

@@ -69,6 +69,11 @@ impl SharedFile {
         errors.into_iter().find(|errno| *errno != 0).map(|errno| errno as i32)
     }
 
+    /// How many errors of the file there were on this rank.
+    pub fn errors(&self) -> u64 {
+        self.state.errors.load(Ordering::Acquire)
+    }
+
     pub(super) fn failed(&self, what: &str, Cause(errno): Cause) -> FileError {
         FileError::io(&self.path, what, errno as i32)
     }
@@ -92,6 +97,7 @@ impl Files {
             return Ok(());
         }
         stats::count(Row::FileRefused);
+        file.state.note_error(Cause(errno));
         let before = self.driver().engine().unwritten(file.space).map(|unwritten| unwritten.ranges).unwrap_or_default();
         let bytes = format!("{} could not be written, so {}", named(&before, 0), named(&ranges_of(ranges), 0));
         match FileError::unwritten(&file.path, Cause(errno), &bytes, Otherwise::Kept) {

@@ -358,6 +358,7 @@ static void unread(void) {
     vgasnet_file_t file;
     unsigned failed = 0;
     int errno_value = 0;
+    uint64_t errors;
     make_file();
     file = opened(VGASNET_FILE_READ | VGASNET_FILE_WRITE);
     for (uint64_t i = 0; i < 400; ++i) {
@@ -383,6 +384,8 @@ static void unread(void) {
     printf("rank %u: %u failed\n", me, failed);
     CHECK_EQ(vgasnet_file_error(file, &errno_value), failed > 0 ? VGASNET_ERR_IO : VGASNET_OK);
     CHECK_EQ(errno_value, failed > 0 ? EIO : 0);
+    CHECK_EQ(vgasnet_file_error_count(file, &errors), VGASNET_OK);
+    CHECK(errors >= failed && (errors > 0) == (failed > 0));
     barrier();
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
     if (me == 0) check_on_disk();
