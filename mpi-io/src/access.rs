@@ -61,36 +61,61 @@ impl Access {
         let file = files::find(self.file).ok_or(Refusal::Next)?;
         let count = u64::try_from(self.count).map_err(|_| Refusal::Next)?;
         let is_allowed = if self.is_write { file.may_write } else { file.may_read };
-        let layout = layout_of(self.datatype).filter(|_| is_allowed).ok_or(Refusal::Next)?;
+        let layout = layout_of(self.datatype).filter(|_| is_allowed);
+        let Some(layout) = layout else { return Err(self.refusal_of_type(&file, is_allowed)) };
         let view = file.view();
-        let memory = Memory { base: self.buffer, count, layout };
-        let is_place = |offset: i64| u64::try_from(offset).is_ok_and(|offset| offset.checked_mul(view.unit).is_some());
-        if memory.bytes() % view.unit != 0 || matches!(self.at, At::Offset(offset) if !is_place(offset)) {
+        let refused = |class| Err(Refusal::Code(file.raise(class)));
+        let Some(memory) = Memory::new(self.buffer, count, layout) else { return refused(constants().err_arg) };
+        let bytes = memory.bytes();
+        if bytes % view.unit != 0 && !self.may_be_partial() {
+            return refused(constants().err_io);
+        }
+        if matches!(self.at, At::Offset(offset) if offset < 0) {
             return Err(Refusal::Next);
         }
-        let position = self.take_position(&file, view, memory.bytes());
+        let position = self.take_position(&file, view, bytes);
         let position = position.map_err(|failed| Refusal::Code(file.code(Err::<(), _>(failed))))?;
         Ok(Ready { file, position, memory })
+    }
+
+    /// What becomes of a datatype without layout. MPI refuses what is none, and what the file was not opened for; all else it would read and
+    /// write beside the pages.
+    fn refusal_of_type(&self, file: &CachedFile, is_allowed: bool) -> Refusal {
+        if !is_allowed || !ffi::is_committed(self.datatype) {
+            return Refusal::Next;
+        }
+        let what = "a read or write with a datatype that is made in a way that this library does not know";
+        Refusal::Code(file.code(file.refuse(what, "use another, or give the file the hint vgasnet_cache=disable")))
+    }
+
+    /// Whether it may have bytes that are no whole elementary types, which MPI leaves to its implementations. Open MPI goes on behind them;
+    /// MPICH allows it nowhere, and shared pointers count elementary types.
+    fn may_be_partial(&self) -> bool {
+        cfg!(open_mpi) && matches!(self.at, At::Offset(_) | At::Individual)
     }
 
     /// Where it begins in the view. Moves the pointer behind what it asks for (MPI 4.0, section 14.4.3).
     fn take_position(&self, file: &CachedFile, view: &View, bytes: u64) -> Result<u64, Failed> {
         let units = bytes / view.unit;
+        let checked = |position: Option<u64>| position.filter(|at| view.has_places(*at, bytes)).ok_or(Failed::Argument);
         match self.at {
-            At::Offset(offset) => Ok(offset as u64 * view.unit),
+            At::Offset(offset) => checked((offset as u64).checked_mul(view.unit)),
             At::Individual => {
                 let mut position = file.position();
-                let before = *position;
+                let before = checked(Some(*position))?;
                 *position += bytes;
                 Ok(before)
             }
-            At::Shared => Ok(file.take(units)? * view.unit),
+            At::Shared => checked(file.take(units)?.checked_mul(view.unit)),
             At::Ordered => {
                 let (before, all) = file.comm.sums(units).map_err(|_| Failed::Otherwise)?;
                 // The other ranks wait for the first one's answer, whatever that is.
                 let first = if file.comm.rank == 0 { file.take_in_order(all).unwrap_or(u64::MAX) } else { 0 };
                 let first = file.comm.of_first(first).map_err(|_| Failed::Otherwise)?;
-                if first == u64::MAX { Err(Failed::Otherwise) } else { Ok((first + before) * view.unit) }
+                if first == u64::MAX {
+                    return Err(Failed::Otherwise);
+                }
+                checked(first.checked_add(before).and_then(|first| first.checked_mul(view.unit)))
             }
         }
     }
@@ -117,12 +142,14 @@ struct Later {
     is_write: bool,
     /// Bytes, once it is under way.
     moved: AtomicU64,
+    /// How many errors the file had before.
+    errors: AtomicU64,
 }
 
 impl Later {
     fn new(file: &Found, position: u64, memory: Memory, is_write: bool) -> Later {
-        let (view, moved) = (Arc::clone(file.view()), AtomicU64::new(0));
-        Later { file: file.shared(), view, position, memory, is_write, moved }
+        let (view, moved, errors) = (Arc::clone(file.view()), AtomicU64::new(0), AtomicU64::new(0));
+        Later { file: file.shared(), view, position, memory, is_write, moved, errors }
     }
 
     /// Whether it may be begun by a thread that is not to wait.
@@ -146,13 +173,14 @@ impl Later {
 }
 
 impl Work for Later {
-    /// vgasnet does by itself what is one place and one piece. It does not say then why an access has failed, so after an error calls wait.
+    /// vgasnet does by itself what is one place and one piece. It does not say then whether an access has failed, but whether some has.
     fn start(&self) -> Started {
         let (library, file) = (self.file.library, self.file.file);
         let Some((place, piece)) = self.block() else { return Started::Done(self.run()) };
-        if self.file.is_atomic() || library.has_error(file) {
+        if self.file.is_atomic() {
             return Started::Done(self.run());
         }
+        self.errors.store(library.errors(file), Ordering::Relaxed);
         // SAFETY: the program leaves the memory alone.
         let (handle, moved) = unsafe {
             if self.is_write {
@@ -166,7 +194,7 @@ impl Work for Later {
     }
 
     fn end(&self) -> Outcome {
-        if self.file.library.has_error(self.file.file) {
+        if self.file.library.errors(self.file.file) != self.errors.load(Ordering::Relaxed) {
             // This access has failed, or another one: doing it again tells.
             return self.run();
         }

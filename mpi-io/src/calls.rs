@@ -44,7 +44,12 @@ fn string<'a>(place: usize) -> &'a [u8] {
     unsafe { CStr::from_ptr(place as *const c_char) }.to_bytes()
 }
 
-fn started(code: c_int) -> c_int {
+/// Starts MPI, with its highest thread level, and vgasnet.
+pub(super) fn start(init: impl Fn() -> c_int, next: impl Fn() -> c_int) -> c_int {
+    if !job::has_its_mpi() {
+        return next();
+    }
+    let code = init();
     if code == SUCCESS {
         job::start();
     }
@@ -53,10 +58,11 @@ fn started(code: c_int) -> c_int {
 
 calls! {
     // SAFETY: the arguments are those of the caller, who calls MPI.
-    MPI_Init(argc argv) |_next| started(unsafe { ffi::init(argc, argv, std::ptr::null_mut()) });
+    MPI_Init(argc argv) |next| start(|| unsafe { ffi::init(argc, argv, std::ptr::null_mut()) }, next);
     // SAFETY: as above.
-    MPI_Init_thread(argc argv required provided) |_next| started(unsafe { ffi::init(argc, argv, provided as *mut c_int) });
+    MPI_Init_thread(argc argv required provided) |next| start(|| unsafe { ffi::init(argc, argv, provided as *mut c_int) }, next);
     MPI_Finalize() |next| {
+        files::close_all();
         job::end();
         next()
     };

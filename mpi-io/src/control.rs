@@ -27,7 +27,7 @@ pub fn set_view(
         View::new(u64::try_from(displacement).ok()?, unit, layout_of(tile)?)
     })();
     let is_native = [&b"native"[..], b"internal"].into_iter().any(|name| representation.eq_ignore_ascii_case(name));
-    // What is served by MPI on one rank has to be on all.
+    // What MPI serves on one rank it has to serve on all.
     if !cached.comm.all(view.is_some() && is_native) {
         return leave_to_mpi(file, cached);
     }
@@ -38,8 +38,12 @@ pub fn set_view(
     cached.code(cached.set_pointer(0))
 }
 
-/// The file is MPI's from now on; it has the view already.
+/// The file is MPI's from now on; it has the view already. What a second handle read and wrote so would go by the pages of the first.
 fn leave_to_mpi(file: u64, cached: Found) -> c_int {
+    if cached.is_second() {
+        let what = "MPI_File_set_view: a view that only MPI can serve, of a file that is open by another handle, too";
+        return cached.code(cached.refuse(what, "set it by the handle that was opened first"));
+    }
     let is_atomic = cached.is_atomic();
     drop(cached);
     files::give_up(file, is_atomic)
@@ -119,12 +123,13 @@ pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl 
         Ok(base) => base as i64,
         Err(code) => return code,
     };
-    let Some(target) = base.checked_add(offset).and_then(|target| u64::try_from(target).ok()) else {
+    let target = base.checked_add(offset).and_then(|target| u64::try_from(target).ok());
+    let Some((target, position)) = target.and_then(|target| Some((target, target.checked_mul(view.unit)?))) else {
         return cached.raise(constants().err_arg);
     };
     match pointer {
         Pointer::Individual => {
-            *cached.position() = target * view.unit;
+            *cached.position() = position;
             SUCCESS
         }
         Pointer::Shared => cached.code(cached.set_pointer(target)),

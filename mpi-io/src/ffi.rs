@@ -88,6 +88,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_type_contents(handle: u64, about: *const About, numbers: *mut i64, types: *mut u64) -> c_int;
     fn vgasnet_mpi_io_type_done(handle: u64);
     fn vgasnet_mpi_io_prepare_types() -> c_int;
+    fn vgasnet_mpi_io_type_is_committed(handle: u64) -> c_int;
     fn vgasnet_mpi_io_known_layout(handle: u64) -> *mut c_void;
     fn vgasnet_mpi_io_keep_layout(handle: u64, layout: *mut c_void) -> c_int;
 }
@@ -373,6 +374,12 @@ pub fn type_about(datatype: u64) -> Option<About> {
     let mut about = About::default();
     // SAFETY: the type is one that the program passes to MPI.
     (unsafe { vgasnet_mpi_io_type_about(datatype, &mut about) } == SUCCESS).then_some(about)
+}
+
+/// Whether a datatype is one that data may be moved with.
+pub fn is_committed(datatype: u64) -> bool {
+    // SAFETY: the handle is one that the program passes to MPI, which looks at it.
+    (unsafe { vgasnet_mpi_io_type_is_committed(datatype) }) != 0
 }
 
 /// What a datatype was made of.

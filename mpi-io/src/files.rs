@@ -1,5 +1,6 @@
 //! The files that are cached, by MPI's handles. MPI has each of them open, too: what this library does not serve works by that.
 
+use crate::LIBRARY;
 use crate::errors;
 use crate::ffi::{self, Comm};
 use crate::queue::Queue;
@@ -284,6 +285,33 @@ fn shared_with(handle: u64) -> Vec<Arc<CachedFile>> {
     let mut seconds: Vec<_> = files.values().filter_map(second).collect();
     seconds.sort_unstable_by_key(|(order, _)| *order);
     seconds.into_iter().map(|(_, file)| file).collect()
+}
+
+/// Whether a handle that shares the file of this one, and is of all its ranks, is in mode atomic.
+pub fn has_atomic_second(handle: u64) -> bool {
+    let of_all = |file: &CachedFile| matches!(file.hold, Hold::Shared { by_all: true, .. });
+    shared_with(handle).iter().any(|file| file.is_atomic() && of_all(file))
+}
+
+/// Closes what the program has left open: MPI is about to end. Collective over all ranks, which have the same files of a team open.
+pub fn close_all() {
+    let name_of = |file: &CachedFile| match file.hold {
+        Hold::Own { name, .. } => Some(name),
+        Hold::Shared { .. } => None,
+    };
+    let files: Vec<_> = FILES.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+    let mut own: Vec<_> = files.into_iter().filter_map(|file| Some((name_of(&file)?, file))).collect();
+    own.sort_unstable_by_key(|(name, _)| *name);
+    for (_, file) in own {
+        if file.comm.rank == 0 {
+            let (rank, path) = (ffi::world_rank(), file.path.to_string_lossy());
+            eprintln!(
+                "{LIBRARY}: rank {rank}: MPI_Finalize: {path} is open; it is closed now; call MPI_File_close before"
+            );
+        }
+        remove(file.handle);
+        let _told = file.end();
+    }
 }
 
 /// Closes a file: first here, so that MPI may delete it then.

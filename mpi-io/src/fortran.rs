@@ -1,13 +1,14 @@
 //! The functions as Fortran calls them, where its calls do not come by the C functions: all of them in Open MPI, and in MPICH those of
 //! `mpi_f08` without buffers.
 
+use crate::calls::start;
 use crate::control::{self, Pointer};
 use crate::ffi::{self, put};
 use crate::files;
 use crate::opening::{self, HandlePlace, Wanted};
 use crate::{job, settings};
 use std::ffi::c_int;
-use vgasnet_mpi_front::{SUCCESS, comm_of, file_of, file_to_fortran, fortran, info_of, type_of};
+use vgasnet_mpi_front::{comm_of, file_of, file_to_fortran, fortran, info_of, type_of};
 
 /// The integer at an address.
 pub(super) fn int(place: usize) -> c_int {
@@ -47,20 +48,17 @@ fn string<'a>(place: usize, len: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(place as *const u8, len) }.trim_ascii_end()
 }
 
-fn started(provided: *mut c_int) -> c_int {
+fn started(provided: *mut c_int, next: impl Fn() -> c_int) -> c_int {
     // SAFETY: null pointers stand for a program that does not show its arguments; the level is null, or an integer of the caller's.
-    let code = unsafe { ffi::init(0, 0, provided) };
-    if code == SUCCESS {
-        job::start();
-    }
-    code
+    start(|| unsafe { ffi::init(0, 0, provided) }, next)
 }
 
 fortran! {
-    mpi_init_, mpi_init_f08_ => () |_next| started(std::ptr::null_mut());
-    mpi_init_thread_, mpi_init_thread_f08_ => (required provided) |_next| started(provided as *mut c_int);
+    mpi_init_, mpi_init_f08_ => () |next| started(std::ptr::null_mut(), next);
+    mpi_init_thread_, mpi_init_thread_f08_ => (required provided) |next| started(provided as *mut c_int, next);
 
     mpi_finalize_, mpi_finalize_f08_ => () |next| {
+        files::close_all();
         job::end();
         next()
     };

@@ -26,13 +26,21 @@ pub fn end() {
     }
 }
 
+/// Whether the program has the MPI that this library was built for. Another one's handles are others, and some of its functions have other
+/// names, so it cannot be asked for anything.
+pub fn has_its_mpi() -> bool {
+    let is = is_its_mpi();
+    if !is {
+        tell_by_launcher(&format!(
+            "the program has another MPI than this library, which was built for {}; preload the one for its MPI",
+            if cfg!(open_mpi) { "Open MPI" } else { "MPICH" }
+        ));
+    }
+    is
+}
+
 /// vgasnet runs on all ranks or on none. The lowest rank that cannot start it says why.
 fn try_start() -> Option<Library> {
-    if !is_its_mpi() {
-        // Its handles are others, so it cannot be asked for anything.
-        tell_by_launcher("the program has another MPI than the one that this library was built for");
-        return None;
-    }
     // Nobody may wait in vgasnet for ranks that do not come.
     let library = agreed(prepare())?;
     agreed(library.start().map_err(|_| "vgasnet does not start".to_owned()).map(|()| library))

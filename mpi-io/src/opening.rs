@@ -63,10 +63,14 @@ pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place
         Ok(server) => server,
         Err(Taken) => return refuse(place),
     };
+    // An error handler may call success what has failed.
+    place.clear();
     let code = next();
+    let has_failed = code != SUCCESS || place.get() == constants().file_null;
     let opened = match server {
         Server::Mpi => return code,
-        Server::Shared { comm, .. } | Server::Own { comm, .. } if code != SUCCESS => {
+        // What some ranks have, and others have not, MPI serves as it can.
+        Server::Shared { comm, .. } | Server::Own { comm, .. } if !comm.all(!has_failed) => {
             comm.free();
             return code;
         }

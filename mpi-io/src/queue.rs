@@ -1,12 +1,12 @@
-//! Operations that go on while the program does: non-blocking ones, and split collectives. One thread of the library begins them, and does
-//! those that vgasnet cannot do by itself; another one waits for what is under way.
+//! Operations that go on while the program does: non-blocking ones, and split collectives. Some threads of the library begin them, and do
+//! those that vgasnet cannot do by itself; others wait for what is under way.
 
 use crate::vgasnet::{Handle, Library};
 use crate::{ffi, job};
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How an operation has ended.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,49 +83,82 @@ struct Open {
     is_idle: Condvar,
 }
 
-/// What a thread of the library is to do: for all files, in order.
+/// Threads of a line, at most: a large operation is not in the way of all that come after it.
+const THREADS_MAX: usize = 4;
+
+/// What some threads of the library do: for all files, in order.
 struct Line<T> {
-    waiting: Mutex<VecDeque<T>>,
+    state: Mutex<State<T>>,
     is_longer: Condvar,
+    thread_name: &'static str,
+    /// What a thread does, for ever.
+    run: fn(),
+}
+
+struct State<T> {
+    waiting: VecDeque<T>,
+    threads: usize,
+    /// Of those, how many wait for something to do.
+    idle: usize,
 }
 
 impl<T> Line<T> {
-    const fn new() -> Line<T> {
-        Line { waiting: Mutex::new(VecDeque::new()), is_longer: Condvar::new() }
+    const fn new(thread_name: &'static str, run: fn()) -> Line<T> {
+        let state = State { waiting: VecDeque::new(), threads: 0, idle: 0 };
+        Line { state: Mutex::new(state), is_longer: Condvar::new(), thread_name, run }
     }
 
-    fn add(&self, one: T) {
-        lock(&self.waiting).push_back(one);
-        self.is_longer.notify_one();
-    }
-
-    /// All that is there; waits for the first.
-    fn wait(&self) -> VecDeque<T> {
-        let mut waiting = lock(&self.waiting);
-        while waiting.is_empty() {
-            waiting = self.is_longer.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+    /// Has a thread do something. Gives it back if the system has no thread.
+    fn add(&self, one: T) -> Result<(), T> {
+        let mut state = lock(&self.state);
+        if state.waiting.len() >= state.idle && state.threads < THREADS_MAX {
+            let thread = std::thread::Builder::new().name(self.thread_name.to_owned());
+            state.threads += usize::from(thread.spawn(self.run).is_ok());
         }
-        std::mem::take(&mut waiting)
+        if state.threads == 0 {
+            return Err(one);
+        }
+        state.waiting.push_back(one);
+        self.is_longer.notify_one();
+        Ok(())
+    }
+
+    /// The first; waits for it.
+    fn next(&self) -> T {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(one) = state.waiting.pop_front() {
+                return one;
+            }
+            state.idle += 1;
+            state = self.is_longer.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+    }
+
+    fn next_at_once(&self) -> Option<T> {
+        lock(&self.state).waiting.pop_front()
     }
 }
 
-/// Tasks that are not begun, of the one thread.
-static TASKS: Line<Task> = Line::new();
+/// Tasks that are not begun.
+static TASKS: Line<Task> = Line::new("vgasnet-mpi-io", begin_tasks);
 
-/// Tasks under way, of the other.
-static UNDER_WAY: Line<(Task, Handle)> = Line::new();
+/// Tasks under way, of threads that wait for them.
+static UNDER_WAY: Line<(Task, Handle)> = Line::new("vgasnet-mpi-end", end_tasks);
 
 fn begin_tasks() {
     loop {
-        TASKS.wait().into_iter().for_each(Task::begin);
+        TASKS.next().begin();
     }
 }
 
+/// A task that is added while all these threads wait is looked at when one of them has seen an end.
 fn end_tasks() {
     let (mut tasks, mut handles) = (Vec::new(), Vec::new());
     loop {
-        let new = if tasks.is_empty() { UNDER_WAY.wait() } else { std::mem::take(&mut *lock(&UNDER_WAY.waiting)) };
-        for (task, handle) in new {
+        let first = tasks.is_empty().then(|| UNDER_WAY.next());
+        for (task, handle) in first.into_iter().chain(std::iter::from_fn(|| UNDER_WAY.next_at_once())) {
             tasks.push(task);
             handles.push(handle);
         }
@@ -144,23 +177,16 @@ fn vgasnet_of_tasks() -> &'static Library {
     job::library().expect("files are open")
 }
 
-/// Starts a thread of the library's, once. Whether it runs: the system may give none.
-fn has_thread(started: &OnceLock<bool>, name: &str, run: fn()) -> bool {
-    *started.get_or_init(|| std::thread::Builder::new().name(name.to_owned()).spawn(run).is_ok())
-}
-
 impl Task {
     fn begin(self) {
-        static HAS_THREAD: OnceLock<bool> = OnceLock::new();
         match self.work.start() {
             Started::Done(outcome) => self.end(outcome),
-            Started::UnderWay(handle) if has_thread(&HAS_THREAD, "vgasnet-mpi-end", end_tasks) => {
-                UNDER_WAY.add((self, handle));
-            }
             Started::UnderWay(handle) => {
-                vgasnet_of_tasks().wait_some(&mut [handle]);
-                let outcome = self.work.end();
-                self.end(outcome);
+                if let Err((task, handle)) = UNDER_WAY.add((self, handle)) {
+                    vgasnet_of_tasks().wait_some(&mut [handle]);
+                    let outcome = task.work.end();
+                    task.end(outcome);
+                }
             }
         }
     }
@@ -197,14 +223,10 @@ pub struct Split {
 impl Queue {
     /// Has something done. What `is_short` is begun here, so that it costs no thread its sleep.
     pub fn add(&self, operation: Arc<Operation>, request: Option<u64>, work: Box<dyn Work>, is_short: bool) {
-        static HAS_THREAD: OnceLock<bool> = OnceLock::new();
         self.open.count.fetch_add(1, Ordering::AcqRel);
         let task = Task { work, operation, request, open: Arc::clone(&self.open) };
-        if !is_short && has_thread(&HAS_THREAD, "vgasnet-mpi-io", begin_tasks) {
-            TASKS.add(task);
-        } else {
-            task.begin();
-        }
+        let own = if is_short { Err(task) } else { TASKS.add(task) };
+        own.err().into_iter().for_each(Task::begin);
     }
 
     /// Waits until no operation of the file is under way.

@@ -104,8 +104,14 @@ impl Hints {
 
 /// Reads a file's hints by the keys of an info.
 pub fn hints(value: impl Fn(&CStr) -> Option<String>) -> Hints {
-    let number = |key: &CStr| value(key).and_then(|text| text.trim().parse::<u32>().ok()).unwrap_or(0);
     let mut wrong = Vec::new();
+    let [stripe_bytes, io_ranks] = [c"striping_unit", c"cb_nodes"].map(|key| {
+        let Some(text) = value(key) else { return 0 };
+        text.trim().parse::<u32>().unwrap_or_else(|_| {
+            wrong.push(format!("{}={text}: a number up to {} is allowed", key.to_string_lossy(), u32::MAX));
+            0
+        })
+    });
     let is_cached = [c"vgasnet_cache", c"romio_caching"].into_iter().find_map(|key| {
         let text = value(key)?;
         match text.as_str() {
@@ -117,10 +123,9 @@ pub fn hints(value: impl Fn(&CStr) -> Option<String>) -> Hints {
             }
         }
     });
-    let stripe_bytes = number(c"striping_unit") as usize;
     let ignored = FOR_MPI.iter().filter(|key| value(key).is_some()).map(|key| key.to_string_lossy());
     let ignored = ignored.collect::<Vec<_>>().join(",");
-    Hints { is_cached, stripe_bytes, io_ranks: number(c"cb_nodes"), ignored, wrong }
+    Hints { is_cached, stripe_bytes: stripe_bytes as usize, io_ranks, ignored, wrong }
 }
 
 /// The hints of an info.
@@ -199,5 +204,8 @@ mod tests {
         );
         let numbers = of(&[(c"striping_unit", "1048576"), (c"cb_nodes", "2")]);
         assert_eq!((numbers.stripe_bytes, numbers.io_ranks), (1 << 20, 2));
+        let wrong = of(&[(c"striping_unit", "nonsense"), (c"cb_nodes", "-1")]);
+        assert_eq!((wrong.stripe_bytes, wrong.io_ranks, wrong.wrong.len()), (0, 0, 2));
+        assert_eq!(wrong.wrong[0], "striping_unit=nonsense: a number up to 4294967295 is allowed");
     }
 }

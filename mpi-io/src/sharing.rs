@@ -5,7 +5,7 @@
 
 use crate::LIBRARY;
 use crate::ffi::{self, Comm};
-use crate::files::CachedFile;
+use crate::files::{CachedFile, has_atomic_second};
 use crate::vgasnet::{self, Failed, File, Library, Opening, Team};
 use std::ffi::{CStr, c_int};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -183,7 +183,7 @@ impl CachedFile {
         let size = self.library.size(self.file)?;
         match size.cmp(&bytes) {
             std::cmp::Ordering::Less if self.comm.rank == 0 => self.library.write_zero(self.file, bytes - 1),
-            std::cmp::Ordering::Greater if may_cut => self.refuse("MPI_File_set_size: cuts the file"),
+            std::cmp::Ordering::Greater if may_cut => self.refuse_second("MPI_File_set_size: cuts the file"),
             _ => Ok(()),
         }
     }
@@ -192,12 +192,22 @@ impl CachedFile {
         matches!(self.hold, Hold::Own { .. } | Hold::Shared { by_all: true, .. })
     }
 
-    fn refuse(&self, what: &str) -> Result<(), Failed> {
-        eprintln!(
-            "{LIBRARY}: rank {}: {what}, which ranks have open by another handle, too; call it with the handle that was opened first",
-            ffi::world_rank()
-        );
+    /// Whether it uses the file of another handle.
+    pub fn is_second(&self) -> bool {
+        matches!(self.hold, Hold::Shared { .. })
+    }
+
+    /// Refuses what cannot be done, with a line.
+    pub fn refuse(&self, what: &str, hint: &str) -> Result<(), Failed> {
+        let (rank, path) = (ffi::world_rank(), self.path.to_string_lossy());
+        eprintln!("{LIBRARY}: rank {rank}: {path}: {what}; {hint}");
         Err(Failed::Unsupported)
+    }
+
+    /// The same of what a second handle cannot do.
+    fn refuse_second(&self, what: &str) -> Result<(), Failed> {
+        let what = format!("{what}, which ranks have open by another handle, too");
+        self.refuse(&what, "call it with the handle that was opened first")
     }
 
     /// Turns mode atomic on or off. Collective. The ranks of a second handle may share the file with others, who want it: what was turned
@@ -205,11 +215,13 @@ impl CachedFile {
     pub fn set_atomic(&self, is_atomic: bool) -> Result<(), Failed> {
         self.comm.meet();
         match self.hold {
+            // A second handle of all ranks may want it still.
+            Hold::Own { .. } if !is_atomic && has_atomic_second(self.handle) => Ok(()),
             Hold::Own { .. } => self.library.set_atomic(self.file, is_atomic),
             Hold::Shared { by_all: true, .. } if is_atomic => self.library.set_atomic(self.file, true),
             // Of one rank every access is one step to itself.
             Hold::Shared { .. } if is_atomic && self.comm.ranks > 1 => {
-                self.refuse("MPI_File_set_atomicity: the file is one")
+                self.refuse_second("MPI_File_set_atomicity: the file is one")
             }
             Hold::Shared { .. } => Ok(()),
         }
@@ -236,7 +248,7 @@ impl CachedFile {
             Hold::Shared { pointer: Pointer::Here(number), .. } if self.comm.ranks == 1 => {
                 Ok(number.fetch_add(amount, Ordering::Relaxed))
             }
-            Hold::Shared { .. } => self.refuse("a shared pointer of a file that is only written").map(|()| 0),
+            Hold::Shared { .. } => self.refuse_second("a shared pointer of a file that is only written").map(|()| 0),
         }
     }
 

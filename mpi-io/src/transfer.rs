@@ -12,12 +12,17 @@ const ENTRIES_MAX: usize = 1 << 14;
 #[derive(Clone, Debug)]
 pub struct Memory {
     /// Where the elements begin.
-    pub base: usize,
-    pub count: u64,
-    pub layout: Kept,
+    base: usize,
+    count: u64,
+    layout: Kept,
 }
 
 impl Memory {
+    /// Memory with so many elements from `base` on; `None` for more bytes than there may be.
+    pub fn new(base: usize, count: u64, layout: Kept) -> Option<Memory> {
+        count.checked_mul(layout.size).is_some().then_some(Memory { base, count, layout })
+    }
+
     /// Bytes of data.
     pub fn bytes(&self) -> u64 {
         self.count * self.layout.size

@@ -122,7 +122,20 @@ static int on_delete(MPI_Datatype type, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
+/* A communicator whose errors are returned. */
+static MPI_Comm own;
+
+/* MPI has no function that asks for it, but refuses to pack what is not committed. */
+int vgasnet_mpi_io_type_is_committed(uint64_t handle) {
+    char bytes[1] = "";
+    int at = 0;
+    MPI_Datatype type = TO_HANDLE(MPI_Datatype, handle);
+    return type != MPI_DATATYPE_NULL && NEXT(Pack)(bytes, 0, type, bytes, sizeof bytes, &at, own) == MPI_SUCCESS;
+}
+
 int vgasnet_mpi_io_prepare_types(void) {
+    int error = NEXT(Comm_dup)(MPI_COMM_SELF, &own);
+    if (error || (error = NEXT(Comm_set_errhandler)(own, MPI_ERRORS_RETURN))) return error;
     return NEXT(Type_create_keyval)(on_copy, on_delete, &keyval, NULL);
 }
 

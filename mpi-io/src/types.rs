@@ -22,15 +22,23 @@ mod kind {
     pub const RESIZED: i32 = 12;
 }
 
-/// The layout of a datatype; `None` for what is none, or is made in a way that is not known.
+/// The layout of a datatype; `None` for what is none, is not committed, or is made in a way that is not known.
 #[inline]
 pub fn layout_of(datatype: u64) -> Option<Kept> {
-    named::find(datatype).map(Kept::Always).or_else(|| look_up(datatype))
+    named::find(datatype).map(Kept::Always).or_else(|| known_or(datatype, ffi::is_committed))
 }
 
-fn look_up(datatype: u64) -> Option<Kept> {
+/// The same of one of which another is made, which need not be committed.
+fn inner_layout_of(datatype: u64) -> Option<Kept> {
+    named::find(datatype).map(Kept::Always).or_else(|| known_or(datatype, |_| true))
+}
+
+fn known_or(datatype: u64, may_be_used: impl Fn(u64) -> bool) -> Option<Kept> {
     if let Some(known) = ffi::known_layout(datatype) {
         return Some(Kept::Counted(known));
+    }
+    if !may_be_used(datatype) {
+        return None;
     }
     let about = ffi::type_about(datatype)?;
     let layout = made(datatype, &about)?;
@@ -73,7 +81,7 @@ impl<'a> Numbers<'a> {
 
 fn derived(datatype: u64, about: &About) -> Option<Shape> {
     let contents = ffi::type_contents(datatype, about)?;
-    let inner: Vec<Kept> = contents.types.iter().map(|inner| layout_of(*inner)).collect::<Option<_>>()?;
+    let inner: Vec<Kept> = contents.types.iter().map(|inner| inner_layout_of(*inner)).collect::<Option<_>>()?;
     let first = || inner.first().map(|layout| Layout::clone(layout));
     let mut numbers = Numbers(&contents.numbers);
     match about.kind {

@@ -113,7 +113,7 @@ functions! {
     file_writev_at: fn(File, usize, *const Place, usize, *const Piece) -> c_int;
     file_read_at_nb: fn(File, u64, *mut c_void, usize, *mut usize) -> Handle;
     file_write_at_nb: fn(File, u64, *const c_void, usize) -> Handle;
-    file_error: fn(File, *mut c_int) -> c_int;
+    file_error_count: fn(File, *mut u64) -> c_int;
     wait_syncnb_some: fn(*mut Handle, usize);
     mpi_before_finalize: fn();
 }
@@ -354,9 +354,11 @@ impl Library {
         unsafe { (self.wait_syncnb_some)(handles.as_mut_ptr(), handles.len()) }
     }
 
-    /// Whether something of the file has failed on this rank, ever.
-    pub fn has_error(&self, file: File) -> bool {
-        // SAFETY: the number may be left out.
-        unsafe { (self.file_error)(file, ptr::null_mut()) != OK }
+    /// How many errors the file has had on this rank.
+    pub fn errors(&self, file: File) -> u64 {
+        let mut errors = 0;
+        // SAFETY: there is room for the number.
+        let _open = unsafe { (self.file_error_count)(file, &mut errors) };
+        errors
     }
 }

@@ -46,6 +46,15 @@ impl View {
         View::new(0, 1, Kept::Counted(Arc::new(byte))).expect("a byte is a type")
     }
 
+    /// Whether so many bytes from a position on lie before the end of all files, which is that of MPI's offsets.
+    pub fn has_places(&self, position: u64, bytes: u64) -> bool {
+        let size = u128::from(self.tile.size.max(1));
+        let end = u128::from(position) + u128::from(bytes);
+        let before = end.saturating_sub(1) / size * self.tile.extent as u128;
+        let of_last = self.tile.runs.iter().map(|run| run.at.unsigned_abs() + run.len).max().unwrap_or(0);
+        u128::from(self.displacement) + before + u128::from(of_last) <= i64::MAX as u128
+    }
+
     /// Where so many bytes from a position on are in the file, in order.
     pub fn places(&self, position: u64, bytes: u64) -> Places<'_> {
         if self.tile.size == 0 {
@@ -185,6 +194,16 @@ mod tests {
         let positions = [0, 100, 102, 103, 106, 107, 109, 110, 112, 115].map(|offset| view.position_at(offset));
         assert_eq!(positions, [0, 0, 0, 1, 4, 4, 5, 6, 6, 7]);
         assert_eq!(View::of_bytes().position_at(77), 77);
+    }
+
+    #[test]
+    fn what_lies_behind_all_files_has_no_place() {
+        let far =
+            |displacement: i64, position| view(displacement as u64, &[(2, 4), (8, 2)], 12).has_places(position, 6);
+        assert!(far(0, 0) && far(i64::MAX - 10, 0) && !far(i64::MAX - 9, 0) && !far(i64::MAX - 20, 12));
+        assert!(!far(0, u64::MAX) && !far(100, u64::MAX / 2) && far(100, u64::MAX / 8));
+        let bytes = View::of_bytes();
+        assert!(bytes.has_places(i64::MAX as u64 - 8, 8) && !bytes.has_places(i64::MAX as u64 - 7, 8));
     }
 
     #[test]

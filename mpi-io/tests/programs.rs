@@ -214,6 +214,40 @@ fn errors_are_those_of_mpi() {
 }
 
 #[test]
+fn offsets_that_no_file_has_are_refused() {
+    let program = c("corners");
+    let file = Scratch::new(&program, "far");
+    let variables = [ALL_FILES, EXPECTED];
+    program.run(2, &["far", file.text()], &variables).expect_done();
+    assert_eq!(file.bytes().len(), 1000 + 2 * 16);
+}
+
+#[test]
+fn an_open_that_has_failed_is_none_whatever_its_code() {
+    let program = c("corners");
+    let file = Scratch::new(&program, "handler");
+    program.run(2, &["handler", file.text()], &[ALL_FILES, EXPECTED]).expect_done();
+}
+
+#[test]
+fn a_file_that_is_open_when_mpi_ends_is_written() {
+    let program = c("corners");
+    let file = Scratch::new(&program, "unclosed");
+    let ended = program.run(3, &["unclosed", file.text()], &[ALL_FILES, EXPECTED]);
+    let lines = ended.expect_done().stderr.matches(": MPI_Finalize: ").count();
+    assert_eq!((lines, &file.bytes()[..]), (1, &b"bytes ofbytes ofbytes of"[..]), "{ended}");
+}
+
+#[test]
+fn another_mpi_than_that_of_the_library_is_left_alone() {
+    let program = c("corners");
+    let file = Scratch::new(&program, "other");
+    let ended = program.run_before(&SUITE.shared("other_mpi"), 2, &["other", file.text()], &[ALL_FILES]);
+    let lines = ended.expect_done().stderr.matches("the program has another MPI than this library").count();
+    assert_eq!(lines, 1, "{ended}");
+}
+
+#[test]
 fn what_the_disk_refuses_is_an_answer_of_mpi() {
     let program = c("full");
     for (class, fault) in [("space", "file-full:3:4"), ("io", "file-write:3:4")] {
@@ -244,6 +278,9 @@ fn hints_and_patterns_say_what_is_cached() {
         let arguments = [&[file.text()], &arguments[..]].concat();
         program.run(2, &arguments, variables).expect_done().expect_silence();
     }
+    let ended = program.run(2, &[file.text(), "striping_unit", "nonsense", "1"], &[ALL_FILES]);
+    let line = "MPI_File_open: hint striping_unit=nonsense: a number up to 4294967295 is allowed; ignored";
+    assert_eq!(ended.expect_done().stderr.matches(line).count(), 2, "it is opened twice: {ended}");
     // Who wants checks is told, once.
     let arguments = [file.text(), "romio_cb_write", "enable", "1"];
     let ended = program.run(2, &arguments, &[ALL_FILES, ("VGASNET_CHECK", "1")]);

@@ -15,6 +15,33 @@ static void on_error(MPI_File *file, int *code, ...) {
     ++handled;
 }
 
+/* Open MPI writes parts of elementary types, MPICH does not. */
+static void check_types(MPI_File file) {
+    char text[12] = "twelve bytes";
+    MPI_Datatype three;
+    MPI_Type_contiguous(3, MPI_INT, &three);
+    tell("a type that is not committed", MPI_File_write_at(file, 0, text, 1, three, MPI_STATUS_IGNORE));
+    MPI_Type_commit(&three);
+    tell("the same type", MPI_File_write_at(file, 100, text, 1, three, MPI_STATUS_IGNORE));
+    MPI_Type_free(&three);
+    OK(MPI_File_set_view(file, 200 + 100 * rank, MPI_DOUBLE, MPI_DOUBLE, "native", MPI_INFO_NULL));
+    tell("part of an elementary type", MPI_File_write_at(file, 1, text, 12, MPI_BYTE, MPI_STATUS_IGNORE));
+    tell("part of an elementary type, behind another", MPI_File_write(file, text, 5, MPI_BYTE, MPI_STATUS_IGNORE));
+    tell("the rest", MPI_File_write(file, text + 5, 3, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+}
+
+static void check_bytes(const char *name) {
+    char bytes[400] = "";
+    FILE *plain = fopen(name, "r");
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(plain != NULL);
+    size_t len = fread(bytes, 1, sizeof bytes, plain);
+    fclose(plain);
+    if (rank == 0) printf("%zu bytes: %.12s %.8s %.12s\n", len, bytes + 100, bytes + 200, bytes + 308);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv) {
     MPI_File file;
     MPI_Errhandler handler;
@@ -33,7 +60,9 @@ int main(int argc, char **argv) {
     CHECK(MPI_File_seek(file, -5, MPI_SEEK_SET) != MPI_SUCCESS);
     tell("negative size", MPI_File_set_size(file, -1));
     tell("fine", MPI_File_write(file, bytes, 3, MPI_BYTE, MPI_STATUS_IGNORE));
+    check_types(file);
     OK(MPI_File_close(&file));
+    check_bytes(argv[1]);
     OK(MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
     MPI_File_create_errhandler(on_error, &handler);
     MPI_File_set_errhandler(file, handler);
