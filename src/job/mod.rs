@@ -88,6 +88,8 @@ struct Offer {
     max_local_bytes: u64,
     /// [`statistics::wish`].
     statistics: u64,
+    /// 1 if this one shares its memory.
+    peer_memory: u64,
 }
 
 /// A process between init and the end.
@@ -201,11 +203,14 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     let config =
         config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (FailureClass::BadArgument, line));
     let mut max_local_bytes = 0;
-    let (config, all) = agree(&*conduit, INIT, config, |config| {
+    let (mut config, all) = agree(&*conduit, INIT, config, |config| {
         // A storage directory that cannot be used is reported by attach.
         max_local_bytes = segment_bytes(&*conduit, config, Config::offered_segment_bytes).unwrap_or(0);
-        Offer { page_bytes: config.page_bytes, max_local_bytes, statistics: statistics::wish(config) }
+        let peer_memory = u64::from(config.peer_memory);
+        Offer { page_bytes: config.page_bytes, max_local_bytes, statistics: statistics::wish(config), peer_memory }
     })?;
+    // Barriers and other things of a host go by memory on all of its ranks, or on none.
+    config.peer_memory = all.iter().all(|theirs| theirs.peer_memory != 0);
     let same = match all.iter().position(|theirs| theirs.page_bytes != all[0].page_bytes) {
         None => Ok(()),
         Some(rank) => Err((

@@ -1,4 +1,8 @@
-/* The barrier: ids, flags and tries, and puts before it that are seen after it. */
+/* The barrier: ids, flags and tries, and puts before it that are seen after it. barriers [FILE]
+ * FILE is not there: the rank that makes it wants no memory shared, and the others do. */
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "check.h"
 
 #define ANONYMOUS VGASNET_BARRIERFLAG_ANONYMOUS
@@ -78,6 +82,9 @@ static void visibility(void) {
 }
 
 int main(int argc, char **argv) {
+    int made = argc > 1 ? open(argv[1], O_CREAT | O_EXCL | O_WRONLY, 0600) : -1;
+    if (argc > 1) CHECK(setenv("VGASNET_PEER_MEMORY", made < 0 ? "1" : "0", 1) == 0);
+    if (made >= 0) close(made);
     start(&argc, &argv, 3 * page_bytes());
     me = vgasnet_mynode(), ranks = vgasnet_nodes();
     names(pass);

@@ -142,6 +142,17 @@ fn barriers_match_names_and_make_puts_visible() {
 }
 
 #[test]
+fn ranks_that_do_not_all_share_memory_share_none() {
+    let program = compile::program("barriers", Language::C99, Linking::Shared);
+    for setup in some_of([small(2, 8, true, true), small(4, 8, true, true)]) {
+        let dir = fresh_dir();
+        let made = dir.join("made");
+        run_with(&program, &[made.to_str().expect("a path of ours")], setup, &[]).expect(0);
+        std::fs::remove_dir_all(&dir).expect("a directory of ours");
+    }
+}
+
+#[test]
 fn flags_in_segments_pass_messages() {
     run_in("messages", SETUPS);
 }

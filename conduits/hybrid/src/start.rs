@@ -7,6 +7,9 @@ use vgasnet_smp::{Rendezvous, SmpConduit, join};
 
 use crate::network::Network;
 
+/// Before its host a rank says so whether it shares memory.
+const SHARES: &str = "+";
+
 /// Where the ranks are.
 pub(crate) struct Hosts {
     /// The host of each rank, numbered from 0 in the order of their first ranks.
@@ -16,16 +19,19 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Asks every rank where it is, and for its version. With `share` unset, nobody shares memory.
+    /// Asks every rank where it is, and for its version. With `share` unset on one rank, nobody shares memory.
     ///
     /// # Errors
     /// The ranks are of several versions.
     pub(crate) fn find(network: &dyn Network, share: bool) -> Result<Self, ConduitError> {
-        let all = check_versions(network.exchange(&greet(identity().as_bytes()), &mut || {})?)?;
+        let told = format!("{}{}", if share { SHARES } else { " " }, identity());
+        let all = check_versions(network.exchange(&greet(told.as_bytes()), &mut || {})?)?;
+        let share = all.iter().all(|told| told.starts_with(SHARES.as_bytes()));
         let mut numbers = HashMap::new();
         let of_rank: Box<[u32]> = all
             .into_iter()
-            .map(|host| {
+            .map(|told| {
+                let host = told[1..].to_owned();
                 let next = numbers.len() as u32;
                 *numbers.entry(host).or_insert(next)
             })
