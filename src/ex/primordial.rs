@@ -2,6 +2,7 @@
 
 use super::objects::{Header, Object, check_handles, give_out};
 use super::teams::Team;
+use crate::error::UserError;
 use crate::job::{self, Failure, FailureClass, Job, Runtime};
 use crate::memory;
 use std::ffi::{CStr, CString};
@@ -118,8 +119,8 @@ pub fn primordial() -> Option<&'static Primordial> {
 ///
 /// # Errors
 /// As [`job::Job::attach_segment`].
-pub fn attach_segment(job: &Job, runtime: &Runtime, size_bytes: usize) -> Result<(), Failure> {
-    let sizes = job.attach_segment(runtime, size_bytes as u64)?;
+pub fn attach_segment(job: &Job, runtime: &Runtime, wanted: Result<u64, UserError>) -> Result<(), Failure> {
+    let sizes = job.attach_segment(runtime, wanted)?;
     let bound = |(segment, size): (memory::Segment, u64)| Bound { address: segment.base, size_bytes: size as usize };
     // There is one attach, so nothing is there.
     let _ = BOUND.set(runtime.space().segments.all().zip(sizes).map(bound).collect());

@@ -47,18 +47,22 @@ impl Job {
         most_bytes.max(self.max_local_bytes).min(limit_bytes)
     }
 
-    /// Gives this rank its segment, after its runtime has started without one. Collective. Returns the sizes that all ranks have asked
-    /// for, in order.
+    /// Gives this rank its segment, after its runtime has started without one. Collective: also a rank whose size is refused comes, with the
+    /// reason, since the others wait for it. Returns the sizes that all ranks have asked for, in order.
     ///
     /// # Errors
-    /// There is not that much space for some rank, or this one has its segment.
-    pub fn attach_segment(&self, runtime: &Runtime, size_bytes: u64) -> Result<Vec<u64>, Failure> {
+    /// There is not that much space for some rank, or its size makes no sense; then no rank has a segment. Or this one has its segment.
+    pub fn attach_segment(&self, runtime: &Runtime, wanted: Result<u64, UserError>) -> Result<Vec<u64>, Failure> {
         if !self.late_segment.is_awaited() {
             return Err(Failure::new(FailureClass::NotInit, "this rank has attached already; call attach once"));
         }
-        let taken = self.take_space(size_bytes);
-        let mine = if taken.is_ok() { size_bytes } else { REFUSED };
+        let makes_no_sense = wanted.is_err();
+        let taken = wanted.and_then(|size_bytes| self.take_space(size_bytes).map(|()| size_bytes));
+        let mine = *taken.as_ref().unwrap_or(&REFUSED);
         let told = runtime.coll().gather_all(TEAM_ALL, mine).map_err(|line| resource(Some(line)))?;
+        if makes_no_sense {
+            return Err(Failure { class: FailureClass::BadArgument, line: taken.err(), said: None });
+        }
         if let Some(first) = told.iter().position(|told| *told == REFUSED) {
             let is_first = first == self.conduit.rank().index();
             return Err(resource(taken.err().filter(|_| is_first)));

@@ -46,6 +46,10 @@ static void attach(struct ex_job *job) {
     /* One rank asks for too much, so none has a segment. */
     CHECK(gex_Segment_Attach(&job->segment, job->tm, sizes[job->me == 0]) == GASNET_ERR_RESOURCE);
     CHECK(gex_EP_QuerySegment(job->ep) == GEX_SEGMENT_INVALID);
+    /* Or for nothing. */
+    CHECK(gex_Segment_Attach(&job->segment, job->tm, job->me == 0 ? 0 : GASNET_PAGESIZE) ==
+          (job->me == 0 ? GASNET_ERR_BAD_ARG : GASNET_ERR_RESOURCE));
+    CHECK(gex_EP_QuerySegment(job->ep) == GEX_SEGMENT_INVALID);
     ex_attach(job, pools + job->me, NULL, 0);
     CHECK(gex_Segment_Attach(&job->segment, job->tm, GASNET_PAGESIZE) == GASNET_ERR_NOT_INIT);
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(job->tm, next, (void **)&base, NULL, &size, 0));

@@ -77,12 +77,11 @@ entry_points! {
             return Err(Refusal::bad_argument("the team is not that of all ranks, which gex_Client_Init has returned"));
         }
         let rounded_bytes = size_bytes.checked_next_multiple_of(PAGE_BYTES).filter(|bytes| *bytes > 0);
-        let Some(size_bytes) = rounded_bytes else {
-            let line = format!("a segment of {size_bytes} bytes; give 1 to {most_bytes}, see gasnet_getMaxLocalSegmentSize");
-            return Err(Refusal::bad_argument(line));
-        };
+        let wanted = rounded_bytes.map(|bytes| bytes as u64).ok_or_else(|| UserError::new(format!(
+            "a segment of {size_bytes} bytes; give 1 to {most_bytes}, see gasnet_getMaxLocalSegmentSize"
+        )));
         let runtime = attached()?;
-        if let Err(failure) = ex::attach_segment(initialised()?, runtime, size_bytes) {
+        if let Err(failure) = ex::attach_segment(initialised()?, runtime, wanted) {
             return answer(failure);
         }
         note_attached(runtime);
