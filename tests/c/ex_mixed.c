@@ -40,7 +40,8 @@ int main(int argc, char **argv) {
     gex_Segment_t segment;
     gasnet_node_t me, next;
     uint64_t value, got = 0;
-    gasnet_handle_t handle;
+    gasnet_handle_t handle, handles[3];
+    static char large[16 * GASNET_PAGESIZE];
     CHECK(gasnet_init(&argc, &argv) == GASNET_OK);
     gasnet_QueryGexObjects(&client, &ep, &tm, &segment);
     CHECK(client && ep && tm && segment == GEX_SEGMENT_INVALID);
@@ -66,6 +67,15 @@ int main(int argc, char **argv) {
     gasnet_wait_syncnb(handle);
     CHECK_EQ(got, value);
     gex_Event_Wait(gasnet_get_nb(&got, next, ex_base(tm, next), sizeof got));
+    /* So are leaves. */
+    handles[0] = gex_RMA_PutNB(tm, next, ex_base(tm, next), large, sizeof large, &handles[1], 0);
+    handles[2] = GASNET_INVALID_HANDLE;
+    gasnet_wait_syncnb_some(handles, 3);
+    while (gasnet_try_syncnb_all(handles, 3) == GASNET_ERR_NOT_READY) gasnet_AMPoll();
+    CHECK(handles[0] == GASNET_INVALID_HANDLE && handles[1] == GASNET_INVALID_HANDLE);
+    handles[0] = gex_RMA_PutNB(tm, next, ex_base(tm, next), large, sizeof large, &handles[1], 0);
+    gasnet_wait_syncnb(handles[1]);
+    while (gasnet_try_syncnb(handles[0]) == GASNET_ERR_NOT_READY) gasnet_AMPoll();
     gasnet_put_nbi(next, ex_base(tm, next) + 8, &value, sizeof value);
     gex_NBI_Wait(GEX_EC_PUT, 0);
     check_places(me);
