@@ -1,7 +1,8 @@
 //! Numbers and sizes as GASNet's users write them: in variables of GASNet's, and in those that its clients read through its tools.
 //!
 //! A size is a number, with a fraction or without, then at most one of `K`, `M`, `G`, `T`, `P` for powers of 1024, each alone or
-//! before `B` or `iB`, or `B` for bytes; in either case, with blanks around and between: `128.0 MB`, `4gb`, `64 KiB`.
+//! before `B` or `iB`, or `B` for bytes; in either case, with blanks around and between: `128.0 MB`, `4gb`, `64 KiB`. Or it is hexadecimal,
+//! with `0x`.
 
 /// `(letter, bytes)`.
 const UNITS: [(u8, u64); 5] = [(b'K', 1 << 10), (b'M', 1 << 20), (b'G', 1 << 30), (b'T', 1 << 40), (b'P', 1 << 50)];
@@ -16,7 +17,8 @@ pub fn parse_quantity(text: &str, unit_bytes: u64) -> Result<i64, String> {
     let (number, named_unit) = split_unit(text)?;
     let unit_bytes = named_unit.unwrap_or(unit_bytes);
     let too_large = || "is too large: it must stay under 2^63 bytes".to_string();
-    if let Ok(count) = number.parse::<i64>() {
+    if is_hexadecimal(number) || number.parse::<i64>().is_ok() {
+        let count = parse_integer(number).map_err(|_| SIZE)?;
         let unit = i64::try_from(unit_bytes).map_err(|_| too_large())?;
         return count.checked_mul(unit).ok_or_else(too_large);
     }
@@ -27,8 +29,9 @@ pub fn parse_quantity(text: &str, unit_bytes: u64) -> Result<i64, String> {
 /// A number and the bytes of the unit behind it, if there is one.
 fn split_unit(text: &str) -> Result<(&str, Option<u64>), String> {
     let text = text.trim();
-    let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = (text[..end].trim_end(), text[end..].to_ascii_uppercase());
+    let is_of_unit = |letter: char| letter.is_ascii_alphabetic() && !is_hexadecimal(text);
+    let end = text.find(|letter: char| is_of_unit(letter) || letter.is_whitespace()).unwrap_or(text.len());
+    let (number, unit) = (text[..end].trim_end(), text[end..].trim_start().to_ascii_uppercase());
     let unit_bytes = match unit.as_bytes() {
         [] => None,
         [b'B'] => Some(1),
@@ -38,6 +41,11 @@ fn split_unit(text: &str) -> Result<(&str, Option<u64>), String> {
         _ => return Err(SIZE.into()),
     };
     Ok((number, unit_bytes))
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    let magnitude = text.strip_prefix(['-', '+']).unwrap_or(text);
+    magnitude.starts_with("0x") || magnitude.starts_with("0X")
 }
 
 /// A decimal number, without exponent.
@@ -110,6 +118,9 @@ pub fn parse_segment_limit(text: &str, memory_bytes: u64, ranks_on_host: u32) ->
     let bytes = match parse_decimal(number) {
         Some(fraction) if unit.is_none() && number.contains('.') => fraction * memory_bytes as f64,
         Some(_) => return limit_of(parse_quantity(amount, 1)?, ranks).ok_or_else(|| GRAMMAR.into()),
+        None if is_hexadecimal(number) => {
+            return limit_of(parse_quantity(amount, 1)?, ranks).ok_or_else(|| GRAMMAR.into());
+        }
         None => return Err(GRAMMAR.into()),
     };
     limit_of(bytes as i64, ranks).ok_or_else(|| GRAMMAR.into())
@@ -142,17 +153,20 @@ mod tests {
             ("64 KiB", 64 << 10),
             ("0.5K", 512),
             ("7B", 7),
-            ("0x10", -1),
+            ("0x10", 16 << 10),
+            ("0x10 MB", 16 << 20),
+            ("-0X1B", -(27 << 10)),
             ("3", 3 << 10),
             ("-2M", -(2 << 20)),
             (".25 k", 256),
             ("9223372036854775807 B", i64::MAX),
         ];
         for (text, bytes) in cases {
-            let read = parse_quantity(text, 1024);
-            assert!(if bytes == -1 { read.is_err() } else { read == Ok(bytes) }, "{text}: {read:?}");
+            assert_eq!(parse_quantity(text, 1024), Ok(bytes), "{text}");
         }
-        for text in ["", "MB", "1 XB", "1MBB", "1e3", "1 M B", "1.2.3M", "nan", "much", "8 GiBs", "١"] {
+        for text in
+            ["", "MB", "1 XB", "1MBB", "1e3", "1 M B", "1.2.3M", "0x", "0xg", "0x1.8", "nan", "much", "8 GiBs", "١"]
+        {
             assert!(parse_quantity(text, 1).is_err_and(|why| why.contains("not a size")), "{text}");
         }
         for text in ["8 EB", "9999 PB", "9223372036854775808", "1e400"] {
@@ -198,6 +212,7 @@ mod tests {
             ("0.5/p", 1 << 29),
             ("4096", 4096),
             ("2.0/P", 2 << 30),
+            ("0x1000/H", 1024),
         ] {
             assert_eq!(limit(text), Ok(bytes), "{text}");
         }

@@ -120,6 +120,9 @@ fn launchers_take_gasnets_options() {
     for name in ["amudprun", "gasnetrun_udp"] {
         assert_eq!(launched(name, &["-np", "3"]), 3);
         assert_eq!(launched(name, &["-n", "2", "-E", "A,B", "-v"]), 2);
+        let shown = Command::new(tree().join("bin").join(name)).args(["-v", "-EA,B", "-n", "1", "true"]).output();
+        let shown = String::from_utf8_lossy(&shown.expect("a script").stderr).into_owned();
+        assert!(shown.contains(" --env A,B "), "{shown}");
         assert_eq!(launched(name, &["-N", "1", "-n2", "--"]), 2);
         assert_eq!(launched(name, &[]), 1);
         for wrong in [&["-np"][..], &["-n", "2"], &["-z", "true"]] {

@@ -51,6 +51,10 @@ fn by_script(options: &Options, conduit: &str) -> Launcher {
     if !options.hosts.is_empty() {
         arguments.extend(["-N".to_owned(), options.hosts.len().to_string()]);
     }
+    if !options.env.is_empty() {
+        let names: Vec<_> = options.env.iter().map(|name| name.to_string_lossy()).collect();
+        arguments.extend(["-E".to_owned(), names.join(",")]);
+    }
     Launcher { command: of_gasnet(&name), is_dispensable: false, arguments, variables: servers(options) }
 }
 

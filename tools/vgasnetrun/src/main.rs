@@ -21,7 +21,7 @@ use vgasnet_manual::Besides;
 #[command(
     name = "vgasnetrun",
     version,
-    override_usage = "vgasnetrun [-n RANKS] [-l] [--aslr] [--conduit CONDUIT] [--hosts A,B...] PROGRAM [ARGUMENT]...",
+    override_usage = "vgasnetrun [-n RANKS] [-l] [--aslr] [--conduit CONDUIT] [--hosts A,B...] [--env A,B...] PROGRAM [ARGUMENT]...",
     after_help = after_help()
 )]
 struct Options {
@@ -46,6 +46,10 @@ struct Options {
     #[arg(long, value_name = "A,B...", value_delimiter = ',')]
     hosts: Vec<String>,
 
+    /// More variables that ranks on other hosts get, beside those of vgasnet and GASNet; most launchers pass on all of them
+    #[arg(long, value_name = "A,B...", value_delimiter = ',')]
+    env: Vec<OsString>,
+
     /// Be the agent of a rank, for a vgasnetrun on this or another host
     #[cfg(any(feature = "mpi", feature = "gasnet"))]
     #[arg(long, hide = true)]
@@ -64,7 +68,7 @@ fn with_np(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
         let is_name = is_options && !std::mem::take(&mut is_value);
         let is_np = is_name && argument == "-np";
         if is_name {
-            is_value = is_np || ["-n", "--conduit", "--hosts"].into_iter().any(|name| argument == name);
+            is_value = is_np || ["-n", "--conduit", "--hosts", "--env"].into_iter().any(|name| argument == name);
             is_options = argument.to_string_lossy().starts_with('-') && argument != "--";
         }
         if is_np { "-n".into() } else { argument }

@@ -50,7 +50,12 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
     if dialect == Dialect::OpenMpi {
         let names = std::env::vars_os().map(|(name, _)| name);
         let own = [CONDUIT_VARIABLE, LAUNCHER_VARIABLE].map(OsString::from);
-        command.args(names.filter(|name| is_for_ranks(name)).chain(own).flat_map(|name| ["-x".into(), name]));
+        command.args(
+            names
+                .filter(|name| is_for_ranks(name) || options.env.contains(name))
+                .chain(own)
+                .flat_map(|name| ["-x".into(), name]),
+        );
     }
     add_agent(&mut command, options)?;
     let is_noise = (dialect == Dialect::OpenMpi).then_some(is_noise_of_open_mpi as IsNoise);
