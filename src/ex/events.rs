@@ -172,6 +172,19 @@ pub fn sweep(events: &mut [u64], ops: &Ops) -> Result<Found, UserError> {
     Ok(found)
 }
 
+/// Waits until all events of an array are done, and takes them out: one after the other, or each look would be at all of them.
+///
+/// # Errors
+/// As [`sweep`].
+pub fn wait_all(events: &mut [u64], ops: &Ops) -> Result<(), UserError> {
+    for event in events.iter().filter_map(|bits| Event::from_bits(*bits)) {
+        if let Some(completion) = event.completion(ops.completions())? {
+            ops.driver().wait(completion);
+        }
+    }
+    sweep(events, ops).map(drop)
+}
+
 /// Waits until at least one event of an array is done.
 ///
 /// # Errors

@@ -147,9 +147,6 @@ entry_points! {
 
     unsafe fn vgasnet_ex_Event_WaitAll(events: *mut EventPointer, count: usize, _flags: u32) {
         let (events, ops) = (array(events, count)?, attached()?.ops());
-        while ex::sweep(events, ops)?.pending > 0 {
-            ex::wait_any(events, ops)?;
-        }
-        Ok(())
+        Ok(ex::wait_all(events, ops)?)
     }
 }
