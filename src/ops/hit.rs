@@ -61,9 +61,40 @@ impl Ops {
     #[inline]
     pub(super) unsafe fn hit(&self, piece: &Piece, copy: &Copy) -> bool {
         let Some(page) = self.pin_anywhere(piece.page, copy.access()) else { return false };
+        // SAFETY: the page is pinned for the access that the copy needs. The client's memory in `copy` is valid for the piece's length.
+        unsafe { self.use_pinned(page, piece, copy) };
+        true
+    }
+
+    /// As [`Ops::hit`] of several pieces: does all or none.
+    ///
+    /// # Safety
+    /// The client's memory in each copy is valid for its piece's length.
+    pub(super) unsafe fn hit_all(&self, pieces: impl Iterator<Item = Piece>, copy: impl Fn(&Piece) -> Copy) -> bool {
+        let mut pinned: Vec<(PinnedPage, Piece, Copy)> = Vec::new();
+        for piece in pieces {
+            let copy = copy(&piece);
+            let Some(page) = self.pin_anywhere(piece.page, copy.access()) else {
+                pinned.into_iter().for_each(|(page, ..)| self.unpin_page(page));
+                return false;
+            };
+            pinned.push((page, piece, copy));
+        }
+        for (page, piece, copy) in pinned {
+            // SAFETY: as for `hit`.
+            unsafe { self.use_pinned(page, &piece, &copy) };
+        }
+        true
+    }
+
+    /// Carries a copy out in a page, and unpins that.
+    ///
+    /// # Safety
+    /// The page is pinned for the access that the copy needs. The client's memory in `copy` is valid for the piece's length.
+    #[inline]
+    unsafe fn use_pinned(&self, page: PinnedPage, piece: &Piece, copy: &Copy) {
         let memory = self.memory_of(&page);
-        // SAFETY: the page is pinned for the access that the copy needs, so it stays in that frame. The client's memory
-        // in `copy` is valid for the piece's length.
+        // SAFETY: the page is pinned, so it stays in that frame. The client's memory is valid as the caller says.
         unsafe { copy.run(memory, page.in_frame, piece) };
         if stats::is_on() {
             self.count_hit(page.rank, copy.access(), piece.len_bytes);
@@ -71,7 +102,6 @@ impl Ops {
             self.mark_read(&page);
         }
         self.unpin_page(page);
-        true
     }
 
     /// Has the next small access to the page do without a pin, or without another mark. It is not counted.

@@ -207,7 +207,7 @@ impl Ops {
     }
 
     /// Does a put if all of its pages are here and may be written, and its source lies outside of the own segment. Returns whether
-    /// it did; if not, some of the bytes may have been put.
+    /// it did; if not, nothing was put.
     ///
     /// # Errors
     /// As [`Ops::transfer`].
@@ -220,9 +220,9 @@ impl Ops {
         if self.is_own_segment(operation, remote.len_bytes) {
             return Ok(false);
         }
-        let mut pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
+        let pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for each piece of them.
-        Ok(pieces.all(|piece| unsafe { self.hit(&piece, &operation.copy(&piece)) }))
+        Ok(unsafe { self.hit_all(pieces, |piece| operation.copy(piece)) })
     }
 
     pub(super) fn submit_one(&self, piece: Piece, copy: Copy, completion: CompletionId) {

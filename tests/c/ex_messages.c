@@ -1,10 +1,10 @@
 /* GASNet-EX: Active Messages of all kinds and numbers of arguments, what a token tells, limits, and requests that do not wait. */
 #include "ex_check.h"
 
-enum { COUNT = 130, BYTES = 150, DONE = 151, LONG = 152, LONG_DONE = 153, NOTE = 154, BIG = 70000 };
+enum { COUNT = 130, BYTES = 150, DONE = 151, LONG = 152, LONG_DONE = 153, NOTE = 154, PLACED = 155, BIG = 70000 };
 
 static struct ex_job job;
-static volatile int counts, bytes_done, long_done, notes, in_note;
+static volatile int counts, bytes_done, long_done, notes, in_note, placed;
 
 static void check_token(gex_Token_t token, gex_AM_Index_t index, int is_request, int is_long) {
     gex_Token_Info_t info;
@@ -72,6 +72,12 @@ static void on_long(gex_Token_t token, void *buf, size_t nbytes) {
     CHECK(gex_AM_ReplyLong(token, LONG_DONE, buf, nbytes, ex_base(job.tm, info.gex_srcrank) + 4096 + 8 * job.me, &local, 0) == 0);
     CHECK(local != GEX_EVENT_NO_OP);
 }
+static void on_placed(gex_Token_t token, void *buf, size_t nbytes) {
+    check_token(token, PLACED, 1, 1);
+    CHECK(nbytes > 0 && *(char *)buf == 'x');
+    ++placed;
+}
+
 static void on_long_done(gex_Token_t token, void *buf, size_t nbytes) {
     check_token(token, LONG_DONE, 0, 1);
     (void)buf, (void)nbytes;
@@ -92,6 +98,7 @@ static gex_AM_Entry_t table[] = {
     {BYTES, (gex_AM_Fn_t)on_bytes, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 1, &job, "bytes"},
     {DONE, (gex_AM_Fn_t)on_bytes_done, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 2, NULL, NULL},
     {LONG, (gex_AM_Fn_t)on_long, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 0, NULL, NULL},
+    {PLACED, (gex_AM_Fn_t)on_placed, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 0, NULL, NULL},
     {LONG_DONE, (gex_AM_Fn_t)on_long_done, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REPLY, 0, NULL, NULL},
     {NOTE, (gex_AM_Fn_t)on_note, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQREP, 0, NULL, NULL},
 };
@@ -165,6 +172,26 @@ static void immediate(gex_TM_t tm) {
     ex_barrier(&job);
 }
 
+/* An immediate request whose payload is too long for a message is refused if one of its pages is not here, and writes none of them. */
+static void immediate_long(gex_TM_t tm) {
+    enum { BYTES = 100000 };
+    char *payload = (char *)malloc(BYTES), *page = job.base;
+    int refused = 0, sent = 0;
+    memset(payload, 'x', BYTES);
+    for (; page + 2 * BYTES < job.base + job.size; page += BYTES) {
+        page[0] = page[64] = 'a';
+        if (gex_AM_RequestLong(tm, job.me, PLACED, payload, BYTES, page, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE) == 0) {
+            ++sent;
+            GASNET_BLOCKUNTIL(placed == sent);
+            continue;
+        }
+        CHECK(page[0] == 'a' && page[64] == 'a');
+        ++refused;
+    }
+    CHECK(refused > 0);
+    free(payload);
+}
+
 int main(void) {
     gex_Rank_t to;
     job = ex_start();
@@ -179,5 +206,6 @@ int main(void) {
         ex_barrier(&job);
     }
     immediate(job.tm);
+    immediate_long(job.tm);
     return 0;
 }
