@@ -89,11 +89,11 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Raises a count, and a sum of such counts by as much.
+/// Raises a count, and a sum of such counts by as much. Who finds it so has the bytes that were copied before.
 fn raise(count: &AtomicU64, sum: &AtomicU64, to: u64) {
-    let before = count.fetch_max(to, Ordering::Relaxed);
+    let before = count.fetch_max(to, Ordering::Release);
     if to > before {
-        sum.fetch_add(to - before, Ordering::Relaxed);
+        sum.fetch_add(to - before, Ordering::Release);
     }
 }
 
@@ -252,6 +252,6 @@ impl Progress {
     #[inline]
     pub fn is_done(&self, is_there: bool) -> bool {
         let done = if is_there { &self.done_there } else { &self.done_here };
-        done.load(Ordering::Relaxed) == self.issued.load(Ordering::Relaxed)
+        done.load(Ordering::Acquire) == self.issued.load(Ordering::Relaxed)
     }
 }
