@@ -78,6 +78,13 @@ impl Driver {
         Some(awaited)
     }
 
+    /// The row in which a wait for this completion counts: it may be a barrier of ranks that share memory.
+    #[cold]
+    pub(super) fn row_of(&self, completion: CompletionId) -> Row {
+        let is_barrier = self.host_barriers.as_ref().is_some_and(|barriers| barriers.unnamed.has_begun(completion));
+        if is_barrier { Row::WaitBarrier } else { Row::WaitPage }
+    }
+
     /// Whether a barrier of ranks that share memory is over, and no thread of this rank has taken note of it.
     #[inline]
     pub(super) fn is_host_barrier_released(&self) -> bool {

@@ -45,12 +45,15 @@ impl Driver {
 
     /// Waits until nothing is pending in a completion.
     pub fn wait(&self, completion: CompletionId) {
-        self.wait_because(Row::WaitPage, completion);
+        if !self.completions().is_done(completion) {
+            self.wait_because(self.row_of(completion), completion);
+        }
     }
 
     /// Waits until nothing is pending in a completion, and ends it.
     pub fn finish(&self, completion: CompletionId) {
-        self.finish_because(Row::WaitPage, completion);
+        self.wait(completion);
+        self.completions().end(completion);
     }
 
     /// As [`Driver::finish`]; the wait counts in another row.

@@ -57,6 +57,11 @@ impl<'a> HostBarrier<'a> {
         (Some(completion), lets_go)
     }
 
+    /// Whether this completion is that of a barrier which this rank has begun and has not seen over.
+    pub(in crate::engine) fn has_begun(&self, completion: CompletionId) -> bool {
+        Signalproof::lock(&self.begun).contains(&completion)
+    }
+
     /// Whether the barrier is over to which this rank has come, and nobody has taken note of that.
     #[inline]
     pub(in crate::engine) fn is_released(&self) -> bool {
@@ -99,11 +104,12 @@ mod tests {
         for _ in 0..3 {
             let begun = |rank: &HostBarrier<'_>| rank.begin(&completions).0.expect("others have not come");
             let (first, second) = (begun(&a), begun(&b));
-            assert!(!a.is_released() && !a.pass(&completions).is_over);
+            assert!(!a.is_released() && !a.pass(&completions).is_over && a.has_begun(first));
             assert_eq!(c.begin(&completions), (None, true));
             assert!(a.is_released() && b.is_released() && !c.is_released());
             assert_eq!(a.pass(&completions), Passed { is_over: true, lets_go: false });
             assert!(!a.is_released() && completions.is_done(first) && !completions.is_done(second));
+            assert!(!a.has_begun(first) && b.has_begun(second));
             assert!(b.pass(&completions).is_over && completions.is_done(second));
             [first, second].into_iter().for_each(|id| completions.end(id));
         }
