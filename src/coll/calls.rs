@@ -261,11 +261,6 @@ impl Coll {
         Ok(id)
     }
 
-    /// How many ranks the job has.
-    pub fn job_ranks(&self) -> u32 {
-        self.am.ops().space().segments.ranks()
-    }
-
     /// Forgets a team.
     ///
     /// # Errors

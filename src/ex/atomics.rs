@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     fn domain(data_type: ElementType, ops: u32) -> Domain {
-        let team = Box::leak(Box::new(Team::new(7, 1, [4, 1].into(), 6, 0)));
+        let team = Box::leak(Box::new(Team::new(7, 1, [4, 1].into(), 0)));
         Domain::new(team, data_type.bit(), ops, 0).expect("it makes sense")
     }
 

@@ -12,7 +12,7 @@ const NO_COLOR: u32 = 1 << 31;
 /// A team that stays until it is destroyed, and as memory beyond.
 fn keep(id: u64, rank: u32, jobranks: Box<[u32]>, coll: &Coll, flags: u32) -> Result<Box<Team>, UserError> {
     coll.join_team(id, jobranks.clone(), rank)?;
-    Ok(Box::new(Team::new(id, rank, jobranks, coll.job_ranks(), flags)))
+    Ok(Box::new(Team::new(id, rank, jobranks, flags)))
 }
 
 /// Divides a team into one for each color. The ranks of a color are ordered by their keys, and those of the same key as in the parent.

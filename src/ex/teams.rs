@@ -5,9 +5,6 @@ use crate::error::UserError;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use vgasnet_protocol::collectives::TEAM_ALL;
 
-/// No rank: `GEX_RANK_INVALID`.
-const NO_RANK: u32 = u32::MAX;
-
 /// `gex_TM_t`, as this rank's member of the team.
 #[repr(C)]
 #[derive(Debug)]
@@ -41,8 +38,8 @@ pub struct Scratch {
 struct Members {
     /// The rank in the job of each member.
     jobranks: Box<[u32]>,
-    /// The rank in the team of each rank of the job, or [`NO_RANK`].
-    ranks: Box<[u32]>,
+    /// The rank in the job of each member and that in the team, in order: memory for the members, and not for the job.
+    by_jobrank: Box<[(u32, u32)]>,
 }
 
 // SAFETY: it begins with its header.
@@ -68,14 +65,12 @@ impl Team {
         }
     }
 
-    /// One of these ranks of a job of so many, of which this rank is the one at `rank`. Collectives know it by `id`.
-    pub fn new(id: u64, rank: u32, jobranks: Box<[u32]>, job_size: u32, flags: u32) -> Team {
-        let mut ranks = vec![NO_RANK; job_size as usize].into_boxed_slice();
-        for (rank, jobrank) in (0..).zip(&jobranks) {
-            ranks[*jobrank as usize] = rank;
-        }
+    /// One of these ranks of the job, of which this rank is the one at `rank`. Collectives know it by `id`.
+    pub fn new(id: u64, rank: u32, jobranks: Box<[u32]>, flags: u32) -> Team {
+        let mut by_jobrank: Box<[(u32, u32)]> = jobranks.iter().copied().zip(0..).collect();
+        by_jobrank.sort_unstable();
         let size = jobranks.len() as u32;
-        let members = AtomicPtr::new(Box::into_raw(Box::new(Members { jobranks, ranks })));
+        let members = AtomicPtr::new(Box::into_raw(Box::new(Members { jobranks, by_jobrank })));
         Team { header: Header::of::<Team>(), rank, size, flags, id, scratch: None, members }
     }
 
@@ -133,7 +128,10 @@ impl Team {
     pub fn rank_of(&self, jobrank: u32) -> Option<u32> {
         match self.members() {
             None => (jobrank < self.size).then_some(jobrank),
-            Some(members) => members.ranks.get(jobrank as usize).copied().filter(|rank| *rank != NO_RANK),
+            Some(Members { by_jobrank, .. }) => {
+                let at = by_jobrank.binary_search_by_key(&jobrank, |(jobrank, _)| *jobrank).ok()?;
+                Some(by_jobrank[at].1)
+            }
         }
     }
 
@@ -208,7 +206,7 @@ mod tests {
         let all = Team::of_all(1, 3);
         assert_eq!((all.jobrank(2).ok(), all.rank_of(2), all.rank_of(3)), (Some(2), Some(2), None));
         assert!(all.jobrank(3).is_err());
-        let some = Team::new(7, 0, [4, 1].into(), 6, 0);
+        let some = Team::new(7, 0, [4, 1].into(), 0);
         assert_eq!((some.jobrank(0).ok(), some.jobrank(1).ok()), (Some(4), Some(1)));
         assert_eq!(
             some.jobrank(2).expect_err("two members").to_string(),
@@ -219,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_team_that_has_ended_is_refused() {
-        let some = Team::new(7, 0, [4, 1].into(), 6, 0);
+        let some = Team::new(7, 0, [4, 1].into(), 0);
         // SAFETY: nobody else has the team, whose memory stays.
         unsafe {
             assert!(find(&raw const some).is_ok());
@@ -237,7 +235,7 @@ mod tests {
             assert_eq!(jobrank(both, 9).ok(), Some(9));
             assert!(jobrank(std::ptr::null(), 0).is_err());
             assert!(jobrank(both.wrapping_byte_add(2), 0).is_err());
-            let some = Team::new(7, 0, [4, 1].into(), 6, 0);
+            let some = Team::new(7, 0, [4, 1].into(), 0);
             assert_eq!(jobrank(&some, 1).ok(), Some(1));
         }
     }
