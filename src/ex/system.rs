@@ -1,6 +1,7 @@
 //! Where ranks are. A rank is its own neighbourhood, since no other rank can load from its segment; the ranks of a machine are a host.
 
 use crate::job;
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use vgasnet_protocol::Rank;
 
@@ -62,10 +63,12 @@ pub fn position() -> Option<Position> {
 
 /// How many different numbers there are, and the place of the one at `me` in the order in which they come first.
 fn among(numbers: &[u32], me: usize) -> (u32, u32) {
-    let is_first = |at: &usize| !numbers[..*at].contains(&numbers[*at]);
-    let first: Vec<u32> = (0..numbers.len()).filter(is_first).map(|at| numbers[at]).collect();
-    let place = first.iter().position(|number| *number == numbers[me]).expect("every number comes a first time");
-    (first.len() as u32, place as u32)
+    let mut places = HashMap::new();
+    for number in numbers {
+        let next = places.len() as u32;
+        places.entry(number).or_insert(next);
+    }
+    (places.len() as u32, places[&numbers[me]])
 }
 
 #[cfg(test)]
