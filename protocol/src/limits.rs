@@ -81,6 +81,9 @@ impl Limits {
             CoherenceBody::Cache(ToCache::Forward(forward)) if !self.has_frame(forward.to, forward.frame) => {
                 nonsense("an order to serve a rank or a frame that does not exist")
             }
+            CoherenceBody::Cache(ToCache::Relay { to, .. }) if to.ranks().iter().any(|rank| rank.0 >= self.ranks()) => {
+                nonsense("an order to tell a rank that does not exist")
+            }
             _ => Ok(()),
         }
     }

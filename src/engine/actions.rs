@@ -6,7 +6,7 @@ use crate::request::{Copy, Part};
 use vgasnet_conduit::{Token, Transfer};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{
-    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, ToHome, Waiter,
+    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, ToCache, ToHome, Waiter,
 };
 
 impl Engine {
@@ -95,7 +95,9 @@ impl Engine {
             self.reserve.on_taken();
             self.block_frames.on_page_missed();
         }
-        if let CoherenceBody::Home(ToHome::Acknowledge { .. }) = message.body {
+        if let CoherenceBody::Home(ToHome::Acknowledge { .. }) | CoherenceBody::Cache(ToCache::Acknowledge { .. }) =
+            message.body
+        {
             // The copy is gone. Where the frame waits for another one of the page, nothing is known of that.
             let kept = self.protocol.cache.frame_of(message.page);
             kept.into_iter().for_each(|frame| self.space.own.blocks.mark_all(frame));

@@ -31,6 +31,7 @@ fn job(hosts: [u32; 2], gap_bytes: usize) -> Job {
             policy,
             ships: None,
             block_slots: 4,
+            told_itself_max: 16,
         },
         &mut Rng::with_seed(1),
     )

@@ -39,6 +39,7 @@ pub fn shape_far_apart(ranks: u32, pages: u32, frames: u32, ships: Option<u64>) 
         policy: PolicyKind::default(),
         ships,
         block_slots: 4,
+        told_itself_max: 16,
     }
 }
 
@@ -128,6 +129,7 @@ fn neighbours_share_one_copy() {
         policy,
         ships: None,
         block_slots: 4,
+        told_itself_max: 16,
     };
     let mut job = Job::new(shape, &mut Rng::with_seed(1));
     cost(&mut job, 1, What::Put, LINE);

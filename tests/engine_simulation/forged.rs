@@ -16,7 +16,7 @@ use vgasnet_protocol::byte_message::{
     AnswerHead, AtomicOp, PieceHead, PieceKind, RequestHead, TAG_ANSWER, TAG_REQUEST,
 };
 use vgasnet_protocol::coherence::{
-    Access, CoherenceBody, CoherenceMessage, CopyVersion, Forward, FrameId, PageId, Priority, ToCache, ToHome,
+    Access, CoherenceBody, CoherenceMessage, CopyVersion, Forward, FrameId, PageId, Priority, Share, ToCache, ToHome,
 };
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::writes::{AnswerHead as AnswerHeadOfWrites, Question, TAG_WRITES};
@@ -40,13 +40,13 @@ fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
     let access = if random.bool() { Access::Read } else { Access::Write };
     let forward = Forward { version, to: Rank(small(random, ranks)), frame, access, grant: random.bool() };
     let priority = [Priority::Now, Priority::Soon, Priority::Later][random.usize(0..3)];
-    let body = match random.u32(0..9) {
+    let body = match random.u32(0..11) {
         _ if home == to => CoherenceBody::Home(match random.u32(0..9) {
             0 => ToHome::Read { frame, priority },
             1 => ToHome::Write { frame, copy: random.bool().then_some(copy) },
             2 => ToHome::Done { version },
             3 => ToHome::Nack { version },
-            4 => ToHome::Acknowledge { version },
+            4 => ToHome::Acknowledge { version, copies: small(random, 4) },
             5 => ToHome::Evict { frame, copy, keep: random.bool(), priority },
             6 => ToHome::Hurry,
             7 => ToHome::Decline { version },
@@ -58,6 +58,11 @@ fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
         4 => CoherenceBody::Cache(ToCache::Data { version, grant: random.bool(), zeros: random.bool() }),
         5 => CoherenceBody::Cache(ToCache::Evicted { copy }),
         6 => CoherenceBody::Cache(ToCache::Unread),
+        8 => CoherenceBody::Cache(ToCache::Acknowledge { version, copies: small(random, 4) }),
+        9 => {
+            let to = [0; 3].map(|_| Rank(small(random, ranks)));
+            CoherenceBody::Cache(ToCache::Relay { version, to: Share::new(&to[..random.usize(1..4)]) })
+        }
         7 => CoherenceBody::Cache(ToCache::Fetch { version, priority }),
         _ => CoherenceBody::Cache(ToCache::Recall { copy }),
     };
@@ -160,6 +165,7 @@ fn attacked_job(random: &mut Rng) -> u64 {
         policy: PolicyKind::default(),
         ships: random.bool().then_some(64),
         block_slots: 4,
+        told_itself_max: 16,
     };
     let mut job = Job::new(shape, random);
     // Peers that do not keep the protocol may cost bytes.

@@ -53,6 +53,8 @@ pub struct Shape {
     pub ships: Option<u64>,
     /// Blocks of pages that nobody holds that a home has in memory: a frame has room for four.
     pub block_slots: usize,
+    /// Holders of a page that a home tells itself that they lose it.
+    pub told_itself_max: usize,
 }
 
 /// Refuses all messages: nobody here sends Active Messages.
@@ -462,6 +464,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(D
     }
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
     let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative).in_groups(2);
+    let protocol = protocol.telling_itself(shape.told_itself_max);
     let manner = Manner { policy: shape.policy, cooperative: shape.cooperative, ships: shape.ships };
     Node {
         engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), manner),

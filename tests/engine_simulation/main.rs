@@ -30,6 +30,7 @@ mod runtimes;
 mod seeds;
 mod seen;
 mod small_operations;
+mod summary;
 mod threads;
 mod touch;
 mod uncooperative;
@@ -42,6 +43,15 @@ fn random_jobs_keep_every_invariant() {
     if let Some((total, seeds)) = SEEDS.run(run::run) {
         total.assert_covers(seeds);
     }
+}
+
+/// Homes leave most of the telling to the holders that lose a page.
+#[test]
+fn jobs_whose_holders_tell_each_other_keep_every_invariant() {
+    const SEEDS: Seeds = Seeds { variable: "ENGINE_SIM_TELLING", filter: "jobs_whose_holders", default: 100 };
+    SEEDS.run(|seed| {
+        run::run_as(seed + (1 << 32), |shape| job::Shape { told_itself_max: (seed % 2) as usize, ..shape })
+    });
 }
 
 #[test]

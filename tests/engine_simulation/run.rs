@@ -3,10 +3,9 @@
 use crate::client::{Range, What, random_range};
 use crate::job::{Job, PAGE_BYTES, Phase, Shape};
 use crate::mapper;
-use crate::seen::Seen;
+use crate::summary::Summary;
 use crate::touch::Instruction;
 use fastrand::Rng;
-use std::ops::AddAssign;
 use vgasnet::error::UserError;
 use vgasnet::memory::{self, FRAMES_MIN};
 use vgasnet::storage::BLOCK_BYTES;
@@ -24,54 +23,6 @@ const INSTRUCTIONS_MAX: usize = 12;
 
 /// Random draws before a step looks for anything that can happen.
 const TRIES: usize = 64;
-
-/// Counts of what happened in runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    pub steps: u64,
-    pub operations: u64,
-    pub barriers: u64,
-    pub messages: u64,
-    pub transfers: u64,
-    /// Runs that an I/O error ended.
-    pub io_errors: u64,
-    /// Pages that could not be read ahead.
-    pub forgotten: u64,
-    pub uncooperative: u64,
-    /// Pages that were written back ahead of need.
-    pub cleaned_ahead: u64,
-    /// Runs in which some rank has no memory of some other.
-    pub staged: u64,
-    pub seen: Seen,
-}
-
-impl AddAssign for Summary {
-    fn add_assign(&mut self, other: Summary) {
-        self.steps += other.steps;
-        self.operations += other.operations;
-        self.barriers += other.barriers;
-        self.messages += other.messages;
-        self.transfers += other.transfers;
-        self.io_errors += other.io_errors;
-        self.forgotten += other.forgotten;
-        self.uncooperative += other.uncooperative;
-        self.staged += other.staged;
-        self.cleaned_ahead += other.cleaned_ahead;
-        self.seen += other.seen;
-    }
-}
-
-impl Summary {
-    /// Fails if `seeds` runs were too tame to say anything. Under 300, the rarest events are a matter of luck.
-    pub fn assert_covers(&self, seeds: u64) {
-        if seeds < 300 {
-            return;
-        }
-        let rare = [self.io_errors, self.uncooperative, self.staged, self.barriers, self.cleaned_ahead].into_iter();
-        let rare = rare.chain(self.seen.counts());
-        assert!({ rare }.all(|count| count >= seeds / 50), "{self:?}");
-    }
-}
 
 /// Draws what happens next.
 struct Fate {
@@ -139,7 +90,19 @@ pub fn random_shape(random: &mut Rng) -> Shape {
     let gap_bytes = [0, 2 * BLOCK_BYTES, usize::MAX][random.usize(0..3)];
     let ships = if random.u32(0..4) > 0 { Some([64, 1024, 8192, 1 << 20][random.usize(0..4)]) } else { None };
     let block_slots = random.usize(2..=4);
-    Shape { ranks: shapes, network, cooperative, disk_depth, gap_bytes, mapper, policy, ships, block_slots }
+    let told_itself_max = 16;
+    Shape {
+        ranks: shapes,
+        network,
+        cooperative,
+        disk_depth,
+        gap_bytes,
+        mapper,
+        policy,
+        ships,
+        block_slots,
+        told_itself_max,
+    }
 }
 
 /// How long a number is, and what is done to it.
@@ -152,8 +115,13 @@ fn random_atomic(random: &mut Rng) -> (usize, (AtomicOp, Operands)) {
 
 /// Runs a seed. Panics when something is wrong.
 pub fn run(seed: u64) -> Summary {
+    run_as(seed, |shape| shape)
+}
+
+/// The same, in a job of another shape than drawn.
+pub fn run_as(seed: u64, change: impl Fn(Shape) -> Shape) -> Summary {
     let mut random = Rng::with_seed(seed);
-    let shape = random_shape(&mut random);
+    let shape = change(random_shape(&mut random));
     let staged = !shape.network.peer_memory || shape.network.hosts.iter().any(|host| *host > 0);
     let mut summary =
         Summary { uncooperative: u64::from(!shape.cooperative), staged: u64::from(staged), ..Summary::default() };

@@ -1,6 +1,6 @@
 //! The messages of the coherence protocol. They may overtake each other on the way.
 
-use super::{Access, Cause, CopyVersion, FrameId, PageId, Priority};
+use super::{Access, Cause, CopyVersion, FrameId, PageId, Priority, Share};
 use crate::wire::{self, Encoded, Layout, Malformed};
 use crate::{Rank, messages};
 
@@ -32,10 +32,12 @@ messages! {
             /// The transaction that the home must serve in another way.
             version: CopyVersion,
         },
-        /// The sender's copy is gone, as [`ToCache::Invalidate`] asked.
+        /// Copies are gone, as [`ToCache::Invalidate`] asked: the sender's, or those of ranks that it has told.
         5 => Acknowledge {
             /// The transaction that asked.
             version: CopyVersion,
+            /// How many.
+            copies: u32,
         },
         /// Asks the home to write the sender's dirty copy back.
         6 => Evict {
@@ -70,7 +72,7 @@ messages! {
 }
 
 messages! {
-    /// From a home, or from the holder that serves a request, to a rank's cache.
+    /// From a home, from the holder that serves a request, or from a rank that a home has told to, to a rank's cache.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ToCache {
         /// Tells a holder to serve a requester.
@@ -127,6 +129,20 @@ messages! {
             copy: CopyVersion,
             /// Why.
             cause: Cause,
+        },
+        /// Asks the receiver to tell some ranks that they lose their copies, and to acknowledge that for them.
+        21 => Relay {
+            /// The transaction that needs it.
+            version: CopyVersion,
+            /// The ranks.
+            to: Share,
+        },
+        /// To the rank that has told the sender to give up its copy: as [`ToHome::Acknowledge`].
+        22 => Acknowledge {
+            /// The transaction that asked.
+            version: CopyVersion,
+            /// How many.
+            copies: u32,
         },
     }
 }
@@ -233,13 +249,16 @@ mod tests {
             CoherenceBody::Home(ToHome::Write { frame, copy: Some(copy) }),
             CoherenceBody::Home(ToHome::Done { version }),
             CoherenceBody::Home(ToHome::Nack { version }),
-            CoherenceBody::Home(ToHome::Acknowledge { version }),
+            CoherenceBody::Home(ToHome::Acknowledge { version, copies: 70_000 }),
             CoherenceBody::Home(ToHome::Evict { frame, copy, keep: true, priority: Priority::Later }),
             CoherenceBody::Home(ToHome::Evict { frame, copy, keep: false, priority: Priority::Now }),
             CoherenceBody::Home(ToHome::Forget { copy }),
             CoherenceBody::Cache(ToCache::Forward(forward)),
             CoherenceBody::Cache(ToCache::Forward(Forward { access: Access::Read, grant: false, ..forward })),
             CoherenceBody::Cache(ToCache::Invalidate { version }),
+            CoherenceBody::Cache(ToCache::Relay { version, to: Share::new(&[Rank(3)]) }),
+            CoherenceBody::Cache(ToCache::Relay { version, to: Share::new(&[1, 2, 3, 4, 5, 6, 7].map(Rank)) }),
+            CoherenceBody::Cache(ToCache::Acknowledge { version, copies: 2 }),
             CoherenceBody::Cache(ToCache::Grant { version }),
             CoherenceBody::Cache(ToCache::Data { version, grant: true, zeros: false }),
             CoherenceBody::Cache(ToCache::Data { version, grant: false, zeros: true }),
@@ -269,7 +288,7 @@ mod tests {
         let message = CoherenceMessage { page: PageId::of_segment(Rank(0), 0), body: samples()[0] };
         let bytes = message.encode().to_vec();
         assert_eq!(CoherenceMessage::decode(&bytes[1..]), Err(Malformed));
-        for tag in [0, 21, 255] {
+        for tag in [0, 23, 255] {
             let other = [&[tag], &bytes[1..]].concat();
             assert_eq!(CoherenceMessage::decode(&other), Err(Malformed));
         }

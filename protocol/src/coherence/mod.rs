@@ -21,10 +21,12 @@
 mod cache;
 mod home;
 mod message;
+mod relay;
 
 pub use cache::Cache;
 pub use home::{Holder, Home};
 pub use message::{CoherenceBody, CoherenceMessage, Forward, ToCache, ToHome};
+pub use relay::Share;
 
 use crate::{Limits, Nonsense, Rank, Space, Spaces, Stripes, layout_as_in_memory};
 use alloc::vec::Vec;
@@ -368,6 +370,12 @@ impl Protocol {
     /// The same protocol, whose holders serve so many readers of a page at a time, at least 1. Nothing has happened yet.
     pub fn serving_at_once(self, readers: usize) -> Protocol {
         Protocol { home: self.home.serving_at_once(readers), ..self }
+    }
+
+    /// The same protocol, whose home tells up to so many holders itself that they lose their copies of a page; more are told by each
+    /// other. Nothing has happened yet.
+    pub fn telling_itself(self, holders: usize) -> Protocol {
+        Protocol { home: self.home.telling_itself(holders), ..self }
     }
 
     /// The same protocol, which does this as in the paper. For comparison: the guarantees of this module do not hold then.

@@ -32,6 +32,8 @@ struct Scenario {
     overwrites: bool,
     /// At the start all bytes are in the files, and no rank holds a page.
     written: bool,
+    /// Holders that a home tells itself that they lose a page, if not as many as in a job.
+    told_itself_max: Option<usize>,
 }
 
 /// A world, the operations and flushes that each rank may still start, the prefetches of the first, the shipped operations, and the
@@ -99,6 +101,9 @@ impl Exploration {
 
 fn start(scenario: Scenario) -> World {
     let mut world = World::new(scenario.shape);
+    if let Some(holders) = scenario.told_itself_max {
+        world = world.telling_itself(holders);
+    }
     for (page, op) in ops(scenario).into_iter().filter(|(_, op)| op.access == Access::Write && scenario.written) {
         let home = page.space.segment().expect("it is a segment's");
         world.start(home, page, op);
@@ -196,6 +201,7 @@ const ONE_PAGE: Scenario = Scenario {
     failures: 0,
     overwrites: false,
     written: false,
+    told_itself_max: None,
 };
 
 #[test]
@@ -242,6 +248,19 @@ fn read_ahead_that_may_fail() {
         prefetches: 1,
         ..ONE_PAGE
     });
+}
+
+/// Two holders lose a page: one is told by the other.
+#[test]
+fn holders_that_tell_each_other() {
+    let name = "3 ranks, 1 page, 1 frame, holders tell each other";
+    explore(Scenario { name, ops: [2, 2, 1], overwrites: true, told_itself_max: Some(0), ..ONE_PAGE });
+}
+
+#[test]
+fn holders_that_tell_each_other_of_two_pages() {
+    let (name, shape) = ("3 ranks, 2 pages, 1 frame, holders tell each other", Shape { pages: 2, ..ONE_PAGE.shape });
+    explore(Scenario { name, shape, ops: [1, 1, 1], told_itself_max: Some(0), ..ONE_PAGE });
 }
 
 #[test]

@@ -8,7 +8,8 @@ use crate::world::{Flight, Shape, World};
 use vgasnet_fuzzing::{Rng, bytes, mutate, odd_number, run};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{
-    Access, CoherenceBody, CoherenceMessage, CopyVersion, Event, Forward, FrameId, PageId, Priority, ToCache, ToHome,
+    Access, CoherenceBody, CoherenceMessage, CopyVersion, Event, Forward, FrameId, PageId, Priority, Share, ToCache,
+    ToHome,
 };
 
 /// Steps of a job, before and after a forged message came into it.
@@ -40,12 +41,12 @@ fn message(random: &mut Rng, shape: Shape) -> CoherenceMessage {
     let access = if random.bool() { Access::Read } else { Access::Write };
     let priority = [Priority::Now, Priority::Soon, Priority::Later][random.usize(0..3)];
     let forward = Forward { version, to: Rank(small(random, shape.ranks)), frame, access, grant: random.bool() };
-    let body = match random.u32(0..19) {
+    let body = match random.u32(0..21) {
         0 => CoherenceBody::Home(ToHome::Read { frame, priority }),
         1 => CoherenceBody::Home(ToHome::Write { frame, copy: random.bool().then_some(copy) }),
         2 => CoherenceBody::Home(ToHome::Done { version }),
         3 => CoherenceBody::Home(ToHome::Nack { version }),
-        4 => CoherenceBody::Home(ToHome::Acknowledge { version }),
+        4 => CoherenceBody::Home(ToHome::Acknowledge { version, copies: random.u32(0..4) }),
         5 => CoherenceBody::Home(ToHome::Evict { frame, copy, keep: random.bool(), priority }),
         6 => CoherenceBody::Home(ToHome::Forget { copy }),
         7 | 8 => CoherenceBody::Cache(ToCache::Forward(forward)),
@@ -57,6 +58,11 @@ fn message(random: &mut Rng, shape: Shape) -> CoherenceMessage {
         14 => CoherenceBody::Home(ToHome::Hurry),
         15 => CoherenceBody::Home(ToHome::Overwrite { frame }),
         16 => CoherenceBody::Home(ToHome::Decline { version }),
+        18 => CoherenceBody::Cache(ToCache::Acknowledge { version, copies: random.u32(0..4) }),
+        19 => {
+            let to = [0; 3].map(|_| Rank(small(random, shape.ranks)));
+            CoherenceBody::Cache(ToCache::Relay { version, to: Share::new(&to[..random.usize(1..4)]) })
+        }
         17 => CoherenceBody::Cache(ToCache::Fetch { version, priority }),
         _ => CoherenceBody::Cache(ToCache::Unread),
     };

@@ -164,6 +164,14 @@ impl World {
         World { shape, nodes, flights, model, recalls, trace, is_tainted: false, refusal }
     }
 
+    /// The same world, whose homes tell so many holders themselves that they lose their copies. Nothing has happened yet.
+    pub fn telling_itself(mut self, holders: usize) -> World {
+        for node in &mut self.nodes {
+            node.protocol = node.protocol.clone().telling_itself(holders);
+        }
+        self
+    }
+
     /// An operation of a client at `rank`: uses the page at once if it is open, else asks for it.
     pub fn start(&mut self, rank: Rank, page: PageId, op: Op) {
         let node = &mut self.nodes[rank.index()];

@@ -45,7 +45,8 @@ impl Cache {
     pub fn is_quiet_about(&self, space: Space) -> bool {
         let is_quiet =
             |cached: &CachedPage| cached.is_evictable() && !cached.flushing && cached.deferred.flush.is_none();
-        self.pages.moving().filter(|(page, _)| page.space == space).all(|(_, cached)| is_quiet(cached))
+        self.relays.iter().all(|relay| relay.page.space != space)
+            && self.pages.moving().filter(|(page, _)| page.space == space).all(|(_, cached)| is_quiet(cached))
     }
 
     /// Whether no write-back of a page of the space is under way or waits.

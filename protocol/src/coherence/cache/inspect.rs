@@ -82,6 +82,7 @@ impl Cache {
     /// Whether nothing is under way or waiting.
     pub fn is_quiet(&self) -> bool {
         self.awaiting() == 0
+            && self.relays.is_empty()
             && self.pages.moving().all(|(_, cached)| {
                 matches!((cached.phase, cached.access_state), (Phase::Shared | Phase::Owned, AccessState::Open(_)))
                     && !cached.flushing
@@ -119,13 +120,15 @@ impl Cache {
     pub fn versions_mut(&mut self) -> Vec<(PageId, &mut CopyVersion)> {
         let mut versions: Vec<_> = self.notices.iter_mut().map(|(page, copy)| (*page, copy)).collect();
         versions.extend(self.for_others.iter_mut().map(|(page, version)| (*page, version)));
+        versions.extend(self.relays.iter_mut().map(|relay| (relay.page, &mut relay.version)));
         let (at_rest, moving) = self.pages.all_mut();
         versions.extend(at_rest);
         for (page, cached) in moving {
             let deferred = &mut cached.deferred;
             let forwards =
                 deferred.serve_writer.iter_mut().chain(&mut deferred.serve_readers).map(|forward| &mut forward.version);
-            let all = forwards.chain(&mut deferred.invalidate).chain([&mut cached.copy]);
+            let invalidation = deferred.invalidate.iter_mut().map(|asked| &mut asked.version);
+            let all = forwards.chain(invalidation).chain([&mut cached.copy]);
             versions.extend(all.map(|version| (page, version)));
         }
         versions

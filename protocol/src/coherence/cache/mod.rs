@@ -27,6 +27,7 @@ mod for_others;
 mod frames;
 mod free;
 mod inspect;
+mod invalidations;
 mod page;
 mod pages;
 mod queue;
@@ -39,6 +40,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::mem;
 use free::FreeFrames;
+use invalidations::Relay;
 use page::{AccessState, CachedPage, FetchedData, Phase};
 use pages::Pages;
 use queue::PageQueue;
@@ -70,6 +72,8 @@ pub struct Cache {
     /// Clean evictions of which the home has not been told yet.
     notices: Vec<(PageId, CopyVersion)>,
     notices_max: usize,
+    /// Ranks that this one has told that they lose their copies.
+    relays: Vec<Relay>,
 }
 
 impl Cache {
@@ -90,10 +94,12 @@ impl Cache {
             dirty_of_files: BTreeSet::new(),
             notices: Vec::new(),
             notices_max: frames::NOTICES_MAX,
+            relays: Vec::new(),
         }
     }
 
-    /// A message about a page that exists. Any holder sends [`ToCache::Data`]; only the page's home sends the others.
+    /// A message about a page that exists. Any holder sends [`ToCache::Data`], and about a write any rank that
+    /// was told to; only the page's home sends the others.
     pub(super) fn on_message(
         &mut self,
         from: Rank,
@@ -103,9 +109,11 @@ impl Cache {
     ) -> Result<(), Nonsense> {
         let taken = match body {
             ToCache::Data { version, grant, zeros } => self.on_data(page, version, grant, zeros, actions),
+            ToCache::Invalidate { version } => self.on_invalidate(from, page, version, actions),
+            ToCache::Relay { version, to } => self.on_relay(from, page, version, to, actions),
+            ToCache::Acknowledge { version, copies } => self.on_acknowledge(page, version, copies, actions),
             _ if from != self.spaces.home(page) => Err("an order that only the home of the page gives"),
             ToCache::Forward(forward) => self.on_forward(page, forward, actions),
-            ToCache::Invalidate { version } => self.on_invalidate(page, version, actions),
             ToCache::Grant { version } => self.on_grant(page, version, actions),
             ToCache::Evicted { copy } => self.on_evicted(page, copy, actions),
             ToCache::Recall { copy } => {
@@ -249,21 +257,6 @@ impl Cache {
                 cached.outgoing += 1;
                 actions.push(Action::Transfer(Outgoing { page, from: cached.frame(), forward }));
             }
-        }
-        Ok(())
-    }
-
-    fn on_invalidate(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
-        match self.pages.get_mut(page) {
-            Some(cached) if cached.phase.has_copy() && cached.copy < version => {
-                // A writer comes after all readers are served, one at a time.
-                if cached.is_leaving() || cached.is_serving_readers() {
-                    return Err("an order to give up a copy that no other rank can need gone");
-                }
-                cached.deferred.invalidate = Some(version);
-                self.close(page, actions);
-            }
-            _ => actions.push(send_home(self.spaces.home(page), page, ToHome::Acknowledge { version })),
         }
         Ok(())
     }
@@ -453,11 +446,10 @@ impl Cache {
 
     /// Does the deferred actions of a closed page, then opens it again if its copy stays.
     fn run_deferred(&mut self, page: PageId, actions: &mut Vec<Action>) {
-        let home = self.spaces.home(page);
         let cached = self.cached(page);
         let upgrade = cached.phase == Phase::Upgrading;
-        if let Some(version) = cached.deferred.invalidate.take() {
-            actions.push(send_home(home, page, ToHome::Acknowledge { version }));
+        if let Some(asked) = cached.deferred.invalidate.take() {
+            self.acknowledge(page, asked, actions);
             self.mark_clean(page);
             if upgrade {
                 // The frame stays for the answer to this rank's own request to write, which is at the home.

@@ -1,6 +1,7 @@
 //! What a cache knows of one page.
 
 use super::super::{Access, Cause, CopyVersion, Forward, FrameId, Priority, ToHome, Waiter};
+use super::invalidations::Invalidation;
 use alloc::vec::Vec;
 
 /// A page that is in a frame, on its way to one, or waits for one. The default waits for a frame, and no operation
@@ -77,8 +78,8 @@ pub(super) enum AccessState {
 /// What is to be done once the page is closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct DeferredActions {
-    /// Give up the copy, and acknowledge this transaction.
-    pub invalidate: Option<CopyVersion>,
+    /// Give up the copy, and acknowledge that.
+    pub invalidate: Option<Invalidation>,
     /// Send the page to a writer, which ends the copy here.
     pub serve_writer: Option<Forward>,
     /// Send the page to readers, which ends the right to write here.

@@ -24,6 +24,9 @@
 //! ask for at once has come to all in about log2(n) page times. A nacked read goes back to the front of the queue. An Evict by another
 //! rank than the dirty owner is answered at once, or is void.
 //!
+//! Where many ranks hold a page that one is to write, they tell each other that they lose it, and a rank that was to tell others
+//! answers for all of them at once ([`relay`]): the home has about the square root of their number to tell.
+//!
 //! Requests about a page are taken in the order of arrival. Reads that holders serve go on side by side. Every other
 //! request has the page to itself, so the backing file is read once, and an invalidation misses no reader.
 
@@ -33,12 +36,13 @@ mod failures;
 mod files;
 mod holders;
 mod inspect;
+mod invalidations;
 mod recalls;
 mod written;
 
 pub use entry::Holder;
 
-use super::{Access, Action, AsInPaper, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, send_cache};
+use super::{Access, Action, AsInPaper, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, relay, send_cache};
 use crate::{Nonsense, Rank};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -56,6 +60,8 @@ pub struct Home {
     cooperative: bool,
     /// Readers of a page that a holder serves at a time.
     readers_each: usize,
+    /// Holders that this home tells itself that they lose their copies; more are told by each other.
+    told_itself_max: usize,
     as_in_paper: AsInPaper,
     written: Written,
     entries: Entries,
@@ -66,7 +72,8 @@ impl Home {
     /// A directory of `pages` pages, none of them written.
     pub fn new(rank: Rank, pages: u32, cooperative: bool) -> Home {
         let (entries, written, as_in_paper) = (Entries::new(), Written::new(pages), AsInPaper::default());
-        Home { rank, cooperative, readers_each: 1, as_in_paper, written, entries, last_version: CopyVersion(0) }
+        let (readers_each, told_itself_max, last_version) = (1, relay::TOLD_ITSELF_MAX, CopyVersion(0));
+        Home { rank, cooperative, readers_each, told_itself_max, as_in_paper, written, entries, last_version }
     }
 
     /// The same directory, whose holders serve so many readers of a page at a time.
@@ -114,7 +121,7 @@ impl Home {
             ToHome::Forget { copy } => entry.on_forget(Holder { rank: from, copy }),
             ToHome::Done { version } => entry.on_done(from, version),
             ToHome::Nack { version } => self.on_nack(from, page, version, actions),
-            ToHome::Acknowledge { version } => self.on_acknowledge(from, page, version, actions),
+            ToHome::Acknowledge { version, copies } => self.on_acknowledge(from, page, (version, copies), actions),
             ToHome::Decline { version } => entry.on_decline(from == self.rank, version),
         };
         taken.map_err(|what| Nonsense::about(page, from, what))?;
@@ -200,31 +207,6 @@ impl Home {
         let kind = RequestKind::Read { tried_home };
         entry.waiting.push_front(Request { from: requester, frame, kind, priority });
         entry.forget(source)
-    }
-
-    fn on_acknowledge(
-        &mut self,
-        from: Rank,
-        page: PageId,
-        version: CopyVersion,
-        actions: &mut Vec<Action>,
-    ) -> Refusable {
-        const UNASKED: Refusable = Err("word that its copy is gone, and nobody waits for that");
-        if !self.awaits_invalidations() {
-            return Ok(());
-        }
-        let Transaction::Write(write) = &mut self.entry_mut(page).transaction else { return UNASKED };
-        let is_source = matches!(write.data, WriteData::Forwarded { source, .. } if source.rank == from);
-        if write.version != version || write.acknowledgements == 0 || write.requester == from || is_source {
-            return UNASKED;
-        }
-        write.acknowledgements -= 1;
-        if write.acknowledgements == 0 && !write.granted && write.has_data() {
-            write.granted = true;
-            actions.push(send_cache(write.requester, page, ToCache::Grant { version }));
-        }
-        self.end_failed_write(page, actions);
-        Ok(())
     }
 
     /// Takes requests from the queue as long as the first one may start. An entry with nothing left to say is dropped.
@@ -324,13 +306,10 @@ impl Home {
         let version = self.next_version();
         let source = if has_copy { None } else { self.source_of_write(page, from) };
         let is_written = self.is_written(page);
-        let awaits = self.awaits_invalidations();
+        let is_to_lose = |holder: &&Holder| holder.rank != from && Some(**holder) != source;
+        let others: Vec<Rank> = self.entry(page).holders.iter().filter(is_to_lose).map(|holder| holder.rank).collect();
+        let acknowledgements = self.invalidate(page, &others, version, actions);
         let entry = self.entry_mut(page);
-        let mut acknowledgements = 0;
-        for holder in entry.holders.iter().filter(|holder| holder.rank != from && Some(**holder) != source) {
-            acknowledgements += u32::from(awaits);
-            actions.push(send_cache(holder.rank, page, ToCache::Invalidate { version }));
-        }
         let alone = acknowledgements == 0;
         let data = source.map_or(WriteData::There, |source| WriteData::Forwarded { source, with_grant: alone });
         let mut write = Write { requester: from, frame, version, acknowledgements, data, granted: false };
@@ -357,18 +336,15 @@ impl Home {
             return Ok(());
         }
         let version = self.next_version();
-        let awaits = self.awaits_invalidations();
-        let entry = self.entry_mut(page);
-        let invalidate = |holder: &Holder| send_cache(holder.rank, page, ToCache::Invalidate { version });
-        actions.extend(entry.holders.iter().map(invalidate));
-        let acknowledgements = if awaits { entry.holders.len() as u32 } else { 0 };
+        let holders: Vec<Rank> = self.entry(page).holders.iter().map(|holder| holder.rank).collect();
+        let acknowledgements = self.invalidate(page, &holders, version, actions);
         let granted = acknowledgements == 0;
         if granted {
             actions.push(send_cache(from, page, ToCache::Grant { version }));
         }
         let data = WriteData::There;
-        entry.transaction =
-            Transaction::Write(Write { requester: from, frame, version, acknowledgements, data, granted });
+        let write = Write { requester: from, frame, version, acknowledgements, data, granted };
+        self.entry_mut(page).transaction = Transaction::Write(write);
         Ok(())
     }
 
@@ -448,10 +424,6 @@ impl Home {
         let is_cooperative = self.is_cooperative(page);
         let may_serve = |rank| rank != requester && (is_cooperative || rank == self.rank);
         entry.holders.iter().copied().rev().find(|holder| may_serve(holder.rank))
-    }
-
-    fn awaits_invalidations(&self) -> bool {
-        !self.as_in_paper.invalidations_unawaited
     }
 
     /// The holder that serves a read: the top one of those that do not serve as many readers of the page as they may. So a page

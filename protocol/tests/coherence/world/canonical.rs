@@ -86,7 +86,7 @@ fn version_of(message: &mut CoherenceMessage) -> Option<&mut CopyVersion> {
             ToHome::Write { copy: Some(version), .. }
             | ToHome::Done { version }
             | ToHome::Nack { version }
-            | ToHome::Acknowledge { version }
+            | ToHome::Acknowledge { version, .. }
             | ToHome::Evict { copy: version, .. }
             | ToHome::Forget { copy: version }
             | ToHome::Decline { version },
@@ -94,6 +94,8 @@ fn version_of(message: &mut CoherenceMessage) -> Option<&mut CopyVersion> {
         CoherenceBody::Cache(ToCache::Forward(forward)) => Some(&mut forward.version),
         CoherenceBody::Cache(
             ToCache::Invalidate { version }
+            | ToCache::Relay { version, .. }
+            | ToCache::Acknowledge { version, .. }
             | ToCache::Grant { version }
             | ToCache::Data { version, .. }
             | ToCache::Evicted { copy: version }

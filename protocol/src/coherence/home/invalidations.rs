@@ -1,0 +1,65 @@
+//! Holders that give up their copies before a rank may write.
+
+use super::super::{Action, CopyVersion, PageId, ToCache, relay, send_cache};
+use super::Home;
+use super::entry::{Refusable, Transaction, WriteData};
+use crate::Rank;
+use alloc::vec::Vec;
+
+impl Home {
+    /// The same directory, which tells up to so many holders itself that they lose their copies; more are told by each other.
+    pub(in super::super) fn telling_itself(self, told_itself_max: usize) -> Home {
+        Home { told_itself_max, ..self }
+    }
+
+    /// Tells the holders of a page that they lose it. Returns for how many copies the transaction waits.
+    pub(super) fn invalidate(
+        &self,
+        page: PageId,
+        holders: &[Rank],
+        version: CopyVersion,
+        actions: &mut Vec<Action>,
+    ) -> u32 {
+        let invalidate = |rank: &Rank| send_cache(*rank, page, ToCache::Invalidate { version });
+        if !self.awaits_invalidations() || holders.len() <= self.told_itself_max {
+            actions.extend(holders.iter().map(invalidate));
+        } else {
+            // An answer to the home's own rank would be for its directory, so its cache tells nobody.
+            let (own, others): (Vec<Rank>, Vec<Rank>) = holders.iter().partition(|rank| **rank == self.rank);
+            actions.extend(own.iter().map(invalidate));
+            relay::tell_all(&others, page, version, actions);
+        }
+        if self.awaits_invalidations() { holders.len() as u32 } else { 0 }
+    }
+
+    /// So many copies are gone: that of the sender, or of ranks that it has told, too.
+    pub(super) fn on_acknowledge(
+        &mut self,
+        from: Rank,
+        page: PageId,
+        (version, copies): (CopyVersion, u32),
+        actions: &mut Vec<Action>,
+    ) -> Refusable {
+        const UNASKED: Refusable = Err("word that its copy is gone, and nobody waits for that");
+        if !self.awaits_invalidations() {
+            return Ok(());
+        }
+        let Transaction::Write(write) = &mut self.entry_mut(page).transaction else { return UNASKED };
+        let is_source = matches!(write.data, WriteData::Forwarded { source, .. } if source.rank == from);
+        let is_awaited = (1..=write.acknowledgements).contains(&copies);
+        if write.version != version || !is_awaited || write.requester == from || is_source {
+            return UNASKED;
+        }
+        write.acknowledgements -= copies;
+        if write.acknowledgements == 0 && !write.granted && write.has_data() {
+            write.granted = true;
+            actions.push(send_cache(write.requester, page, ToCache::Grant { version }));
+        }
+        self.end_failed_write(page, actions);
+        Ok(())
+    }
+
+    pub(super) fn awaits_invalidations(&self) -> bool {
+        !self.as_in_paper.invalidations_unawaited
+    }
+}

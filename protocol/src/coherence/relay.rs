@@ -1,0 +1,132 @@
+//! Which ranks tell which others to give up a page: a tree, where there are many.
+
+use super::{Action, CopyVersion, PageId, ToCache, send_cache};
+use crate::Rank;
+use crate::wire::{self, Encoded, Layout};
+use alloc::vec::Vec;
+
+/// A home tells up to so many holders itself. Those of a small job all answer it sooner than a rank in between would.
+pub(super) const TOLD_ITSELF_MAX: usize = 16;
+
+/// Ranks in a [`Share`]: what a message has room for.
+const SHARE_MAX: usize = 7;
+
+/// A few ranks that a rank is to tell of a write.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Share {
+    len: u8,
+    /// Those from `len` on are zeros.
+    ranks: [Rank; SHARE_MAX],
+}
+
+impl Share {
+    /// These ranks: at least one, and at most as many as a message has room for, which is 7.
+    ///
+    /// # Panics
+    /// There are more, or none.
+    pub fn new(ranks: &[Rank]) -> Share {
+        assert!(!ranks.is_empty(), "a share is of somebody");
+        let mut share = Share { len: ranks.len() as u8, ranks: [Rank(0); SHARE_MAX] };
+        share.ranks[..ranks.len()].copy_from_slice(ranks);
+        share
+    }
+
+    /// The ranks.
+    pub fn ranks(&self) -> &[Rank] {
+        &self.ranks[..usize::from(self.len)]
+    }
+}
+
+impl core::fmt::Debug for Share {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.ranks().fmt(formatter)
+    }
+}
+
+impl Layout for Share {
+    const BYTES_MAX: usize = size_of::<u8>() + SHARE_MAX * size_of::<Rank>();
+
+    fn write(&self, to: &mut Encoded) {
+        to.push(&self.len);
+        self.ranks().iter().for_each(|rank| to.push(rank));
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Share> {
+        let len = wire::take::<u8>(from)?;
+        let mut share = Share { len, ranks: [Rank(0); SHARE_MAX] };
+        for rank in share.ranks.get_mut(..usize::from(len)).filter(|ranks| !ranks.is_empty())? {
+            *rank = wire::take(from)?;
+        }
+        Some(share)
+    }
+}
+
+/// Tells `ranks` to give up the page: about as many of them as each of those then tells.
+///
+/// The square root of their number is as little as the busiest rank can have to tell in two steps. Each share is halved
+/// again and again on its way ([`tell_halves`]), so a rank with many shares sends two messages for each.
+pub(super) fn tell_all(ranks: &[Rank], page: PageId, version: CopyVersion, actions: &mut Vec<Action>) {
+    let told = ranks.len().isqrt().max(1);
+    ranks.chunks(ranks.len().div_ceil(told).max(1)).for_each(|group| tell(group, page, version, actions));
+}
+
+/// Tells the ranks of a share: the first of each half, which tells the others of its half.
+pub(super) fn tell_halves(share: Share, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) {
+    let ranks = share.ranks();
+    let (first, second) = ranks.split_at(ranks.len().div_ceil(2));
+    [first, second].into_iter().for_each(|half| tell(half, page, version, actions));
+}
+
+/// Tells the first of a group, and gives it the others to tell. It hears of those first: then it answers for all of them at
+/// once as a rule.
+fn tell(group: &[Rank], page: PageId, version: CopyVersion, actions: &mut Vec<Action>) {
+    let Some((first, others)) = group.split_first() else { return };
+    let relay = |ranks| send_cache(*first, page, ToCache::Relay { version, to: Share::new(ranks) });
+    actions.extend(others.chunks(SHARE_MAX).map(relay));
+    actions.push(send_cache(*first, page, ToCache::Invalidate { version }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coherence::CoherenceBody;
+    use alloc::collections::BTreeMap;
+    use alloc::vec;
+
+    /// How often each rank is told to give its copy up, and the most messages that one rank sends.
+    fn told(ranks: u32) -> (BTreeMap<Rank, u32>, usize) {
+        let all: Vec<Rank> = (1..=ranks).map(Rank).collect();
+        let (page, version) = (PageId::of_segment(Rank(0), 0), CopyVersion(1));
+        let (mut told, mut sent) = (BTreeMap::new(), BTreeMap::new());
+        let mut under_way = vec![];
+        tell_all(&all, page, version, &mut under_way);
+        sent.insert(Rank(0), under_way.len());
+        while let Some(action) = under_way.pop() {
+            let Action::Send { to, message } = action else { panic!("{action:?}") };
+            match message.body {
+                CoherenceBody::Cache(ToCache::Invalidate { .. }) => *told.entry(to).or_default() += 1,
+                CoherenceBody::Cache(ToCache::Relay { to: share, .. }) => {
+                    let before = under_way.len();
+                    tell_halves(share, page, version, &mut under_way);
+                    *sent.entry(to).or_default() += under_way.len() - before;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        (told, sent.into_values().max().unwrap_or(0))
+    }
+
+    #[test]
+    fn each_rank_is_told_once() {
+        for ranks in [1, 2, 3, 8, 17, 63, 64, 65, 1000, 4096] {
+            let (told, _) = told(ranks);
+            assert!(told.len() == ranks as usize && told.values().all(|times| *times == 1), "{ranks} ranks");
+        }
+    }
+
+    #[test]
+    fn nobody_has_much_to_tell() {
+        // Ten messages for each of 64 ranks, in two bundles.
+        assert_eq!(told(4096).1, 640);
+    }
+}

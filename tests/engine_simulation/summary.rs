@@ -1,0 +1,52 @@
+//! What happened in runs.
+
+use crate::seen::Seen;
+use std::ops::AddAssign;
+
+/// Counts of what happened in runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub steps: u64,
+    pub operations: u64,
+    pub barriers: u64,
+    pub messages: u64,
+    pub transfers: u64,
+    /// Runs that an I/O error ended.
+    pub io_errors: u64,
+    /// Pages that could not be read ahead.
+    pub forgotten: u64,
+    pub uncooperative: u64,
+    /// Pages that were written back ahead of need.
+    pub cleaned_ahead: u64,
+    /// Runs in which some rank has no memory of some other.
+    pub staged: u64,
+    pub seen: Seen,
+}
+
+impl AddAssign for Summary {
+    fn add_assign(&mut self, other: Summary) {
+        self.steps += other.steps;
+        self.operations += other.operations;
+        self.barriers += other.barriers;
+        self.messages += other.messages;
+        self.transfers += other.transfers;
+        self.io_errors += other.io_errors;
+        self.forgotten += other.forgotten;
+        self.uncooperative += other.uncooperative;
+        self.staged += other.staged;
+        self.cleaned_ahead += other.cleaned_ahead;
+        self.seen += other.seen;
+    }
+}
+
+impl Summary {
+    /// Fails if `seeds` runs were too tame to say anything. Under 300, the rarest events are a matter of luck.
+    pub fn assert_covers(&self, seeds: u64) {
+        if seeds < 300 {
+            return;
+        }
+        let rare = [self.io_errors, self.uncooperative, self.staged, self.barriers, self.cleaned_ahead].into_iter();
+        let rare = rare.chain(self.seen.counts());
+        assert!({ rare }.all(|count| count >= seeds / 50), "{self:?}");
+    }
+}
