@@ -64,10 +64,13 @@ struct Run {
     /// Single bytes to one page by all, so many rounds, in place of accesses to all data.
     #[arg(long, value_name = "ROUNDS")]
     false_sharing: Option<u32>,
+    /// One page, which all read in the first pass and the last rank overwrites in the second, in place of accesses to all data.
+    #[arg(long, conflicts_with = "false_sharing")]
+    rewrite: bool,
     /// Ranks do not use each other's pools.
     #[arg(long)]
     uncooperative: bool,
-    /// A holder serves all readers of a page at once.
+    /// A holder serves all readers of a page at once, and a home tells all holders itself that they lose it.
     #[arg(long)]
     no_tree: bool,
     /// Pages are given up whether or not other ranks have them.
@@ -137,6 +140,7 @@ fn run(options: &Run) -> Result<String, String> {
         return Err(format!("--data is {}; give more than 0 pools and less than 1,000,000", options.data));
     }
     let pattern = match options.false_sharing {
+        _ if options.rewrite => Pattern::Rewrite,
         Some(rounds) => Pattern::FalseSharing { rounds, puts: 10 },
         None => Pattern::All { order: options.order, len_bytes, is_put: options.put, pieces_max: options.pieces },
     };

@@ -2,7 +2,7 @@
 
 use crate::job::{Job, Ways};
 use crate::machine::Machine;
-use crate::program::{Data, Order, Program, false_sharing};
+use crate::program::{Data, Order, Program, false_sharing, rewrite};
 use crate::rank::VirtualRank;
 use crate::world::Nanos;
 use serde::Serialize;
@@ -54,6 +54,9 @@ pub enum Pattern {
         /// Puts of a rank between two barriers.
         puts: u32,
     },
+    /// All ranks read one page in a pass, and the last of them overwrites it in the next: that miss waits until no other rank has
+    /// the page.
+    Rewrite,
 }
 
 /// A job on a machine.
@@ -65,7 +68,7 @@ pub struct Point {
     pub protocol: ProtocolKind,
     /// Ranks use each other's pools.
     pub cooperative: bool,
-    /// A page that many ask for spreads as a tree; in the paper's protocol it never does.
+    /// A page that many ask for spreads as a tree, and those who have it tell each other that they lose it; in the paper's protocol it never does.
     pub tree: bool,
     /// Pages go first that other ranks have, too; in the paper's protocol any.
     pub spares: bool,
@@ -185,6 +188,7 @@ impl Point {
                     data.all(order, len_bytes, is_put, seed).take(usize::try_from(pieces_max).unwrap_or(usize::MAX)),
                 )
             }
+            Pattern::Rewrite => rewrite(rank + 1 == self.ranks, pass, data.page_bytes),
             Pattern::FalseSharing { rounds, puts } => false_sharing(rank, rounds, puts, data.page_bytes),
         }
     }
@@ -194,6 +198,7 @@ impl Point {
             Pattern::All { len_bytes, pieces_max, .. } => {
                 data.pieces(len_bytes).min(pieces_max) as f64 * len_bytes as f64
             }
+            Pattern::Rewrite => data.page_bytes as f64,
             Pattern::FalseSharing { rounds, puts } => f64::from(rounds * puts),
         }
     }

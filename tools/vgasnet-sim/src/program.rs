@@ -79,6 +79,13 @@ impl Data {
     }
 }
 
+/// One page: every rank reads it in the even passes, and in the odd ones the last rank overwrites it.
+pub fn rewrite(is_last: bool, pass: u32, page_bytes: usize) -> Program {
+    let is_put = pass % 2 == 1;
+    let whole = Asked { home: 0, page: 0, offset_bytes: 0, len_bytes: page_bytes, is_put };
+    Box::new((is_last || !is_put).then_some(Step::Access(whole)).into_iter())
+}
+
 /// So many rounds of `puts` single bytes, at places of this rank's own in the first page of all data, with a barrier behind each round.
 pub fn false_sharing(rank: u32, rounds: u32, puts: u32, page_bytes: usize) -> Program {
     Box::new((0..rounds).flat_map(move |_| {

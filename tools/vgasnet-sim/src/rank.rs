@@ -86,6 +86,7 @@ impl VirtualRank {
         let server = StorageServer::new(Arc::clone(&space), disk, staging, (FrameId(first_of_blocks), slots));
         let sizes = shapes.iter().map(|shape| RankSizes { pages: shape.pages, frames: shape.frames });
         let protocol = engine::protocol(Limits::new(rank, sizes), manner.cooperative, page_bytes);
+        let protocol = if as_in_paper.readers_at_once { protocol.telling_itself(usize::MAX) } else { protocol };
         let protocol = protocol.following_paper(as_in_paper);
         let mut engine =
             Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), manner);

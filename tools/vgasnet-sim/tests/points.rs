@@ -89,6 +89,26 @@ fn false_sharing_ends_and_moves_no_page_where_puts_are_shipped() {
 }
 
 #[test]
+fn a_write_waits_little_longer_the_more_ranks_have_the_page() {
+    let write = |holders, tree| {
+        let point = Point {
+            passes: 2,
+            pattern: Pattern::Rewrite,
+            tree,
+            ..Point::reads(holders, Order::Sequential, 0.25, PAGE_BYTES)
+        };
+        let write = point.run(&machine()).expect("the job ends")[1];
+        assert_eq!((write.misses, write.transfers), (1, 0), "{write:?}");
+        write.miss_us
+    };
+    // Most of the time the put fills the page.
+    let alone = write(2, true);
+    let [told_by_each_other, told_by_home] = [true, false].map(|tree| write(512, tree) - alone);
+    assert!(5.0 * told_by_each_other < told_by_home, "{told_by_each_other} and {told_by_home} us");
+    assert_eq!(write(17, true), write(17, false), "16 are told by the home");
+}
+
+#[test]
 fn the_program_prints_tables_and_json_and_nothing_else_to_a_pipe() {
     let paper = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines/paper.toml");
     let run = |arguments: &[&str]| {
