@@ -2,6 +2,7 @@
 
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
+use crate::request::CompletionId;
 use crate::stats::{self, Row};
 use vgasnet_protocol::coherence::Access;
 
@@ -24,6 +25,51 @@ impl Ops {
             let (from, to) = if operation.is_get() { (there, here) } else { (here, there) };
             at += match self.copy_page_to_page(from, to)? {
                 0 => self.copy_through(&mut buffer, from, to)?,
+                len_bytes => len_bytes,
+            };
+        }
+        Ok(())
+    }
+
+    /// Whether an operation is a put from the own segment to a segment.
+    pub(super) fn is_put_between_segments(&self, operation: Operation, remote: Remote) -> bool {
+        let (Operation::Put(from) | Operation::PutNow(from)) = operation else { return false };
+        let is_inside = |rank, address| self.space.pieces(rank, address, remote.len_bytes).is_ok();
+        self.is_own_segment(operation, remote.len_bytes)
+            && is_inside(remote.rank, remote.address)
+            && is_inside(self.space.rank.0, from.addr())
+    }
+
+    /// Starts such a put. It may wait for pages of its source, which are this rank's own, but as a rule for none of its target: what was
+    /// read is a copy, which the put keeps.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer`]; nothing is started then.
+    #[cold]
+    pub(super) fn start_between_segments(
+        &self,
+        from: usize,
+        remote: Remote,
+        completion: CompletionId,
+    ) -> Result<(), UserError> {
+        self.check_write(&remote)?;
+        let mut buffer = Vec::new();
+        let mut at = 0;
+        while at < remote.len_bytes {
+            let here = Remote { rank: self.space.rank.0, address: from + at, len_bytes: remote.len_bytes - at };
+            let there = Remote { address: remote.address + at, len_bytes: remote.len_bytes - at, ..remote };
+            at += match self.copy_page_to_page(here, there)? {
+                0 => {
+                    let len_bytes = BUFFER_BYTES.min(here.len_bytes);
+                    buffer.resize(BUFFER_BYTES, 0);
+                    // SAFETY: the buffer has at least `len_bytes` bytes, and nothing else uses it. The put does not read it any more when
+                    // it has been started.
+                    unsafe {
+                        self.transfer(Operation::Get(buffer.as_mut_ptr()), Remote { len_bytes, ..here })?;
+                        self.start_put_now(buffer.as_ptr(), Remote { len_bytes, ..there }, completion)?;
+                    }
+                    len_bytes
+                }
                 len_bytes => len_bytes,
             };
         }

@@ -87,7 +87,7 @@ impl Ops {
     /// [`Operation::PutNow`] until this returns.
     pub unsafe fn start_explicit(&self, operation: Operation, remote: Remote) -> Result<Option<Handle>, UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.at_once(operation, remote)? } {
+        if !self.is_put_between_segments(operation, remote) && unsafe { self.at_once(operation, remote)? } {
             return Ok(None);
         }
         let completion = self.completions().begin();
@@ -122,7 +122,7 @@ impl Ops {
     /// operations; that of an [`Operation::PutNow`] until this returns.
     pub unsafe fn start_implicit(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.at_once(operation, remote)? } {
+        if !self.is_put_between_segments(operation, remote) && unsafe { self.at_once(operation, remote)? } {
             return Ok(());
         }
         let completion = self.implicit_completion(if operation.is_get() { Kind::Get } else { Kind::Put });

@@ -143,6 +143,9 @@ impl Ops {
         remote: Remote,
         completion: CompletionId,
     ) -> Result<(), UserError> {
+        if let Some(from) = operation.address().filter(|_| self.is_put_between_segments(operation, remote)) {
+            return self.start_between_segments(from, remote, completion);
+        }
         if let Operation::PutNow(from) = operation {
             self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
             // SAFETY: the client's memory at `from` is valid for `remote.len_bytes` bytes until this returns.
@@ -185,7 +188,12 @@ impl Ops {
     ///
     /// # Safety
     /// The client's memory at `from` is valid for `remote.len_bytes` bytes until this returns.
-    unsafe fn start_put_now(&self, from: *const u8, remote: Remote, completion: CompletionId) -> Result<(), UserError> {
+    pub(super) unsafe fn start_put_now(
+        &self,
+        from: *const u8,
+        remote: Remote,
+        completion: CompletionId,
+    ) -> Result<(), UserError> {
         let operation = Operation::Put(from);
         for piece in self.space.pieces(remote.rank, remote.address, remote.len_bytes)? {
             // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them.
