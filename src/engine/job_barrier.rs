@@ -54,9 +54,7 @@ impl Driver {
     pub fn barrier_notify(&self, name: Name) -> Result<(), Misuse> {
         // Where the library was loaded by dlopen, this is as good a time as any: it is often, and off the fast paths.
         interposed::look_again();
-        if self.flushes_at_barriers {
-            self.flush();
-        }
+        self.flush_before_barrier();
         match &self.host_barriers {
             Some(barriers) => {
                 if barriers.named.notify(name)? {
@@ -67,6 +65,13 @@ impl Driver {
         }
         self.poll();
         Ok(())
+    }
+
+    /// Without cooperative caching, has this rank's dirty pages written back: whoever comes to a barrier of all ranks calls this first.
+    pub fn flush_before_barrier(&self) {
+        if self.flushes_at_barriers {
+            self.flush();
+        }
     }
 
     /// Begins the barrier of ranks that all share memory; `None` if they do not. Returns what has to be over first, if it is not over.

@@ -60,6 +60,7 @@ pub unsafe fn start(
         return Ok(None);
     }
     if matches!(what, Collective::Barrier) && team.is_of_all() {
+        ops.driver().flush_before_barrier();
         if let Some(awaited) = ops.driver().begin_host_barrier() {
             ops.driver().poll();
             return Ok(awaited.map(|id| Event::root(ops.completions().handle(id))));

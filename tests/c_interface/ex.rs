@@ -64,6 +64,8 @@ fn teams_by_color_and_by_list() {
 #[test]
 fn collectives_of_teams() {
     chapter("ex_coll");
+    let program = ex_program("ex_coll", Compiler::GccC99, Mode::Seq, &[]);
+    run_with(&program, &[], setup(2), &[("VGASNET_COOPERATIVE", "0")]).expect(0);
 }
 
 /// What is wrong, on how many ranks, the call that says so, and what it says.
