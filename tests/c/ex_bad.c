@@ -102,6 +102,7 @@ static void messages(const char *what) {
     if (strcmp(what, "handler") == 0) (void)gex_AM_RequestShort(job.tm, 0, 5, 0);
     if (strcmp(what, "large") == 0) (void)gex_AM_RequestMedium(job.tm, 0, HANDLER, bytes, sizeof bytes, GEX_EVENT_NOW, 0);
     if (strcmp(what, "defer") == 0) (void)gex_AM_RequestMedium(job.tm, 0, HANDLER, bytes, 1, GEX_EVENT_DEFER, 0);
+    if (strcmp(what, "prepare-defer") == 0) (void)gex_AM_PrepareRequestMedium(job.tm, 0, bytes, 8, 8, GEX_EVENT_DEFER, 0, 1);
     if (strcmp(what, "request-in-handler") == 0) (void)gex_AM_RequestShort(job.tm, job.me, HANDLER, 0, 1);
     if (strcmp(what, "reply-twice") == 0) (void)gex_AM_RequestShort(job.tm, job.me, HANDLER, 0, 2);
     if (strcmp(what, "described") == 0) (void)gex_AM_RequestShort(job.tm, job.me, HANDLER, 0, 1, 2);

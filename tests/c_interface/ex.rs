@@ -149,7 +149,7 @@ fn source(name: &str, text: &str) -> PathBuf {
 }
 
 /// Calls that end the job, with the function and something of its line.
-const FATAL: [(&str, &str, &str); 38] = [
+const FATAL: [(&str, &str, &str); 39] = [
     ("wild-team", "gex_RMA_PutBlocking", "0x12345678 is no team"),
     ("zero-team", "gex_RMA_PutBlocking", "is no team"),
     ("wild-parent", "gex_TM_Split", "0x12345678 is no team"),
@@ -177,6 +177,7 @@ const FATAL: [(&str, &str, &str); 38] = [
     ("handler", "gex_AM_RequestShort", "handler 5"),
     ("large", "gex_AM_RequestMedium", "131072 bytes"),
     ("defer", "gex_AM_RequestMedium", "event of local completion"),
+    ("prepare-defer", "gex_AM_PrepareRequestMedium", "event of local completion"),
     ("request-in-handler", "gex_AM_RequestShort", "a handler sends a request"),
     ("reply-twice", "gex_AM_ReplyShort", "replied to twice"),
     ("described", "active message", "a Short request of 2 arguments for handler 200"),

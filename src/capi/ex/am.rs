@@ -48,18 +48,23 @@ unsafe fn request(team: *const Team, rank: u32, envelope: &Envelope, flags: u32)
     Ok(Outcome::DONE)
 }
 
+/// Refuses what is no place for the event of local completion.
+pub(super) fn check_local_completion(place: *mut EventPointer, is_reply: bool) -> Result<(), UserError> {
+    use super::events::DEFER;
+    let is_none = place.is_null() || place.addr() == DEFER || (is_reply && place.addr() == GROUP);
+    if is_none { Err(bad_local_completion(place, is_reply)) } else { Ok(()) }
+}
+
 /// Answers where the client wants to know that its payload is free for reuse: it is.
 ///
 /// # Safety
 /// `place` is null, one of the constants, or valid for writes.
 pub(super) unsafe fn note_local_completion(place: *mut EventPointer, is_reply: bool) -> Result<(), UserError> {
-    use super::events::{DEFER, NOW};
-    match place.addr() {
-        NOW => {}
-        GROUP if !is_reply => {}
-        0 | DEFER | GROUP => return Err(bad_local_completion(place, is_reply)),
-        // SAFETY: it is valid for writes.
-        _ => unsafe { place.write(pointer(None)) },
+    use super::events::NOW;
+    check_local_completion(place, is_reply)?;
+    if !matches!(place.addr(), NOW | GROUP) {
+        // SAFETY: it is none of the constants, so it is valid for writes.
+        unsafe { place.write(pointer(None)) };
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Active Messages whose payload is negotiated.
 
 use super::Outcome;
-use super::am::{IMMEDIATE, note_local_completion};
+use super::am::{IMMEDIATE, check_local_completion, note_local_completion};
 use super::events::EventPointer;
 use crate::capi::am::message;
 use crate::capi::boundary::{Refusal, attached, entry_points};
@@ -34,6 +34,10 @@ fn prepare(target: Target<'_>, is_long: bool, address: usize, asked: &Asked) -> 
         let line =
             "there is a place for the event of local completion, but no buffer of the client's; give a null pointer";
         return Err(UserError::new(line).into());
+    }
+    if !place.is_null() {
+        // Before there is a message: none is sent whose place is refused.
+        check_local_completion(place, matches!(target, Target::Reply(_)))?;
     }
     if count as usize > ARGS_MAX {
         return Err(UserError::new(format!("{count} arguments; a message has at most {ARGS_MAX}")).into());
