@@ -174,6 +174,8 @@ fn too_early(line: &str) -> Refusal {
 /// A function as the client knows it: those of GASNet-EX and of its tools have other names in the library.
 fn as_called(call: &str) -> Cow<'_, str> {
     match (call.strip_prefix("vgasnet_ex_tool_"), call.strip_prefix("vgasnet_ex_")) {
+        // A client that mixes both interfaces finds it in GASNet-1's header.
+        (None, Some("QueryGexObjects")) => "gasnet_QueryGexObjects".into(),
         (Some(name), _) => format!("gasnett_{name}").into(),
         (None, Some(name)) => format!("gex_{name}").into(),
         (None, None) => Cow::Borrowed(call),
@@ -216,6 +218,13 @@ fn internal_error(call: &str) -> ! {
 mod tests {
     use super::*;
     use std::process::Command;
+
+    #[test]
+    fn calls_have_the_names_that_clients_know() {
+        let names = ["vgasnet_ex_AM_Poll", "vgasnet_ex_tool_parse_int", "vgasnet_ex_QueryGexObjects", "vgasnet_put"];
+        let known = ["gex_AM_Poll", "gasnett_parse_int", "gasnet_QueryGexObjects", "vgasnet_put"];
+        assert_eq!(names.map(as_called), known);
+    }
 
     /// Set in a process that a test runs apart, because the test ends its process.
     const APART: &str = "RUN_APART";
