@@ -239,6 +239,21 @@ fn a_file_that_is_open_when_mpi_ends_is_written() {
 }
 
 #[test]
+fn operations_after_an_error_go_on() {
+    let program = c("corners");
+    let file = Scratch::new(&program, "again");
+    let variables = [ALL_FILES, EXPECTED, ("VGASNET_TEST_IO_ERROR", "file-read:3:6")];
+    program.run(2, &["again", file.text()], &variables).expect_done();
+}
+
+#[test]
+fn second_handles_do_not_go_past_the_pages() {
+    let program = c("corners");
+    let file = Scratch::new(&program, "beside");
+    program.run(2, &["beside", file.text()], &[ALL_FILES, EXPECTED]).expect_done();
+}
+
+#[test]
 fn another_mpi_than_that_of_the_library_is_left_alone() {
     let program = c("corners");
     let file = Scratch::new(&program, "other");

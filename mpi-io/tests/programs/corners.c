@@ -2,8 +2,11 @@
  *   far       offsets that no file has
  *   handler   an error handler that calls success what has failed
  *   unclosed  MPI ends while a file is open
- *   other     the library is not for this MPI */
+ *   other     the library is not for this MPI
+ *   again     the disk fails a few times while operations go on; those after that do not
+ *   beside    a second handle, whose views and modes may not go past the pages of the first */
 #include "common.h"
+#include <unistd.h>
 
 static MPI_File file;
 
@@ -56,12 +59,77 @@ static void unclosed(const char *name) {
     OK(MPI_File_write_at(file, 8 * rank, text, 8, MPI_CHAR, MPI_STATUS_IGNORE));
 }
 
+enum { STEP = 1 << 20, STEPS = 40 };
+
+static void again(const char *name) {
+    char bytes[100];
+    int failed = 0, last = MPI_SUCCESS;
+    if (rank == 0) {
+        FILE *made = fopen(name, "w");
+        CHECK(made != NULL && ftruncate(fileno(made), (off_t)STEP * STEPS) == 0);
+        for (int step = 0; step < STEPS; ++step) {
+            memset(bytes, 'A' + step, sizeof bytes);
+            CHECK(fseek(made, (long)step * STEP, SEEK_SET) == 0 && fwrite(bytes, sizeof bytes, 1, made) == 1);
+        }
+        CHECK(fclose(made) == 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    /* A request has no file any more whose handler would look at its error. */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    EQUAL(is_cached(file), is_expected());
+    for (int step = 0; step < STEPS; ++step) {
+        MPI_Request request;
+        MPI_Status status;
+        int moved;
+        OK(MPI_File_iread_at(file, (MPI_Offset)step * STEP, bytes, sizeof bytes, MPI_BYTE, &request));
+        last = MPI_Wait(&request, &status);
+        failed += last != MPI_SUCCESS;
+        if (last != MPI_SUCCESS) continue;
+        MPI_Get_count(&status, MPI_BYTE, &moved);
+        EQUAL(moved, sizeof bytes);
+        CHECK(bytes[0] == 'A' + step && bytes[99] == 'A' + step);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(failed > 0 && last == MPI_SUCCESS);
+    OK(MPI_File_close(&file));
+}
+
+static void beside(const char *name) {
+    MPI_File own, both;
+    char bytes[16];
+    int flag;
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &own));
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &both));
+    EQUAL(is_cached(both) && is_cached(own), is_expected());
+    /* MPI itself may refuse it, too. */
+    CHECK(MPI_File_set_view(own, 0, MPI_INT, MPI_INT, "external32", MPI_INFO_NULL) != MPI_SUCCESS);
+    EQUAL(is_cached(own), is_expected());
+    OK(MPI_File_write_at(file, 16 * rank, "sixteen bytes in", 16, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at(own, 16 * rank, bytes, 16, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(memcmp(bytes, "sixteen bytes in", 16) == 0);
+    OK(MPI_File_set_atomicity(both, 1));
+    OK(MPI_File_set_atomicity(file, 1));
+    OK(MPI_File_set_atomicity(file, 0));
+    OK(MPI_File_get_atomicity(both, &flag));
+    EQUAL(flag, 1);
+    OK(MPI_File_get_atomicity(file, &flag));
+    EQUAL(flag, 0);
+    OK(MPI_File_close(&both));
+    OK(MPI_File_close(&own));
+    OK(MPI_File_close(&file));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     CHECK(argc == 3);
     if (strcmp(argv[1], "far") == 0) far(argv[2]);
     if (strcmp(argv[1], "handler") == 0) handler(argv[2]);
     if (strcmp(argv[1], "unclosed") == 0) unclosed(argv[2]);
+    if (strcmp(argv[1], "again") == 0) again(argv[2]);
+    if (strcmp(argv[1], "beside") == 0) beside(argv[2]);
     if (strcmp(argv[1], "other") == 0) handler(argv[2]);
     finish();
     return 0;
