@@ -39,7 +39,7 @@ use late_segment::LateSegment;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use vgasnet_conduit::Conduit;
+use vgasnet_conduit::{Conduit, ConduitError};
 use vgasnet_protocol::Rank;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -182,6 +182,18 @@ pub fn init() -> Result<&'static Job, Failure> {
 /// # Errors
 /// As [`init`].
 pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'static Job, Failure> {
+    init_over(|variables| transport::start(variables, arguments), environment, limit_bytes)
+}
+
+/// As [`init_with`], over the conduit that `start` makes of these variables: models of a job start ranks so.
+///
+/// # Errors
+/// As [`init`].
+pub fn init_over<V: Iterator<Item = (String, String)>>(
+    start: impl FnOnce(&[(String, String)]) -> Result<Arc<dyn Conduit>, ConduitError>,
+    variables: impl FnOnce() -> V,
+    limit_bytes: Option<u64>,
+) -> Result<&'static Job, Failure> {
     if let Some(line) = refusal_in_child() {
         return Err(Failure::with_line(FailureClass::NotInit, line));
     }
@@ -193,9 +205,8 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     signal_changes::survive_forks();
     standard_streams::open_closed();
     // Taken before the conduit starts, which may change the environment.
-    let variables: Vec<_> = environment().collect();
-    let conduit = transport::start(&variables, arguments)
-        .map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
+    let variables: Vec<_> = variables().collect();
+    let conduit = start(&variables).map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
     conduit.call_before_end(end::leave);
     slow::note_rank(conduit.rank());
     conduit.call_when_slow(slow::tell_of_exchange);

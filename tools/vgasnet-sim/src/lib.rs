@@ -13,6 +13,7 @@ mod program;
 mod progress;
 mod rank;
 pub mod scale;
+pub mod startup;
 mod table;
 mod world;
 

@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use vgasnet_sim::{Homes, Machine, Order, Outcome, Pattern, Point, ProtocolKind, Table, paper, scale};
+use vgasnet_sim::{Homes, Machine, Order, Outcome, Pattern, Point, ProtocolKind, Table, paper, scale, startup};
 
 #[derive(Parser)]
 #[command(about, long_about = None)]
@@ -20,6 +20,8 @@ enum Command {
     Paper(Paper),
     /// The same work for more and more nodes.
     Scale(Scale),
+    /// What init and attach cost, and what a rank keeps for the others.
+    Startup(Startup),
 }
 
 #[derive(Args)]
@@ -110,11 +112,33 @@ struct Scale {
     json: bool,
 }
 
+#[derive(Args)]
+struct Startup {
+    /// The machine file.
+    machine: PathBuf,
+    /// How many hosts.
+    #[arg(long, value_delimiter = ',', default_value = "32,1024,4096", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    hosts: Vec<u32>,
+    /// Ranks on each; as many as the machine has by default.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    ranks_a_host: Option<u32>,
+    /// What carries exchanges between hosts.
+    #[arg(long, value_enum, default_value = "mpi")]
+    network: startup::Network,
+    /// Also step by step, for the last number of hosts.
+    #[arg(long)]
+    steps: bool,
+    /// Print JSON in place of tables.
+    #[arg(long)]
+    json: bool,
+}
+
 fn main() -> ExitCode {
     let ran = match Options::parse().command {
         Command::Run(options) => run(&options),
         Command::Paper(options) => figures(&options),
         Command::Scale(options) => scaled(&options),
+        Command::Startup(options) => started(&options),
     };
     match ran {
         Ok(text) => {
@@ -216,4 +240,20 @@ fn scaled(options: &Scale) -> Result<String, String> {
     } else {
         Ok(scale::table(&all).to_string())
     }
+}
+
+fn started(options: &Startup) -> Result<String, String> {
+    let machine = Machine::read(&options.machine)?;
+    let ranks_a_host = options.ranks_a_host.unwrap_or(machine.node.ranks);
+    let ranks_max = u64::from(vgasnet_conduit::RANKS_MAX);
+    if let Some(hosts) = options.hosts.iter().find(|hosts| u64::from(**hosts) * u64::from(ranks_a_host) > ranks_max) {
+        return Err(format!("--hosts {hosts} of {ranks_a_host} ranks are more than {ranks_max} ranks; give fewer"));
+    }
+    let job = |hosts: &u32| startup::Job { hosts: *hosts, ranks_a_host, network: options.network }.start(&machine);
+    let all: Vec<_> = options.hosts.iter().map(job).collect();
+    if options.json {
+        return serde_json::to_string(&all).map_err(|error| error.to_string());
+    }
+    let steps = all.last().filter(|_| options.steps).map(|last| format!("\n{}", startup::steps_table(last)));
+    Ok(format!("{}{}", startup::table(&all), steps.unwrap_or_default()))
 }

@@ -1,0 +1,342 @@
+//! What init and attach cost: what ranks tell each other, which way it goes, and what a rank keeps of it.
+//!
+//! All ranks do the same at the same time, so the cost of one is that of all. What MPI and GASNet do to start, and what a disk takes
+//! to reserve files, is not counted.
+
+use crate::{Machine, Table};
+use serde::Serialize;
+use vgasnet::memory::{Shape, all_frames, table_bytes};
+
+/// What carries exchanges between hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// `MPI_Iallgather` of places of one size, by the algorithm that MPICH chooses for so many bytes.
+    Mpi,
+    /// Bruck's algorithm, in messages of what ranks tell.
+    Gasnet,
+}
+
+/// What ranks do together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Each tells all ranks of the job so many bytes, and the first rank of a host so many more.
+    Job(&'static str, usize, usize),
+    /// Each tells the ranks of its host so many bytes.
+    Host(&'static str, usize),
+    /// The first rank of a host hands out descriptors, two for each rank and one for all, to one rank after the other.
+    HandOut(&'static str),
+}
+
+/// The longest text that says where a rank is, behind its version and whether it shares memory.
+pub const WHERE_BYTES: usize = 128;
+
+/// What begins what a rank tells: whether it fares well.
+const WELL: usize = 1;
+
+/// The address that the first rank of a host tells the others.
+const ADDRESS_BYTES: usize = 73;
+
+const STEPS: [Step; 14] = [
+    Step::Job("versions and hosts", 8 + 1 + WHERE_BYTES, 0),
+    Step::Job("addresses of shared memory", WELL, ADDRESS_BYTES),
+    Step::HandOut("shared memory"),
+    Step::Job("all have shared memory", WELL, 0),
+    Step::Job("settings", WELL + 32, 0),
+    Step::Job("settings agree", WELL, 0),
+    Step::Job("sizes", WELL + size_of::<Shape>(), 0),
+    Step::Job("pools of the network", WELL, 0),
+    Step::Host("sizes of the host's memory", 16),
+    Step::Host("all have mapped it", WELL),
+    Step::Job("memory is there", WELL, 0),
+    Step::Job("free places", WELL + 4, 0),
+    Step::Job("segments", WELL + 16, 0),
+    Step::Job("runtimes are there", WELL, 0),
+];
+
+impl Network {
+    /// What ranks do together from the start of the network to the end of attach, in order.
+    pub fn steps(self) -> Vec<Step> {
+        let mut steps = STEPS.to_vec();
+        // The pool is made known to the network once it is mapped.
+        let after =
+            steps.iter().position(|step| matches!(step, Step::Job("memory is there", ..))).expect("it is a step");
+        match self {
+            Network::Mpi => steps.insert(after + 1, Step::Job("pools", 0, 0)),
+            Network::Gasnet => {
+                steps.insert(after + 1, Step::Job("pools", WELL + 24, 0));
+                steps.insert(0, Step::Job("versions", 8 + 1, 0));
+            }
+        }
+        steps
+    }
+
+    /// What a rank keeps for each rank of the job: as what, and how many bytes.
+    pub fn kept(self) -> Vec<(&'static str, u64)> {
+        let mut kept = vec![
+            ("place of its segment", 16),
+            ("its pages and frames", 8),
+            ("its windows of Active Messages", 17),
+            ("its place in the team of all", 4),
+            ("its declared ranges", 4),
+            ("its host", 4),
+        ];
+        if self == Network::Gasnet {
+            kept.push(("place of its pool", 24));
+        }
+        kept
+    }
+}
+
+/// A job that starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// How many hosts.
+    pub hosts: u32,
+    /// Ranks on each.
+    pub ranks_a_host: u32,
+    /// What carries exchanges between them.
+    pub network: Network,
+}
+
+/// What a step costs each rank.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Exchange {
+    /// What it is about.
+    pub what: &'static str,
+    /// The bytes that a rank tells; the first one of a host may tell more.
+    pub told_bytes: u64,
+    /// Which way they go.
+    pub way: &'static str,
+    /// Messages that a rank sends, and receives.
+    pub messages: u64,
+    /// Bytes that a rank sends, and receives.
+    pub bytes: u64,
+    /// Bytes over the link of a host, each way.
+    pub link_bytes: u64,
+    /// What a rank needs meanwhile for what all tell, in bytes.
+    pub passing_bytes: u64,
+    /// How long it takes.
+    pub seconds: f64,
+}
+
+/// What start-up costs.
+#[derive(Clone, Debug, Serialize)]
+pub struct StartUp {
+    /// How many hosts.
+    pub hosts: u32,
+    /// How many ranks.
+    pub ranks: u64,
+    /// What carries exchanges between hosts.
+    pub network: Network,
+    /// Messages that a rank sends, and receives.
+    pub messages: u64,
+    /// Bytes that a rank sends, and receives.
+    pub bytes: u64,
+    /// Bytes over the link of a host, each way.
+    pub link_bytes: u64,
+    /// How long it takes.
+    pub seconds: f64,
+    /// What a rank keeps for each rank of the job, in bytes.
+    pub kept_bytes_a_rank: u64,
+    /// What a rank keeps for all of them.
+    pub kept_bytes: u64,
+    /// The most that a rank needs at a time for what all tell, and gives back, in bytes.
+    pub passing_bytes: u64,
+    /// Addresses for the memory of all ranks of a host, in bytes.
+    pub mapped_bytes: u64,
+    /// Step by step.
+    pub exchanges: Vec<Exchange>,
+}
+
+/// A place of MPI: a length and the most that may be told.
+const PLACE_BYTES: u64 = 2 + vgasnet_conduit::EXCHANGE_BYTES_MAX as u64;
+
+/// MPICH's `MPIR_CVAR_ALLGATHER_SHORT_MSG_SIZE` and `MPIR_CVAR_ALLGATHER_LONG_MSG_SIZE`.
+const MPICH_SHORT_BYTES: u64 = 80 << 10;
+const MPICH_LONG_BYTES: u64 = 512 << 10;
+
+/// A message of GASNet, and its header.
+const GASNET_MESSAGE_BYTES: u64 = 8 << 10;
+const GASNET_HEADER_BYTES: u64 = 16;
+
+/// Descriptors that one message over a socket takes.
+const DESCRIPTORS_A_MESSAGE: u64 = 253;
+
+impl Job {
+    /// What start-up costs on this machine, the ranks of which have its pools.
+    pub fn start(&self, machine: &Machine) -> StartUp {
+        let ranks = self.ranks();
+        let exchanges: Vec<_> = self.network.steps().into_iter().map(|step| self.step(machine, step)).collect();
+        let sum = |of: fn(&Exchange) -> u64| exchanges.iter().map(of).sum();
+        let kept_bytes_a_rank = self.network.kept().iter().map(|(_, bytes)| bytes).sum();
+        let page_bytes = machine.node.page as usize;
+        let shape = Shape { pages: 0, frames: (machine.node.pool / machine.node.page) as u32 };
+        let pool_bytes = u64::from(all_frames(shape.frames, page_bytes)) * machine.node.page;
+        StartUp {
+            hosts: self.hosts,
+            ranks,
+            network: self.network,
+            messages: sum(|one| one.messages),
+            bytes: sum(|one| one.bytes),
+            link_bytes: sum(|one| one.link_bytes),
+            seconds: exchanges.iter().map(|one| one.seconds).sum(),
+            kept_bytes_a_rank,
+            kept_bytes: kept_bytes_a_rank * ranks,
+            passing_bytes: exchanges.iter().map(|one| one.passing_bytes).max().unwrap_or_default(),
+            mapped_bytes: u64::from(self.ranks_a_host) * (pool_bytes + table_bytes(shape, page_bytes) as u64),
+            exchanges,
+        }
+    }
+
+    fn ranks(&self) -> u64 {
+        u64::from(self.hosts) * u64::from(self.ranks_a_host)
+    }
+
+    fn step(&self, machine: &Machine, step: Step) -> Exchange {
+        let here = u64::from(self.ranks_a_host);
+        let message = machine.node.message_us * 1e-6;
+        match step {
+            Step::Job(what, told, more) => {
+                let (told, more) = (told as u64, more as u64);
+                let exchange = match self.network {
+                    Network::Mpi => self.over_mpi(machine),
+                    Network::Gasnet => self.over_gasnet(machine, told, more),
+                };
+                // Each contribution becomes a vector of its own.
+                let vectors = self.ranks() * (size_of::<Vec<u8>>() as u64 + told) + u64::from(self.hosts) * more;
+                Exchange { what, told_bytes: told, passing_bytes: exchange.passing_bytes + vectors, ..exchange }
+            }
+            Step::Host(what, told) => {
+                // Two barriers, at which ranks come one after the other.
+                let seconds = 2.0 * here as f64 * message + (here * told as u64) as f64 / machine.node.copy as f64;
+                Exchange { what, told_bytes: told as u64, way: "shared memory", seconds, ..Exchange::default() }
+            }
+            Step::HandOut(what) => {
+                let messages = 2 + (2 * here + 1).div_ceil(DESCRIPTORS_A_MESSAGE);
+                let seconds = ((here - 1) * messages) as f64 * 2.0 * message;
+                Exchange { what, way: "a socket", seconds, ..Exchange::default() }
+            }
+        }
+    }
+
+    /// An exchange by MPI, whatever is told.
+    fn over_mpi(&self, machine: &Machine) -> Exchange {
+        let all_bytes = self.ranks() * PLACE_BYTES;
+        let is_doubling = self.ranks().is_power_of_two() && all_bytes < MPICH_LONG_BYTES;
+        let mut exchange = Exchange { passing_bytes: all_bytes, ..Exchange::default() };
+        if is_doubling || all_bytes < MPICH_SHORT_BYTES {
+            exchange.way = if is_doubling { "doubling" } else { "Bruck" };
+            for (blocks, crossing) in self.rounds(is_doubling) {
+                exchange.add(1, self.round(machine, blocks * PLACE_BYTES, 1, crossing));
+            }
+        } else {
+            exchange.way = "ring";
+            let crossing = u64::from(self.hosts > 1);
+            exchange.add(self.ranks() - 1, self.round(machine, PLACE_BYTES, 1, crossing));
+        }
+        exchange
+    }
+
+    /// An exchange by GASNet, in which each rank tells so many bytes and the first one of a host so many more.
+    fn over_gasnet(&self, machine: &Machine, told: u64, more: u64) -> Exchange {
+        let all_of = |blocks: u64| blocks * (2 + told) + blocks.div_ceil(u64::from(self.ranks_a_host)) * more;
+        let mut exchange = Exchange { way: "Bruck", passing_bytes: all_of(self.ranks()), ..Exchange::default() };
+        for (blocks, crossing) in self.rounds(false) {
+            let parts = all_of(blocks).div_ceil(GASNET_MESSAGE_BYTES - GASNET_HEADER_BYTES);
+            exchange.add(1, self.round(machine, all_of(blocks) + parts * GASNET_HEADER_BYTES, parts, crossing));
+        }
+        exchange
+    }
+
+    /// The rounds by which all have everything: how many blocks a rank sends in each, and how many ranks of a host send theirs to
+    /// another host. Ranks exchange with the one whose number differs in one bit, or send to the one so far below.
+    fn rounds(&self, is_doubling: bool) -> impl Iterator<Item = (u64, u64)> {
+        let (ranks, here) = (self.ranks(), u64::from(self.ranks_a_host));
+        let distances = (0..ranks.next_power_of_two().trailing_zeros()).map(|round| 1 << round);
+        distances.map(move |distance: u64| {
+            let crossing = match (here == ranks, is_doubling) {
+                (true, _) => 0,
+                (false, true) => {
+                    if distance < here {
+                        0
+                    } else {
+                        here
+                    }
+                }
+                (false, false) => distance.min(here),
+            };
+            (distance.min(ranks - distance), crossing)
+        })
+    }
+
+    /// A round in which each rank sends so many bytes in so many messages, and so many ranks of a host to another host.
+    fn round(&self, machine: &Machine, bytes: u64, messages: u64, crossing: u64) -> Exchange {
+        let handling = 2.0 * messages as f64 * machine.node.message_us * 1e-6;
+        let link_bytes = crossing * bytes;
+        let link = match crossing {
+            0 => 0.0,
+            _ => machine.link.latency_us * 1e-6 + link_bytes as f64 / machine.link.bandwidth as f64,
+        };
+        let seconds = handling + link + bytes as f64 / machine.node.copy as f64;
+        Exchange { messages, bytes, link_bytes, seconds, ..Exchange::default() }
+    }
+}
+
+impl Exchange {
+    /// Adds so many rounds.
+    fn add(&mut self, times: u64, round: Exchange) {
+        self.messages += times * round.messages;
+        self.bytes += times * round.bytes;
+        self.link_bytes += times * round.link_bytes;
+        self.seconds += times as f64 * round.seconds;
+    }
+}
+
+/// A row for each number of hosts.
+pub fn table(all: &[StartUp]) -> Table {
+    let mut table = Table::new(&[
+        "hosts",
+        "ranks",
+        "messages",
+        "MB a rank",
+        "MB a link",
+        "seconds",
+        "kept a rank",
+        "kept MB",
+        "passing MB",
+        "mapped GB",
+    ]);
+    for one in all {
+        table.row(vec![
+            one.hosts.to_string(),
+            one.ranks.to_string(),
+            one.messages.to_string(),
+            format!("{:.1}", one.bytes as f64 / 1e6),
+            format!("{:.1}", one.link_bytes as f64 / 1e6),
+            format!("{:.3}", one.seconds),
+            one.kept_bytes_a_rank.to_string(),
+            format!("{:.1}", one.kept_bytes as f64 / 1e6),
+            format!("{:.1}", one.passing_bytes as f64 / 1e6),
+            format!("{:.1}", one.mapped_bytes as f64 / 1e9),
+        ]);
+    }
+    table
+}
+
+/// A row for each step of one job.
+pub fn steps_table(one: &StartUp) -> Table {
+    let mut table = Table::new(&["step", "told", "way", "messages", "MB a rank", "MB a link", "seconds"]);
+    for step in &one.exchanges {
+        table.row(vec![
+            step.what.to_string(),
+            step.told_bytes.to_string(),
+            step.way.to_string(),
+            step.messages.to_string(),
+            format!("{:.1}", step.bytes as f64 / 1e6),
+            format!("{:.1}", step.link_bytes as f64 / 1e6),
+            format!("{:.6}", step.seconds),
+        ]);
+    }
+    table
+}

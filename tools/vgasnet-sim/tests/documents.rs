@@ -1,0 +1,66 @@
+//! Numbers of the model in ARCHITECTURE.md.
+
+use std::path::Path;
+use std::process::Command;
+use vgasnet_sim::Machine;
+use vgasnet_sim::startup::{Job, Network, StartUp};
+
+#[test]
+fn start_up_is_as_documented() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let text = std::fs::read_to_string(path).expect("it is there");
+    let networks = [(Network::Mpi, "MPI"), (Network::Gasnet, "GASNet")];
+    let rows = networks.into_iter().flat_map(|(network, name)| {
+        [32, 1024, 4096].map(|hosts| row(name, &Job { hosts, ranks_a_host: 64, network }.start(&Machine::today())))
+    });
+    let missing: Vec<String> = rows.filter(|row| !text.contains(row)).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md lacks these rows:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn the_program_prints_tables_and_json() {
+    let machine = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines/today.toml");
+    let run = |arguments: &[&str]| {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_vgasnet-sim")).arg("startup").arg(&machine).args(arguments).output();
+        output.expect("it starts")
+    };
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it is text");
+    let table = text(run(&[]).stdout);
+    assert_eq!(table.lines().count(), 4, "{table}");
+    let steps = text(run(&["--hosts", "2", "--steps"]).stdout);
+    assert_eq!(steps.lines().count(), 2 + 1 + 1 + Network::Mpi.steps().len(), "{steps}");
+    let json = run(&["--network", "gasnet", "--hosts", "2,4", "--ranks-a-host", "8", "--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).expect("it is JSON");
+    assert_eq!((value[1]["ranks"].as_u64(), value[1]["network"].as_str()), (Some(32), Some("gasnet")));
+    let refused = run(&["--hosts", "16385", "--ranks-a-host", "64"]);
+    let line = text(refused.stderr);
+    assert!(!refused.status.success() && line.starts_with("vgasnet-sim: --hosts 16385 of 64 ranks"), "{line}");
+}
+
+fn row(name: &str, one: &StartUp) -> String {
+    let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+    let cells = [
+        format!("{name}, {}", grouped(u64::from(one.hosts))),
+        grouped(one.messages),
+        megabytes(one.bytes),
+        megabytes(one.link_bytes),
+        format!("{:.3} s", one.seconds),
+        format!("{} bytes, {}", one.kept_bytes_a_rank, megabytes(one.kept_bytes)),
+        megabytes(one.passing_bytes),
+    ];
+    format!("| {} |", cells.join(" | "))
+}
+
+/// Thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
