@@ -16,8 +16,6 @@ mod exit_hooks;
 #[cfg(feature = "link")]
 mod ffi;
 #[cfg(any(feature = "link", test))]
-mod gather;
-#[cfg(any(feature = "link", test))]
 mod inbox;
 #[cfg(feature = "link")]
 mod network;

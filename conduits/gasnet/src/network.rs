@@ -8,14 +8,13 @@ use vgasnet_conduit::{
     Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer, Urgency, agree, check_versions, greet,
     of_other_version, page_bytes,
 };
-use vgasnet_hybrid::{Network, Patience, PoolMemory};
+use vgasnet_hybrid::{Gather, Network, Next, Patience, PoolMemory};
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::arguments::Arguments;
 use crate::exit_hooks;
 use crate::ffi::{self, Ends, INBOX};
-use crate::gather::{Gather, Next};
 use crate::inbox::MessageKind;
 use crate::transfers::Direction;
 use crate::transfers::{PageCopy, Transfers};

@@ -9,6 +9,7 @@
 mod agent_link;
 mod backoff;
 mod conduit;
+mod gather;
 mod network;
 mod start;
 
@@ -17,4 +18,5 @@ pub use agent_link::{
 };
 pub use backoff::Patience;
 pub use conduit::HybridConduit;
+pub use gather::{Exchange, Gather, Next};
 pub use network::{Network, PoolMemory};

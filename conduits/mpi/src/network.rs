@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use vgasnet_conduit::{
     Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Token, Transfer, Urgency, of_other_version,
 };
-use vgasnet_hybrid::{Network, Patience};
+use vgasnet_hybrid::{Gather, Network, Next, Patience};
 
 use crate::ffi::{self, Mpi};
 use crate::hydra::Hydra;
@@ -26,11 +26,16 @@ const QUIET: Duration = Duration::from_millis(10);
 /// How long MPI may take to end after that, all ranks' programs being over.
 const FINALIZE_PATIENCE: Duration = Duration::from_millis(500);
 
+/// Parts of an exchange that fit each other and are nothing.
+const NO_EXCHANGE: &str =
+    "the parts of an exchange make no sense together; do all ranks run the same version of vgasnet?";
+
 /// One rank's end of MPI.
 pub struct MpiNetwork {
     rank: Rank,
     ranks: u32,
     state: Mutex<State>,
+    gather: Mutex<Gather>,
     /// Arrivals during start-up, when nobody polls.
     kept: Mutex<Vec<Kept>>,
     is_active: AtomicBool,
@@ -97,6 +102,7 @@ impl MpiNetwork {
             rank: Rank(started.rank as u32),
             ranks: started.ranks as u32,
             state: Mutex::new(State::new(mpi)?),
+            gather: Mutex::new(Gather::new(Rank(started.rank as u32), started.ranks as u32)),
             kept: Mutex::default(),
             is_active: AtomicBool::new(false),
             entered_and_left: AtomicU64::new(0),
@@ -112,6 +118,18 @@ impl MpiNetwork {
             }
             Ok(state.advance(sink)? || messages > 0)
         })
+    }
+
+    /// Sends a part of an exchange, and takes in what comes while there is no room.
+    fn send_part(&self, to: Rank, part: &[u8]) {
+        while self.with(|state| state.send_part(to, part)).is_err() {
+            self.keep_arrivals();
+        }
+    }
+
+    /// Polls, since the exchange and the transfers of peers may need that, and keeps what is for nobody yet.
+    fn keep_arrivals(&self) {
+        self.poll_network(&mut |arrival| self.kept().push(Kept::from(arrival)));
     }
 
     /// Waits until no rank polls, so that `MPI_Finalize` begins everywhere before any rank is answered in it.
@@ -205,28 +223,37 @@ impl Network for MpiNetwork {
     }
 
     fn exchange(&self, mine: &[u8], look: &mut dyn FnMut()) -> Result<Vec<Vec<u8>>, ConduitError> {
-        const PLACE_BYTES: usize = 2 + EXCHANGE_BYTES_MAX;
         assert!(mine.len() <= EXCHANGE_BYTES_MAX, "{} bytes are too many to exchange", mine.len());
-        let mut place = vec![0; PLACE_BYTES].into_boxed_slice();
-        place[..2].copy_from_slice(&(mine.len() as u16).to_le_bytes());
-        place[2..2 + mine.len()].copy_from_slice(mine);
-        let mut gather = self.with(|state| state.mpi.gather(place, self.ranks));
+        let mut gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut exchange, mut step) = gather.begin(mine, MESSAGE_BYTES_MAX);
         let mut patience = Patience::default();
-        let all = loop {
-            if let Some(all) = self.with(|state| gather.test(&mut state.mpi)) {
-                break all;
+        loop {
+            match step {
+                Next::Done(all) => {
+                    // Nobody may poll for long, and others wait for what is still to leave.
+                    while self.with(State::is_sending) {
+                        self.keep_arrivals();
+                    }
+                    return Ok(all);
+                }
+                Next::Send(to, parts) => {
+                    parts.iter().for_each(|part| self.send_part(to, part));
+                    patience = Patience::default();
+                }
+                Next::Wait => {
+                    self.keep_arrivals();
+                    look();
+                    patience.rest();
+                }
             }
-            // The transfers of peers may need this rank to poll.
-            self.poll_network(&mut |arrival| self.kept().push(Kept::from(arrival)));
-            look();
-            patience.rest();
-        };
-        let contribution = |(rank, place): (usize, &[u8])| {
-            let len_bytes = usize::from(u16::from_le_bytes([place[0], place[1]]));
-            let told = place[2..].get(..len_bytes).map(<[u8]>::to_vec);
-            told.ok_or_else(|| of_other_version(rank, "its contribution to an exchange"))
-        };
-        all.chunks_exact(PLACE_BYTES).enumerate().map(contribution).collect()
+            for (from, part) in self.with(|state| Ok(state.take_parts())) {
+                if !gather.receive(&part) {
+                    return Err(of_other_version(from.index(), "a part of an exchange"));
+                }
+            }
+            step =
+                gather.advance(&mut exchange, MESSAGE_BYTES_MAX).ok_or_else(|| ConduitError(NO_EXCHANGE.to_owned()))?;
+        }
     }
 
     fn attach(&self, pool: Region) -> Result<(), ConduitError> {

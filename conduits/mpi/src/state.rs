@@ -38,6 +38,7 @@ const ACTIVE_MESSAGE: i32 = 0;
 const ASK: i32 = 1;
 const OFFER: i32 = 2;
 const ARRIVED: i32 = 3;
+const EXCHANGE: i32 = 4;
 
 /// A message about a page.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
@@ -88,6 +89,8 @@ pub(crate) struct State {
     moves: Vec<(PageMove, Then)>,
     /// This rank's transfers; their place is their id.
     transfers: Slab<Moving>,
+    /// Parts of exchanges that have come.
+    parts: Vec<(Rank, Vec<u8>)>,
     pool: Option<Region>,
     is_closed: bool,
 }
@@ -104,6 +107,7 @@ impl State {
             notes_waiting: VecDeque::new(),
             moves: Vec::new(),
             transfers: Slab::new(),
+            parts: Vec::new(),
             pool: None,
             is_closed: false,
         })
@@ -138,6 +142,27 @@ impl State {
         }
         self.start_send(to, ACTIVE_MESSAGE, head, body)?;
         Ok(Ok(()))
+    }
+
+    /// Sends a part of an exchange.
+    pub(crate) fn send_part(&mut self, to: Rank, part: &[u8]) -> Result<Result<(), Busy>, ConduitError> {
+        self.reclaim_sends()?;
+        if self.sends_free.len() <= SENDS_FOR_PAGES {
+            return Ok(Err(Busy));
+        }
+        self.start_send(to, EXCHANGE, part, &[])?;
+        Ok(Ok(()))
+    }
+
+    /// Whether messages are still to leave.
+    pub(crate) fn is_sending(&mut self) -> Result<bool, ConduitError> {
+        self.reclaim_sends()?;
+        Ok(!self.sends_active.is_empty())
+    }
+
+    /// The parts of exchanges that have come.
+    pub(crate) fn take_parts(&mut self) -> Vec<(Rank, Vec<u8>)> {
+        std::mem::take(&mut self.parts)
     }
 
     pub(crate) fn put(&mut self, transfer: &Transfer) -> Result<Result<(), Busy>, ConduitError> {
@@ -177,6 +202,10 @@ impl State {
         let note = match envelope.tag {
             ACTIVE_MESSAGE => {
                 sink(Arrival::Message { from, bytes });
+                None
+            }
+            EXCHANGE => {
+                self.parts.push((from, bytes.to_vec()));
                 None
             }
             kind => Some((kind, Note::read_from_bytes(bytes).map_err(|_| nonsense(from, "a message about a page"))?)),

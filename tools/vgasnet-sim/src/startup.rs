@@ -7,13 +7,13 @@ use crate::{Machine, Table};
 use serde::Serialize;
 use vgasnet::memory::{Shape, all_frames, table_bytes};
 
-/// What carries exchanges between hosts.
+/// What carries exchanges between hosts: messages, by Bruck's algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
-    /// `MPI_Iallgather` of places of one size, by the algorithm that MPICH chooses for so many bytes.
+    /// MPI.
     Mpi,
-    /// Bruck's algorithm, in messages of what ranks tell.
+    /// GASNet.
     Gasnet,
 }
 
@@ -149,16 +149,9 @@ pub struct StartUp {
     pub exchanges: Vec<Exchange>,
 }
 
-/// A place of MPI: a length and the most that may be told.
-const PLACE_BYTES: u64 = 2 + vgasnet_conduit::EXCHANGE_BYTES_MAX as u64;
-
-/// MPICH's `MPIR_CVAR_ALLGATHER_SHORT_MSG_SIZE` and `MPIR_CVAR_ALLGATHER_LONG_MSG_SIZE`.
-const MPICH_SHORT_BYTES: u64 = 80 << 10;
-const MPICH_LONG_BYTES: u64 = 512 << 10;
-
-/// A message of GASNet, and its header.
-const GASNET_MESSAGE_BYTES: u64 = 8 << 10;
-const GASNET_HEADER_BYTES: u64 = 16;
+/// A message, and the header of a part of an exchange in it.
+const MESSAGE_BYTES: u64 = 8 << 10;
+const HEADER_BYTES: u64 = 16;
 
 /// Descriptors that one message over a socket takes.
 const DESCRIPTORS_A_MESSAGE: u64 = 253;
@@ -199,10 +192,7 @@ impl Job {
         match step {
             Step::Job(what, told, more) => {
                 let (told, more) = (told as u64, more as u64);
-                let exchange = match self.network {
-                    Network::Mpi => self.over_mpi(machine),
-                    Network::Gasnet => self.over_gasnet(machine, told, more),
-                };
+                let exchange = self.exchange(machine, told, more);
                 // Each contribution becomes a vector of its own.
                 let vectors = self.ranks() * (size_of::<Vec<u8>>() as u64 + told) + u64::from(self.hosts) * more;
                 Exchange { what, told_bytes: told, passing_bytes: exchange.passing_bytes + vectors, ..exchange }
@@ -220,54 +210,20 @@ impl Job {
         }
     }
 
-    /// An exchange by MPI, whatever is told.
-    fn over_mpi(&self, machine: &Machine) -> Exchange {
-        let all_bytes = self.ranks() * PLACE_BYTES;
-        let is_doubling = self.ranks().is_power_of_two() && all_bytes < MPICH_LONG_BYTES;
-        let mut exchange = Exchange { passing_bytes: all_bytes, ..Exchange::default() };
-        if is_doubling || all_bytes < MPICH_SHORT_BYTES {
-            exchange.way = if is_doubling { "doubling" } else { "Bruck" };
-            for (blocks, crossing) in self.rounds(is_doubling) {
-                exchange.add(1, self.round(machine, blocks * PLACE_BYTES, 1, crossing));
-            }
-        } else {
-            exchange.way = "ring";
-            let crossing = u64::from(self.hosts > 1);
-            exchange.add(self.ranks() - 1, self.round(machine, PLACE_BYTES, 1, crossing));
-        }
-        exchange
-    }
-
-    /// An exchange by GASNet, in which each rank tells so many bytes and the first one of a host so many more.
-    fn over_gasnet(&self, machine: &Machine, told: u64, more: u64) -> Exchange {
-        let all_of = |blocks: u64| blocks * (2 + told) + blocks.div_ceil(u64::from(self.ranks_a_host)) * more;
-        let mut exchange = Exchange { way: "Bruck", passing_bytes: all_of(self.ranks()), ..Exchange::default() };
-        for (blocks, crossing) in self.rounds(false) {
-            let parts = all_of(blocks).div_ceil(GASNET_MESSAGE_BYTES - GASNET_HEADER_BYTES);
-            exchange.add(1, self.round(machine, all_of(blocks) + parts * GASNET_HEADER_BYTES, parts, crossing));
-        }
-        exchange
-    }
-
-    /// The rounds by which all have everything: how many blocks a rank sends in each, and how many ranks of a host send theirs to
-    /// another host. Ranks exchange with the one whose number differs in one bit, or send to the one so far below.
-    fn rounds(&self, is_doubling: bool) -> impl Iterator<Item = (u64, u64)> {
+    /// An exchange in which each rank tells so many bytes and the first one of a host so many more.
+    fn exchange(&self, machine: &Machine, told: u64, more: u64) -> Exchange {
         let (ranks, here) = (self.ranks(), u64::from(self.ranks_a_host));
-        let distances = (0..ranks.next_power_of_two().trailing_zeros()).map(|round| 1 << round);
-        distances.map(move |distance: u64| {
-            let crossing = match (here == ranks, is_doubling) {
-                (true, _) => 0,
-                (false, true) => {
-                    if distance < here {
-                        0
-                    } else {
-                        here
-                    }
-                }
-                (false, false) => distance.min(here),
-            };
-            (distance.min(ranks - distance), crossing)
-        })
+        let all_of = |blocks: u64| blocks * (2 + told) + blocks.div_ceil(here) * more;
+        let mut exchange = Exchange { way: "network", passing_bytes: all_of(ranks), ..Exchange::default() };
+        for round in 0..ranks.next_power_of_two().trailing_zeros() {
+            // Each rank sends what it has to the one so far below.
+            let distance = 1 << round;
+            let bytes = all_of(distance.min(ranks - distance));
+            let parts = bytes.div_ceil(MESSAGE_BYTES - HEADER_BYTES);
+            let crossing = if here == ranks { 0 } else { distance.min(here) };
+            exchange.add(self.round(machine, bytes + parts * HEADER_BYTES, parts, crossing));
+        }
+        exchange
     }
 
     /// A round in which each rank sends so many bytes in so many messages, and so many ranks of a host to another host.
@@ -284,12 +240,12 @@ impl Job {
 }
 
 impl Exchange {
-    /// Adds so many rounds.
-    fn add(&mut self, times: u64, round: Exchange) {
-        self.messages += times * round.messages;
-        self.bytes += times * round.bytes;
-        self.link_bytes += times * round.link_bytes;
-        self.seconds += times as f64 * round.seconds;
+    /// Adds a round.
+    fn add(&mut self, round: Exchange) {
+        self.messages += round.messages;
+        self.bytes += round.bytes;
+        self.link_bytes += round.link_bytes;
+        self.seconds += round.seconds;
     }
 }
 

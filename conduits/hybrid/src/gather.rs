@@ -35,7 +35,7 @@ struct Arriving {
 
 /// One rank's side of all exchanges. A peer may be one exchange ahead, so parts are kept until they are asked for.
 #[derive(Debug)]
-pub(crate) struct Gather {
+pub struct Gather {
     own: u32,
     ranks: u32,
     epoch: u32,
@@ -44,7 +44,7 @@ pub(crate) struct Gather {
 
 /// An exchange that has begun.
 #[derive(Debug)]
-pub(crate) struct Exchange {
+pub struct Exchange {
     round: u32,
     /// Encoded, from the own on.
     blocks: Vec<u8>,
@@ -54,7 +54,7 @@ pub(crate) struct Exchange {
 
 /// The next step of an exchange.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub enum Next {
     /// Send these messages.
     Send(Rank, Vec<Vec<u8>>),
     /// Wait for messages.
@@ -64,12 +64,13 @@ pub(crate) enum Next {
 }
 
 impl Gather {
-    pub(crate) fn new(own: Rank, ranks: u32) -> Gather {
+    /// Of rank `own` of so many, before the first exchange.
+    pub fn new(own: Rank, ranks: u32) -> Gather {
         Gather { own: own.0, ranks, epoch: 0, arriving: HashMap::new() }
     }
 
     /// Begins an exchange. The messages are the first round's.
-    pub(crate) fn begin(&mut self, mine: &[u8], message_bytes_max: usize) -> (Exchange, Next) {
+    pub fn begin(&mut self, mine: &[u8], message_bytes_max: usize) -> (Exchange, Next) {
         let mut exchange = Exchange { round: 0, blocks: Vec::new(), count: 1 };
         push_block(&mut exchange.blocks, mine);
         self.epoch = self.epoch.wrapping_add(1);
@@ -78,7 +79,7 @@ impl Gather {
     }
 
     /// Goes on with an exchange, if the parts of its round have come. `None` if they are not the blocks of that round.
-    pub(crate) fn advance(&mut self, exchange: &mut Exchange, message_bytes_max: usize) -> Option<Next> {
+    pub fn advance(&mut self, exchange: &mut Exchange, message_bytes_max: usize) -> Option<Next> {
         let key = (self.epoch, exchange.round);
         if self.arriving.get(&key).is_none_or(|arriving| arriving.missing != Some(0)) {
             return Some(Next::Wait);
@@ -94,7 +95,7 @@ impl Gather {
     }
 
     /// Takes in a message. Returns whether it is one.
-    pub(crate) fn receive(&mut self, message: &[u8]) -> bool {
+    pub fn receive(&mut self, message: &[u8]) -> bool {
         let Ok((Header { epoch, round, offset_bytes, whole_bytes }, part)) = Header::read_from_prefix(message) else {
             return false;
         };
@@ -263,7 +264,7 @@ mod tests {
     /// Parts, true and changed, come to a rank in the midst of exchanges: they are refused, or it goes on.
     #[test]
     fn parts_may_be_anything() {
-        vgasnet_fuzzing::run("-p vgasnet-gasnet --lib parts_may_be", 50_000, |random| {
+        vgasnet_fuzzing::run("-p vgasnet-hybrid --lib parts_may_be", 50_000, |random| {
             let ranks = random.u32(1..9);
             let mut gather = Gather::new(Rank(random.u32(0..ranks)), ranks);
             let (mut exchange, mut step) = gather.begin(b"own", MESSAGE_BYTES_MAX);
