@@ -4,11 +4,16 @@ use std::collections::HashMap;
 
 use vgasnet_conduit::{ConduitError, Rank, agree, check_versions, greet};
 use vgasnet_smp::{Rendezvous, SmpConduit, join};
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::network::Network;
 
 /// Before its host a rank says so whether it shares memory.
-const SHARES: &str = "+";
+const SHARES: u8 = b'+';
+const SHARES_NOT: u8 = b' ';
+
+/// What is the same for two ranks that can share memory, and for no others.
+type Identity = [u8; 16];
 
 /// Where the ranks are.
 pub(crate) struct Hosts {
@@ -24,14 +29,14 @@ impl Hosts {
     /// # Errors
     /// The ranks are of several versions.
     pub(crate) fn find(network: &dyn Network, share: bool) -> Result<Self, ConduitError> {
-        let told = format!("{}{}", if share { SHARES } else { " " }, identity());
-        let all = check_versions(network.exchange(&greet(told.as_bytes()), &mut || {})?)?;
-        let share = all.iter().all(|told| told.starts_with(SHARES.as_bytes()));
+        let told = [&[if share { SHARES } else { SHARES_NOT }][..], &identity()].concat();
+        let all = check_versions(network.exchange(&greet(&told), &mut || {})?)?;
+        let share = all.iter().all(|told| told.first() == Some(&SHARES));
         let mut numbers = HashMap::new();
         let of_rank: Box<[u32]> = all
             .into_iter()
             .map(|told| {
-                let host = told[1..].to_owned();
+                let host = told.get(1..).unwrap_or_default().to_vec();
                 let next = numbers.len() as u32;
                 *numbers.entry(host).or_insert(next)
             })
@@ -43,13 +48,12 @@ impl Hosts {
     }
 }
 
-/// The same for two ranks that can share memory: the running system, and the network namespace, in which they find each other.
-fn identity() -> String {
+/// A hash of the running system, and of the network namespace, in which ranks of a host find each other. All ranks hear that of all.
+fn identity() -> Identity {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
     let text = read("/proc/sys/kernel/random/boot_id") + &read("/proc/sys/kernel/hostname");
-    let text = text.replace('\n', " ") + &namespace.to_string_lossy();
-    text.chars().take(vgasnet_conduit::EXCHANGE_BYTES_MAX / 4).collect()
+    xxh3_128((text + &namespace.to_string_lossy()).as_bytes()).to_ne_bytes()
 }
 
 /// Makes or joins the shared memory of `members`.

@@ -28,9 +28,6 @@ pub enum Step {
     HandOut(&'static str),
 }
 
-/// The longest text that says where a rank is, behind its version and whether it shares memory.
-pub const WHERE_BYTES: usize = 128;
-
 /// What begins what a rank tells: whether it fares well.
 const WELL: usize = 1;
 
@@ -38,7 +35,7 @@ const WELL: usize = 1;
 const ADDRESS_BYTES: usize = 73;
 
 const STEPS: [Step; 14] = [
-    Step::Job("versions and hosts", 8 + 1 + WHERE_BYTES, 0),
+    Step::Job("versions and hosts", 8 + 1 + 16, 0),
     Step::Job("addresses of shared memory", WELL, ADDRESS_BYTES),
     Step::HandOut("shared memory"),
     Step::Job("all have shared memory", WELL, 0),
