@@ -68,6 +68,14 @@ impl Network {
         steps
     }
 
+    /// The largest message, if GASNet takes as much as the library wants.
+    fn message_bytes(self) -> u64 {
+        match self {
+            Network::Mpi => 8 << 10,
+            Network::Gasnet => (32 << 10) + 256,
+        }
+    }
+
     /// What a rank keeps for each rank of the job: as what, and how many bytes.
     pub fn kept(self) -> Vec<(&'static str, u64)> {
         let mut kept = vec![
@@ -146,8 +154,7 @@ pub struct StartUp {
     pub exchanges: Vec<Exchange>,
 }
 
-/// A message, and the header of a part of an exchange in it.
-const MESSAGE_BYTES: u64 = 8 << 10;
+/// The header of a part of an exchange.
 const HEADER_BYTES: u64 = 16;
 
 /// Descriptors that one message over a socket takes.
@@ -216,7 +223,7 @@ impl Job {
             // Each rank sends what it has to the one so far below.
             let distance = 1 << round;
             let bytes = all_of(distance.min(ranks - distance));
-            let parts = bytes.div_ceil(MESSAGE_BYTES - HEADER_BYTES);
+            let parts = bytes.div_ceil(self.network.message_bytes() - HEADER_BYTES);
             let crossing = if here == ranks { 0 } else { distance.min(here) };
             exchange.add(self.round(machine, bytes + parts * HEADER_BYTES, parts, crossing));
         }
