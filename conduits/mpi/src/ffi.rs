@@ -9,7 +9,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_init(argc: *mut c_int, argv: *mut *mut *mut c_char, provided: *mut c_int) -> c_int;
     fn vgasnet_mpi_call_before_end(function: extern "C" fn()) -> c_int;
     fn vgasnet_mpi_make_communicators() -> c_int;
-    fn vgasnet_mpi_gather(mine: *const c_void, all: *mut c_void, bytes: c_int, request: *mut Request) -> c_int;
+    fn vgasnet_mpi_barrier(request: *mut Request) -> c_int;
     fn vgasnet_mpi_receive_init(buffer: *mut c_void, bytes: c_int, request: *mut Request) -> c_int;
     fn vgasnet_mpi_send(buffer: *const c_void, bytes: c_int, to: c_int, tag: c_int, request: *mut Request) -> c_int;
     fn vgasnet_mpi_send_page(
@@ -113,15 +113,12 @@ impl Mpi {
         check("MPI_Comm_dup", unsafe { vgasnet_mpi_make_communicators() })
     }
 
-    /// Starts to gather as many bytes of each rank as `mine` has; collective.
-    pub(crate) fn gather(&mut self, mine: Box<[u8]>, ranks: u32) -> Result<Gather, ConduitError> {
-        let all = vec![0; mine.len() * ranks as usize].into_boxed_slice();
-        let mut gather = Gather { mine: Box::into_raw(mine), all: Box::into_raw(all), request: Request::default() };
-        let len_bytes = gather.mine.len() as c_int;
-        // SAFETY: both buffers are as long as MPI is told, and stay until the request is done: `Gather` leaks them otherwise.
-        let code = unsafe { vgasnet_mpi_gather(gather.mine.cast(), gather.all.cast(), len_bytes, &mut gather.request) };
-        check("MPI_Iallgather", code)?;
-        Ok(gather)
+    /// Comes to a barrier; collective.
+    pub(crate) fn barrier(&mut self) -> Result<Barrier, ConduitError> {
+        let mut barrier = Barrier { request: Request::default() };
+        // SAFETY: MPI has started, and its communicators are made.
+        check("MPI_Ibarrier", unsafe { vgasnet_mpi_barrier(&mut barrier.request) })?;
+        Ok(barrier)
     }
 
     /// Has `function` called when MPI begins to end, by this crate or by the program.
@@ -194,25 +191,15 @@ pub(crate) fn abort(status: i32) {
     unsafe { vgasnet_mpi_abort(status) };
 }
 
-/// Contributions on their way to all ranks.
-pub(crate) struct Gather {
-    mine: *mut [u8],
-    all: *mut [u8],
+/// A barrier to which this rank has come.
+pub(crate) struct Barrier {
     request: Request,
 }
 
-impl Gather {
-    /// The contributions of all ranks, once they are there.
-    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<Option<Box<[u8]>>, ConduitError> {
-        if mpi.test(&mut self.request)?.is_none() {
-            return Ok(None);
-        }
-        // SAFETY: the request is done, so MPI is through with the buffers, which came of boxes. Nobody asks twice.
-        let all = unsafe {
-            drop(Box::from_raw(self.mine));
-            Box::from_raw(self.all)
-        };
-        Ok(Some(all))
+impl Barrier {
+    /// Whether all ranks have come.
+    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<bool, ConduitError> {
+        Ok(mpi.test(&mut self.request)?.is_some())
     }
 }
 

@@ -141,12 +141,12 @@ impl MpiNetwork {
             return;
         }
         // Errors mean that a rank has ended already, and then there is nothing to wait for.
-        let Ok(mut gather) = self.state().mpi.gather(Box::new([0]), self.ranks) else { return };
+        let Ok(mut barrier) = self.state().mpi.barrier() else { return };
         let mut patience = Patience::default();
         let have_all_come = loop {
-            match gather.test(&mut self.state().mpi) {
-                Ok(None) => patience.rest(),
-                gathered => break gathered.is_ok(),
+            match barrier.test(&mut self.state().mpi) {
+                Ok(false) => patience.rest(),
+                tested => break tested.is_ok(),
             }
         };
         if !have_all_come || !self.meet_at_launcher() {

@@ -86,8 +86,8 @@ int vgasnet_mpi_make_communicators(void) {
     return MPI_Comm_set_errhandler(pages, MPI_ERRORS_RETURN);
 }
 
-int vgasnet_mpi_gather(const void *mine, void *all, int bytes, void *request) {
-    return PMPI_Iallgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, messages, request);
+int vgasnet_mpi_barrier(void *request) {
+    return PMPI_Ibarrier(messages, request);
 }
 
 int vgasnet_mpi_receive_init(void *buffer, int bytes, void *request) {
