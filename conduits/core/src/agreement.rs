@@ -21,10 +21,14 @@ pub fn hear_all(
         Err(badly) => [&[1], badly].concat(),
     };
     assert!(told.len() <= EXCHANGE_BYTES_MAX);
-    let all = exchange(&told)?;
-    let said = |told: &Vec<u8>| told.get(1..).unwrap_or_default().to_vec();
+    let mut all = exchange(&told)?;
     let bad = all.iter().position(|told| told.first() != Some(&0));
-    Ok(bad.map_or_else(|| Ok(all.iter().map(said).collect()), |rank| Err((rank, said(&all[rank])))))
+    // In place: of many ranks there are many bytes.
+    all.iter_mut().for_each(|told| drop(told.drain(..told.len().min(1))));
+    Ok(match bad {
+        None => Ok(all),
+        Some(rank) => Err((rank, all.swap_remove(rank))),
+    })
 }
 
 /// As [`hear_all`], for a rank that fares badly with an error: all ranks get that of the lowest such rank.
@@ -100,6 +104,17 @@ mod tests {
             assert_eq!(check_versions(all), Err(ConduitError(expected)));
         }
         assert!(check_versions(vec![other(), other()]).is_err());
+    }
+
+    #[test]
+    fn all_hear_what_is_told_or_the_lowest_rank_that_fares_badly() {
+        let hear = |others: &[&[u8]]| {
+            let others: Vec<_> = others.iter().map(|told| told.to_vec()).collect();
+            hear_all(|mine| Ok([vec![mine.to_vec()], others].concat()), Ok(b"here")).expect("the exchange succeeds")
+        };
+        assert_eq!(hear(&[b"\0there", b"\0"]), Ok(vec![b"here".to_vec(), b"there".to_vec(), vec![]]));
+        assert_eq!(hear(&[b"\0there", b"\x01why", b"\x01too"]), Err((2, b"why".to_vec())));
+        assert_eq!(hear(&[b"", b"\x01why"]), Err((1, vec![])));
     }
 
     #[test]
