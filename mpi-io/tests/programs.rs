@@ -213,44 +213,40 @@ fn errors_are_those_of_mpi() {
     assert_eq!(ended.stdout, without.stdout, "{ended}");
 }
 
+/// Runs a part of the program of corners. Returns its file, too.
+fn of_corners(part: &str, ranks: u32, more: &[(&str, &str)]) -> (Ended, Scratch) {
+    let program = c("corners");
+    let file = Scratch::new(&program, part);
+    let ended = program.run(ranks, &[part, file.text()], &[&[ALL_FILES, EXPECTED], more].concat());
+    ended.expect_done();
+    (ended, file)
+}
+
 #[test]
 fn offsets_that_no_file_has_are_refused() {
-    let program = c("corners");
-    let file = Scratch::new(&program, "far");
-    let variables = [ALL_FILES, EXPECTED];
-    program.run(2, &["far", file.text()], &variables).expect_done();
-    assert_eq!(file.bytes().len(), 1000 + 2 * 16);
+    assert_eq!(of_corners("far", 2, &[]).1.bytes().len(), 1000 + 2 * 16);
 }
 
 #[test]
 fn an_open_that_has_failed_is_none_whatever_its_code() {
-    let program = c("corners");
-    let file = Scratch::new(&program, "handler");
-    program.run(2, &["handler", file.text()], &[ALL_FILES, EXPECTED]).expect_done();
+    of_corners("handler", 2, &[]);
 }
 
 #[test]
 fn a_file_that_is_open_when_mpi_ends_is_written() {
-    let program = c("corners");
-    let file = Scratch::new(&program, "unclosed");
-    let ended = program.run(3, &["unclosed", file.text()], &[ALL_FILES, EXPECTED]);
-    let lines = ended.expect_done().stderr.matches(": MPI_Finalize: ").count();
+    let (ended, file) = of_corners("unclosed", 3, &[]);
+    let lines = ended.stderr.matches(": MPI_Finalize: ").count();
     assert_eq!((lines, &file.bytes()[..]), (1, &b"bytes ofbytes ofbytes of"[..]), "{ended}");
 }
 
 #[test]
 fn operations_after_an_error_go_on() {
-    let program = c("corners");
-    let file = Scratch::new(&program, "again");
-    let variables = [ALL_FILES, EXPECTED, ("VGASNET_TEST_IO_ERROR", "file-read:3:6")];
-    program.run(2, &["again", file.text()], &variables).expect_done();
+    of_corners("again", 2, &[("VGASNET_TEST_IO_ERROR", "file-read:3:6")]);
 }
 
 #[test]
 fn second_handles_do_not_go_past_the_pages() {
-    let program = c("corners");
-    let file = Scratch::new(&program, "beside");
-    program.run(2, &["beside", file.text()], &[ALL_FILES, EXPECTED]).expect_done();
+    of_corners("beside", 2, &[]);
 }
 
 #[test]

@@ -71,8 +71,8 @@ pub struct FileMessage {
     pub space: Space,
     /// Zero.
     pub padding: u32,
-    /// Of an answer to [`FileAsk::End`] or [`FileAsk::Size`]: that, in bytes. Of [`FileAsk::Flush`]: which pages, as a [`PageFilter`]. Of [`FileAsk::Take`]: how
-    /// much is added; of its answer: what the pointer was.
+    /// Of an answer to [`FileAsk::End`] or [`FileAsk::Size`]: that, in bytes. Of [`FileAsk::Flush`]: which pages, as a [`PageFilter`].
+    /// Of [`FileAsk::Take`]: how much is added; of its answer: what the pointer was.
     pub value: u64,
 }
 

@@ -17,8 +17,7 @@ pub fn parse_quantity(text: &str, unit_bytes: u64) -> Result<i64, String> {
     let (number, named_unit) = split_unit(text)?;
     let unit_bytes = named_unit.unwrap_or(unit_bytes);
     let too_large = || "is too large: it must stay under 2^63 bytes".to_string();
-    if is_hexadecimal(number) || number.parse::<i64>().is_ok() {
-        let count = parse_integer(number).map_err(|_| SIZE)?;
+    if let Ok(count) = parse_integer(number) {
         let unit = i64::try_from(unit_bytes).map_err(|_| too_large())?;
         return count.checked_mul(unit).ok_or_else(too_large);
     }
@@ -116,19 +115,11 @@ pub fn parse_segment_limit(text: &str, memory_bytes: u64, ranks_on_host: u32) ->
     };
     let (number, unit) = split_unit(amount).map_err(|_| GRAMMAR)?;
     let bytes = match parse_decimal(number) {
-        Some(fraction) if unit.is_none() && number.contains('.') => fraction * memory_bytes as f64,
-        Some(_) => return limit_of(parse_quantity(amount, 1)?, ranks).ok_or_else(|| GRAMMAR.into()),
-        None if is_hexadecimal(number) => {
-            return limit_of(parse_quantity(amount, 1)?, ranks).ok_or_else(|| GRAMMAR.into());
-        }
-        None => return Err(GRAMMAR.into()),
+        Some(fraction) if unit.is_none() && number.contains('.') => (fraction * memory_bytes as f64) as i64,
+        None if !is_hexadecimal(number) => return Err(GRAMMAR.into()),
+        _ => parse_quantity(amount, 1)?,
     };
-    limit_of(bytes as i64, ranks).ok_or_else(|| GRAMMAR.into())
-}
-
-/// One rank's part of so many bytes, if there are not fewer than none.
-fn limit_of(bytes: i64, ranks: u64) -> Option<u64> {
-    Some(u64::try_from(bytes).ok()? / ranks)
+    Ok(u64::try_from(bytes).map_err(|_| GRAMMAR)? / ranks)
 }
 
 /// Whether a text says yes or no, if it is one of those that do.

@@ -4,8 +4,8 @@
 //! rewrites the files with the events and actions of now, for review. Commands:
 //!
 //! ```text
-//! > world RANKS PAGES FRAMES [uncooperative|told]  the ranks, each with so many pages and frames. `told`: homes tell no holder itself that it loses a page if
-//!                                              there are several
+//! > world RANKS PAGES FRAMES [uncooperative|told]  the ranks, each with so many pages and frames. `told`: homes tell
+//!                                                no holder itself that it loses a page if there are several
 //! > RANK read|write|overwrite PAGE               an operation of a client
 //! > ship read|write PAGE                         an operation is carried out where the page is; it is there
 //! > evict RANK PAGE                              the frame of a page is to be freed

@@ -357,7 +357,7 @@ impl Blocks {
         let job = &self.jobs[id];
         let state = match &job.part {
             Some(part) if job.is_put && self.is_whole(part, job.page, block) => State::Filling,
-            _ if !job.is_written || self.zeros.has(job.page, block - job.page.first_block(self.page_shift)) => {
+            _ if !job.is_written || self.zeros.has(job.page, self.place_in_page(job.page, block)) => {
                 // SAFETY: the slot is idle, so nothing else uses its memory, which is a block.
                 unsafe { self.place(at).write_bytes(0, BLOCK_BYTES) };
                 State::Clean
@@ -402,7 +402,7 @@ impl Blocks {
 
     /// The bytes of a part in one of its blocks, of which they are those of a range.
     fn bytes_in(&self, part: &Part, page: HomePage, block: Block) -> Range<usize> {
-        let start = (block - page.first_block(self.page_shift)) as usize * BLOCK_BYTES;
+        let start = self.place_in_page(page, block) as usize * BLOCK_BYTES;
         let (from, to) = (part.piece.offset_bytes, part.piece.offset_bytes + part.piece.len_bytes);
         from.max(start) - start..to.min(start + BLOCK_BYTES) - start
     }

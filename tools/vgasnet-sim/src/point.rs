@@ -68,7 +68,8 @@ pub struct Point {
     pub protocol: ProtocolKind,
     /// Ranks use each other's pools.
     pub cooperative: bool,
-    /// A page that many ask for spreads as a tree, and those who have it tell each other that they lose it; in the paper's protocol it never does.
+    /// A page that many ask for spreads as a tree, and those who have it tell each other that they lose it. In the paper's protocol it
+    /// never does.
     pub tree: bool,
     /// Pages go first that other ranks have, too; in the paper's protocol any.
     pub spares: bool,

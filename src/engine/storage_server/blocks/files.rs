@@ -48,7 +48,7 @@ impl Blocks {
     pub(super) fn soil(&mut self, at: usize) {
         let block = self.slots[at].block;
         let page = self.page_of(block);
-        self.zeros.on_written(page, block - page.first_block(self.page_shift));
+        self.zeros.on_written(page, self.place_in_page(page, block));
         if self.dirty.insert(block) && !page.is_of_segment() {
             self.slots[at].mark = self.files.flushes.on_soiled(page.slot());
             self.dirty_of_files += 1;

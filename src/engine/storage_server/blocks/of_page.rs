@@ -9,8 +9,8 @@ impl Blocks {
     /// The dirty blocks of a page: where each begins in the page, and its memory.
     pub(in super::super) fn dirty_of(&self, page: HomePage) -> Vec<(usize, *mut u8)> {
         let blocks = self.dirty.range(self.blocks_of(page));
-        let start = page.first_block(self.page_shift);
-        blocks.map(|block| ((block - start) as usize * BLOCK_BYTES, self.place(self.of_block[block]))).collect()
+        let start_bytes = |block| self.place_in_page(page, block) as usize * BLOCK_BYTES;
+        blocks.map(|block| (start_bytes(*block), self.place(self.of_block[block]))).collect()
     }
 
     /// A block of a page, if it is here.
@@ -56,6 +56,11 @@ impl Blocks {
     /// The file is about to get bytes of the page that were in no block.
     pub(in super::super) fn on_storing(&mut self, page: HomePage) {
         self.zeros.forget(page);
+    }
+
+    /// Which block of a page a block is.
+    pub(super) fn place_in_page(&self, page: HomePage, block: Block) -> u64 {
+        block - page.first_block(self.page_shift)
     }
 
     pub(super) fn blocks_of(&self, page: HomePage) -> Range<Block> {

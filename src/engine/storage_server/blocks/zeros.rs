@@ -1,5 +1,5 @@
 //! Pages that were never written but in blocks: their other blocks are zeros, whatever the disk would say, and need not be read. So a
-//! program that fills a new file with small records waits for no read.
+//! program that fills a new file with small records waits for no read, but of blocks that left the pool half written.
 
 use super::super::home_page::HomePage;
 use std::collections::BTreeMap;
