@@ -233,6 +233,13 @@ fn an_open_that_has_failed_is_none_whatever_its_code() {
 }
 
 #[test]
+fn an_open_that_fails_on_one_rank_leaves_the_others_to_mpi() {
+    // Open MPI's other component waits for the ranks whose open has failed, by itself as well.
+    let (_, file) = of_corners("some", 3, &[("OMPI_MCA_io", "romio321")]);
+    assert_eq!(&file.bytes()[..], b"togethertogethertogether");
+}
+
+#[test]
 fn a_file_that_is_open_when_mpi_ends_is_written() {
     let (ended, file) = of_corners("unclosed", 3, &[]);
     let lines = ended.stderr.matches(": MPI_Finalize: ").count();

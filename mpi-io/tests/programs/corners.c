@@ -1,6 +1,7 @@
 /* Calls that the library refuses, or has to see through. corners PART FILE
  *   far       offsets that no file has
  *   handler   an error handler that calls success what has failed
+ *   some      an open that fails on the last rank, where the file's directory is not there
  *   unclosed  MPI ends while a file is open
  *   other     the library is not for this MPI
  *   again     the disk fails a few times while operations go on; those after that do not
@@ -44,6 +45,21 @@ static void handler(const char *name) {
     EQUAL(is_cached(file), is_expected());
     OK(MPI_File_close(&file));
     /* MPICH counts too few uses of the handler of MPI_FILE_NULL to free it. */
+}
+
+/* Ranks that got a handle all the same have one of MPI's. Its close would wait for the others, so it stays open. */
+static void some(const char *name) {
+    MPI_File own = MPI_FILE_NULL;
+    const int is_last = rank == ranks - 1;
+    char other[4096];
+    snprintf(other, sizeof other, "%s.none/there", name);
+    int code = MPI_File_open(MPI_COMM_WORLD, is_last ? other : name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &own);
+    CHECK(!is_last || code != MPI_SUCCESS);
+    CHECK(code != MPI_SUCCESS || !is_cached(own));
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    EQUAL(is_cached(file), is_expected());
+    OK(MPI_File_write_at(file, 8 * rank, "together", 8, MPI_CHAR, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&file));
 }
 
 /* Another file is closed, and of a third there is a second handle. */
@@ -127,6 +143,7 @@ int main(int argc, char **argv) {
     CHECK(argc == 3);
     if (strcmp(argv[1], "far") == 0) far(argv[2]);
     if (strcmp(argv[1], "handler") == 0) handler(argv[2]);
+    if (strcmp(argv[1], "some") == 0) some(argv[2]);
     if (strcmp(argv[1], "unclosed") == 0) unclosed(argv[2]);
     if (strcmp(argv[1], "again") == 0) again(argv[2]);
     if (strcmp(argv[1], "beside") == 0) beside(argv[2]);
