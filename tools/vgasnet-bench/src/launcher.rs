@@ -1,6 +1,7 @@
 //! Runs jobs, one after the other, and shows their results.
 
 mod files;
+mod gasnet_ex;
 mod gets;
 mod programs;
 mod small;
@@ -73,6 +74,7 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Lcc(options) => programs::lcc(options),
         Benchmark::BarnesHut(options) => programs::barnes_hut(options),
         Benchmark::Files(options) => files::run(options),
+        Benchmark::GasnetEx(options) => gasnet_ex::run(options),
         Benchmark::Figures(options) => figures::run(options),
         Benchmark::Replacement(options) => replacement::run(options),
     }

@@ -17,6 +17,7 @@ mod false_sharing;
 mod faults;
 mod figures;
 mod files;
+mod gasnet_ex;
 mod gets;
 mod hit;
 mod input;

@@ -3,11 +3,13 @@
 mod cached;
 mod figures;
 mod files;
+mod gasnet_ex;
 mod random;
 
 pub use cached::{BarnesHutOptions, GetsOptions, LccOptions, MpiOptions, ProgramOptions, Ranges, Sampling};
 pub use figures::FiguresOptions;
 pub use files::FilesOptions;
+pub use gasnet_ex::{GasnetExOptions, Network};
 pub use random::{Access, SmallOptions, TableOptions};
 
 use crate::Stop;
@@ -83,6 +85,8 @@ pub enum Benchmark {
     BarnesHut(BarnesHutOptions),
     /// Files that ranks use together, by vgasnet, by MPI-IO and under locks: a sliding window, BT-IO, FLASH I/O
     Files(Box<FilesOptions>),
+    /// Small operations of GASNet-EX, all in memory, beside another GASNet-EX that is installed
+    GasnetEx(GasnetExOptions),
     /// The paper's figures in a model of its machine, and this machine beside its model: one HTML page
     Figures(FiguresOptions),
     /// Hit ratios of policies that choose the page to give up, on traces, beside the optimum; no ranks are started

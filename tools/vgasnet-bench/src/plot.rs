@@ -1,11 +1,13 @@
 //! Charts of the results: bars, and lines where sizes go over orders of magnitude.
 
 mod files;
+mod gasnet_ex;
 mod gets;
 mod programs;
 mod small;
 
 pub use files::files;
+pub use gasnet_ex::gasnet_ex;
 pub use gets::gets;
 pub use programs::programs;
 pub use small::small;

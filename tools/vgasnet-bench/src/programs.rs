@@ -46,6 +46,13 @@ pub fn own_dir() -> Result<PathBuf, String> {
     Ok(own.parent().unwrap_or(Path::new("/")).to_owned())
 }
 
+/// The headers of an installation that this program, in this directory, is part of; else those of the tree.
+pub fn include_dir(dir: &Path) -> PathBuf {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
+    let installed = dir.join("../include");
+    if installed.join("vgasnet.h").is_file() { installed } else { tree }
+}
+
 /// What has a program use the library, which is beside this program or in the directory of libraries beside that.
 pub fn with_vgasnet(include: &Path, dir: &Path) -> [String; 4] {
     let libraries = if dir.join("libvgasnet.so").is_file() { dir.to_owned() } else { dir.join("../lib") };

@@ -3,6 +3,7 @@
 mod collectives;
 mod fault;
 mod files;
+mod gasnet_ex;
 mod gets;
 mod hit;
 mod kept;
@@ -21,6 +22,7 @@ mod triad;
 
 pub use collectives::{CollectiveFigures, CollectiveThroughput};
 pub use files::{CaseFigures, FileRow, FilesReport, RowFigures, SequentialFigures};
+pub use gasnet_ex::{GasnetExReport, OperationRow};
 pub use gets::GetsFigures;
 pub use hit::HitReport;
 pub use kept::BlockFigures;

@@ -2,9 +2,11 @@
 
 mod cached;
 mod files;
+mod gasnet_ex;
 
 pub use cached::{judge_barnes_hut, judge_gets, judge_lcc};
 pub use files::judge_files;
+pub use gasnet_ex::judge_gasnet_ex;
 
 use crate::baseline::median;
 use crate::disk::{Buffers, PlainFile};

@@ -4,7 +4,7 @@ use super::{Case, Way};
 use crate::cgroup::{self, MemoryLimit};
 use crate::options::FilesOptions;
 use crate::programs::mpi::{FILES, Mpi, Network};
-use crate::programs::{Folder, compile, own_dir, said, with_vgasnet};
+use crate::programs::{Folder, compile, include_dir, own_dir, said, with_vgasnet};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -66,10 +66,7 @@ impl<'a> Programs<'a> {
             let path = sources.path().join(name);
             std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         }
-        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
-        let installed = dir.join("../include");
-        let include = if installed.join("vgasnet.h").is_file() { installed } else { tree };
-        let linked = with_vgasnet(&include, &dir);
+        let linked = with_vgasnet(&include_dir(&dir), &dir);
         let by_vgasnet = build("cc", BY_VGASNET, &linked, &sources)?;
         let by_locks = build("cc", BY_LOCKS, &linked, &sources)?;
         let by_mpi = if options.no_mpi {

@@ -4,6 +4,7 @@ mod cached;
 mod figures;
 mod files;
 mod folder;
+mod gasnet_ex;
 mod random;
 mod refusals;
 mod sizes;
