@@ -1,11 +1,11 @@
 //! The invariants: those that hold after every step, and those that hold when nothing is under way.
 
 use crate::job::{COPIES_BYTES, Job, PAGE_BYTES, Task};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vgasnet::engine::Pending;
 use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::{Access, FrameId, PageId};
+use vgasnet_protocol::coherence::{Access, FrameId, PageId, Protocol};
 
 /// Notices of clean evictions that a rank may keep before it sends them.
 const NOTICES_MAX: usize = 16;
@@ -21,6 +21,7 @@ impl Job {
             self.check_words(rank);
             self.check_uses(rank);
             self.check_bounds(rank);
+            self.check_dirty_of_files(rank);
             self.check_mapped(rank);
             self.check_mapped_blocks(rank);
         }
@@ -48,6 +49,19 @@ impl Job {
         for (page, (copies, writers)) in seen {
             assert!(writers == 0 || copies == 1, "{page:?} has {writers} writers and {copies} copies");
         }
+    }
+
+    /// The count of pages of files that are dirty here, or will be, is theirs, and a home finds all that are dirty in some pool.
+    fn check_dirty_of_files(&self, rank: usize) {
+        let Protocol { cache, home, .. } = self.nodes[rank].engine.protocol();
+        for space in self.files.open.keys() {
+            let is_dirty = |page: &PageId| home.dirty_owner(*page).is_some() || home.is_writing(*page);
+            let dirty: BTreeSet<PageId> = home.known_pages_of(*space).filter(is_dirty).collect();
+            assert_eq!(home.dirty_pages_of(*space).collect::<BTreeSet<_>>(), dirty, "r{rank} finds others");
+        }
+        let pages = self.files.open.keys().flat_map(|space| cache.pages_of(*space));
+        let dirty = pages.filter(|page| cache.will_be_dirty(*page)).count();
+        assert_eq!(cache.dirty_of_files() as usize, dirty, "r{rank} counts others");
     }
 
     fn check_frame(&self, rank: usize, frame: FrameId, page: PageId) {

@@ -24,11 +24,7 @@ impl Cache {
 
     /// How many pages of files are dirty here, or about to be.
     pub fn dirty_of_files(&self) -> u32 {
-        let is_wanted = |page: PageId, cached: &CachedPage| {
-            page.space.segment().is_none() && !cached.dirty && cached.will_be_dirty()
-        };
-        let wanted = self.pages.moving().filter(|(page, cached)| is_wanted(*page, cached)).count();
-        (self.dirty_of_files.len() + wanted) as u32
+        (self.dirty_of_files.len() + self.pages.soiling()) as u32
     }
 
     /// Whether a page is dirty here, or about to be.

@@ -11,6 +11,7 @@ use super::page::{AccessState, CachedPage, Phase};
 use crate::page_map::PageMap;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec;
 
 /// Where a page is: in a frame, on its way to it, or nowhere yet.
@@ -55,6 +56,8 @@ pub(super) struct Pages {
     /// By frame, the copy of a page at rest, else 0.
     copies: Box<[CopyVersion]>,
     moving: PageMap<CachedPage>,
+    /// Those pages of files in motion that are clean, and will be dirty.
+    soiling: BTreeSet<PageId>,
     /// The page in motion that was looked at last and may come to rest; none between events.
     touched: Option<PageId>,
 }
@@ -71,6 +74,7 @@ impl Pages {
             pages: vec![NO_PAGE; frames].into(),
             copies: vec![CopyVersion(0); frames].into(),
             moving: PageMap::new(),
+            soiling: BTreeSet::new(),
             touched: None,
         }
     }
@@ -148,6 +152,7 @@ impl Pages {
     pub fn remove(&mut self, page: PageId) -> Option<CachedPage> {
         let place = self.places.remove(page)?;
         let cached = self.moving.remove(page);
+        self.soiling.remove(&page);
         let Some(frame) = place.frame() else { return cached };
         let cached = cached.or_else(|| self.at_rest(frame));
         self.pages[frame.0 as usize] = NO_PAGE;
@@ -159,6 +164,9 @@ impl Pages {
     pub fn settle(&mut self) {
         let Some(page) = self.touched.take() else { return };
         let Some(cached) = self.moving.get(page) else { return };
+        if page.space.segment().is_none() {
+            note_soiling(&mut self.soiling, page, cached);
+        }
         let (Some(frame), copy) = (cached.frame, cached.copy) else { return };
         let content = match (cached.phase, cached.dirty) {
             (Phase::Shared, false) => Content::Clean,
@@ -170,6 +178,11 @@ impl Pages {
             self.moving.remove(page);
             self.note(frame, content, copy);
         }
+    }
+
+    /// How many pages of files are clean here, and will be dirty. Of a page that was looked at in this event, what was so before.
+    pub fn soiling(&self) -> usize {
+        self.soiling.len()
     }
 
     /// All pages in order.
@@ -229,6 +242,14 @@ impl Cache {
     /// An event is over: pages come to rest.
     pub(in super::super) fn settle(&mut self) {
         self.pages.settle();
+    }
+}
+
+fn note_soiling(soiling: &mut BTreeSet<PageId>, page: PageId, cached: &CachedPage) {
+    if !cached.dirty && cached.will_be_dirty() {
+        soiling.insert(page);
+    } else {
+        soiling.remove(&page);
     }
 }
 

@@ -3,9 +3,10 @@
 use super::super::{CopyVersion, PageId};
 use super::entry::{Entry, Holder};
 use super::holders::Holders;
-use crate::Rank;
 use crate::page_map::PageMap;
+use crate::{Rank, Space};
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use core::mem;
 
 /// The entries by page.
@@ -16,6 +17,8 @@ use core::mem;
 pub(super) struct Entries {
     records: PageMap<Record>,
     moving: PageMap<Entry>,
+    /// The pages of files at rest of which some holder is the dirty owner.
+    dirty_of_files: BTreeSet<PageId>,
 }
 
 /// What is known of a page that is held or asked for.
@@ -40,7 +43,7 @@ struct Several {
 
 impl Entries {
     pub fn new() -> Entries {
-        Entries { records: PageMap::new(), moving: PageMap::new() }
+        Entries { records: PageMap::new(), moving: PageMap::new(), dirty_of_files: BTreeSet::new() }
     }
 
     pub fn len(&self) -> usize {
@@ -61,6 +64,7 @@ impl Entries {
     pub fn remove(&mut self, page: PageId) {
         self.records.remove(page);
         self.moving.remove(page);
+        self.dirty_of_files.remove(&page);
     }
 
     /// Whether the page is held or asked for.
@@ -72,6 +76,9 @@ impl Entries {
     pub fn open(&mut self, page: PageId) -> &mut Entry {
         let record = self.records.get_or_insert_with(page, || Record::Moving);
         let known = mem::replace(record, Record::Moving);
+        if page.space.segment().is_none() {
+            self.dirty_of_files.remove(&page);
+        }
         self.moving.get_or_insert_with(page, || known.at_rest().unwrap_or_default())
     }
 
@@ -91,6 +98,9 @@ impl Entries {
             return;
         }
         let Some(Entry { holders, dirty_owner, .. }) = self.moving.remove(page) else { return };
+        if dirty_owner.is_some() && page.space.segment().is_none() {
+            self.dirty_of_files.insert(page);
+        }
         let record = match holders {
             Holders::Nobody => {
                 self.records.remove(page);
@@ -120,6 +130,16 @@ impl Entries {
             Record::Several(several) => several.dirty_owner,
             Record::Moving => self.moving.get(page)?.dirty_owner,
         }
+    }
+
+    /// The pages of a file at rest of which some holder is the dirty owner.
+    pub fn dirty_at_rest(&self, file: Space) -> impl Iterator<Item = PageId> + '_ {
+        self.dirty_of_files.range(file.all_pages()).copied()
+    }
+
+    /// The pages of a file in motion, with their entries.
+    pub fn moving_of(&self, file: Space) -> impl Iterator<Item = (PageId, &Entry)> + '_ {
+        self.moving.from(*file.all_pages().start()).take_while(move |(page, _)| page.space == file)
     }
 
     /// The entries of all pages in motion.

@@ -268,6 +268,11 @@ impl Entry {
         Some(reader)
     }
 
+    /// Whether a rank is being made the owner.
+    pub fn is_writing(&self) -> bool {
+        matches!(self.transaction, Transaction::Write(_))
+    }
+
     pub fn is_quiet(&self) -> bool {
         self.transaction == Transaction::Idle && self.waiting.is_empty()
     }

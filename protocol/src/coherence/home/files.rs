@@ -1,7 +1,6 @@
 //! The files of a home.
 
 use super::Home;
-use super::entry::Entry;
 use crate::Space;
 use crate::coherence::PageId;
 use alloc::vec::Vec;
@@ -29,7 +28,7 @@ impl Home {
 
     /// Whether this home has no transaction about a page of a file under way, and no request for one.
     pub fn is_quiet_about(&self, file: Space) -> bool {
-        self.known_pages_of(file).all(|page| self.entries.moving(page).is_none_or(Entry::is_quiet))
+        self.entries.moving_of(file).all(|(_, entry)| entry.is_quiet())
     }
 
     /// The pages of a file that have an entry, in order.

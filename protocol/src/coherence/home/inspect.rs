@@ -52,7 +52,7 @@ impl Home {
 
     /// Whether a rank is being made the owner of the page.
     pub fn is_writing(&self, page: PageId) -> bool {
-        self.entries.moving(page).is_some_and(|entry| matches!(entry.transaction, Transaction::Write(_)))
+        self.entries.moving(page).is_some_and(Entry::is_writing)
     }
 
     /// The rank that may write the page, or is about to, and need not ask before each write.

@@ -8,9 +8,11 @@ use crate::{Nonsense, Rank, Space};
 use alloc::vec::Vec;
 
 impl Home {
-    /// The pages of a file whose newest bytes the file lacks, or may lack soon.
+    /// The pages of a file whose newest bytes the file lacks, or may lack soon, in no order.
     pub fn dirty_pages_of(&self, file: Space) -> impl Iterator<Item = PageId> + '_ {
-        self.known_pages_of(file).filter(|page| self.dirty_owner(*page).is_some() || self.is_writing(*page))
+        let is_dirty = |entry: &Entry| entry.dirty_owner.is_some() || entry.is_writing();
+        let moving = self.entries.moving_of(file).filter(move |(_, entry)| is_dirty(entry));
+        self.entries.dirty_at_rest(file).chain(moving.map(|(page, _)| page))
     }
 
     /// The page is to be written back, after the requests about it that have come before.
