@@ -126,7 +126,9 @@ impl Table {
     }
 
     fn slot(&self, number: u32) -> Option<&Slot> {
-        self.slots[(number % FILES_MAX) as usize].get().map(Box::as_ref)
+        // A place that has no file just now has number 0.
+        let place = (number >= FILES_MAX).then_some(number % FILES_MAX)?;
+        self.slots[place as usize].get().map(Box::as_ref)
     }
 }
 
@@ -259,5 +261,8 @@ mod tests {
         let table = Table::new();
         let reserved = table.reserve().expect("there is room");
         assert!([0, 77, reserved.number, u32::MAX].iter().all(|number| table.slot(*number).is_none()));
+        let slot = || Box::new(Slot { calls: Calls::new(), file: UnsafeCell::new(None) });
+        table.slots[0].get_or_init(slot);
+        assert!(table.slot(0).is_none() && table.slot(FILES_MAX).is_some(), "number 0 is that of no file");
     }
 }
