@@ -23,6 +23,8 @@ pub struct View {
     tile: Kept,
     /// The position in its tile at which each run begins.
     starts: Box<[u64]>,
+    /// Where the last byte of a tile ends, from its begin.
+    end: u64,
 }
 
 impl View {
@@ -32,12 +34,13 @@ impl View {
             return None;
         }
         let mut starts = Vec::with_capacity(tile.runs.len());
-        let mut at = 0;
+        let (mut at, mut end) = (0, 0);
         for run in &tile.runs {
             starts.push(at);
             at += run.len;
+            end = end.max(run.at.unsigned_abs() + run.len);
         }
-        Some(View { displacement, unit, tile, starts: starts.into() })
+        Some(View { displacement, unit, tile, starts: starts.into(), end })
     }
 
     /// The view of a file that was opened: its bytes.
@@ -51,8 +54,7 @@ impl View {
         let size = u128::from(self.tile.size.max(1));
         let end = u128::from(position) + u128::from(bytes);
         let before = end.saturating_sub(1) / size * self.tile.extent as u128;
-        let of_last = self.tile.runs.iter().map(|run| run.at.unsigned_abs() + run.len).max().unwrap_or(0);
-        u128::from(self.displacement) + before + u128::from(of_last) <= i64::MAX as u128
+        u128::from(self.displacement) + before + u128::from(self.end) <= i64::MAX as u128
     }
 
     /// Where so many bytes from a position on are in the file, in order.
