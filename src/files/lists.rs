@@ -109,7 +109,7 @@ impl Files {
         runs: impl Iterator<Item = Run>,
     ) -> Result<(), Cause> {
         let mut pass = Pass::new(&self.ops);
-        let mut buffered = Ok(());
+        let (mut buffered, mut done) = (Ok(()), Ok(()));
         for run in runs {
             let (operation, bytes) = (operation(&run), bytes(&run));
             if operation.is_get() {
@@ -122,36 +122,42 @@ impl Files {
                 continue;
             }
             for piece in self.pieces(file, bytes) {
-                // SAFETY: the memory is valid, none of the own segment, and this function waits for the end of the pass.
+                if pass.is_full() {
+                    // SAFETY: the memory is valid, and none of the own segment.
+                    done = done.and(unsafe { pass.end() });
+                    pass = Pass::new(&self.ops);
+                }
+                // SAFETY: as above, and this function waits for the end of the pass.
                 unsafe { pass.start(operation, piece) };
             }
         }
-        let later = pass.end();
-        let done = later.and_then(|later| {
-            let completion = self.ops.begin_pieces();
-            for (operation, piece) in later {
-                // SAFETY: as above. What does not find its page now is shipped, and shares messages.
-                unsafe { self.ops.start_pieces(&operation, std::iter::once(piece), completion) };
-            }
-            self.ops.end_pieces(completion)
-        });
+        // SAFETY: as above.
+        done = done.and(unsafe { pass.end() });
         buffered.and(done)
     }
 }
+
+/// Pieces that a pass begins, or leaves for later, at most.
+const PIECES_MAX: usize = 4096;
 
 /// Pieces that are begun side by side, of each page one.
 struct Pass<'a> {
     ops: &'a Ops,
     completion: CompletionId,
-    /// The page that missed last.
+    /// The page that missed last, and how many have.
     missed: Option<PageId>,
+    begun: usize,
     /// What waits for pages that missed.
     later: Vec<(Operation, Piece)>,
 }
 
 impl<'a> Pass<'a> {
     fn new(ops: &'a Ops) -> Pass<'a> {
-        Pass { ops, completion: ops.begin_pieces(), missed: None, later: Vec::new() }
+        Pass { ops, completion: ops.begin_pieces(), missed: None, begun: 0, later: Vec::new() }
+    }
+
+    fn is_full(&self) -> bool {
+        self.begun.max(self.later.len()) == PIECES_MAX
     }
 
     /// Does or begins a piece, or leaves it for later.
@@ -166,12 +172,22 @@ impl<'a> Pass<'a> {
         // SAFETY: as the caller promises.
         if unsafe { self.ops.start_pieces(&operation, std::iter::once(piece), self.completion) } {
             self.missed = Some(piece.page);
+            self.begun += 1;
         }
     }
 
-    /// Waits for what was begun. Returns what is left.
-    fn end(self) -> Result<Vec<(Operation, Piece)>, Cause> {
-        self.ops.end_pieces(self.completion).map(|()| self.later)
+    /// Waits for what was begun, and does what is left.
+    ///
+    /// # Safety
+    /// As [`Pass::start`].
+    unsafe fn end(self) -> Result<(), Cause> {
+        self.ops.end_pieces(self.completion)?;
+        let completion = self.ops.begin_pieces();
+        for (operation, piece) in self.later {
+            // SAFETY: the memory is valid until the completion has ended. What does not find its page now is shipped, and shares messages.
+            unsafe { self.ops.start_pieces(&operation, std::iter::once(piece), completion) };
+        }
+        self.ops.end_pieces(completion)
     }
 }
 

@@ -13,10 +13,6 @@ use crate::error::UserError;
 use crate::request::{CompletionId, Handle, Part};
 use vgasnet_protocol::coherence::Access;
 
-/// Parts of one transfer that may wait for their pages at a time. A transfer with more misses is started when all but
-/// the last so many are complete.
-const PARTS_MAX: usize = 4096;
-
 /// Runs that go through a buffer together.
 const BUFFERED_RUNS_MAX: usize = 1024;
 
@@ -155,7 +151,7 @@ impl Ops {
                 unsafe { self.start_run(direction, rank, run, completion, &mut waiting)? };
             }
         }
-        self.submit_missing(&mut waiting);
+        self.submit_missing(&mut waiting.missing);
         self.transfer_buffered(direction, rank, &mut waiting.buffered)
     }
 
@@ -176,13 +172,13 @@ impl Ops {
         let is_local = self.is_in_own_memory(remote);
         if is_local || self.space.own_segment().overlaps(run.local, run.len_bytes) {
             if is_local || run.len_bytes >= BUFFERED_BYTES_MAX {
-                self.submit_missing(waiting);
+                self.submit_missing(&mut waiting.missing);
                 // SAFETY: the local side of the run is valid. Since it lies in the own segment, or the other one in own
                 // memory that is none, the run is done on return.
                 return unsafe { self.at_once(operation, remote) }.map(|_| ());
             }
             if !waiting.buffered.add(run) {
-                self.submit_missing(waiting);
+                self.submit_missing(&mut waiting.missing);
                 self.transfer_buffered(direction, rank, &mut waiting.buffered)?;
                 waiting.buffered.add(run);
             }
@@ -201,10 +197,7 @@ impl Ops {
                 if hits { None } else { self.part_for(&operation, &remote, piece, completion) }
             };
             let Some(part) = part else { continue };
-            if waiting.missing.len() == PARTS_MAX {
-                self.finish_parts(&mut waiting.missing);
-            }
-            waiting.missing.push(part);
+            self.add_missing(&mut waiting.missing, part);
         }
         Ok(())
     }
@@ -235,22 +228,6 @@ impl Ops {
                 }
             }
         }
-    }
-
-    /// Hands all parts to the engine. What this thread waits for next may be bytes that they are to fetch.
-    fn submit_missing(&self, waiting: &mut Missed) {
-        if !waiting.missing.is_empty() {
-            self.driver.submit(waiting.missing.drain(..));
-        }
-    }
-
-    /// Hands parts to the engine, and returns when they are complete.
-    #[cold]
-    fn finish_parts(&self, parts: &mut Vec<Part>) {
-        let now = self.completions().begin();
-        let parts = std::mem::take(parts).into_iter();
-        self.driver.submit(parts.map(|part| Part { completion: part.completion.counted_in(now), ..part }));
-        self.driver.finish(now);
     }
 }
 

@@ -7,6 +7,7 @@ mod bounce_buffer;
 mod hit;
 mod hit_runs;
 mod lists;
+mod missing;
 mod nonblocking;
 mod own_memory;
 mod pieces;

@@ -45,11 +45,9 @@ impl Ops {
         completion: CompletionId,
     ) -> bool {
         // SAFETY: as the caller promises.
-        let missing = unsafe { self.missing_pieces(operation, pieces, completion) };
+        let mut missing = unsafe { self.missing_pieces(operation, pieces, completion) };
         let has_missed = !missing.is_empty();
-        if has_missed {
-            self.driver.submit(missing.into_iter());
-        }
+        self.submit_missing(&mut missing);
         has_missed
     }
 
@@ -69,7 +67,7 @@ impl Ops {
         self.space.own_segment().overlaps(address, len_bytes)
     }
 
-    /// Does what is at hand. Returns the parts of the rest, which count in `completion`.
+    /// Does what is at hand. Returns the parts of the rest, which count in `completion`; where there are very many, the last of them.
     ///
     /// # Safety
     /// As [`Ops::start_pieces`].
@@ -79,13 +77,16 @@ impl Ops {
         pieces: impl Iterator<Item = Piece>,
         completion: CompletionId,
     ) -> Vec<Part> {
-        let missing = pieces.filter_map(|piece| {
+        let mut missing = Vec::new();
+        for piece in pieces {
             let copy = operation.copy(&piece);
             // SAFETY: the client's memory is valid for this piece of it.
             let hits = unsafe { self.hit(&piece, &copy) };
             stats::add(Row::FileHits, u64::from(hits));
-            (!hits).then_some(Part { piece, copy, completion: Completion::Counted(completion) })
-        });
-        missing.collect()
+            if !hits {
+                self.add_missing(&mut missing, Part { piece, copy, completion: Completion::Counted(completion) });
+            }
+        }
+        missing
     }
 }

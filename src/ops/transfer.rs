@@ -152,14 +152,13 @@ impl Ops {
             return unsafe { self.start_put_now(from, remote, completion) };
         }
         // SAFETY: as the caller promises.
-        let missing = unsafe { self.missing_parts(&operation, remote, completion) }?;
-        if !missing.is_empty() {
-            self.driver.submit(missing.into_iter());
-        }
+        let mut missing = unsafe { self.missing_parts(&operation, remote, completion) }?;
+        self.submit_missing(&mut missing);
         Ok(())
     }
 
-    /// Does an operation where its pages are at hand. Returns the parts for which they are not, which count in `completion`.
+    /// Does an operation where its pages are at hand. Returns the parts for which they are not, which count in `completion`; where
+    /// there are very many, the last of them.
     ///
     /// # Errors
     /// As [`Ops::transfer`].
@@ -172,15 +171,16 @@ impl Ops {
         remote: Remote,
         completion: CompletionId,
     ) -> Result<Vec<Part>, UserError> {
-        let pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
-        let missing = pieces.filter_map(|piece| {
+        let mut missing = Vec::new();
+        for piece in self.space.pieces(remote.rank, remote.address, remote.len_bytes)? {
             // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them, as long as the caller says.
-            unsafe {
+            let part = unsafe {
                 let hits = self.hit(&piece, &operation.copy(&piece));
                 if hits { None } else { self.part_for(operation, &remote, piece, completion) }
-            }
-        });
-        Ok(missing.collect())
+            };
+            part.into_iter().for_each(|part| self.add_missing(&mut missing, part));
+        }
+        Ok(missing)
     }
 
     /// Starts a put that does not read the client's memory any more when this returns. Bytes for pages that miss are

@@ -224,6 +224,17 @@ fn who_reads_what_cannot_be_read_is_told() {
     }
 }
 
+/// More pages than wait at a time, with a pool of few.
+#[test]
+fn one_call_has_many_pages() {
+    for of in [(1, 4, 64, true), (2, 4, 64, false), (4, 4, 4096, true)] {
+        run_program("shared_file_large", &["calls"], setup(of), &[]).expect(0);
+    }
+    // The read is one of those that the call begins first.
+    let ended = run_program("shared_file_large", &["unread"], setup((1, 4, 64, true)), &[(FAULT, "file-read:40:1")]);
+    assert_eq!(ended.expect(0).stderr.lines().count(), 1, "{ended}");
+}
+
 #[test]
 fn what_cannot_be_written_stays_until_it_can() {
     let faults = [

@@ -51,7 +51,7 @@ const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
 /// What programs need on their command line.
-const ARGUMENTS: [(&str, &[&str]); 25] = [
+const ARGUMENTS: [(&str, &[&str]); 26] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
     ("ex_bad", &["category"]),
@@ -71,6 +71,7 @@ const ARGUMENTS: [(&str, &[&str]); 25] = [
     // And a directory, as the other shared files.
     ("shared_file_appends", &["sync"]),
     ("shared_file_closes", &["unsynced"]),
+    ("shared_file_large", &["calls"]),
     ("shared_file_misuse", &["misuse"]),
     ("shared_file_opens", &["failed"]),
     ("shared_files", &["rounds"]),
