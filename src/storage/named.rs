@@ -22,7 +22,7 @@ use vgasnet_conduit::blocking_signals;
 pub struct NamedOptions {
     /// It is read.
     pub read: bool,
-    /// It is written. Parts of blocks need reads as well, so it is opened for both where that is permitted.
+    /// It is written. Parts of blocks need reads as well, so it is opened for both, and both have to be permitted.
     pub write: bool,
     /// It is made where it does not exist.
     pub create: bool,
@@ -63,7 +63,6 @@ pub struct About {
 #[derive(Debug)]
 pub struct NamedFile {
     kind: Kind,
-    can_read: bool,
     can_write: bool,
     is_nameless: bool,
     is_new: bool,
@@ -90,7 +89,7 @@ impl NamedFile {
     /// The system's. `EINVAL` for options that make no sense, `EISDIR` for a directory, `EOPNOTSUPP` for what is no regular file
     /// either.
     pub fn open(path: &Path, options: &NamedOptions) -> io::Result<NamedFile> {
-        let NamedOptions { read, write, create, exclusive, truncate, mode, buffered } = *options;
+        let NamedOptions { read: _, write, create, exclusive, truncate, mode, buffered } = *options;
         options.check()?;
         // Opening a pipe would wait for its other end.
         if let (false, Ok(metadata)) = (create && exclusive, fs::metadata(path)) {
@@ -98,31 +97,27 @@ impl NamedFile {
         }
         let flag = |is_set: bool, flag: libc::c_int| if is_set { flag } else { 0 };
         // The standard library makes no file that is only read. It adds O_CLOEXEC.
-        let open = |read, making| {
+        let open = |making| {
             let flags = flag(truncate, libc::O_TRUNC) | making;
-            OpenOptions::new().read(read).write(write).custom_flags(flags).mode(mode).open(path)
+            OpenOptions::new().read(true).write(write).custom_flags(flags).mode(mode).open(path)
         };
-        let open_with = |making| match open(true, making) {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) && !read => Ok((open(false, making)?, false)),
-            result => Ok((result?, true)),
-        };
-        let made = create.then(|| open_with(libc::O_CREAT | libc::O_EXCL));
+        let made = create.then(|| open(libc::O_CREAT | libc::O_EXCL));
         let is_new = matches!(made, Some(Ok(_)));
-        let (file, can_read) = match made {
+        let file = match made {
             // There is one, or a link to none.
-            Some(Err(error)) if is_because(&error, libc::EEXIST) && !exclusive => match open_with(0) {
-                Err(error) if is_because(&error, libc::ENOENT) => open_with(libc::O_CREAT)?,
+            Some(Err(error)) if is_because(&error, libc::EEXIST) && !exclusive => match open(0) {
+                Err(error) if is_because(&error, libc::ENOENT) => open(libc::O_CREAT)?,
                 found => found?,
             },
             Some(made) => made?,
-            None => open_with(0)?,
+            None => open(0)?,
         };
         let metadata = file.metadata()?;
         check_regular(&metadata)?;
-        let is_direct = AtomicBool::new(!buffered && make_direct(&file, can_read));
+        let is_direct = AtomicBool::new(!buffered && make_direct(&file));
         let identity = (metadata.dev(), metadata.ino());
         let kind = Kind::Disk(DiskFile { file, identity, is_direct });
-        Ok(NamedFile { kind, can_read, can_write: write, is_nameless: false, is_new })
+        Ok(NamedFile { kind, can_write: write, is_nameless: false, is_new })
     }
 
     /// A new file without a name in a directory, gone when it is closed. It is not synced.
@@ -131,12 +126,11 @@ impl NamedFile {
     /// The system's.
     pub fn nameless(dir: &Path) -> io::Result<NamedFile> {
         let (file, is_direct) = super::file::open(dir)?;
-        let is_direct = is_direct && (make_direct(&file, true) || set_direct(&file, false).is_err());
+        let is_direct = is_direct && (make_direct(&file) || set_direct(&file, false).is_err());
         let metadata = file.metadata()?;
         let (identity, is_direct) = ((metadata.dev(), metadata.ino()), AtomicBool::new(is_direct));
         Ok(NamedFile {
             kind: Kind::Disk(DiskFile { file, identity, is_direct }),
-            can_read: true,
             can_write: true,
             is_nameless: true,
             is_new: true,
@@ -158,7 +152,7 @@ impl NamedFile {
             file.set_size(0)?;
         }
         let kind = Kind::Memory(file.clone());
-        Ok(NamedFile { kind, can_read: true, can_write: write, is_nameless: false, is_new: false })
+        Ok(NamedFile { kind, can_write: write, is_nameless: false, is_new: false })
     }
 
     /// Whether it was made when it was opened.
@@ -177,11 +171,6 @@ impl NamedFile {
             Kind::Disk(disk) => disk.is_direct.load(Ordering::Relaxed),
             Kind::Memory(_) => false,
         }
-    }
-
-    /// Whether it can be read. One that was to be written only may lack that permission.
-    pub fn can_read(&self) -> bool {
-        self.can_read
     }
 
     /// Whether it can be written.
@@ -423,12 +412,12 @@ fn check_regular(metadata: &fs::Metadata) -> io::Result<()> {
 /// Has a file bypass the page cache, if its file system does that in blocks of ours. Returns whether it does.
 ///
 /// An empty file tells only in new kernels. Elsewhere its first operation does: see [`NamedFile::give_up_direct`].
-fn make_direct(file: &File, can_read: bool) -> bool {
+fn make_direct(file: &File) -> bool {
     if set_direct(file, true).is_err() {
         return false;
     }
-    let fits = direct_block_bytes(file)
-        .map_or_else(|| !can_read || reads_directly(file), |bytes| (1..=BLOCK_BYTES).contains(&bytes));
+    let fits =
+        direct_block_bytes(file).map_or_else(|| reads_directly(file), |bytes| (1..=BLOCK_BYTES).contains(&bytes));
     fits || set_direct(file, false).is_err()
 }
 
