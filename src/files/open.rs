@@ -1,6 +1,7 @@
 //! Opening: all ranks of a team together, on all of them or on none.
 
 use super::found::{Found, Opened};
+use super::transfer::PAGES_MAX;
 use super::{FileError, Files, SharedFile};
 use crate::engine::FileState;
 use std::ffi::OsStr;
@@ -148,7 +149,8 @@ impl Files {
     fn stripes(&self, homes: Arc<[Rank]>, stripe_bytes: u64) -> Stripes {
         let page_bytes = self.ops.space().page_bytes() as u64;
         let stripe_bytes = if stripe_bytes == 0 { STRIPE_BYTES.max(page_bytes) } else { stripe_bytes };
-        Stripes { homes, pages: (stripe_bytes / page_bytes).max(1) as u32 }
+        let pages = (stripe_bytes / page_bytes).clamp(1, PAGES_MAX);
+        Stripes { homes, pages: pages as u32 }
     }
 
     /// Has the engines of all ranks know the file, unless one has failed with an error number.

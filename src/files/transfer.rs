@@ -14,7 +14,7 @@ use vgasnet_protocol::file_locks::LockMode;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// The largest file, in pages: their places have 32 bits.
-const PAGES_MAX: u64 = u32::MAX as u64;
+pub(super) const PAGES_MAX: u64 = u32::MAX as u64;
 
 /// The end of the largest files, which have pages of 64 MiB, the largest that there are.
 const BYTES_MAX: u64 = PAGES_MAX * (64 << 20);

@@ -108,6 +108,9 @@ static void misuse(void) {
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
     CHECK_EQ(vgasnet_file_close(file), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_read_at((vgasnet_file_t)(uintptr_t)77, 0, &byte, 1, &nread), VGASNET_ERR_BAD_ARG);
+    options.stripe_bytes = (size_t)1 << 60; /* more than a file has: all of it has one home */
+    REFUSED(VGASNET_OK, write, path, &options);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
     CHECK_EQ(vgasnet_file_read_at(NULL, 0, &byte, 1, &nread), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_close(NULL), VGASNET_ERR_BAD_ARG);
     REFUSED(VGASNET_OK, VGASNET_FILE_READ, path, NULL);
