@@ -34,10 +34,10 @@ impl Refusal {
         Refusal { code: Some(ERR_IO), line, errno: Some(errno), is_told: false }
     }
 
-    /// The user was told before.
+    /// The same, for a reason of which the user was told before.
     #[cold]
-    pub(super) fn silent(self) -> Refusal {
-        Refusal { is_told: true, ..self }
+    pub(super) fn again(errno: c_int) -> Refusal {
+        Refusal { is_told: true, ..Refusal::by_system(errno, UserError::new("as before")) }
     }
 
     #[cold]

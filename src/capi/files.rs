@@ -44,7 +44,7 @@ impl From<FileError> for Refusal {
         match error {
             FileError::Argument(line) => Refusal::bad_argument(line),
             FileError::Io(errno, line) => Refusal::by_system(errno, line),
-            FileError::Again(errno, line) => Refusal::by_system(errno, line).silent(),
+            FileError::Again(errno) => Refusal::again(errno),
         }
     }
 }

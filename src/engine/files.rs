@@ -76,9 +76,10 @@ impl OpenFiles {
         Some(Cause(file.state.refusal.load(Ordering::Relaxed)))
     }
 
-    /// The pages of some files that could not be written.
-    pub(super) fn unwritten(&self, is_meant: impl Fn(Space) -> bool) -> impl Iterator<Item = &PageId> {
-        self.open.iter().filter(move |(space, _)| is_meant(**space)).flat_map(|(_, file)| &file.unwritten)
+    /// How many pages of some files could not be written.
+    pub(super) fn unwritten_pages(&self, is_meant: impl Fn(Space) -> bool) -> u32 {
+        let files = self.open.iter().filter(|(space, _)| is_meant(**space));
+        files.map(|(_, file)| file.unwritten.len() as u32).sum()
     }
 
     /// Why pages of a file could not be written, if some could not.
@@ -151,6 +152,7 @@ impl Engine {
                 self.space.close(page) != Closing::Pinned
             };
             if is_closed {
+                self.files.forget_unwritten(page);
                 let frame = self.protocol.cache.forget_page(page, &mut actions);
                 self.frames.use_otherwise(frame);
             } else {

@@ -456,7 +456,7 @@ impl Engine {
         let Event::Message { from, message } = event else { return };
         let CoherenceBody::Cache(body) = message.body else { return };
         let is_taken = match body {
-            ToCache::Invalidate { .. } => true,
+            ToCache::Invalidate { .. } | ToCache::Relay { .. } => true,
             ToCache::Forward(forward) => forward.access == Access::Write,
             ToCache::Data { .. } => return self.note_source(*from, message.page),
             ToCache::Evicted { .. } => return self.files.forget_unwritten(message.page),

@@ -82,13 +82,7 @@ impl Engine {
 
     /// How many may be for this one to get so.
     fn dirty_pages_max_for(&self, page: PageId) -> u32 {
-        self.dirty_pages_max(self.unwritten_pages(|space| space != page.space))
-    }
-
-    /// How many dirty pages of some files could not be written.
-    fn unwritten_pages(&self, is_meant: impl Fn(Space) -> bool) -> u32 {
-        let is_here = |page: &&PageId| self.protocol.cache.dirty_frame(**page).is_some();
-        self.files.unwritten(is_meant).filter(is_here).count() as u32
+        self.dirty_pages_max(self.files.unwritten_pages(|space| space != page.space))
     }
 
     /// A page of a file may be dirty from now on: another one is written, if many are dirty.
@@ -144,7 +138,7 @@ impl Engine {
 
     /// Why a page cannot get dirty, if the pages that keep it from that are such as could not be written.
     fn why_in_vain(&self, page: PageId) -> Option<Cause> {
-        if self.unwritten_pages(|_| true) < self.dirty_pages_max_for(page) {
+        if self.files.unwritten_pages(|_| true) < self.dirty_pages_max_for(page) {
             return None;
         }
         let (cache, files) = (&self.protocol.cache, &self.files);

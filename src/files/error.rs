@@ -29,7 +29,7 @@ pub enum FileError {
     /// The file system has refused something; its error number.
     Io(i32, UserError),
     /// For the reason of an error before, of which the user was told.
-    Again(i32, UserError),
+    Again(i32),
 }
 
 impl FileError {
@@ -98,14 +98,12 @@ impl Files {
         }
         stats::count(Row::FileRefused);
         file.state.note_error(Cause(errno));
+        if file.state.told_refusal.swap(true, Ordering::Relaxed) {
+            return Err(FileError::Again(errno as i32));
+        }
         let before = self.driver().engine().unwritten(file.space).map(|unwritten| unwritten.ranges).unwrap_or_default();
         let bytes = format!("{} could not be written, so {}", named(&before, 0), named(&ranges_of(ranges), 0));
-        match FileError::unwritten(&file.path, Cause(errno), &bytes, Otherwise::Kept) {
-            FileError::Io(errno, line) if file.state.told_refusal.swap(true, Ordering::Relaxed) => {
-                Err(FileError::Again(errno, line))
-            }
-            error => Err(error),
-        }
+        Err(FileError::unwritten(&file.path, Cause(errno), &bytes, Otherwise::Kept))
     }
 }
 
@@ -120,8 +118,9 @@ fn hint(errno: i32) -> &'static str {
         libc::ENOENT => "give the path of a file, or one in a directory that is there, and VGASNET_FILE_CREATE",
         libc::EBUSY => "a rank has it open to be written: use that handle, or close it first",
         libc::EEXIST => "remove it, or open it without VGASNET_FILE_EXCLUSIVE",
-        libc::EACCES | libc::EPERM => "give this user the right to it",
+        libc::EACCES | libc::EPERM => "give this user the right to it; to write a file also that to read it",
         libc::EROFS => "open it without VGASNET_FILE_WRITE, or give a path on another file system",
+        libc::EMFILE | libc::ENFILE => "close files, or raise `ulimit -n`",
         libc::EISDIR => "give the path of a file",
         libc::ENAMETOOLONG => "give a shorter path",
         libc::EFBIG => "raise `ulimit -f`, or use a file system for larger files",
