@@ -90,7 +90,10 @@ int vgasnet_file_close(vgasnet_file_t file);
 int vgasnet_file_read_at(vgasnet_file_t file, uint64_t offset, void *dest, size_t nbytes, size_t *nread);
 int vgasnet_file_write_at(vgasnet_file_t file, uint64_t offset, const void *src, size_t nbytes);
 
-/* The same for many places: the bytes of all runs of the file, one behind the other, are those of all pieces of memory. As many bytes are
+/* The file has at least size bytes from now on; what nobody has written is zeros. What it has stays as it is, whoever writes meanwhile. */
+int vgasnet_file_extend(vgasnet_file_t file, uint64_t size);
+
+/* read_at and write_at for many places: the bytes of all runs of the file, one behind the other, are those of all pieces of memory. As many bytes are
  * moved as the shorter side has. readv_at ends at the first byte that the file does not have. */
 typedef struct {
     uint64_t offset; /* in bytes */

@@ -1,6 +1,6 @@
 //! What programs do with an open file besides reading and writing it.
 
-use crate::ffi::{self, constants};
+use crate::ffi::{self, Constants, constants};
 use crate::files::{self, CachedFile, Found};
 use crate::job;
 use crate::types::layout_of;
@@ -109,16 +109,17 @@ pub enum Pointer {
 pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl Fn() -> c_int) -> c_int {
     let Some(cached) = files::find(file) else { return next() };
     let view = cached.view();
-    let base = if whence == constants().seek_set {
-        Ok(0)
-    } else if whence == constants().seek_current {
-        units(&cached, view, pointer)
-    } else if whence == constants().seek_end {
-        let size = cached.library.size(cached.file);
-        size.map(|size| view.position_at(size).div_ceil(view.unit)).map_err(|failed| cached.code(Err::<(), _>(failed)))
-    } else {
+    let Constants { seek_set, seek_current, seek_end, .. } = *constants();
+    if ![seek_set, seek_current, seek_end].contains(&whence) {
         return next();
+    }
+    let base = || match whence {
+        whence if whence == seek_set => Ok(0),
+        whence if whence == seek_current => units(&cached, view, pointer),
+        _ => end_in_units(&cached, view),
     };
+    // Others write meanwhile, and take from the shared pointer.
+    let base = if pointer == Pointer::Shared && whence != seek_set { cached.found_by_first(base) } else { base() };
     let base = match base {
         Ok(base) => base as i64,
         Err(code) => return code,
@@ -141,6 +142,12 @@ pub fn position(file: u64, pointer: Pointer, next: impl Fn() -> c_int) -> Result
     let Some(cached) = files::find(file) else { return Err(next()) };
     let view = cached.view();
     units(&cached, view, pointer)
+}
+
+/// The end of the file in elementary types.
+fn end_in_units(cached: &CachedFile, view: &View) -> Result<u64, c_int> {
+    let size = cached.library.size(cached.file);
+    size.map(|size| view.position_at(size).div_ceil(view.unit)).map_err(|failed| cached.code(Err::<(), _>(failed)))
 }
 
 /// A pointer in elementary types.

@@ -199,7 +199,7 @@ impl CachedFile {
 
     /// Both pointers are at the end of the file. Collective.
     pub fn append(&self) {
-        let size = self.library.size(self.file).unwrap_or(0);
+        let size = self.found_by_first(|| Ok(self.library.size(self.file).unwrap_or(0))).unwrap_or(0);
         *self.position() = size;
         let _set = self.set_pointer(size);
     }

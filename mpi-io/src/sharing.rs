@@ -4,7 +4,7 @@
 //! The file belongs to the ranks of its first handle. What all of them have to do together cannot be done by fewer, who have the second.
 
 use crate::LIBRARY;
-use crate::ffi::{self, Comm};
+use crate::ffi::{self, Comm, constants};
 use crate::files::{CachedFile, has_atomic_second};
 use crate::vgasnet::{self, Failed, File, Library, Opening, Team};
 use std::ffi::{CStr, c_int};
@@ -180,12 +180,10 @@ impl CachedFile {
         if self.is_by_all() {
             return self.library.preallocate(self.file, bytes);
         }
-        let size = self.library.size(self.file)?;
-        match size.cmp(&bytes) {
-            std::cmp::Ordering::Less if self.comm.rank == 0 => self.library.write_zero(self.file, bytes - 1),
-            std::cmp::Ordering::Greater if may_cut => self.refuse_second("MPI_File_set_size: cuts the file"),
-            _ => Ok(()),
+        if may_cut && self.library.size(self.file)? > bytes {
+            return self.refuse_second("MPI_File_set_size: cuts the file");
         }
+        self.library.extend(self.file, bytes)
     }
 
     fn is_by_all(&self) -> bool {
@@ -224,6 +222,21 @@ impl CachedFile {
                 self.refuse_second("MPI_File_set_atomicity: the file is one")
             }
             Hold::Shared { .. } => Ok(()),
+        }
+    }
+
+    /// The number that the first rank has found when all have come, where each could find another one. Collective.
+    ///
+    /// # Errors
+    /// The first rank has found none, and raised why.
+    pub fn found_by_first(&self, find: impl FnOnce() -> Result<u64, c_int>) -> Result<u64, c_int> {
+        self.comm.meet();
+        let found = if self.comm.rank == 0 { find() } else { Ok(0) };
+        // No size or pointer is so large.
+        let number = self.comm.of_first(*found.as_ref().unwrap_or(&u64::MAX))?;
+        match found {
+            Ok(_) if number == u64::MAX => Err(self.raise(constants().err_other)),
+            found => found.map(|_| number),
         }
     }
 

@@ -101,6 +101,7 @@ functions! {
     file_close: fn(File) -> c_int;
     file_sync: fn(File) -> c_int;
     file_flush: fn(File) -> c_int;
+    file_extend: fn(File, u64) -> c_int;
     file_set_size: fn(File, u64) -> c_int;
     file_size: fn(File, *mut u64) -> c_int;
     file_preallocate: fn(File, u64) -> c_int;
@@ -241,10 +242,10 @@ impl Library {
         check(unsafe { (self.file_flush)(file) })
     }
 
-    /// Writes a byte of zero. Of this rank alone.
-    pub fn write_zero(&self, file: File, offset: u64) -> Result<(), Failed> {
-        // SAFETY: the byte is there.
-        check(unsafe { (self.file_write_at)(file, offset, [0u8].as_ptr().cast(), 1) })
+    /// Has the file at least so many bytes. Of this rank alone.
+    pub fn extend(&self, file: File, bytes: u64) -> Result<(), Failed> {
+        // SAFETY: it takes any number.
+        check(unsafe { (self.file_extend)(file, bytes) })
     }
 
     /// Cuts the file, or adds zeros.

@@ -155,6 +155,15 @@ fn files_that_are_open_more_than_once() {
     program.run_without(4, &[file.text()], &[]).expect_done();
 }
 
+#[test]
+fn what_ranks_do_together_while_others_write() {
+    let program = c("meanwhile");
+    for part in ["end", "current", "appended", "longer"] {
+        let file = Scratch::new(&program, part);
+        passes(&program, 3, &file, &[part], &[]);
+    }
+}
+
 fn of_seconds(part: &str) {
     let program = c("seconds");
     let file = Scratch::new(&program, part);

@@ -204,6 +204,7 @@ int vgasnet_file_preallocate ptr u64
 int vgasnet_file_close ptr
 int vgasnet_file_read_at ptr u64 ptr size ptr
 int vgasnet_file_write_at ptr u64 ptr size
+int vgasnet_file_extend ptr u64
 int vgasnet_file_readv_at ptr size ptr size ptr ptr
 int vgasnet_file_writev_at ptr size ptr size ptr
 ptr vgasnet_file_read_at_nb ptr u64 ptr size ptr

@@ -151,6 +151,10 @@ class File(io.RawIOBase):
         """Collective. The file system has space for so many bytes from the begin of the file on, which has at least so many."""
         self._call("preallocate", number("nbytes", nbytes, 0, _OFFSET_MAX))
 
+    def extend(self, nbytes: int) -> None:
+        """The file has at least so many bytes from now on: zeros where nobody has written."""
+        self._call("extend", number("nbytes", nbytes, 0, _OFFSET_MAX))
+
     def set_atomic(self, atomic: bool) -> None:
         """Collective. From now on each read and write is one step to others, or not."""
         self._call("set_atomic", int(bool(atomic)))

@@ -170,6 +170,12 @@ entry_points! {
         Ok(OK)
     }
 
+    fn vgasnet_file_extend(file: FilePointer, size_bytes: u64) -> c_int {
+        let files = attached()?.files();
+        files.extend(&*files.get(number(file)?)?, size_bytes)?;
+        Ok(OK)
+    }
+
     fn vgasnet_file_preallocate(file: FilePointer, size_bytes: u64) -> c_int {
         let files = attached()?.files();
         files.preallocate(&files.get_beside(number(file)?)?, size_bytes)?;

@@ -92,6 +92,16 @@ impl Files {
         }
     }
 
+    /// Has the file at least so many bytes: zeros where nobody has written.
+    ///
+    /// # Errors
+    /// It is not to be written, or may not be so long.
+    pub fn extend(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
+        self.check_size(file, bytes)?;
+        file.state.written_end.fetch_max(bytes, Ordering::AcqRel);
+        Ok(())
+    }
+
     /// Makes the file so long: cuts it, or adds zeros. Collective over the file's team. Calls of other threads end before, or wait.
     ///
     /// # Errors

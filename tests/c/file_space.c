@@ -2,6 +2,7 @@
  *   cut        another program cuts the file while it is open
  *   holes      pages that nobody writes take no space, also behind 4 GiB
  *   space      space is taken ahead, as far as there is some
+ *   extended   a rank makes the file longer while others write its last bytes
  *   counts     what statistics say (VGASNET_STATS)
  *   dies       a rank is killed while it writes small letters over large ones, which have been synced
  *   aged       what nobody flushes is on the disk after 5 s, though no rank calls the library meanwhile
@@ -98,6 +99,39 @@ static uint64_t blocks_bytes(uint64_t size) {
     CHECK(stat(path, &about) == 0);
     CHECK_EQ(about.st_size, size);
     return (uint64_t)about.st_blocks * 512;
+}
+
+/* A rank alone makes the file longer, while others write its last bytes. */
+static void extended(void) {
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    const uint64_t page = page_len;
+    unsigned char byte = 7, is = 1;
+    uint64_t size;
+    size_t nread;
+    for (uint64_t round = 1; round <= 50; ++round) {
+        uint64_t end = round * 3 * page + round;
+        if (round % ranks == me) CHECK_EQ(vgasnet_file_extend(file, end), VGASNET_OK);
+        else if ((round + 1) % ranks == me) CHECK_EQ(vgasnet_file_write_at(file, end - 1, &byte, 1), VGASNET_OK);
+        barrier();
+        CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
+        CHECK_EQ(size, end);
+        CHECK_EQ(vgasnet_file_read_at(file, end - 1, &is, 1, &nread), VGASNET_OK);
+        CHECK(nread == 1 && is == (ranks > 1 ? byte : 0));
+        CHECK_EQ(vgasnet_file_read_at(file, end - page - round, &is, 1, &nread), VGASNET_OK);
+        CHECK(nread == 1 && is == 0);
+        barrier();
+    }
+    CHECK_EQ(vgasnet_file_extend(file, 5), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_extend(file, UINT64_MAX), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+    CHECK(blocks_bytes(50 * (3 * page + 1)) <= 100 * page);
+    CHECK_EQ(vgasnet_file_set_size(file, 10), VGASNET_OK);
+    if (me == 0) CHECK_EQ(vgasnet_file_extend(file, 20), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    blocks_bytes(20);
+    file = opened_as(path, VGASNET_FILE_READ);
+    CHECK_EQ(vgasnet_file_extend(file, 30), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
 }
 
 static void space(void) {
@@ -258,6 +292,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "cut") == 0) cut();
     if (strcmp(argv[1], "holes") == 0) holes();
     if (strcmp(argv[1], "space") == 0) space();
+    if (strcmp(argv[1], "extended") == 0) extended();
     if (strcmp(argv[1], "counts") == 0) counts();
     if (strcmp(argv[1], "dies") == 0) dies();
     if (strcmp(argv[1], "aged") == 0) aged(0);

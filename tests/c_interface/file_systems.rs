@@ -232,6 +232,13 @@ fn pages_that_nobody_writes_take_no_space() {
 }
 
 #[test]
+fn a_rank_makes_a_file_longer_while_others_write() {
+    for of in SETUPS {
+        run_here("extended", of);
+    }
+}
+
+#[test]
 fn statistics_tell_of_files() {
     for (of, more) in SETUPS.into_iter().zip([&[][..], &[SPILL], &[], &[SPILL]]) {
         let dir = fresh_dir();

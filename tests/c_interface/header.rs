@@ -213,6 +213,7 @@ fn gasnets_clients_have_every_function() {
         "file_close",
         "file_error",
         "file_error_count",
+        "file_extend",
         "file_flush",
         "file_lock",
         "file_open",

@@ -66,6 +66,7 @@ with vgasnet.File(path, "w+") as file:
     file.set_size(5)
     assert file.size() == 5 and file.seek(-2, os.SEEK_END) == 3 and len(file.read()) == 2 and file.read(1) == b""
     file.preallocate(100)
+    file.extend(7)
     file.set_atomic(True)
     assert file.truncate(7) == 7
     file.advise("willneed", 0, 7)
