@@ -182,8 +182,10 @@ impl Engine {
     }
 
     /// The pages of a space that may be fetched ahead.
-    pub(super) fn end_of(&self, space: Space) -> u32 {
-        self.files.open.get(&space).map_or_else(|| self.protocol.spaces().pages(space), |file| file.end)
+    pub fn end_of(&self, space: Space) -> u32 {
+        let Some(file) = self.files.open.get(&space) else { return self.protocol.spaces().pages(space) };
+        let written_bytes = file.state.written_end.load(Ordering::Relaxed);
+        file.end.max(written_bytes.div_ceil(self.space.page_bytes() as u64) as u32)
     }
 
     /// Asks for what is spilled of a file here to be brought there. Done when [`Engine::is_drained_file`].
