@@ -22,17 +22,23 @@ const LOOKS_MAX: usize = 64;
 /// So many pages are begun to be written at a time for parts that wait.
 const WRITES_MAX: usize = 16;
 
+/// Pages that were written behind last. If one of them gets dirty again, writing gains nothing: in a small pool each write would wait for
+/// the one before to reach the disk.
+const RECENT: usize = 8;
+
 /// Where writing goes on, and the parts that wait for it.
 #[derive(Debug)]
 pub(super) struct WriteBehind {
     next: PageId,
     held: VecDeque<Part>,
+    recent: VecDeque<PageId>,
     pub(super) aging: Aging,
 }
 
 impl Default for WriteBehind {
     fn default() -> WriteBehind {
-        WriteBehind { next: FIRST, held: VecDeque::new(), aging: Aging::default() }
+        let recent = VecDeque::with_capacity(RECENT);
+        WriteBehind { next: FIRST, held: VecDeque::new(), recent, aging: Aging::default() }
     }
 }
 
@@ -40,6 +46,13 @@ impl WriteBehind {
     /// Whether no part is held back, and nothing grows old.
     pub(super) fn is_idle(&self) -> bool {
         self.held.is_empty() && self.aging.is_idle()
+    }
+
+    fn note_recent(&mut self, page: PageId) {
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(page);
     }
 }
 
@@ -92,7 +105,7 @@ impl Engine {
         }
         self.note_age(page);
         let cache = &self.protocol.cache;
-        if cache.dirty_of_files() > cache.frames() / BEHIND_PART {
+        if cache.dirty_of_files() > cache.frames() / BEHIND_PART && !self.write_behind.recent.contains(&page) {
             self.write_one_behind(false);
         }
     }
@@ -112,6 +125,7 @@ impl Engine {
         let Some(page) = idle.or_else(|| from(FIRST, true).filter(|_| is_awaited)) else { return };
         self.write_behind.next = PageId { index: page.index + 1, ..page };
         self.write_behind.aging.on_written(page);
+        self.write_behind.note_recent(page);
         self.events.push_back(Event::WriteBack(page));
     }
 

@@ -297,6 +297,30 @@ fn what_a_part_that_is_held_has_written_is_begun_in_the_same_drive() {
     close_all(&mut job);
 }
 
+/// In a small pool two pages are many. A write to the one has the other one written, and the next write to that would wait for it.
+#[test]
+fn pages_that_get_dirty_again_at_once_are_not_written_each_time() {
+    let mut job = job(1, 4, 4);
+    let space = open(&mut job, 1);
+    for round in 0..20 {
+        let len_bytes = if round == 0 { PAGE_BYTES } else { 8 };
+        [0, 2].into_iter().for_each(|index| put(&mut job, 0, space, index * PAGE_BYTES, len_bytes));
+    }
+    assert_eq!(job.nodes[0].disk.file_writes(), 1);
+    close_all(&mut job);
+}
+
+/// A file is read ahead as far as it was written, also where nobody has asked for its size since.
+#[test]
+fn what_was_written_may_be_read_ahead() {
+    let mut job = job(1, 16, 4);
+    let space = open(&mut job, 1);
+    let end = job.nodes[0].engine.end_of(space);
+    put(&mut job, 0, space, 7 * PAGE_BYTES, 8);
+    assert_eq!((end, job.nodes[0].engine.end_of(space)), (0, 8));
+    close_all(&mut job);
+}
+
 /// A page is to make room, and is about to be written for a part that waits.
 #[test]
 fn a_page_that_is_about_to_be_written_behind_may_be_discarded() {
