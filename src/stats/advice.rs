@@ -45,6 +45,10 @@ pub fn advice(ranks: &[Snapshot]) -> String {
         (share(&[Row::WaitBarrier]), "barriers: some ranks come late; give all of them as much to do"),
         (share(&[Row::WaitFlush]), "writing back at barriers: use fewer of them, or VGASNET_COOPERATIVE=1"),
         (share(&[Row::WaitCollective]), "collectives: use fewer and larger ones, or compute while they go on"),
+        (
+            share(&[Row::WaitLock]),
+            "locks of files: lock less, and for shorter; to append, take a place by vgasnet_file_take, which needs no lock",
+        ),
         (share(&MESSAGES), "waits for messages: other ranks run their handlers late; let them poll"),
         (share(&[Row::WaitSpace]), "waits for space on the disk: set VGASNET_STORAGE_DIR to a disk with more"),
         (share(&[Row::WaitEnd]), "waits for other ranks to end: give all of them as much to do"),
@@ -52,7 +56,8 @@ pub fn advice(ranks: &[Snapshot]) -> String {
     // The first of several that took as much.
     let (other, what) = others.into_iter().rev().max_by_key(|(share, _)| *share).expect("there are some");
     if pages.max(other) < SHARE_MIN {
-        let most = share(&[PAGES.as_slice(), &MESSAGES, &[Row::WaitBarrier, Row::WaitCollective]].concat());
+        let most =
+            share(&[PAGES.as_slice(), &MESSAGES, &[Row::WaitBarrier, Row::WaitCollective, Row::WaitLock]].concat());
         return format!("{most} % of the time went into waits: there is nothing to do");
     }
     if other > pages { format!("{other} % of the time went into {what}") } else { of_pages(&sum, ranks.len(), pages) }
@@ -126,7 +131,13 @@ fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
         used(sum).filter(|(percent, fitting)| *percent < USED_MIN && *fitting < page_bytes)
     {
         let percent = if percent == 0 { "less than 1".to_owned() } else { percent.to_string() };
-        return format!("{went} of which {percent} % was used: try VGASNET_PAGE_SIZE={}", bytes(fitting_bytes));
+        // Pieces of a file side by side in one list share what is read.
+        let lists = if sum.get(Row::FileReads) + sum.get(Row::FileWrites) > 0 {
+            "give many pieces of the file in one call (vgasnet_file_readv_at, vgasnet_file_writev_at), or "
+        } else {
+            ""
+        };
+        return format!("{went} of which {percent} % was used: {lists}try VGASNET_PAGE_SIZE={}", bytes(fitting_bytes));
     }
     let missed = [Row::MissOwnDisk, Row::MissNeighbour, Row::MissOtherHost];
     let fetched = missed.iter().map(|row| sum.get(*row)).sum::<u64>() + sum.get(Row::AheadFetched);
@@ -138,6 +149,11 @@ fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
                 "{went}, {spared} % of which a pool of {times} x would still have: try VGASNET_POOL_SIZE={wanted}"
             );
         }
+    }
+    if row == Row::MissRight && ranks == 1 {
+        return format!(
+            "{went}, which were being written to the disk: a larger VGASNET_POOL_SIZE, or smaller pages, leave them longer"
+        );
     }
     if row == Row::MissRight {
         return format!("{went}: keep what different ranks write in different pages");
@@ -347,8 +363,13 @@ mod tests {
     fn other_waits_have_their_advice() {
         let barriers = advice(&rank(&[], &[(Row::WaitBarrier, 5, 7_000_000_000), WAITED, MISSED]));
         assert!(barriers.starts_with("70 % of the time went into barriers"), "{barriers}");
-        let rights = advice(&rank(&[], &[WAITED, (Row::MissRight, 9, 5_000_000_000)]));
-        assert!(rights.contains("the right to write 4M pages: keep"), "{rights}");
+        let rights = rank(&[], &[WAITED, (Row::MissRight, 9, 5_000_000_000)]);
+        let alone = advice(&rights);
+        assert!(alone.contains("the right to write 4M pages, which were being written to the disk"), "{alone}");
+        let together = advice(&[rights, rank(&[], &[])].concat());
+        assert!(together.contains("the right to write 4M pages: keep"), "{together}");
+        let locks = advice(&rank(&[], &[(Row::WaitLock, 5, 7_000_000_000), WAITED, MISSED]));
+        assert!(locks.starts_with("70 % of the time went into locks of files"), "{locks}");
         let frames = advice(&rank(&[], &[WAITED, MISSED, (Row::MissFrame, 9, 5_000_000_000)]));
         assert!(frames.contains("waits for pages, 50 % into waiting for frames for 4M pages"), "{frames}");
         let none = advice(&rank(&[], &[(Row::WaitPage, 5, 500_000_000)]));
