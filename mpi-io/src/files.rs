@@ -11,8 +11,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_int};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
 use vgasnet_mpi_front::SUCCESS;
 
 /// A file that is cached.
@@ -147,7 +147,30 @@ fn change<T>(change: impl FnOnce(&mut BTreeMap<u64, Arc<CachedFile>>) -> T) -> T
 
 /// Calls find it from now on.
 pub fn add(file: CachedFile) {
+    static AT_EXIT: Once = Once::new();
+    AT_EXIT.call_once(|| {
+        OWN_RANK.store(ffi::world_rank(), Ordering::Relaxed);
+        // SAFETY: the function is there until the process ends: libraries that MPI may need are not unloaded.
+        unsafe { libc::atexit(tell_what_is_lost) };
+    });
     change(|files| files.insert(file.handle, Arc::new(file)));
+}
+
+/// By what a line names this rank when MPI may not be asked any more.
+static OWN_RANK: AtomicU32 = AtomicU32::new(0);
+
+/// The process ends, and MPI_Finalize has closed no file: what ranks have in memory is lost.
+extern "C" fn tell_what_is_lost() {
+    // A thread that ends the process while it changes them has them.
+    let Ok(files) = FILES.try_read() else { return };
+    let rank = OWN_RANK.load(Ordering::Relaxed);
+    for file in files.values().filter(|file| file.may_write) {
+        let path = file.path.to_string_lossy();
+        eprintln!(
+            "{LIBRARY}: rank {rank}: exit: {path} is open; what was written since it was last synced may be lost; call MPI_File_close or \
+             MPI_Finalize before"
+        );
+    }
 }
 
 fn remove(handle: u64) -> Option<Arc<CachedFile>> {

@@ -256,6 +256,15 @@ fn a_file_that_is_open_when_mpi_ends_is_written() {
 }
 
 #[test]
+fn a_program_that_ends_with_an_open_file_is_told_what_it_loses() {
+    let program = c("corners");
+    let file = Scratch::new(&program, "left");
+    let ended = program.run(2, &["left", file.text()], &[ALL_FILES, EXPECTED]);
+    assert!(ended.stderr.contains(": exit: ") && ended.stderr.contains("may be lost; call MPI_File_close"), "{ended}");
+    assert!(file.bytes().starts_with(b"synced"), "{ended}");
+}
+
+#[test]
 fn operations_after_an_error_go_on() {
     of_corners("again", 2, &[("VGASNET_TEST_IO_ERROR", "file-read:3:6")]);
 }

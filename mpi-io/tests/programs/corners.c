@@ -3,6 +3,7 @@
  *   handler   an error handler that calls success what has failed
  *   some      an open that fails on the last rank, where the file's directory is not there
  *   unclosed  MPI ends while a file is open
+ *   left      the program ends by exit
  *   other     the library is not for this MPI
  *   again     the disk fails a few times while operations go on; those after that do not
  *   beside    a second handle, whose views and modes may not go past the pages of the first */
@@ -75,6 +76,15 @@ static void unclosed(const char *name) {
     OK(MPI_File_write_at(file, 8 * rank, text, 8, MPI_CHAR, MPI_STATUS_IGNORE));
 }
 
+static void left(const char *name) {
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    EQUAL(is_cached(file), is_expected());
+    OK(MPI_File_write_at(file, 0, "synced", 6, MPI_CHAR, MPI_STATUS_IGNORE));
+    OK(MPI_File_sync(file));
+    OK(MPI_File_write_at(file, 6, "and not", 7, MPI_CHAR, MPI_STATUS_IGNORE));
+    exit(3);
+}
+
 enum { STEP = 1 << 20, STEPS = 40 };
 
 static void again(const char *name) {
@@ -145,6 +155,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "handler") == 0) handler(argv[2]);
     if (strcmp(argv[1], "some") == 0) some(argv[2]);
     if (strcmp(argv[1], "unclosed") == 0) unclosed(argv[2]);
+    if (strcmp(argv[1], "left") == 0) left(argv[2]);
     if (strcmp(argv[1], "again") == 0) again(argv[2]);
     if (strcmp(argv[1], "beside") == 0) beside(argv[2]);
     if (strcmp(argv[1], "other") == 0) handler(argv[2]);
