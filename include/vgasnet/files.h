@@ -50,7 +50,7 @@ typedef struct {
 /* These seven are collective over the file's team: all of its ranks call, with the same arguments, and a call fails on all of them or on
  * none. One thread of a rank calls; a file that is not open on one rank, or NULL there, is refused there alone, and the others wait.
  * Ranks that call different ones, or with different arguments, get VGASNET_ERR_BAD_ARG, and nothing changes.
- * Calls about different files may come in any order. The team may be freed once the file is open. Calls before which operations are synced
+ * Calls of several threads about different files may come in any order. The team may be freed once the file is open. Calls before which operations are synced
  * wait for those that are not, with a line.
  *
  * open: opens a regular file. Each rank's pool has at least two pages. A rank has a file open to be written once at a time: a second

@@ -195,6 +195,6 @@ impl Files {
     /// Fails unless the file may get this size.
     fn check_size(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
         file.check_writable()?;
-        self.end(file, Bytes { offset: bytes, len: 0 }, false).map(drop)
+        self.end_of(&file.path, 0, bytes).map(drop)
     }
 }
