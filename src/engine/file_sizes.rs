@@ -85,8 +85,8 @@ impl Engine {
 
     /// A member has said the end of what it has written.
     pub(super) fn on_answer_of_round(&mut self, space: Space, end_bytes: u64) -> Result<(), &'static str> {
-        let others = self.others_of(space);
-        let answered = self.files.sizes.answered(space, end_bytes, others.len());
+        let others = self.files.open.get(&space).map_or(0, |file| file.state.others.len());
+        let answered = self.files.sizes.answered(space, end_bytes, others);
         let Ended { told, end_bytes, is_again } =
             answered.ok_or("an answer about a file's size that nobody has asked for")?;
         let value = end_bytes.max(self.files.written_end(space));
@@ -94,7 +94,7 @@ impl Engine {
             self.send_about_file(to, FileMessage { is_answer: true, value, ..question });
         }
         if is_again {
-            self.begin_round(space, &others);
+            self.begin_round(space, &self.others_of(space));
         }
         Ok(())
     }

@@ -52,7 +52,16 @@ fn the_tree_is_complete() {
                 format!("include/{network}-conduit/{network}-{mode}.mak"),
                 format!("lib/pkgconfig/gasnet-{network}-{mode}.pc"),
             ] {
-                assert!(!text(&tree().join(&file)).contains('@'), "{file}");
+                let text = text(&tree().join(&file));
+                assert!(
+                    !text.contains('@') && text.contains(&format!(" -lgasnet-{network}-{mode} ")),
+                    "{file}: {text}"
+                );
+            }
+            // As Realm's build looks for the library.
+            for kind in ["so", "a"] {
+                let library = tree().join(format!("lib/libgasnet-{network}-{mode}.{kind}"));
+                assert!(library.is_file(), "{}", library.display());
             }
         }
     }
