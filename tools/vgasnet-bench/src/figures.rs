@@ -13,9 +13,10 @@ use lines::{Chart, Line};
 use measured::Measured;
 use page::Page;
 use std::path::Path;
+use vgasnet::settings::format_size;
 use vgasnet_sim::paper::{self, Choice, Figures};
 use vgasnet_sim::scale::{self, Scaled};
-use vgasnet_sim::{Machine, ProtocolKind};
+use vgasnet_sim::{Machine, PageSize, ProtocolKind};
 
 /// How many times smaller pools and data of the paper's machine are.
 const SCALE: u64 = 64;
@@ -66,12 +67,14 @@ fn html(results: &Results, options: &FiguresOptions) -> Result<String, Stop> {
     let quick = if options.quick { " --quick" } else { "" };
     page.paragraph(&format!(
         "Matsumiya and Endo, \u{201c}vGASNet\u{201d} (2017), measured 32 nodes with an SSD of 510 MB/s and InfiniBand FDR. This page has \
-         their Figures 5 to 7 in a model of that machine, which runs this library's own code in virtual time, then a machine of today, \
+         their Figures 4 to 7 in a model of that machine, which runs this library's own code in virtual time, then a machine of today, \
          and this machine, measured beside its model. It was made by {command}{quick} --seed {}.",
         options.seed
     ));
     page.head("What the paper says");
     claims(&mut page, results);
+    page.head("Figure 4: pages by their size and by where they are");
+    page_sizes(&mut page, results);
     for (figure, order) in [(5, "in order"), (6, "at random")] {
         page.head(&format!("Figure {figure}: all data of one rank, read by all, {order}"));
         page.chart(&throughput(results, figure, order).map_err(Stop::failure)?);
@@ -109,6 +112,28 @@ fn claims(page: &mut Page, results: &Results) {
     page.table(&["", "the paper", "its protocol, modelled", "off by", "this library, modelled"], &rows);
     let reasons = results.papers.claims.iter().filter_map(|claim| Some(format!("{}: {}", claim.what, claim.because?)));
     page.list("Where its protocol in the model is off by more than a third:", reasons);
+}
+
+fn page_sizes(page: &mut Page, results: &Results) {
+    let rates = |one: &PageSize| [one.home_pool, one.third_pool, one.home_disk].map(|rate| format!("{rate:.0}"));
+    let pairs = results.ours.page_sizes.iter().zip(&results.papers.page_sizes);
+    let row = |(ours, papers): (&PageSize, &PageSize)| {
+        [format_size(ours.page_bytes)].into_iter().chain(rates(ours)).chain(rates(papers)).collect()
+    };
+    let heads = [
+        "page",
+        "home's pool",
+        "third rank's pool",
+        "home's disk",
+        "the paper's: home's pool",
+        "third rank's pool",
+        "home's disk",
+    ];
+    page.table(&heads, &pairs.map(row).collect::<Vec<_>>());
+    page.paragraph(
+        "MB/s of one rank that gets pages, none twice and in no order, from another rank's pool, from a third rank's, and from the disk of \
+         another rank. The link of the paper's machine does 3560.",
+    );
 }
 
 /// Lines of the throughput of 32 ranks together by data, in GB/s.

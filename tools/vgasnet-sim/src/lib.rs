@@ -7,6 +7,7 @@ mod conduit;
 mod disk;
 mod job;
 mod machine;
+mod page_size;
 pub mod paper;
 mod point;
 mod program;
@@ -18,6 +19,7 @@ mod table;
 mod world;
 
 pub use machine::{Disk, Link, Machine, Node};
+pub use page_size::PageSize;
 pub use point::{Homes, Outcome, Pattern, Point, ProtocolKind};
 pub use program::Order;
 pub use progress::Progress;

@@ -63,6 +63,9 @@ pub struct Disk {
     pub depth: usize,
 }
 
+/// The fewest frames of a scaled pool.
+const FRAMES_MIN: u64 = 16;
+
 impl Machine {
     /// That of the paper.
     ///
@@ -78,6 +81,11 @@ impl Machine {
     /// Never: a test reads it.
     pub fn today() -> Machine {
         Machine::parse("today.toml", include_str!("../machines/today.toml")).expect("it is well-formed")
+    }
+
+    /// Frames of a pool that is so many times smaller.
+    pub(crate) fn frames_at(&self, scale: u64) -> u64 {
+        (self.node.pool / scale / self.node.page).max(FRAMES_MIN)
     }
 
     /// Reads a machine file.

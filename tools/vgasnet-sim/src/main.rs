@@ -16,7 +16,7 @@ struct Options {
 enum Command {
     /// One job.
     Run(Run),
-    /// The paper's Figures 5 to 7, beside what the paper says.
+    /// The paper's Figures 4 to 7, beside what the paper says.
     Paper(Paper),
     /// The same work for more and more nodes.
     Scale(Scale),

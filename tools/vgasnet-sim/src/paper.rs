@@ -2,6 +2,7 @@
 //!
 //! Data is on the first rank. All ranks read all of it at once, from empty pools, a page a get.
 
+use crate::page_size::{self, PageSize};
 use crate::point::rdma_put_seconds;
 use crate::{Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table};
 use serde::Serialize;
@@ -60,7 +61,9 @@ pub struct Figures {
     pub scale: u64,
     /// For what is random.
     pub seed: u64,
-    /// All points.
+    /// Figure 4.
+    pub page_sizes: Vec<PageSize>,
+    /// All points of the others.
     pub measured: Vec<Measured>,
     /// What the paper says of them.
     pub claims: Vec<Claim>,
@@ -84,6 +87,7 @@ pub struct Choice {
 /// # Errors
 /// As [`Point::run`].
 pub fn run(machine: &Machine, choice: Choice) -> Result<Figures, String> {
+    let page_sizes = page_size::run(machine, choice)?;
     let points = points(machine, choice);
     let mut progress = Progress::new("points", points.len());
     let mut measured = Vec::new();
@@ -94,7 +98,8 @@ pub fn run(machine: &Machine, choice: Choice) -> Result<Figures, String> {
     }
     drop(progress);
     let claims = claims(machine, &measured, choice.protocol);
-    Ok(Figures { machine: machine.name.clone(), scale: choice.scale, seed: choice.seed, measured, claims })
+    let name = machine.name.clone();
+    Ok(Figures { machine: name, scale: choice.scale, seed: choice.seed, page_sizes, measured, claims })
 }
 
 fn points(machine: &Machine, choice: Choice) -> Vec<(u32, Point)> {
@@ -224,7 +229,8 @@ impl Figures {
 
     /// The figures' points, as tables of the throughput of a rank in MB/s.
     pub fn tables(&self) -> String {
-        let mut text = String::new();
+        let by_size = page_size::table(&self.page_sizes);
+        let mut text = format!("Figure 4, pages by their size and by where they are: MB/s of one rank\n{by_size}\n");
         for (figure, what) in [(5, "sequential"), (6, "random")] {
             for (cooperative, with) in [(true, "with"), (false, "without")] {
                 let heads: Vec<String> = DATA_POOLS.iter().map(|pools| format!("{pools} pools")).collect();

@@ -57,6 +57,11 @@ pub enum Pattern {
     /// All ranks read one page in a pass, and the last of them overwrites it in the next: that miss waits until no other rank has
     /// the page.
     Rewrite,
+    /// In the first pass one rank, if any, reads all data, a page a get. In the next the second rank does, in no order.
+    AfterOther {
+        /// That rank.
+        first: Option<u32>,
+    },
 }
 
 /// A job on a machine.
@@ -110,8 +115,8 @@ pub struct Outcome {
     pub disk_writes: u64,
 }
 
-/// The fewest frames of a scaled pool.
-const FRAMES_MIN: u64 = 16;
+/// Who reads after another one.
+const READER: u32 = 1;
 
 impl Point {
     /// Cold reads of all data by all ranks, by the library's protocol with cooperation.
@@ -138,8 +143,8 @@ impl Point {
     pub fn run(&self, machine: &Machine) -> Result<Vec<Outcome>, String> {
         let mut machine = machine.clone();
         let page_bytes = machine.node.page as usize;
-        machine.node.pool = (machine.node.pool / self.scale).max(FRAMES_MIN * machine.node.page);
-        let frames = machine.node.pool / machine.node.page;
+        let frames = machine.frames_at(self.scale);
+        machine.node.pool = frames * machine.node.page;
         let homes = if self.homes == Homes::All { self.ranks } else { 1 };
         let pages_each = ((frames as f64 * self.data_pools / f64::from(homes)).round() as u32).max(1);
         let data = Data { homes, pages_each, page_bytes };
@@ -189,6 +194,11 @@ impl Point {
                     data.all(order, len_bytes, is_put, seed).take(usize::try_from(pieces_max).unwrap_or(usize::MAX)),
                 )
             }
+            Pattern::AfterOther { first } if pass == 0 && first == Some(rank) => {
+                data.all(Order::Sequential, data.page_bytes, false, self.seed)
+            }
+            Pattern::AfterOther { .. } if pass > 0 && rank == READER => data.shuffled(self.seed),
+            Pattern::AfterOther { .. } => Box::new(std::iter::empty()),
             Pattern::Rewrite => rewrite(rank + 1 == self.ranks, pass, data.page_bytes),
             Pattern::FalseSharing { rounds, puts } => false_sharing(rank, rounds, puts, data.page_bytes),
         }
@@ -200,6 +210,7 @@ impl Point {
                 data.pieces(len_bytes).min(pieces_max) as f64 * len_bytes as f64
             }
             Pattern::Rewrite => data.page_bytes as f64,
+            Pattern::AfterOther { .. } => (data.pages() * data.page_bytes as u64) as f64,
             Pattern::FalseSharing { rounds, puts } => f64::from(rounds * puts),
         }
     }

@@ -65,6 +65,13 @@ impl Data {
         })
     }
 
+    /// Gets of all pages, of each once, in no order.
+    pub fn shuffled(self, seed: u64) -> Program {
+        let mut pages: Vec<u64> = (0..self.pages()).collect();
+        Rng::with_seed(seed).shuffle(&mut pages);
+        Box::new(pages.into_iter().map(move |page| self.piece(page, self.page_bytes, false)))
+    }
+
     /// As many accesses of `len_bytes` as the data has.
     pub fn all(self, order: Order, len_bytes: usize, is_put: bool, seed: u64) -> Program {
         let pieces = self.pieces(len_bytes);

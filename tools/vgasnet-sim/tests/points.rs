@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use vgasnet_sim::{Machine, Order, Outcome, Pattern, Point, ProtocolKind, paper, scale};
+use vgasnet_sim::{Machine, Order, Outcome, PageSize, Pattern, Point, ProtocolKind, paper, scale};
 
 const PAGE_BYTES: usize = 4 << 20;
 
@@ -76,6 +76,18 @@ fn the_papers_protocol_is_near_what_the_paper_says() {
     assert!(near >= 5, "{near} claims are near");
     // Ranks in step are served by one link.
     assert!(figures.claims[0].error().abs() < 0.1, "{:?}", figures.claims[0]);
+    check_page_sizes(&figures.page_sizes);
+}
+
+/// Pages of a pool come by one link, those of a disk at its rate, and large ones faster than small ones.
+fn check_page_sizes(sizes: &[PageSize]) {
+    assert_eq!(sizes.iter().map(|size| size.page_bytes).collect::<Vec<_>>(), [8 << 10, 256 << 10, 4 << 20]);
+    for PageSize { home_pool, third_pool, home_disk, .. } in sizes {
+        assert!(*home_disk < 510.0 && third_pool > home_disk && *third_pool <= home_pool * 1.01 && *home_pool < 3560.0);
+    }
+    assert!(
+        sizes.windows(2).all(|pair| pair[0].home_pool < pair[1].home_pool && pair[0].home_disk < pair[1].home_disk)
+    );
 }
 
 #[test]
