@@ -1,9 +1,11 @@
 //! One job on a machine, and what came of it.
 
 use crate::job::{Job, Ways};
+use crate::lcc;
 use crate::machine::Machine;
 use crate::program::{Data, Order, Program, false_sharing, rewrite};
 use crate::rank::VirtualRank;
+use crate::shared_files::Shared;
 use crate::world::Nanos;
 use serde::Serialize;
 use vgasnet::engine::Manner;
@@ -62,6 +64,10 @@ pub enum Pattern {
         /// That rank.
         first: Option<u32>,
     },
+    /// All ranks use a file together, whose pages have homes in turns.
+    Shared(Shared),
+    /// All ranks get lists of neighbours in a graph that all have.
+    Lcc,
 }
 
 /// A job on a machine.
@@ -146,7 +152,11 @@ impl Point {
         let frames = machine.frames_at(self.scale);
         machine.node.pool = frames * machine.node.page;
         let homes = if self.homes == Homes::All { self.ranks } else { 1 };
-        let pages_each = ((frames as f64 * self.data_pools / f64::from(homes)).round() as u32).max(1);
+        let pages_each = match self.pattern {
+            Pattern::Shared(shared) => pages_each(shared.bytes(self.ranks), &machine, homes),
+            Pattern::Lcc => pages_each(lcc::bytes(self.ranks), &machine, homes),
+            _ => ((frames as f64 * self.data_pools / f64::from(homes)).round() as u32).max(1),
+        };
         let data = Data { homes, pages_each, page_bytes };
         let is_ours = self.protocol == ProtocolKind::Ours;
         let manner = Manner {
@@ -199,6 +209,8 @@ impl Point {
             }
             Pattern::AfterOther { .. } if pass > 0 && rank == READER => data.shuffled(self.seed),
             Pattern::AfterOther { .. } => Box::new(std::iter::empty()),
+            Pattern::Shared(shared) => shared.program(data, rank, self.ranks),
+            Pattern::Lcc => lcc::program(data, rank, self.ranks),
             Pattern::Rewrite => rewrite(rank + 1 == self.ranks, pass, data.page_bytes),
             Pattern::FalseSharing { rounds, puts } => false_sharing(rank, rounds, puts, data.page_bytes),
         }
@@ -211,9 +223,19 @@ impl Point {
             }
             Pattern::Rewrite => data.page_bytes as f64,
             Pattern::AfterOther { .. } => (data.pages() * data.page_bytes as u64) as f64,
+            Pattern::Shared(shared) => shared.moved_bytes() as f64,
+            Pattern::Lcc => {
+                let all: u64 = (0..self.ranks).map(|rank| lcc::moved_bytes(rank, self.ranks)).sum();
+                all as f64 / f64::from(self.ranks)
+            }
             Pattern::FalseSharing { rounds, puts } => f64::from(rounds * puts),
         }
     }
+}
+
+/// Pages of a home that so many bytes take.
+fn pages_each(bytes: u64, machine: &Machine, homes: u32) -> u32 {
+    bytes.div_ceil(machine.node.page).div_ceil(u64::from(homes)) as u32
 }
 
 /// How long a blocking put of one byte by RDMA takes when so many ranks put to one at once, in seconds: there and back, and the wait

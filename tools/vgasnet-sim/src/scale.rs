@@ -4,7 +4,7 @@
 
 use crate::point::{Homes, Outcome, Pattern, Point};
 use crate::program::Order;
-use crate::{Machine, Progress, Table};
+use crate::{Machine, Progress, Shared, Table};
 use serde::Serialize;
 
 /// Of the benchmark of false sharing.
@@ -17,6 +17,10 @@ const PIECES: u64 = 64;
 
 /// Bytes of a small access.
 const SMALL_BYTES: usize = 64;
+
+/// Pages where files are shared, as MPI's programs have them, and how much smaller than elsewhere pools are.
+const FILE_PAGE_BYTES: u64 = 256 << 10;
+const FILE_SCALE: u64 = 64;
 
 /// What came of a pattern with so many nodes.
 #[derive(Clone, Debug, Serialize)]
@@ -43,8 +47,13 @@ pub fn run(machine: &Machine, nodes: &[u32], scale: u64, seed: u64) -> Result<Ve
     let mut all = Vec::new();
     for (what, point) in PATTERNS {
         let mut first = None;
+        let mut machine = machine.clone();
         for ranks in nodes {
-            let point = Point { scale, seed, ..point(*ranks, machine.node.page as usize) };
+            let mut point = Point { scale, seed, ..point(*ranks, machine.node.page as usize) };
+            if let Pattern::Shared(_) = point.pattern {
+                // Files have small pages. What they have is not much, and pools are small with it.
+                (machine.node.page, point.scale) = (FILE_PAGE_BYTES, scale * FILE_SCALE);
+            }
             let outcome = point.run(&machine)?[0];
             let rate = outcome.megabytes_a_second_each;
             let part = rate / *first.get_or_insert(rate);
@@ -57,7 +66,7 @@ pub fn run(machine: &Machine, nodes: &[u32], scale: u64, seed: u64) -> Result<Ve
 
 type PointOf = fn(u32, usize) -> Point;
 
-const PATTERNS: [(&str, PointOf); 5] = [
+const PATTERNS: [(&str, PointOf); 9] = [
     ("all data of the first node, in order", |ranks, page| Point::reads(ranks, Order::Sequential, 0.9, page)),
     ("data of all nodes, all of it, in order", |ranks, page| Point {
         homes: Homes::All,
@@ -69,7 +78,16 @@ const PATTERNS: [(&str, PointOf); 5] = [
         pattern: Pattern::FalseSharing { rounds: ROUNDS, puts: PUTS },
         ..Point::reads(ranks, Order::Sequential, 0.25, page)
     }),
+    ("lists of neighbours in a graph (LCC)", |ranks, page| of_all(ranks, page, Pattern::Lcc)),
+    ("a shared file: sliding window", |ranks, page| of_all(ranks, page, Pattern::Shared(Shared::SlidingWindow))),
+    ("a shared file: rows of all nodes in turns", |ranks, page| of_all(ranks, page, Pattern::Shared(Shared::Rows))),
+    ("a shared file: checkpoint", |ranks, page| of_all(ranks, page, Pattern::Shared(Shared::Checkpoint))),
 ];
+
+/// Data of all nodes, as much as the pattern has.
+fn of_all(ranks: u32, page_bytes: usize, pattern: Pattern) -> Point {
+    Point { homes: Homes::All, pattern, ..Point::reads(ranks, Order::Sequential, 1.0, page_bytes) }
+}
 
 /// Half a pool of data of each node.
 fn of_all_nodes(ranks: u32, page_bytes: usize, len_bytes: usize) -> Point {

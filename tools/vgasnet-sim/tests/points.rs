@@ -159,5 +159,5 @@ fn more_nodes_take_as_many_messages_a_miss() {
     for one in &all {
         assert!(one.outcome.messages_a_miss <= 4.5, "{one:?}");
     }
-    assert_eq!(all.len(), 10);
+    assert_eq!(all.len(), 18);
 }
