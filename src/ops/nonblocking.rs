@@ -77,7 +77,9 @@ thread_local! {
 }
 
 impl Ops {
-    /// Starts an operation. `None`: it is complete already.
+    /// Starts an operation. `None`: it is complete already. A put from the own segment to that of another rank has a handle either way:
+    /// clients that exchange such puts take one without a handle for one that needs no other rank (GASNet-EX's `testnbr`), and then do not
+    /// tell that rank of it.
     ///
     /// # Errors
     /// As [`Ops::transfer`].
@@ -86,15 +88,18 @@ impl Ops {
     /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the handle has been synced; that of an
     /// [`Operation::PutNow`] until this returns.
     pub unsafe fn start_explicit(&self, operation: Operation, remote: Remote) -> Result<Option<Handle>, UserError> {
+        let is_between = self.is_put_between_segments(operation, remote);
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if !self.is_put_between_segments(operation, remote) && unsafe { self.at_once(operation, remote)? } {
+        if !is_between && unsafe { self.at_once(operation, remote)? } {
             return Ok(None);
         }
         let completion = self.completions().begin();
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the handle of this completion is
         // synced; it is not null, which `at_once` has checked.
         let started = unsafe { self.start(operation, remote, completion) };
-        let handle = self.handle_unless_done(completion);
+        let is_told = is_between && remote.rank != self.space.rank.0;
+        let handle =
+            if is_told { Some(self.completions().handle(completion)) } else { self.handle_unless_done(completion) };
         started.map(|()| handle)
     }
 

@@ -155,12 +155,26 @@ static void arrays(const struct ex_job *job) {
     for (at = 0; at < 8; ++at) CHECK_EQ(sink[at][7], 5);
 }
 
+/* Puts from the own segment to another rank's have an event, also where both pages are here. */
+static void between_segments(const struct ex_job *job) {
+    gex_Rank_t to = next_of(job);
+    char *source = slot_of(job, job->me, 60);
+    memset(source, letter(job->me, 60), 8);
+    for (int i = 0; i < 20; ++i) {
+        gex_Event_t root = gex_RMA_PutNB(job->tm, to, slot_of(job, to, 61), source, 8, GEX_EVENT_DEFER, 0);
+        CHECK(to == job->me || root != GEX_EVENT_INVALID);
+        gex_Event_Wait(root);
+    }
+    check_put(job, 61, 8, letter(last_of(job), 60));
+}
+
 int main(void) {
     struct ex_job job = ex_start();
     ex_attach(&job, 4, NULL, 0);
     puts_of(&job, job.tm, 24, 0);
     puts_of(&job, gex_TM_Pair(job.ep, 0), LARGE, 16);
     small_ones(&job);
+    between_segments(&job);
     values(&job);
     ex_barrier(&job);
     arrays(&job);
