@@ -34,10 +34,18 @@ type Locked = Signalproof<Guard<'static, Blocks>>;
 unsafe impl Sync for Heap {}
 
 #[global_allocator]
-static HEAP: Heap =
-    Heap { blocks: Lock::new(Blocks { dlmalloc: Dlmalloc::new(), live_bytes: 0 }), forking: UnsafeCell::new(None) };
+static HEAP: Heap = Heap::new();
 
 impl Heap {
+    const fn new() -> Heap {
+        let blocks = Blocks { dlmalloc: Dlmalloc::new(), live_bytes: 0 };
+        Heap { blocks: Lock::new(blocks), forking: UnsafeCell::new(None) }
+    }
+
+    fn live_bytes(&self) -> usize {
+        self.lock().live_bytes
+    }
+
     fn lock(&self) -> Signalproof<Guard<'_, Blocks>> {
         Signalproof::take(|| self.blocks.lock())
     }
@@ -82,7 +90,7 @@ unsafe impl GlobalAlloc for Heap {
 
 /// Bytes that the library has allocated and not freed.
 pub fn live_bytes() -> usize {
-    HEAP.lock().live_bytes
+    HEAP.live_bytes()
 }
 
 /// Makes the heap whole in a child that a thread of the client forks while another thread allocates. To be called early.
@@ -110,24 +118,29 @@ mod tests {
 
     #[test]
     fn blocks_have_their_size_and_alignment_and_are_counted() {
-        let before = live_bytes();
+        // A heap of its own: other tests allocate in the library's meanwhile.
+        static HEAP: Heap = Heap::new();
         let mut held = Vec::new();
         for size in [1, 24, 4096, 300_000] {
             for align in [1, 16, 64, 4096] {
                 let layout = Layout::from_size_align(size, align).expect("a power of two");
                 // SAFETY: the layout has a size, and the block that many bytes.
-                let block = unsafe { std::alloc::alloc_zeroed(layout) };
+                let block = unsafe { HEAP.alloc_zeroed(layout) };
                 assert!(block.addr() % align == 0 && !block.is_null());
                 // SAFETY: as above.
                 assert!(unsafe { std::slice::from_raw_parts(block, size) }.iter().all(|byte| *byte == 0));
                 held.push((block, layout));
             }
         }
-        let all: usize = held.iter().map(|(_, layout)| layout.size()).sum();
-        // Other tests allocate, too.
-        assert!(live_bytes() + (1 << 20) > before + all);
+        assert_eq!(HEAP.live_bytes(), 4 * (1 + 24 + 4096 + 300_000));
+        let (block, layout) = held.pop().expect("sixteen blocks");
+        // SAFETY: the block has that layout, and a longer size goes with its alignment.
+        let block = unsafe { HEAP.realloc(block, layout, 400_000) };
+        assert_eq!(HEAP.live_bytes(), 4 * (1 + 24 + 4096 + 300_000) + 100_000);
+        held.push((block, Layout::from_size_align(400_000, layout.align()).expect("a power of two")));
         // SAFETY: each block is given back once, with its layout.
-        held.into_iter().for_each(|(block, layout)| unsafe { std::alloc::dealloc(block, layout) });
+        held.into_iter().for_each(|(block, layout)| unsafe { HEAP.dealloc(block, layout) });
+        assert_eq!(HEAP.live_bytes(), 0);
     }
 
     /// Forks a child that allocates, and is ended by SIGALRM if it hangs. Returns its status.
