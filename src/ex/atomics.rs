@@ -227,7 +227,8 @@ fn differing(domain: &Domain, other: usize, [data_type, ops, flags]: [u32; 3]) -
     let (name, made_for) = (domain.data_type.name(), names(domain.ops));
     let theirs = ElementType::of_bit(data_type).map_or("", ElementType::name);
     UserError::new(format!(
-        "GEX_DT_{name}, {made_for} and flags {:#x}, but rank {other} of the team has given GEX_DT_{theirs}, {} and flags {flags:#x}; give          the same on all ranks",
+        "GEX_DT_{name}, {made_for} and flags {:#x}, but rank {other} of the team has given GEX_DT_{theirs}, {} and flags {flags:#x}; give \
+         the same on all ranks",
         domain.flags,
         names(ops)
     ))

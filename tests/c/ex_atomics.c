@@ -183,11 +183,30 @@ static void signals(const struct ex_job *job) {
     gex_AD_Destroy(ad);
 }
 
+/* A rank makes the domain when the one before has made it: the call synchronises nobody. */
+static void one_after_the_other(const struct ex_job *job) {
+    volatile uint64_t *turn = (volatile uint64_t *)(job->base + 3072);
+    const uint64_t one = 1;
+    uint64_t value = 7;
+    gex_AD_t ad;
+    while (job->me > 0 && *turn == 0) gasnet_AMPoll();
+    gex_AD_Create(&ad, job->tm, GEX_DT_U64, GEX_OP_GET, 0);
+    if (job->me + 1 < job->ranks) {
+        CHECK(gex_RMA_PutBlocking(job->tm, job->me + 1, ex_base(job->tm, job->me + 1) + 3072, &one, sizeof one, 0) == 0);
+    }
+    ex_barrier(job);
+    gex_Event_Wait(gex_AD_OpNB_U64(ad, &value, 0, ex_base(job->tm, 0) + 3072, GEX_OP_GET, 0, 0, 0));
+    CHECK_EQ(value, 0);
+    ex_barrier(job);
+    gex_AD_Destroy(ad);
+}
+
 int main(void) {
     struct ex_job job = ex_start();
     ex_attach(&job, 2, NULL, 0);
     CHECK(job.size >= PAGES * (uintptr_t)PAGE_BYTES);
     ex_barrier(&job);
+    one_after_the_other(&job);
     sums(&job);
     swaps(&job);
     signals(&job);

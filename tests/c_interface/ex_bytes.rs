@@ -2,7 +2,7 @@
 
 use crate::ex::{chapter, setup};
 use crate::support::gasnet::{Compiler, Mode, ex_program};
-use crate::support::run::{run, some_of};
+use crate::support::run::{run, run_with, some_of};
 
 #[test]
 fn atomic_domains() {
@@ -68,7 +68,8 @@ fn atomic_operations_and_lists_that_make_no_sense_end_the_job_with_one_line() {
 #[test]
 fn ranks_that_make_different_atomic_domains_are_told_so() {
     let program = ex_program("ex_bytes_bad", Compiler::GccC99, Mode::Seq, &[]);
-    run(&program, &["differ", "nothing"], setup(3)).expect(0);
+    const CHECKED: &[(&'static str, &str)] = &[("VGASNET_CHECK", "1")];
+    run_with(&program, &["differ", "nothing"], setup(3), CHECKED).expect(0);
     for (what, texts) in [
         (
             "operations",
@@ -79,7 +80,7 @@ fn ranks_that_make_different_atomic_domains_are_told_so() {
         ),
         ("flags", ["flags 0x4, but rank 1 of", "and flags 0x0, but rank 0 of"]),
     ] {
-        let ended = run(&program, &["differ", what], setup(3));
+        let ended = run_with(&program, &["differ", what], setup(3), CHECKED);
         let is_line =
             |line: &str| line.contains(": gex_AD_Create: GEX_DT_I64, ") && texts.iter().any(|text| line.contains(text));
         assert!(ended.expect(1).stderr.lines().any(is_line), "{what}: {ended}");
