@@ -50,14 +50,15 @@ typedef struct {
 /* These seven are collective over the file's team: all of its ranks call, with the same arguments, and a call fails on all of them or on
  * none. One thread of a rank calls; a file that is not open on one rank, or NULL there, is refused there alone, and the others wait.
  * Ranks that call different ones, or with different arguments, get VGASNET_ERR_BAD_ARG, and nothing changes.
- * Calls of several threads about different files may come in any order. The team may be freed once the file is open. Calls before which operations are synced
- * wait for those that are not, with a line.
+ * Calls of several threads about different files may come in any order. The team may be freed once the file is open. Calls before which
+ * operations are synced wait for those that are not, with a line.
  *
  * open: opens a regular file. Each rank's pool has at least two pages. A rank has a file open to be written once at a time: a second
  * time is VGASNET_ERR_IO with EBUSY. Several teams or jobs that write one file write over each other's pages. Returns
  * VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, and for a file of 2^32 pages or more, VGASNET_ERR_IO if the file cannot
- * be opened on some rank: then none is made, emptied or changed. On several hosts a file that is opened to be written gets a new time of change, so that copies of it are told apart, and then
- * its old one back if this user owns it; copies that are only read are told apart by number, size and time.
+ * be opened on some rank: then none is made, emptied or changed. On several hosts a file that is opened to be written gets a new time of
+ * change, so that copies of it are told apart, and then its old one back if this user owns it; copies that are only read are told apart by
+ * number, size and time.
  * sync: all that was written before is on the disk, and the file has its size. Other threads may write meanwhile, and operations be under
  * way: what they write is kept, and may be on the disk or not. After VGASNET_ERR_IO it may be called again. A file that was opened without
  * VGASNET_FILE_WRITE is from now on what the file system has, whoever has written that; reads by other threads of the rank end before,
@@ -93,8 +94,8 @@ int vgasnet_file_write_at(vgasnet_file_t file, uint64_t offset, const void *src,
 /* The file has at least size bytes from now on; what nobody has written is zeros. What it has stays as it is, whoever writes meanwhile. */
 int vgasnet_file_extend(vgasnet_file_t file, uint64_t size);
 
-/* read_at and write_at for many places: the bytes of all runs of the file, one behind the other, are those of all pieces of memory. As many bytes are
- * moved as the shorter side has. readv_at ends at the first byte that the file does not have. */
+/* read_at and write_at for many places: the bytes of all runs of the file, one behind the other, are those of all pieces of memory. As many
+ * bytes are moved as the shorter side has. readv_at ends at the first byte that the file does not have. */
 typedef struct {
     uint64_t offset; /* in bytes */
     uint64_t len;

@@ -77,7 +77,10 @@ def lent(buffer: Any, is_written: bool) -> Tuple[int, int, Any]:
     if array.dtype.hasobject:
         raise TypeError(f"an array of {array.dtype} has references to Python's objects, which mean nothing elsewhere")
     if not array.flags.c_contiguous:
-        raise ValueError("an array with gaps, or in the order of Fortran; give one that is not, as numpy.ascontiguousarray makes; a segment has get_strided and put_strided, too")
+        raise ValueError(
+            "an array with gaps, or in the order of Fortran; give one that is not, as numpy.ascontiguousarray makes; "
+            "a segment has get_strided and put_strided, too"
+        )
     if is_written and not array.flags.writeable:
         raise ValueError("the destination is read-only; give a writable array")
     return array.__array_interface__["data"][0], array.nbytes, array

@@ -68,7 +68,7 @@ fn atomic_operations_and_lists_that_make_no_sense_end_the_job_with_one_line() {
 #[test]
 fn ranks_that_make_different_atomic_domains_are_told_so() {
     let program = ex_program("ex_bytes_bad", Compiler::GccC99, Mode::Seq, &[]);
-    const CHECKED: &[(&'static str, &str)] = &[("VGASNET_CHECK", "1")];
+    const CHECKED: &[(&str, &str)] = &[("VGASNET_CHECK", "1")];
     run_with(&program, &["differ", "nothing"], setup(3), CHECKED).expect(0);
     for (what, texts) in [
         (

@@ -1,5 +1,5 @@
-//! Patterns of access to a shared file, whose pages have homes in turns: those of Liao, Coloma, Choudhary and Ward (IJHPCA 2007), sections 4.1
-//! to 4.3, as `vgasnet-bench files` has them.
+//! Patterns of access to a shared file, whose pages have homes in turns: those of Liao, Coloma, Choudhary and Ward (IJHPCA 2007),
+//! as `vgasnet-bench files` has them.
 
 use crate::program::{Asked, Data, Program, Step};
 
