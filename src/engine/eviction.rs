@@ -4,7 +4,7 @@ use super::{Engine, Work};
 use crate::stats::{self, Row};
 use std::ops::RangeInclusive;
 use vgasnet_protocol::Space;
-use vgasnet_protocol::coherence::{Event, FrameId, PageId};
+use vgasnet_protocol::coherence::{CoherenceBody, Event, FrameId, PageId, ToCache};
 use vgasnet_protocol::replacement::Need;
 
 impl Engine {
@@ -93,5 +93,17 @@ impl Engine {
     fn own_copies(&self, space: Space, pages: &RangeInclusive<u32>) -> Vec<(PageId, FrameId)> {
         let [first, last] = [pages.start(), pages.end()].map(|index| PageId { space, index: *index });
         self.protocol.cache.copies_among(first..=last).collect()
+    }
+}
+
+/// The page that may be evicted after an event, and was open but could not be evicted before: it was being sent, or written
+/// back.
+pub(super) fn page_released_by(event: &Event) -> Option<PageId> {
+    match event {
+        Event::Transferred(outgoing) => Some(outgoing.page),
+        Event::Message { message, .. } => {
+            matches!(message.body, CoherenceBody::Cache(ToCache::Evicted { .. })).then_some(message.page)
+        }
+        _ => None,
     }
 }

@@ -61,6 +61,7 @@ use crate::request::Part;
 use crate::stats;
 use crate::storage::BLOCK_BYTES;
 use arrivals::Arrived;
+use eviction::page_released_by;
 use files::OpenFiles;
 use last_words::LastWords;
 use outbox::Outbox;
@@ -485,17 +486,5 @@ impl Engine {
     /// Whether the client has pinned the page.
     fn is_pinned(&self, page: PageId) -> bool {
         self.space.is_own(page) && self.pins.has(page.index)
-    }
-}
-
-/// The page that may be evicted after an event, and was open but could not be evicted before: it was being sent, or written
-/// back.
-fn page_released_by(event: &Event) -> Option<PageId> {
-    match event {
-        Event::Transferred(outgoing) => Some(outgoing.page),
-        Event::Message { message, .. } => {
-            matches!(message.body, CoherenceBody::Cache(ToCache::Evicted { .. })).then_some(message.page)
-        }
-        _ => None,
     }
 }
