@@ -3,7 +3,7 @@
 use super::transfer::count;
 use super::{Bytes, FileError, Files, SharedFile};
 use crate::memory::Piece;
-use crate::ops::{Operation, Ops, Region, Run, runs};
+use crate::ops::{Operation, Ops, PARTS_MAX, Region, Run, runs};
 use crate::request::CompletionId;
 use crate::stats::Row;
 use vgasnet_protocol::coherence::{Cause, PageId};
@@ -137,10 +137,7 @@ impl Files {
     }
 }
 
-/// Pieces that a pass begins, or leaves for later, at most.
-const PIECES_MAX: usize = 4096;
-
-/// Pieces that are begun side by side, of each page one.
+/// Pieces that are begun side by side, of each page one. As many begin, and as many are left for later, as parts of a transfer miss.
 struct Pass<'a> {
     ops: &'a Ops,
     completion: CompletionId,
@@ -157,7 +154,7 @@ impl<'a> Pass<'a> {
     }
 
     fn is_full(&self) -> bool {
-        self.begun.max(self.later.len()) == PIECES_MAX
+        self.begun.max(self.later.len()) == PARTS_MAX
     }
 
     /// Does or begins a piece, or leaves it for later.

@@ -98,7 +98,7 @@ impl Files {
     /// It is not to be written, or may not be so long.
     pub fn extend(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
         self.check_size(file, bytes)?;
-        file.state.written_end.fetch_max(bytes, Ordering::AcqRel);
+        note_end(file, Bytes { offset: 0, len: bytes as usize });
         Ok(())
     }
 

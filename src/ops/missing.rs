@@ -5,7 +5,7 @@ use super::Ops;
 use crate::request::{Completion, Part};
 
 /// As many. A transfer with more misses goes on when these are complete.
-const PARTS_MAX: usize = 4096;
+pub const PARTS_MAX: usize = 4096;
 
 impl Ops {
     /// Adds a part to those of its transfer that are to go to the engine.

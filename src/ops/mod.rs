@@ -18,6 +18,7 @@ mod transfer;
 pub use advice::{Advice, PinError};
 pub use atomic::AtomicOperation;
 pub use lists::Direction;
+pub use missing::PARTS_MAX;
 pub use nonblocking::{Implicit, Kind};
 pub use readonly::{CopySettings, CopyStats, EndError, RangeOptions, Report};
 pub use runs::{Region, Run, Strided, runs};

@@ -89,7 +89,7 @@ impl NamedFile {
     /// The system's. `EINVAL` for options that make no sense, `EISDIR` for a directory, `EOPNOTSUPP` for what is no regular file
     /// either.
     pub fn open(path: &Path, options: &NamedOptions) -> io::Result<NamedFile> {
-        let NamedOptions { read: _, write, create, exclusive, truncate, mode, buffered } = *options;
+        let NamedOptions { write, create, exclusive, truncate, mode, buffered, .. } = *options;
         options.check()?;
         // Opening a pipe would wait for its other end.
         if let (false, Ok(metadata)) = (create && exclusive, fs::metadata(path)) {
