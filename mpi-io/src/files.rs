@@ -8,7 +8,7 @@ use crate::sharing::{Hold, Identity};
 use crate::vgasnet::{Failed, File, Library};
 use crate::view::View;
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, c_int};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -164,7 +164,8 @@ extern "C" fn tell_what_is_lost() {
     // A thread that ends the process while it changes them has them.
     let Ok(files) = FILES.try_read() else { return };
     let rank = OWN_RANK.load(Ordering::Relaxed);
-    for file in files.values().filter(|file| file.may_write) {
+    let mut told = BTreeSet::new();
+    for file in files.values().filter(|file| file.may_write && told.insert(file.owner())) {
         let path = file.path.to_string_lossy();
         eprintln!(
             "{LIBRARY}: rank {rank}: exit: {path} is open; what was written since it was last synced may be lost; call MPI_File_close or \
@@ -178,6 +179,14 @@ fn remove(handle: u64) -> Option<Arc<CachedFile>> {
 }
 
 impl CachedFile {
+    /// The handle that the file was opened for.
+    fn owner(&self) -> u64 {
+        match self.hold {
+            Hold::Own { .. } => self.handle,
+            Hold::Shared { first, .. } => first,
+        }
+    }
+
     /// A file that a handle of MPI's has, with nothing allowed yet.
     pub fn new(
         library: &'static Library,

@@ -3,7 +3,7 @@
  *   handler   an error handler that calls success what has failed
  *   some      an open that fails on the last rank, where the file's directory is not there
  *   unclosed  MPI ends while a file is open
- *   left      the program ends by exit
+ *   left      the program ends by exit, with two handles of the file
  *   other     the library is not for this MPI
  *   again     the disk fails a few times while operations go on; those after that do not
  *   beside    a second handle, whose views and modes may not go past the pages of the first */
@@ -77,8 +77,11 @@ static void unclosed(const char *name) {
 }
 
 static void left(const char *name) {
+    MPI_File second;
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &second));
     EQUAL(is_cached(file), is_expected());
+    EQUAL(is_cached(second), is_expected());
     OK(MPI_File_write_at(file, 0, "synced", 6, MPI_CHAR, MPI_STATUS_IGNORE));
     OK(MPI_File_sync(file));
     OK(MPI_File_write_at(file, 6, "and not", 7, MPI_CHAR, MPI_STATUS_IGNORE));
