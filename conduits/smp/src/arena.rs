@@ -30,7 +30,8 @@ use vgasnet_protocol::{PROTOCOL_VERSION, RankState};
 
 /// The arena's name where the system shows one (`/proc/<pid>/maps`).
 const NAME: &CStr = c"vgasnet-smp";
-const MAGIC: u64 = u64::from_le_bytes(*b"vgasnet\0");
+/// The last byte is another one for each layout.
+const MAGIC: u64 = u64::from_le_bytes(*b"vgasnet\x01");
 const BLOCKS_OFFSET_BYTES: usize = 4096;
 
 /// So that inboxes share no line, and no page of the usual size.
@@ -183,6 +184,7 @@ impl Control {
     }
 
     #[cfg(not(all(loom, test)))]
+    #[inline]
     pub(crate) fn inbox(&self, rank: u32) -> Ring<'_> {
         assert!(rank < self.ranks, "rank {rank} of {}", self.ranks);
         let offset_bytes = Self::inboxes_offset_bytes(self.ranks) + rank as usize * Self::inbox_bytes();

@@ -1,10 +1,12 @@
 //! The inbox: a ring of records in shared memory, many producers, one consumer.
 //!
 //! Positions count 64-byte lines and never wrap; a position's place in memory is its remainder by the ring's length. A
-//! producer reserves lines by moving `tail`, writes its record, and commits it by storing the record's position + 1 in
-//! the commit word of the record's first line. Positions only grow, so the commit word of an earlier lap never
-//! looks like a commit of this one, and nothing is zeroed between laps. A record is contiguous: the rest of a lap that is
-//! too short for it is filled by a padding record in the same reservation.
+//! producer reserves lines by moving `tail`, writes its record, and commits it by storing the record's position + 1, its
+//! stamp, in the first word of the record's first line. So a record of one line takes one line from a processor to another.
+//! A record is contiguous: the rest of a lap that is too short for it is filled by a padding record in the same reservation.
+//!
+//! The first word of a free line is no stamp that the line may ever get: positions only grow, so a stamp of an earlier lap is
+//! none, and the consumer clears what looks like one in the other lines of a record before it frees them.
 //!
 //! The consumer reads in order and stops at the first record that is not committed. Every producer rings the bell after
 //! its own commit, so the one that holds the others up wakes the consumer when it is done. A producer whose own record
@@ -17,8 +19,10 @@ use crate::sync::{AtomicU64, Ordering};
 /// The unit of allocation in a ring.
 const LINE_BYTES: usize = 64;
 
-/// Length and sender, two `u32`, before each record's payload.
-const HEADER_BYTES: usize = 8;
+/// Stamp, length and sender, a `u64` and two `u32`, before each record's payload.
+const HEADER_BYTES: usize = STAMP_BYTES + 8;
+
+const STAMP_BYTES: usize = size_of::<u64>();
 
 /// In place of the sender: this record is padding, and its length counts lines.
 const PADDING: u32 = u32::MAX;
@@ -41,16 +45,18 @@ pub(crate) struct Ring<'a> {
     tail: &'a AtomicU64,
     /// The value of `head` that some producer saw last. It lies beside `tail`, since the consumer writes the line of `head` all the time.
     head_seen: &'a AtomicU64,
-    /// Per line: position + 1 of the last record that began there and was committed.
-    committed: &'a [AtomicU64],
-    /// `committed.len()` lines.
+    /// How many lines it has, a power of two.
+    lap: u64,
     lines: *mut u8,
+    /// The first words of the lines: the model checker's atomics do not live in memory of other kinds.
+    #[cfg(all(loom, test))]
+    stamps: &'a [AtomicU64],
 }
 
 impl<'a> Ring<'a> {
-    /// The memory that a ring of `lines` lines takes: head, tail, commit words, lines.
+    /// The memory that a ring of `lines` lines takes: head, tail, lines.
     pub(crate) const fn bytes(lines: u64) -> usize {
-        2 * LINE_BYTES + lines as usize * (size_of::<u64>() + LINE_BYTES)
+        (2 + lines as usize) * LINE_BYTES
     }
 
     /// The ring at `base`.
@@ -59,8 +65,9 @@ impl<'a> Ring<'a> {
     /// `base` is a multiple of 64 and the start of [`Ring::bytes`] bytes that stay mapped, readable and writable, for
     /// `'a`, that were all zero at first, and that only rings of the same length access.
     #[cfg(not(all(loom, test)))]
+    #[inline]
     pub(crate) unsafe fn at(base: *mut u8, lines: u64) -> Self {
-        assert!(base.addr() % LINE_BYTES == 0 && lines % 8 == 0, "ring of {lines} lines at {base:?}");
+        debug_assert!(base.addr() % LINE_BYTES == 0 && lines.is_power_of_two(), "ring of {lines} lines at {base:?}");
         // SAFETY: the caller promises the memory and its lifetime; zero is a valid value of every atomic, the offsets are
         // multiples of 64, and all accesses by other processes are by these same atomics.
         unsafe {
@@ -68,8 +75,8 @@ impl<'a> Ring<'a> {
                 head: &*base.cast::<AtomicU64>(),
                 tail: &*base.add(LINE_BYTES).cast::<AtomicU64>(),
                 head_seen: &*base.add(LINE_BYTES + size_of::<u64>()).cast::<AtomicU64>(),
-                committed: std::slice::from_raw_parts(base.add(2 * LINE_BYTES).cast::<AtomicU64>(), lines as usize),
-                lines: base.add(2 * LINE_BYTES + lines as usize * size_of::<u64>()),
+                lap: lines,
+                lines: base.add(2 * LINE_BYTES),
             }
         }
     }
@@ -85,7 +92,7 @@ impl<'a> Ring<'a> {
         // SAFETY: `reserve` gave lines `start..start + need` to this call alone, contiguous in memory, and had seen the
         // consumer's release of `head` beyond their last lap, so nobody reads or writes them until the commit below.
         unsafe {
-            record.cast::<[u32; 2]>().write([len_bytes as u32, from]);
+            record.add(STAMP_BYTES).cast::<[u32; 2]>().write([len_bytes as u32, from]);
             let place = record.add(HEADER_BYTES);
             place.copy_from_nonoverlapping(head.as_ptr(), head.len());
             place.add(head.len()).copy_from_nonoverlapping(body.as_ptr(), body.len());
@@ -113,8 +120,8 @@ impl<'a> Ring<'a> {
             let record = self.line(head);
             // SAFETY: the acquiring load in `is_committed` saw the producer's commit, and nobody writes a committed record
             // until `head` has moved beyond it, which only this consumer does.
-            let [len, from] = unsafe { record.cast::<[u32; 2]>().read() };
-            let before_lap_end = self.committed.len() as u64 - self.index(head) as u64;
+            let [len, from] = unsafe { record.add(STAMP_BYTES).cast::<[u32; 2]>().read() };
+            let before_lap_end = self.lap - self.index(head);
             if from == PADDING {
                 if u64::from(len) != before_lap_end {
                     return Err(format!("padding of {len} lines where {before_lap_end} are left"));
@@ -128,6 +135,7 @@ impl<'a> Ring<'a> {
             }
             // SAFETY: as above; the length was just checked to stay inside the ring, and the slice ends before `head` moves.
             sink(from, unsafe { std::slice::from_raw_parts(record.add(HEADER_BYTES), len as usize) });
+            self.clear_stamps(head + 1..head + need);
             self.head.store(head + need, Ordering::Release);
             return Ok(true);
         }
@@ -140,7 +148,7 @@ impl<'a> Ring<'a> {
 
     /// Takes `need` contiguous lines, after padding where the lap is too short, and returns the first one's position.
     fn reserve(&self, need: u64, urgency: Urgency) -> Result<u64, Busy> {
-        let lap = self.committed.len() as u64;
+        let lap = self.lap;
         let most = match urgency {
             Urgency::Now => lap,
             Urgency::WhenCalled => lap - lap / KEPT_FREE,
@@ -162,7 +170,7 @@ impl<'a> Ring<'a> {
             match self.tail.compare_exchange_weak(tail, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) if padding > 0 => {
                     // SAFETY: as in `push`: these lines now belong to this call alone until they are committed.
-                    unsafe { self.line(tail).cast::<[u32; 2]>().write([padding as u32, PADDING]) };
+                    unsafe { self.line(tail).add(STAMP_BYTES).cast::<[u32; 2]>().write([padding as u32, PADDING]) };
                     self.commit(tail);
                     return Ok(tail + padding);
                 }
@@ -173,19 +181,42 @@ impl<'a> Ring<'a> {
     }
 
     fn commit(&self, position: u64) {
-        self.committed[self.index(position)].store(position + 1, Ordering::Release);
+        self.stamp(position).store(position + 1, Ordering::Release);
     }
 
     fn is_committed(&self, position: u64) -> bool {
-        self.committed[self.index(position)].load(Ordering::Acquire) == position + 1
+        self.stamp(position).load(Ordering::Acquire) == position + 1
     }
 
-    fn index(&self, position: u64) -> usize {
-        (position % self.committed.len() as u64) as usize
+    /// Clears the first words of lines that have been read, where they look like stamps of these lines.
+    fn clear_stamps(&self, positions: std::ops::Range<u64>) {
+        for position in positions {
+            let word = self.stamp(position);
+            if self.index(word.load(Ordering::Relaxed).wrapping_sub(position + 1)) == 0 {
+                word.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The first word of a line.
+    #[cfg(not(all(loom, test)))]
+    fn stamp(&self, position: u64) -> &'a AtomicU64 {
+        // SAFETY: the word lies in the ring's memory, at a multiple of 64. Where several threads access it, it is the first word of
+        // a record, and they do so by this function.
+        unsafe { AtomicU64::from_ptr(self.line(position).cast()) }
+    }
+
+    #[cfg(all(loom, test))]
+    fn stamp(&self, position: u64) -> &'a AtomicU64 {
+        &self.stamps[self.index(position) as usize]
+    }
+
+    fn index(&self, position: u64) -> u64 {
+        position & (self.lap - 1)
     }
 
     fn line(&self, position: u64) -> *mut u8 {
-        self.lines.wrapping_add(self.index(position) * LINE_BYTES)
+        self.lines.wrapping_add(self.index(position) as usize * LINE_BYTES)
     }
 }
 
@@ -202,8 +233,10 @@ pub(crate) mod test_support {
         head: AtomicU64,
         tail: AtomicU64,
         head_seen: AtomicU64,
-        committed: Vec<AtomicU64>,
+        lap: u64,
         lines: *mut u8,
+        #[cfg(loom)]
+        stamps: Vec<AtomicU64>,
     }
 
     // SAFETY: the lines are only reached through `Ring`, whose protocol keeps producers and consumer apart.
@@ -218,14 +251,23 @@ pub(crate) mod test_support {
                 head: AtomicU64::new(0),
                 tail: AtomicU64::new(0),
                 head_seen: AtomicU64::new(0),
-                committed: (0..lines).map(|_| AtomicU64::new(0)).collect(),
+                lap: lines as u64,
                 lines: memory.as_mut_ptr().cast(),
+                #[cfg(loom)]
+                stamps: (0..lines).map(|_| AtomicU64::new(0)).collect(),
             }
         }
 
         pub(crate) fn ring(&self) -> Ring<'_> {
-            let OwnedRing { head, tail, head_seen, committed, lines } = self;
-            Ring { head, tail, head_seen, committed, lines: *lines }
+            Ring {
+                head: &self.head,
+                tail: &self.tail,
+                head_seen: &self.head_seen,
+                lap: self.lap,
+                lines: self.lines,
+                #[cfg(loom)]
+                stamps: &self.stamps,
+            }
         }
     }
 }
@@ -262,7 +304,7 @@ mod tests {
         let owned = OwnedRing::new(8);
         let ring = owned.ring();
         for n in 0..8 {
-            assert_eq!(ring.push(n, &[1; 56], &[], Urgency::Now), Ok(u64::from(n) + 1));
+            assert_eq!(ring.push(n, &[1; 48], &[], Urgency::Now), Ok(u64::from(n) + 1));
         }
         assert_eq!(ring.push(8, &[], &[], Urgency::Now), Err(Busy));
         assert_eq!(ring.pop(|from, _| assert_eq!(from, 0)), Ok(true));
@@ -273,12 +315,33 @@ mod tests {
     fn messages_that_can_wait_leave_room_to_those_that_cannot() {
         let owned = OwnedRing::new(16);
         let ring = owned.ring();
-        while ring.push(0, &[1; 56], &[], Urgency::WhenCalled).is_ok() {}
+        while ring.push(0, &[1; 48], &[], Urgency::WhenCalled).is_ok() {}
         for n in 0..16 / KEPT_FREE {
-            assert_eq!(ring.push(0, &[1; 56], &[], Urgency::WhenCalled), Err(Busy));
-            assert!(ring.push(0, &[1; 56], &[], Urgency::Now).is_ok(), "message {n} of the protocol");
+            assert_eq!(ring.push(0, &[1; 48], &[], Urgency::WhenCalled), Err(Busy));
+            assert!(ring.push(0, &[1; 48], &[], Urgency::Now).is_ok(), "message {n} of the protocol");
         }
-        assert_eq!(ring.push(0, &[1; 56], &[], Urgency::Now), Err(Busy));
+        assert_eq!(ring.push(0, &[1; 48], &[], Urgency::Now), Err(Busy));
+    }
+
+    #[test]
+    fn payloads_that_look_like_stamps_are_no_records() {
+        const LAP: u64 = 8;
+        for laps_later in [1, 2] {
+            let owned = OwnedRing::new(LAP as usize);
+            let ring = owned.ring();
+            let stamp = |line: u64| (line + laps_later * LAP + 1).to_ne_bytes();
+            let mut payload = [0; 3 * LINE_BYTES - HEADER_BYTES];
+            for line in [1, 2] {
+                payload[line * LINE_BYTES - HEADER_BYTES..][..STAMP_BYTES].copy_from_slice(&stamp(line as u64));
+            }
+            assert_eq!(ring.push(7, &payload, &[], Urgency::Now), Ok(3));
+            assert_eq!(ring.pop(|from, bytes| assert_eq!((from, bytes), (7, &payload[..]))), Ok(true));
+            for position in 3..3 * LAP {
+                assert!(!ring.has_record(), "position {position}, {laps_later} laps later");
+                assert_eq!(ring.push(1, &[1], &[], Urgency::Now), Ok(position + 1));
+                assert_eq!(ring.pop(|from, bytes| assert_eq!((from, bytes), (1, &[1][..]))), Ok(true));
+            }
+        }
     }
 
     #[test]
@@ -289,10 +352,10 @@ mod tests {
             assert!(ring.push(3, &[1; 40], &[], Urgency::Now).is_ok());
             let head = ring.head.load(Ordering::Relaxed);
             // SAFETY: the line begins with a header, and only this thread uses the ring.
-            unsafe { ring.line(head).cast::<[u32; 2]>().write(header) };
+            unsafe { ring.line(head).add(STAMP_BYTES).cast::<[u32; 2]>().write(header) };
             assert!(ring.pop(|_, _| panic!("{header:?} is no record")).is_err(), "{header:?}");
             // SAFETY: as above.
-            unsafe { ring.line(head).cast::<[u32; 2]>().write([40, 3]) };
+            unsafe { ring.line(head).add(STAMP_BYTES).cast::<[u32; 2]>().write([40, 3]) };
             assert_eq!(ring.pop(|from, bytes| assert_eq!((from, bytes), (3, &[1; 40][..]))), Ok(true));
         }
     }
