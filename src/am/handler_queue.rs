@@ -154,6 +154,11 @@ impl HandlerQueue {
         self.ready.pop_front()
     }
 
+    /// How many messages are complete and were not taken.
+    pub(super) fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
     /// Takes the memory of a payload back, for the next one.
     pub(super) fn recycle(&mut self, payload: Payload) {
         if !payload.words.is_empty() && self.spare.len() < SPARE_MAX {

@@ -8,7 +8,7 @@ use crate::stats::{self, Row};
 use crate::sys::Signalproof;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::{self, AmMessage, Args, Category, Credit, Head};
@@ -23,9 +23,9 @@ pub struct Messages {
     library: OnceLock<LibraryHandler>,
     pub(super) flow: Flow,
     queue: Mutex<HandlerQueue>,
-    /// Messages in the queue that are complete.
+    /// Messages in the queue that are complete; changed under its lock.
     pending: AtomicUsize,
-    /// Counts the starts and the ends of handlers.
+    /// Counts the ends of handlers.
     pub(super) runs: AtomicU64,
     /// The client's handlers run no more.
     have_ended: AtomicBool,
@@ -70,7 +70,7 @@ impl Messages {
         self.pending.load(Ordering::SeqCst) > 0
     }
 
-    /// Counts the starts and the ends of handlers; it wraps.
+    /// Counts the ends of handlers; it wraps.
     pub fn runs(&self) -> u64 {
         self.runs.load(Ordering::SeqCst)
     }
@@ -96,20 +96,27 @@ impl Messages {
     }
 
     pub(super) fn take(&self) -> Option<Incoming> {
-        let incoming = self.queue().take()?;
-        self.pending.fetch_sub(1, Ordering::SeqCst);
-        Some(incoming)
+        let mut queue = self.queue();
+        let incoming = queue.take();
+        self.note_pending(&queue);
+        incoming
+    }
+
+    /// Who adds a message notifies afterwards.
+    fn note_pending(&self, queue: &HandlerQueue) {
+        self.pending.store(queue.ready(), Ordering::Release);
     }
 
     pub(super) fn queue(&self) -> Signalproof<MutexGuard<'_, HandlerQueue>> {
-        Signalproof::lock(&self.queue)
+        Signalproof::lock_briefly(&self.queue)
     }
 
     /// Puts a message of this rank to itself in the queue.
     pub(super) fn add_own(&self, own: Rank, head: Head, args: Args, payload: &[u8]) {
-        let is_whole = self.queue().add_first(own, head, args, payload);
+        let mut queue = self.queue();
+        let is_whole = queue.add_first(own, head, args, payload);
         assert!(is_whole == Some(true), "the whole payload is given");
-        self.pending.fetch_add(1, Ordering::SeqCst);
+        self.note_pending(&queue);
     }
 
     pub(super) fn next_id(&self) -> u32 {
@@ -119,6 +126,9 @@ impl Messages {
 
 impl Receiver for Messages {
     fn on_message(&self, from: Rank, bytes: &[u8]) -> Result<Received, &'static str> {
+        // Who has the engine's lock defers signals.
+        let lock = || self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue;
         let complete = match active_message::decode(bytes).ok_or("an Active Message that is none")? {
             AmMessage::First(head, args, payload) => {
                 check_head(&head)?;
@@ -126,10 +136,12 @@ impl Receiver for Messages {
                 if head.is_reply && !self.flow.give_back(from, Amount { requests: 1, cost: head.cost }) {
                     return Err("a reply to a request that was not sent");
                 }
-                self.queue().add_first(from, head, args, payload)
+                queue = lock();
+                queue.add_first(from, head, args, payload)
             }
             AmMessage::Fragment(head, bytes) => {
-                self.queue().add_fragment(from, head.id, head.offset_bytes as usize, bytes)
+                queue = lock();
+                queue.add_fragment(from, head.id, head.offset_bytes as usize, bytes)
             }
             AmMessage::Credit(Credit { requests, cost, .. }) => {
                 let was_taken = self.flow.give_back(from, Amount { requests, cost });
@@ -139,7 +151,7 @@ impl Receiver for Messages {
         if !complete.ok_or("an Active Message whose parts do not fit each other")? {
             return Ok(Received::Noted);
         }
-        self.pending.fetch_add(1, Ordering::SeqCst);
+        self.note_pending(&queue);
         Ok(Received::Event)
     }
 }

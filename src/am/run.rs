@@ -218,7 +218,6 @@ impl Am {
         if self.ops.is_strict() {
             self.check_description(category, args, token);
         }
-        self.messages().runs.fetch_add(1, Ordering::SeqCst);
         let _uncancelled = CancellationGuard::new();
         // SAFETY: the client registered the function for messages of this category and so many arguments (GASNet-1,
         // E.0). The payload is as long as the frame says.

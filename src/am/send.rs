@@ -217,7 +217,7 @@ impl Am {
         }
     }
 
-    /// The head of a message.
+    /// The head of a message. Fragments are found by its number, which a message without payload does not need.
     pub(super) fn head(&self, envelope: &Envelope, is_placed: bool, reply_to: Option<u32>) -> Head {
         Head {
             tag: TAG_MESSAGE,
@@ -225,7 +225,7 @@ impl Am {
             category: envelope.category(),
             is_placed,
             handler: envelope.handler,
-            id: self.messages().next_id(),
+            id: if envelope.payload_bytes > 0 { self.messages().next_id() } else { 0 },
             payload_bytes: envelope.payload_bytes as u32,
             cost: reply_to.unwrap_or(0),
             address: if let Destination::Segment(address) = envelope.destination { address as u64 } else { 0 },

@@ -55,18 +55,28 @@ static TABLE: [Slot; SLOTS] = [const {
     }
 }; SLOTS];
 
-/// Defers signals while it exists: no handler of the client runs in this thread, and it is not cancelled.
+/// Defers signals while it exists: no handler of the client runs in this thread, and it is not cancelled, unless the guard is a
+/// brief one.
 pub struct SignalGuard {
     slot: Cell<Option<&'static Slot>>,
     /// The thread's mask, where there is no slot.
     before: Cell<Mask>,
-    _uncancelled: CancellationGuard,
+    _uncancelled: Option<CancellationGuard>,
 }
 
 impl SignalGuard {
     /// Defers signals from now on.
     pub fn new() -> SignalGuard {
-        let guard = SignalGuard { slot: Cell::new(None), before: Cell::new(0), _uncancelled: CancellationGuard::new() };
+        SignalGuard::with(Some(CancellationGuard::new()))
+    }
+
+    /// As [`SignalGuard::new`], for what calls nothing that is a cancellation point.
+    fn brief() -> SignalGuard {
+        SignalGuard::with(None)
+    }
+
+    fn with(uncancelled: Option<CancellationGuard>) -> SignalGuard {
+        let guard = SignalGuard { slot: Cell::new(None), before: Cell::new(0), _uncancelled: uncancelled };
         guard.begin();
         guard
     }
@@ -127,6 +137,12 @@ impl<'a, T> Signalproof<MutexGuard<'a, T>> {
     /// Takes a mutex, whatever has panicked under it.
     pub fn lock(mutex: &'a Mutex<T>) -> Self {
         Signalproof::take(|| mutex.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// As [`Signalproof::lock`], for a mutex under which nothing is called that is a cancellation point. Taking it is none.
+    pub fn lock_briefly(mutex: &'a Mutex<T>) -> Self {
+        let signals = SignalGuard::brief();
+        Signalproof { guard: mutex.lock().unwrap_or_else(PoisonError::into_inner), _signals: signals }
     }
 }
 
