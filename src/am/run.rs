@@ -223,8 +223,8 @@ impl Am {
         // E.0). The payload is as long as the frame says.
         caller::in_handler(|| unsafe { handlers::call(function, category, frame, args) });
         self.messages().runs.fetch_add(1, Ordering::SeqCst);
-        // Another thread may wait for an effect of the handler.
-        self.driver().notify();
+        // Another thread may wait for an effect of the handler: it looks at the count.
+        self.driver().notify_of_count();
     }
 }
 

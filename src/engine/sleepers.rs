@@ -137,6 +137,12 @@ impl Sleepers {
     /// Wakes the threads that may wait for what has happened. Returns whether the driver may, too.
     pub(super) fn wake(&self, happened: Happened) -> bool {
         std::sync::atomic::fence(Ordering::SeqCst);
+        self.wake_after_count(happened)
+    }
+
+    /// As [`Sleepers::wake`], where what has happened was made known by an operation on an atomic that is sequentially consistent,
+    /// and the threads look at it by such a one.
+    pub(super) fn wake_after_count(&self, happened: Happened) -> bool {
         let mut left = if self.has_any() { happened.0 } else { 0 };
         while left != 0 {
             let bed = &self.beds[left.trailing_zeros() as usize];

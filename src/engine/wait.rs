@@ -188,6 +188,13 @@ impl Driver {
         self.tell(Happened::EVENT);
     }
 
+    /// As [`Driver::notify`], after a sequentially consistent change of a number at which those threads look in the same way.
+    pub fn notify_of_count(&self) {
+        if self.sleepers.wake_after_count(Happened::EVENT) {
+            self.conduit.wake(self.space.rank);
+        }
+    }
+
     /// Makes threads that may wait for this look whether their wait is over.
     pub(super) fn tell(&self, happened: Happened) {
         if self.sleepers.wake(happened) {
