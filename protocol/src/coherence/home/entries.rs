@@ -107,13 +107,13 @@ impl Entries {
                 return;
             }
             Holders::One(Holder { rank, copy }) => Record::One { copy, rank, is_dirty: dirty_owner.is_some() },
-            Holders::Several(_) => Record::Several(Box::new(Several { holders, dirty_owner })),
+            Holders::Few(_) | Holders::Many(_) => Record::Several(Box::new(Several { holders, dirty_owner })),
         };
         *self.records.get_mut(page).expect("each entry has its record") = record;
     }
 
     /// The holders of a page, from the bottom of the stack to its top.
-    pub fn holders(&self, page: PageId) -> impl Iterator<Item = Holder> + '_ {
+    pub fn holders(&self, page: PageId) -> impl DoubleEndedIterator<Item = Holder> + '_ {
         let (one, several) = match self.records.get(page) {
             None => (None, None),
             Some(Record::One { rank, copy, .. }) => (Some(Holder { rank: *rank, copy: *copy }), None),

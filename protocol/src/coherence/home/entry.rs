@@ -2,6 +2,7 @@
 
 use super::super::{Action, Cause, CopyVersion, FrameId, PageId, Priority, ToCache, send_cache};
 use super::holders::Holders;
+use super::readers::{Reader, Readers};
 use crate::Rank;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -65,7 +66,7 @@ pub(super) enum Transaction {
     #[default]
     Idle,
     /// Reads that holders serve. Never empty.
-    Reads(Vec<Reader>),
+    Reads(Readers),
     /// A read of a page that nobody holds.
     First {
         requester: Rank,
@@ -88,19 +89,6 @@ pub(super) enum Transaction {
     },
     /// Waits for the dirty owner to write back before the request at the front of the queue is taken.
     Recall,
-}
-
-/// A read that `source` has been told to serve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Reader {
-    pub requester: Rank,
-    pub frame: FrameId,
-    pub version: CopyVersion,
-    pub source: Holder,
-    pub priority: Priority,
-    pub tried_home: bool,
-    /// The requester has given up the copy already: its Forget has overtaken its Done.
-    pub forgotten: bool,
 }
 
 /// A rank is being made the owner.
@@ -131,7 +119,7 @@ pub(super) enum WriteData {
 
 impl Entry {
     pub fn holder(&self, rank: Rank) -> Option<Holder> {
-        self.holders.iter().copied().find(|holder| holder.rank == rank)
+        self.holders.of(rank)
     }
 
     /// Takes a request in, which waits until it may start.
@@ -147,7 +135,7 @@ impl Entry {
             request.priority = Priority::Now;
         }
         if let Transaction::Reads(readers) = &mut self.transaction {
-            for reader in readers.iter_mut().filter(|reader| reader.requester == from) {
+            if let Some(reader) = readers.of_mut(from) {
                 reader.priority = Priority::Now;
             }
         }
@@ -197,7 +185,7 @@ impl Entry {
         let is_it = |requester, version| requester == holder.rank && version == holder.copy;
         match &mut self.transaction {
             Transaction::Reads(readers) => {
-                for reader in readers.iter_mut().filter(|reader| is_it(reader.requester, reader.version)) {
+                if let Some(reader) = readers.of_mut(holder.rank).filter(|reader| reader.version == holder.copy) {
                     reader.forgotten = true;
                 }
             }
@@ -244,7 +232,9 @@ impl Entry {
                 self.dirty_owner = Some(from);
             }
             _ => {
-                let reader = self.remove_reader(|reader| reader.version == version && reader.requester == from);
+                let is_its =
+                    self.readers().and_then(|readers| readers.of(from)).is_some_and(|reader| reader.version == version);
+                let reader = if is_its { self.take_reader(|readers| readers.take(from)) } else { None };
                 let Some(reader) = reader else { return UNASKED };
                 self.push_unless(reader.forgotten, holder);
             }
@@ -253,19 +243,18 @@ impl Entry {
     }
 
     /// The readers that holders were told to serve.
-    pub fn readers(&self) -> &[Reader] {
-        if let Transaction::Reads(readers) = &self.transaction { readers } else { &[] }
+    pub fn readers(&self) -> Option<&Readers> {
+        if let Transaction::Reads(readers) = &self.transaction { Some(readers) } else { None }
     }
 
-    /// Takes the reader that `is_it` out of [`Transaction::Reads`], which ends with the last one.
-    pub fn remove_reader(&mut self, is_it: impl FnMut(&Reader) -> bool) -> Option<Reader> {
+    /// Takes a reader out of [`Transaction::Reads`], which ends with the last one.
+    pub fn take_reader(&mut self, take: impl FnOnce(&mut Readers) -> Option<Reader>) -> Option<Reader> {
         let Transaction::Reads(readers) = &mut self.transaction else { return None };
-        let at = readers.iter().position(is_it)?;
-        let reader = readers.remove(at);
+        let reader = take(readers);
         if readers.is_empty() {
             self.transaction = Transaction::Idle;
         }
-        Some(reader)
+        reader
     }
 
     /// Whether a rank is being made the owner.

@@ -1,57 +1,110 @@
 //! The holders of a page, of which most pages have one.
 
 use super::entry::Holder;
-use alloc::collections::VecDeque;
+use crate::Rank;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque, btree_map};
+use core::cmp::Ordering;
+use core::hash::{Hash, Hasher};
 use core::{iter, slice};
 
-/// A stack of holders. One alone needs no memory elsewhere.
+/// Holders that are looked through one by one. Of more, each is found by its rank and its place.
+const FEW_MAX: usize = 32;
+
+/// A stack of holders, each of another rank. One alone needs no memory elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Holders {
     #[default]
     Nobody,
     One(Holder),
-    /// Two at least. The back is the top.
-    Several(VecDeque<Holder>),
+    /// Two to [`FEW_MAX`]. The back is the top.
+    Few(VecDeque<Holder>),
+    /// More.
+    Many(Box<Many>),
+}
+
+/// Holders of which the one with the greatest place is the top.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Many {
+    order: BTreeMap<i64, Holder>,
+    places: BTreeMap<Rank, i64>,
+}
+
+/// Holders from the bottom of the stack to its top.
+pub(super) enum Iter<'a> {
+    Few(iter::Chain<slice::Iter<'a, Holder>, slice::Iter<'a, Holder>>),
+    Many(btree_map::Values<'a, i64, Holder>),
 }
 
 impl Holders {
     /// From the bottom of the stack to its top.
-    pub fn iter(&self) -> iter::Chain<slice::Iter<'_, Holder>, slice::Iter<'_, Holder>> {
+    pub fn iter(&self) -> Iter<'_> {
         let (lower, upper) = match self {
             Holders::Nobody => (&[][..], &[][..]),
             Holders::One(one) => (slice::from_ref(one), &[][..]),
-            Holders::Several(all) => all.as_slices(),
+            Holders::Few(all) => all.as_slices(),
+            Holders::Many(many) => return Iter::Many(many.order.values()),
         };
-        lower.iter().chain(upper)
+        Iter::Few(lower.iter().chain(upper))
     }
 
+    /// The copies of all, which may be renumbered.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Holder> {
-        let (lower, upper) = match self {
-            Holders::Nobody => (&mut [][..], &mut [][..]),
-            Holders::One(one) => (slice::from_mut(one), &mut [][..]),
-            Holders::Several(all) => all.as_mut_slices(),
+        let (few, many) = match self {
+            Holders::Nobody => ((&mut [][..], &mut [][..]), None),
+            Holders::One(one) => ((slice::from_mut(one), &mut [][..]), None),
+            Holders::Few(all) => (all.as_mut_slices(), None),
+            Holders::Many(many) => ((&mut [][..], &mut [][..]), Some(many.order.values_mut())),
         };
-        lower.iter_mut().chain(upper)
+        few.0.iter_mut().chain(few.1).chain(many.into_iter().flatten())
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Holders::Nobody => 0,
+            Holders::One(_) => 1,
+            Holders::Few(all) => all.len(),
+            Holders::Many(many) => many.order.len(),
+        }
+    }
+
+    /// The holder that is this rank.
+    pub fn of(&self, rank: Rank) -> Option<Holder> {
+        match self {
+            Holders::Many(many) => many.places.get(&rank).map(|place| many.order[place]),
+            _ => self.iter().copied().find(|holder| holder.rank == rank),
+        }
     }
 
     pub fn contains(&self, holder: &Holder) -> bool {
-        self.iter().any(|known| known == holder)
+        self.of(holder.rank) == Some(*holder)
     }
 
     /// A holder comes to the top.
     pub fn push_top(&mut self, holder: Holder) {
         match self {
             Holders::Nobody => *self = Holders::One(holder),
-            Holders::One(one) => *self = Holders::Several(VecDeque::from([*one, holder])),
-            Holders::Several(all) => all.push_back(holder),
+            Holders::One(one) => *self = Holders::Few(VecDeque::from([*one, holder])),
+            Holders::Few(all) if all.len() == FEW_MAX => {
+                let mut many = Many::default();
+                all.iter().for_each(|known| many.push_top(*known));
+                many.push_top(holder);
+                *self = Holders::Many(Box::new(many));
+            }
+            Holders::Few(all) => all.push_back(holder),
+            Holders::Many(many) => many.push_top(holder),
         }
     }
 
     /// A holder goes to the bottom.
     pub fn sink(&mut self, holder: Holder) {
-        if let Holders::Several(all) = self {
-            all.retain(|known| *known != holder);
-            all.push_front(holder);
+        match self {
+            Holders::Nobody | Holders::One(_) => {}
+            Holders::Few(all) => {
+                all.retain(|known| *known != holder);
+                all.push_front(holder);
+            }
+            Holders::Many(many) => many.sink(holder),
         }
     }
 
@@ -59,12 +112,91 @@ impl Holders {
         match self {
             Holders::One(one) if *one == holder => *self = Holders::Nobody,
             Holders::Nobody | Holders::One(_) => {}
-            Holders::Several(all) => {
+            Holders::Few(all) => {
                 all.retain(|known| *known != holder);
                 if let ([one], []) | ([], [one]) = all.as_slices() {
                     *self = Holders::One(*one);
                 }
             }
+            Holders::Many(many) => {
+                if many.places.get(&holder.rank).is_some_and(|place| many.order[place] == holder) {
+                    many.remove(holder.rank);
+                }
+                if many.order.len() <= FEW_MAX {
+                    *self = Holders::Few(many.order.values().copied().collect());
+                }
+            }
+        }
+    }
+}
+
+impl Many {
+    fn push_top(&mut self, holder: Holder) {
+        let place = self.order.last_key_value().map_or(0, |(top, _)| top + 1);
+        self.place(place, holder);
+    }
+
+    fn sink(&mut self, holder: Holder) {
+        self.remove(holder.rank);
+        let place = self.order.first_key_value().map_or(0, |(bottom, _)| bottom - 1);
+        self.place(place, holder);
+    }
+
+    fn place(&mut self, place: i64, holder: Holder) {
+        self.order.insert(place, holder);
+        self.places.insert(holder.rank, place);
+    }
+
+    fn remove(&mut self, rank: Rank) {
+        if let Some(place) = self.places.remove(&rank) {
+            self.order.remove(&place);
+        }
+    }
+}
+
+// Places tell of the past, which is not to show.
+impl PartialEq for Many {
+    fn eq(&self, other: &Many) -> bool {
+        self.order.values().eq(other.order.values())
+    }
+}
+
+impl Eq for Many {}
+
+impl PartialOrd for Many {
+    fn partial_cmp(&self, other: &Many) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Many {
+    fn cmp(&self, other: &Many) -> Ordering {
+        self.order.values().cmp(other.order.values())
+    }
+}
+
+impl Hash for Many {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.order.values().for_each(|holder| holder.hash(state));
+    }
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = &'a Holder;
+
+    fn next(&mut self) -> Option<&'a Holder> {
+        match self {
+            Iter::Few(few) => few.next(),
+            Iter::Many(many) => many.next(),
+        }
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        match self {
+            Iter::Few(few) => few.next_back(),
+            Iter::Many(many) => many.next_back(),
         }
     }
 }
@@ -73,19 +205,21 @@ impl Holders {
 mod tests {
     use super::super::super::CopyVersion;
     use super::*;
-    use crate::Rank;
     use std::vec::Vec;
 
-    #[test]
-    fn holders_come_and_go_at_both_ends_and_the_past_does_not_show() {
-        let holder = |rank| Holder { rank: Rank(rank), copy: CopyVersion(u64::from(rank) + 1) };
+    fn holder(rank: u32) -> Holder {
+        Holder { rank: Rank(rank), copy: CopyVersion(u64::from(rank) + 1) }
+    }
+
+    /// Holders of so many ranks come and go, and more come than go while `grows`.
+    fn come_and_go(ranks: u32, grows: impl Fn(u32) -> bool) {
         let mut random = fastrand::Rng::with_seed(1);
         let (mut holders, mut model) = (Holders::default(), Vec::new());
-        for _ in 0..2000 {
-            let one = holder(random.u32(0..4));
+        for step in 0..4000 {
+            let one = holder(random.u32(0..ranks));
             let at = model.iter().position(|known| *known == one);
-            match (at, random.bool()) {
-                (None, _) => {
+            match (at, grows(step) || random.bool()) {
+                (None, true) => {
                     holders.push_top(one);
                     model.push(one);
                 }
@@ -94,18 +228,37 @@ mod tests {
                     model.remove(at);
                     model.insert(0, one);
                 }
-                (Some(at), false) => {
+                (at, false) => {
                     holders.remove(one);
-                    model.remove(at);
+                    at.map(|at| model.remove(at));
                 }
             }
-            assert!(holders.iter().eq(&model) && holders.iter_mut().map(|one| *one).eq(model.iter().copied()));
+            assert!(holders.iter().eq(&model) && holders.iter().rev().eq(model.iter().rev()), "step {step}");
+            assert!(holders.iter_mut().map(|one| *one).eq(model.iter().copied()), "step {step}");
             let mut same = Holders::default();
             model.iter().for_each(|one| same.push_top(*one));
+            let other = Holder { copy: CopyVersion(0), ..one };
             assert_eq!(
-                (&holders, holders.iter().count(), holders.contains(&one)),
-                (&same, model.len(), model.contains(&one))
+                (&holders, holders.len(), holders.contains(&one), holders.contains(&other)),
+                (&same, model.len(), model.contains(&one), false)
             );
         }
+    }
+
+    #[test]
+    fn holders_come_and_go_at_both_ends_and_the_past_does_not_show() {
+        come_and_go(4, |_| false);
+        come_and_go(3 * FEW_MAX as u32, |step| step / 500 % 2 == 0);
+    }
+
+    #[test]
+    fn a_copy_that_is_no_more_is_not_removed() {
+        let mut holders = Holders::default();
+        (0..2 * FEW_MAX as u32).for_each(|rank| holders.push_top(holder(rank)));
+        holders.remove(Holder { copy: CopyVersion(0), ..holder(3) });
+        holders.remove(holder(1000));
+        assert!(
+            holders.len() == 2 * FEW_MAX && holders.of(Rank(3)) == Some(holder(3)) && holders.of(Rank(1000)).is_none()
+        );
     }
 }

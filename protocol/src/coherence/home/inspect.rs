@@ -14,7 +14,7 @@ impl Home {
     }
 
     /// The holders of a page, from the bottom of the stack to its top.
-    pub fn holders(&self, page: PageId) -> impl Iterator<Item = Holder> + '_ {
+    pub fn holders(&self, page: PageId) -> impl DoubleEndedIterator<Item = Holder> + '_ {
         self.entries.holders(page)
     }
 
@@ -40,8 +40,8 @@ impl Home {
             return None;
         }
         match access {
-            Access::Read => self.holders(page).last().map(|holder| holder.rank),
-            Access::Write => self.dirty_owner(page).filter(|_| self.holders(page).count() == 1),
+            Access::Read => self.holders(page).next_back().map(|holder| holder.rank),
+            Access::Write => self.dirty_owner(page).filter(|_| self.has_one_holder(page)),
         }
     }
 
@@ -60,7 +60,11 @@ impl Home {
         if let Some(Transaction::Write(write)) = self.entries.moving(page).map(|entry| &entry.transaction) {
             return Some(write.requester);
         }
-        self.dirty_owner(page).filter(|_| self.holders(page).count() == 1)
+        self.dirty_owner(page).filter(|_| self.has_one_holder(page))
+    }
+
+    fn has_one_holder(&self, page: PageId) -> bool {
+        self.holders(page).take(2).count() == 1
     }
 
     /// The pages that have an entry, in no order.

@@ -37,6 +37,7 @@ mod files;
 mod holders;
 mod inspect;
 mod invalidations;
+mod readers;
 mod recalls;
 mod written;
 
@@ -44,11 +45,11 @@ pub use entry::Holder;
 
 use super::{Access, Action, AsInPaper, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, relay, send_cache};
 use crate::{Nonsense, Rank};
-use alloc::vec;
 use alloc::vec::Vec;
 use core::mem;
 use entries::Entries;
-use entry::{Entry, Reader, Refusable, Request, RequestKind, Transaction, Write, WriteData};
+use entry::{Entry, Refusable, Request, RequestKind, Transaction, Write, WriteData};
+use readers::{Reader, Readers};
 use written::Written;
 
 /// The directory of one rank's pages.
@@ -202,8 +203,10 @@ impl Home {
             entry.io = write.fetch_from_file(page, is_written, actions);
             return entry.forget(source);
         }
-        let reader = entry.remove_reader(|reader| reader.version == version && reader.source.rank == from);
-        let Some(Reader { requester, frame, source, priority, tried_home, .. }) = reader else { return UNASKED };
+        let served = |readers: &mut Readers| readers.take_version(version, from);
+        let Some(Reader { requester, frame, source, priority, tried_home, .. }) = entry.take_reader(served) else {
+            return UNASKED;
+        };
         let kind = RequestKind::Read { tried_home };
         entry.waiting.push_front(Request { from: requester, frame, kind, priority });
         entry.forget(source)
@@ -228,8 +231,7 @@ impl Home {
             (Transaction::Idle, _) => true,
             // A requester that reads again before its Done has come waits for that.
             (Transaction::Reads(readers), RequestKind::Read { .. }) => {
-                readers.iter().all(|reader| reader.requester != request.from)
-                    && self.source_of_read(page, request.from).is_some()
+                readers.of(request.from).is_none() && self.source_of_read(page, request.from).is_some()
             }
             _ => false,
         }
@@ -269,8 +271,8 @@ impl Home {
             entry.holders.sink(source);
             let reader = Reader { requester: from, frame, version, source, priority, tried_home, forgotten: false };
             match &mut entry.transaction {
-                Transaction::Reads(readers) => readers.push(reader),
-                other => *other = Transaction::Reads(vec![reader]),
+                Transaction::Reads(readers) => readers.add(reader),
+                other => *other = Transaction::Reads(Readers::one(reader)),
             }
             let forward = Forward { version, to: from, frame, access: Access::Read, grant: false };
             actions.push(send_cache(source.rank, page, ToCache::Forward(forward)));
@@ -430,21 +432,16 @@ impl Home {
     /// that many ranks ask for spreads as a tree: each who has it passes it on.
     fn source_of_read(&self, page: PageId, requester: Rank) -> Option<Holder> {
         let entry = self.entry(page);
-        let readers = entry.readers();
-        if readers.is_empty() || !self.is_cooperative(page) {
+        let Some(readers) = entry.readers().filter(|_| self.is_cooperative(page)) else {
             return self.source(page, requester);
-        }
+        };
         // Some may be told to serve a reader and have no copy any more: what waits is looked at again when they say so.
-        let others = entry.holders.iter().filter(|holder| holder.rank != requester).count();
+        let others = entry.holders.len() - usize::from(entry.holder(requester).is_some());
         if readers.len() >= others.saturating_mul(self.readers_each) {
             return None;
         }
-        let mut busy: Vec<Holder> = readers.iter().map(|reader| reader.source).collect();
-        busy.sort_unstable();
-        let serves = |holder: &Holder| {
-            busy.partition_point(|other| other <= holder) - busy.partition_point(|other| other < holder)
-        };
-        let may_serve = |holder: &Holder| holder.rank != requester && serves(holder) < self.readers_each;
+        // Who was asked first is the top one of those that serve, and is through first. So this looks at few.
+        let may_serve = |holder: &Holder| holder.rank != requester && readers.served_by(holder) < self.readers_each;
         entry.holders.iter().copied().rev().find(may_serve)
     }
 

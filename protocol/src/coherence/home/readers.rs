@@ -1,0 +1,186 @@
+//! The reads of a page that holders have been told to serve.
+
+use super::super::{CopyVersion, FrameId, Priority};
+use super::entry::Holder;
+use crate::Rank;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Readers that are looked through one by one. Of more, each is found by its rank.
+const FEW_MAX: usize = 32;
+
+/// A read that `source` has been told to serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Reader {
+    pub requester: Rank,
+    pub frame: FrameId,
+    pub version: CopyVersion,
+    pub source: Holder,
+    pub priority: Priority,
+    pub tried_home: bool,
+    /// The requester has given up the copy already: its Forget has overtaken its Done.
+    pub forgotten: bool,
+}
+
+/// Readers, each of another rank.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Readers {
+    all: Vec<Reader>,
+    /// Once there have been more than [`FEW_MAX`].
+    index: Option<Box<Index>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Index {
+    /// Where the reader of a rank is among all.
+    places: BTreeMap<Rank, usize>,
+    /// How many readers a holder serves, if any.
+    served: BTreeMap<Holder, usize>,
+}
+
+impl Readers {
+    pub fn one(reader: Reader) -> Readers {
+        Readers { all: vec![reader], index: None }
+    }
+
+    /// Adds the reader of a rank that has none.
+    pub fn add(&mut self, reader: Reader) {
+        let place = self.all.len();
+        self.all.push(reader);
+        match &mut self.index {
+            Some(index) => index.add(place, &reader),
+            None if self.all.len() > FEW_MAX => {
+                let mut index = Index::default();
+                self.all.iter().enumerate().for_each(|(place, reader)| index.add(place, reader));
+                self.index = Some(Box::new(index));
+            }
+            None => {}
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// How many of them a holder serves.
+    pub fn served_by(&self, holder: &Holder) -> usize {
+        match &self.index {
+            Some(index) => index.served.get(holder).copied().unwrap_or(0),
+            None => self.all.iter().filter(|reader| reader.source == *holder).count(),
+        }
+    }
+
+    fn place_of(&self, requester: Rank) -> Option<usize> {
+        match &self.index {
+            Some(index) => index.places.get(&requester).copied(),
+            None => self.all.iter().position(|reader| reader.requester == requester),
+        }
+    }
+
+    pub fn of(&self, requester: Rank) -> Option<&Reader> {
+        self.place_of(requester).map(|place| &self.all[place])
+    }
+
+    /// What changes is neither the requester nor the source.
+    pub fn of_mut(&mut self, requester: Rank) -> Option<&mut Reader> {
+        self.place_of(requester).map(|place| &mut self.all[place])
+    }
+
+    /// Takes out the reader of this version that a rank was told to serve.
+    pub fn take_version(&mut self, version: CopyVersion, source: Rank) -> Option<Reader> {
+        let is_it = |reader: &Reader| reader.version == version && reader.source.rank == source;
+        let place = self.all.iter().position(is_it)?;
+        Some(self.take_at(place))
+    }
+
+    pub fn take(&mut self, requester: Rank) -> Option<Reader> {
+        self.place_of(requester).map(|place| self.take_at(place))
+    }
+
+    fn take_at(&mut self, place: usize) -> Reader {
+        let Some(index) = &mut self.index else { return self.all.remove(place) };
+        let reader = self.all.swap_remove(place);
+        index.remove(&reader);
+        if let Some(moved) = self.all.get(place) {
+            index.places.insert(moved.requester, place);
+        }
+        reader
+    }
+
+    /// All of them, of whom copies may be renumbered.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Reader> {
+        self.index = None;
+        self.all.iter_mut()
+    }
+}
+
+impl Index {
+    fn add(&mut self, place: usize, reader: &Reader) {
+        self.places.insert(reader.requester, place);
+        *self.served.entry(reader.source).or_default() += 1;
+    }
+
+    fn remove(&mut self, reader: &Reader) {
+        self.places.remove(&reader.requester);
+        if let Some(count) = self.served.get_mut(&reader.source) {
+            *count -= 1;
+            if *count == 0 {
+                self.served.remove(&reader.source);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_are_found_however_many_there_are() {
+        let source = |rank: u32| Holder { rank: Rank(rank), copy: CopyVersion(u64::from(rank)) };
+        let reader = |requester, version, by: u32| Reader {
+            requester: Rank(requester),
+            frame: FrameId(0),
+            version: CopyVersion(version),
+            source: source(by),
+            priority: Priority::Now,
+            tried_home: false,
+            forgotten: false,
+        };
+        let mut random = fastrand::Rng::with_seed(2);
+        for ranks in [3, 4 * FEW_MAX as u32] {
+            let first = reader(0, 1, 1);
+            let (mut readers, mut model) = (Readers::one(first), vec![first]);
+            for version in 2..3000 {
+                let rank = random.u32(0..ranks);
+                match model.iter().position(|known: &Reader| known.requester == Rank(rank)) {
+                    None => {
+                        let one = reader(rank, version, random.u32(0..5));
+                        readers.add(one);
+                        model.push(one);
+                    }
+                    Some(at) if random.u32(0..4) == 0 => {
+                        readers.of_mut(Rank(rank)).expect("it is there").forgotten = true;
+                        model[at].forgotten = true;
+                    }
+                    Some(at) if random.bool() => assert_eq!(readers.take(Rank(rank)), Some(model.swap_remove(at))),
+                    Some(at) => {
+                        let Reader { version, source, .. } = model[at];
+                        assert_eq!(readers.take_version(version, Rank(source.rank.0 + 1)), None);
+                        assert_eq!(readers.take_version(version, source.rank), Some(model.swap_remove(at)));
+                    }
+                }
+                assert_eq!((readers.len(), readers.is_empty()), (model.len(), model.is_empty()));
+                assert_eq!(readers.of(Rank(rank)), model.iter().find(|known| known.requester == Rank(rank)));
+                let by = source(random.u32(0..5));
+                assert_eq!(readers.served_by(&by), model.iter().filter(|known| known.source == by).count());
+            }
+        }
+    }
+}
