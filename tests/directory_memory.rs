@@ -50,7 +50,7 @@ fn entry_bytes(ranks: u32, holders: u32, stride: u32) -> f64 {
 }
 
 /// The numbers of the sentence of ARCHITECTURE.md, and of the table there.
-fn documented() -> [f64; 3] {
+fn documented() -> [f64; 4] {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).expect("it is text");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let number_behind = |before: &str| -> f64 {
@@ -60,17 +60,25 @@ fn documented() -> [f64; 3] {
     let one = number_behind("A directory entry is");
     assert_eq!(one, number_behind("| directory |"), "the table says something else");
     let few = number_behind("bytes where one rank holds the page, about");
-    [one, few, number_behind("for up to four and")]
+    [one, few, number_behind("for up to four and"), number_behind("of more than 64 holders each takes at most")]
 }
 
 #[test]
 fn an_entry_takes_what_is_written_down() {
-    let [one, few, each_more] = documented();
+    let [one, few, each_more, each_of_many] = documented();
     let measured = [1, 4, 8, 16, 64].map(|holders| (holders, entry_bytes(65, holders, SCATTERED)));
     println!("bytes of an entry, by holders: {measured:.1?}");
     for (holders, bytes) in measured {
         let said = if holders == 1 { one } else { few + each_more * f64::from(holders.max(4) - 4) };
         assert!((bytes - said).abs() <= 0.1 * said, "{bytes} bytes for {holders} holders, {said} are written down");
+    }
+    for holders in [65, 100, 200] {
+        let each = entry_bytes(holders + 1, holders, SCATTERED) / f64::from(holders);
+        println!("where {holders} hold each, for each: {each:.1}");
+        assert!(
+            each <= each_of_many,
+            "{each} bytes for each of {holders} holders, {each_of_many} at most are written down"
+        );
     }
     let in_order = entry_bytes(65, 1, 1);
     println!("where one holds each, in order: {in_order:.1}");

@@ -9,7 +9,7 @@ use core::hash::{Hash, Hasher};
 use core::{iter, slice};
 
 /// Holders that are looked through one by one. Of more, each is found by its rank and its place.
-const FEW_MAX: usize = 32;
+const FEW_MAX: usize = 64;
 
 /// A stack of holders, each of another rank. One alone needs no memory elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
