@@ -45,6 +45,7 @@ pub use driver::{Driver, Fail, Locked};
 pub use file_flushes::OwnFlush;
 pub use file_state::FileState;
 pub use files::{Unwritten, joined};
+pub use outbox::messages_in;
 pub use pending::Pending;
 pub use pins::TooManyPins;
 pub use shipping::{Delivery, Shipment};

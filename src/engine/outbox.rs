@@ -72,6 +72,13 @@ impl Together {
     }
 }
 
+/// The messages that a message of the conduit has: those of a bundle, else itself.
+pub fn messages_in(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_bundle = bytes.first() == Some(&TAG_BUNDLE);
+    let (one, several) = if is_bundle { (None, Some(unbundle(bytes))) } else { (Some(bytes), None) };
+    one.into_iter().chain(several.into_iter().flatten())
+}
+
 /// The messages of a bundle, if it is one.
 pub(super) fn unbundle(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes.get(1..).unwrap_or_default();

@@ -52,7 +52,8 @@ fn results(options: &FiguresOptions) -> Result<Results, Stop> {
         paper::run(&Machine::paper(), choice).map_err(Stop::failure)
     };
     let nodes: &[u32] = if options.quick { &[32, 128] } else { &options.nodes };
-    let scaled = scale::run(&Machine::today(), nodes, SCALE_TODAY, options.seed).map_err(Stop::failure)?;
+    let choice = scale::Choice { scale: SCALE_TODAY, seed: options.seed, holders_are_known: false };
+    let scaled = scale::run(&Machine::today(), nodes, choice).map_err(Stop::failure)?;
     Ok(Results {
         papers: figures(ProtocolKind::Paper)?,
         ours: figures(ProtocolKind::Ours)?,

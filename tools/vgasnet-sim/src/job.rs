@@ -22,6 +22,7 @@ pub struct Ways {
     /// Pages are read and evicted ahead, and written by blocks.
     pub is_ours: bool,
     pub spares: bool,
+    pub holders_are_known: bool,
 }
 
 pub struct Job {
@@ -36,7 +37,7 @@ impl Job {
         let frames = (machine.node.pool / machine.node.page) as u32;
         let pages = |rank: u32| if rank < data.homes { data.pages_each } else { 1 };
         let shapes: Vec<Shape> = (0..ranks).map(|rank| Shape { pages: pages(rank), frames }).collect();
-        let world = Arc::new(World::new(machine.clone(), ranks));
+        let world = Arc::new(World::new(machine.clone(), ranks, ways.holders_are_known));
         let pool_bytes = vgasnet::memory::all_frames(frames, page_bytes) as usize * page_bytes;
         let memory =
             |shape: &Shape| Memory { pool: addresses(pool_bytes), table: zeros(table_bytes(*shape, page_bytes)) };

@@ -78,12 +78,21 @@ struct Run {
     /// Pages are given up whether or not other ranks have them.
     #[arg(long)]
     no_spare: bool,
+    #[command(flatten)]
+    hints: Hints,
     /// Where the data is.
     #[arg(long, value_enum, default_value = "first")]
     homes: Homes,
     /// How often. The pools are empty before the first time.
     #[arg(long, default_value_t = 2)]
     passes: u32,
+}
+
+#[derive(Args)]
+struct Hints {
+    /// Requests for pages to be read reach their homes in no time: as fast as with hints of which none is wrong.
+    #[arg(long)]
+    known_holders: bool,
 }
 
 #[derive(Args)]
@@ -107,6 +116,8 @@ struct Scale {
     scale: u64,
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    hints: Hints,
     /// Print JSON in place of tables.
     #[arg(long)]
     json: bool,
@@ -174,6 +185,7 @@ fn run(options: &Run) -> Result<String, String> {
         cooperative: !options.uncooperative,
         tree: !options.no_tree,
         spares: !options.no_spare,
+        holders_are_known: options.hints.known_holders,
         pattern,
         data_pools: options.data,
         homes: options.homes,
@@ -230,11 +242,12 @@ fn figures(options: &Paper) -> Result<String, String> {
 }
 
 fn scaled(options: &Scale) -> Result<String, String> {
-    let Scale { machine, nodes, scale, seed, json } = options;
+    let Scale { machine, nodes, scale, seed, hints, json } = options;
+    let choice = scale::Choice { scale: *scale, seed: *seed, holders_are_known: hints.known_holders };
     if nodes.is_empty() || nodes.contains(&0) || !nodes.is_sorted() {
         return Err("--nodes are numbers from 1 on, ascending".into());
     }
-    let all = scale::run(&Machine::read(machine)?, nodes, *scale, *seed)?;
+    let all = scale::run(&Machine::read(machine)?, nodes, choice)?;
     if *json {
         serde_json::to_string(&all).map_err(|error| error.to_string())
     } else {

@@ -84,6 +84,8 @@ pub struct Point {
     pub tree: bool,
     /// Pages go first that other ranks have, too; in the paper's protocol any.
     pub spares: bool,
+    /// Requests for pages to be read reach their homes in no time: as fast as with hints of which none is wrong.
+    pub holders_are_known: bool,
     /// What they do.
     pub pattern: Pattern,
     /// All data, in pools of one rank.
@@ -133,6 +135,7 @@ impl Point {
             cooperative: true,
             tree: true,
             spares: true,
+            holders_are_known: false,
             pattern: Pattern::All { order, len_bytes: page_bytes, is_put: false, pieces_max: u64::MAX },
             data_pools,
             homes: Homes::First,
@@ -169,8 +172,9 @@ impl Point {
             invalidations_unawaited: !is_ours,
             readers_at_once: !is_ours || !self.tree,
         };
-        let mut job =
-            Job::new(&machine, self.ranks, data, Ways { manner, as_in_paper, is_ours, spares: is_ours && self.spares });
+        let (spares, holders_are_known) = (is_ours && self.spares, self.holders_are_known);
+        let ways = Ways { manner, as_in_paper, is_ours, spares, holders_are_known };
+        let mut job = Job::new(&machine, self.ranks, data, ways);
         job.empty()?;
         (0..self.passes).map(|pass| self.pass(&mut job, data, pass)).collect()
     }

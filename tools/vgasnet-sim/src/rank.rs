@@ -72,7 +72,7 @@ pub struct Common {
 impl VirtualRank {
     pub fn new(common: &Common, rank: Rank) -> VirtualRank {
         let Common { world, memories, shapes, ways, segments } = common;
-        let Ways { manner, as_in_paper, is_ours, spares } = *ways;
+        let Ways { manner, as_in_paper, is_ours, spares, .. } = *ways;
         let page_bytes = world.machine().node.page as usize;
         let conduit: Arc<dyn Conduit> =
             Arc::new(VirtualConduit { world: Arc::clone(world), rank, memories: Arc::clone(memories) });

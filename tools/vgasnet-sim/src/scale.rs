@@ -35,11 +35,23 @@ pub struct Scaled {
     pub part: f64,
 }
 
+/// What is the same for all points.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// Pools and data are so many times smaller than the machine's.
+    pub scale: u64,
+    /// For what is random.
+    pub seed: u64,
+    /// See [`Point::holders_are_known`].
+    pub holders_are_known: bool,
+}
+
 /// Runs each pattern with each of these numbers of nodes, ascending.
 ///
 /// # Errors
 /// As [`Point::run`].
-pub fn run(machine: &Machine, nodes: &[u32], scale: u64, seed: u64) -> Result<Vec<Scaled>, String> {
+pub fn run(machine: &Machine, nodes: &[u32], choice: Choice) -> Result<Vec<Scaled>, String> {
+    let Choice { scale, seed, holders_are_known } = choice;
     let mut machine = machine.clone();
     machine.node.pool *= u64::from(machine.node.ranks);
     machine.node.ranks = 1;
@@ -49,7 +61,7 @@ pub fn run(machine: &Machine, nodes: &[u32], scale: u64, seed: u64) -> Result<Ve
         let mut first = None;
         let mut machine = machine.clone();
         for ranks in nodes {
-            let mut point = Point { scale, seed, ..point(*ranks, machine.node.page as usize) };
+            let mut point = Point { scale, seed, holders_are_known, ..point(*ranks, machine.node.page as usize) };
             if let Pattern::Shared(_) = point.pattern {
                 // Files have small pages. What they have is not much, and pools are small with it.
                 (machine.node.page, point.scale) = (FILE_PAGE_BYTES, scale * FILE_SCALE);
