@@ -176,7 +176,7 @@ impl Driver {
         }
     }
 
-    fn count(&self, part: &Part) {
+    pub(super) fn count(&self, part: &Part) {
         if let Completion::Counted(completion) | Completion::Then(completion, _) = &part.completion {
             self.completions.add(*completion);
         }

@@ -168,7 +168,12 @@ impl Driver {
         match completion {
             Completion::Counted(completion) => self.count_down(completion, happened),
             Completion::Then(completion, sequel) => {
-                sequel.run(&mut |other| self.count_down(other, happened));
+                let rest = sequel.run(&mut |other| self.count_down(other, happened));
+                if let Some((piece, copy)) = rest {
+                    let part = Part { piece, copy, completion: Completion::Counted(completion) };
+                    self.count(&part);
+                    self.engine().submit(part);
+                }
                 self.count_down(completion, happened);
             }
             Completion::Served(id) => self.engine().on_served(id),

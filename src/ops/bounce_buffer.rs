@@ -2,7 +2,8 @@
 
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
-use crate::request::CompletionId;
+use crate::memory::Piece;
+use crate::request::{Completion, CompletionId, Copy, Part, Reserved, Sequel};
 use crate::stats::{self, Row};
 use vgasnet_protocol::coherence::Access;
 
@@ -31,13 +32,68 @@ impl Ops {
         Ok(())
     }
 
-    /// Whether an operation is a put from the own segment to a segment.
-    pub(super) fn is_put_between_segments(&self, operation: Operation, remote: Remote) -> bool {
-        let (Operation::Put(from) | Operation::PutNow(from)) = operation else { return false };
+    /// Whether an operation is a put from the own segment to a segment, or a get into it from one. What copies are kept of is got as ever.
+    pub(super) fn is_between_segments(&self, operation: Operation, remote: Remote) -> bool {
+        let local = match operation {
+            Operation::Put(from) | Operation::PutNow(from) => from.addr(),
+            Operation::Get(to) if !self.readonly.is_any() => to.addr(),
+            Operation::Get(_) | Operation::GetWeighted(..) | Operation::Set(_) => return false,
+        };
         let is_inside = |rank, address| self.space.pieces(rank, address, remote.len_bytes).is_ok();
         self.is_own_segment(operation, remote.len_bytes)
             && is_inside(remote.rank, remote.address)
-            && is_inside(self.space.rank.0, from.addr())
+            && is_inside(self.space.rank.0, local)
+    }
+
+    /// Does such an operation if it is a get from one page that is open into one that is. Returns whether it did.
+    pub(super) fn get_page_to_page(&self, operation: Operation, remote: Remote) -> Result<bool, UserError> {
+        let Some(to) = operation.address().filter(|_| operation.is_get()) else { return Ok(false) };
+        let here = Remote { rank: self.space.rank.0, address: to, ..remote };
+        Ok(self.copy_page_to_page(remote, here)? == remote.len_bytes)
+    }
+
+    /// Starts such a get. As a rule it waits for no page: the bytes come into a buffer, and go from there to their pages.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer`]; nothing is started then.
+    #[cold]
+    pub(super) fn start_get_between_segments(
+        &self,
+        to: usize,
+        remote: Remote,
+        completion: CompletionId,
+    ) -> Result<(), UserError> {
+        let mut at = 0;
+        while at < remote.len_bytes {
+            let len_bytes = remote.len_bytes - at;
+            let here = Remote { rank: self.space.rank.0, address: to + at, len_bytes };
+            let there = Remote { address: remote.address + at, len_bytes, ..remote };
+            at += match self.copy_page_to_page(there, here)? {
+                0 => self.start_through(there, here, completion)?,
+                len_bytes => len_bytes,
+            };
+        }
+        Ok(())
+    }
+
+    /// Starts to bring some bytes to their page through a buffer; where there is no room for that, waits until they are there. Returns how
+    /// many.
+    fn start_through(&self, from: Remote, to: Remote, completion: CompletionId) -> Result<usize, UserError> {
+        let (Some(source), Some(target)) = (self.first_piece(from)?, self.first_piece(to)?) else { return Ok(0) };
+        let len_bytes = BUFFER_BYTES.min(source.len_bytes).min(target.len_bytes);
+        let [from, to] = [from, to].map(|side| Remote { len_bytes, ..side });
+        let Some(room) = self.copies.take(len_bytes) else { return self.copy_through(&mut Vec::new(), from, to) };
+        let [source, target] = [source, target].map(|piece| Piece { len_bytes, ..piece });
+        let mut buffer = vec![0; len_bytes];
+        let copy = Copy::Get(buffer.as_mut_ptr());
+        // SAFETY: the buffer is as long as the piece, and nothing else uses it.
+        if unsafe { self.hit(&source, &copy) } {
+            self.submit_one(target, Copy::PutOwned(buffer.into(), room), completion);
+        } else {
+            let completion = Completion::Then(completion, Box::new(PutOn { target, buffer, room }));
+            self.driver.submit(std::iter::once(Part { piece: source, copy, completion }));
+        }
+        Ok(len_bytes)
     }
 
     /// Starts such a put. It may wait for pages of its source, which are this rank's own, but as a rule for none of its target: what was
@@ -46,7 +102,7 @@ impl Ops {
     /// # Errors
     /// As [`Ops::transfer`]; nothing is started then.
     #[cold]
-    pub(super) fn start_between_segments(
+    pub(super) fn start_put_between_segments(
         &self,
         from: usize,
         remote: Remote,
@@ -78,8 +134,7 @@ impl Ops {
 
     /// Copies the bytes up to the nearer page border, if both pages are open. Returns how many it copied.
     fn copy_page_to_page(&self, from: Remote, to: Remote) -> Result<usize, UserError> {
-        let first = |side: Remote| self.space.pieces(side.rank, side.address, side.len_bytes).map(|mut all| all.next());
-        let (Some(from), Some(to)) = (first(from)?, first(to)?) else { return Ok(0) };
+        let (Some(from), Some(to)) = (self.first_piece(from)?, self.first_piece(to)?) else { return Ok(0) };
         let Some(source) = self.pin_anywhere(from.page, Access::Read) else { return Ok(0) };
         let mut copied = 0;
         if let Some(target) = self.pin_anywhere(to.page, Access::Write) {
@@ -98,6 +153,10 @@ impl Ops {
         Ok(copied)
     }
 
+    fn first_piece(&self, side: Remote) -> Result<Option<Piece>, UserError> {
+        Ok(self.space.pieces(side.rank, side.address, side.len_bytes)?.next())
+    }
+
     /// Copies some bytes through a buffer. Returns how many.
     fn copy_through(&self, buffer: &mut Vec<u8>, from: Remote, to: Remote) -> Result<usize, UserError> {
         let len_bytes = BUFFER_BYTES.min(from.len_bytes);
@@ -108,5 +167,21 @@ impl Ops {
             self.transfer(Operation::Put(buffer.as_ptr()), Remote { len_bytes, ..to })?;
         }
         Ok(len_bytes)
+    }
+}
+
+/// The rest of a get into the own segment, whose bytes come into the buffer.
+#[derive(Debug)]
+struct PutOn {
+    /// As long as the buffer.
+    target: Piece,
+    buffer: Vec<u8>,
+    room: Reserved,
+}
+
+impl Sequel for PutOn {
+    fn run(self: Box<Self>, _: &mut dyn FnMut(CompletionId)) -> Option<(Piece, Copy)> {
+        let PutOn { target, buffer, room } = *self;
+        Some((target, Copy::PutOwned(buffer.into(), room)))
     }
 }

@@ -88,19 +88,36 @@ impl Ops {
     /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the handle has been synced; that of an
     /// [`Operation::PutNow`] until this returns.
     pub unsafe fn start_explicit(&self, operation: Operation, remote: Remote) -> Result<Option<Handle>, UserError> {
-        let is_between = self.is_put_between_segments(operation, remote);
+        let is_between = self.is_between_segments(operation, remote);
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if !is_between && unsafe { self.at_once(operation, remote)? } {
+        if unsafe { self.at_once_or_between(is_between, operation, remote)? } {
             return Ok(None);
         }
         let completion = self.completions().begin();
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the handle of this completion is
         // synced; it is not null, which `at_once` has checked.
         let started = unsafe { self.start(operation, remote, completion) };
-        let is_told = is_between && remote.rank != self.space.rank.0;
+        let is_told = is_between && !operation.is_get() && remote.rank != self.space.rank.0;
         let handle =
             if is_told { Some(self.completions().handle(completion)) } else { self.handle_unless_done(completion) };
         started.map(|()| handle)
+    }
+
+    /// Does an operation as [`Ops::at_once`]; one between segments only if it is a get that needs no buffer.
+    ///
+    /// # Safety
+    /// As [`Ops::at_once`].
+    unsafe fn at_once_or_between(
+        &self,
+        is_between: bool,
+        operation: Operation,
+        remote: Remote,
+    ) -> Result<bool, UserError> {
+        if is_between {
+            return self.get_page_to_page(operation, remote);
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.at_once(operation, remote) }
     }
 
     /// The handle of a completion; `None` if nothing is pending there, which ends it.
@@ -127,7 +144,7 @@ impl Ops {
     /// operations; that of an [`Operation::PutNow`] until this returns.
     pub unsafe fn start_implicit(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if !self.is_put_between_segments(operation, remote) && unsafe { self.at_once(operation, remote)? } {
+        if unsafe { self.at_once_or_between(self.is_between_segments(operation, remote), operation, remote)? } {
             return Ok(());
         }
         let completion = self.implicit_completion(if operation.is_get() { Kind::Get } else { Kind::Put });

@@ -143,8 +143,12 @@ impl Ops {
         remote: Remote,
         completion: CompletionId,
     ) -> Result<(), UserError> {
-        if let Some(from) = operation.address().filter(|_| self.is_put_between_segments(operation, remote)) {
-            return self.start_between_segments(from, remote, completion);
+        if let Some(local) = operation.address().filter(|_| self.is_between_segments(operation, remote)) {
+            return if operation.is_get() {
+                self.start_get_between_segments(local, remote, completion)
+            } else {
+                self.start_put_between_segments(local, remote, completion)
+            };
         }
         if let Operation::PutNow(from) = operation {
             self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;

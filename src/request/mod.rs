@@ -53,8 +53,9 @@ impl Completion {
 
 /// What is to be done with the bytes of a part as soon as they are there, without the engine's lock, by the thread that drives.
 pub trait Sequel: Send + Debug {
-    /// Does it, and names each completion in which something else that was counted is done with it.
-    fn run(self: Box<Self>, done: &mut dyn FnMut(CompletionId));
+    /// Does it, and names each completion in which something else that was counted is done with it. Returns what is still to be done in
+    /// another page, which counts where the part did.
+    fn run(self: Box<Self>, done: &mut dyn FnMut(CompletionId)) -> Option<(Piece, Copy)>;
 }
 
 /// Names a piece of a request of another rank that is being served.

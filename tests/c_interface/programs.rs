@@ -163,6 +163,11 @@ fn local_addresses_in_the_own_segment() {
 }
 
 #[test]
+fn gets_into_the_own_segment_wait_for_no_page_when_they_begin() {
+    run_in("own_segment_at_once", SETUPS);
+}
+
+#[test]
 fn writers_that_fight_over_a_page_lose_nothing() {
     run_in("counters", SETUPS);
 }

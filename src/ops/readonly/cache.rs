@@ -3,7 +3,7 @@
 use super::ranges::Declared;
 use crate::error::UserError;
 use crate::memory::Piece;
-use crate::request::{CompletionId, Sequel};
+use crate::request::{CompletionId, Copy, Sequel};
 use crate::sys::Signalproof;
 use std::fmt;
 use std::ptr::NonNull;
@@ -121,8 +121,8 @@ impl KeepCopy {
 }
 
 impl Sequel for KeepCopy {
-    fn run(mut self: Box<Self>, done: &mut dyn FnMut(CompletionId)) {
-        let Some(fill) = self.fill.take() else { return };
+    fn run(mut self: Box<Self>, done: &mut dyn FnMut(CompletionId)) -> Option<(Piece, Copy)> {
+        let fill = self.fill.take()?;
         let rest = self.len_bytes - self.there;
         // SAFETY: all bytes of the copy are there, and stay until it is filled. The client leaves its memory to the get until that is
         // synced.
@@ -131,6 +131,7 @@ impl Sequel for KeepCopy {
             bytes.copy_to_nonoverlapping(NonNull::new_unchecked(self.dest.add(self.there)), rest);
         }
         self.cache.fill_in_place(fill).for_each(|waiter| done(CompletionId::of_number(waiter as u32)));
+        None
     }
 }
 
