@@ -190,14 +190,16 @@ impl Driver {
 
     /// As [`Driver::notify`], after a sequentially consistent change of a number at which those threads look in the same way.
     pub fn notify_of_count(&self) {
-        if self.sleepers.wake_after_count(Happened::EVENT) {
-            self.conduit.wake(self.space.rank);
-        }
+        self.wake_driver_if(self.sleepers.wake_after_count(Happened::EVENT));
     }
 
     /// Makes threads that may wait for this look whether their wait is over.
     pub(super) fn tell(&self, happened: Happened) {
-        if self.sleepers.wake(happened) {
+        self.wake_driver_if(self.sleepers.wake(happened));
+    }
+
+    fn wake_driver_if(&self, may_wait: bool) {
+        if may_wait {
             self.conduit.wake(self.space.rank);
         }
     }

@@ -18,14 +18,25 @@ impl Ops {
         let Some(local) = operation.address() else { return Ok(()) };
         let own = self.space.rank.0;
         self.space.pieces(own, local, remote.len_bytes)?;
+        let here = Remote { rank: own, address: local, ..remote };
+        let (from, to) = if operation.is_get() { (remote, here) } else { (here, remote) };
         let mut buffer = Vec::new();
+        self.bring(from, to, |from, to| self.copy_through(&mut buffer, from, to))
+    }
+
+    /// Brings bytes from one range to another of the same length: from page to page where both are open, else by `through`, which
+    /// returns how many of the first bytes it has brought.
+    fn bring(
+        &self,
+        from: Remote,
+        to: Remote,
+        mut through: impl FnMut(Remote, Remote) -> Result<usize, UserError>,
+    ) -> Result<(), UserError> {
         let mut at = 0;
-        while at < remote.len_bytes {
-            let here = Remote { rank: own, address: local + at, len_bytes: remote.len_bytes - at };
-            let there = Remote { address: remote.address + at, len_bytes: remote.len_bytes - at, ..remote };
-            let (from, to) = if operation.is_get() { (there, here) } else { (here, there) };
-            at += match self.copy_page_to_page(from, to)? {
-                0 => self.copy_through(&mut buffer, from, to)?,
+        while at < from.len_bytes {
+            let rest = |side: Remote| Remote { address: side.address + at, len_bytes: side.len_bytes - at, ..side };
+            at += match self.copy_page_to_page(rest(from), rest(to))? {
+                0 => through(rest(from), rest(to))?,
                 len_bytes => len_bytes,
             };
         }
@@ -52,28 +63,26 @@ impl Ops {
         Ok(self.copy_page_to_page(remote, here)? == remote.len_bytes)
     }
 
-    /// Starts such a get. As a rule it waits for no page: the bytes come into a buffer, and go from there to their pages.
+    /// Starts such an operation. As a rule it waits for no page of its target: a put for those of its source, which are this rank's own,
+    /// and a get for none.
     ///
     /// # Errors
     /// As [`Ops::transfer`]; nothing is started then.
     #[cold]
-    pub(super) fn start_get_between_segments(
+    pub(super) fn start_between_segments(
         &self,
-        to: usize,
+        operation: Operation,
         remote: Remote,
         completion: CompletionId,
     ) -> Result<(), UserError> {
-        let mut at = 0;
-        while at < remote.len_bytes {
-            let len_bytes = remote.len_bytes - at;
-            let here = Remote { rank: self.space.rank.0, address: to + at, len_bytes };
-            let there = Remote { address: remote.address + at, len_bytes, ..remote };
-            at += match self.copy_page_to_page(there, here)? {
-                0 => self.start_through(there, here, completion)?,
-                len_bytes => len_bytes,
-            };
+        let Some(local) = operation.address() else { return Ok(()) };
+        let here = Remote { rank: self.space.rank.0, address: local, ..remote };
+        if operation.is_get() {
+            return self.bring(remote, here, |from, to| self.start_through(from, to, completion));
         }
-        Ok(())
+        self.check_write(&remote)?;
+        let mut buffer = Vec::new();
+        self.bring(here, remote, |from, to| self.start_from_copy(&mut buffer, from, to, completion))
     }
 
     /// Starts to bring some bytes to their page through a buffer; where there is no room for that, waits until they are there. Returns how
@@ -96,40 +105,23 @@ impl Ops {
         Ok(len_bytes)
     }
 
-    /// Starts such a put. It may wait for pages of its source, which are this rank's own, but as a rule for none of its target: what was
-    /// read is a copy, which the put keeps.
-    ///
-    /// # Errors
-    /// As [`Ops::transfer`]; nothing is started then.
-    #[cold]
-    pub(super) fn start_put_between_segments(
+    /// Starts to put some bytes that are copied first, which the put keeps. Returns how many.
+    fn start_from_copy(
         &self,
-        from: usize,
-        remote: Remote,
+        buffer: &mut Vec<u8>,
+        from: Remote,
+        to: Remote,
         completion: CompletionId,
-    ) -> Result<(), UserError> {
-        self.check_write(&remote)?;
-        let mut buffer = Vec::new();
-        let mut at = 0;
-        while at < remote.len_bytes {
-            let here = Remote { rank: self.space.rank.0, address: from + at, len_bytes: remote.len_bytes - at };
-            let there = Remote { address: remote.address + at, len_bytes: remote.len_bytes - at, ..remote };
-            at += match self.copy_page_to_page(here, there)? {
-                0 => {
-                    let len_bytes = BUFFER_BYTES.min(here.len_bytes);
-                    buffer.resize(BUFFER_BYTES, 0);
-                    // SAFETY: the buffer has at least `len_bytes` bytes, and nothing else uses it. The put does not read it any more when
-                    // it has been started.
-                    unsafe {
-                        self.transfer(Operation::Get(buffer.as_mut_ptr()), Remote { len_bytes, ..here })?;
-                        self.start_put_now(buffer.as_ptr(), Remote { len_bytes, ..there }, completion)?;
-                    }
-                    len_bytes
-                }
-                len_bytes => len_bytes,
-            };
+    ) -> Result<usize, UserError> {
+        let len_bytes = BUFFER_BYTES.min(from.len_bytes);
+        buffer.resize(BUFFER_BYTES, 0);
+        // SAFETY: the buffer has at least `len_bytes` bytes, and nothing else uses it. The put does not read it any more when it has been
+        // started.
+        unsafe {
+            self.transfer(Operation::Get(buffer.as_mut_ptr()), Remote { len_bytes, ..from })?;
+            self.start_put_now(buffer.as_ptr(), Remote { len_bytes, ..to }, completion)?;
         }
-        Ok(())
+        Ok(len_bytes)
     }
 
     /// Copies the bytes up to the nearer page border, if both pages are open. Returns how many it copied.

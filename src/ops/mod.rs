@@ -30,7 +30,7 @@ use crate::request::{Budget, Completions};
 use readonly::ReadOnly;
 use std::sync::Arc;
 
-/// Memory for the copies of bytes that non-blocking puts have still to write, in bytes.
+/// Memory for the copies of bytes that non-blocking puts, and gets into the own segment, have still to write, in bytes.
 const COPIES_BYTES: usize = 16 << 20;
 
 /// The operations of a rank that has attached.
@@ -39,7 +39,7 @@ pub struct Ops {
     space: Arc<AddressSpace>,
     /// Pages are used in the pools of other neighbours than their home, too.
     cooperative: bool,
-    /// Room for the copies of bytes that non-blocking puts have still to write.
+    /// Room for the copies of bytes that non-blocking operations have still to write.
     copies: Budget,
     /// A transfer in the own memory outside the segment is refused.
     strict: bool,

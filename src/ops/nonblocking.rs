@@ -90,13 +90,17 @@ impl Ops {
     pub unsafe fn start_explicit(&self, operation: Operation, remote: Remote) -> Result<Option<Handle>, UserError> {
         let is_between = self.is_between_segments(operation, remote);
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.at_once_or_between(is_between, operation, remote)? } {
+        if unsafe { self.needs_no_start(is_between, operation, remote)? } {
             return Ok(None);
         }
         let completion = self.completions().begin();
-        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the handle of this completion is
-        // synced; it is not null, which `at_once` has checked.
-        let started = unsafe { self.start(operation, remote, completion) };
+        let started = if is_between {
+            self.start_between_segments(operation, remote, completion)
+        } else {
+            // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the handle of this completion is
+            // synced; it is not null, which `at_once` has checked.
+            unsafe { self.start(operation, remote, completion) }
+        };
         let is_told = is_between && !operation.is_get() && remote.rank != self.space.rank.0;
         let handle =
             if is_told { Some(self.completions().handle(completion)) } else { self.handle_unless_done(completion) };
@@ -107,12 +111,7 @@ impl Ops {
     ///
     /// # Safety
     /// As [`Ops::at_once`].
-    unsafe fn at_once_or_between(
-        &self,
-        is_between: bool,
-        operation: Operation,
-        remote: Remote,
-    ) -> Result<bool, UserError> {
+    unsafe fn needs_no_start(&self, is_between: bool, operation: Operation, remote: Remote) -> Result<bool, UserError> {
         if is_between {
             return self.get_page_to_page(operation, remote);
         }
@@ -143,11 +142,15 @@ impl Ops {
     /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the thread has synced its implicit
     /// operations; that of an [`Operation::PutNow`] until this returns.
     pub unsafe fn start_implicit(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
+        let is_between = self.is_between_segments(operation, remote);
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.at_once_or_between(self.is_between_segments(operation, remote), operation, remote)? } {
+        if unsafe { self.needs_no_start(is_between, operation, remote)? } {
             return Ok(());
         }
         let completion = self.implicit_completion(if operation.is_get() { Kind::Get } else { Kind::Put });
+        if is_between {
+            return self.start_between_segments(operation, remote, completion);
+        }
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the thread's implicit operations are
         // synced; it is not null, which `at_once` has checked.
         unsafe { self.start(operation, remote, completion) }

@@ -143,13 +143,6 @@ impl Ops {
         remote: Remote,
         completion: CompletionId,
     ) -> Result<(), UserError> {
-        if let Some(local) = operation.address().filter(|_| self.is_between_segments(operation, remote)) {
-            return if operation.is_get() {
-                self.start_get_between_segments(local, remote, completion)
-            } else {
-                self.start_put_between_segments(local, remote, completion)
-            };
-        }
         if let Operation::PutNow(from) = operation {
             self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
             // SAFETY: the client's memory at `from` is valid for `remote.len_bytes` bytes until this returns.

@@ -67,7 +67,7 @@ impl<'a> Ring<'a> {
     #[cfg(not(all(loom, test)))]
     #[inline]
     pub(crate) unsafe fn at(base: *mut u8, lines: u64) -> Self {
-        debug_assert!(base.addr() % LINE_BYTES == 0 && lines.is_power_of_two(), "ring of {lines} lines at {base:?}");
+        assert!(base.addr() % LINE_BYTES == 0 && lines.is_power_of_two(), "ring of {lines} lines at {base:?}");
         // SAFETY: the caller promises the memory and its lifetime; zero is a valid value of every atomic, the offsets are
         // multiples of 64, and all accesses by other processes are by these same atomics.
         unsafe {

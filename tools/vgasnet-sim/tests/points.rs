@@ -22,7 +22,7 @@ fn speedup(order: Order, data_pools: f64) -> f64 {
 }
 
 #[test]
-fn known_holders_save_the_way_of_a_read_and_change_nothing_else() {
+fn known_holders_save_time_and_no_messages() {
     let point = Point { homes: Homes::All, ..Point::reads(8, Order::Random, 4.0, PAGE_BYTES) };
     let [asked, known] = [false, true].map(|holders_are_known| first(&Point { holders_are_known, ..point }));
     assert!(known.seconds < asked.seconds && known.seconds > 0.7 * asked.seconds, "{known:?}, {asked:?}");

@@ -182,14 +182,15 @@ impl Entry {
 
     /// A rank has given up its clean copy, perhaps before its Done made it a holder.
     pub fn on_forget(&mut self, holder: Holder) -> Refusable {
-        let is_it = |requester, version| requester == holder.rank && version == holder.copy;
         match &mut self.transaction {
             Transaction::Reads(readers) => {
                 if let Some(reader) = readers.of_mut(holder.rank).filter(|reader| reader.version == holder.copy) {
                     reader.forgotten = true;
                 }
             }
-            Transaction::First { requester, version, forgotten, .. } if is_it(*requester, *version) => {
+            Transaction::First { requester, version, forgotten, .. }
+                if *requester == holder.rank && *version == holder.copy =>
+            {
                 *forgotten = true
             }
             _ => {}
@@ -232,9 +233,7 @@ impl Entry {
                 self.dirty_owner = Some(from);
             }
             _ => {
-                let is_its =
-                    self.readers().and_then(|readers| readers.of(from)).is_some_and(|reader| reader.version == version);
-                let reader = if is_its { self.take_reader(|readers| readers.take(from)) } else { None };
+                let reader = self.take_reader(|readers| readers.take(from, version));
                 let Some(reader) = reader else { return UNASKED };
                 self.push_unless(reader.forgotten, holder);
             }

@@ -231,7 +231,7 @@ impl Home {
             (Transaction::Idle, _) => true,
             // A requester that reads again before its Done has come waits for that.
             (Transaction::Reads(readers), RequestKind::Read { .. }) => {
-                readers.of(request.from).is_none() && self.source_of_read(page, request.from).is_some()
+                !readers.has(request.from) && self.source_of_read(page, request.from).is_some()
             }
             _ => false,
         }
@@ -440,7 +440,7 @@ impl Home {
         if readers.len() >= others.saturating_mul(self.readers_each) {
             return None;
         }
-        // Who was asked first is the top one of those that serve, and is through first. So this looks at few.
+        // Who was asked first is the top one of those that serve. If it is through first, this looks at few.
         let may_serve = |holder: &Holder| holder.rank != requester && readers.served_by(holder) < self.readers_each;
         entry.holders.iter().copied().rev().find(may_serve)
     }

@@ -83,8 +83,9 @@ impl Readers {
         }
     }
 
-    pub fn of(&self, requester: Rank) -> Option<&Reader> {
-        self.place_of(requester).map(|place| &self.all[place])
+    /// Whether a rank is one of them.
+    pub fn has(&self, requester: Rank) -> bool {
+        self.place_of(requester).is_some()
     }
 
     /// What changes is neither the requester nor the source.
@@ -99,8 +100,10 @@ impl Readers {
         Some(self.take_at(place))
     }
 
-    pub fn take(&mut self, requester: Rank) -> Option<Reader> {
-        self.place_of(requester).map(|place| self.take_at(place))
+    /// Takes out the reader of a rank, if it is to get this version.
+    pub fn take(&mut self, requester: Rank, version: CopyVersion) -> Option<Reader> {
+        let place = self.place_of(requester).filter(|place| self.all[*place].version == version)?;
+        Some(self.take_at(place))
     }
 
     fn take_at(&mut self, place: usize) -> Reader {
@@ -169,7 +172,11 @@ mod tests {
                         readers.of_mut(Rank(rank)).expect("it is there").forgotten = true;
                         model[at].forgotten = true;
                     }
-                    Some(at) if random.bool() => assert_eq!(readers.take(Rank(rank)), Some(model.swap_remove(at))),
+                    Some(at) if random.bool() => {
+                        let its = model[at].version;
+                        assert_eq!(readers.take(Rank(rank), CopyVersion(version)), None);
+                        assert_eq!(readers.take(Rank(rank), its), Some(model.swap_remove(at)));
+                    }
                     Some(at) => {
                         let Reader { version, source, .. } = model[at];
                         assert_eq!(readers.take_version(version, Rank(source.rank.0 + 1)), None);
@@ -177,7 +184,9 @@ mod tests {
                     }
                 }
                 assert_eq!((readers.len(), readers.is_empty()), (model.len(), model.is_empty()));
-                assert_eq!(readers.of(Rank(rank)), model.iter().find(|known| known.requester == Rank(rank)));
+                let found = readers.of_mut(Rank(rank)).map(|reader| *reader);
+                assert_eq!(found.as_ref(), model.iter().find(|known| known.requester == Rank(rank)));
+                assert_eq!(readers.has(Rank(rank)), found.is_some());
                 let by = source(random.u32(0..5));
                 assert_eq!(readers.served_by(&by), model.iter().filter(|known| known.source == by).count());
             }
