@@ -170,7 +170,7 @@ int vgasnet_AMPoll(void);
         } \
     } while (0)
 
-/* The number of handler starts and ends on this rank; and a wait until it differs from seen, or until the next look at a
+/* The number of handlers that have ended on this rank; and a wait until it differs from seen, or until the next look at a
  * condition. *since is 0 before the first look; the call notes there when the wait began. */
 uint64_t vgasnet_handler_runs(void);
 void vgasnet_wait_handler(uint64_t seen, uint64_t *since);
