@@ -367,7 +367,10 @@ impl World {
                 assert!(self.is_tainted || cause.is_some() || is_there, "the file lacks bytes of {page:?}");
             }
             Action::GiveUp(page) => assert!(node.waiting.values().all(|(wanted, _)| *wanted != page)),
-            Action::Unwritten { page, .. } => assert!(node.protocol.cache.dirty_frame(page).is_some()),
+            Action::Unwritten { page, .. } => {
+                let cache = &node.protocol.cache;
+                assert!(cache.dirty_frame(page).is_some() && !cache.is_leaving(page), "{page:?} does not stay");
+            }
             Action::Fail { page, waiters, .. } => {
                 for waiter in waiters {
                     let (wanted, _) = node.waiting.remove(&waiter).expect("a waiter waits once");

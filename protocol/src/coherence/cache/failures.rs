@@ -71,8 +71,12 @@ impl Cache {
         let is_recalled = core::mem::take(&mut cached.is_recalled);
         self.flushes -= u32::from(cached.deferred.flush.take().is_some());
         let (evicted, is_closed) = (cached.deferred.evict.take(), cached.access_state == AccessState::Closed);
+        // For its bytes a writer accounts, who has overtaken this message.
+        let is_leaving = cached.is_leaving();
         self.end_eviction(page, evicted);
-        actions.push(Action::Unwritten { page, cause });
+        if !is_leaving {
+            actions.push(Action::Unwritten { page, cause });
+        }
         if is_closed {
             self.run_deferred(page, actions);
         }

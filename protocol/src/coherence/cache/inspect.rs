@@ -58,6 +58,11 @@ impl Cache {
         self.pages.in_frame(frame).is_some_and(|cached| cached.is_evictable())
     }
 
+    /// Whether the copy of a page here is being given up: to a writer, or because one is about to write.
+    pub fn is_leaving(&self, page: PageId) -> bool {
+        self.pages.get(page).is_some_and(|cached| cached.is_leaving())
+    }
+
     /// The page that a frame holds, or that is on its way to the frame.
     pub fn page_in(&self, frame: FrameId) -> Option<PageId> {
         self.pages.page_in(frame)
