@@ -384,7 +384,7 @@ impl Engine {
                 None => self.closing.push(page),
             }
         }
-        before != self.closing.len()
+        before != self.closing.len() || self.files.poll_unpinned(self.space.own.table.unpin_notices())
     }
 
     fn handle(&mut self, event: Event) {

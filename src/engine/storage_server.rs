@@ -201,7 +201,7 @@ impl StorageServer {
         if self.storage.in_flight() == 0 {
             return Ok(false);
         }
-        let mut completed = Vec::new();
+        let (mut completed, drains) = (Vec::new(), self.drains_ended());
         self.storage.poll(&mut |token, result| completed.push((token, result)));
         for (token, result) in &completed {
             if *token >= BLOCK_TOKEN {
@@ -210,7 +210,7 @@ impl StorageServer {
                 self.complete(*token as usize, result, events, work)?;
             }
         }
-        Ok(!completed.is_empty())
+        Ok(!completed.is_empty() || self.drains_ended() != drains)
     }
 
     /// Takes the result of what the storage, or a thread, has done of an operation.

@@ -43,6 +43,11 @@ impl StorageServer {
         self.storage.spill().is_some_and(|spill| spill.is_draining(FileSlot(slot)))
     }
 
+    /// How often something has been brought from there to a file, or could not be; it wraps.
+    pub(super) fn drains_ended(&self) -> u32 {
+        self.storage.spill().map_or(0, |spill| spill.drains_ended())
+    }
+
     /// Nothing more is brought to a file, which is about to be closed or cut.
     pub(in crate::engine) fn stop_draining(&mut self, space: Space) {
         if let (Some(slot), Some(spill)) = (self.slot_of(space), self.storage.spill_mut()) {

@@ -32,13 +32,15 @@ pub(super) struct Draining {
     free: Vec<usize>,
     /// Files to which something could not be brought, since somebody asked.
     failures: Vec<(FileSlot, i32)>,
+    /// How many have ended; it wraps.
+    ended: u32,
 }
 
 impl Default for Draining {
     fn default() -> Draining {
         let memory = || vec![Block([0; BLOCK_BYTES]); DRAIN_BLOCKS].into_boxed_slice();
         let (memory, free) = ((0..DRAINS).map(|_| memory()).collect(), (0..DRAINS).collect());
-        Draining { memory, free, failures: Vec::new() }
+        Draining { memory, free, failures: Vec::new(), ended: 0 }
     }
 }
 
@@ -74,6 +76,11 @@ impl Spill {
     /// The files to which something could not be brought since this was asked last, and why.
     pub fn take_failures(&mut self) -> Vec<(FileSlot, i32)> {
         std::mem::take(&mut self.draining.failures)
+    }
+
+    /// How many drains have ended; it wraps. No operation of a client ends with one, so this tells that there is news of a file.
+    pub fn drains_ended(&self) -> u32 {
+        self.draining.ended
     }
 
     /// The bytes of a file that could not be brought there: ranges in order.
@@ -150,6 +157,7 @@ impl Spill {
     fn end_drain(&mut self, drain: &Drain, errno: Option<i32>) {
         let (key, file) = (drain.key, drain.key.0);
         self.draining.free.push(drain.memory);
+        self.draining.ended = self.draining.ended.wrapping_add(1);
         let state = self.files.get_mut(&file).expect("something is under way about it");
         state.drains -= 1;
         if let Some(errno) = errno {
