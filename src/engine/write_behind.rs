@@ -74,8 +74,12 @@ impl Engine {
         if self.may_pass(part.piece.page) {
             return Some(part);
         }
+        let (is_first, is_in_vain) = (self.held_parts() == 0, self.why_in_vain(part.piece.page).is_some());
         self.write_behind.held.push_back(part);
-        self.write_one_behind(true);
+        if !is_in_vain {
+            // For the others each drive looks, once.
+            self.write_one_behind(is_first);
+        }
         None
     }
 

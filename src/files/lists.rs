@@ -109,7 +109,7 @@ impl Files {
         runs: impl Iterator<Item = Run>,
     ) -> Result<(), Cause> {
         let mut pass = Pass::new(&self.ops);
-        let (mut buffered, mut done) = (Ok(()), Ok(()));
+        let mut buffered = Ok(());
         for run in runs {
             let (operation, bytes) = (operation(&run), bytes(&run));
             if operation.is_get() {
@@ -124,7 +124,7 @@ impl Files {
             for piece in self.pieces(file, bytes) {
                 if pass.is_full() {
                     // SAFETY: the memory is valid, and none of the own segment.
-                    done = done.and(unsafe { pass.end() });
+                    unsafe { pass.end() }?;
                     pass = Pass::new(&self.ops);
                 }
                 // SAFETY: as above, and this function waits for the end of the pass.
@@ -132,7 +132,7 @@ impl Files {
             }
         }
         // SAFETY: as above.
-        done = done.and(unsafe { pass.end() });
+        let done = unsafe { pass.end() };
         buffered.and(done)
     }
 }

@@ -1,6 +1,7 @@
 /* Shared files on file systems that refuse. file_systems PART DIRECTORY FILE
  *   full       the disk is full, then has room again. FILE goes on meanwhile, and so do the segments
  *   limit      the same for `ulimit -f`
+ *   large      a write of very many pages is refused, and gives up early
  *   stolen     pages that could not be written go to another rank, and come back
  *   lost       the disk is full when the file is closed
  *   shortened  the disk is full, and the file is cut to what there is room for
@@ -116,6 +117,39 @@ static void limit(const char *elsewhere) {
     CHECK_EQ(vgasnet_file_preallocate(file, PIECES * piece_len), VGASNET_ERR_IO);
     CHECK_EQ(vgasnet_file_set_size(file, PIECES * piece_len), VGASNET_ERR_IO);
     go_on_after(file, other, EFBIG, unlimited);
+}
+
+/* As many pages miss in two of a transfer's rounds. */
+enum { LARGE_PAGES = 8192 };
+
+/* Each error is a page that was tried. */
+static uint64_t errors_of(vgasnet_file_t file) {
+    uint64_t errors = 0;
+    CHECK_EQ(vgasnet_file_error_count(file, &errors), VGASNET_OK);
+    return errors;
+}
+
+static void large(void) {
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    size_t len = LARGE_PAGES * page_len;
+    unsigned char *bytes = (unsigned char *)allocate(len);
+    vgasnet_file_run_t run[2] = {{0, len / 2}, {len / 2, len / 2}};
+    vgasnet_memvec_t memory = {bytes, len};
+    uint64_t errors;
+    memset(bytes, 7, len);
+    limit_files(0);
+    CHECK_EQ(vgasnet_file_write_at(file, 0, bytes, len), VGASNET_ERR_IO);
+    errors = errors_of(file);
+    CHECK(errors >= LARGE_PAGES / 2 && errors < LARGE_PAGES);
+    unlimited();
+    CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+    limit_files(0);
+    errors = errors_of(file);
+    CHECK_EQ(vgasnet_file_writev_at(file, 2, run, 1, &memory), VGASNET_ERR_IO);
+    CHECK(errors_of(file) - errors < LARGE_PAGES);
+    unlimited();
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    free(bytes);
 }
 
 static void write_and_flush(vgasnet_file_t file, uint64_t at, unsigned char *bytes, int value, int flushed) {
@@ -284,6 +318,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "full") == 0) full(argv[3]);
     if (strcmp(argv[1], "lost") == 0) lost();
     if (strcmp(argv[1], "limit") == 0) limit(argv[3]);
+    if (strcmp(argv[1], "large") == 0) large();
     if (strcmp(argv[1], "stolen") == 0) stolen();
     if (strcmp(argv[1], "shortened") == 0) shortened();
     if (strcmp(argv[1], "readonly") == 0) readonly();

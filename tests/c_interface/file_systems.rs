@@ -22,7 +22,7 @@ fn text(path: &Path) -> &str {
 /// Runs a part of one of the programs about files in a directory.
 fn run_part(part: &str, dir: &Path, setup: Setup, more: &[(&'static str, &str)]) -> Ended {
     let is_refused =
-        ["full", "lost", "limit", "stolen", "shortened", "readonly", "rights", "exclusive"].contains(&part);
+        ["full", "lost", "limit", "large", "stolen", "shortened", "readonly", "rights", "exclusive"].contains(&part);
     let program = if is_refused { "file_systems" } else { "file_space" };
     let program = compile::program(program, Language::C99, Linking::Shared);
     let elsewhere = fresh_dir();
@@ -161,6 +161,11 @@ fn a_limit_on_files_is_told_of_and_no_end_of_the_job() {
         check_named(ended.expect(0), "vgasnet_file_sync", "File too large", "larger files, then sync it");
         fs::remove_dir_all(&dir).expect("a directory of ours");
     }
+}
+
+#[test]
+fn a_write_of_very_many_pages_gives_up_when_some_are_refused() {
+    run_here("large", (1, 4, 32, true));
 }
 
 #[test]
