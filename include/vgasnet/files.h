@@ -91,7 +91,8 @@ int vgasnet_file_close(vgasnet_file_t file);
 int vgasnet_file_read_at(vgasnet_file_t file, uint64_t offset, void *dest, size_t nbytes, size_t *nread);
 int vgasnet_file_write_at(vgasnet_file_t file, uint64_t offset, const void *src, size_t nbytes);
 
-/* The file has at least size bytes from now on; what nobody has written is zeros. What it has stays as it is, whoever writes meanwhile. */
+/* The file has at least size bytes from now on; what nobody has written is zeros. What it has stays as it is, whoever writes meanwhile. The
+ * file system has them, too, after vgasnet_file_flush. */
 int vgasnet_file_extend(vgasnet_file_t file, uint64_t size);
 
 /* read_at and write_at for many places: the bytes of all runs of the file, one behind the other, are those of all pieces of memory. As many
@@ -106,8 +107,8 @@ int vgasnet_file_readv_at(vgasnet_file_t file, size_t runs, const vgasnet_file_r
 int vgasnet_file_writev_at(vgasnet_file_t file, size_t runs, const vgasnet_file_run_t run[], size_t pieces,
     vgasnet_memvec_t const piece[]);
 
-/* The same without waiting. The handles are those of gets and puts, and so are the syncs (nonblocking.h). *nread is set at once. If the
- * file could not be read or written, vgasnet_file_error tells; arguments that make no sense are fatal. */
+/* The same without waiting, but as nonblocking.h says. The handles are those of gets and puts, and so are the syncs. *nread is set at
+ * once. If the file could not be read or written, vgasnet_file_error tells; arguments that make no sense are fatal. */
 vgasnet_handle_t vgasnet_file_read_at_nb(vgasnet_file_t file, uint64_t offset, void *dest, size_t nbytes, size_t *nread);
 vgasnet_handle_t vgasnet_file_write_at_nb(vgasnet_file_t file, uint64_t offset, const void *src, size_t nbytes);
 

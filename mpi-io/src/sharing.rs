@@ -3,9 +3,9 @@
 //!
 //! The file belongs to the ranks of its first handle. What all of them have to do together cannot be done by fewer, who have the second.
 
-use crate::LIBRARY;
 use crate::ffi::{self, Comm, constants};
 use crate::files::{CachedFile, has_atomic_second};
+use crate::say;
 use crate::vgasnet::{self, Failed, File, Library, Opening, Team};
 use std::ffi::{CStr, c_int};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -162,11 +162,11 @@ impl CachedFile {
         // SAFETY: the file was just opened.
         let file = std::fs::File::from(unsafe { OwnedFd::from_raw_fd(opened) });
         file.sync_all().map_err(|error| {
-            eprintln!(
-                "{LIBRARY}: rank {}: MPI_File_sync: {}: cannot reach the disk: {error}; check its file system",
+            say(format_args!(
+                "rank {}: MPI_File_sync: {}: cannot reach the disk: {error}; check its file system",
                 ffi::world_rank(),
                 self.path.to_string_lossy()
-            );
+            ));
             Failed::System(error.raw_os_error().unwrap_or(libc::EIO))
         })
     }
@@ -180,7 +180,9 @@ impl CachedFile {
         if self.is_by_all() {
             return self.library.preallocate(self.file, bytes);
         }
-        if may_cut && self.library.size(self.file)? > bytes {
+        // Others may write meanwhile, so each rank could find another size.
+        let found = self.found_by_first(|| Ok(self.library.size(self.file).unwrap_or(0)));
+        if may_cut && found.map_err(|_| Failed::Otherwise)? > bytes {
             return self.refuse_second("MPI_File_set_size: cuts the file");
         }
         self.library.extend(self.file, bytes)
@@ -198,7 +200,7 @@ impl CachedFile {
     /// Refuses what cannot be done, with a line.
     pub fn refuse(&self, what: &str, hint: &str) -> Result<(), Failed> {
         let (rank, path) = (ffi::world_rank(), self.path.to_string_lossy());
-        eprintln!("{LIBRARY}: rank {rank}: {path}: {what}; {hint}");
+        say(format_args!("rank {rank}: {path}: {what}; {hint}"));
         Err(Failed::Unsupported)
     }
 

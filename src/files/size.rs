@@ -13,6 +13,9 @@ use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 /// first, which takes two messages one after the other in place of one.
 const ASKED_MAX: usize = 4;
 
+/// Bytes of a number that is written back as it is.
+const NUMBER_BYTES: u64 = 4;
+
 impl SharedFile {
     /// Bytes of the file, as far as this rank knows.
     pub(super) fn known_bytes(&self) -> u64 {
@@ -92,14 +95,21 @@ impl Files {
         }
     }
 
-    /// Has the file at least so many bytes: zeros where nobody has written.
+    /// Has the file at least so many bytes: zeros where nobody has written. In the file system it has them when this rank has flushed it,
+    /// since its last block is written.
     ///
     /// # Errors
-    /// It is not to be written, or may not be so long.
+    /// It is not to be written, or may not be so long; or its last page could not be read, or others not be written.
     pub fn extend(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
         self.check_size(file, bytes)?;
-        note_end(file, Bytes { offset: 0, len: bytes as usize });
-        Ok(())
+        let Some(last) = bytes.checked_sub(1) else { return Ok(()) };
+        let last = Bytes { offset: last, len: 1 };
+        self.check_not_refused(file, std::iter::once(last))?;
+        note_end(file, last);
+        let word = Bytes { offset: last.offset / NUMBER_BYTES * NUMBER_BYTES, len: NUMBER_BYTES as usize };
+        let soiled = self.pieces(file, word).try_for_each(|piece| self.ops.soil(piece));
+        self.note_written(file, last);
+        soiled.map_err(|cause| file.not_written(std::iter::once(last), cause))
     }
 
     /// Makes the file so long: cuts it, or adds zeros. Collective over the file's team. Calls of other threads end before, or wait.

@@ -2,9 +2,10 @@
 
 use super::{Operation, Ops};
 use crate::memory::Piece;
-use crate::request::{Completion, CompletionId, Part};
+use crate::request::{Atomic, Completion, CompletionId, Copy, Part};
 use crate::stats::{self, Row};
 use std::sync::atomic::Ordering;
+use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::Cause;
 
 impl Ops {
@@ -62,12 +63,29 @@ impl Ops {
         failure.map_or(Ok(()), |cause| Err(Cause(cause)))
     }
 
+    /// Has a page written back, with the block of a piece that is an aligned number of 4 bytes. The bytes stay what they are, whoever
+    /// writes them meanwhile.
+    ///
+    /// # Errors
+    /// The page could not be read, or no page may be written.
+    pub fn soil(&self, piece: Piece) -> Result<(), Cause> {
+        let (op, operands) = (AtomicOp::Or, Operands { operand: 0, compare: 0 });
+        let copy = Copy::Atomic(Atomic { op, operands, old: std::ptr::null_mut() });
+        let completion = self.begin_pieces();
+        // SAFETY: nobody needs what the number was.
+        if !unsafe { self.hit(&piece, &copy) } {
+            self.submit_one(piece, copy, completion);
+        }
+        self.end_pieces(completion)
+    }
+
     /// Whether any of so many bytes at an address lies in the own segment.
     pub fn is_in_own_segment(&self, address: usize, len_bytes: usize) -> bool {
         self.space.own_segment().overlaps(address, len_bytes)
     }
 
-    /// Does what is at hand. Returns the parts of the rest, which count in `completion`; where there are very many, the last of them.
+    /// Does what is at hand. Returns the parts of the rest, which count in `completion`; where there are very many, the last of them. Once
+    /// one has failed, no others follow.
     ///
     /// # Safety
     /// As [`Ops::start_pieces`].
@@ -84,6 +102,10 @@ impl Ops {
             let hits = unsafe { self.hit(&piece, &copy) };
             stats::add(Row::FileHits, u64::from(hits));
             if !hits {
+                // Of very many pieces those before may have been waited for.
+                if self.completions().failure(completion).is_some() {
+                    break;
+                }
                 self.add_missing(&mut missing, Part { piece, copy, completion: Completion::Counted(completion) });
             }
         }

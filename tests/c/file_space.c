@@ -110,8 +110,12 @@ static void extended(void) {
     size_t nread;
     for (uint64_t round = 1; round <= 50; ++round) {
         uint64_t end = round * 3 * page + round;
-        if (round % ranks == me) CHECK_EQ(vgasnet_file_extend(file, end), VGASNET_OK);
-        else if ((round + 1) % ranks == me) CHECK_EQ(vgasnet_file_write_at(file, end - 1, &byte, 1), VGASNET_OK);
+        if (round % ranks == me) {
+            struct stat about;
+            CHECK_EQ(vgasnet_file_extend(file, end), VGASNET_OK);
+            CHECK_EQ(vgasnet_file_flush(file), VGASNET_OK);
+            CHECK(stat(path, &about) == 0 && (uint64_t)about.st_size >= end);
+        } else if ((round + 1) % ranks == me) CHECK_EQ(vgasnet_file_write_at(file, end - 1, &byte, 1), VGASNET_OK);
         barrier();
         CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
         CHECK_EQ(size, end);

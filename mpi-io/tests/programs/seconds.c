@@ -1,5 +1,6 @@
 /* What a second handle of a file keeps, and shows to others. seconds FILE PART */
 #include "common.h"
+#include <sys/stat.h>
 
 static const char *path;
 
@@ -137,12 +138,51 @@ static void pointers(void) {
     MPI_Comm_free(&some);
 }
 
+static MPI_Offset bytes_there(void) {
+    struct stat about;
+    CHECK(stat(path, &about) == 0);
+    return about.st_size;
+}
+
+/* A second handle of some ranks makes the file longer: each time on all of them, and in the file system after its sync. */
+static void sized(void) {
+    MPI_File first = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), pair;
+    MPI_Comm some;
+    MPI_Offset size;
+    char bytes[100];
+    memset(bytes, 'x', 100);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2, rank, &some);
+    pair = second_of(some, MPI_MODE_RDWR);
+    for (int round = 1; rank < 2 && round <= 100; ++round) {
+        OK(MPI_File_set_size(pair, round * 1000));
+        /* The other one may still be in that call. */
+        OK(MPI_File_write_at(pair, round * 1000 + 100 * rank, bytes, 100, MPI_BYTE, MPI_STATUS_IGNORE));
+        MPI_Barrier(some);
+    }
+    for (int million = 1; rank < 2 && million <= 2; ++million) {
+        if (million == 1) OK(MPI_File_set_size(pair, 1000000));
+        else OK(MPI_File_preallocate(pair, 2000000));
+        OK(MPI_File_sync(pair));
+        MPI_Barrier(some);
+        CHECK(bytes_there() >= million * 1000000);
+        OK(MPI_File_get_size(pair, &size));
+        EQUAL(size, million * 1000000);
+        MPI_Barrier(some);
+    }
+    OK(MPI_File_close(&pair));
+    OK(MPI_File_close(&first));
+    MPI_Barrier(MPI_COMM_WORLD);
+    EQUAL(bytes_there(), 2000000);
+    MPI_Comm_free(&some);
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     CHECK(argc == 3);
     path = argv[1];
     if (strcmp(argv[2], "left") == 0) left();
     if (strcmp(argv[2], "synced") == 0) synced();
+    if (strcmp(argv[2], "sized") == 0) sized();
     if (strcmp(argv[2], "pointers") == 0) pointers();
     finish();
     return 0;
