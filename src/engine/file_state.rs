@@ -25,6 +25,8 @@ pub struct FileState {
     pub refusal: AtomicU32,
     /// Whether the user knows that writes are refused.
     pub told_refusal: AtomicBool,
+    /// Whether the user knows that some call has waited for operations that were not synced.
+    pub told_unsynced: AtomicBool,
     /// The file's shared pointer, at the first member of its team.
     pub pointer: AtomicU64,
     /// At the first member: the others.

@@ -7,6 +7,7 @@ use super::{Call, FileError, Files, SharedFile};
 use crate::engine::Unwritten;
 use crate::storage::{NamedFile, errno_of};
 use std::io;
+use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::PageFilter;
@@ -144,10 +145,12 @@ impl Files {
         if begun == 0 {
             return;
         }
-        let (path, call) = (file.path.display(), call.name());
-        (self.tell)(&format!(
-            "{path}: {call} waits for operations that were not synced ({begun} of them); sync each before"
-        ));
+        if !file.state.told_unsynced.swap(true, Ordering::Relaxed) {
+            let (rank, path, call) = (self.ops.space().rank.0, file.path.display(), call.name());
+            (self.tell)(&format!(
+                "rank {rank}: {call}: {path}: waits for {begun} operations that were not synced; sync each before"
+            ));
+        }
         self.driver().wait_until(&|| file.state.settle_begun(|handle| self.ops.is_under_way(handle)) == 0);
     }
 

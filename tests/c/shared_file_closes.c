@@ -30,6 +30,13 @@ static void lost(void) {
 static void unsynced(void) {
     char bytes[PAGES][LEN], is[LEN];
     vgasnet_handle_t handles[PAGES];
+    memset(is, '.', LEN);
+    /* One line is enough. */
+    for (int round = 0; round < 5; ++round) {
+        for (int i = 0; i < PAGES; ++i) handles[i] = vgasnet_file_write_at_nb(file, (uint64_t)place(i), is, LEN);
+        CHECK_EQ(vgasnet_file_set_size(file, (uint64_t)(PAGES + 1) * ranks * page_bytes()), VGASNET_OK);
+        vgasnet_wait_syncnb_all(handles, PAGES);
+    }
     for (int i = 0; i < PAGES; ++i) {
         memset(bytes[i], 'a' + i, LEN);
         handles[i] = vgasnet_file_write_at_nb(file, (uint64_t)place(i), bytes[i], LEN);
