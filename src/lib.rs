@@ -4,6 +4,9 @@
 //! tools and tests need: a program calls [`job::init`], then [`job::attach`], and gets a [`job::Runtime`] with gets and
 //! puts in [`ops`] and Active Messages in [`am`]. ARCHITECTURE.md tells how the rooms fit together.
 
+// It panics where stderr cannot be written.
+#![cfg_attr(not(test), deny(clippy::print_stderr))]
+
 pub mod am;
 pub mod capi;
 pub mod coll;

@@ -1,10 +1,12 @@
 //! What `layer.c`, `handles.c` and `words.c` offer, by safe names where that is possible. Handles are 8 bytes.
 
+use crate::LIBRARY;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
 pub use vgasnet_mpi_front::SUCCESS;
+use vgasnet_mpi_front::say;
 
 /// MPI's constants.
 #[repr(C)]
@@ -56,7 +58,7 @@ pub fn constants() -> &'static Constants {
         if !missing.is_null() {
             // SAFETY: it is a name.
             let name = unsafe { CStr::from_ptr(missing) }.to_string_lossy();
-            eprintln!("vgasnet-mpi-cache: {name}: no library of this process has it");
+            say(LIBRARY, format_args!("{name}: no library of this process has it"));
             std::process::abort();
         }
         let mut constants = Constants::default();

@@ -11,6 +11,8 @@
 //! MPI's handles and macros stay in C (`layer.c`, `handles.c`, `words.c`); [`ffi`] has them as integers.
 
 #![cfg(feature = "link")]
+// It panics where stderr cannot be written.
+#![deny(clippy::print_stderr)]
 
 mod calls;
 mod completion;

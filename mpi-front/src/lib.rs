@@ -4,11 +4,14 @@
 //! A handle is 8 bytes here. A library that uses this has a constant `LIBRARY` at its root, the name by which lines for the user begin.
 
 #![cfg(feature = "link")]
+// It panics where stderr cannot be written.
+#![deny(clippy::print_stderr)]
 
 mod calls;
 mod fortran;
 mod handles;
 mod next;
+mod say;
 
 pub use calls::c_string;
 #[cfg(open_mpi)]
@@ -18,6 +21,7 @@ pub use handles::{
     type_of, win_of,
 };
 pub use next::{Next, is_its_mpi};
+pub use say::say;
 
 /// MPI's success, by the standard.
 pub const SUCCESS: std::ffi::c_int = 0;

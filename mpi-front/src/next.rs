@@ -1,5 +1,6 @@
 //! The next definitions of functions: those that the process would call if the library were not there.
 
+use crate::say::say;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,10 +41,10 @@ impl Next {
         // SAFETY: both are strings.
         let address = unsafe { vgasnet_mpi_front_find(self.name.as_ptr(), self.profiling_name.as_ptr()) } as usize;
         if address == 0 {
-            eprintln!(
-                "{}: {}: no library of this process has it besides; preload MPI behind this one",
+            let name = self.name.to_string_lossy();
+            say(
                 self.library,
-                self.name.to_string_lossy()
+                format_args!("{name}: no library of this process has it besides; preload MPI behind this one"),
             );
             std::process::abort();
         }

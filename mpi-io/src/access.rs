@@ -1,9 +1,9 @@
 //! Reads and writes: MPI's 40 of them differ in where they begin, and in when they are done.
 
-use crate::LIBRARY;
 use crate::ffi::{self, Status, constants};
 use crate::files::{self, CachedFile, Found};
 use crate::queue::{Operation, Outcome, Split, Started, Work};
+use crate::say;
 use crate::transfer::{Memory, Transfer};
 use crate::types::layout_of;
 use crate::vgasnet::{Failed, Piece};
@@ -242,7 +242,7 @@ pub fn begin(access: &Access, name: &'static str, next: impl Fn() -> c_int) -> c
     if let Some(file) = files::find(access.file) {
         let split = file.queue.split.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(split) = &*split {
-            eprintln!("{LIBRARY}: {name}_begin: {}_begin has begun; call its end before", split.name);
+            say(format_args!("{name}_begin: {}_begin has begun; call its end before", split.name));
             return file.raise(constants().err_io);
         }
     }
@@ -266,7 +266,7 @@ pub fn end(file: u64, name: &str, status: Status, next: impl Fn() -> c_int) -> c
     let mut begun = file.queue.split.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(split) = begun.take_if(|split| split.name == name) else {
         drop(begun);
-        eprintln!("{LIBRARY}: {name}_end: {name}_begin was not called before");
+        say(format_args!("{name}_end: {name}_begin was not called before"));
         return file.raise(constants().err_io);
     };
     drop(begun);

@@ -1,8 +1,8 @@
 //! What `layer.c` and `types.c` offer, by safe names where that is possible. Handles are 8 bytes.
 
-use crate::LIBRARY;
 use crate::layout::Layout;
 use crate::queue::{self, Operation};
+use crate::say;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vgasnet_mpi_front::SUCCESS;
@@ -107,7 +107,7 @@ pub fn constants() -> &'static Constants {
         if !missing.is_null() {
             // SAFETY: it is a name.
             let name = unsafe { CStr::from_ptr(missing) }.to_string_lossy();
-            eprintln!("{LIBRARY}: {name}: no library of this process has it");
+            say(format_args!("{name}: no library of this process has it"));
             std::process::abort();
         }
         let mut constants = Constants::default();

@@ -1,9 +1,9 @@
 //! The files that are cached, by MPI's handles. MPI has each of them open, too: what this library does not serve works by that.
 
-use crate::LIBRARY;
 use crate::errors;
 use crate::ffi::{self, Comm};
 use crate::queue::Queue;
+use crate::say;
 use crate::sharing::{Hold, Identity};
 use crate::vgasnet::{Failed, File, Library};
 use crate::view::View;
@@ -150,6 +150,7 @@ pub fn add(file: CachedFile) {
     static AT_EXIT: Once = Once::new();
     AT_EXIT.call_once(|| {
         OWN_RANK.store(ffi::world_rank(), Ordering::Relaxed);
+        OWN_PROCESS.store(std::process::id(), Ordering::Relaxed);
         // SAFETY: the function is there until the process ends: libraries that MPI may need are not unloaded.
         unsafe { libc::atexit(tell_what_is_lost) };
     });
@@ -159,18 +160,24 @@ pub fn add(file: CachedFile) {
 /// By what a line names this rank when MPI may not be asked any more.
 static OWN_RANK: AtomicU32 = AtomicU32::new(0);
 
+/// The rank's process. A child that it forks has no part in its files.
+static OWN_PROCESS: AtomicU32 = AtomicU32::new(0);
+
 /// The process ends, and MPI_Finalize has closed no file: what ranks have in memory is lost.
 extern "C" fn tell_what_is_lost() {
+    if std::process::id() != OWN_PROCESS.load(Ordering::Relaxed) {
+        return;
+    }
     // A thread that ends the process while it changes them has them.
     let Ok(files) = FILES.try_read() else { return };
     let rank = OWN_RANK.load(Ordering::Relaxed);
     let mut told = BTreeSet::new();
     for file in files.values().filter(|file| file.may_write && told.insert(file.owner())) {
         let path = file.path.to_string_lossy();
-        eprintln!(
-            "{LIBRARY}: rank {rank}: exit: {path} is open; what was written since it was last synced may be lost; call MPI_File_close or \
+        say(format_args!(
+            "rank {rank}: exit: {path} is open; what was written since it was last synced may be lost; call MPI_File_close or \
              MPI_Finalize before"
-        );
+        ));
     }
 }
 
@@ -337,9 +344,9 @@ pub fn close_all() {
     for (_, file) in own {
         if file.comm.rank == 0 {
             let (rank, path) = (ffi::world_rank(), file.path.to_string_lossy());
-            eprintln!(
-                "{LIBRARY}: rank {rank}: MPI_Finalize: {path} is open; it is closed now; call MPI_File_close before"
-            );
+            say(format_args!(
+                "rank {rank}: MPI_Finalize: {path} is open; it is closed now; call MPI_File_close before"
+            ));
         }
         remove(file.handle);
         let _told = file.end();

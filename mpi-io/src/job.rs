@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, Comm};
 use crate::vgasnet::{self, Library};
-use crate::{LIBRARY, settings};
+use crate::{say, settings};
 use std::sync::OnceLock;
 use vgasnet_mpi_front::is_its_mpi;
 
@@ -77,7 +77,7 @@ fn agreed<T>(own: Result<T, String>) -> Option<T> {
 }
 
 fn tell(rank: &str, line: &str) {
-    eprintln!("{LIBRARY}: {rank}MPI_Init: {line}; no file is cached");
+    say(format_args!("{rank}MPI_Init: {line}; no file is cached"));
 }
 
 /// Tells a line on the rank that its launcher calls the first one, or on all where no launcher says.

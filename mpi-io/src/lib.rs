@@ -11,6 +11,8 @@
 //! MPI's handles and macros stay in C (`layer.c`, `types.c`); [`ffi`] has them as integers. [`vgasnet`] is vgasnet's C interface.
 
 #![cfg(feature = "link")]
+// It panics where stderr cannot be written.
+#![deny(clippy::print_stderr)]
 
 mod access;
 #[macro_use]
@@ -37,3 +39,8 @@ mod view;
 
 /// The name by which lines for the user begin.
 const LIBRARY: &str = "vgasnet-mpi-io";
+
+/// Shows a line to the user.
+fn say(line: impl std::fmt::Display) {
+    vgasnet_mpi_front::say(LIBRARY, line);
+}

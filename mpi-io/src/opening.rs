@@ -1,10 +1,10 @@
 //! `MPI_File_open`: which files are cached, and which share the pages of another handle. What ranks have to agree on is settled before MPI
 //! opens the file, so that a file which is refused is neither made nor changed.
 
-use crate::LIBRARY;
 use crate::ffi::{self, Comm, constants};
 use crate::files::{self, CachedFile, own_files};
 use crate::job;
+use crate::say;
 use crate::settings::{Hints, Patterns, path_of};
 use crate::sharing::{Claim, Hold, Identity, Pointer, Taken};
 use crate::vgasnet::{self, Library, Opening};
@@ -157,12 +157,12 @@ fn claimed(wanted: &Wanted<'_>, comm: &Comm, path: Option<&CStr>) -> Result<Opti
 }
 
 fn tell_taken(path: &CStr) {
-    eprintln!(
-        "{LIBRARY}: rank {}: MPI_File_open: {}: ranks of another communicator, or of another job, cache and write the file, too; open it \
+    say(format_args!(
+        "rank {}: MPI_File_open: {}: ranks of another communicator, or of another job, cache and write the file, too; open it \
          after they have closed it, or leave it out of VGASNET_MPI_FILES, or give it the hint vgasnet_cache=disable in both",
         ffi::world_rank(),
         path.to_string_lossy()
-    );
+    ));
 }
 
 /// A second handle uses the file of the first. Collective.

@@ -1,6 +1,6 @@
 //! Which files are cached, and what vgasnet gets for them.
 
-use crate::{LIBRARY, ffi};
+use crate::{ffi, say};
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -89,16 +89,16 @@ impl Hints {
     pub fn tell_ignored(&self, path: &CStr) {
         if !self.ignored.is_empty() && is_checked() {
             let (rank, path, keys) = (ffi::world_rank(), path.to_string_lossy(), &self.ignored);
-            eprintln!(
-                "{LIBRARY}: rank {rank}: MPI_File_open: {path} is cached, so hints for MPI's own I/O do nothing: {keys}"
-            );
+            say(format_args!(
+                "rank {rank}: MPI_File_open: {path} is cached, so hints for MPI's own I/O do nothing: {keys}"
+            ));
         }
     }
 
     /// Tells the user what makes no sense.
     pub fn tell(&self) {
         let rank = ffi::world_rank();
-        self.wrong.iter().for_each(|line| eprintln!("{LIBRARY}: rank {rank}: MPI_File_open: hint {line}; ignored"));
+        self.wrong.iter().for_each(|line| say(format_args!("rank {rank}: MPI_File_open: hint {line}; ignored")));
     }
 }
 

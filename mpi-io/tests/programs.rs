@@ -186,6 +186,11 @@ fn sync_shows_readers_what_another_handle_wrote() {
 }
 
 #[test]
+fn second_handles_make_a_file_longer() {
+    of_seconds("sized");
+}
+
+#[test]
 fn communicators_that_have_ranks_in_common() {
     let program = c("overlaps");
     let file = Scratch::new(&program, "file");
@@ -208,7 +213,8 @@ fn an_open_that_is_refused_changes_nothing() {
 fn a_child_does_not_keep_a_file() {
     let program = c("forked");
     let file = Scratch::new(&program, "file");
-    passes(&program, 2, &file, &[], &[]);
+    let ended = passes(&program, 2, &file, &[], &[]);
+    assert!(!ended.stderr.contains(": exit: "), "{ended}");
 }
 
 #[test]
@@ -265,6 +271,14 @@ fn a_program_that_ends_with_an_open_file_is_told_what_it_loses() {
         assert!(ended.stderr.matches(line).count() <= 1, "{ended}");
     }
     assert!(file.bytes().starts_with(b"synced"), "{ended}");
+}
+
+#[test]
+fn a_line_that_cannot_be_written_ends_no_program() {
+    let program = c("corners");
+    let file = Scratch::new(&program, "unheard");
+    let ended = program.run(2, &["unheard", file.text()], &[ALL_FILES, EXPECTED]);
+    assert!(ended.stdout.contains("ended"), "{ended}");
 }
 
 #[test]

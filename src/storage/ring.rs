@@ -21,7 +21,7 @@ use super::operation::{FileSlot, IoOperation, Progress, REQUEST_BYTES_MAX, Step}
 use super::run::Run;
 use super::{BlockingReader, Busy, IoDirection, NamedFile, Storage};
 use io_uring::{IoUring, Probe, opcode, squeue, types};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::thread;
@@ -201,10 +201,11 @@ impl RingStorage {
             }
             Err(error) => {
                 // The kernel may still write to memory that unwinding would free.
-                eprintln!(
-                    "vgasnet: io_uring_enter: {error}: the program has closed descriptors that it did not open, or put others \
-                     in their place; let it leave the library's alone"
+                let line = format!(
+                    "vgasnet: io_uring_enter: {error}: the program has closed descriptors that it did not open, or put others in their \
+                     place; let it leave the library's alone\n"
                 );
+                io::stderr().write_all(line.as_bytes()).ok();
                 std::process::abort();
             }
         }

@@ -4,10 +4,12 @@
  *   some      an open that fails on the last rank, where the file's directory is not there
  *   unclosed  MPI ends while a file is open
  *   left      the program ends by exit, with two handles of the file
+ *   unheard   the same where stderr cannot be written
  *   other     the library is not for this MPI
  *   again     the disk fails a few times while operations go on; those after that do not
  *   beside    a second handle, whose views and modes may not go past the pages of the first */
 #include "common.h"
+#include <fcntl.h>
 #include <unistd.h>
 
 static MPI_File file;
@@ -88,6 +90,14 @@ static void left(const char *name) {
     exit(3);
 }
 
+static void say_ended(void) { CHECK(write(STDOUT_FILENO, "ended\n", 6) == 6); }
+
+/* The same where the line about that cannot be written. What was to be done at exit before the library came is done after its part. */
+static void unheard(const char *name) {
+    CHECK(atexit(say_ended) == 0 && dup2(open("/dev/full", O_WRONLY), STDERR_FILENO) == STDERR_FILENO);
+    left(name);
+}
+
 enum { STEP = 1 << 20, STEPS = 40 };
 
 static void again(const char *name) {
@@ -159,6 +169,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "some") == 0) some(argv[2]);
     if (strcmp(argv[1], "unclosed") == 0) unclosed(argv[2]);
     if (strcmp(argv[1], "left") == 0) left(argv[2]);
+    if (strcmp(argv[1], "unheard") == 0) unheard(argv[2]);
     if (strcmp(argv[1], "again") == 0) again(argv[2]);
     if (strcmp(argv[1], "beside") == 0) beside(argv[2]);
     if (strcmp(argv[1], "other") == 0) handler(argv[2]);

@@ -1,7 +1,21 @@
-/* A child that lives on keeps no file from being opened again. forked FILE */
+/* A child that lives on keeps no file from being opened again, and one that exits has no part in it. forked FILE */
 #include "common.h"
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* A child that exits as programs do, with a stderr that tells what it says, or one that cannot be written. */
+static void exits(int is_full) {
+    int status;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        if (is_full) CHECK(dup2(open("/dev/full", O_WRONLY), 2) == 2);
+        exit(3);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    EQUAL(WEXITSTATUS(status), 3);
+}
 
 int main(int argc, char **argv) {
     MPI_File file;
@@ -18,6 +32,8 @@ int main(int argc, char **argv) {
         /* Until its parent has closed the other end, or has died. */
         _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
     }
+    exits(0);
+    exits(1);
     OK(MPI_File_close(&file));
     MPI_Barrier(MPI_COMM_WORLD);
     file = opened(argv[1], MPI_MODE_RDWR);
