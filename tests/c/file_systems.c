@@ -1,5 +1,6 @@
 /* Shared files on file systems that refuse. file_systems PART DIRECTORY FILE
  *   full       the disk is full, then has room again. FILE goes on meanwhile, and so do the segments
+ *   quota      the same where the user has no more room
  *   limit      the same for `ulimit -f`
  *   large      a write of very many pages is refused, and gives up early
  *   stolen     pages that could not be written go to another rank, and come back
@@ -9,7 +10,7 @@
  *   rights     files that may not be read or written, and what is no file
  *   exclusive  two teams, and other jobs, make the same files: prints which this job has made */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* syscall */
+#define _GNU_SOURCE /* syscall, syncfs */
 #endif
 #include <errno.h>
 #include <linux/capability.h>
@@ -82,6 +83,41 @@ static void full(const char *elsewhere) {
     if (me == 0) fill_disk(PIECES * piece_len / 4);
     barrier();
     go_on_after(file, other, ENOSPC, remove_filler);
+}
+
+/* Writes a file of at most so many bytes, as far as the user may. Returns how many. */
+static size_t write_filler(size_t most) {
+    static const char block[65536] = {1};
+    size_t len = 0;
+    int descriptor = open(beside("filler"), O_WRONLY | O_CREAT | O_EXCL, 0600);
+    CHECK(descriptor >= 0);
+    for (ssize_t written; len < most && (written = write(descriptor, block, sizeof block)) > 0;) len += (size_t)written;
+    CHECK(len >= most || errno == EDQUOT);
+    CHECK(syncfs(descriptor) == 0);
+    close(descriptor);
+    return len;
+}
+
+/* The file system counts what is gone when that is on the disk. */
+static void remove_counted_filler(void) {
+    int descriptor = open(dir, O_RDONLY);
+    remove_filler();
+    CHECK(descriptor >= 0 && syncfs(descriptor) == 0);
+    close(descriptor);
+}
+
+/* Takes what the user may have but for so much. */
+static void fill_quota(size_t left) {
+    size_t all = write_filler(SIZE_MAX);
+    remove_counted_filler();
+    write_filler(all - left);
+}
+
+static void quota(const char *elsewhere) {
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS), other = opened_as(elsewhere, ALL_FLAGS);
+    if (me == 0) fill_quota(PIECES * piece_len / 4);
+    barrier();
+    go_on_after(file, other, EDQUOT, remove_counted_filler);
 }
 
 static void lost(void) {
@@ -316,6 +352,7 @@ static void exclusive(void) {
 int main(int argc, char **argv) {
     start_with_file(argc, argv, 3);
     if (strcmp(argv[1], "full") == 0) full(argv[3]);
+    if (strcmp(argv[1], "quota") == 0) quota(argv[3]);
     if (strcmp(argv[1], "lost") == 0) lost();
     if (strcmp(argv[1], "limit") == 0) limit(argv[3]);
     if (strcmp(argv[1], "large") == 0) large();

@@ -1,7 +1,7 @@
 //! Shared files on file systems that are full, read-only, without `O_DIRECT`, or cannot reserve space.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::mounts::{ext, on_own_disk, tmpfs};
+use crate::support::mounts::{btrfs, ext, on_own_disk, tmpfs};
 use crate::support::run::{Ended, Setup, conduit, fresh_dir, run_with};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use std::fs;
@@ -22,7 +22,8 @@ fn text(path: &Path) -> &str {
 /// Runs a part of one of the programs about files in a directory.
 fn run_part(part: &str, dir: &Path, setup: Setup, more: &[(&'static str, &str)]) -> Ended {
     let is_refused =
-        ["full", "lost", "limit", "large", "stolen", "shortened", "readonly", "rights", "exclusive"].contains(&part);
+        ["full", "quota", "lost", "limit", "large", "stolen", "shortened", "readonly", "rights", "exclusive"]
+            .contains(&part);
     let program = if is_refused { "file_systems" } else { "file_space" };
     let program = compile::program(program, Language::C99, Linking::Shared);
     let elsewhere = fresh_dir();
@@ -97,6 +98,26 @@ fn a_full_disk_is_told_of_and_what_it_lacks_is_written_once_there_is_room() {
     on_own_disk(test, tmpfs("size=8m"), |dir| check(dir, &[]));
     on_own_disk(test, ext("ext4", 24 << 20), |dir| check(dir, &[SPILL]));
     on_own_disk(test, tmpfs("size=8m"), |dir| check(dir, &[SPILL, ("VGASNET_FILE_SPILL_SIZE", "256K")]));
+}
+
+#[test]
+fn a_user_without_room_is_told_of_it_and_what_the_file_lacks_is_written_once_there_is_some() {
+    let test = "a_user_without_room_is_told_of_it_and_what_the_file_lacks_is_written_once_there_is_some";
+    for more in [&[][..], &[SPILL]] {
+        on_own_disk(test, btrfs(128 << 20, 16 << 20), |dir| {
+            for of in SETUPS {
+                let ended = run_part("quota", dir, setup(of), more);
+                let reason = "Disk quota exceeded";
+                check_named(
+                    ended.expect(0),
+                    "vgasnet_file_sync",
+                    reason,
+                    "; make room on its file system, then sync it",
+                );
+                clear(dir);
+            }
+        });
+    }
 }
 
 /// What is evicted of files goes to the disk of the tests first.

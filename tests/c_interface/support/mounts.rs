@@ -50,19 +50,42 @@ pub fn tmpfs(options: &str) -> impl FnOnce(&Path) -> Result<(), String> {
 /// An ext2, which does not reserve space, or an ext4, in a file.
 pub fn ext(kind: &'static str, size_bytes: u64) -> impl FnOnce(&Path) -> Result<(), String> {
     move |dir| {
-        let image = dir.with_extension("image");
-        File::create(&image).and_then(|file| file.set_len(size_bytes)).expect("room for an image");
-        let mut steps = [Command::new("mke2fs"), Command::new("mount")];
-        steps[0].args(["-q", "-F", "-t", kind]).arg(&image);
-        steps[1].args(["-o", "loop"]).arg(&image).arg(dir);
-        let done = steps.iter_mut().try_for_each(|step| match step.output() {
-            Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-            Err(error) => Err(format!("{step:?}: {error}")),
-        });
-        // The mount keeps it.
-        fs::remove_file(&image).expect("an image of ours");
-        done
+        let mut make = Command::new("mke2fs");
+        make.args(["-q", "-F", "-t", kind]);
+        in_image(dir, size_bytes, make)
+    }
+}
+
+/// A btrfs in a file, of which users have so much in all. There root has no more.
+pub fn btrfs(size_bytes: u64, quota_bytes: u64) -> impl FnOnce(&Path) -> Result<(), String> {
+    move |dir| {
+        let mut make = Command::new("mkfs.btrfs");
+        make.arg("-q");
+        in_image(dir, size_bytes, make)?;
+        let quota = quota_bytes.to_string();
+        let done = [&["quota", "enable"][..], &["qgroup", "limit", &quota]]
+            .into_iter()
+            .try_for_each(|args| do_step(Command::new("btrfs").args(args).arg(dir)));
+        done.inspect_err(|_| umount2(dir, MntFlags::MNT_DETACH).expect("a mount of ours"))
+    }
+}
+
+/// Mounts the file system that `make` makes in a file, which is its last argument.
+fn in_image(dir: &Path, size_bytes: u64, mut make: Command) -> Result<(), String> {
+    let image = dir.with_extension("image");
+    File::create(&image).and_then(|file| file.set_len(size_bytes)).expect("room for an image");
+    let mut mounting = Command::new("mount");
+    let done = do_step(make.arg(&image)).and_then(|()| do_step(mounting.args(["-o", "loop"]).arg(&image).arg(dir)));
+    // The mount keeps it.
+    fs::remove_file(&image).expect("an image of ours");
+    done
+}
+
+fn do_step(step: &mut Command) -> Result<(), String> {
+    match step.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        Err(error) => Err(format!("{step:?}: {error}")),
     }
 }
 
