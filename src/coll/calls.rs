@@ -179,7 +179,18 @@ impl Coll {
     ///
     /// # Errors
     /// There is no such team.
-    pub fn gather_all<T>(&self, team: u64, mut mine: T) -> Result<Vec<T>, UserError>
+    pub fn gather_all<T>(&self, team: u64, mine: T) -> Result<Vec<T>, UserError>
+    where
+        T: Copy + FromBytes + IntoBytes,
+    {
+        self.gather_all_or_tell(team, mine, None)
+    }
+
+    /// The same. Calls `tell` once if others have not come for long.
+    ///
+    /// # Errors
+    /// As [`Coll::gather_all`].
+    pub fn gather_all_or_tell<T>(&self, team: u64, mut mine: T, tell: Option<&dyn Fn()>) -> Result<Vec<T>, UserError>
     where
         T: Copy + FromBytes + IntoBytes,
     {
@@ -199,7 +210,10 @@ impl Coll {
         // SAFETY: the source is one value, and the destination has room for one of each rank. They stay until the
         // completion is.
         let completion = unsafe { self.enter_rank(&call)? };
-        self.driver().finish_because(Row::WaitCollective, completion);
+        match tell {
+            Some(tell) => self.driver().finish_or_tell(Row::WaitCollective, completion, tell),
+            None => self.driver().finish_because(Row::WaitCollective, completion),
+        }
         Ok(all)
     }
 

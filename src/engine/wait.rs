@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use vgasnet_conduit::Sleeper;
+use vgasnet_conduit::{SLOW, Sleeper};
 
 /// Pieces of work that one poll does at most, so that a flood of messages does not keep its caller from other work.
 const POLL_WORK_MAX: usize = 64;
@@ -63,10 +63,23 @@ impl Driver {
     }
 
     fn wait_because(&self, row: Row, completion: CompletionId) {
+        self.wait_because_or(row, completion, None);
+    }
+
+    /// As [`Driver::finish_because`]. Calls `tell` once if that takes as long as [`SLOW`].
+    pub(crate) fn finish_or_tell(&self, row: Row, completion: CompletionId, tell: &dyn Fn()) {
+        self.wait_because_or(row, completion, Some(Instant::now() + SLOW));
+        if !self.completions().is_done(completion) {
+            tell();
+        }
+        self.finish_because(row, completion);
+    }
+
+    fn wait_because_or(&self, row: Row, completion: CompletionId, end: Option<Instant>) {
         let done = || self.completions().is_done(completion);
         if !done() {
             let _waiting = stats::wait(row);
-            self.wait_for(&done, Awaited::completion(completion), None);
+            self.wait_for(&done, Awaited::completion(completion), end);
         }
     }
 

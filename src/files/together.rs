@@ -1,6 +1,7 @@
 //! What the ranks of a file's team do together: all make the same collective calls, with the same argument, in the same order.
 
 use super::{FileError, Files, SharedFile};
+use vgasnet_conduit::SLOW;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A collective call about a file that is open, with its argument.
@@ -64,7 +65,9 @@ impl Files {
     /// They have not come to the same, or not with the same argument. All of them are told, and nothing has changed.
     pub(super) fn come_together(&self, file: &SharedFile, call: Collective) -> Result<(), FileError> {
         let mine = call.joint();
-        let all = self.coll.gather_all(file.team, mine)?;
+        let tell = || self.tell_alone(file, call);
+        let is_checked = self.ops.is_strict().then_some(&tell as &dyn Fn());
+        let all = self.coll.gather_all_or_tell(file.team, mine, is_checked)?;
         let Some((rank, other)) = file.members.iter().zip(all).find(|(_, joint)| *joint != mine) else { return Ok(()) };
         let (path, name) = (file.path.display(), other.name());
         Err(FileError::argument(if other.name == mine.name {
@@ -77,5 +80,14 @@ impl Files {
                 "{path}: rank {rank} of the job is in {name}; make the same collective calls in the same order on all ranks of the team"
             )
         }))
+    }
+
+    /// Others may just be late, so only a user who has asked for checks is told.
+    fn tell_alone(&self, file: &SharedFile, call: Collective) {
+        let (rank, path, call) = (self.ops.space().rank.0, file.path.display(), call.name());
+        (self.tell)(&format!(
+            "rank {rank}: {call}: {path}: other ranks of the team have not come for {} s; call it on all of them",
+            SLOW.as_secs()
+        ));
     }
 }

@@ -1,7 +1,11 @@
 /* What of shared files is refused, with a line each. shared_file_misuse PART DIRECTORY
  *   misuse   arguments that make no sense
- *   tiny     a pool of one page is too small */
+ *   tiny     a pool of one page is too small
+ *   late     the first rank waits for another in a call about a file, which is told of with VGASNET_CHECK=1 */
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -14,6 +18,28 @@ static void tiny(void) {
     int flags = VGASNET_FILE_WRITE | VGASNET_FILE_CREATE;
     CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, path, flags, 0600, NULL, &file), VGASNET_ERR_BAD_ARG);
     CHECK(access(path, F_OK) != 0);
+}
+
+/* The others come when the first rank has said that it waits: its stderr is a file meanwhile. */
+static void late(void) {
+    char lines[4096 + 64], line[256] = "";
+    struct stat about = {0};
+    vgasnet_file_t file;
+    int flags = VGASNET_FILE_WRITE | VGASNET_FILE_CREATE, stderr_before = dup(STDERR_FILENO), told;
+    snprintf(lines, sizeof lines, "%s.lines", path);
+    told = open(lines, O_RDWR | O_CREAT, 0600);
+    CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, path, flags, 0600, NULL, &file), VGASNET_OK);
+    if (me == 0) CHECK(told >= 0 && dup2(told, STDERR_FILENO) == STDERR_FILENO);
+    else {
+        while (fstat(told, &about) == 0 && about.st_size == 0) sched_yield();
+    }
+    CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+    CHECK(dup2(stderr_before, STDERR_FILENO) == STDERR_FILENO);
+    CHECK(pread(told, line, sizeof line - 1, 0) > 0);
+    CHECK(strstr(line, "vgasnet: rank 0: vgasnet_file_sync: ") && strstr(line, "other ranks of the team have not come for"));
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    close(told);
+    close(stderr_before);
 }
 
 /* Ranks that do not call the same are told, all of them, and the file stays as it is. */
@@ -129,5 +155,6 @@ int main(int argc, char **argv) {
     snprintf(path, sizeof path, "%s/shared", argv[2]);
     if (strcmp(argv[1], "misuse") == 0) misuse();
     if (strcmp(argv[1], "tiny") == 0) tiny();
+    if (strcmp(argv[1], "late") == 0) late();
     return finish();
 }

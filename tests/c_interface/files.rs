@@ -172,6 +172,11 @@ fn a_pool_of_one_page_is_too_small() {
 }
 
 #[test]
+fn a_rank_that_waits_for_others_says_so_where_errors_are_checked() {
+    run_program("shared_file_misuse", &["late"], setup(SETUPS[1]), &[("VGASNET_CHECK", "1")]).expect(0);
+}
+
+#[test]
 fn mode_atomic_begins_when_calls_of_the_other_mode_are_over() {
     for of in [SETUPS[1], SETUPS[2], SETUPS[3]] {
         run_program("shared_file_modes", &[], setup(of), &[]).expect(0);
