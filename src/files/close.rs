@@ -6,6 +6,7 @@ use super::unwritten::{Told, named, of_all};
 use super::{Call, FileError, Files, SharedFile};
 use crate::engine::Unwritten;
 use crate::storage::{NamedFile, errno_of};
+use crate::sys::Signalproof;
 use std::io;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
@@ -67,6 +68,8 @@ impl Files {
         self.wait_for_begun(&file, Collective::Close);
         let written = if file.access.write { self.write_last(&file) } else { Ok(()) };
         self.driver().settle_file(file.space);
+        // Nothing is written any more. Who knows from any rank that the file is closed finds it free.
+        drop(Signalproof::lock(&file.claim).take());
         self.coll.gather_all(file.team, 0_u32)?;
         self.driver().close_file(file.space);
         self.coll.free_team(file.team)?;

@@ -116,7 +116,9 @@ fn hint(errno: i32) -> &'static str {
     match errno {
         libc::ENOSPC | libc::EDQUOT => "make room on its file system",
         libc::ENOENT => "give the path of a file, or one in a directory that is there, and VGASNET_FILE_CREATE",
-        libc::EBUSY => "a rank has it open to be written: use that handle, or close it first",
+        libc::EBUSY => {
+            "a rank, another team or another job has it open to be written: use that handle, or close it first"
+        }
         libc::EEXIST => "remove it, or open it without VGASNET_FILE_EXCLUSIVE",
         libc::EACCES | libc::EPERM => "give this user the right to it; to write a file also that to read it",
         libc::EROFS => "open it without VGASNET_FILE_WRITE, or give a path on another file system",

@@ -1,7 +1,7 @@
 //! What a rank finds under the path of a file that a team opens, and whether that is the file of the team's first rank.
 
 use super::{FileError, Files, OpenArguments};
-use crate::storage::{About, Mark, NamedFile, NamedOptions, errno_of};
+use crate::storage::{About, Claim, Mark, NamedFile, NamedOptions, errno_of};
 use crate::sys::Signalproof;
 use std::collections::BTreeSet;
 use std::io;
@@ -84,6 +84,8 @@ pub(super) struct Opened {
     pub found: Found,
     /// Of a file that is to be written.
     pub written: Option<Written>,
+    /// The same, at the first rank.
+    pub claim: Option<Claim>,
     /// Taken off when all ranks have looked.
     mark: Option<Mark>,
 }
@@ -91,12 +93,16 @@ pub(super) struct Opened {
 impl Opened {
     fn new(opened: io::Result<(NamedFile, About, Option<Written>)>, number: u32) -> Opened {
         match opened {
-            Ok((file, about, written)) => {
-                Opened { file: Some(Arc::new(file)), found: Found::new(about, number), written, mark: None }
-            }
+            Ok((file, about, written)) => Opened {
+                file: Some(Arc::new(file)),
+                found: Found::new(about, number),
+                written,
+                claim: None,
+                mark: None,
+            },
             Err(error) => {
                 let found = Found { errno: errno_of(&error) as u32, ..Found::default() };
-                Opened { file: None, found, written: None, mark: None }
+                Opened { file: None, found, written: None, claim: None, mark: None }
             }
         }
     }
@@ -139,15 +145,16 @@ impl Files {
             ..options(arguments)
         };
         let number = self.next_number();
-        let mut mark = None;
+        let (mut mark, mut claim) = (None, None);
         let is_spread = members.iter().any(|member| !self.is_same_host(members[0], *member));
         let opened = self.open_named(path, &options).and_then(|(file, about, written)| {
+            claim = if arguments.access.write { file.claim()? } else { None };
             mark = Some(()).filter(|()| is_spread && arguments.access.write).and_then(|()| Mark::put(&file));
             // Unless it could not be marked, that differs now.
             let about = if is_spread { file.about()? } else { about };
             Ok((file, about, written))
         });
-        Opened { mark, ..Opened::new(opened, number) }
+        Opened { mark, claim, ..Opened::new(opened, number) }
     }
 
     /// A number for the space of a file. No other rank that is the first of a team gives it, and no file has it that is open.

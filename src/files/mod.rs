@@ -30,7 +30,7 @@ pub use transfer::Bytes;
 use crate::coll::Coll;
 use crate::engine::{Driver, FileState};
 use crate::ops::Ops;
-use crate::storage::{NamedFile, Warn};
+use crate::storage::{Claim, NamedFile, Warn};
 use calls::Use;
 use found::{Writing, Written};
 use locks::Held;
@@ -69,6 +69,8 @@ pub struct SharedFile {
     file: Option<Arc<NamedFile>>,
     /// Of a file that is written: no other handle of this rank does.
     _written: Option<Written>,
+    /// The same, at the first rank: no other team or job does.
+    claim: Mutex<Option<Claim>>,
     /// Bytes of the file, as far as this rank knows: not more than it has.
     known_bytes: AtomicU64,
     state: Arc<FileState>,

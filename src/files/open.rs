@@ -135,6 +135,7 @@ impl Files {
             me,
             file: opened.file.clone().filter(|_| is_able),
             _written: opened.written.take(),
+            claim: Mutex::new(opened.claim.take()),
             known_bytes: AtomicU64::new(size_bytes),
             state: Arc::new(FileState::new(others)),
             held: Mutex::default(),

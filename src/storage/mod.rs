@@ -17,6 +17,7 @@
 
 mod blocking;
 mod buffers;
+mod claim;
 mod faults;
 mod faulty;
 mod file;
@@ -35,6 +36,7 @@ mod timer;
 mod traces;
 
 pub use buffers::memlock_bytes;
+pub use claim::Claim;
 pub use faults::Faults;
 pub use faulty::Faulty;
 pub use file::{BackingFile, reserve_more, size_limit_bytes};

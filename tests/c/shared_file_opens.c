@@ -3,6 +3,7 @@
  *   failed   one rank has no descriptor left: the file is not there, or is what it was
  *   far      a file of more pages than have numbers is refused
  *   twice    a rank has a file open to be written once at a time, and to be read as often as it likes
+ *   teams    one of two teams, or jobs, has a file open to be written
  *   twins    two file systems have the same file by number and time, and each rank sees one of them */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -122,6 +124,44 @@ static void twice(void) {
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
 }
 
+/* The first rank is a team, and the others are one. A child of it that lives on has no part in the file. */
+static void teams(void) {
+    vgasnet_team_handle_t mine = vgasnet_coll_team_split(VGASNET_TEAM_ALL, me == 0 ? 0 : 1, me, NULL);
+    int ends[2], is_first = me == 0, flags = CREATE | VGASNET_FILE_TRUNCATE;
+    char byte = 'x', is;
+    pid_t child;
+    CHECK(pipe(ends) == 0);
+    if (is_first) {
+        CHECK_EQ(vgasnet_file_open(mine, path, flags, 0600, NULL, &file), VGASNET_OK);
+        CHECK_EQ(vgasnet_file_write_at(file, 0, &byte, 1), VGASNET_OK);
+        CHECK_EQ(vgasnet_file_flush(file), VGASNET_OK);
+    }
+    barrier();
+    if (!is_first) {
+        CHECK_EQ(vgasnet_file_open(mine, path, flags, 0600, NULL, &file), VGASNET_ERR_IO);
+        CHECK_EQ(errno, EBUSY);
+        CHECK_EQ(vgasnet_file_open(mine, path, VGASNET_FILE_READ, 0, NULL, &file), VGASNET_OK);
+        CHECK_EQ(vgasnet_file_read_at(file, 0, &is, 1, NULL), VGASNET_OK);
+        CHECK_EQ(is, byte);
+        CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    }
+    barrier();
+    child = fork();
+    if (child == 0) _exit(close(ends[1]) == 0 && read(ends[0], &is, 1) == 0 ? 0 : 1);
+    CHECK(child > 0);
+    if (is_first) CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    barrier();
+    for (int team = 1; team >= 0; --team) {
+        if (is_first == !team) {
+            CHECK_EQ(vgasnet_file_open(mine, path, BOTH, 0, NULL, &file), VGASNET_OK);
+            CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+        }
+        barrier();
+    }
+    close(ends[1]);
+    CHECK(waitpid(child, NULL, 0) == child);
+}
+
 /* Under a name that no other test has: most file systems have no file that long. */
 static void far(const char *directory) {
     const char *name = strrchr(directory, '/');
@@ -193,6 +233,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "failed") == 0) failed();
     if (strcmp(argv[1], "far") == 0) far(argv[2]);
     if (strcmp(argv[1], "twice") == 0) twice();
+    if (strcmp(argv[1], "teams") == 0) teams();
     if (strcmp(argv[1], "twins") == 0) twins();
     return finish();
 }

@@ -111,7 +111,19 @@ fn an_open_that_fails_leaves_nothing_behind() {
 fn a_rank_has_a_file_open_to_be_written_once_at_a_time() {
     for of in [SETUPS[0], SETUPS[2], SETUPS[3]] {
         let ended = run_program("shared_file_opens", &["twice"], setup(of), &[]);
-        assert!(ended.expect(0).stderr.contains("a rank has it open to be written"), "{ended}");
+        assert!(ended.expect(0).stderr.contains("another job has it open to be written"), "{ended}");
+    }
+}
+
+#[test]
+fn a_file_is_open_to_be_written_by_one_team_at_a_time() {
+    for of in [SETUPS[1], SETUPS[3]] {
+        let ended = run_program("shared_file_opens", &["teams"], setup(of), &[]);
+        assert_eq!(
+            ended.expect(0).stderr.matches("another job has it open to be written").count(),
+            of.0 as usize - 1,
+            "{ended}"
+        );
     }
 }
 
