@@ -63,8 +63,8 @@ impl Ops {
         Ok(self.copy_page_to_page(remote, here)? == remote.len_bytes)
     }
 
-    /// Starts such an operation. As a rule it waits for no page of its target: a put for those of its source, which are this rank's own,
-    /// and a get for none.
+    /// Starts such an operation. As a rule it waits for no page, but a put that is to have read its source for those of that, which are
+    /// this rank's own.
     ///
     /// # Errors
     /// As [`Ops::transfer`]; nothing is started then.
@@ -81,8 +81,11 @@ impl Ops {
             return self.bring(remote, here, |from, to| self.start_through(from, to, completion));
         }
         self.check_write(&remote)?;
-        let mut buffer = Vec::new();
-        self.bring(here, remote, |from, to| self.start_from_copy(&mut buffer, from, to, completion))
+        if let Operation::PutNow(_) = operation {
+            let mut buffer = Vec::new();
+            return self.bring(here, remote, |from, to| self.start_from_copy(&mut buffer, from, to, completion));
+        }
+        self.bring(here, remote, |from, to| self.start_through(from, to, completion))
     }
 
     /// Starts to bring some bytes to their page through a buffer; where there is no room for that, waits until they are there. Returns how
@@ -162,7 +165,7 @@ impl Ops {
     }
 }
 
-/// The rest of a get into the own segment, whose bytes come into the buffer.
+/// The rest of an operation between two segments, whose bytes come into the buffer.
 #[derive(Debug)]
 struct PutOn {
     /// As long as the buffer.

@@ -1,4 +1,4 @@
-/* Non-blocking gets into the own segment that are under way together: they wait for no page when they begin. */
+/* Non-blocking gets into the own segment, and puts from it, that are under way together: they wait for no page when they begin. */
 #include "check.h"
 
 static vgasnet_node_t me, next;
@@ -6,7 +6,8 @@ static size_t page, pages;
 
 /* Sources lie behind each other at the beginning of a segment, and destinations behind those, not at the borders of pages. */
 static unsigned char *source(vgasnet_node_t rank, size_t i) { return (unsigned char *)at(rank, i * page + 3); }
-static unsigned char *destination(size_t i) { return (unsigned char *)at(me, (pages + 1 + i) * page + 77); }
+static unsigned char *destination_at(vgasnet_node_t rank, size_t i) { return (unsigned char *)at(rank, (pages + 1 + i) * page + 77); }
+static unsigned char *destination(size_t i) { return destination_at(me, i); }
 
 static void fill(unsigned char *bytes, vgasnet_node_t rank, size_t i) {
     uint64_t state = mixed(rank, i, 1);
@@ -46,5 +47,21 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < pages; ++i) vgasnet_get_nbi_bulk(destination(i), next, source(next, i), page);
     vgasnet_wait_syncnbi_gets();
     check_all(bytes, expected, "implicit");
+    /* The one before puts here. */
+    barrier();
+    next = (me + vgasnet_nodes() - 1) % vgasnet_nodes();
+    for (int is_implicit = 0; is_implicit < 2; ++is_implicit) {
+        vgasnet_node_t behind = (me + 1) % vgasnet_nodes();
+        for (size_t i = 0; i < pages; ++i) {
+            unsigned char *to = destination_at(behind, i);
+            if (is_implicit) vgasnet_put_nbi_bulk(behind, to, source(me, i), page);
+            else handles[i] = vgasnet_put_nb_bulk(behind, to, source(me, i), page);
+        }
+        if (is_implicit) vgasnet_wait_syncnbi_puts();
+        else vgasnet_wait_syncnb_all(handles, pages);
+        barrier();
+        check_all(bytes, expected, is_implicit ? "implicit put" : "explicit put");
+        barrier();
+    }
     return finish();
 }

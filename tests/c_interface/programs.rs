@@ -163,7 +163,7 @@ fn local_addresses_in_the_own_segment() {
 }
 
 #[test]
-fn gets_into_the_own_segment_wait_for_no_page_when_they_begin() {
+fn transfers_between_segments_wait_for_no_page_when_they_begin() {
     run_in("own_segment_at_once", SETUPS);
 }
 
