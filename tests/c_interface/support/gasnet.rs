@@ -104,19 +104,17 @@ pub fn ex_program(name: &str, compiler: Compiler, mode: Mode, options: &[&str]) 
     build(compiler.command_for_ex(), &source, &format!("{name}-{compiler:?}-{mode:?}"), mode, options)
 }
 
-/// Runs a program as C in two thread modes on these numbers of ranks. Over shared memory it also runs on two as other compilers and
-/// languages make it: what they make calls the same functions, whatever the network.
+/// Runs a program as C in two thread modes on these numbers of ranks, and as C++ on two. Over shared memory it also runs as another
+/// compiler makes it: what that makes calls the same functions, whatever the network.
 pub fn in_all_ways(build: impl Fn(Compiler, Mode) -> PathBuf, ranks: &[u32], setup: impl Fn(u32) -> Setup) {
     let modes = [Mode::Seq, Mode::Par].map(|mode| build(Compiler::GccC99, mode));
     for (program, ranks) in some_of(modes.iter().flat_map(|program| ranks.iter().map(move |ranks| (program, *ranks)))) {
         run(program, &[], setup(ranks)).expect(0);
     }
-    if conduit() != "smp" {
-        return;
-    }
     let others =
         [(Compiler::GccCxx17, Mode::Parsync), (Compiler::ClangC99, Mode::Par), (Compiler::ClangCxx17, Mode::Seq)];
-    for (compiler, mode) in others.into_iter().filter(|(compiler, _)| compiler.is_here()) {
+    let others = if conduit() == "smp" { &others[..] } else { &others[..1] };
+    for (compiler, mode) in others.iter().copied().filter(|(compiler, _)| compiler.is_here()) {
         run(&build(compiler, mode), &[], setup(2)).expect(0);
     }
 }
