@@ -91,8 +91,8 @@ int vgasnet_file_close(vgasnet_file_t file);
 int vgasnet_file_read_at(vgasnet_file_t file, uint64_t offset, void *dest, size_t nbytes, size_t *nread);
 int vgasnet_file_write_at(vgasnet_file_t file, uint64_t offset, const void *src, size_t nbytes);
 
-/* The file has at least size bytes from now on; what nobody has written is zeros. What it has stays as it is, whoever writes meanwhile. The
- * file system has them, too, after vgasnet_file_flush. */
+/* The file has at least size bytes from now on; what nobody has written is zeros. What it has stays as it is, whoever writes meanwhile. In
+ * the file system it is so long after this rank's vgasnet_file_flush, which takes a block for that, or vgasnet_file_sync. */
 int vgasnet_file_extend(vgasnet_file_t file, uint64_t size);
 
 /* read_at and write_at for many places: the bytes of all runs of the file, one behind the other, are those of all pieces of memory. As many

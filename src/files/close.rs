@@ -76,7 +76,7 @@ impl Files {
         written
     }
 
-    /// What this rank has written has reached the file system, whichever pool it was in.
+    /// What this rank has written has reached the file system, whichever pool it was in, and so has the length that it has given the file.
     ///
     /// # Errors
     /// Some of it could not be written.
@@ -85,6 +85,11 @@ impl Files {
             return Ok(());
         }
         file.state.settle_begun(|handle| self.ops.is_under_way(handle));
+        self.flush_written(file)?;
+        self.extend_named(file)
+    }
+
+    pub(super) fn flush_written(&self, file: &SharedFile) -> Result<(), FileError> {
         match self.driver().flush_file_alone(file.space, &file.stripes.homes) {
             None => Ok(()),
             Some(Unwritten { cause, ranges }) => {

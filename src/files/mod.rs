@@ -73,6 +73,8 @@ pub struct SharedFile {
     claim: Mutex<Option<Claim>>,
     /// Bytes of the file, as far as this rank knows: not more than it has.
     known_bytes: AtomicU64,
+    /// How long this rank has made the file without writing, since it flushed that.
+    extended_end: AtomicU64,
     state: Arc<FileState>,
     /// The locks that the program has.
     held: Mutex<Vec<Held>>,

@@ -137,6 +137,7 @@ impl Files {
             _written: opened.written.take(),
             claim: Mutex::new(opened.claim.take()),
             known_bytes: AtomicU64::new(size_bytes),
+            extended_end: AtomicU64::new(0),
             state: Arc::new(FileState::new(others)),
             held: Mutex::default(),
             stripes: self.stripes(homes, arguments.stripe_bytes),

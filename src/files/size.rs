@@ -5,8 +5,10 @@ use super::together::Collective;
 use super::{Bytes, Call, FileError, Files, SharedFile};
 use crate::ops::Operation;
 use crate::request::Handle;
+use crate::storage::errno_of;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 
 /// In a larger team ranks do not ask each other, which takes messages as the square of their number when all ask at once. Each asks the
@@ -95,21 +97,41 @@ impl Files {
         }
     }
 
-    /// Has the file at least so many bytes: zeros where nobody has written. In the file system it has them when this rank has flushed it,
-    /// since its last block is written.
+    /// Has the file at least so many bytes: zeros where nobody has written. In the file system it has them when this rank has flushed it.
     ///
     /// # Errors
-    /// It is not to be written, or may not be so long; or its last page could not be read, or others not be written.
+    /// It is not to be written, or may not be so long.
     pub fn extend(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
         self.check_size(file, bytes)?;
-        let Some(last) = bytes.checked_sub(1) else { return Ok(()) };
-        let last = Bytes { offset: last, len: 1 };
-        self.check_not_refused(file, std::iter::once(last))?;
-        note_end(file, last);
-        let word = Bytes { offset: last.offset / NUMBER_BYTES * NUMBER_BYTES, len: NUMBER_BYTES as usize };
+        note_end(file, Bytes { offset: 0, len: bytes as usize });
+        file.extended_end.fetch_max(bytes, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Has the file in the file system at least as long as this rank has made it without writing.
+    ///
+    /// # Errors
+    /// There is no room for its last block.
+    pub(super) fn extend_named(&self, file: &SharedFile) -> Result<(), FileError> {
+        let end = file.extended_end.load(Ordering::Acquire);
+        let Some(last) = end.checked_sub(1) else { return Ok(()) };
+        let extended = file.file.as_ref().map_or(Ok(false), |named| named.extend(end));
+        let is_long = extended.map_err(|error| file.failed("get its size", Cause(errno_of(&error).unsigned_abs())))?;
+        if !is_long {
+            self.write_block(file, Bytes { offset: last, len: 1 })?;
+        }
+        // Unless the file has been made longer by now.
+        let _longer = file.extended_end.compare_exchange(end, 0, Ordering::AcqRel, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Has the block of a byte written, as it is.
+    fn write_block(&self, file: &SharedFile, byte: Bytes) -> Result<(), FileError> {
+        let word = Bytes { offset: byte.offset / NUMBER_BYTES * NUMBER_BYTES, len: NUMBER_BYTES as usize };
         let soiled = self.pieces(file, word).try_for_each(|piece| self.ops.soil(piece));
-        self.note_written(file, last);
-        soiled.map_err(|cause| file.not_written(std::iter::once(last), cause))
+        self.note_written(file, byte);
+        soiled.map_err(|cause| file.not_written(std::iter::once(byte), cause))?;
+        self.flush_written(file)
     }
 
     /// Makes the file so long: cuts it, or adds zeros. Collective over the file's team. Calls of other threads end before, or wait.
@@ -132,6 +154,7 @@ impl Files {
         self.give_end(file)?;
         let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));
         if resized.is_ok() {
+            file.extended_end.store(0, Ordering::Relaxed);
             // The page in which the file ends is read again, without what lay behind that.
             self.forget_behind(file, bytes / self.page_bytes(), bytes)?;
         }

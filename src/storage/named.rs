@@ -214,6 +214,20 @@ impl NamedFile {
         }
     }
 
+    /// Has it at least so many bytes, whoever writes it meanwhile. That takes the space of a block where there are fewer. Returns false if
+    /// it cannot be done so.
+    ///
+    /// # Errors
+    /// As [`NamedFile::set_size`].
+    pub fn extend(&self, size_bytes: u64) -> io::Result<bool> {
+        match &self.kind {
+            _ if size_bytes <= self.size_bytes()? => Ok(true),
+            Kind::Disk(_) if exceeds_limit(size_bytes) => Err(io::Error::from_raw_os_error(libc::EFBIG)),
+            Kind::Disk(disk) => allocate(&disk.file, size_bytes - 1..size_bytes),
+            Kind::Memory(_) => Ok(false),
+        }
+    }
+
     /// Cuts it, or makes it longer by zeros that take no space.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
  *   large      a write of very many pages is refused, and gives up early
  *   stolen     pages that could not be written go to another rank, and come back
  *   lost       the disk is full when the file is closed
+ *   longer     the disk is full, and the file is made longer, which takes no space until it is flushed
  *   shortened  the disk is full, and the file is cut to what there is room for
  *   readonly   the file system is read-only, with a file that has bytes
  *   rights     files that may not be read or written, and what is no file
@@ -230,6 +231,37 @@ static int open_fails(const char *which, int flags) {
     return code;
 }
 
+static void longer(void) {
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    const uint64_t size = 1000 * page_len + 5;
+    unsigned char *bytes = (unsigned char *)allocate(page_len), *is = (unsigned char *)allocate(page_len);
+    struct stat about;
+    memset(bytes, 'a' + (int)me, page_len);
+    CHECK_EQ(vgasnet_file_write_at(file, me * page_len, bytes, page_len), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+    if (me == 0) fill_disk(0);
+    barrier();
+    CHECK_EQ(vgasnet_file_extend(file, size), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_flush(file), VGASNET_ERR_IO);
+    CHECK_EQ(errno, ENOSPC);
+    /* Nothing of that keeps what the disk has room for from it. */
+    memset(bytes, 'A' + (int)me, page_len);
+    CHECK_EQ(vgasnet_file_write_at(file, me * page_len, bytes, page_len), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_flush(file), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    CHECK(stat(path, &about) == 0);
+    CHECK_EQ(about.st_size, size);
+    int descriptor = open(path, O_RDONLY);
+    CHECK_EQ(pread(descriptor, is, page_len, (off_t)(me * page_len)), page_len);
+    check_bytes(is, bytes, page_len, "what was written on a full disk");
+    close(descriptor);
+    barrier();
+    if (me == 0) remove_filler();
+    free(bytes);
+    free(is);
+}
+
 static void shortened(void) {
     const uint64_t kept = PIECES / 8, size = kept * piece_len + 100;
     unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
@@ -357,6 +389,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "limit") == 0) limit(argv[3]);
     if (strcmp(argv[1], "large") == 0) large();
     if (strcmp(argv[1], "stolen") == 0) stolen();
+    if (strcmp(argv[1], "longer") == 0) longer();
     if (strcmp(argv[1], "shortened") == 0) shortened();
     if (strcmp(argv[1], "readonly") == 0) readonly();
     if (strcmp(argv[1], "rights") == 0) rights();

@@ -22,7 +22,7 @@ fn text(path: &Path) -> &str {
 /// Runs a part of one of the programs about files in a directory.
 fn run_part(part: &str, dir: &Path, setup: Setup, more: &[(&'static str, &str)]) -> Ended {
     let is_refused =
-        ["full", "quota", "lost", "limit", "large", "stolen", "shortened", "readonly", "rights", "exclusive"]
+        ["full", "quota", "lost", "limit", "large", "stolen", "longer", "shortened", "readonly", "rights", "exclusive"]
             .contains(&part);
     let program = if is_refused { "file_systems" } else { "file_space" };
     let program = compile::program(program, Language::C99, Linking::Shared);
@@ -175,6 +175,19 @@ fn a_file_is_cut_to_what_a_full_disk_has_room_for() {
 }
 
 #[test]
+fn a_file_is_made_longer_on_a_full_disk() {
+    let test = "a_file_is_made_longer_on_a_full_disk";
+    for more in [&[][..], &[SPILL]] {
+        on_own_disk(test, tmpfs("size=8m"), |dir| {
+            for of in SETUPS {
+                run_part("longer", dir, setup(of), more).expect(0);
+                clear(dir);
+            }
+        });
+    }
+}
+
+#[test]
 fn a_limit_on_files_is_told_of_and_no_end_of_the_job() {
     for of in SETUPS {
         let dir = fresh_dir();
@@ -262,6 +275,10 @@ fn a_rank_makes_a_file_longer_while_others_write() {
     for of in SETUPS {
         run_here("extended", of);
     }
+    // That takes another way to give a file its size.
+    on_own_disk("a_rank_makes_a_file_longer_while_others_write", ext("ext2", 64 << 20), |dir| {
+        run_part("extended", dir, setup(SETUPS[1]), &[]).expect(0);
+    });
 }
 
 #[test]
