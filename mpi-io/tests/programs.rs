@@ -276,9 +276,11 @@ fn a_program_that_ends_with_an_open_file_is_told_what_it_loses() {
 #[test]
 fn a_line_that_cannot_be_written_ends_no_program() {
     let program = c("corners");
-    let file = Scratch::new(&program, "unheard");
-    let ended = program.run(2, &["unheard", file.text()], &[ALL_FILES, EXPECTED]);
-    assert!(ended.stdout.contains("ended"), "{ended}");
+    for part in ["unheard", "unread"] {
+        let file = Scratch::new(&program, part);
+        let ended = program.run(2, &[part, file.text()], &[ALL_FILES, EXPECTED]);
+        assert!(ended.stdout.contains("ended"), "{ended}");
+    }
 }
 
 #[test]

@@ -36,7 +36,6 @@ use agreement::agree;
 use attach::Wish;
 use late_segment::LateSegment;
 
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use vgasnet_conduit::{Conduit, ConduitError};
@@ -315,8 +314,7 @@ pub fn line_of(call: &str, line: &UserError) -> String {
 
 /// Shows a line to the user.
 pub fn say(text: &str) {
-    // One write, so that lines of several ranks do not mix. If stderr is closed, there is nobody to tell.
-    std::io::stderr().write_all(format!("vgasnet: {text}\n").as_bytes()).ok();
+    vgasnet_conduit::say(&format!("vgasnet: {text}"));
 }
 
 /// Reports an error and ends the job with status 1.

@@ -21,10 +21,11 @@ use super::operation::{FileSlot, IoOperation, Progress, REQUEST_BYTES_MAX, Step}
 use super::run::Run;
 use super::{BlockingReader, Busy, IoDirection, NamedFile, Storage};
 use io_uring::{IoUring, Probe, opcode, squeue, types};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::thread;
+use vgasnet_conduit::say;
 
 /// The longest request that the submitting thread works on itself, in bytes: a default page.
 const INLINE_BYTES_MAX: usize = 4 << 20;
@@ -203,9 +204,9 @@ impl RingStorage {
                 // The kernel may still write to memory that unwinding would free.
                 let line = format!(
                     "vgasnet: io_uring_enter: {error}: the program has closed descriptors that it did not open, or put others in their \
-                     place; let it leave the library's alone\n"
+                     place; let it leave the library's alone"
                 );
-                io::stderr().write_all(line.as_bytes()).ok();
+                say(&line);
                 std::process::abort();
             }
         }

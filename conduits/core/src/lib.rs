@@ -19,6 +19,7 @@ pub mod conformance;
 pub mod launchers;
 mod readable;
 mod region;
+mod say;
 mod signals;
 
 use std::fmt;
@@ -31,6 +32,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 pub use agreement::{agree, check_versions, greet, hear_all, of_other_version};
 pub use readable::wait_readable;
 pub use region::{Region, map_again, page_bytes};
+pub use say::say;
 pub use signals::{NAMED, action_of, blocking_signals, keeping_handlers};
 
 /// Abilities of a conduit beyond the least that the contract asks.

@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-use nix::sys::signal::{SigSet, SigmaskHow};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
 /// Every signal with a name of its own.
 pub const NAMED: std::ops::Range<c_int> = 1..32;
@@ -16,6 +16,28 @@ pub fn blocking_signals<T>(what: impl FnOnce() -> T) -> T {
     let done = what();
     let _ = before.map(|mask| mask.thread_set_mask());
     done
+}
+
+/// Does something that may write to a pipe of which nobody reads: it gets an error, and the process no signal.
+pub(crate) fn without_sigpipe<T>(what: impl FnOnce() -> T) -> T {
+    let pipe = SigSet::from(Signal::SIGPIPE);
+    let before = pipe.thread_swap_mask(SigmaskHow::SIG_BLOCK);
+    let was_pending = is_pending(libc::SIGPIPE);
+    let done = what();
+    if !was_pending && is_pending(libc::SIGPIPE) {
+        let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the set and the time are there, and nobody wants to know more.
+        unsafe { libc::sigtimedwait(pipe.as_ref(), std::ptr::null_mut(), &at_once) };
+    }
+    let _ = before.map(|mask| mask.thread_set_mask());
+    done
+}
+
+/// Whether a signal waits for this thread to unblock it.
+fn is_pending(signal: c_int) -> bool {
+    let mut pending = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the call fills the set when it succeeds, which is checked.
+    unsafe { libc::sigpending(pending.as_mut_ptr()) == 0 && libc::sigismember(pending.as_ptr(), signal) == 1 }
 }
 
 /// Does something that may set handlers, and restores the handlers of these signals.
@@ -42,6 +64,21 @@ mod tests {
     use super::*;
 
     extern "C" fn ignore(_: c_int) {}
+
+    #[test]
+    fn a_pipe_of_which_nobody_reads_gives_an_error_and_no_signal() {
+        let (read, write) = nix::unistd::pipe().expect("a pipe");
+        drop(read);
+        // Tests run where the signal is ignored, and would not be pending.
+        // SAFETY: the default, which this thread would not survive.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        for _ in 0..2 {
+            let written = without_sigpipe(|| nix::unistd::write(&write, b"line"));
+            assert_eq!(written, Err(nix::errno::Errno::EPIPE));
+            assert!(!is_pending(libc::SIGPIPE));
+        }
+        assert!(!SigSet::thread_get_mask().expect("a mask").contains(Signal::SIGPIPE));
+    }
 
     #[test]
     fn handlers_and_mask_are_as_before() {

@@ -4,7 +4,7 @@
 //! it just ends, and the launcher tells the other ranks. Without an agent, the network ends the job as it can.
 #![allow(unsafe_code)]
 
-use std::io::{IoSlice, Write};
+use std::io::IoSlice;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
-use vgasnet_conduit::{Rank, blocking_signals};
+use vgasnet_conduit::{Rank, blocking_signals, say};
 use vgasnet_protocol::wire::encode;
 use vgasnet_protocol::{RankState, messages};
 
@@ -148,9 +148,7 @@ pub(crate) fn note_exit(network: &dyn Network, status: i32) -> bool {
 pub fn break_down(network: &dyn Network, why: &str) -> ! {
     let why = format!("{}: {why}", network.name());
     if !await_judgement(network.rank(), &why) {
-        let line = format!("vgasnet: rank {}: {why}; the job ends\n", network.rank());
-        // Where stderr is closed there is nobody to tell.
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        say(&format!("vgasnet: rank {}: {why}; the job ends", network.rank()));
     }
     exit(network, 1)
 }

@@ -26,7 +26,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{UnixCredentials, getsockopt};
 use nix::unistd::{Uid, ftruncate, geteuid};
-use vgasnet_conduit::{ConduitError, SLOW};
+use vgasnet_conduit::{ConduitError, SLOW, say};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::arena::Control;
@@ -445,10 +445,9 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Stri
         let seconds = SLOW.as_secs();
         let line = format!(
             "vgasnet: rank {rank}: vgasnet_init: waits for its shared memory from vgasnetrun or the first rank of this host \
-             (since {seconds} s)\n"
+             (since {seconds} s)"
         );
-        // Where stderr is closed there is nobody to tell.
-        let _ = io::stderr().write_all(line.as_bytes());
+        say(&line);
     }
     stream.set_read_timeout(Some(ANSWER_PATIENCE)).map_err(broken)?;
     let mut received = Vec::with_capacity(1 + 2 * ranks as usize);

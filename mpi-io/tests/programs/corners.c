@@ -5,11 +5,13 @@
  *   unclosed  MPI ends while a file is open
  *   left      the program ends by exit, with two handles of the file
  *   unheard   the same where stderr cannot be written
+ *   unread    the same where stderr is a pipe of which nobody reads
  *   other     the library is not for this MPI
  *   again     the disk fails a few times while operations go on; those after that do not
  *   beside    a second handle, whose views and modes may not go past the pages of the first */
 #include "common.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 static MPI_File file;
@@ -98,6 +100,14 @@ static void unheard(const char *name) {
     left(name);
 }
 
+/* The same where nobody reads it. */
+static void unread(const char *name) {
+    int ends[2];
+    CHECK(atexit(say_ended) == 0 && pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+    CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR && close(ends[0]) == 0 && close(ends[1]) == 0);
+    left(name);
+}
+
 enum { STEP = 1 << 20, STEPS = 40 };
 
 static void again(const char *name) {
@@ -170,6 +180,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "unclosed") == 0) unclosed(argv[2]);
     if (strcmp(argv[1], "left") == 0) left(argv[2]);
     if (strcmp(argv[1], "unheard") == 0) unheard(argv[2]);
+    if (strcmp(argv[1], "unread") == 0) unread(argv[2]);
     if (strcmp(argv[1], "again") == 0) again(argv[2]);
     if (strcmp(argv[1], "beside") == 0) beside(argv[2]);
     if (strcmp(argv[1], "other") == 0) handler(argv[2]);

@@ -7,9 +7,9 @@ use crate::settings::{format_quantity, parse_answer, parse_fraction, parse_integ
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::{LazyLock, Mutex};
+use vgasnet_conduit::say;
 
 fn parse(text: &str, unit: u64) -> Result<i64, String> {
     if unit == 0 { parse_integer(text) } else { parse_quantity(text, unit) }
@@ -45,9 +45,7 @@ fn show(name: &str, value: &str, is_default: bool) {
     }
     let mut shown = SHOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if shown.insert(name.to_owned()) {
-        let line = format!("ENV parameter: {name} = {value:<20}{}\n", if is_default { " (default)" } else { "" });
-        // In one piece, beside what other ranks say.
-        std::io::stderr().write_all(line.as_bytes()).ok();
+        say(&format!("ENV parameter: {name} = {value:<20}{}", if is_default { " (default)" } else { "" }));
     }
 }
 
