@@ -51,7 +51,7 @@ typedef struct {
  * none. One thread of a rank calls; a file that is not open on one rank, or NULL there, is refused there alone, and the others wait.
  * Ranks that call different ones, or with different arguments, get VGASNET_ERR_BAD_ARG, and nothing changes.
  * Calls of several threads about different files may come in any order. The team may be freed once the file is open. Calls before which
- * operations are synced wait for those that are not, with a line.
+ * operations are synced wait for those that are not; a rank says so once for a file.
  *
  * open: opens a regular file. Each rank's pool has at least two pages. A file is open to be written once at a time: a second
  * time, by a rank, another team or another job, is VGASNET_ERR_IO with EBUSY. Where the file system has no locks, teams and jobs do
@@ -92,7 +92,7 @@ int vgasnet_file_read_at(vgasnet_file_t file, uint64_t offset, void *dest, size_
 int vgasnet_file_write_at(vgasnet_file_t file, uint64_t offset, const void *src, size_t nbytes);
 
 /* The file has at least size bytes from now on; what nobody has written is zeros. What it has stays as it is, whoever writes meanwhile. In
- * the file system it is so long after this rank's vgasnet_file_flush, which takes a block for that, or vgasnet_file_sync. */
+ * the file system it is so long after this rank's vgasnet_file_flush, if that finds room for a block, and after vgasnet_file_sync. */
 int vgasnet_file_extend(vgasnet_file_t file, uint64_t size);
 
 /* read_at and write_at for many places: the bytes of all runs of the file, one behind the other, are those of all pieces of memory. As many

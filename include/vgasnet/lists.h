@@ -17,7 +17,7 @@
  * The lists are the client's again when the function returns. Completion is that of vgasnet_put_bulk and
  * vgasnet_get_bulk, of their _nb forms with one handle for all regions, and of their _nbi forms. Pages are fetched side
  * by side. Local regions in the caller's own segment are complete when the function returns. If more than 4096 pieces
- * lie in pages that have to be fetched, the function waits for all but the last 4096.
+ * lie in pages that have to be fetched, the function waits for as many at a time, but for the last of them.
  */
 #ifndef VGASNET_LISTS_H
 #define VGASNET_LISTS_H

@@ -27,7 +27,8 @@ typedef struct vgasnet_operation *vgasnet_handle_t;
  * are complete on return. The destination of a get is undefined until completion. vgasnet_put_nb has read all bytes of
  * src when it returns; src of vgasnet_put_nb_bulk must not change until completion. Any number of operations may be in
  * flight. vgasnet_put_nb keeps copies of unwritten bytes, of all such puts together at most 16 MiB; beyond that it
- * waits. If more than 4096 pages of one operation have to be fetched, it waits for all but the last 4096. */
+ * waits. If more than 4096 pages of one operation have to be fetched, it waits for as many at a time, but for the
+ * last of them. */
 vgasnet_handle_t vgasnet_get_nb(void *dest, vgasnet_node_t node, void *src, size_t nbytes);
 vgasnet_handle_t vgasnet_put_nb(vgasnet_node_t node, void *dest, void *src, size_t nbytes);
 vgasnet_handle_t vgasnet_get_nb_bulk(void *dest, vgasnet_node_t node, void *src, size_t nbytes);

@@ -156,7 +156,7 @@ impl Files {
         if !file.state.told_unsynced.swap(true, Ordering::Relaxed) {
             let (rank, path, call) = (self.ops.space().rank.0, file.path.display(), call.name());
             (self.tell)(&format!(
-                "rank {rank}: {call}: {path}: waits for {begun} operations that were not synced; sync each before"
+                "rank {rank}: {call}: {path}: waits for operations that were not synced ({begun} of them); sync each before"
             ));
         }
         self.driver().wait_until(&|| file.state.settle_begun(|handle| self.ops.is_under_way(handle)) == 0);

@@ -108,17 +108,19 @@ impl Files {
         Ok(())
     }
 
-    /// Has the file in the file system at least as long as this rank has made it without writing.
+    /// Has the file in the file system at least as long as this rank has made it without writing. Where there is no room for a block it gets
+    /// that size from the next sync, which needs none.
     ///
     /// # Errors
-    /// There is no room for its last block.
+    /// The file system refuses it otherwise.
     pub(super) fn extend_named(&self, file: &SharedFile) -> Result<(), FileError> {
         let end = file.extended_end.load(Ordering::Acquire);
         let Some(last) = end.checked_sub(1) else { return Ok(()) };
-        let extended = file.file.as_ref().map_or(Ok(false), |named| named.extend(end));
-        let is_long = extended.map_err(|error| file.failed("get its size", Cause(errno_of(&error).unsigned_abs())))?;
-        if !is_long {
-            self.write_block(file, Bytes { offset: last, len: 1 })?;
+        match file.file.as_ref().map_or(Ok(false), |named| named.extend(end)) {
+            Ok(true) => {}
+            Ok(false) => self.write_block(file, Bytes { offset: last, len: 1 })?,
+            Err(error) if matches!(errno_of(&error), libc::ENOSPC | libc::EDQUOT) => return Ok(()),
+            Err(error) => return Err(file.failed("get its size", Cause(errno_of(&error).unsigned_abs()))),
         }
         // Unless the file has been made longer by now.
         let _longer = file.extended_end.compare_exchange(end, 0, Ordering::AcqRel, Ordering::Relaxed);

@@ -139,7 +139,7 @@ fn a_file_of_which_bytes_are_lost_has_its_size() {
 fn close_waits_for_operations_that_nobody_has_synced() {
     for of in [SETUPS[0], SETUPS[2], SETUPS[3]] {
         let ended = run_program("shared_file_closes", &["unsynced"], setup(of), &[]);
-        let told = " operations that were not synced; sync each before";
+        let told = " of them); sync each before";
         // They may all have ended by then, on each rank.
         let lines = ended.expect(0).stderr.lines();
         assert!(lines.clone().all(|line| line.ends_with(told)) && lines.count() <= of.0 as usize, "{ended}");
