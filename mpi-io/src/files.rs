@@ -11,8 +11,8 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, c_int};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use vgasnet_mpi_front::SUCCESS;
 
 /// A file that is cached.
@@ -147,30 +147,13 @@ fn change<T>(change: impl FnOnce(&mut BTreeMap<u64, Arc<CachedFile>>) -> T) -> T
 
 /// Calls find it from now on.
 pub fn add(file: CachedFile) {
-    static AT_EXIT: Once = Once::new();
-    AT_EXIT.call_once(|| {
-        OWN_RANK.store(ffi::world_rank(), Ordering::Relaxed);
-        OWN_PROCESS.store(std::process::id(), Ordering::Relaxed);
-        // SAFETY: the function is there until the process ends: libraries that MPI may need are not unloaded.
-        unsafe { libc::atexit(tell_what_is_lost) };
-    });
     change(|files| files.insert(file.handle, Arc::new(file)));
 }
 
-/// By what a line names this rank when MPI may not be asked any more.
-static OWN_RANK: AtomicU32 = AtomicU32::new(0);
-
-/// The rank's process. A child that it forks has no part in its files.
-static OWN_PROCESS: AtomicU32 = AtomicU32::new(0);
-
-/// The process ends, and MPI_Finalize has closed no file: what ranks have in memory is lost.
-extern "C" fn tell_what_is_lost() {
-    if std::process::id() != OWN_PROCESS.load(Ordering::Relaxed) {
-        return;
-    }
+/// The process ends, and MPI_Finalize has closed no file: what ranks have in memory is lost. `rank` is this one's.
+pub fn tell_what_is_lost(rank: u32) {
     // A thread that ends the process while it changes them has them.
     let Ok(files) = FILES.try_read() else { return };
-    let rank = OWN_RANK.load(Ordering::Relaxed);
     let mut told = BTreeSet::new();
     for file in files.values().filter(|file| file.may_write && told.insert(file.owner())) {
         let path = file.path.to_string_lossy();

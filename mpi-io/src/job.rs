@@ -2,8 +2,9 @@
 
 use crate::ffi::{self, Comm};
 use crate::vgasnet::{self, Library};
-use crate::{say, settings};
+use crate::{files, say, settings};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use vgasnet_mpi_front::is_its_mpi;
 
 /// vgasnet's functions, if it runs.
@@ -16,13 +17,42 @@ pub fn library() -> Option<&'static Library> {
 
 /// MPI has started on this rank: starts vgasnet, once. Collective over all ranks.
 pub fn start() {
-    RUNNING.get_or_init(try_start);
+    RUNNING.get_or_init(|| {
+        let library = try_start()?;
+        OWN_RANK.store(ffi::world_rank(), Ordering::Relaxed);
+        OWN_PROCESS.store(std::process::id(), Ordering::Relaxed);
+        // Its part comes before vgasnet's, which is there by now.
+        // SAFETY: the function is there until the process ends: libraries that MPI may need are not unloaded.
+        unsafe { libc::atexit(at_exit) };
+        Some(library)
+    });
 }
 
 /// MPI is about to end: vgasnet's threads call it no more. Collective over all ranks.
 pub fn end() {
     if let Some(library) = library() {
+        HAS_ENDED.store(true, Ordering::Relaxed);
         library.end();
+    }
+}
+
+/// By what a line names this rank when MPI may not be asked any more.
+static OWN_RANK: AtomicU32 = AtomicU32::new(0);
+
+/// The rank's process. A child that it forks has no part in its files.
+static OWN_PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// The program has called `MPI_Finalize`.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// The process ends. If the program has not ended MPI, what comes of that is what comes of it without the library.
+extern "C" fn at_exit() {
+    if std::process::id() != OWN_PROCESS.load(Ordering::Relaxed) || HAS_ENDED.load(Ordering::Relaxed) {
+        return;
+    }
+    files::tell_what_is_lost(OWN_RANK.load(Ordering::Relaxed));
+    if let Some(library) = library() {
+        library.abandon();
     }
 }
 

@@ -117,6 +117,7 @@ functions! {
     file_error_count: fn(File, *mut u64) -> c_int;
     wait_syncnb_some: fn(*mut Handle, usize);
     mpi_before_finalize: fn();
+    mpi_abandon: fn();
 }
 
 /// A call has failed, and the user has been told why.
@@ -200,6 +201,12 @@ impl Library {
     pub fn end(&self) {
         // SAFETY: it may be called once vgasnet runs.
         unsafe { (self.mpi_before_finalize)() }
+    }
+
+    /// The process ends, and the program has not ended MPI: vgasnet's part of that waits for nobody.
+    pub fn abandon(&self) {
+        // SAFETY: it may be called once vgasnet runs.
+        unsafe { (self.mpi_abandon)() }
     }
 
     /// A team of these ranks. Collective over them.

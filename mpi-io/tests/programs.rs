@@ -284,6 +284,19 @@ fn a_line_that_cannot_be_written_ends_no_program() {
 }
 
 #[test]
+fn a_program_that_ends_without_mpi_finalize_ends_as_without_the_library() {
+    let program = c("corners");
+    for part in ["gone", "all-gone"] {
+        let file = Scratch::new(&program, part);
+        let plain = program.run_without(2, &[part, file.text()], &[]);
+        for patterns in [ALL_FILES, ("VGASNET_MPI_FILES", "/none")] {
+            let ended = program.run(2, &[part, file.text()], &[patterns]);
+            assert_eq!(ended.status, plain.status, "{part}: {plain}\nwith the library: {ended}");
+        }
+    }
+}
+
+#[test]
 fn operations_after_an_error_go_on() {
     of_corners("again", 2, &[("VGASNET_TEST_IO_ERROR", "file-read:3:6")]);
 }

@@ -112,6 +112,9 @@ fn leave_soon() -> bool {
 /// of the job itself.
 pub fn on_process_exit(status: i32) {
     let Some(job) = job() else { return };
+    if job.conduit.is_abandoned() {
+        return;
+    }
     let is_by_call = EXITING.load(Ordering::Acquire) != 0;
     match status {
         _ if !is_by_call && (status == 0 || !job.config.catches_exit) => leave(),

@@ -280,6 +280,11 @@ pub trait Conduit: Send + Sync {
     /// `MPI_Finalize` does. It returns when all ranks are through.
     fn call_before_end(&self, _leave: fn()) {}
 
+    /// Whether the process ends without that, though it is the program's to end the transport: its exit waits for no other rank.
+    fn is_abandoned(&self) -> bool {
+        false
+    }
+
     /// Says that all ranks are through: nothing is under way, and nothing will be sent. Called at most once; afterwards
     /// only [`Conduit::exit`] is.
     fn close(&self);

@@ -269,6 +269,10 @@ impl<N: Network> Conduit for HybridConduit<N> {
         self.network.call_before_end(leave);
     }
 
+    fn is_abandoned(&self) -> bool {
+        self.network.is_abandoned()
+    }
+
     fn close(&self) {
         // The rank has done its part, whatever becomes of the network.
         report(RankState::Exiting(0), Some(self.rank().0));

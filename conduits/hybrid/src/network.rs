@@ -54,6 +54,11 @@ pub trait Network: Send + Sync {
     /// As [`vgasnet_conduit::Conduit::call_before_end`].
     fn call_before_end(&self, _leave: fn()) {}
 
+    /// As [`vgasnet_conduit::Conduit::is_abandoned`].
+    fn is_abandoned(&self) -> bool {
+        false
+    }
+
     /// As [`vgasnet_conduit::Conduit::close`].
     fn close(&self);
 

@@ -50,6 +50,13 @@ static LEAVE: OnceLock<fn()> = OnceLock::new();
 /// MPI is ending, so this crate must not end it.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
+/// The process ends without that, and this crate leaves MPI as it is.
+static IS_ABANDONED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn abandon() {
+    IS_ABANDONED.store(true, Ordering::Release);
+}
+
 /// The program ends MPI. Where it does so by a function that is not the library's, MPI tells.
 pub(crate) extern "C" fn on_end() {
     if IS_ENDING.swap(true, Ordering::AcqRel) {
@@ -301,6 +308,10 @@ impl Network for MpiNetwork {
         if LEAVE.set(leave).is_ok() {
             self.with(|state| state.mpi.call_before_end(on_end));
         }
+    }
+
+    fn is_abandoned(&self) -> bool {
+        IS_ABANDONED.load(Ordering::Acquire)
     }
 
     fn close(&self) {

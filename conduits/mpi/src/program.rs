@@ -51,3 +51,10 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
 pub extern "C" fn vgasnet_mpi_before_finalize() {
     network::on_end();
 }
+
+/// The process ends, and the program has not called `MPI_Finalize`: MPI is to see that as it would without the library, so this rank waits
+/// for no other one, and does not end MPI. Such a library calls it at exit.
+#[unsafe(no_mangle)]
+pub extern "C" fn vgasnet_mpi_abandon() {
+    network::abandon();
+}

@@ -7,6 +7,8 @@
  *   unheard   the same where stderr cannot be written
  *   unread    the same where stderr is a pipe of which nobody reads
  *   other     the library is not for this MPI
+ *   gone      the first rank ends by exit(0) without MPI_Finalize, and the others wait for it
+ *   all-gone  all ranks do
  *   again     the disk fails a few times while operations go on; those after that do not
  *   beside    a second handle, whose views and modes may not go past the pages of the first */
 #include "common.h"
@@ -108,6 +110,21 @@ static void unread(const char *name) {
     left(name);
 }
 
+/* MPI's launcher sees that, or does not, as without the library. */
+static void gone(const char *name) {
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    OK(MPI_File_write_at(file, 4 * rank, "gone", 4, MPI_CHAR, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&file));
+    if (rank == 0) exit(0);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void all_gone(const char *name) {
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    OK(MPI_File_close(&file));
+    exit(0);
+}
+
 enum { STEP = 1 << 20, STEPS = 40 };
 
 static void again(const char *name) {
@@ -181,6 +198,8 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "left") == 0) left(argv[2]);
     if (strcmp(argv[1], "unheard") == 0) unheard(argv[2]);
     if (strcmp(argv[1], "unread") == 0) unread(argv[2]);
+    if (strcmp(argv[1], "gone") == 0) gone(argv[2]);
+    if (strcmp(argv[1], "all-gone") == 0) all_gone(argv[2]);
     if (strcmp(argv[1], "again") == 0) again(argv[2]);
     if (strcmp(argv[1], "beside") == 0) beside(argv[2]);
     if (strcmp(argv[1], "other") == 0) handler(argv[2]);
