@@ -9,6 +9,12 @@ use crate::stats::Row;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::LockMode;
 
+/// The pages of a pass that are written are one in so many frames of the pool: write-behind begins later.
+const WRITTEN_PART: usize = 8;
+
+/// The same of those that are read: the next ones come before the first ones go.
+const READ_PART: usize = 2;
+
 /// Places of a file, and memory: the bytes of both, one behind the other, are the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Lists<'a> {
@@ -122,7 +128,7 @@ impl Files {
                 continue;
             }
             for piece in self.pieces(file, bytes) {
-                if pass.is_full() {
+                if pass.is_full(piece.page, operation.is_get()) {
                     // SAFETY: the memory is valid, and none of the own segment.
                     unsafe { pass.end() }?;
                     pass = Pass::new(&self.ops);
@@ -137,10 +143,12 @@ impl Files {
     }
 }
 
-/// Pieces that are begun side by side, of each page one. As many begin, and as many are left for later, as parts of a transfer miss.
+/// Pieces that are begun side by side, of each page one. As many begin, and as many are left for later, as parts of a transfer miss. Where
+/// some are left, fewer begin: their pages are to be in the pool still when their turn comes, and not to be written half filled.
 struct Pass<'a> {
     ops: &'a Ops,
     completion: CompletionId,
+    frames: usize,
     /// The page that missed last, and how many have.
     missed: Option<PageId>,
     begun: usize,
@@ -150,11 +158,16 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn new(ops: &'a Ops) -> Pass<'a> {
-        Pass { ops, completion: ops.begin_pieces(), missed: None, begun: 0, later: Vec::new() }
+        let frames = ops.driver().engine().protocol().cache.frames() as usize;
+        Pass { ops, completion: ops.begin_pieces(), frames, missed: None, begun: 0, later: Vec::new() }
     }
 
-    fn is_full(&self) -> bool {
-        self.begun.max(self.later.len()) == PARTS_MAX
+    /// Whether a piece of this page is for the next pass.
+    fn is_full(&self, page: PageId, is_read: bool) -> bool {
+        let is_next = self.missed != Some(page);
+        let part = if is_read { READ_PART } else { WRITTEN_PART };
+        let most = if self.later.is_empty() { PARTS_MAX } else { (self.frames / part).clamp(1, PARTS_MAX) };
+        is_next && self.begun >= most || self.later.len() == PARTS_MAX
     }
 
     /// Does or begins a piece, or leaves it for later.

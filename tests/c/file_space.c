@@ -4,6 +4,7 @@
  *   space      space is taken ahead, as far as there is some
  *   extended   a rank makes the file longer while others write its last bytes
  *   counts     what statistics say (VGASNET_STATS)
+ *   listed     a new file is written by lists of pieces of its pages
  *   dies       a rank is killed while it writes small letters over large ones, which have been synced
  *   aged       what nobody flushes is on the disk after 5 s, though no rank calls the library meanwhile
  *   left       the same, where a thread that drove the engine has left it since */
@@ -223,6 +224,27 @@ static void counts(void) {
     free(bytes);
 }
 
+/* A new file that is written in order by lists of quarters of pages: what is written half filled would be read back. */
+static void listed(void) {
+    const size_t call_len = pool_bytes() / 2, run_len = page_len / 4, runs = call_len / run_len;
+    vgasnet_file_run_t *run = (vgasnet_file_run_t *)allocate(runs * sizeof *run);
+    unsigned char *bytes = (unsigned char *)allocate(call_len);
+    vgasnet_memvec_t memory = {bytes, call_len};
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    vgasnet_stats_t before = statistics(), after;
+    memset(bytes, 7, call_len);
+    for (size_t call = 0; call < 8; ++call) {
+        for (size_t i = 0; i < runs; ++i) run[i] = (vgasnet_file_run_t){call * call_len + i * run_len, run_len};
+        CHECK_EQ(vgasnet_file_writev_at(file, runs, run, 1, &memory), VGASNET_OK);
+    }
+    CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+    after = statistics();
+    CHECK(after.file_disk_read_bytes - before.file_disk_read_bytes <= call_len);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    free(run);
+    free(bytes);
+}
+
 static void dies(void) {
     unsigned char *bytes = (unsigned char *)allocate(piece_len);
     vgasnet_file_t file = opened_as(path, ALL_FLAGS);
@@ -298,6 +320,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "space") == 0) space();
     if (strcmp(argv[1], "extended") == 0) extended();
     if (strcmp(argv[1], "counts") == 0) counts();
+    if (strcmp(argv[1], "listed") == 0) listed();
     if (strcmp(argv[1], "dies") == 0) dies();
     if (strcmp(argv[1], "aged") == 0) aged(0);
     if (strcmp(argv[1], "left") == 0) aged(1);

@@ -291,6 +291,13 @@ fn statistics_tell_of_files() {
 }
 
 #[test]
+fn lists_that_write_pages_in_pieces_read_few_of_them_back() {
+    let dir = fresh_dir();
+    run_part("listed", &dir, setup((1, 64, 64, true)), &[("VGASNET_STATS", "1")]).expect(0);
+    fs::remove_dir_all(&dir).expect("a directory of ours");
+}
+
+#[test]
 fn what_nobody_flushes_is_on_the_disk_after_a_while() {
     for of in [SETUPS[1], (2, 4096, 16, true)] {
         run_here("aged", of);
