@@ -77,14 +77,12 @@ impl Engine {
     }
 
     fn prefetch(&mut self, space: Space, range: Option<RangeInclusive<u32>>) {
-        if !self.prefetch.is_on {
-            return;
-        }
+        let Some(range) = range.filter(|_| self.prefetch.is_on) else { return };
         // One may be the page after which these come. More demands must not wait until frames are evicted for these.
         if self.protocol.cache.starving() > 1 {
             return;
         }
-        for index in range.into_iter().flatten() {
+        for index in range {
             if self.prefetch.under_way.len() >= self.prefetch.under_way_max {
                 return;
             }
