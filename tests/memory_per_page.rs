@@ -84,7 +84,8 @@ fn a_frame_takes_240_bytes_at_most_and_a_page_that_is_gone_64() {
     let all = touch(PAGES - 2 * FRAMES);
     let each = |from: usize, to: usize, count: usize| to.saturating_sub(from) as f64 / count as f64;
     let shape = Shape { pages: PAGES as u32, frames: FRAMES as u32 };
-    let table = table_bytes(shape, PAGE_BYTES) as f64 / FRAMES as f64;
+    // What a rank has for itself is none of its frames'.
+    let table = each(table_bytes(Shape { frames: 1, ..shape }, PAGE_BYTES), table_bytes(shape, PAGE_BYTES), FRAMES - 1);
     let (heap, records) = (each(before, attached, FRAMES), each(attached, full, FRAMES));
     let (history, gone) = (each(full, twice, FRAMES), each(twice, all, PAGES - 2 * FRAMES));
     println!(

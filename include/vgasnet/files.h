@@ -55,10 +55,10 @@ typedef struct {
  *
  * open: opens a regular file. Each rank's pool has at least two pages. A file is open to be written once at a time: a second
  * time, by a rank, another team or another job, is VGASNET_ERR_IO with EBUSY. Where the file system has no locks, teams and jobs do
- * not know of each other, and write over each other's pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, and for a file of 2^32 pages or more, VGASNET_ERR_IO if the file cannot
- * be opened on some rank: then none is made, emptied or changed. On several hosts a file that is opened to be written gets a new time of
- * change, so that copies of it are told apart, and then its old one back if this user owns it; copies that are only read are told apart by
- * number, size and time.
+ * not know of each other, and write over each other's pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, and
+ * for a file of 2^32 pages or more, VGASNET_ERR_IO if the file cannot be opened on some rank: then none is made, emptied or changed. On
+ * several hosts a file that is opened to be written gets a new time of change, so that copies of it are told apart, and then its old one
+ * back if this user owns it; copies that are only read are told apart by number, size and time.
  * sync: all that was written before is on the disk, and the file has its size. Other threads may write meanwhile, and operations be under
  * way: what they write is kept, and may be on the disk or not. After VGASNET_ERR_IO it may be called again. A file that was opened without
  * VGASNET_FILE_WRITE is from now on what the file system has, whoever has written that; reads by other threads of the rank end before,
@@ -115,7 +115,7 @@ vgasnet_handle_t vgasnet_file_write_at_nb(vgasnet_file_t file, uint64_t offset, 
 /* Locks bytes, which the file need not have, and waits until no other lock of any of them is in the way: a shared lock is in the way of
  * exclusive ones, an exclusive lock of all. Locks are for those who ask for them: reads and writes do not look at them. Who waits gets
  * its turn in order. A lock is given back by unlock with the same offset and len, or by close. Locks of one rank are in each other's
- * way, too: a thread that locks bytes which it has locked may wait for ever. */
+ * way, too: a thread that locks bytes which it has locked may wait for ever. Other teams and jobs do not see them. */
 int vgasnet_file_lock(vgasnet_file_t file, uint64_t offset, uint64_t len, int exclusive);
 int vgasnet_file_unlock(vgasnet_file_t file, uint64_t offset, uint64_t len);
 

@@ -28,7 +28,7 @@ pub struct FileState {
     /// Whether the user knows that some call has waited for operations that were not synced.
     pub told_unsynced: AtomicBool,
     /// The file's shared pointer, at the first member of its team.
-    pub pointer: AtomicU64,
+    pub pointer: Option<&'static AtomicU64>,
     /// At the first member: the others.
     pub others: Box<[Rank]>,
     /// The pages that this rank has written since it flushed the file last, as a [`PageFilter`].
@@ -48,9 +48,9 @@ struct Begun {
 }
 
 impl FileState {
-    /// Of a file that is opened now. The first member of its team gives the others.
-    pub fn new(others: Box<[Rank]>) -> FileState {
-        FileState { others, ..FileState::default() }
+    /// Of a file that is opened now. The first member of its team gives the others, and the pointer.
+    pub fn new(others: Box<[Rank]>, pointer: Option<&'static AtomicU64>) -> FileState {
+        FileState { others, pointer, ..FileState::default() }
     }
 
     /// An operation has failed.

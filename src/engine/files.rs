@@ -306,7 +306,8 @@ impl Engine {
                 self.send_about_file(from, FileMessage { is_answer: true, value, ..message });
             }
             FileAsk::Take => {
-                let value = file.state.pointer.fetch_add(message.value, Ordering::Relaxed);
+                let pointer = file.state.pointer.ok_or("a question about a pointer that this rank has not")?;
+                let value = pointer.fetch_add(message.value, Ordering::Relaxed);
                 self.send_about_file(from, FileMessage { is_answer: true, value, ..message });
             }
             FileAsk::Flush => self.flush_at_home(from, message),

@@ -58,12 +58,15 @@ pub(super) struct Found {
     pub errno: u32,
     /// From the first rank: the number of the space.
     pub number: u32,
+    /// From the first rank: where its memory has the file's shared pointer.
+    pub place: u32,
+    padding: u32,
 }
 
 impl Found {
     fn new(about: About, number: u32) -> Found {
         let About { device, inode, size_bytes, changed_ns } = about;
-        Found { device, inode, size_bytes, changed_ns, errno: 0, number }
+        Found { device, inode, size_bytes, changed_ns, errno: 0, number, place: 0, padding: 0 }
     }
 
     /// Whether this is the file that the `first` rank has found. Hosts number devices as they like. Copies of a file may have the same
@@ -136,8 +139,9 @@ impl Opened {
 }
 
 impl Files {
-    /// Opens the file as the first rank of a team, whose others look at it next. It is neither emptied nor denied to anybody yet.
-    pub(super) fn open_first(&self, path: &Path, arguments: &OpenArguments<'_>, members: &[u32]) -> Opened {
+    /// Opens the file as the first rank of a team, whose others look at it next. It is neither emptied nor denied to anybody yet. Its shared
+    /// pointer has this place here.
+    pub(super) fn open_first(&self, path: &Path, arguments: &OpenArguments<'_>, members: &[u32], place: u32) -> Opened {
         let options = NamedOptions {
             create: arguments.create.is_some(),
             mode: arguments.create.unwrap_or_default() | OPENING_MODE,
@@ -154,7 +158,9 @@ impl Files {
             let about = if is_spread { file.about()? } else { about };
             Ok((file, about, written))
         });
-        Opened { mark, claim, ..Opened::new(opened, number) }
+        let mut opened = Opened { mark, claim, ..Opened::new(opened, number) };
+        opened.found.place = place;
+        opened
     }
 
     /// A number for the space of a file. No other rank that is the first of a team gives it, and no file has it that is open.

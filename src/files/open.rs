@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use vgasnet_protocol::{Rank, Space, Stripes};
 
@@ -82,7 +82,7 @@ impl Files {
         }
         let arguments = &arguments;
         // The first rank makes the file, and the others find it.
-        let first = (me == 0).then(|| self.open_first(&path, arguments, &members));
+        let first = (me == 0).then(|| self.open_first(&path, arguments, &members, reserved.place()));
         let told = self.coll.gather_all(team, first.as_ref().map_or_else(Found::default, |first| first.found))?[0];
         if told.errno != 0 {
             return Err(FileError::io(&path, "be opened", told.errno as i32));
@@ -125,6 +125,11 @@ impl Files {
         let is_able = able.contains(&Rank(members[me as usize]));
         let most = if arguments.io_ranks == 0 { usize::MAX } else { arguments.io_ranks as usize };
         let homes: Arc<[Rank]> = able.into_iter().take(most).collect();
+        let pointer = self.ops.space().memories.get(first as usize).map(|memory| memory.file_pointer(told.place));
+        if me == 0 {
+            // The others take from it when all have opened the file.
+            pointer.into_iter().for_each(|pointer| pointer.store(0, Ordering::Relaxed));
+        }
         let others = members.iter().skip(1).filter(|_| me == 0).map(|rank| Rank(*rank)).collect();
         let file = SharedFile {
             space: Space::of_file(told.number),
@@ -138,7 +143,8 @@ impl Files {
             claim: Mutex::new(opened.claim.take()),
             known_bytes: AtomicU64::new(size_bytes),
             extended_end: AtomicU64::new(0),
-            state: Arc::new(FileState::new(others)),
+            state: Arc::new(FileState::new(others, pointer.filter(|_| me == 0))),
+            pointer,
             held: Mutex::default(),
             stripes: self.stripes(homes, arguments.stripe_bytes),
             members,

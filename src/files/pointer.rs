@@ -1,4 +1,4 @@
-//! The shared pointer of a file: a number that its first rank has.
+//! The shared pointer of a file: a number in the memory of its first rank. Who has that mapped adds to it there, others ask.
 
 use super::together::Collective;
 use super::{FileError, Files, SharedFile};
@@ -9,8 +9,8 @@ use vgasnet_protocol::file_message::FileAsk;
 impl Files {
     /// Adds to the shared pointer. Returns what it was. It wraps.
     pub fn take(&self, file: &SharedFile, amount: u64) -> u64 {
-        if file.me == 0 {
-            return file.state.pointer.fetch_add(amount, Ordering::Relaxed);
+        if let Some(pointer) = file.pointer {
+            return pointer.fetch_add(amount, Ordering::Relaxed);
         }
         let first = Rank(file.members[0]);
         self.driver().ask_of_file(std::iter::once(first), file.space, FileAsk::Take, amount)[0].value
@@ -23,8 +23,8 @@ impl Files {
     pub fn set_pointer(&self, file: &SharedFile, value: u64) -> Result<(), FileError> {
         // What others took before has been taken when all have come.
         self.come_together(file, Collective::SetPointer(value))?;
-        if file.me == 0 {
-            file.state.pointer.store(value, Ordering::Relaxed);
+        if let Some(pointer) = file.pointer.filter(|_| file.me == 0) {
+            pointer.store(value, Ordering::Relaxed);
         }
         self.coll.gather_all(file.team, 0_u32)?;
         Ok(())

@@ -3,6 +3,7 @@
 use super::calls::{Alone, Attempt, Calls, Use, WORDS};
 use super::{FileError, SharedFile};
 use crate::engine::Driver;
+use crate::memory::FILE_POINTERS;
 use crate::sys::{Signalproof, places_of_thread, thread_key};
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -10,7 +11,7 @@ use std::ops::Deref;
 use std::sync::{Mutex, OnceLock};
 
 /// Files that a rank has open at a time, at most.
-const FILES_MAX: u32 = 4096;
+const FILES_MAX: u32 = FILE_POINTERS;
 
 /// The files of a rank.
 pub(super) struct Table {
@@ -64,6 +65,13 @@ pub(super) struct Own<'a> {
     slot: &'a Slot,
     number: u32,
     why: Alone,
+}
+
+impl Reserved<'_> {
+    /// A number below [`FILE_POINTERS`] that no other open file has here.
+    pub(super) fn place(&self) -> u32 {
+        self.number % FILES_MAX
+    }
 }
 
 impl Table {

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::error::UserError;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use vgasnet_conduit::{Conduit, Region};
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use vgasnet_protocol::{Rank, Space};
@@ -70,7 +71,27 @@ pub struct RankMemory {
     pub blocks: DirtyBlocks,
     /// Where ranks meet that share memory; that of the first one serves.
     pub meeting: Region,
+    /// The shared pointers of the files of which it is the first rank: [`FILE_POINTERS`] numbers of 8 bytes.
+    pub file_pointers: Region,
 }
+
+impl RankMemory {
+    /// The shared pointer of a file.
+    ///
+    /// # Panics
+    /// If there is no such place.
+    pub fn file_pointer(&self, place: u32) -> &'static AtomicU64 {
+        assert!(place < FILE_POINTERS, "a file has a place below {FILE_POINTERS}");
+        let address = self.file_pointers.address + place as usize * size_of::<AtomicU64>();
+        // SAFETY: the region is mapped until the process ends, its numbers are aligned, and all ranks use them as atomic ones.
+        unsafe { &*std::ptr::with_exposed_provenance(address) }
+    }
+}
+
+/// The most files that a rank has open.
+pub const FILE_POINTERS: u32 = 4096;
+
+const FILE_POINTER_BYTES: usize = FILE_POINTERS as usize * size_of::<AtomicU64>();
 
 /// Bytes of [`RankMemory::meeting`], which is in cache lines of its own.
 pub const MEETING_BYTES: usize = 6 * CACHE_LINE_BYTES;
@@ -317,6 +338,7 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
         let block_bytes = DirtyBlocks::bytes(shape.frames, page_bytes);
         let blocks = Region { address: hints.address + hints.len_bytes, len_bytes: block_bytes };
         let meeting = Region { address: blocks.address + block_bytes, len_bytes: MEETING_BYTES };
+        let file_pointers = Region { address: meeting.address + MEETING_BYTES, len_bytes: FILE_POINTER_BYTES };
         (is_own || share).then(|| {
             let memory = RankMemory {
                 table: PageTable::new(entries, shape.frames),
@@ -324,6 +346,7 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
                 hints,
                 blocks: DirtyBlocks::new(blocks, shape.frames, page_bytes),
                 meeting,
+                file_pointers,
             };
             (rank.0, memory)
         })
@@ -331,13 +354,15 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
     Memories::new(shapes.iter().enumerate().filter_map(memory))
 }
 
-/// Bytes of shared memory that a rank gives for its marks, its page table, the host's directory, its dirty blocks, and to meet others.
+/// Bytes of shared memory that a rank gives for its marks, its page table, the host's directory, its dirty blocks, to meet others, and for
+/// pointers of files.
 pub fn table_bytes(own: Shape, page_bytes: usize) -> usize {
     Pool::mark_bytes(own.frames + staging_frames(page_bytes))
         + PageTable::bytes(own.frames)
         + part_bytes(own.frames)
         + DirtyBlocks::bytes(own.frames, page_bytes)
         + MEETING_BYTES
+        + FILE_POINTER_BYTES
 }
 
 /// Iterates over the pages of a range.
@@ -384,6 +409,7 @@ mod tests {
             hints: region,
             blocks: DirtyBlocks::new(region, 4, PAGE),
             meeting: region,
+            file_pointers: region,
         };
         let segments = [Segment { base: BASE, size_bytes: 4 * PAGE }, Segment::default()];
         AddressSpace::new(Rank(0), Segments::new(segments), Memories::new([(0, memory)]))

@@ -22,8 +22,8 @@ mod shortcut;
 mod translations;
 
 pub use address_space::{
-    AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES_MIN, Shape, all_frames, block_frames, memories,
-    staging_frames, table_bytes,
+    AddressSpace, FILE_POINTERS, Piece, Pieces, RankMemory, STAGING_FRAMES_MIN, Shape, all_frames, block_frames,
+    memories, staging_frames, table_bytes,
 };
 pub use block_mapper::{BlockMapper, MAPPED_BLOCK_BYTES, RemapBlocks};
 pub use dirty_blocks::{DIRTY_BLOCK_BYTES, DirtyBlocks, Extent};

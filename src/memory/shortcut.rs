@@ -154,7 +154,8 @@ mod tests {
         let pool = Pool::new(region(4 * PAGE), region(64), PAGE);
         let table = PageTable::new(region(4096), 4);
         let blocks = DirtyBlocks::new(region(256), 4, PAGE);
-        let memory = RankMemory { table, pool, hints: region(4096), blocks, meeting: region(4096) };
+        let (hints, meeting, file_pointers) = (region(4096), region(4096), region(4096));
+        let memory = RankMemory { table, pool, hints, blocks, meeting, file_pointers };
         let segments = [Segment { base: BASE, size_bytes: 8 * PAGE }];
         let space =
             Box::leak(Box::new(AddressSpace::new(Rank(0), Segments::new(segments), Memories::new([(0, memory)]))));
