@@ -102,7 +102,7 @@ impl Spill {
             backlog: VecDeque::new(),
             kept: 0,
             files: BTreeMap::new(),
-            draining: Draining::default(),
+            draining: Draining::new(page_bytes / BLOCK_BYTES),
             is_broken: false,
             tell,
         }

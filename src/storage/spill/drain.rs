@@ -7,11 +7,12 @@ use crate::stats::{self, Row};
 use std::io;
 use std::ops::Range;
 
-/// So much goes through memory at a time, in blocks.
+/// The most of a page that goes through memory at a time, in blocks.
 const DRAIN_BLOCKS: usize = 64;
 
-/// Drains under way at a time.
-const DRAINS: usize = 4;
+/// Drains under way at a time, at most; of large pages as many as fill so many blocks. A disk does little at a time that few ask for.
+const DRAINS_MAX: usize = 64;
+const BLOCKS_MAX: usize = 1024;
 
 /// Blocks of a page on their way to the file.
 #[derive(Clone, Debug)]
@@ -36,10 +37,13 @@ pub(super) struct Draining {
     ended: u32,
 }
 
-impl Default for Draining {
-    fn default() -> Draining {
-        let memory = || vec![Block([0; BLOCK_BYTES]); DRAIN_BLOCKS].into_boxed_slice();
-        let (memory, free) = ((0..DRAINS).map(|_| memory()).collect(), (0..DRAINS).collect());
+impl Draining {
+    /// Of pages of so many blocks.
+    pub(super) fn new(page_blocks: usize) -> Draining {
+        let blocks = page_blocks.min(DRAIN_BLOCKS);
+        let drains = (BLOCKS_MAX / blocks).min(DRAINS_MAX);
+        let memory = || vec![Block([0; BLOCK_BYTES]); blocks].into_boxed_slice();
+        let (memory, free) = ((0..drains).map(|_| memory()).collect(), (0..drains).collect());
         Draining { memory, free, failures: Vec::new(), ended: 0 }
     }
 }
