@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::{Cause, Event, PageId};
 
-/// Pages are written behind while one frame in so many is dirty with a file's page, and no more get so while one in so many is.
+/// Pages are written behind while one frame in so many is dirty with a file's page and not being written yet, and no more get so while one
+/// in so many is dirty.
 const BEHIND_PART: u32 = 4;
 const HELD_PART: u32 = 2;
 
@@ -109,7 +110,9 @@ impl Engine {
         }
         self.note_age(page);
         let cache = &self.protocol.cache;
-        if cache.dirty_of_files() > cache.frames() / BEHIND_PART && !self.write_behind.recent.contains(&page) {
+        // What is being written is older. Were it counted, pages would be written before they are full.
+        let waiting = cache.dirty_of_files().saturating_sub(cache.write_backs());
+        if waiting > cache.frames() / BEHIND_PART && !self.write_behind.recent.contains(&page) {
             self.write_one_behind(false);
         }
     }

@@ -79,6 +79,11 @@ impl Cache {
         self.flushes == 0
     }
 
+    /// How many write-backs [`Cache::flushed`] waits for.
+    pub fn write_backs(&self) -> u32 {
+        self.flushes
+    }
+
     /// The pages with a write-back that [`Cache::flushed`] waits for.
     pub fn unflushed(&self) -> impl Iterator<Item = PageId> + '_ {
         self.pages.moving().filter(|(_, cached)| cached.deferred.flush.is_some()).map(|(page, _)| page)
