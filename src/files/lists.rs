@@ -9,8 +9,9 @@ use crate::stats::Row;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::LockMode;
 
-/// The pages of a pass that are written are one in so many frames of the pool: write-behind begins later.
-const WRITTEN_PART: usize = 8;
+/// The pages of a pass that are written are one in so many frames of the pool: neither write-behind nor the policy, which gives up first what
+/// was used once, comes to them before they are full.
+const WRITTEN_PART: usize = 16;
 
 /// The same of those that are read: the next ones come before the first ones go.
 const READ_PART: usize = 2;
