@@ -24,12 +24,15 @@ impl UserError {
             payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
         let place = info.location().map(|location| format!(" ({}:{})", location.file(), location.line()));
         let (text, place) = (text.unwrap_or("no message"), place.unwrap_or_default());
-        PANIC.set(Some(UserError::new(format!("internal error: {text}{place}; please report"))));
+        let line = UserError::new(format!("internal error: {text}{place}; please report"));
+        // A thread that is about to end has none any more.
+        let _ending = PANIC.try_with(|panic| panic.replace(Some(line)));
     }
 
     /// The line about the panic of this thread that was caught.
     pub fn of_panic() -> UserError {
-        PANIC.take().unwrap_or_else(|| UserError::new("internal error; please report"))
+        let kept = PANIC.try_with(|panic| panic.take()).ok().flatten();
+        kept.unwrap_or_else(|| UserError::new("internal error; please report"))
     }
 }
 

@@ -7,7 +7,9 @@
 
 use crate::am::{self, Am, Destination, Envelope, HeldCredit, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX, Token};
 use crate::error::UserError;
+use crate::sys::at_thread_end;
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use vgasnet_protocol::active_message::Args;
 
 /// To whom a message goes.
@@ -96,7 +98,17 @@ struct Open {
 }
 
 thread_local! {
-    static PREPARED: RefCell<Box<Prepared>> = RefCell::default();
+    static PREPARED: RefCell<ManuallyDrop<Option<Box<Prepared>>>> = const { RefCell::new(ManuallyDrop::new(None)) };
+}
+
+/// Does something with this thread's place.
+fn with_own<R>(what: impl FnOnce(&mut Box<Prepared>) -> R) -> R {
+    PREPARED.with_borrow_mut(|prepared| {
+        what(prepared.get_or_insert_with(|| {
+            at_thread_end(|| drop(PREPARED.with_borrow_mut(|prepared| prepared.take())));
+            Box::default()
+        }))
+    })
 }
 
 /// The largest payload of a message that is prepared, in bytes: a Long's may be larger where it is in the client's buffer.
@@ -128,7 +140,7 @@ pub fn prepare(wish: &Wish<'_>, am: &Am) -> Result<Option<*mut Prepared>, UserEr
         }
     };
     let kind = Kind { is_reply: matches!(wish.target, Target::Reply(_)), is_long: wish.is_long };
-    PREPARED.with_borrow_mut(|prepared| {
+    with_own(|prepared| {
         let start = if wish.buffer.is_null() { prepared.buffer_of(size_bytes) } else { wish.buffer };
         let Wish { address, args, tag, .. } = *wish;
         prepared.open = Some(Open { kind, whom, start, size_bytes, address, args, tag });
@@ -137,7 +149,7 @@ pub fn prepare(wish: &Wish<'_>, am: &Am) -> Result<Option<*mut Prepared>, UserEr
 }
 
 fn check(wish: &Wish<'_>, most_bytes: usize) -> Result<(), UserError> {
-    if PREPARED.with_borrow(|prepared| prepared.open.is_some()) {
+    if with_own(|prepared| prepared.open.is_some()) {
         return Err(UserError::new("this thread has prepared a message already; commit or cancel that first"));
     }
     if wish.least_bytes > wish.most_bytes {
@@ -177,7 +189,7 @@ pub unsafe fn commit(handle: *mut Prepared, kind: Kind, last: &Final, am: &Am) -
     let sent = unsafe { open.send(last, am) };
     let tag = open.tag;
     if !matches!(sent, Ok(true)) {
-        PREPARED.with_borrow_mut(|prepared| prepared.open = Some(open));
+        with_own(|prepared| prepared.open = Some(open));
     }
     sent.map(|sent| sent.then_some(tag))
 }
@@ -252,7 +264,7 @@ impl Prepared {
 }
 
 fn with<R>(handle: *mut Prepared, read: impl FnOnce(&Open) -> R) -> Result<R, UserError> {
-    PREPARED.with_borrow(|prepared| {
+    with_own(|prepared| {
         let open = prepared.open.as_ref().filter(|_| std::ptr::eq(&raw const **prepared, handle));
         open.map(read).ok_or_else(|| none(handle))
     })
@@ -269,7 +281,7 @@ fn take(handle: *mut Prepared, kind: Kind) -> Result<Open, UserError> {
         };
         return Err(UserError::new(format!("the message was prepared by gex_AM_Prepare{}", name(prepared_as))));
     }
-    Ok(PREPARED.with_borrow_mut(|prepared| prepared.open.take()).expect("it was just seen"))
+    Ok(with_own(|prepared| prepared.open.take()).expect("it was just seen"))
 }
 
 #[cold]

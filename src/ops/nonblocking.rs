@@ -4,7 +4,9 @@ use super::{Operation, Ops, Remote};
 use crate::error::UserError;
 use crate::request::{CompletionId, Completions, Handle};
 use crate::stats::{self, Row};
+use crate::sys::at_thread_end;
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 /// Which implicit operations a sync is about.
@@ -41,7 +43,6 @@ pub enum Kind {
 }
 
 /// The implicit operations of a thread.
-#[derive(Default)]
 struct Thread {
     /// All completions of the rank, once the thread has one.
     completions: Option<Arc<Completions>>,
@@ -55,8 +56,14 @@ struct Thread {
 }
 
 impl Thread {
+    const NEW: Thread =
+        Thread { completions: None, gets: None, puts: None, atomics: None, reads_sources: false, region: None };
+
     fn attach(&mut self, completions: &Arc<Completions>) {
-        self.completions.get_or_insert_with(|| Arc::clone(completions));
+        self.completions.get_or_insert_with(|| {
+            at_thread_end(|| drop(THREAD.with_borrow_mut(|thread| std::mem::replace(&mut **thread, Thread::NEW))));
+            Arc::clone(completions)
+        });
     }
 }
 
@@ -73,7 +80,7 @@ impl Drop for Thread {
 }
 
 thread_local! {
-    static THREAD: RefCell<Thread> = RefCell::default();
+    static THREAD: RefCell<ManuallyDrop<Thread>> = const { RefCell::new(ManuallyDrop::new(Thread::NEW)) };
 }
 
 impl Ops {
@@ -173,12 +180,13 @@ impl Ops {
     pub(super) fn implicit_completion(&self, kind: Kind) -> CompletionId {
         THREAD.with_borrow_mut(|thread| {
             thread.attach(self.driver.completions());
+            let region = thread.region;
             let kind = match kind {
                 Kind::Get => &mut thread.gets,
                 Kind::Put => &mut thread.puts,
                 Kind::Atomic => &mut thread.atomics,
             };
-            thread.region.unwrap_or_else(|| *kind.get_or_insert_with(|| self.completions().begin()))
+            region.unwrap_or_else(|| *kind.get_or_insert_with(|| self.completions().begin()))
         })
     }
 

@@ -25,6 +25,7 @@ pub mod signal_changes;
 mod signal_functions;
 pub mod signal_mask;
 pub mod standard_streams;
+mod thread_end;
 mod thread_table;
 
 pub use cancellation::CancellationGuard;
@@ -32,4 +33,5 @@ pub use copying::copy_bytes;
 pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
 pub use errno::{keep_errno, last_errno, set_errno};
 pub use peer_memory::{Process, ReadError, let_descendants_read};
+pub use thread_end::at_thread_end;
 pub use thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};

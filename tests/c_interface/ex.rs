@@ -39,6 +39,11 @@ fn messages_whose_payload_is_negotiated() {
 }
 
 #[test]
+fn what_threads_and_programs_do_last() {
+    chapter("ex_ends");
+}
+
+#[test]
 fn a_client_communicates_before_it_has_a_segment() {
     chapter("ex_early");
     let program = ex_program("ex_early", Compiler::GccC99, Mode::Seq, &[]);
