@@ -65,6 +65,9 @@ static void puts_of(const struct ex_job *job, gex_TM_t tm, size_t bytes, unsigne
     memset(source, one, bytes);
     CHECK(gex_RMA_PutNBI(tm, to, slot_of(job, to, first + 5), source, bytes, GEX_EVENT_NOW, 0) == 0);
     memset(source, 0xEE, bytes);
+    /* Of no category all are complete. */
+    CHECK(gex_NBI_Test(0, 0) == GASNET_OK);
+    gex_NBI_Wait(0, 0);
     while (gex_NBI_Test(GEX_EC_PUT, 0) != GASNET_OK) gasnet_AMPoll();
     check_put(job, first + 5, bytes, is);
 

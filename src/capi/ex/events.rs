@@ -74,7 +74,7 @@ fn is_some(found: Found) -> bool {
 /// The implicit operations that a mask names. Those of Active Messages are done when they are sent.
 fn implicit(mask: c_uint) -> Result<Implicit, UserError> {
     const KNOWN: c_uint = GETS | PUTS | MESSAGES | SOURCES | ATOMICS;
-    if mask & KNOWN == 0 {
+    if mask != 0 && mask & KNOWN == 0 {
         return Err(UserError::new(format!(
             "the mask {mask:#x} names no category; give GEX_EC_ALL, or others of GEX_EC_"
         )));
