@@ -27,7 +27,7 @@ pub struct FileState {
     pub told_refusal: AtomicBool,
     /// Whether the user knows that some call has waited for operations that were not synced.
     pub told_unsynced: AtomicBool,
-    /// The file's shared pointer, at the first member of its team.
+    /// The file's shared pointer, where the memory of its team's first member is mapped.
     pub pointer: Option<&'static AtomicU64>,
     /// At the first member: the others.
     pub others: Box<[Rank]>,
@@ -48,7 +48,7 @@ struct Begun {
 }
 
 impl FileState {
-    /// Of a file that is opened now. The first member of its team gives the others, and the pointer.
+    /// Of a file that is opened now. The first member of its team gives the others; who has that one's memory mapped gives the pointer.
     pub fn new(others: Box<[Rank]>, pointer: Option<&'static AtomicU64>) -> FileState {
         FileState { others, pointer, ..FileState::default() }
     }

@@ -36,8 +36,6 @@ pub(super) struct OpenFiles {
     answers: BTreeMap<u32, Option<FileMessage>>,
     /// Threads that wait for something about files to end that tells nobody when it does.
     pub(super) waiting: u32,
-    /// How often this rank had been notified of unpinned pages when it last looked.
-    notices: u32,
     /// Flushes at this home that are under way.
     pub(super) flushing: FlushesAtHome,
     pub(super) sizes: SizeRounds,
@@ -76,12 +74,6 @@ impl OpenFiles {
     pub(super) fn unwritten_because(&self, page: PageId) -> Option<Cause> {
         let file = self.open.get(&page.space).filter(|file| file.unwritten.contains(&page))?;
         Some(Cause(file.state.refusal.load(Ordering::Relaxed)))
-    }
-
-    /// Notes how often this rank has been notified of unpinned pages. Returns whether a thread may wait for one of them to be forgotten:
-    /// the engine does not look for those.
-    pub(super) fn poll_unpinned(&mut self, notices: u32) -> bool {
-        std::mem::replace(&mut self.notices, notices) != notices && self.waiting > 0
     }
 
     /// How many pages of some files could not be written.

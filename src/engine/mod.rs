@@ -327,7 +327,8 @@ impl Engine {
         worked |= self.storage.poll(&mut self.events, &mut self.work)?;
         worked |= self.poll_closing();
         self.poll_loans();
-        self.frames.retry_victims();
+        // Who waits for such a page to be forgotten looks for it: this engine does not.
+        worked |= self.frames.retry_victims() && self.files.waiting > 0;
         self.handle_events();
         self.balance_frames();
         self.retry_held();
@@ -384,7 +385,7 @@ impl Engine {
                 None => self.closing.push(page),
             }
         }
-        before != self.closing.len() || self.files.poll_unpinned(self.space.own.table.unpin_notices())
+        before != self.closing.len()
     }
 
     fn handle(&mut self, event: Event) {

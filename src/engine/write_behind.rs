@@ -110,7 +110,8 @@ impl Engine {
         }
         self.note_age(page);
         let cache = &self.protocol.cache;
-        // What is being written is older. Were it counted, pages would be written before they are full.
+        // What is being written is older. Were it counted, pages would be written before they are full. Pages of segments that are being
+        // written only delay this.
         let waiting = cache.dirty_of_files().saturating_sub(cache.write_backs());
         if waiting > cache.frames() / BEHIND_PART && !self.write_behind.recent.contains(&page) {
             self.write_one_behind(false);

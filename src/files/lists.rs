@@ -149,7 +149,6 @@ impl Files {
 struct Pass<'a> {
     ops: &'a Ops,
     completion: CompletionId,
-    frames: usize,
     /// The page that missed last, and how many have.
     missed: Option<PageId>,
     begun: usize,
@@ -159,15 +158,15 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn new(ops: &'a Ops) -> Pass<'a> {
-        let frames = ops.driver().engine().protocol().cache.frames() as usize;
-        Pass { ops, completion: ops.begin_pieces(), frames, missed: None, begun: 0, later: Vec::new() }
+        Pass { ops, completion: ops.begin_pieces(), missed: None, begun: 0, later: Vec::new() }
     }
 
     /// Whether a piece of this page is for the next pass.
     fn is_full(&self, page: PageId, is_read: bool) -> bool {
         let is_next = self.missed != Some(page);
         let part = if is_read { READ_PART } else { WRITTEN_PART };
-        let most = if self.later.is_empty() { PARTS_MAX } else { (self.frames / part).clamp(1, PARTS_MAX) };
+        let frames = self.ops.space().own.table.frames() as usize;
+        let most = if self.later.is_empty() { PARTS_MAX } else { (frames / part).clamp(1, PARTS_MAX) };
         is_next && self.begun >= most || self.later.len() == PARTS_MAX
     }
 

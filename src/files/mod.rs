@@ -76,8 +76,6 @@ pub struct SharedFile {
     /// How long this rank has made the file without writing, since it flushed that.
     extended_end: AtomicU64,
     state: Arc<FileState>,
-    /// The shared pointer, if the first rank's memory is mapped here.
-    pointer: Option<&'static AtomicU64>,
     /// The locks that the program has.
     held: Mutex<Vec<Held>>,
 }

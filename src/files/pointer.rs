@@ -9,7 +9,7 @@ use vgasnet_protocol::file_message::FileAsk;
 impl Files {
     /// Adds to the shared pointer. Returns what it was. It wraps.
     pub fn take(&self, file: &SharedFile, amount: u64) -> u64 {
-        if let Some(pointer) = file.pointer {
+        if let Some(pointer) = file.state.pointer {
             return pointer.fetch_add(amount, Ordering::Relaxed);
         }
         let first = Rank(file.members[0]);
@@ -23,7 +23,7 @@ impl Files {
     pub fn set_pointer(&self, file: &SharedFile, value: u64) -> Result<(), FileError> {
         // What others took before has been taken when all have come.
         self.come_together(file, Collective::SetPointer(value))?;
-        if let Some(pointer) = file.pointer.filter(|_| file.me == 0) {
+        if let Some(pointer) = file.state.pointer.filter(|_| file.me == 0) {
             pointer.store(value, Ordering::Relaxed);
         }
         self.coll.gather_all(file.team, 0_u32)?;

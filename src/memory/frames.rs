@@ -136,8 +136,9 @@ impl Frames {
         self.replacement.on_released(frame);
     }
 
-    /// Time has passed: frames of which none could be evicted may have come back, or may not be in use any more.
-    pub fn retry_victims(&mut self) {
+    /// Time has passed: frames of which none could be evicted may have come back, or may not be in use any more. Returns whether this rank
+    /// has been notified of unpinned pages since.
+    pub fn retry_victims(&mut self) -> bool {
         let notices = self.space.own.table.unpin_notices();
         let is_new = std::mem::replace(&mut self.notices, notices) != notices;
         if is_new && self.has_lent.take() {
@@ -145,6 +146,7 @@ impl Frames {
         } else {
             self.replacement.retry();
         }
+        is_new
     }
 
     /// Whether a page that is closed may be mapped in the segment.

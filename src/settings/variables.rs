@@ -163,8 +163,8 @@ pub(super) const VARIABLES: [Variable; 26] = [
         audience: Audience::Users,
         meaning: "whether errors of the program end it that GASNet lets pass unless it is built to check: a second notify \
                   of a barrier, a wait without one, an unlock of a free lock, transfers in the rank's own memory outside \
-                  its segment, handles of GASNet-EX that were never given out, atomic domains that differ; and whether a rank tells that it has waited \
-                  5 s for others in a collective call about a file",
+                  its segment, handles of GASNet-EX that were never given out, atomic domains that differ; and whether a rank \
+                  tells that it has waited 5 s for others in a collective call about a file",
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.strict = Some(on)),

@@ -254,6 +254,11 @@ impl PageTable {
         self.entry(frame).pins()
     }
 
+    /// How many frames its rank's pool has.
+    pub fn frames(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
     /// Tells the rank of this table to look at its closing pages.
     pub fn notify_unpinned(&self) {
         self.unpin_counter.fetch_add(1, Ordering::SeqCst);

@@ -10,8 +10,10 @@ use std::ops::Range;
 /// The most of a page that goes through memory at a time, in blocks.
 const DRAIN_BLOCKS: usize = 64;
 
-/// Drains under way at a time, at most; of large pages as many as fill so many blocks. A disk does little at a time that few ask for.
+/// Drains under way at a time, at most: a disk wants many small requests side by side.
 const DRAINS_MAX: usize = 64;
+
+/// The most blocks of all drains under way.
 const BLOCKS_MAX: usize = 1024;
 
 /// Blocks of a page on their way to the file.
