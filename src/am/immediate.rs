@@ -5,11 +5,13 @@
 use super::flow::Amount;
 use super::handler_queue::PAYLOAD_BYTES_MAX;
 use super::send::{Destination, Envelope, Haste};
-use super::{Am, caller};
+use super::{Am, caller, messages};
 use crate::error::UserError;
-use crate::ops::Remote;
+use crate::ops::{Remote, Started, Then};
 use crate::stats::{self, Row};
+use std::sync::Arc;
 use vgasnet_protocol::Rank;
+use vgasnet_protocol::active_message::HEAD_BYTES_MAX;
 
 /// Credit for one request to another rank, or to this one.
 #[derive(Debug)]
@@ -85,8 +87,8 @@ impl Am {
         self.driver().notify();
     }
 
-    /// Sends a request that has credit. Returns whether it did; if so, the credit is used up. It does not if the payload is too
-    /// long for a message, and one of its pages at the target is not here.
+    /// Sends a request that has credit. Returns whether it did; if so, the credit is used up. A payload that is too long for a message
+    /// is put first; the message follows it, and another thread may send that. It is not sent if there is no room for the payload.
     ///
     /// # Errors
     /// A payload that is too long for messages cannot be put.
@@ -96,17 +98,40 @@ impl Am {
     unsafe fn post_held(&self, held: &HeldCredit, envelope: &Envelope) -> Result<bool, UserError> {
         let (to, cost) = (held.to, envelope.cost());
         let is_placed = envelope.payload_bytes > PAYLOAD_BYTES_MAX;
-        if let Destination::Segment(address) = envelope.destination {
-            let remote = Remote { rank: to.0, address, len_bytes: envelope.payload_bytes };
-            // SAFETY: the payload is valid for its length, which is that of the transfer.
-            if is_placed && !unsafe { self.ops.put_if_here(envelope.payload, remote)? } {
-                return Ok(false);
+        let started = match envelope.destination {
+            Destination::Segment(address) if is_placed => {
+                let remote = Remote { rank: to.0, address, len_bytes: envelope.payload_bytes };
+                // SAFETY: the payload is valid for its length, which is that of the transfer.
+                unsafe { self.ops.put_unwaiting(envelope.payload, remote, || self.follow(to, envelope))? }
             }
+            _ => Started::Done,
+        };
+        if started == Started::NoRoom {
+            return Ok(false);
         }
         self.give_back_rest(held, cost);
-        // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
-        unsafe { self.post_placed(to, envelope, is_placed, Haste::Idle) };
+        if started == Started::Done {
+            // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
+            unsafe { self.post_placed(to, envelope, is_placed, Haste::Idle) };
+        }
         Ok(true)
+    }
+
+    /// Sends the message of a payload that has been put.
+    fn follow(&self, to: Rank, envelope: &Envelope) -> Then {
+        let am = Am::new(Arc::clone(&self.ops), Arc::clone(&self.messages));
+        let (head, args) = (self.head(envelope, true, None), envelope.args);
+        messages::count_sent(envelope.handler, envelope.payload_bytes);
+        Box::new(move || {
+            if to == am.space().rank {
+                am.messages().add_own(to, head, args, &[]);
+                am.driver().notify();
+            } else {
+                let mut buffer = [0; HEAD_BYTES_MAX];
+                let head_bytes = head.encode(&args, &mut buffer);
+                am.driver().post_idly(to, &buffer[..head_bytes], &[]);
+            }
+        })
     }
 
     /// Sends a request that has credit for it at least, and waits for the pages of a payload that is too long for messages, unless it is

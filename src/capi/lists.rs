@@ -90,7 +90,10 @@ pub(super) unsafe fn indexed<'a>(
     (to_count, to, to_bytes): Indexed,
     (from_count, from, from_bytes): Indexed,
 ) -> Result<(impl Iterator<Item = Region> + use<'a>, impl Iterator<Item = Region> + use<'a>), Refusal> {
-    check_totals(to_count.checked_mul(to_bytes), from_count.checked_mul(from_bytes))?;
+    let to_total = to_count.checked_mul(to_bytes);
+    check_totals(to_total, from_count.checked_mul(from_bytes))?;
+    // Of regions without bytes nobody needs the addresses.
+    let (to_count, from_count) = if to_total == Some(0) { (0, 0) } else { (to_count, from_count) };
     // SAFETY: each array is null, or has as many addresses as its count.
     let (to, from): (&'a [_], &'a [_]) =
         unsafe { (entries("destination", to, to_count)?, entries("source", from, from_count)?) };

@@ -7,12 +7,15 @@ use crate::request::{Completion, CompletionId, Copy, Part, Reserved, Sequel};
 use crate::stats::{self, Row};
 use vgasnet_protocol::coherence::Access;
 
-/// Bytes that go through the buffer at a time.
+/// Bytes that go through the buffer at a time where there is no room for more.
 const BUFFER_BYTES: usize = 64 << 10;
 
+/// Parts that go to the engine together.
+const TOGETHER: usize = 64;
+
 impl Ops {
-    /// Does such an operation. Bytes go from page to page where both pages are open, else through a buffer, so that no
-    /// page is pinned while another one is waited for.
+    /// Does such an operation. Bytes go from page to page where both pages are open, else through buffers, so that no page is pinned
+    /// while another one is waited for. Those of many pages are under way at a time.
     #[cold]
     pub(super) fn through_bounce_buffer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         let Some(local) = operation.address() else { return Ok(()) };
@@ -20,13 +23,30 @@ impl Ops {
         self.space.pieces(own, local, remote.len_bytes)?;
         let here = Remote { rank: own, address: local, ..remote };
         let (from, to) = if operation.is_get() { (remote, here) } else { (here, remote) };
-        let mut buffer = Vec::new();
-        self.bring(from, to, |from, to| self.copy_through(&mut buffer, from, to))
+        self.check_write(&to)?;
+        if self.copy_page_to_page(from, to)? == remote.len_bytes {
+            return Ok(());
+        }
+        if self.keeps_copies(&operation) {
+            let mut buffer = Vec::new();
+            return self.bring(from, to, |from, to| self.copy_through(&mut buffer, from, to));
+        }
+        let completion = self.completions().begin();
+        let mut on_the_way = OnTheWay::new(completion);
+        let started = self.bring(from, to, |from, to| self.start_through(&mut on_the_way, from, to));
+        self.submit_missing(&mut on_the_way.parts);
+        self.driver.finish(completion);
+        started
+    }
+
+    /// Whether a copy may be kept of what an operation gets.
+    pub(super) fn keeps_copies(&self, operation: &Operation) -> bool {
+        operation.is_get() && self.readonly.is_any()
     }
 
     /// Brings bytes from one range to another of the same length: from page to page where both are open, else by `through`, which
     /// returns how many of the first bytes it has brought.
-    fn bring(
+    pub(super) fn bring(
         &self,
         from: Remote,
         to: Remote,
@@ -77,52 +97,46 @@ impl Ops {
     ) -> Result<(), UserError> {
         let Some(local) = operation.address() else { return Ok(()) };
         let here = Remote { rank: self.space.rank.0, address: local, ..remote };
-        if operation.is_get() {
-            return self.bring(remote, here, |from, to| self.start_through(from, to, completion));
-        }
-        self.check_write(&remote)?;
-        if let Operation::PutNow(_) = operation {
-            let mut buffer = Vec::new();
-            return self.bring(here, remote, |from, to| self.start_from_copy(&mut buffer, from, to, completion));
-        }
-        self.bring(here, remote, |from, to| self.start_through(from, to, completion))
+        let (from, to) = if operation.is_get() { (remote, here) } else { (here, remote) };
+        self.check_write(&to)?;
+        let sources = matches!(operation, Operation::PutNow(_)).then(|| self.completions().begin());
+        let mut on_the_way = OnTheWay { sources, ..OnTheWay::new(completion) };
+        let started = self.bring(from, to, |from, to| self.start_through(&mut on_the_way, from, to));
+        self.submit_missing(&mut on_the_way.parts);
+        sources.into_iter().for_each(|sources| self.driver.finish(sources));
+        started
     }
 
     /// Starts to bring some bytes to their page through a buffer; where there is no room for that, waits until they are there. Returns how
     /// many.
-    fn start_through(&self, from: Remote, to: Remote, completion: CompletionId) -> Result<usize, UserError> {
+    pub(super) fn start_through(
+        &self,
+        on_the_way: &mut OnTheWay,
+        from: Remote,
+        to: Remote,
+    ) -> Result<usize, UserError> {
         let (Some(source), Some(target)) = (self.first_piece(from)?, self.first_piece(to)?) else { return Ok(0) };
-        let len_bytes = BUFFER_BYTES.min(source.len_bytes).min(target.len_bytes);
-        let [from, to] = [from, to].map(|side| Remote { len_bytes, ..side });
-        let Some(room) = self.copies.take(len_bytes) else { return self.copy_through(&mut Vec::new(), from, to) };
+        let len_bytes = source.len_bytes.min(target.len_bytes);
+        let Some(room) = self.copies.take(len_bytes) else {
+            self.submit_missing(&mut on_the_way.parts);
+            let [from, to] = [from, to].map(|side| Remote { len_bytes, ..side });
+            return self.copy_through(&mut Vec::new(), from, to);
+        };
         let [source, target] = [source, target].map(|piece| Piece { len_bytes, ..piece });
         let mut buffer = vec![0; len_bytes];
         let copy = Copy::Get(buffer.as_mut_ptr());
         // SAFETY: the buffer is as long as the piece, and nothing else uses it.
-        if unsafe { self.hit(&source, &copy) } {
-            self.submit_one(target, Copy::PutOwned(buffer.into(), room), completion);
+        let part = if unsafe { self.hit(&source, &copy) } {
+            let copy = Copy::PutOwned(buffer.into(), room);
+            Part { piece: target, copy, completion: Completion::Counted(on_the_way.completion) }
         } else {
-            let completion = Completion::Then(completion, Box::new(PutOn { target, buffer, room }));
-            self.driver.submit(std::iter::once(Part { piece: source, copy, completion }));
-        }
-        Ok(len_bytes)
-    }
-
-    /// Starts to put some bytes that are copied first, which the put keeps. Returns how many.
-    fn start_from_copy(
-        &self,
-        buffer: &mut Vec<u8>,
-        from: Remote,
-        to: Remote,
-        completion: CompletionId,
-    ) -> Result<usize, UserError> {
-        let len_bytes = BUFFER_BYTES.min(from.len_bytes);
-        buffer.resize(BUFFER_BYTES, 0);
-        // SAFETY: the buffer has at least `len_bytes` bytes, and nothing else uses it. The put does not read it any more when it has been
-        // started.
-        unsafe {
-            self.transfer(Operation::Get(buffer.as_mut_ptr()), Remote { len_bytes, ..from })?;
-            self.start_put_now(buffer.as_ptr(), Remote { len_bytes, ..to }, completion)?;
+            on_the_way.sources.iter().for_each(|sources| self.completions().add(*sources));
+            let rest = PutOn { target, buffer, room, source: on_the_way.sources };
+            Part { piece: source, copy, completion: Completion::Then(on_the_way.completion, Box::new(rest)) }
+        };
+        on_the_way.parts.push(part);
+        if on_the_way.parts.len() == TOGETHER {
+            self.submit_missing(&mut on_the_way.parts);
         }
         Ok(len_bytes)
     }
@@ -165,6 +179,23 @@ impl Ops {
     }
 }
 
+/// Bytes between two segments that go through buffers.
+pub(super) struct OnTheWay {
+    /// Counts those that are not there yet.
+    completion: CompletionId,
+    /// Counts those that are not in their buffers yet, if somebody waits for that.
+    sources: Option<CompletionId>,
+    /// Those that the engine does not have yet.
+    pub(super) parts: Vec<Part>,
+}
+
+impl OnTheWay {
+    /// None yet.
+    pub(super) fn new(completion: CompletionId) -> OnTheWay {
+        OnTheWay { completion, sources: None, parts: Vec::new() }
+    }
+}
+
 /// The rest of an operation between two segments, whose bytes come into the buffer.
 #[derive(Debug)]
 struct PutOn {
@@ -172,11 +203,14 @@ struct PutOn {
     target: Piece,
     buffer: Vec<u8>,
     room: Reserved,
+    /// Counts the piece until it is in the buffer.
+    source: Option<CompletionId>,
 }
 
 impl Sequel for PutOn {
-    fn run(self: Box<Self>, _: &mut dyn FnMut(CompletionId)) -> Option<(Piece, Copy)> {
-        let PutOn { target, buffer, room } = *self;
+    fn run(self: Box<Self>, done: &mut dyn FnMut(CompletionId)) -> Option<(Piece, Copy)> {
+        let PutOn { target, buffer, room, source } = *self;
+        source.into_iter().for_each(done);
         Some((target, Copy::PutOwned(buffer.into(), room)))
     }
 }

@@ -1,23 +1,17 @@
 //! Transfers between lists of regions: vectors, indexed and strided ones.
 //!
 //! Both sides are paired up into contiguous runs, and each run is done like a get or put. The engine gets all misses
-//! together, and fetches their pages side by side. Runs whose local side lies in the own segment go through a buffer,
-//! many at a time, so that a small pool does not need the pages of both sides in turn for each run.
+//! together, and fetches their pages side by side.
 //!
 //! Source: the interface of GASNet-1's vector, indexed and strided transfers (reference, K.4).
 
 use super::hit_runs::Batch;
 use super::nonblocking::{Kind, note_source};
+use super::own_runs::{OWN_RUN_BYTES_MAX, OwnRuns};
 use super::{Operation, Ops, Run};
 use crate::error::UserError;
 use crate::request::{CompletionId, Handle, Part};
 use vgasnet_protocol::coherence::Access;
-
-/// Runs that go through a buffer together.
-const BUFFERED_RUNS_MAX: usize = 1024;
-
-/// The bytes of runs that go through a buffer together. A run of as many bytes goes by itself.
-const BUFFERED_BYTES_MAX: usize = 64 << 10;
 
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +146,7 @@ impl Ops {
             }
         }
         self.submit_missing(&mut waiting.missing);
-        self.transfer_buffered(direction, rank, &mut waiting.buffered)
+        self.start_own_runs(direction, rank, &mut waiting.own, completion)
     }
 
     /// Does a run, or leaves it or parts of it in `waiting`.
@@ -171,16 +165,19 @@ impl Ops {
         let remote = run.at(rank);
         let is_local = self.is_in_own_memory(remote);
         if is_local || self.space.own_segment().overlaps(run.local, run.len_bytes) {
-            if is_local || run.len_bytes >= BUFFERED_BYTES_MAX {
+            if is_local || run.len_bytes >= OWN_RUN_BYTES_MAX {
                 self.submit_missing(&mut waiting.missing);
+                if self.is_between_segments(operation, remote) {
+                    return self.start_between_segments(operation, remote, completion);
+                }
                 // SAFETY: the local side of the run is valid. Since it lies in the own segment, or the other one in own
                 // memory that is none, the run is done on return.
                 return unsafe { self.at_once(operation, remote) }.map(|_| ());
             }
-            if !waiting.buffered.add(run) {
+            if !waiting.own.add(run) {
                 self.submit_missing(&mut waiting.missing);
-                self.transfer_buffered(direction, rank, &mut waiting.buffered)?;
-                waiting.buffered.add(run);
+                self.start_own_runs(direction, rank, &mut waiting.own, completion)?;
+                waiting.own.add(run);
             }
             return Ok(());
         }
@@ -201,58 +198,11 @@ impl Ops {
         }
         Ok(())
     }
-
-    /// Does runs between the segment of `rank` and the own one.
-    fn transfer_buffered(&self, direction: Direction, rank: u32, buffered: &mut Buffered) -> Result<(), UserError> {
-        if buffered.runs.is_empty() {
-            return Ok(());
-        }
-        let mut buffer = vec![0_u8; buffered.len_bytes];
-        let start = buffer.as_mut_ptr().expose_provenance();
-        let at_rank = |(offset_bytes, run): &(usize, Run)| Run { local: start + offset_bytes, ..*run };
-        let at_home =
-            |(offset_bytes, run): &(usize, Run)| Run { local: start + offset_bytes, remote: run.local, ..*run };
-        let (own, runs) = (self.space.rank.0, std::mem::take(&mut buffered.runs));
-        buffered.len_bytes = 0;
-        // SAFETY: each run has its own part of the buffer, which is as long as the run and lives until the transfers
-        // are done.
-        unsafe {
-            match direction {
-                Direction::Get => {
-                    self.transfer_runs(Direction::Get, rank, runs.iter().map(at_rank))?;
-                    self.transfer_runs(Direction::Put, own, runs.iter().map(at_home))
-                }
-                Direction::Put => {
-                    self.transfer_runs(Direction::Get, own, runs.iter().map(at_home))?;
-                    self.transfer_runs(Direction::Put, rank, runs.iter().map(at_rank))
-                }
-            }
-        }
-    }
 }
 
 /// Of a transfer, what does not hit.
 #[derive(Default)]
 struct Missed {
     missing: Vec<Part>,
-    buffered: Buffered,
-}
-
-/// Runs that go through a buffer together, with their places in it.
-#[derive(Default)]
-struct Buffered {
-    runs: Vec<(usize, Run)>,
-    len_bytes: usize,
-}
-
-impl Buffered {
-    /// Returns whether there was room.
-    fn add(&mut self, run: Run) -> bool {
-        let has_room = self.runs.len() < BUFFERED_RUNS_MAX && self.len_bytes + run.len_bytes <= BUFFERED_BYTES_MAX;
-        if has_room {
-            self.runs.push((self.len_bytes, run));
-            self.len_bytes += run.len_bytes;
-        }
-        has_room
-    }
+    own: OwnRuns,
 }

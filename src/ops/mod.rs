@@ -10,10 +10,12 @@ mod lists;
 mod missing;
 mod nonblocking;
 mod own_memory;
+mod own_runs;
 mod pieces;
 mod readonly;
 mod runs;
 mod transfer;
+mod unwaiting_puts;
 
 pub use advice::{Advice, PinError};
 pub use atomic::AtomicOperation;
@@ -23,10 +25,11 @@ pub use nonblocking::{Implicit, Kind};
 pub use readonly::{CopySettings, CopyStats, EndError, RangeOptions, Report};
 pub use runs::{Region, Run, Strided, runs};
 pub use transfer::{Operation, Remote};
+pub use unwaiting_puts::{Started, Then};
 
 use crate::engine::Driver;
 use crate::memory::AddressSpace;
-use crate::request::{Budget, Completions};
+use crate::request::{Budget, CompletionId, Completions};
 use readonly::ReadOnly;
 use std::sync::Arc;
 
@@ -41,6 +44,8 @@ pub struct Ops {
     cooperative: bool,
     /// Room for the copies of bytes that non-blocking operations have still to write.
     copies: Budget,
+    /// Counts the parts of operations for whose end no thread waits.
+    nobody_waits: CompletionId,
     /// A transfer in the own memory outside the segment is refused.
     strict: bool,
     /// Ranges that are declared read-only, and copies of what was got from them.
@@ -53,7 +58,8 @@ impl Ops {
     pub fn new(driver: Arc<Driver>, cooperative: bool, strict: bool, copies: CopySettings) -> Ops {
         let space = Arc::clone(driver.space());
         let readonly = ReadOnly::new(copies, space.segments.ranks() as usize);
-        Ops { driver, space, cooperative, copies: Budget::new(COPIES_BYTES), strict, readonly }
+        let nobody_waits = driver.completions().begin();
+        Ops { driver, space, cooperative, copies: Budget::new(COPIES_BYTES), nobody_waits, strict, readonly }
     }
 
     /// The job's address space.

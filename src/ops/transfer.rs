@@ -211,25 +211,6 @@ impl Ops {
         Ok(())
     }
 
-    /// Does a put if all of its pages are here and may be written, and its source lies outside of the own segment. Returns whether
-    /// it did; if not, nothing was put.
-    ///
-    /// # Errors
-    /// As [`Ops::transfer`].
-    ///
-    /// # Safety
-    /// As [`Ops::transfer`].
-    pub unsafe fn put_if_here(&self, from: *const u8, remote: Remote) -> Result<bool, UserError> {
-        let operation = Operation::Put(from);
-        self.check_client(operation, remote.len_bytes)?;
-        if self.is_own_segment(operation, remote.len_bytes) {
-            return Ok(false);
-        }
-        let pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
-        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for each piece of them.
-        Ok(unsafe { self.hit_all(pieces, |piece| operation.copy(piece)) })
-    }
-
     pub(super) fn submit_one(&self, piece: Piece, copy: Copy, completion: CompletionId) {
         self.driver.submit(std::iter::once(Part { piece, copy, completion: Completion::Counted(completion) }));
     }

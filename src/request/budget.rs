@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Clone, Debug)]
 pub struct Budget {
     left_bytes: Arc<AtomicUsize>,
+    whole_bytes: usize,
 }
 
 /// Bytes taken from a budget; dropping gives them back.
@@ -19,7 +20,7 @@ pub struct Reserved {
 impl Budget {
     /// A budget of `len_bytes` bytes.
     pub fn new(len_bytes: usize) -> Budget {
-        Budget { left_bytes: Arc::new(AtomicUsize::new(len_bytes)) }
+        Budget { left_bytes: Arc::new(AtomicUsize::new(len_bytes)), whole_bytes: len_bytes }
     }
 
     /// Takes bytes, if so many are left.
@@ -27,6 +28,20 @@ impl Budget {
         let less = |left: usize| left.checked_sub(len_bytes);
         self.left_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok()?;
         Some(Reserved { len_bytes, left_bytes: Arc::clone(&self.left_bytes) })
+    }
+
+    /// As [`Budget::take`]. More bytes than the whole budget has are there when nobody else has taken any, and take all of it.
+    pub fn take_even_if_large(&self, len_bytes: usize) -> Option<Reserved> {
+        self.take(len_bytes.min(self.whole_bytes))
+    }
+}
+
+impl Reserved {
+    /// Parts so many bytes off, or all, if there are fewer.
+    pub fn split_off(&mut self, len_bytes: usize) -> Reserved {
+        let len_bytes = len_bytes.min(self.len_bytes);
+        self.len_bytes -= len_bytes;
+        Reserved { len_bytes, left_bytes: Arc::clone(&self.left_bytes) }
     }
 }
 
@@ -49,6 +64,21 @@ mod tests {
         drop(seven);
         assert!(budget.take(8).is_none());
         drop(three);
+        assert!(budget.take(10).is_some());
+    }
+
+    #[test]
+    fn what_is_larger_than_the_budget_waits_for_all_of_it() {
+        let budget = Budget::new(10);
+        let one = budget.take(1).expect("ten are left");
+        assert!(budget.take_even_if_large(11).is_none() && budget.take_even_if_large(9).is_some());
+        drop(one);
+        let mut all = budget.take_even_if_large(11).expect("ten are left");
+        let parts = [4, 4, 3].map(|len_bytes| all.split_off(len_bytes));
+        assert!(budget.take(1).is_none());
+        drop(all);
+        assert!(budget.take(1).is_none());
+        drop(parts);
         assert!(budget.take(10).is_some());
     }
 }

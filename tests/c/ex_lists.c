@@ -222,6 +222,8 @@ static void nothing(void) {
     CHECK(gex_VIS_VectorPutBlocking(job.tm, job.me, 0, NULL, 0, NULL, 0) == 0);
     CHECK(gex_VIS_VectorGetNB(job.tm, 2, empty, job.me, 0, NULL, 0) == GEX_EVENT_INVALID);
     CHECK(gex_VIS_IndexedPutNBI(job.tm, job.me, 0, NULL, 9, 0, NULL, 3, 0) == 0);
+    CHECK(gex_VIS_IndexedPutBlocking(job.tm, job.me, 3, NULL, 0, 3, NULL, 0, 0) == 0);
+    CHECK(gex_VIS_IndexedGetNB(job.tm, 1, NULL, 0, job.me, 5, NULL, 0, 0) == GEX_EVENT_INVALID);
     gex_NBI_Wait(GEX_EC_ALL, 0);
     CHECK(gex_Event_QueryLeaf(GEX_EVENT_INVALID, GEX_EC_LC) == GEX_EVENT_INVALID);
     /* No levels: one element, and no list is looked at. */

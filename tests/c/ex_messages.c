@@ -73,8 +73,11 @@ static void on_long(gex_Token_t token, void *buf, size_t nbytes) {
     CHECK(local != GEX_EVENT_NO_OP);
 }
 static void on_placed(gex_Token_t token, void *buf, size_t nbytes) {
+    const char *bytes = (const char *)buf;
+    size_t at;
     check_token(token, PLACED, 1, 1);
-    CHECK(nbytes > 0 && *(char *)buf == 'x');
+    CHECK(nbytes > 0 && bytes[0] == 'a' + (int)((size_t)(bytes - job.base) / nbytes) % 26);
+    for (at = 1; at < nbytes; ++at) CHECK_EQ(bytes[at], bytes[0]);
     ++placed;
 }
 
@@ -172,24 +175,32 @@ static void immediate(gex_TM_t tm) {
     ex_barrier(&job);
 }
 
-/* An immediate request whose payload is too long for a message is refused if one of its pages is not here, and writes none of them. */
+/* An immediate request whose payload is too long for a message is sent whether or not its pages are here, also from the own segment.
+ * The payload is free for reuse on return, and the handler finds all of it. Sources lie in the upper half of segments, targets in the
+ * lower. */
 static void immediate_long(gex_TM_t tm) {
     enum { BYTES = 100000 };
-    char *payload = (char *)malloc(BYTES), *page = job.base;
-    int refused = 0, sent = 0;
-    memset(payload, 'x', BYTES);
-    for (; page + 2 * BYTES < job.base + job.size; page += BYTES) {
-        page[0] = page[64] = 'a';
-        if (gex_AM_RequestLong(tm, job.me, PLACED, payload, BYTES, page, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE) == 0) {
-            ++sent;
-            GASNET_BLOCKUNTIL(placed == sent);
-            continue;
+    const gex_Rank_t next = (job.me + 1) % job.ranks;
+    char *heap = (char *)malloc(BYTES), *own = job.base + job.size / 2, *there = (char *)ex_base(tm, next);
+    size_t at = 0;
+    int sent = 0;
+    CHECK(gex_AM_MaxRequestLong(tm, next, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE, 0) >= BYTES);
+    placed = 0;
+    ex_barrier(&job);
+    for (; at + BYTES <= job.size / 2; at += BYTES, ++sent) {
+        char *payload = sent % 2 ? heap : own + at;
+        int tries = 0;
+        memset(payload, 'a' + sent % 26, BYTES);
+        while (gex_AM_RequestLong(tm, next, PLACED, payload, BYTES, there + at, GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE) != 0) {
+            CHECK(++tries < 1000000);
+            gasnet_AMPoll();
         }
-        CHECK(page[0] == 'a' && page[64] == 'a');
-        ++refused;
+        memset(payload, '#', BYTES);
     }
-    CHECK(refused > 0);
-    free(payload);
+    CHECK(sent > 1);
+    GASNET_BLOCKUNTIL(placed == sent);
+    ex_barrier(&job);
+    free(heap);
 }
 
 int main(void) {

@@ -1,0 +1,174 @@
+//! Runs of a list between two segments: their local side lies in the own one.
+//!
+//! They go through a buffer, many at a time, so that a small pool does not need the pages of both sides in turn for each run. A run
+//! of which a page is not at hand goes through a buffer of its own, and nobody waits for it.
+
+use super::bounce_buffer::OnTheWay;
+use super::hit_runs::Batch;
+use super::{Direction, Operation, Ops, Remote, Run};
+use crate::error::UserError;
+use crate::request::{Completion, CompletionId, Copy, Part};
+
+/// Runs that go through a buffer together.
+const RUNS_MAX: usize = 1024;
+
+/// The bytes of runs that go through a buffer together. A run of as many bytes goes by itself.
+pub(super) const OWN_RUN_BYTES_MAX: usize = 64 << 10;
+
+/// Runs that go through a buffer together, with their places in it.
+#[derive(Default)]
+pub(super) struct OwnRuns {
+    runs: Vec<(usize, Run)>,
+    len_bytes: usize,
+}
+
+impl OwnRuns {
+    /// Returns whether there was room.
+    pub(super) fn add(&mut self, run: Run) -> bool {
+        let has_room = self.runs.len() < RUNS_MAX && self.len_bytes + run.len_bytes <= OWN_RUN_BYTES_MAX;
+        if has_room {
+            self.runs.push((self.len_bytes, run));
+            self.len_bytes += run.len_bytes;
+        }
+        has_room
+    }
+}
+
+/// The two sides of the runs, and what counts them.
+struct Way {
+    direction: Direction,
+    from_rank: u32,
+    to_rank: u32,
+    completion: CompletionId,
+}
+
+impl Way {
+    fn from(&self, run: &Run) -> Remote {
+        let address = if self.direction == Direction::Get { run.remote } else { run.local };
+        Remote { rank: self.from_rank, address, len_bytes: run.len_bytes }
+    }
+
+    fn to(&self, run: &Run) -> Remote {
+        let address = if self.direction == Direction::Get { run.local } else { run.remote };
+        Remote { rank: self.to_rank, address, len_bytes: run.len_bytes }
+    }
+}
+
+impl Ops {
+    /// Does runs between the segment of `rank` and the own one where all pages are at hand, and starts the others, which count in
+    /// `completion`.
+    ///
+    /// # Errors
+    /// A run is not inside its segment, or lies where this rank must not write.
+    pub(super) fn start_own_runs(
+        &self,
+        direction: Direction,
+        rank: u32,
+        own_runs: &mut OwnRuns,
+        completion: CompletionId,
+    ) -> Result<(), UserError> {
+        let OwnRuns { mut runs, len_bytes } = std::mem::take(own_runs);
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let own = self.space.rank.0;
+        let (from_rank, to_rank) = if direction == Direction::Get { (rank, own) } else { (own, rank) };
+        let way = Way { direction, from_rank, to_rank, completion };
+        if self.readonly.is_any() {
+            runs.iter().try_for_each(|(_, run)| self.check_write(&way.to(run)))?;
+        }
+        let mut buffer = vec![0_u8; len_bytes];
+        let start = buffer.as_mut_ptr().expose_provenance();
+        self.get_own_runs(&way, start, &mut runs)?;
+        self.put_own_runs(&way, start, &runs)
+    }
+
+    /// Gets runs into the buffer that begins at `start`. Those for which a page is not at hand, it starts apart and takes from the list.
+    fn get_own_runs(&self, way: &Way, start: usize, runs: &mut Vec<(usize, Run)>) -> Result<(), UserError> {
+        let mut misses = Vec::new();
+        let mut gets = runs.iter().map(|(at, run)| {
+            let Remote { address, len_bytes, .. } = way.from(run);
+            Run { local: start + at, remote: address, len_bytes }
+        });
+        let mut batch = Batch::new();
+        while batch.refill(&mut gets) {
+            loop {
+                // SAFETY: each run has its own part of the buffer, which is as long as the run.
+                unsafe { self.hit_runs(Direction::Get, way.from_rank, &mut batch) };
+                let Some(run) = batch.take() else { break };
+                let get = Operation::Get(std::ptr::with_exposed_provenance_mut(run.local));
+                if self.keeps_copies(&get) {
+                    // SAFETY: as above.
+                    unsafe { self.transfer(get, run.at(way.from_rank))? };
+                } else {
+                    misses.push(run.local - start..run.local - start + run.len_bytes);
+                }
+            }
+        }
+        if misses.is_empty() {
+            return Ok(());
+        }
+        let mut on_the_way = OnTheWay::new(way.completion);
+        let mut start_missed = |(at, run): &(usize, Run)| {
+            let next = misses.partition_point(|missed: &std::ops::Range<usize>| missed.end <= *at);
+            if misses.get(next).is_none_or(|missed| missed.start > *at) {
+                return Ok(true);
+            }
+            self.bring(way.from(run), way.to(run), |from, to| self.start_through(&mut on_the_way, from, to))?;
+            Ok(false)
+        };
+        let mut error = None;
+        runs.retain(|run| start_missed(run).unwrap_or_else(|refused| error.replace(refused).is_some()));
+        self.submit_missing(&mut on_the_way.parts);
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Puts runs that are in the buffer, or starts to, with a copy.
+    fn put_own_runs(&self, way: &Way, start: usize, runs: &[(usize, Run)]) -> Result<(), UserError> {
+        let mut puts = runs.iter().map(|(at, run)| {
+            let Remote { address, len_bytes, .. } = way.to(run);
+            Run { local: start + at, remote: address, len_bytes }
+        });
+        let mut missing = Vec::new();
+        let mut batch = Batch::new();
+        while batch.refill(&mut puts) {
+            loop {
+                // SAFETY: each run has its own part of the buffer, which is as long as the run.
+                unsafe { self.hit_runs(Direction::Put, way.to_rank, &mut batch) };
+                let Some(run) = batch.take() else { break };
+                // SAFETY: as above.
+                unsafe { self.start_put_of_run(&run, way, &mut missing)? };
+            }
+        }
+        self.submit_missing(&mut missing);
+        Ok(())
+    }
+
+    /// Puts a run whose local side is in the buffer. What misses is copied and left in `missing`; where there is no room for that, this
+    /// waits for the pages.
+    ///
+    /// # Safety
+    /// The local side of the run is valid for its length.
+    unsafe fn start_put_of_run(&self, run: &Run, way: &Way, missing: &mut Vec<Part>) -> Result<(), UserError> {
+        let put = Operation::Put(std::ptr::with_exposed_provenance(run.local));
+        for piece in self.space.pieces(way.to_rank, run.remote, run.len_bytes)? {
+            // SAFETY: the local side is valid for the run, so for each piece of it.
+            if unsafe { self.hit(&piece, &put.copy(&piece)) } {
+                continue;
+            }
+            if let Some(room) = self.copies.take(piece.len_bytes) {
+                let from = std::ptr::with_exposed_provenance(run.local + piece.start_bytes);
+                // SAFETY: the local side is valid for the run, so for this piece of it.
+                let bytes: Box<[u8]> = unsafe { std::slice::from_raw_parts(from, piece.len_bytes) }.into();
+                let completion = Completion::Counted(way.completion);
+                missing.push(Part { piece, copy: Copy::PutOwned(bytes, room), completion });
+            } else {
+                self.submit_missing(missing);
+                let now = self.completions().begin();
+                self.submit_one(piece, put.copy(&piece), now);
+                self.driver.finish(now);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Puts that wait for no page of their target, and do not read the client's memory once they have been started.
+
+use super::{Operation, Ops, PARTS_MAX, Remote};
+use crate::error::UserError;
+use crate::request::{Completion, CompletionId, Copy, Part, Reserved, Sequel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What follows such a put when its bytes are there. Any thread may do it, without a lock of the library.
+pub type Then = Box<dyn Fn() + Send + Sync>;
+
+/// How far such a put has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Started {
+    /// Its bytes are there.
+    Done,
+    /// They will be.
+    UnderWay,
+    /// There is no room for copies of them. Nothing was put.
+    NoRoom,
+}
+
+impl Ops {
+    /// Starts a put. Bytes for pages that miss are copied. What follows is done after the put, unless this returns that it is done
+    /// already. A source in the own segment waits for its pages.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer`].
+    ///
+    /// # Safety
+    /// As [`Ops::transfer`].
+    pub unsafe fn put_unwaiting(
+        &self,
+        from: *const u8,
+        remote: Remote,
+        then: impl FnOnce() -> Then,
+    ) -> Result<Started, UserError> {
+        let operation = Operation::Put(from);
+        self.check_client(operation, remote.len_bytes)?;
+        self.check_write(&remote)?;
+        if !self.is_own_segment(operation, remote.len_bytes) {
+            // SAFETY: as the caller says; the source is outside of the own segment.
+            return unsafe { self.put_apart(from, None, remote, then) };
+        }
+        let Some(room) = self.copies.take_even_if_large(remote.len_bytes) else { return Ok(Started::NoRoom) };
+        let mut buffer = vec![0_u8; remote.len_bytes];
+        let here = Remote { rank: self.space.rank.0, address: from.addr(), ..remote };
+        // SAFETY: the buffer has as many bytes, and nothing else uses it; the put does not read it once it has been started.
+        unsafe {
+            self.transfer(Operation::Get(buffer.as_mut_ptr()), here)?;
+            self.put_apart(buffer.as_ptr(), Some(room), remote, then)
+        }
+    }
+
+    /// As [`Ops::put_unwaiting`], from a source outside of the own segment. `room` is for the copies, if the caller has some.
+    ///
+    /// # Safety
+    /// The source is valid for `remote.len_bytes` bytes.
+    unsafe fn put_apart(
+        &self,
+        from: *const u8,
+        room: Option<Reserved>,
+        remote: Remote,
+        then: impl FnOnce() -> Then,
+    ) -> Result<Started, UserError> {
+        let operation = Operation::Put(from);
+        let pieces = || self.space.pieces(remote.rank, remote.address, remote.len_bytes);
+        // SAFETY: the source is valid for all bytes, so for each piece of them.
+        if unsafe { self.hit_all(pieces()?, |piece| operation.copy(piece)) } {
+            return Ok(Started::Done);
+        }
+        let Some(mut room) = room.or_else(|| self.copies.take_even_if_large(remote.len_bytes)) else {
+            return Ok(Started::NoRoom);
+        };
+        let mut missing = Vec::new();
+        for piece in pieces()? {
+            // SAFETY: the source is valid for all bytes, so for this piece of them.
+            unsafe {
+                if !self.hit(&piece, &operation.copy(&piece)) {
+                    let bytes = std::slice::from_raw_parts(from.add(piece.start_bytes), piece.len_bytes);
+                    missing.push((piece, Copy::PutOwned(bytes.into(), room.split_off(piece.len_bytes))));
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(Started::Done);
+        }
+        let last = Arc::new(AtLast { left: AtomicUsize::new(missing.len()), then: then() });
+        let parts = missing.into_iter().map(|(piece, copy)| {
+            let sequel = Box::new(OneDone(Arc::clone(&last)));
+            Part { piece, copy, completion: Completion::Then(self.nobody_waits, sequel) }
+        });
+        let mut parts = parts.peekable();
+        while parts.peek().is_some() {
+            self.driver.submit(parts.by_ref().take(PARTS_MAX));
+        }
+        Ok(Started::UnderWay)
+    }
+}
+
+/// What is done when all parts of a put are.
+struct AtLast {
+    left: AtomicUsize,
+    then: Then,
+}
+
+/// A part of a put is done.
+struct OneDone(Arc<AtLast>);
+
+impl std::fmt::Debug for OneDone {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "one of {} parts that are left", self.0.left.load(Ordering::Relaxed))
+    }
+}
+
+impl Sequel for OneDone {
+    fn run(self: Box<Self>, _: &mut dyn FnMut(CompletionId)) -> Option<(crate::memory::Piece, Copy)> {
+        if self.0.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            (self.0.then)();
+        }
+        None
+    }
+}
