@@ -31,6 +31,12 @@ impl Limits {
         Limits { rank, spaces: Spaces::new(pages), frames: frames.into() }
     }
 
+    /// The same, with the same segments, whose homes these spaces tell.
+    #[must_use]
+    pub fn with_homes(self, segments: Spaces) -> Limits {
+        Limits { spaces: segments, ..self }
+    }
+
     /// This rank.
     pub fn rank(&self) -> Rank {
         self.rank

@@ -1,10 +1,13 @@
 //! Spaces: ranges of pages. Each rank's segment is one, and each shared file that is open.
 
+mod cyclic;
+
 use crate::Rank;
 use crate::coherence::PageId;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::fmt;
+use cyclic::Cyclic;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Names a range of pages: without the tag bit the segment of the rank of that number, with it a file.
@@ -78,6 +81,8 @@ impl Stripes {
 pub struct Spaces {
     /// Pages of each rank's segment.
     segments: Arc<[u32]>,
+    /// Where their homes are all ranks in turns, and not the ranks themselves.
+    cyclic: Option<Cyclic>,
     /// The files that are open.
     files: Arc<BTreeMap<Space, Stripes>>,
 }
@@ -85,7 +90,50 @@ pub struct Spaces {
 impl Spaces {
     /// The segments of ranks, with so many pages each, and no file.
     pub fn new(pages: impl IntoIterator<Item = u32>) -> Spaces {
-        Spaces { segments: pages.into_iter().collect(), files: Arc::default() }
+        Spaces { segments: pages.into_iter().collect(), cyclic: None, files: Arc::default() }
+    }
+
+    /// The same, where the homes of segments' pages are all ranks in turns, so many pages each.
+    ///
+    /// # Panics
+    /// That is none, or there are 2^32 such stripes or more.
+    #[must_use]
+    pub fn with_cyclic_homes(self, stripe_pages: u32) -> Spaces {
+        Spaces { cyclic: Some(Cyclic::new(&self.segments, stripe_pages)), ..self }
+    }
+
+    /// Whether the homes of segments' pages are all ranks in turns.
+    pub fn are_homes_cyclic(&self) -> bool {
+        self.cyclic.is_some()
+    }
+
+    /// Whether pages of this space that have this rank as their home lie in its backing file.
+    pub fn is_in_backing_file(&self, home: Rank, space: Space) -> bool {
+        space.segment().is_some_and(|segment| segment == home || self.cyclic.is_some())
+    }
+
+    /// The place of a segment's page in the backing file of its home, in pages.
+    pub fn place_at_home(&self, page: PageId) -> u32 {
+        match (&self.cyclic, page.space.segment()) {
+            (Some(cyclic), Some(segment)) => cyclic.place(segment, page.index),
+            _ => page.index,
+        }
+    }
+
+    /// The page at a place of a home's backing file.
+    pub fn page_at_place(&self, home: Rank, place: u32) -> PageId {
+        match &self.cyclic {
+            Some(cyclic) => cyclic.page(home, place),
+            None => PageId { space: Space::of_segment(home), index: place },
+        }
+    }
+
+    /// How many pages the backing file of a rank has room for. That may be more than a place can name.
+    pub fn places_at_home(&self, home: Rank) -> u64 {
+        match &self.cyclic {
+            Some(cyclic) => cyclic.places(),
+            None => u64::from(self.pages(Space::of_segment(home))),
+        }
     }
 
     /// Adds a file. It may grow, so any page of it exists.
@@ -128,7 +176,11 @@ impl Spaces {
     /// There is no such space.
     #[inline]
     pub fn home(&self, page: PageId) -> Rank {
-        page.space.segment().unwrap_or_else(|| self.home_in_file(page))
+        match (page.space.segment(), &self.cyclic) {
+            (Some(segment), None) => segment,
+            (Some(segment), Some(cyclic)) => cyclic.home(segment, page.index),
+            (None, _) => self.home_in_file(page),
+        }
     }
 
     fn home_in_file(&self, page: PageId) -> Rank {

@@ -200,6 +200,22 @@ impl Writes {
         (head, pages)
     }
 
+    /// The answer of a rank that does not know of writes to its pages: any of them may have been written.
+    pub fn answer_knowing_nothing(&self, question: &Question) -> (AnswerHead, Vec<WrittenPage>) {
+        let Question { id, end, .. } = *question;
+        let head = AnswerHead {
+            tag: TAG_WRITES,
+            is_answer: 1,
+            has_forgotten: 1,
+            padding: 0,
+            id,
+            now: self.now,
+            next: end,
+            pages: 0,
+        };
+        (head, Vec::new())
+    }
+
     /// Pages of a range that a rank may write without a word.
     pub fn writable_by(&self, rank: Rank, pages: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let bounds = (Bound::Included(pages.start), Bound::Excluded(pages.end.max(pages.start)));

@@ -1,4 +1,4 @@
-//! Frames that are lent to the homes of their pages: asking them back, and giving them back.
+//! Frames that are lent to the ranks in whose segments their pages lie: asking them back, and giving them back.
 //!
 //! A borrower is told by a message, so its helper hears of it while its program computes. The frame comes back as a pin
 //! does: the borrower's table entry and a notice. Until then its page stays open, or closing; nothing else waits.
@@ -8,7 +8,7 @@ use vgasnet_protocol::LoanMessage;
 use vgasnet_protocol::coherence::PageId;
 
 impl Engine {
-    /// Asks a page's home for its frame, if that is lent and was not asked back.
+    /// Asks the rank of a page's segment for its frame, if that is lent and was not asked back.
     pub(super) fn ask_back_lent(&mut self, page: PageId) {
         let table = &self.space.own.table;
         if table.find(page).is_some_and(|frame| table.ask_back(frame)) {
@@ -16,10 +16,11 @@ impl Engine {
         }
     }
 
-    /// Asks the home of a page for the frame that it has borrowed.
+    /// Asks the rank of a page's segment for the frame that it has borrowed.
     pub(super) fn send_asking(&mut self, page: PageId) {
         let message = LoanMessage::AskedBack { index: page.index };
-        self.outbox.send(self.protocol.spaces().home(page), &message.encode());
+        let borrower = page.space.segment().expect("frames of files are not lent");
+        self.outbox.send(borrower, &message.encode());
     }
 
     /// A neighbour wants the frame back that is mapped as page `index` here.

@@ -37,7 +37,7 @@ use std::io;
 use std::sync::Arc;
 use vgasnet_conduit::{Token, Transfer};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Priority};
-use vgasnet_protocol::{Rank, Space};
+use vgasnet_protocol::{Rank, Spaces};
 
 /// Clean bytes between dirty ones of which fewer are written along. A disk that writes a few GB/s writes them in the time that
 /// another request takes.
@@ -124,7 +124,7 @@ impl StorageServer {
                 space.page_bytes(),
             ),
             behind_blocks: HashMap::new(),
-            files: HomeFiles::new(Space::of_segment(space.rank)),
+            files: HomeFiles::new(space.rank, Spaces::new([])),
             space,
             storage,
             operations: Slab::new(),
@@ -146,6 +146,12 @@ impl StorageServer {
     #[must_use]
     pub fn with_gaps(self, gap_bytes: usize) -> StorageServer {
         StorageServer { gap_bytes, ..self }
+    }
+
+    /// The same, where segments have their homes as these spaces have it.
+    #[must_use]
+    pub fn with_homes(self, segments: Spaces) -> StorageServer {
+        StorageServer { files: HomeFiles::new(self.space.rank, segments), ..self }
     }
 
     /// The storage.

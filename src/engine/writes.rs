@@ -107,6 +107,10 @@ impl Engine {
     }
 
     fn answer_of_writes(&mut self, question: &Question) -> Answer {
+        if self.protocol.spaces().are_homes_cyclic() {
+            // Other homes know of writes to this segment.
+            return self.writes.of_own.answer_knowing_nothing(question);
+        }
         if !self.writes.are_noted() {
             let home = &self.protocol.home;
             let own = home.known_pages().filter(|page| self.space.is_own(*page));

@@ -4,6 +4,7 @@ use super::found::{Found, Opened};
 use super::transfer::PAGES_MAX;
 use super::{FileError, Files, SharedFile};
 use crate::engine::FileState;
+use crate::memory::STRIPE_BYTES;
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::os::unix::ffi::OsStrExt;
@@ -23,9 +24,6 @@ const REFUSED: u64 = 0;
 
 /// What of the arguments differs where a hash does.
 const ASKED: [&str; 5] = ["another path", "other flags", "another mode", "another stripe_bytes", "another io_ranks"];
-
-/// Bytes of a stripe by default, where a page has fewer.
-const STRIPE_BYTES: u64 = 4 << 20;
 
 /// What may be done with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::slow::{tell, watched};
 use super::{ATTACH, Failure, FailureClass, Job, Runtime, fail, ranks_on_host, say, segment_bytes};
 use crate::am::{BadEntry, CLIENT_FIRST, Entry};
 use crate::error::UserError;
-use crate::memory::{Reservation, Segment, Shape, all_frames, table_bytes};
+use crate::memory::{Reservation, Segment, Shape, all_frames, table_bytes, with_homes};
 use crate::settings::{Config, format_size, format_size_about};
 use crate::storage::{self, Storage};
 use crate::sys::observers::is_under_valgrind;
@@ -13,7 +13,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region, RegionSizes, SLOW, of_other_version};
-use vgasnet_protocol::Rank;
+use vgasnet_protocol::{Rank, Spaces};
 
 /// No pool has so many frames: with those for staging and for blocks they are less than 2^32.
 const FRAMES_MAX: u32 = 1 << 31;
@@ -66,7 +66,7 @@ impl Job {
         let mapped = check_told(&shapes, "the size of its memory", |rank, shape| {
             is_mapped_whole(conduit, rank, shape, page_bytes)
         });
-        let opened = mapped.and_then(|()| self.open_storage(size_bytes as u64, wish));
+        let opened = mapped.and_then(|()| self.open_storage(self.backing_bytes(&shapes)?, wish));
         let opened = opened.map_err(|line| (FailureClass::Resource, line));
         let largest = shapes.iter().map(|shape| shape.pages as usize * page_bytes).max().unwrap_or(0);
         let (storage, places) = agree(conduit, ATTACH, opened, |_| Reservation::free_places(largest))?;
@@ -140,6 +140,20 @@ impl Job {
         )))
     }
 
+    /// How long the backing file of this rank is, where ranks have these shapes.
+    fn backing_bytes(&self, shapes: &[Shape]) -> Result<u64, UserError> {
+        let rank = self.conduit.rank();
+        let segments = segments_of(shapes, &self.config);
+        let pages = segments.places_at_home(rank);
+        if pages > u64::from(u32::MAX) {
+            return Err(UserError::new(format!(
+                "each backing file would have {pages} pages; at most {} are allowed, set VGASNET_PAGE_SIZE larger",
+                u32::MAX
+            )));
+        }
+        Ok(pages * self.config.page_bytes)
+    }
+
     fn open_storage(&self, size_bytes: u64, wish: Wish) -> Result<Box<dyn Storage>, UserError> {
         let rank = self.conduit.rank();
         let pool = self.conduit.pool(rank).expect("the own pool is mapped after attach");
@@ -192,6 +206,11 @@ impl Job {
             false => 0,
         }
     }
+}
+
+/// The segments of ranks of these shapes, with their homes.
+pub(super) fn segments_of(shapes: &[Shape], config: &Config) -> Spaces {
+    with_homes(shapes.iter().map(|shape| shape.pages), config.page_bytes, config.cyclic_homes)
 }
 
 /// Does what takes space on the disk, and tells what it is if that takes long.

@@ -81,6 +81,10 @@ impl Job {
         let rounded_bytes = size_bytes.checked_next_multiple_of(self.config.page_bytes);
         let rounded_bytes = rounded_bytes.filter(|bytes| *bytes <= room_bytes);
         let Some(rounded_bytes) = rounded_bytes else { return Err(self.too_large(size_bytes, room_bytes)?) };
+        if self.config.cyclic_homes {
+            // Where its pages lie in which files, and those of other segments between them, nobody knows before all have told.
+            return Ok(());
+        }
         let Some(file) = self.late_segment.file.get() else {
             return Err(UserError::new("the system gives no second descriptor of the backing file; raise `ulimit -n`"));
         };

@@ -28,7 +28,7 @@ pub use transport::{Arguments, attach_gasnet};
 
 use crate::am::{Entry, Handlers};
 use crate::error::UserError;
-use crate::settings::{Config, Machine, environment};
+use crate::settings::{Config, HOMES_VARIABLE, Machine, environment};
 use crate::storage;
 use crate::sys::children::{WipedInChildren, Zeros};
 use crate::sys::{CancellationGuard, heap, signal_changes, standard_streams};
@@ -89,6 +89,8 @@ struct Offer {
     statistics: u64,
     /// 1 if this one shares its memory.
     peer_memory: u64,
+    /// 1 if homes are cyclic.
+    cyclic_homes: u64,
 }
 
 /// A process between init and the end.
@@ -217,20 +219,14 @@ pub fn init_over<V: Iterator<Item = (String, String)>>(
         // A storage directory that cannot be used is reported by attach.
         max_local_bytes = segment_bytes(&*conduit, config, Config::offered_segment_bytes).unwrap_or(0);
         let peer_memory = u64::from(config.peer_memory);
-        Offer { page_bytes: config.page_bytes, max_local_bytes, statistics: statistics::wish(config), peer_memory }
+        let (statistics, cyclic_homes) = (statistics::wish(config), u64::from(config.cyclic_homes));
+        Offer { page_bytes: config.page_bytes, max_local_bytes, statistics, peer_memory, cyclic_homes }
     })?;
     // Barriers and other things of a host go by memory on all of its ranks, or on none.
     config.peer_memory = all.iter().all(|theirs| theirs.peer_memory != 0);
-    let same = match all.iter().position(|theirs| theirs.page_bytes != all[0].page_bytes) {
-        None => Ok(()),
-        Some(rank) => Err((
-            FailureClass::BadArgument,
-            UserError::new(format!(
-                "VGASNET_PAGE_SIZE differs between rank 0 and rank {rank}; give all ranks the same"
-            )),
-        )),
-    };
-    agree(&*conduit, INIT, same, |()| ())?;
+    let same = check_same("VGASNET_PAGE_SIZE", &all, |theirs| theirs.page_bytes)
+        .and_then(|()| check_same(HOMES_VARIABLE, &all, |theirs| theirs.cyclic_homes));
+    agree(&*conduit, INIT, same.map_err(|line| (FailureClass::BadArgument, line)), |()| ())?;
     warn_of_unknown(&*conduit, &config.unknown);
     let max_global_bytes = all.iter().map(|theirs| theirs.max_local_bytes).min().unwrap_or(0);
     let statistics = all.iter().fold(0, |wishes, theirs| wishes | theirs.statistics);
@@ -243,6 +239,17 @@ pub fn init_over<V: Iterator<Item = (String, String)>>(
     OF_RANK.job.store(job, Ordering::Release);
     RANK.store(rank, Ordering::Release);
     Ok(job)
+}
+
+/// Refuses a setting that differs between ranks.
+fn check_same(name: &str, all: &[Offer], value: impl Fn(&Offer) -> u64) -> Result<(), UserError> {
+    match all.iter().position(|theirs| value(theirs) != value(&all[0])) {
+        None => Ok(()),
+        Some(rank) => {
+            let line = format!("{name} differs between rank 0 and rank {rank}; give all ranks the same");
+            Err(UserError::new(line))
+        }
+    }
 }
 
 /// The ranks have the same variables, as a rule.

@@ -1,5 +1,6 @@
 //! The runtime that a rank has from attach on: its engine with the helper thread, and the rooms above.
 
+use super::attach::segments_of;
 use super::{ATTACH, ranks_on_host, say, threads};
 use crate::am::{self, Am, Handlers, Messages};
 use crate::coll::Coll;
@@ -94,12 +95,15 @@ impl Runtime {
         let page_bytes = space.page_bytes();
         let (first_of_blocks, blocks) = blocks_of(own, page_bytes);
         let staging = (own.frames..first_of_blocks.0).map(FrameId).collect();
-        let mut server = StorageServer::new(Arc::clone(&space), storage, staging, (first_of_blocks, blocks));
+        let segments = segments_of(shapes, config);
+        let server = StorageServer::new(Arc::clone(&space), storage, staging, (first_of_blocks, blocks));
+        let mut server = server.with_homes(segments.clone());
         if let Some((mapper, most)) = block_mapper {
             server = server.with_mapped_blocks(mapper, most);
         }
         let sizes = shapes.iter().map(|Shape { pages, frames }| RankSizes { pages: *pages, frames: *frames });
-        let protocol = engine::protocol(Limits::new(rank, sizes), config.cooperative, page_bytes);
+        let limits = Limits::new(rank, sizes).with_homes(segments);
+        let protocol = engine::protocol(limits, config.cooperative, page_bytes);
         let messages = Arc::new(Messages::new(&*conduit, handlers));
         let spin_us = default_spin_us(&*conduit);
         let manner = Manner {
@@ -203,8 +207,9 @@ fn open_view(
         // Where that pool cannot be mapped again, its pages are copied.
         mapper.ok().map(|mapper| Box::new(mapper) as Box<dyn PageMapper>)
     });
-    // Where the system cannot map blocks, whole pages are mapped.
-    let block_mapper = mapper.of_blocks().filter(|_| config.ships && pays_to_map_blocks(page_bytes));
+    // Where the system cannot map blocks, or another rank has them, whole pages are mapped.
+    let has_blocks = config.ships && !config.cyclic_homes && pays_to_map_blocks(page_bytes);
+    let block_mapper = mapper.of_blocks().filter(|_| has_blocks);
     let all_blocks = all_frames(frames, page_bytes) as usize * (page_bytes / BLOCK_BYTES);
     let wanted = block_mapper.as_ref().map_or(0, |_| u32::try_from(all_blocks).unwrap_or(u32::MAX));
     let room = MappingRoom::observe(lenders.iter().any(Option::is_some), wanted);

@@ -38,6 +38,6 @@ pub use pool::Pool;
 pub use reservation::{Reservation, guard_end};
 pub use scalar::Scalar;
 pub use segment_view::{FRAMES_MIN, PageAccess, SegmentView, mapping_refused};
-pub use segments::{Segment, Segments};
+pub use segments::{STRIPE_BYTES, Segment, Segments, with_homes};
 pub use shortcut::{Put, Shortcut};
 pub use translations::Translations;

@@ -1,8 +1,17 @@
 //! Where the ranks have their segments.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use vgasnet_protocol::Rank;
+use vgasnet_protocol::{Rank, Spaces};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// Bytes that a home has side by side, unless a page has more, where homes take turns and nobody asks for something else.
+pub const STRIPE_BYTES: u64 = 4 << 20;
+
+/// Segments of so many pages whose homes are their ranks, or, if they are cyclic, all ranks in turns.
+pub fn with_homes(pages: impl Iterator<Item = u32>, page_bytes: u64, cyclic: bool) -> Spaces {
+    let segments = Spaces::new(pages);
+    if cyclic { segments.with_cyclic_homes((STRIPE_BYTES / page_bytes).max(1) as u32) } else { segments }
+}
 
 /// A rank's segment: a range of virtual addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]

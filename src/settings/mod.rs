@@ -11,7 +11,7 @@ pub use io_fault::{IoDirection, IoFault, IoTarget};
 pub use machine::{Machine, MemoryGroup, memory_groups};
 pub use quantity::{format_quantity, parse_answer, parse_fraction, parse_integer, parse_quantity};
 pub use size::{format_size, format_size_about, parse_size};
-pub use variables::{Audience, CONDUIT_VARIABLE, Variable};
+pub use variables::{Audience, CONDUIT_VARIABLE, HOMES_VARIABLE, Variable};
 
 use crate::error::UserError;
 use quantity::parse_segment_limit;
@@ -90,6 +90,8 @@ pub struct Config {
     pub memory_share_bytes: u64,
     /// Whether a page that some rank holds is fetched from there, and not from the backing file.
     pub cooperative: bool,
+    /// Whether the homes of a segment's pages are all ranks in turns, and not the rank that has it.
+    pub cyclic_homes: bool,
     /// Whether ranks of one host use each other's frames directly.
     pub peer_memory: bool,
     /// Which page gives up its frame.
@@ -164,6 +166,11 @@ impl Config {
         if let Some(limit) = settings.segment_limit_bytes {
             require_a_page("VGASNET_MAX_SEGSIZE", limit, page_bytes)?;
         }
+        let cyclic_homes = settings.cyclic_homes.unwrap_or(false);
+        if cyclic_homes {
+            with_cyclic_homes("VGASNET_COOPERATIVE=0", settings.cooperative != Some(false))?;
+            with_cyclic_homes("VGASNET_CHECK_READONLY=1", settings.checks_readonly != Some(true))?;
+        }
         let share_bytes = machine.memory_available_bytes / u64::from(ranks_on_host);
         let pool_bytes = match settings.pool_bytes {
             Some(pool_bytes) => check_pool(pool_bytes, page_bytes, share_bytes, ranks_on_host)?,
@@ -176,6 +183,7 @@ impl Config {
             segment_limit_bytes: settings.segment_limit_bytes,
             memory_share_bytes: share_bytes,
             cooperative: settings.cooperative.unwrap_or(true),
+            cyclic_homes,
             peer_memory: settings.peer_memory.unwrap_or(true),
             replacement: settings.replacement.unwrap_or_default(),
             ships: settings.ships.unwrap_or(true),
@@ -261,6 +269,14 @@ pub fn wanted_transport(vars: &[(String, String)]) -> Transport {
         }
     }
     wanted
+}
+
+/// Refuses a setting that homes in turns cannot serve.
+fn with_cyclic_homes(other: &str, is_possible: bool) -> Result<(), UserError> {
+    if is_possible {
+        return Ok(());
+    }
+    Err(UserError::new(format!("{HOMES_VARIABLE}=cyclic does not go with {other}; unset one of the two")))
 }
 
 fn require_a_page(name: &str, bytes: u64, page_bytes: u64) -> Result<(), UserError> {

@@ -27,6 +27,7 @@ fn defaults() {
             segment_limit_bytes: None,
             memory_share_bytes: 8 * GIB,
             cooperative: true,
+            cyclic_homes: false,
             peer_memory: true,
             replacement: PolicyKind::ClockPro,
             ships: true,
@@ -62,6 +63,7 @@ fn every_variable_is_taken() {
         ("VGASNET_POOL_SIZE", "100K"),
         ("VGASNET_MAX_SEGSIZE", "1T"),
         ("VGASNET_COOPERATIVE", "0"),
+        ("VGASNET_HOMES", "owner"),
         ("VGASNET_PEER_MEMORY", "0"),
         ("VGASNET_REPLACEMENT", "clock"),
         ("VGASNET_SHIP", "0"),
@@ -94,6 +96,7 @@ fn every_variable_is_taken() {
             segment_limit_bytes: Some(1 << 40),
             memory_share_bytes: GIB,
             cooperative: false,
+            cyclic_homes: false,
             peer_memory: false,
             replacement: PolicyKind::Clock,
             ships: false,
@@ -109,6 +112,20 @@ fn every_variable_is_taken() {
             unknown: Vec::new(),
         }
     );
+}
+
+#[test]
+fn homes_in_turns_go_with_what_they_can_serve() {
+    let homes = ("VGASNET_HOMES", "cyclic");
+    assert!(config(&[homes, ("VGASNET_COOPERATIVE", "1")], 1, GIB).unwrap().cyclic_homes);
+    assert_eq!(
+        refused("VGASNET_HOMES", "all"),
+        "VGASNET_HOMES=all is neither owner nor cyclic; allowed: owner or cyclic"
+    );
+    for (name, value) in [("VGASNET_COOPERATIVE", "0"), ("VGASNET_CHECK_READONLY", "1")] {
+        let line = config(&[homes, (name, value)], 1, GIB).unwrap_err();
+        assert_eq!(line, format!("VGASNET_HOMES=cyclic does not go with {name}={value}; unset one of the two"));
+    }
 }
 
 #[test]

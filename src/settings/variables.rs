@@ -44,6 +44,7 @@ pub(super) struct Settings {
     pub(super) pool_bytes: Option<u64>,
     pub(super) segment_limit_bytes: Option<u64>,
     pub(super) cooperative: Option<bool>,
+    pub(super) cyclic_homes: Option<bool>,
     pub(super) peer_memory: Option<bool>,
     pub(super) replacement: Option<PolicyKind>,
     pub(super) ships: Option<bool>,
@@ -63,6 +64,9 @@ pub const CONDUIT_VARIABLE: &str = "VGASNET_CONDUIT";
 
 pub(super) const PEER_MEMORY_VARIABLE: &str = "VGASNET_PEER_MEMORY";
 
+/// The variable that says which ranks are homes.
+pub const HOMES_VARIABLE: &str = "VGASNET_HOMES";
+
 pub(super) const PREFIX: &str = "VGASNET_";
 
 /// Names that module systems and package managers set for what is installed.
@@ -75,7 +79,7 @@ pub(super) const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 /// GASNet's variable for whether the end of a rank is the end of the job.
 pub(super) const GASNET_CATCH_EXIT: &str = "GASNET_CATCH_EXIT";
 
-pub(super) const VARIABLES: [Variable; 26] = [
+pub(super) const VARIABLES: [Variable; 27] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -116,6 +120,15 @@ pub(super) const VARIABLES: [Variable; 26] = [
         allowed: "0 or 1",
         default: "1",
         set: |settings, value| parse_switch(value).map(|on| settings.cooperative = Some(on)),
+    },
+    Variable {
+        name: HOMES_VARIABLE,
+        audience: Audience::Users,
+        meaning: "which rank does the I/O of a segment's page and knows who has it: the segment's owner, or cyclic, all ranks in turns, \
+                  4M or a page each; the same on every rank",
+        allowed: "owner or cyclic",
+        default: "owner",
+        set: |settings, value| parse_homes(value).map(|cyclic| settings.cyclic_homes = Some(cyclic)),
     },
     Variable {
         name: PEER_MEMORY_VARIABLE,
@@ -367,6 +380,14 @@ pub(super) fn parse_switch(value: &str) -> Result<bool, String> {
         "0" => Ok(false),
         "1" => Ok(true),
         _ => Err("is neither 0 nor 1".into()),
+    }
+}
+
+fn parse_homes(value: &str) -> Result<bool, String> {
+    match value {
+        "owner" => Ok(false),
+        "cyclic" => Ok(true),
+        _ => Err("is neither owner nor cyclic".into()),
     }
 }
 

@@ -25,6 +25,7 @@ fn job(hosts: [u32; 2], gap_bytes: usize) -> Job {
             ranks,
             network,
             cooperative: true,
+            stripe_pages: None,
             disk_depth: 4,
             gap_bytes,
             mapper,

@@ -228,7 +228,7 @@ impl Job {
             // It is filled, and the block cache does not know yet.
             None if home.tasks.iter().any(|task| fills(task, page, block)) => true,
             None if page.space.segment().is_none() => self.files.has_block(page, block, bytes),
-            None => home.disk.has_block(page.index, block, bytes),
+            None => home.disk.has_block(self.model.place_of(page), block, bytes),
         }
     }
 
@@ -270,7 +270,10 @@ impl Job {
             assert!(self.is_on_disk(page), "the disk's {page:?} is old");
             let blocks = (0..PAGE_BYTES / BLOCK_BYTES).map(|at| home.engine.storage().block_in_memory(page, at));
             if blocks.flatten().next().is_none() {
-                assert!(home.disk.read_page(page.index) == self.model.page(page), "the disk's {page:?} is old");
+                assert!(
+                    home.disk.read_page(self.model.place_of(page)) == self.model.page(page),
+                    "the disk's {page:?} is old"
+                );
             }
         }
     }

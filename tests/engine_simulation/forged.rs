@@ -159,6 +159,7 @@ fn attacked_job(random: &mut Rng) -> u64 {
         ranks: vec![memory::Shape { pages: PAGES, frames: FRAMES }; ranks as usize],
         network,
         cooperative: random.u32(0..4) > 0,
+        stripe_pages: None,
         gap_bytes: 0,
         disk_depth: 2,
         mapper: mapper::Settings::WIDE,

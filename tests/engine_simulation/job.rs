@@ -27,7 +27,7 @@ use vgasnet::storage::{BLOCK_BYTES, MemoryStorage, Storage};
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Protocol};
 use vgasnet_protocol::replacement::PolicyKind;
-use vgasnet_protocol::{Limits, RankSizes};
+use vgasnet_protocol::{Limits, RankSizes, Spaces};
 use vgasnet_sim_conduit::{Hub, Settings};
 
 /// Four blocks.
@@ -43,6 +43,8 @@ pub struct Shape {
     pub ranks: Vec<memory::Shape>,
     pub network: Settings,
     pub cooperative: bool,
+    /// Pages of a segment that have one home, where homes take turns.
+    pub stripe_pages: Option<u32>,
     /// Operations that a disk takes at a time.
     pub disk_depth: usize,
     /// Fewer clean bytes than this between dirty ones are written along.
@@ -55,6 +57,14 @@ pub struct Shape {
     pub block_slots: usize,
     /// Holders of a page that a home tells itself that they lose it.
     pub told_itself_max: usize,
+}
+
+impl Shape {
+    /// The segments, with their homes.
+    fn segments(&self) -> Spaces {
+        let segments = Spaces::new(self.ranks.iter().map(|rank| rank.pages));
+        self.stripe_pages.map_or(segments.clone(), |pages| segments.with_cyclic_homes(pages))
+    }
 }
 
 /// Refuses all messages: nobody here sends Active Messages.
@@ -196,7 +206,7 @@ impl Job {
             let clock = Arc::clone(&clock);
             node.engine.set_clock(move || Duration::from_millis(clock.load(Ordering::Relaxed)));
         }
-        let model = Model::new(shape.ranks.iter().map(|rank| rank.pages));
+        let model = Model::new(shape.segments(), shape.ranks.len() as u32);
         Job { shape, hub, nodes, model, seen: Seen::default(), files: SharedFiles::default(), clock }
     }
 
@@ -453,17 +463,19 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(D
     let lenders = space.lenders(|rank| shape.cooperative.then(|| mapper.of_neighbour(rank)));
     let view = view.with_loans(Loans::new(Arc::clone(&conduit), lenders, own.frames, u32::MAX));
     let space = Arc::new(space.with_view(Some(Arc::new(view))));
-    let size_bytes = u64::from(own.pages.max(1)) * PAGE_BYTES as u64;
+    let segments = shape.segments();
+    let size_bytes = segments.places_at_home(rank).max(1) * PAGE_BYTES as u64;
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
     let staging = (own.frames..own.frames + STAGING_FRAMES_MIN).map(FrameId).collect();
     let blocks = (FrameId(own.frames + staging_frames(PAGE_BYTES)), shape.block_slots);
-    let mut server =
-        StorageServer::new(Arc::clone(&space), storage(disk.clone()), staging, blocks).with_gaps(shape.gap_bytes);
+    let mut server = StorageServer::new(Arc::clone(&space), storage(disk.clone()), staging, blocks)
+        .with_gaps(shape.gap_bytes)
+        .with_homes(segments.clone());
     if shape.mapper.blocks_max > 0 {
         server = server.with_mapped_blocks(mapper.of_blocks(), shape.mapper.blocks_max);
     }
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
-    let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative).in_groups(2);
+    let protocol = Protocol::new(Limits::new(rank, sizes).with_homes(segments), shape.cooperative).in_groups(2);
     let protocol = protocol.telling_itself(shape.told_itself_max);
     let manner = Manner { policy: shape.policy, cooperative: shape.cooperative, ships: shape.ships };
     Node {

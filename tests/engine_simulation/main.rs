@@ -54,6 +54,20 @@ fn jobs_whose_holders_tell_each_other_keep_every_invariant() {
     });
 }
 
+/// Each rank is the home of some pages of every segment.
+#[test]
+fn jobs_whose_homes_take_turns_keep_every_invariant() {
+    const SEEDS: Seeds = Seeds { variable: "ENGINE_SIM_HOMES", filter: "jobs_whose_homes", default: 200 };
+    SEEDS.run(|seed| {
+        run::run_as(seed + (2 << 32), |shape| job::Shape {
+            stripe_pages: Some(1 + (seed % 3) as u32),
+            cooperative: true,
+            mapper: mapper::Settings { blocks_max: 0, ..shape.mapper },
+            ..shape
+        })
+    });
+}
+
 #[test]
 fn a_seed_is_one_run() {
     for seed in [3, 4, 5] {

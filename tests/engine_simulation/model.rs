@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use vgasnet::memory::{Piece, RankMemory};
 use vgasnet::request::Copy;
 use vgasnet_protocol::coherence::{FrameId, PageId};
-use vgasnet_protocol::{Rank, Space, Stripes};
+use vgasnet_protocol::{Rank, Space, Spaces, Stripes};
 
 /// The newest bytes of every page.
 pub struct Model {
     spaces: BTreeMap<Space, Vec<Box<[u8; PAGE_BYTES]>>>,
+    segments: Spaces,
     /// Which ranks are homes of the files that are open.
     stripes: BTreeMap<Space, Stripes>,
     /// Some rank does not keep the protocol: bytes may be any.
@@ -17,10 +18,11 @@ pub struct Model {
 }
 
 impl Model {
-    /// Segments with these numbers of pages, all zeros.
-    pub fn new(pages: impl Iterator<Item = u32>) -> Model {
-        let segment = |(rank, pages)| (Space::of_segment(Rank(rank)), zeros(pages));
-        Model { spaces: (0..).zip(pages).map(segment).collect(), stripes: BTreeMap::new(), is_tainted: false }
+    /// Segments of the first ranks, all zeros.
+    pub fn new(segments: Spaces, ranks: u32) -> Model {
+        let of_segments = (0..ranks).map(|rank| Space::of_segment(Rank(rank)));
+        let spaces = of_segments.map(|space| (space, zeros(segments.pages(space)))).collect();
+        Model { spaces, segments, stripes: BTreeMap::new(), is_tainted: false }
     }
 
     /// A file is open, with these bytes and zeros behind them, of which the ranks use so many pages.
@@ -49,8 +51,21 @@ impl Model {
 
     /// The home of a page.
     pub fn home_of(&self, page: PageId) -> usize {
-        let in_file = || self.stripes[&page.space].home(page.index);
-        page.space.segment().unwrap_or_else(in_file).index()
+        let home = match page.space.segment() {
+            Some(_) => self.segments.home(page),
+            None => self.stripes[&page.space].home(page.index),
+        };
+        home.index()
+    }
+
+    /// The place of a segment's page in the backing file of its home.
+    pub fn place_of(&self, page: PageId) -> u32 {
+        self.segments.place_at_home(page)
+    }
+
+    /// The page at a place of a home's backing file.
+    pub fn page_at(&self, home: usize, place: u32) -> PageId {
+        self.segments.page_at_place(Rank(home as u32), place)
     }
 
     /// All bytes of a space.

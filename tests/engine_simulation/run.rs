@@ -95,6 +95,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
         ranks: shapes,
         network,
         cooperative,
+        stripe_pages: None,
         disk_depth,
         gap_bytes,
         mapper,
@@ -186,7 +187,15 @@ fn break_a_disk(job: &Job, random: &mut Rng) {
 /// The error says what failed, and where.
 fn check_error(job: &Job, rank: usize, error: &UserError) {
     let (text, failed) = (error.to_string(), job.nodes[rank].disk.failed());
-    let is_it = |(verb, offset): &(&str, u64)| text.contains(&format!("cannot {verb} the page at offset {offset} "));
+    let is_it = |(verb, place): &(&str, u64)| {
+        let page = job.model.page_at(rank, (*place / PAGE_BYTES as u64) as u32);
+        let offset = page.index as usize * PAGE_BYTES;
+        let whose = match page.space.segment() {
+            Some(owner) if owner.index() != rank => format!("rank {owner}'s"),
+            _ => "this rank's".to_owned(),
+        };
+        text.contains(&format!("cannot {verb} the page at offset {offset} of {whose} segment"))
+    };
     assert!(failed.iter().any(is_it) && text.contains("Input/output error"), "{text}; {failed:?}");
 }
 
@@ -210,7 +219,8 @@ impl Fate {
         for page in job.pages() {
             let rank = self.random.usize(0..job.nodes.len());
             let start_bytes = page.index as usize * PAGE_BYTES;
-            let range = Range { home: job.model.home_of(page), start_bytes, len_bytes: PAGE_BYTES };
+            let owner = page.space.segment().expect("these jobs have no files").index();
+            let range = Range { home: owner, start_bytes, len_bytes: PAGE_BYTES };
             if self.random.bool() && loads_and_stores(job, range.home) {
                 job.spawn(range.home, vec![Instruction::load(range)]);
             } else {

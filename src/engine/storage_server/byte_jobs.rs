@@ -183,7 +183,7 @@ impl StorageServer {
         let (page, direction) = self.blocks.operation_of(slot);
         let (ready, written) = match result {
             Ok(()) => self.blocks.on_moved(slot),
-            Err(error) if page.is_of_segment() => return Err(self.failure_at(direction, page.index(), error)),
+            Err(error) if page.is_of_segment() => return Err(self.failure_at(direction, self.files.page(page), error)),
             Err(error) => self.blocks.on_failed(slot, cause_of(error)),
         };
         extend(work, ready);

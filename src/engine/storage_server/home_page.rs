@@ -1,10 +1,10 @@
-//! The pages of a home by number: those of its segment, and of files of which it does the I/O.
+//! The pages of a home by number: those in its backing file, and of files of which it does the I/O.
 
 use std::collections::BTreeMap;
-use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::PageId;
+use vgasnet_protocol::{Rank, Space, Spaces};
 
-/// Numbers a page of a home: the slot of its file in the storage, and its place there. Slot 0 is the backing file of the segment.
+/// Numbers a page of a home: the slot of its file in the storage, and its place there. Slot 0 is the backing file.
 /// Numbers that follow each other name pages that do so in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct HomePage(u64);
@@ -13,7 +13,7 @@ pub(super) struct HomePage(u64);
 const INDEX_BITS: u32 = 32;
 
 impl HomePage {
-    /// A page of the segment.
+    /// A page in the backing file.
     pub(super) const fn of_segment(index: u32) -> HomePage {
         HomePage(index as u64)
     }
@@ -55,14 +55,17 @@ impl HomePage {
 /// Which slots of the storage are whose.
 #[derive(Debug)]
 pub(super) struct HomeFiles {
-    segment: Space,
+    rank: Rank,
+    /// Of the segments.
+    segments: Spaces,
     slots: BTreeMap<Space, u32>,
     spaces: BTreeMap<u32, Space>,
 }
 
 impl HomeFiles {
-    pub(super) fn new(segment: Space) -> HomeFiles {
-        HomeFiles { segment, slots: BTreeMap::new(), spaces: BTreeMap::new() }
+    /// Those of a rank, which has no file but its own.
+    pub(super) fn new(rank: Rank, segments: Spaces) -> HomeFiles {
+        HomeFiles { rank, segments, slots: BTreeMap::new(), spaces: BTreeMap::new() }
     }
 
     pub(super) fn add(&mut self, file: Space, slot: u32) {
@@ -99,34 +102,47 @@ impl HomeFiles {
 
     /// The number of a page of this home.
     pub(super) fn number(&self, page: PageId) -> HomePage {
-        if page.space == self.segment {
-            return HomePage::of_segment(page.index);
+        if self.segments.is_in_backing_file(self.rank, page.space) {
+            return HomePage::of_segment(self.segments.place_at_home(page));
         }
         HomePage::of_file(self.slots[&page.space], page.index)
     }
 
     /// The same, of a page whose home this may be.
     pub(super) fn try_number(&self, page: PageId) -> Option<HomePage> {
-        let is_here = page.space == self.segment || self.slots.contains_key(&page.space);
+        let is_here = self.segments.is_in_backing_file(self.rank, page.space) || self.slots.contains_key(&page.space);
         is_here.then(|| self.number(page))
     }
 
     /// The page of a number.
     pub(super) fn page(&self, number: HomePage) -> PageId {
-        let space = if number.is_of_segment() { self.segment } else { self.spaces[&number.slot()] };
-        PageId { space, index: number.index() }
+        if number.is_of_segment() {
+            return self.segments.page_at_place(self.rank, number.index());
+        }
+        PageId { space: self.spaces[&number.slot()], index: number.index() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vgasnet_protocol::Rank;
+    #[test]
+    fn pages_of_all_segments_may_lie_in_the_backing_file() {
+        let spaces = Spaces::new([6, 2, 6]).with_cyclic_homes(2);
+        let files = HomeFiles::new(Rank(1), spaces.clone());
+        let all = (0..3).flat_map(|rank| (0..6).map(move |index| PageId::of_segment(Rank(rank), index)));
+        let here: Vec<PageId> = all.filter(|page| spaces.has(*page) && spaces.home(*page) == Rank(1)).collect();
+        assert_eq!(here.len(), 6);
+        for (place, page) in here.into_iter().enumerate() {
+            let number = files.try_number(page).expect("it is here");
+            assert_eq!((number, files.page(number)), (HomePage::of_segment(place as u32), page));
+        }
+    }
 
     #[test]
     fn pages_have_numbers_and_blocks_have_pages() {
         let (segment, file) = (Space::of_segment(Rank(3)), Space::of_file(9));
-        let mut files = HomeFiles::new(segment);
+        let mut files = HomeFiles::new(Rank(3), Spaces::new([9; 4]));
         files.add(file, 5);
         for page in [(segment, 0), (segment, u32::MAX - 1), (file, 0), (file, u32::MAX - 1)] {
             let page = PageId { space: page.0, index: page.1 };

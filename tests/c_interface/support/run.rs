@@ -183,11 +183,13 @@ pub fn some_of<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
 }
 
 /// The environment of the library and the programs.
+/// The settings of a job. `CHECK_HOMES` is the setting VGASNET_HOMES of those that cache cooperatively, which others cannot have.
 fn variables(setup: Setup) -> Vec<(&'static str, String)> {
     let Setup { ranks, page_bytes, pool_pages, peer_memory, cooperative } = setup;
     let seed = std::env::var("CHECK_SEED").unwrap_or_else(|_| SEED_DEFAULT.to_string());
     let pool_bytes = (page_bytes * pool_pages).to_string();
-    vec![
+    let homes = std::env::var("CHECK_HOMES").ok().filter(|_| cooperative);
+    let variables = vec![
         ("VGASNET_CONDUIT", conduit()),
         ("VGASNET_PAGE_SIZE", page_bytes.to_string()),
         ("VGASNET_POOL_SIZE", pool_bytes.clone()),
@@ -197,7 +199,8 @@ fn variables(setup: Setup) -> Vec<(&'static str, String)> {
         ("CHECK_PAGE_BYTES", page_bytes.to_string()),
         ("CHECK_POOL_BYTES", pool_bytes),
         ("CHECK_RANKS", ranks.to_string()),
-    ]
+    ];
+    variables.into_iter().chain(homes.map(|homes| ("VGASNET_HOMES", homes))).collect()
 }
 
 /// Waits for the launcher. If it takes too long it is killed, and its ranks die with it. Fails if a process stays behind

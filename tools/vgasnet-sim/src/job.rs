@@ -23,6 +23,8 @@ pub struct Ways {
     pub is_ours: bool,
     pub spares: bool,
     pub holders_are_known: bool,
+    /// The homes of a segment's pages are all ranks in turns.
+    pub cyclic_homes: bool,
 }
 
 pub struct Job {
@@ -51,7 +53,10 @@ impl Job {
         let segments = segments.collect();
         let common = Common { world: Arc::clone(&world), memories, shapes, ways, segments };
         let mut ranks: Vec<VirtualRank> = (0..ranks).map(|rank| VirtualRank::new(&common, Rank(rank))).collect();
-        ranks.iter_mut().take(data.homes as usize).for_each(VirtualRank::fill);
+        for owner in (0..data.homes).map(Rank) {
+            let homes = if ways.cyclic_homes { 0..ranks.len() } else { owner.index()..owner.index() + 1 };
+            ranks[homes].iter_mut().for_each(|rank| rank.fill(owner));
+        }
         Job { world, ranks }
     }
 

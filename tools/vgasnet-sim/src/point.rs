@@ -32,6 +32,8 @@ pub enum Homes {
     First,
     /// As much in each.
     All,
+    /// In the segment of the first rank, whose pages have their homes in turns.
+    Cyclic,
 }
 
 /// What all ranks do at once.
@@ -173,7 +175,8 @@ impl Point {
             readers_at_once: !is_ours || !self.tree,
         };
         let (spares, holders_are_known) = (is_ours && self.spares, self.holders_are_known);
-        let ways = Ways { manner, as_in_paper, is_ours, spares, holders_are_known };
+        let cyclic_homes = self.homes == Homes::Cyclic;
+        let ways = Ways { manner, as_in_paper, is_ours, spares, holders_are_known, cyclic_homes };
         let mut job = Job::new(&machine, self.ranks, data, ways);
         job.empty()?;
         (0..self.passes).map(|pass| self.pass(&mut job, data, pass)).collect()

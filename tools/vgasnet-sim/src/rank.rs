@@ -14,7 +14,7 @@ use vgasnet_conduit::{Conduit, Rank, Urgency};
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 use vgasnet_protocol::streams::ends_step;
-use vgasnet_protocol::{Limits, RankSizes};
+use vgasnet_protocol::{Limits, RankSizes, Space};
 
 /// What a client does about an access besides its copy.
 const CALL_NANOS: Nanos = 50;
@@ -72,7 +72,7 @@ pub struct Common {
 impl VirtualRank {
     pub fn new(common: &Common, rank: Rank) -> VirtualRank {
         let Common { world, memories, shapes, ways, segments } = common;
-        let Ways { manner, as_in_paper, is_ours, spares, .. } = *ways;
+        let Ways { manner, as_in_paper, is_ours, spares, cyclic_homes, .. } = *ways;
         let page_bytes = world.machine().node.page as usize;
         let conduit: Arc<dyn Conduit> =
             Arc::new(VirtualConduit { world: Arc::clone(world), rank, memories: Arc::clone(memories) });
@@ -83,9 +83,11 @@ impl VirtualRank {
         let staging = (own.frames..first_of_blocks).map(FrameId).collect();
         let slots = block_frames(own.frames, page_bytes) as usize * (page_bytes / BLOCK_BYTES);
         let disk = Box::new(VirtualDisk::new(Arc::clone(world), rank));
+        let homes = memory::with_homes(shapes.iter().map(|shape| shape.pages), page_bytes as u64, cyclic_homes);
         let server = StorageServer::new(Arc::clone(&space), disk, staging, (FrameId(first_of_blocks), slots));
+        let server = server.with_homes(homes.clone());
         let sizes = shapes.iter().map(|shape| RankSizes { pages: shape.pages, frames: shape.frames });
-        let protocol = engine::protocol(Limits::new(rank, sizes), manner.cooperative, page_bytes);
+        let protocol = engine::protocol(Limits::new(rank, sizes).with_homes(homes), manner.cooperative, page_bytes);
         let protocol = if as_in_paper.readers_at_once { protocol.telling_itself(usize::MAX) } else { protocol };
         let protocol = protocol.following_paper(as_in_paper);
         let mut engine =
@@ -131,11 +133,13 @@ impl VirtualRank {
         self.program.is_none()
     }
 
-    /// The file has all pages of this rank's segment, and nobody holds any.
-    pub fn fill(&mut self) {
-        let pages = self.space.own_segment().size_bytes / self.space.page_bytes();
-        for index in 0..pages as u32 {
-            self.engine.complete(Event::Written(PageId::of_segment(self.rank(), index)));
+    /// The files have all pages of this segment of which this rank is the home, and nobody holds any.
+    pub fn fill(&mut self, segment: Rank) {
+        let pages = self.engine.protocol().spaces().pages(Space::of_segment(segment));
+        for page in (0..pages).map(|index| PageId::of_segment(segment, index)) {
+            if self.engine.protocol().spaces().home(page) == self.rank() {
+                self.engine.complete(Event::Written(page));
+            }
         }
     }
 

@@ -72,7 +72,7 @@ pub struct Home {
 impl Home {
     /// A directory of `pages` pages, none of them written.
     pub fn new(rank: Rank, pages: u32, cooperative: bool) -> Home {
-        let (entries, written, as_in_paper) = (Entries::new(), Written::new(pages), AsInPaper::default());
+        let (entries, written, as_in_paper) = (Entries::new(), Written::new(rank, pages), AsInPaper::default());
         let (readers_each, told_itself_max, last_version) = (1, relay::TOLD_ITSELF_MAX, CopyVersion(0));
         Home { rank, cooperative, readers_each, told_itself_max, as_in_paper, written, entries, last_version }
     }

@@ -9,8 +9,10 @@ use alloc::vec::Vec;
 /// Of the pages of one home, those that the backing file, or the file that they are of, has bytes of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Written {
+    own: Space,
     segment: Bits,
-    files: BTreeMap<Space, FilePages>,
+    /// Of files, and of other segments, of which some pages have their home here.
+    others: BTreeMap<Space, FilePages>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,8 +21,8 @@ struct Bits {
     words: Vec<u64>,
 }
 
-/// The pages of a file. It may have holes, which count as written.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// The pages of a file, or of a segment. A file may have holes, which count as written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct FilePages {
     /// The file had bytes of the pages before this one when it was opened or cut last.
     first: u32,
@@ -30,8 +32,9 @@ struct FilePages {
 
 impl Written {
     /// The segment of a rank, with so many pages of which none is written, and no file.
-    pub fn new(pages: u32) -> Written {
-        Written { segment: Bits { len: pages, words: vec![0; (pages as usize).div_ceil(64)] }, files: BTreeMap::new() }
+    pub fn new(rank: Rank, pages: u32) -> Written {
+        let segment = Bits { len: pages, words: vec![0; (pages as usize).div_ceil(64)] };
+        Written { own: Space::of_segment(rank), segment, others: BTreeMap::new() }
     }
 
     /// How many pages the segment has.
@@ -41,35 +44,38 @@ impl Written {
 
     pub fn get(&self, page: PageId) -> bool {
         let is_set = |word: u64| word >> (page.index % 64) & 1 == 1;
-        match self.files.get(&page.space) {
-            Some(pages) => {
-                page.index < pages.first || pages.others.get(&(page.index / 64)).copied().is_some_and(is_set)
-            }
-            None => is_set(self.segment.words[page.index as usize / 64]),
+        if page.space == self.own {
+            return is_set(self.segment.words[page.index as usize / 64]);
         }
+        self.others.get(&page.space).is_some_and(|pages| {
+            page.index < pages.first || pages.others.get(&(page.index / 64)).copied().is_some_and(is_set)
+        })
     }
 
     pub fn set(&mut self, page: PageId) {
         let bit = 1 << (page.index % 64);
-        match self.files.get_mut(&page.space) {
-            Some(pages) if page.index < pages.first => {}
-            Some(pages) => *pages.others.entry(page.index / 64).or_default() |= bit,
-            None => self.segment.words[page.index as usize / 64] |= bit,
+        if page.space == self.own {
+            self.segment.words[page.index as usize / 64] |= bit;
+            return;
+        }
+        let pages = self.others.entry(page.space).or_default();
+        if page.index >= pages.first {
+            *pages.others.entry(page.index / 64).or_default() |= bit;
         }
     }
 
     /// A file that has bytes of its first pages, so many, and of no others: it was opened, or cut.
     pub fn set_file(&mut self, file: Space, first: u32) {
         debug_assert_eq!(file.segment(), None::<Rank>);
-        self.files.insert(file, FilePages { first, others: BTreeMap::new() });
+        self.others.insert(file, FilePages { first, others: BTreeMap::new() });
     }
 
     pub fn has_file(&self, file: Space) -> bool {
-        self.files.contains_key(&file)
+        self.others.contains_key(&file)
     }
 
     pub fn remove_file(&mut self, file: Space) {
-        self.files.remove(&file);
+        self.others.remove(&file);
     }
 }
 
@@ -79,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_bit_is_set_alone() {
-        let mut written = Written::new(130);
+        let mut written = Written::new(Rank(3), 130);
         let page = |index| PageId::of_segment(Rank(3), index);
         [0, 63, 64, 129].into_iter().for_each(|index| written.set(page(index)));
         assert!(
@@ -88,8 +94,20 @@ mod tests {
     }
 
     #[test]
+    fn pages_of_other_segments_are_apart() {
+        let mut written = Written::new(Rank(3), 10);
+        let pages =
+            [(3, 9), (4, 9), (4, 70), (0, u32::MAX - 1)].map(|(rank, index)| PageId::of_segment(Rank(rank), index));
+        for (at, page) in pages.into_iter().enumerate() {
+            assert!(!written.get(page));
+            written.set(page);
+            assert_eq!(pages.map(|page| written.get(page)), [0, 1, 2, 3].map(|other| other <= at));
+        }
+    }
+
+    #[test]
     fn a_file_grows_by_single_pages_and_is_cut() {
-        let (mut written, file) = (Written::new(1), Space::of_file(0));
+        let (mut written, file) = (Written::new(Rank(0), 1), Space::of_file(0));
         let page = |index| PageId { space: file, index };
         let has = |written: &Written| [0, 2, 3, 4, 70, u32::MAX - 1].map(|index| written.get(page(index)));
         written.set_file(file, 3);

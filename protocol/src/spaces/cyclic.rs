@@ -1,0 +1,98 @@
+//! Homes of segments' pages in turns: each rank is the home of some pages of every segment.
+
+use crate::coherence::PageId;
+use crate::{Rank, Space};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Segments in stripes, whose homes are all ranks in turns: those of a segment go on where those of the rank before end. A home keeps
+/// its stripes one behind the other in its backing file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Cyclic {
+    /// Pages of a stripe, at least one. A segment ends with its last stripe, which may have fewer.
+    stripe_pages: u32,
+    /// The number of each segment's first stripe, among those of all, and of one more.
+    first: Arc<[u32]>,
+}
+
+impl Cyclic {
+    /// Segments of so many pages.
+    pub(super) fn new(pages: &[u32], stripe_pages: u32) -> Cyclic {
+        assert!(stripe_pages > 0, "a stripe has pages");
+        let mut first = Vec::with_capacity(pages.len() + 1);
+        let mut stripes = 0_u32;
+        first.push(0);
+        for pages in pages {
+            stripes =
+                stripes.checked_add(pages.div_ceil(stripe_pages)).expect("all segments have fewer than 2^32 stripes");
+            first.push(stripes);
+        }
+        Cyclic { stripe_pages, first: first.into() }
+    }
+
+    fn ranks(&self) -> u32 {
+        self.first.len() as u32 - 1
+    }
+
+    fn stripe(&self, segment: Rank, index: u32) -> u32 {
+        self.first[segment.index()] + index / self.stripe_pages
+    }
+
+    /// The home of a page of a segment.
+    pub(super) fn home(&self, segment: Rank, index: u32) -> Rank {
+        Rank(self.stripe(segment, index) % self.ranks())
+    }
+
+    /// The place of a page in the backing file of its home, in pages.
+    pub(super) fn place(&self, segment: Rank, index: u32) -> u32 {
+        self.stripe(segment, index) / self.ranks() * self.stripe_pages + index % self.stripe_pages
+    }
+
+    /// The page at a place of a home's backing file.
+    pub(super) fn page(&self, home: Rank, place: u32) -> PageId {
+        let stripe = place / self.stripe_pages * self.ranks() + home.0;
+        // Segments without stripes begin where the next one does.
+        let segment = self.first.partition_point(|first| *first <= stripe) - 1;
+        let index = (stripe - self.first[segment]) * self.stripe_pages + place % self.stripe_pages;
+        PageId { space: Space::of_segment(Rank(segment as u32)), index }
+    }
+
+    /// The pages of the largest backing file.
+    pub(super) fn places(&self) -> u64 {
+        let stripes = self.first.last().copied().unwrap_or(0);
+        u64::from(stripes.div_ceil(self.ranks().max(1))) * u64::from(self.stripe_pages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+
+    #[test]
+    fn each_page_has_a_place_of_its_own_at_its_home() {
+        let pages = [5, 0, 17, 1, 0, 8];
+        for stripe_pages in [1, 2, 3, 8, 64] {
+            let cyclic = Cyclic::new(&pages, stripe_pages);
+            let mut places = BTreeSet::new();
+            for (segment, pages) in (0..).map(Rank).zip(pages) {
+                for index in 0..pages {
+                    let (home, place) = (cyclic.home(segment, index), cyclic.place(segment, index));
+                    assert!(home.0 < 6 && u64::from(place) < cyclic.places());
+                    assert!(places.insert((home, place)), "page {index} of {segment} shares its place");
+                    let page = PageId { space: Space::of_segment(segment), index };
+                    assert_eq!(cyclic.page(home, place), page);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn stripes_of_one_segment_go_round() {
+        let cyclic = Cyclic::new(&[12, 12, 0], 2);
+        let homes = |segment| (0..12).map(|index| cyclic.home(Rank(segment), index).0).collect::<Vec<_>>();
+        assert_eq!(homes(0), [0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2]);
+        assert_eq!(homes(1), [0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2]);
+        assert_eq!(cyclic.places(), 8);
+    }
+}
