@@ -9,7 +9,7 @@ use super::{Am, caller, pauses};
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
 use crate::stats::{self, Row};
-use crate::sys::CancellationGuard;
+use crate::sys::{CancellationGuard, call_client};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -211,8 +211,9 @@ impl Am {
             return;
         }
         let Some(function) = self.messages().handlers().get(index) else {
-            let line =
-                format!("rank {from} sent a message for handler {index}, which is not registered here; see attach");
+            let line = format!(
+                "rank {from} sent a message for handler {index}, which is not registered here; register it on all ranks"
+            );
             self.driver().fail(CALL, &UserError::new(line));
         };
         if self.ops.is_strict() {
@@ -221,7 +222,8 @@ impl Am {
         let _uncancelled = CancellationGuard::new();
         // SAFETY: the client registered the function for messages of this category and so many arguments (GASNet-1,
         // E.0). The payload is as long as the frame says.
-        caller::in_handler(|| unsafe { handlers::call(function, category, frame, args) });
+        let call = || unsafe { handlers::call(function, category, frame, args) };
+        caller::in_handler(|| call_client(call));
         self.messages().runs.fetch_add(1, Ordering::SeqCst);
         // Another thread may wait for an effect of the handler: it looks at the count.
         self.driver().notify_of_count();

@@ -1,5 +1,6 @@
 //! What reductions combine elements by: functions of the client's, and built-in operations.
 
+use crate::sys::call_client;
 use std::ffi::{c_int, c_void};
 
 /// The client's function for reductions (reference, K.5). It gets the results, their number, the left operands, their
@@ -116,13 +117,13 @@ impl Reduction {
         unsafe {
             match self.operator {
                 Operator::Registered { reducer: Reducer { function, flags }, argument } => {
-                    function(into, count, into, count, with, self.element_bytes, flags, argument);
+                    call_client(|| function(into, count, into, count, with, self.element_bytes, flags, argument));
                 }
                 Operator::OfCall { function, cdata, commutes: true } => {
-                    function(with, into, count, std::ptr::with_exposed_provenance(cdata));
+                    call_client(|| function(with, into, count, std::ptr::with_exposed_provenance(cdata)));
                 }
                 Operator::OfCall { function, cdata, commutes: false } => {
-                    function(into, with, count, std::ptr::with_exposed_provenance(cdata));
+                    call_client(|| function(into, with, count, std::ptr::with_exposed_provenance(cdata)));
                     std::ptr::copy_nonoverlapping(with.cast::<u8>(), into.cast(), len_bytes);
                 }
                 Operator::BuiltIn(apply) => apply(into, with, count),

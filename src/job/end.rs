@@ -3,6 +3,7 @@
 use super::slow::{tell_of_end, watched};
 use super::statistics;
 use super::{exit_without_job, job, refusal_in_child, report, runtime, threads};
+use crate::am;
 use crate::error::UserError;
 use crate::sys::{CancellationGuard, is_disturbed, thread_key};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,6 +21,13 @@ static HAS_HANDLER: AtomicBool = AtomicBool::new(false);
 
 /// The thread that has called [`exit`]; 0 if none has.
 static EXITING: AtomicUsize = AtomicUsize::new(0);
+
+/// Says that a function of the client's has thrown what it does not catch. Its language's runtime ends the process then.
+pub fn tell_of_exception() {
+    let which = if am::is_in_handler() { "a handler of Active Messages" } else { "a function of a reduction" };
+    let line = format!("an exception leaves {which}, which it must not; catch it there");
+    report("exception", &UserError::new(line));
+}
 
 /// From now on the process calls [`on_process_exit`] when it exits.
 pub fn note_exit_handler() {

@@ -31,7 +31,7 @@ use crate::error::UserError;
 use crate::settings::{Config, HOMES_VARIABLE, Machine, environment};
 use crate::storage;
 use crate::sys::children::{WipedInChildren, Zeros};
-use crate::sys::{CancellationGuard, heap, signal_changes, standard_streams};
+use crate::sys::{CancellationGuard, heap, signal_changes, standard_streams, tell_of_exceptions};
 use agreement::agree;
 use attach::Wish;
 use late_segment::LateSegment;
@@ -209,6 +209,7 @@ pub fn init_over<V: Iterator<Item = (String, String)>>(
     let variables: Vec<_> = variables().collect();
     let conduit = start(&variables).map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
     conduit.call_before_end(end::leave);
+    tell_of_exceptions(end::tell_of_exception);
     slow::note_rank(conduit.rank());
     conduit.call_when_slow(slow::tell_of_exchange);
     let config = Config::from_env(variables.into_iter(), ranks_on_host(&*conduit), &Machine::observe());

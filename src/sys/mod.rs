@@ -3,6 +3,7 @@
 
 mod cancellation;
 pub mod children;
+mod client_calls;
 pub mod client_signals;
 mod copying;
 mod deferred_signals;
@@ -29,6 +30,7 @@ mod thread_end;
 mod thread_table;
 
 pub use cancellation::CancellationGuard;
+pub use client_calls::{call_client, tell_of_exceptions};
 pub use copying::copy_bytes;
 pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
 pub use errno::{keep_errno, last_errno, set_errno};

@@ -43,6 +43,29 @@ fn what_threads_and_programs_do_last() {
     chapter("ex_ends");
 }
 
+/// Above the frame of the client that throws, the stack is whole when its runtime ends the process.
+#[test]
+fn exceptions_end_the_rank_where_they_are_thrown() {
+    for compiler in [Compiler::GccC99, Compiler::GccCxx17, Compiler::ClangCxx17] {
+        if !compiler.is_here() {
+            continue;
+        }
+        let program = ex_program("thrown", compiler, Mode::Par, &[]);
+        run(&program, &["caught"], setup(2)).expect(0);
+        let is_cxx = !matches!(compiler, Compiler::GccC99);
+        for (part, left) in [("handler", "a handler of Active Messages"), ("reduction", "a function of a reduction")] {
+            let ended = run(&program, &[part], setup(2));
+            if is_cxx {
+                let line = format!("exception: an exception leaves {left}, which it must not; catch it there");
+                assert!(ended.stderr.contains(&line) && ended.stderr.contains("thrown on purpose"), "{ended}");
+                assert_eq!(ended.status, Some(128 + libc::SIGABRT), "{ended}");
+            } else {
+                ended.expect(0);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_client_communicates_before_it_has_a_segment() {
     chapter("ex_early");

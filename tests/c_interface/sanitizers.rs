@@ -51,7 +51,7 @@ const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
 /// What programs need on their command line.
-const ARGUMENTS: [(&str, &[&str]); 26] = [
+const ARGUMENTS: [(&str, &[&str]); 27] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
     ("ex_bad", &["category"]),
@@ -77,6 +77,7 @@ const ARGUMENTS: [(&str, &[&str]); 26] = [
     ("shared_files", &["rounds"]),
     ("signals", &["after", "plain"]),
     ("stats", &["hits"]),
+    ("thrown", &["caught"]),
     ("traffic", &["1", "2"]),
     ("waits", &["returns"]),
     ("wild", &["handled"]),
