@@ -152,7 +152,7 @@ impl Am {
         let payload_bytes = envelope.payload_bytes;
         if payload_bytes > most_bytes {
             return Err(UserError::new(format!(
-                "a payload of {payload_bytes} bytes in a {kind} message; at most {most_bytes} are allowed, see AMMax{kind}"
+                "a payload of {payload_bytes} bytes in a {kind} message; at most {most_bytes} are allowed"
             )));
         }
         if envelope.payload.is_null() && payload_bytes > 0 {

@@ -245,7 +245,7 @@ fn check_value_bytes(len_bytes: usize) -> Result<(), Refusal> {
 #[cold]
 fn wrong_value_bytes(len_bytes: usize) -> Refusal {
     UserError::new(format!(
-        "a value of {len_bytes} bytes; a value has 1 to {VALUE_BYTES} bytes, use vgasnet_get or _put"
+        "a value of {len_bytes} bytes; a value has 1 to {VALUE_BYTES} bytes, get or put more by address"
     ))
     .into()
 }

@@ -415,7 +415,7 @@ impl Engine {
             self.shipping.add(Target { rank, is_direct: true }, part, tries + 1);
             return None;
         }
-        if !self.storage.takes_on_blocks(&part) {
+        if !self.storage.takes_on_blocks(&part) || self.is_first_put(&part) {
             return Some(part);
         }
         if self.writes.are_noted() && self.space.is_own(page) {
@@ -435,6 +435,15 @@ impl Engine {
         stats::add(Row::BlockHits, u64::from(is_here));
         self.storage.start_on_blocks(part, is_written, &mut self.work);
         None
+    }
+
+    /// Whether a part is the first to be written of a page of the own segment, for all of which there is room: the page comes without I/O,
+    /// and what follows finds it there. All such pages take no longer than it takes to clear the pool once.
+    fn is_first_put(&self, part: &Part) -> bool {
+        let (page, space) = (part.piece.page, &self.space);
+        let is_new = part.copy.is_put() && space.is_own(page) && !self.protocol.home.is_written(page);
+        let fits = || space.own_segment().size_bytes / space.page_bytes() <= self.protocol.cache.frames() as usize;
+        is_new && fits() && self.has_room()
     }
 
     /// The copies of a job on blocks are done.

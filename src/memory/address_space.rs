@@ -320,7 +320,7 @@ impl AddressSpace {
         let end = base + size_bytes;
         UserError::new(format!(
             "{len_bytes} bytes at {address:#x} are not inside the segment of rank {rank}, {base:#x} to {end:#x} \
-             ({size_bytes} bytes); use addresses from vgasnet_getSegmentInfo, or attach a larger segment"
+             ({size_bytes} bytes); use addresses inside, or attach a larger segment"
         ))
     }
 }

@@ -49,7 +49,7 @@ pub fn advice(ranks: &[Snapshot]) -> String {
             share(&[Row::WaitLock]),
             "locks of files: lock less, and for shorter; to append, take a place by vgasnet_file_take, which needs no lock",
         ),
-        (share(&MESSAGES), "waits for messages: other ranks run their handlers late; let them poll"),
+        (share(&MESSAGES), waits_for_messages(ranks.len())),
         (share(&[Row::WaitSpace]), "waits for space on the disk: set VGASNET_STORAGE_DIR to a disk with more"),
         (share(&[Row::WaitEnd]), "waits for other ranks to end: give all of them as much to do"),
     ];
@@ -61,6 +61,13 @@ pub fn advice(ranks: &[Snapshot]) -> String {
         return format!("{most} % of the time went into waits: there is nothing to do");
     }
     if other > pages { format!("{other} % of the time went into {what}") } else { of_pages(&sum, ranks.len(), pages) }
+}
+
+fn waits_for_messages(ranks: usize) -> &'static str {
+    match ranks {
+        1 => "waits for messages of the rank to itself: its handlers wait for pages, or take long",
+        _ => "waits for messages: other ranks run their handlers late; let them poll",
+    }
 }
 
 /// What the waits for pages were for, mostly.
