@@ -22,12 +22,42 @@ const PATIENCE: Duration = Duration::from_millis(1000);
 /// What it is read at random places for.
 const PATIENCE_SMALL: Duration = Duration::from_millis(400);
 
+/// An SSD reads 4 KiB in less than this many microseconds, a disk that turns in more.
+const SMALL_US_MAX: u64 = 2000;
+
 /// File systems that are other machines'.
 const OF_NETWORKS: [&str; 12] =
     ["nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "fuse.glusterfs", "fuse.sshfs", "afs", "9p"];
 
-/// Adds where backing files go, and how fast they are read and written.
-pub fn observe(report: &mut Report, dir: &Path) {
+/// Adds where backing files go, and how fast they are read and written. A file of a page is the least that a job makes.
+pub fn observe(report: &mut Report, dir: &Path, page_bytes: u64) {
+    mounted(report, dir);
+    let Ok(free_bytes) = storage::free_bytes(dir) else { return };
+    report.bytes(Section::Storage, "free_bytes", free_bytes);
+    match BackingFile::create(dir, file_bytes(free_bytes, storage::size_limit_bytes())) {
+        Ok(file) if file.size_bytes() == 0 => {
+            report.advise(format!(
+                "{} has too little space, or `ulimit -f` permits too small files, to measure its speed",
+                dir.display()
+            ));
+        }
+        Ok(file) => measure(report, file),
+        // Smaller files may do.
+        Err(error) if BackingFile::create(dir, page_bytes).is_ok() => {
+            report.advise(format!("the speed of {} is not measured: {error}", dir.display()));
+        }
+        Err(error) => report.refuse(error.to_string()),
+    }
+}
+
+/// The size of the file that is measured, 0 if that would be too small.
+fn file_bytes(free_bytes: u64, limit_bytes: u64) -> u64 {
+    let most_bytes = (free_bytes / 4).min(limit_bytes).min(*FILE_BYTES.end());
+    if most_bytes < *FILE_BYTES.start() { 0 } else { most_bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64 }
+}
+
+/// Adds the directory, and what is mounted there.
+fn mounted(report: &mut Report, dir: &Path) {
     report.say(Section::Storage, "directory", dir.display().to_string());
     if let Some(mount) = mount_of(dir) {
         report.say(Section::Storage, "file_system", &mount.kind);
@@ -42,16 +72,6 @@ pub fn observe(report: &mut Report, dir: &Path) {
                 mount.kind
             ));
         }
-    }
-    let Ok(free_bytes) = storage::free_bytes(dir) else { return };
-    report.bytes(Section::Storage, "free_bytes", free_bytes);
-    let size_bytes = (free_bytes / 4).min(*FILE_BYTES.end()) / BLOCK_BYTES as u64 * BLOCK_BYTES as u64;
-    if size_bytes < *FILE_BYTES.start() {
-        return report.advise(format!("{} has too little space to measure its speed", dir.display()));
-    }
-    match BackingFile::create(dir, size_bytes) {
-        Ok(file) => measure(report, file),
-        Err(error) => report.refuse(error.to_string()),
     }
 }
 
@@ -69,6 +89,12 @@ fn measure(report: &mut Report, backing: BackingFile) {
                 report.number_as(Section::Storage, key, bytes_s, format!("{}/s", format_size_about(bytes_s)));
             }
             report.number(Section::Storage, "read_of_4k_us", speed.small_us, "us");
+            if speed.small_us > SMALL_US_MAX {
+                report.advise(format!(
+                    "a read of 4K at a random place takes {} us, as on a disk that turns; set VGASNET_STORAGE_DIR to a directory on an SSD",
+                    speed.small_us
+                ));
+            }
         }
         Err(error) => {
             report.refuse(format!("the disk cannot be written and read: {error}; set VGASNET_STORAGE_DIR to another"))
@@ -150,14 +176,14 @@ fn mount_in(mounts: &str, dir: &Path) -> Option<Mount> {
     found.max_by_key(|(depth, _)| *depth).map(|(_, mount)| mount)
 }
 
-/// Whether the disk below a directory turns, if it is one.
+/// What the disk below a directory says of itself, if it is one.
 fn kind_of_disk(dir: &Path) -> Option<&'static str> {
     let device = fs::metadata(dir).ok()?.dev();
     let block = format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device));
     // A partition has it from its disk.
     let rotates = ["queue/rotational", "../queue/rotational"].into_iter();
     let text = rotates.filter_map(|name| fs::read_to_string(Path::new(&block).join(name)).ok()).next()?;
-    Some(if text.trim() == "1" { "turns, or says so: small reads are slow there" } else { "does not turn" })
+    Some(if text.trim() == "1" { "says that it turns" } else { "says that it does not turn" })
 }
 
 #[cfg(test)]
@@ -173,6 +199,16 @@ mod tests {
         {
             let mount = Mount { kind: kind.into(), device: device.into() };
             assert_eq!(mount_in(mounts, Path::new(dir)), Some(mount), "{dir}");
+        }
+    }
+
+    #[test]
+    fn the_file_that_is_measured_has_bounds() {
+        const MIB: u64 = 1 << 20;
+        for (free, limit, size) in
+            [(4096, u64::MAX >> 20, 256), (100, 4096, 24), (4096, 11, 8), (4096, 7, 0), (31, 4096, 0)]
+        {
+            assert_eq!(file_bytes(free * MIB, limit * MIB), size * MIB, "{free}, {limit}");
         }
     }
 

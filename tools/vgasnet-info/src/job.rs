@@ -3,7 +3,7 @@
 use crate::report::{Report, Section};
 use nix::sys::resource::{Resource, getrlimit};
 use std::path::PathBuf;
-use vgasnet::memory::{MappingRoom, Shape};
+use vgasnet::memory::{FRAMES_MIN, MappingRoom, Shape};
 use vgasnet::settings::{Config, Machine, environment, format_size_about};
 use vgasnet::storage;
 
@@ -43,18 +43,52 @@ pub fn observe(report: &mut Report, ranks: u32, dir: Option<PathBuf>) -> Option<
 }
 
 fn segments(report: &mut Report, config: &Config, free_bytes: u64, ranks: u32) {
+    let offered_bytes = config.offered_segment_bytes(free_bytes, ranks);
     let largest_bytes = config.max_segment_bytes(free_bytes, ranks);
-    report.bytes(Section::Job, "segment_offered_bytes", config.offered_segment_bytes(free_bytes, ranks));
+    report.bytes(Section::Job, "segment_offered_bytes", offered_bytes);
     report.bytes(Section::Job, "segment_largest_bytes", largest_bytes);
+    let dir = config.storage_dir.display();
     if largest_bytes == 0 {
-        let dir = config.storage_dir.display();
-        report.refuse(format!(
+        return report.refuse(format!(
             "{dir} has no space for a page of each rank; free some, or set VGASNET_STORAGE_DIR to another disk"
         ));
-        return;
     }
+    if offered_bytes == 0 {
+        report.advise(format!(
+            "ranks are offered no segment: a quarter of a rank's share of {dir} is less than a page; set VGASNET_MAX_SEGSIZE, a smaller \
+             VGASNET_PAGE_SIZE, or VGASNET_STORAGE_DIR to another disk"
+        ));
+    }
+    size_of_files(report, config, offered_bytes);
+    frames(report, config, largest_bytes, ranks);
+}
+
+/// Whether a segment's file may be as large as the segment.
+fn size_of_files(report: &mut Report, config: &Config, offered_bytes: u64) {
+    let limit_bytes = storage::size_limit_bytes();
+    let limit = format_size_about(limit_bytes);
+    if config.page_bytes > limit_bytes {
+        report.refuse(format!("no file of a page may be made, as their size is limited to {limit}; raise `ulimit -f`"));
+    } else if offered_bytes > limit_bytes {
+        report.advise(format!(
+            "a segment of {}, which is offered, exceeds the limit on the size of files, {limit}; raise `ulimit -f`, or lower \
+             VGASNET_MAX_SEGSIZE",
+            format_size_about(offered_bytes)
+        ));
+    }
+}
+
+/// Whether a pool has enough pages for loads and stores, and no more than can be mapped.
+fn frames(report: &mut Report, config: &Config, largest_bytes: u64, ranks: u32) {
     let pages = u32::try_from(largest_bytes / config.page_bytes).unwrap_or(u32::MAX);
     let frames = u32::try_from(config.pool_bytes / config.page_bytes).unwrap_or(u32::MAX);
+    if frames < FRAMES_MIN {
+        report.advise(format!(
+            "a pool has fewer than {FRAMES_MIN} pages, so a program that loads from its segment or stores there is ended; set \
+             VGASNET_POOL_SIZE to at least {}, or a smaller VGASNET_PAGE_SIZE",
+            format_size_about(u64::from(FRAMES_MIN) * config.page_bytes)
+        ));
+    }
     let room = MappingRoom::observe(config.peer_memory && ranks > 1, 0);
     if let Some(limit) = room.limit_for(Shape { pages, frames }) {
         report.advise(format!(
@@ -84,5 +118,28 @@ fn descriptors(report: &mut Report, ranks: u32) {
             "a rank of {ranks} has about {needed} descriptors open, of which {hard} are allowed; ulimit -Hn {needed}, or nofile in \
              /etc/security/limits.conf"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_that_is_not_offered_may_be_asked_for() {
+        const MIB: u64 = 1 << 20;
+        let machine = Machine { memory_available_bytes: 1024 * MIB };
+        let page = [("VGASNET_PAGE_SIZE".to_owned(), "4M".to_owned())];
+        let config = Config::from_env(page.into_iter(), 1, &machine).expect("valid");
+        for (free_bytes, word, is_possible) in [
+            (7 * MIB, "no space for a page of each rank", false),
+            (12 * MIB, "ranks are offered no segment", true),
+            (16 * MIB, "nothing stands in the way", true),
+        ] {
+            let mut report = Report::new(4096);
+            segments(&mut report, &config, free_bytes, 1);
+            assert!(report.text().contains(word), "{free_bytes}: {}", report.text());
+            assert_eq!(report.is_job_possible, is_possible, "{free_bytes}");
+        }
     }
 }

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     kernel::observe(&mut report);
     let ranks = options.ranks.unwrap_or_else(|| machine::processors().min(vgasnet_smp::RANKS_MAX));
     if let Some(config) = job::observe(&mut report, ranks, options.storage_dir) {
-        disk::observe(&mut report, &config.storage_dir);
+        disk::observe(&mut report, &config.storage_dir, config.page_bytes);
     }
     print!("{}", if options.json { report.json() } else { report.text() });
     if report.is_job_possible { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -54,6 +54,39 @@ fn what_stands_in_the_way_is_told() {
     assert_eq!(run(&["-n", "0"], &[]).status.code(), Some(2));
 }
 
+/// A job starts, but a program that loads or stores does not get far.
+#[test]
+fn a_pool_that_is_too_small_for_loads_and_stores_is_told() {
+    for (pool, is_told) in [("192K", true), ("256K", false)] {
+        let output = run(&["-n", "2"], &[("VGASNET_POOL_SIZE", pool), ("VGASNET_PAGE_SIZE", "64K")]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        let line = text.lines().find(|line| line.starts_with("! a pool has fewer than 4 pages"));
+        assert_eq!(line.is_some_and(|line| line.contains("VGASNET_POOL_SIZE to at least 256K")), is_told, "{text}");
+        assert!(!is_told || !text.contains("nothing stands in the way"), "{text}");
+    }
+}
+
+/// With files of at most 1000 KiB the job is possible as long as its segments are small enough, and nothing is said of a file that
+/// only this program makes.
+#[test]
+fn a_limit_on_the_size_of_files_is_of_segments() {
+    for (page, limit, status, word) in [
+        ("64K", "512K", 0, "to measure its speed"),
+        ("64K", "2M", 0, "a segment of 2M, which is offered, exceeds the limit on the size of files"),
+        ("4M", "8M", 1, "no file of a page may be made"),
+    ] {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", "ulimit -f 1000 && exec \"$0\" -n 1", env!("CARGO_BIN_EXE_vgasnet-info")]);
+        shell.env("VGASNET_PAGE_SIZE", page).env("VGASNET_MAX_SEGSIZE", limit).env("VGASNET_POOL_SIZE", "16M");
+        let output = shell.output().expect("bash");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("! ") && line.contains(word)), "{text}");
+        assert!(!text.contains("a segment of 256M"), "{text}");
+    }
+}
+
 #[test]
 fn memory_is_no_disk() {
     let output = run(&["-n", "1", "--storage-dir", "/dev/shm"], &[]);
