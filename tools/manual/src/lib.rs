@@ -1,8 +1,12 @@
-//! What the tools say of themselves to man and to shells, from the same definitions as their `--help`.
+//! What the tools say of themselves to man and to shells, from the same definitions as their `--help`, and how all of them read
+//! their command lines.
 //!
 //! `scripts/install` calls each tool with `--generate` and `man`, `bash`, `zsh` or `fish`.
 
+mod arguments;
 pub mod page;
+
+pub use arguments::with_np;
 
 use clap::Command;
 use clap_complete::{Shell, generate};

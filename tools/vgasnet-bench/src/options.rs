@@ -143,7 +143,7 @@ pub fn default_unless(variable: &str, default_bytes: u64) -> Option<u64> {
 
 #[derive(Args, Clone)]
 pub struct Modes {
-    /// How many ranks; several numbers, as in 1,2,4, are measured one after the other
+    /// How many ranks, also as -np; several numbers, as in 1,2,4, are measured one after the other
     #[arg(short = 'n', value_name = "RANKS", default_value = "2", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
     pub ranks: Vec<u32>,
@@ -219,7 +219,7 @@ pub struct SweepOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// How many ranks; several numbers are measured one after the other
+    /// How many ranks, also as -np; several numbers are measured one after the other
     #[arg(short = 'n', value_name = "RANKS", default_value = "1,2,4", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
     pub ranks: Vec<u32>,
@@ -259,7 +259,7 @@ pub struct HitOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// How many ranks
+    /// How many ranks, also as -np
     #[arg(short = 'n', value_name = "RANKS", default_value_t = 2,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
     pub ranks: u32,
@@ -449,7 +449,9 @@ impl Switch {
 impl Options {
     /// Reads the command line. Prints help and exits where that is asked for.
     pub fn read() -> Result<Options, Stop> {
-        let matches = Options::command().try_get_matches();
+        let command = Options::command();
+        let arguments = vgasnet_manual::with_np(&command, std::env::args_os());
+        let matches = command.try_get_matches_from(arguments);
         matches.and_then(|matches| Options::from_arg_matches(&matches)).map_err(|error| {
             if !error.use_stderr() {
                 error.exit();

@@ -18,7 +18,7 @@ use vgasnet_manual::Besides;
 #[derive(Parser)]
 #[command(name = "vgasnet-info", version)]
 struct Options {
-    /// How many ranks on this machine the job would have, 1 to 4096 [default: as many as processors]
+    /// How many ranks on this machine the job would have, also as -np: 1 to 4096 [default: as many as processors]
     #[arg(short = 'n', value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..=i64::from(vgasnet_smp::RANKS_MAX)))]
     ranks: Option<u32>,
 
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     }
-    let options = Options::parse();
+    let options = Options::parse_from(vgasnet_manual::with_np(&Options::command(), std::env::args_os()));
     let mut report = Report::new(vgasnet_conduit::page_bytes() as u64);
     machine::observe(&mut report);
     kernel::observe(&mut report);

@@ -88,6 +88,14 @@ fn a_limit_on_the_size_of_files_is_of_segments() {
 }
 
 #[test]
+fn the_number_of_ranks_is_taken_as_other_launchers_have_it() {
+    let told = json(&run(&["-np", "3", "--json"], &[]));
+    assert_eq!(told["job"]["ranks"], 3, "{told}");
+    let help = run(&["--help"], &[]);
+    assert!(String::from_utf8_lossy(&help.stdout).contains("also as -np"), "{help:?}");
+}
+
+#[test]
 fn memory_is_no_disk() {
     let output = run(&["-n", "1", "--storage-dir", "/dev/shm"], &[]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -25,7 +25,7 @@ use vgasnet_manual::Besides;
     after_help = after_help()
 )]
 struct Options {
-    /// How many ranks: 1 to 4096 on this machine, to 1048576 on several hosts
+    /// How many ranks, also as -np: 1 to 4096 on this machine, to 1048576 on several hosts
     #[arg(short = 'n', value_name = "RANKS", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(vgasnet_conduit::RANKS_MAX)))]
     ranks: u32,
@@ -58,22 +58,6 @@ struct Options {
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
-}
-
-/// Takes `-np`, as other launchers have it, for `-n`. What comes after the program is the program's.
-fn with_np(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    // The name of this program comes first, like a value of no option.
-    let (mut is_options, mut is_value) = (true, true);
-    let translate = |argument: OsString| {
-        let is_name = is_options && !std::mem::take(&mut is_value);
-        let is_np = is_name && argument == "-np";
-        if is_name {
-            is_value = is_np || ["-n", "--conduit", "--hosts", "--env"].into_iter().any(|name| argument == name);
-            is_options = argument.to_string_lossy().starts_with('-') && argument != "--";
-        }
-        if is_np { "-n".into() } else { argument }
-    };
-    arguments.map(translate).collect()
 }
 
 /// The behaviour of jobs.
@@ -116,7 +100,7 @@ fn main() {
     if is_about_this_program() {
         return;
     }
-    let mut options = Options::parse_from(with_np(std::env::args_os()));
+    let mut options = Options::parse_from(vgasnet_manual::with_np(&Options::command(), std::env::args_os()));
     #[cfg(any(feature = "mpi", feature = "gasnet"))]
     if options.agent {
         std::process::exit(vgasnet_launch::run_agent(&options.program));

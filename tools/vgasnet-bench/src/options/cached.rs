@@ -94,7 +94,7 @@ pub struct ProgramOptions {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// How many ranks; with two, what the other one has is not much more than a pool, and vgasnet moves the pages there
+    /// How many ranks, also as -np; with two, what the other one has is not much more than a pool, and vgasnet moves the pages there
     #[arg(short = 'n', value_name = "RANKS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
     pub ranks: u32,
 

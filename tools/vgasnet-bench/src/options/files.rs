@@ -13,7 +13,7 @@ pub struct FilesOptions {
     #[arg(long, value_enum, value_name = "PATTERN", value_delimiter = ',', default_values_t = Pattern::value_variants().to_vec())]
     pub patterns: Vec<Pattern>,
 
-    /// How many ranks; several numbers are measured one after the other. The patterns of BT-IO need squares [default: 2,4 for the
+    /// How many ranks, also as -np; several numbers are measured one after the other. The patterns of BT-IO need squares [default: 2,4 for the
     /// sliding window, else 4]
     #[arg(short = 'n', value_name = "RANKS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
     pub ranks: Vec<u32>,

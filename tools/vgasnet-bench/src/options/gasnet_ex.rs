@@ -9,7 +9,7 @@ use vgasnet::settings::parse_size;
 #[derive(Args, Clone)]
 #[command(mut_arg("check", |check| check.help("Exit with status 1 if a target is missed, or could not be measured")))]
 pub struct GasnetExOptions {
-    /// How many ranks; several numbers are measured one after the other
+    /// How many ranks, also as -np; several numbers are measured one after the other
     #[arg(short = 'n', value_name = "RANKS", default_value = "2,4", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=64))]
     pub ranks: Vec<u32>,
 

@@ -15,7 +15,7 @@ pub struct SmallOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// How many ranks; one has no neighbour
+    /// How many ranks, also as -np; one has no neighbour
     #[arg(short = 'n', value_name = "RANKS", default_value_t = 2,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
     pub ranks: u32,
@@ -47,7 +47,7 @@ pub struct TableOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// How many ranks; several numbers are measured one after the other
+    /// How many ranks, also as -np; several numbers are measured one after the other
     #[arg(short = 'n', value_name = "RANKS", default_value = "1,4", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
     pub ranks: Vec<u32>,

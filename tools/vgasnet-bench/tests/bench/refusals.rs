@@ -13,6 +13,7 @@ fn nonsense_is_one_line_that_names_it() {
         (&["sequential", "--size", "1000T"], "free"),
         (&["sequential", "-n", "0"], "'0'"),
         (&["sequential", "-n", "2,x"], "'x'"),
+        (&["sequential", "-np", "0"], "'0' for '-n"),
         (&["sequential", "--pool", "1K"], "VGASNET_POOL_SIZE=1K"),
         (&["sequential", "--page", "3M"], "VGASNET_PAGE_SIZE=3M"),
         (&["sequential", "--check"], "--cooperative both"),
