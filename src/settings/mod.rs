@@ -11,7 +11,7 @@ pub use io_fault::{IoDirection, IoFault, IoTarget};
 pub use machine::{Machine, MemoryGroup, memory_groups};
 pub use quantity::{format_quantity, parse_answer, parse_fraction, parse_integer, parse_quantity};
 pub use size::{format_size, format_size_about, parse_size};
-pub use variables::{Audience, CONDUIT_VARIABLE, HOMES_VARIABLE, Variable};
+pub use variables::{Audience, CONDUIT_VARIABLE, GASNET_VERBOSEENV, HOMES_VARIABLE, Variable};
 
 use crate::error::UserError;
 use quantity::parse_segment_limit;

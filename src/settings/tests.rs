@@ -81,12 +81,14 @@ fn every_variable_is_taken() {
         ("VGASNET_MPIEXEC", "mpiexec -iface v0"),
         ("VGASNET_LAUNCHER", "anything at all"),
         ("VGASNET_AGENT", "anything at all"),
+        ("VGASNET_LIBRARY", "anything at all"),
         ("VGASNET_MPI_FILES", "anything at all"),
         ("VGASNET_MPI_CACHE", "anything at all"),
         ("VGASNET_MPI_CACHE_SIZE", "anything at all"),
         ("VGASNET_MPI_CACHE_STATS", "anything at all"),
     ];
-    assert_eq!(vars.len() - 2, VARIABLES.len());
+    let of_vgasnet = VARIABLES.iter().filter(|variable| variable.audience != Audience::GasnetClients);
+    assert_eq!(vars.len() - 2, of_vgasnet.count());
     assert_eq!(
         config(&vars, 1, GIB).unwrap(),
         Config {
@@ -270,27 +272,32 @@ fn help_names_every_variable_that_is_for_users() {
     let help = Config::help();
     for Variable { name, audience, meaning, allowed, default, .. } in &VARIABLES {
         let is_told = help.contains(&format!("\n{name}\n"));
-        assert!(name.starts_with(PREFIX) && is_told == (*audience == Audience::Users), "{name}");
+        let prefix = if *audience == Audience::GasnetClients { "GASNET_" } else { PREFIX };
+        assert!(name.starts_with(prefix) && is_told == (*audience == Audience::Users), "{name}");
         assert!(!is_told || [meaning, allowed, default].into_iter().all(|text| help.contains(text)), "{name}");
     }
 }
 
-/// `docs/settings.md` has the table, too: a row a variable.
+/// `docs/settings.md` has the table, too: one for each audience, a row a variable.
 #[test]
-fn the_documents_have_every_variable_that_is_for_users() {
+fn the_documents_have_every_variable_that_is_for_somebody() {
     let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/settings.md")).unwrap();
-    let (_, table) =
-        document.split_once("| variable | meaning | allowed | default |\n| --- | --- | --- | --- |\n").unwrap();
-    let rows: Vec<_> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    let tables: Vec<_> =
+        document.split("| variable | meaning | allowed | default |\n| --- | --- | --- | --- |\n").collect();
     // What is built in is not the same everywhere.
     let allowed = |variable: &Variable| match variable.name {
         CONDUIT_VARIABLE => "smp, or mpi or gasnet where they were built in",
         _ => variable.allowed,
     };
-    let expected = variables(Audience::Users).map(|variable| {
-        format!("| `{}` | {} | {} | {} |", variable.name, variable.meaning, allowed(variable), variable.default)
-    });
-    assert_eq!(rows, expected.collect::<Vec<_>>());
+    let audiences = [Audience::Users, Audience::GasnetClients, Audience::MpiPrograms];
+    assert_eq!(tables.len() - 1, audiences.len());
+    for (audience, table) in audiences.into_iter().zip(&tables[1..]) {
+        let rows: Vec<_> = table.lines().take_while(|line| line.starts_with('|')).collect();
+        let expected = variables(audience).map(|variable| {
+            format!("| `{}` | {} | {} | {} |", variable.name, variable.meaning, allowed(variable), variable.default)
+        });
+        assert_eq!(rows, expected.collect::<Vec<_>>());
+    }
 }
 
 #[test]

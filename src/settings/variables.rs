@@ -6,12 +6,12 @@ use super::size::{format_size, parse_size};
 use super::{CONDUITS, Conduit, GET_CACHE_BYTES_MAX, GET_CACHE_BYTES_MIN, PAGE_BYTES_MAX, page_bytes_min};
 use crate::error::UserError;
 use std::path::PathBuf;
-use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
+use vgasnet_conduit::launchers::{HOST_TIMEOUT_S, PSHM_NODES_VARIABLE};
 use vgasnet_protocol::replacement::PolicyKind;
 
 /// A variable: its help text, and what its value does.
 pub struct Variable {
-    /// Its name, `VGASNET_...`.
+    /// Its name, `VGASNET_...`, or `GASNET_...` where GASNet's clients know it.
     pub name: &'static str,
     /// For whom it is.
     pub audience: Audience,
@@ -30,6 +30,8 @@ pub struct Variable {
 pub enum Audience {
     /// Users of jobs.
     Users,
+    /// Users of GASNet's clients. They are GASNet's own names: [`super::Config::from_env`] and others take them, and not [`set`].
+    GasnetClients,
     /// Users of the libraries before MPI, which read these. vgasnet itself lets them pass.
     MpiPrograms,
     /// The parts of vgasnet among themselves, and tests. Nobody is told of these.
@@ -70,8 +72,8 @@ pub const HOMES_VARIABLE: &str = "VGASNET_HOMES";
 pub(super) const PREFIX: &str = "VGASNET_";
 
 /// Names that module systems and package managers set for what is installed.
-const OF_INSTALLATION: [&str; 11] =
-    ["ROOT", "DIR", "HOME", "BASE", "PREFIX", "BIN", "INC", "INCLUDE", "LIB", "LIBRARY", "VERSION"];
+const OF_INSTALLATION: [&str; 10] =
+    ["ROOT", "DIR", "HOME", "BASE", "PREFIX", "BIN", "INC", "INCLUDE", "LIB", "VERSION"];
 
 /// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
 pub(super) const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
@@ -79,7 +81,10 @@ pub(super) const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 /// GASNet's variable for whether the end of a rank is the end of the job.
 pub(super) const GASNET_CATCH_EXIT: &str = "GASNET_CATCH_EXIT";
 
-pub(super) const VARIABLES: [Variable; 27] = [
+/// GASNet-EX's variable for whether rank 0 shows what its client asks the environment for.
+pub const GASNET_VERBOSEENV: &str = "GASNET_VERBOSEENV";
+
+pub(super) const VARIABLES: [Variable; 33] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -255,6 +260,55 @@ pub(super) const VARIABLES: [Variable; 27] = [
         meaning: "of vgasnetrun: the launcher of MPI, and options for it, separated by spaces",
         allowed: "the mpiexec of MPICH, of Open MPI or of an MPI made from them, or srun",
         default: "the mpiexec of the MPI that the library was built for",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: "VGASNET_LIBRARY",
+        audience: Audience::Users,
+        meaning: "of the Python package: the shared library, or the directory that it is in",
+        allowed: "a path",
+        default: "that of the tree that the package is part of, else the one beside the vgasnetrun in PATH, else the system's",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: GASNET_MAX_SEGSIZE,
+        audience: Audience::GasnetClients,
+        meaning: "largest segment of each rank, where VGASNET_MAX_SEGSIZE is not set",
+        allowed: "a size as 128.0 MB, or a fraction of the host's available memory as 0.5; /P behind it is for each rank, /H for all of \
+                  a host together",
+        default: "that of VGASNET_MAX_SEGSIZE",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: GASNET_CATCH_EXIT,
+        audience: Audience::GasnetClients,
+        meaning: "whether a rank that exits with another status than 0 ends the job; with 0, such ranks wait for one another",
+        allowed: "yes or no, true or false, 1 or 0, or their first letters",
+        default: "1",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: PSHM_NODES_VARIABLE,
+        audience: Audience::GasnetClients,
+        meaning: "of gasnetrun_smp and the other launchers of clients: how many ranks without -n",
+        allowed: "a number from 1",
+        default: "1",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: "GASNET_SSH_SERVERS",
+        audience: Audience::GasnetClients,
+        meaning: "of gasnetrun_mpi and the other launchers of clients whose transport reaches several hosts: the hosts to run on",
+        allowed: "names with blanks or commas between them",
+        default: "those of the launcher or the batch system",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: GASNET_VERBOSEENV,
+        audience: Audience::GasnetClients,
+        meaning: "of clients of GASNet-EX: whether rank 0 shows each variable that the client asks for, once",
+        allowed: "yes or no, true or false, 1 or 0, or their first letters",
+        default: "0",
         set: |_, _| Ok(()),
     },
     Variable {

@@ -3,7 +3,9 @@
 use crate::capi::boundary::{Refusal, entry_points};
 use crate::error::UserError;
 use crate::job;
-use crate::settings::{format_quantity, parse_answer, parse_fraction, parse_integer, parse_quantity};
+use crate::settings::{
+    GASNET_VERBOSEENV, format_quantity, parse_answer, parse_fraction, parse_integer, parse_quantity,
+};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -34,7 +36,7 @@ unsafe fn text_of<'a>(text: *const c_char, what: &str) -> Result<Cow<'a, str>, R
 /// Whether this rank shows the variables that it is asked for.
 fn shows_variables() -> bool {
     let is_first = job::job().is_some_and(|job| job.conduit().rank().0 == 0);
-    is_first && std::env::var("GASNET_VERBOSEENV").is_ok_and(|text| parse_answer(&text) == Some(true))
+    is_first && std::env::var(GASNET_VERBOSEENV).is_ok_and(|text| parse_answer(&text) == Some(true))
 }
 
 /// Shows a variable, the first time.

@@ -15,7 +15,7 @@ fn text() -> String {
     page.paragraphs(
         "vgasnet gives every rank of a job a segment that is larger than memory. The segment lives in a file on the node's disk. \
          A pool in memory is a cache of its pages, and a page that any rank has in its pool is fetched from there.\n\n\
-         Programs are written in C, C++ or Fortran with the interface of vgasnet(3), or for GASNet, and started by vgasnetrun(1). \
+         Programs are written in C, C++, Fortran or Python with the interface of vgasnet(3), or for GASNet, and started by vgasnetrun(1). \
          vgasnet-info(1) tells what a machine offers, and what stands in the way.",
     );
     page.section("ENVIRONMENT");
@@ -24,6 +24,9 @@ fn text() -> String {
          A value that is not allowed is an error, and so is a name that is nearly one of these.",
     );
     list(&mut page, Audience::Users);
+    page.section("CLIENTS OF GASNET");
+    page.paragraphs("Programs that are written for GASNet, and their launchers, heed these of GASNet's variables, too. The others have no effect, but on the GASNet below the conduit gasnet.");
+    list(&mut page, Audience::GasnetClients);
     page.section("MPI PROGRAMS");
     page.paragraphs(
         "libvgasnet-mpi-io and libvgasnet-mpi-cache are loaded before MPI, in programs that know nothing of vgasnet. They read these \
@@ -51,6 +54,9 @@ mod tests {
         let text = text();
         for name in ["STORAGE_DIR", "POOL_SIZE", "STATS_FILE", "MPI_FILES", "MPI_CACHE_STATS"] {
             assert!(text.contains(&format!("\n.TP\n\\fBVGASNET_{name}\\fR\n")), "{name}");
+        }
+        for name in ["MAX_SEGSIZE", "CATCH_EXIT", "PSHM_NODES", "SSH_SERVERS", "VERBOSEENV"] {
+            assert!(text.contains(&format!("\n.TP\n\\fBGASNET_{name}\\fR\n")), "{name}");
         }
         assert!(!text.contains("VGASNET_TEST") && !text.contains("VGASNET_AGENT"));
     }
