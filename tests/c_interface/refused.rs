@@ -1,4 +1,5 @@
-//! Jobs in a container, whose seccomp profile refuses io_uring and more (`tests/container/refused.c`): they run without.
+//! Jobs in a container, whose seccomp profile permits the calls that it lists (`tests/container/`), and refuses io_uring and more: they
+//! run without.
 
 use crate::install::{client, succeed};
 use crate::support::compile::{Language, Linking, program};
@@ -50,6 +51,32 @@ fn refused(arguments: &[&str], storage: &Path) -> Option<(Option<i32>, String, S
 
 fn path(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
+}
+
+/// What the profile does not name is refused: calls of other purposes, and numbers that the kernel may give away some day.
+#[test]
+fn calls_that_are_not_listed_are_refused() {
+    let source = "#define _GNU_SOURCE\n#include <errno.h>\n#include <sched.h>\n#include <sys/socket.h>\n#include <sys/syscall.h>\n\
+        #include <unistd.h>\n\
+        static int refuses(long got, int error) { return got == -1 && errno == error; }\n\
+        int main(void) {\n\
+            if (!refuses(syscall(SYS_kcmp, getpid(), getpid(), 0, 0, 0), EPERM)) return 1;\n\
+            if (!refuses(syscall(999), EPERM) || !refuses(syscall(435, 0, 0), ENOSYS)) return 2;\n\
+            if (!refuses(socket(AF_VSOCK, SOCK_STREAM, 0), EPERM) || socket(AF_UNIX, SOCK_STREAM, 0) < 0) return 3;\n\
+            if (!refuses(syscall(SYS_clone, CLONE_NEWUSER, 0, 0, 0, 0), EPERM)) return 4;\n\
+            if (!refuses(syscall(SYS_personality, 0x40000), EPERM) || syscall(SYS_personality, 0xffffffff) < 0) return 5;\n\
+            return 0;\n\
+        }\n";
+    let (storage, dir) = (fresh_dir(), fresh_dir());
+    let [file, tried] = ["tried.c", "tried"].map(|name| dir.join(name));
+    std::fs::write(&file, source).expect("a file of ours");
+    succeed(Command::new("cc").args(["-Wall", "-Werror"]).arg(&file).arg("-o").arg(&tried));
+    let ended = refused(&[path(&tried)], &storage);
+    std::fs::remove_dir_all(&dir).expect("a directory of ours");
+    if let Some((status, stdout, stderr)) = ended {
+        assert_eq!(status, Some(0), "{stdout}{stderr}");
+    }
+    std::fs::remove_dir(&storage).expect("nothing stays behind");
 }
 
 #[test]
@@ -108,7 +135,7 @@ fn what_a_container_refuses_is_told() {
     let Some((status, stdout, stderr)) = refused(&[path(&info), "-n", "2", "--json"], &storage) else { return };
     assert_eq!((status, stderr.as_str()), (Some(0), ""), "{stdout}");
     let told: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
-    for (key, value) in [("seccomp_filter", true), ("io_uring", false), ("reads_of_other_processes", false)] {
+    for (key, value) in [("seccomp_filter", true), ("io_uring", false), ("reads_of_other_processes", true)] {
         assert_eq!(told["kernel"][key], value, "{stdout}");
     }
     let advice = told["advice"].as_array().expect("lines").iter().filter_map(|line| line.as_str());

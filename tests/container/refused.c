@@ -1,7 +1,8 @@
 /* Runs a program as a container does by default: usage: refused PROGRAM [ARGUMENT]...
  *
- * A seccomp filter answers as Docker's default profile does to a process without capabilities: io_uring, and what needs a capability,
- * with EPERM, clone3 with ENOSYS, so that the C library takes clone instead. Of personality the profile permits five values.
+ * A seccomp filter answers as Docker's default profile does to a process without capabilities: calls that permitted.h names are permitted,
+ * and socket, clone and personality with some arguments. Everything else gets EPERM, io_uring among it; clone3 gets ENOSYS, so that the C
+ * library takes clone instead.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,9 +13,12 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "permitted.h"
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -33,60 +37,39 @@
 #define ANSWER(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
 #define PERMIT BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-static const unsigned forbidden[] = {
-    425, /* io_uring_setup */
-    426, /* io_uring_enter */
-    427, /* io_uring_register */
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
-    SYS_kcmp,
-    SYS_userfaultfd,
-    SYS_perf_event_open,
-    SYS_bpf,
-    SYS_add_key,
-    SYS_keyctl,
-    SYS_request_key,
-    SYS_mbind,
-    SYS_get_mempolicy,
-    SYS_set_mempolicy,
-    SYS_move_pages,
-    SYS_migrate_pages,
-    SYS_open_by_handle_at,
-    SYS_name_to_handle_at,
-    SYS_unshare,
-    SYS_setns,
-    SYS_mount,
-    SYS_umount2,
-    SYS_pivot_root,
-    SYS_chroot,
-    SYS_swapon,
-    SYS_quotactl,
-    SYS_syslog,
-    SYS_acct,
-    SYS_reboot,
-    SYS_vhangup,
-};
-enum { FORBIDDEN = sizeof forbidden / sizeof *forbidden };
+enum { PERMITTED = sizeof permitted / sizeof *permitted };
 
 static const unsigned personalities[] = {0x0, 0x8, 0x20000, 0x20008, 0xffffffff};
 enum { PERSONALITIES = sizeof personalities / sizeof *personalities };
 
-static struct sock_filter filter[16 + 2 * FORBIDDEN + 2 * PERSONALITIES];
+static struct sock_filter filter[32 + 2 * PERMITTED + 2 * PERSONALITIES];
 static unsigned short length;
 
 static void add(struct sock_filter step) { filter[length++] = step; }
+
+/* Of the number or argument that is loaded. */
+static void add_permitted(const unsigned *values, int count) {
+    for (int i = 0; i < count; i++) {
+        add((struct sock_filter)IF_EQUAL(values[i], 0, 1));
+        add((struct sock_filter)PERMIT);
+    }
+}
 
 static void build(void) {
     add((struct sock_filter)LOAD(arch));
     add((struct sock_filter)IF_EQUAL(ARCHITECTURE, 1, 0));
     add((struct sock_filter)ANSWER(EPERM));
     add((struct sock_filter)LOAD(nr));
-    for (int i = 0; i < FORBIDDEN; i++) {
-        add((struct sock_filter)IF_EQUAL(forbidden[i], 0, 1));
-        add((struct sock_filter)ANSWER(EPERM));
-    }
+    add_permitted(permitted, PERMITTED);
     add((struct sock_filter)IF_EQUAL(SYS_clone3, 0, 1));
     add((struct sock_filter)ANSWER(ENOSYS));
+    /* Sockets of two families reach the host. */
+    add((struct sock_filter)IF_EQUAL(SYS_socket, 0, 5));
+    add((struct sock_filter)LOAD(args[0]));
+    add((struct sock_filter)IF_EQUAL(AF_ALG, 1, 0));
+    add((struct sock_filter)IF_EQUAL(AF_VSOCK, 0, 1));
+    add((struct sock_filter)ANSWER(EPERM));
+    add((struct sock_filter)PERMIT);
     /* New namespaces, of which the flags of clone say. */
     add((struct sock_filter)IF_EQUAL(SYS_clone, 0, 4));
     add((struct sock_filter)LOAD(args[0]));
@@ -94,12 +77,9 @@ static void build(void) {
     add((struct sock_filter)ANSWER(EPERM));
     add((struct sock_filter)PERMIT);
     add((struct sock_filter)IF_EQUAL(SYS_personality, 1, 0));
-    add((struct sock_filter)PERMIT);
+    add((struct sock_filter)ANSWER(EPERM));
     add((struct sock_filter)LOAD(args[0]));
-    for (int i = 0; i < PERSONALITIES; i++) {
-        add((struct sock_filter)IF_EQUAL(personalities[i], 0, 1));
-        add((struct sock_filter)PERMIT);
-    }
+    add_permitted(personalities, PERSONALITIES);
     add((struct sock_filter)ANSWER(EPERM));
 }
 
