@@ -2,9 +2,9 @@
 //! installed, unless a comment before it says otherwise: `<!-- tested: room::name -->` names the test that runs it, `<!-- part of: FILE -->`
 //! a script that does, and `<!-- by hand: why -->` why nothing here does.
 
-use crate::install::{build_dir, is_here, prefix, succeed};
+use crate::install::{build_dir, is_here, prefix};
 use crate::support::compile::{library, program_text, source_dir};
-use crate::support::run::{IN_CONTAINERS, fresh_dir};
+use crate::support::run::{IN_CONTAINERS, fresh_dir, succeed};
 use crate::support::tools::tool;
 use std::collections::BTreeMap;
 use std::fs;

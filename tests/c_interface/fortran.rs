@@ -3,7 +3,7 @@
 use crate::declarations::{self, constants, structures};
 use crate::install::{build_dir, is_here, launch_as, prefix};
 use crate::support::compile::{self, Language, Linking, library, source_dir};
-use crate::support::run::{Setup, conduit, fresh_dir, run, say_not_run};
+use crate::support::run::{Setup, conduit, fresh_dir, run, say_not_run, succeed};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,13 +12,6 @@ const COMPILERS: [&str; 2] = ["gfortran", "flang-new-19"];
 
 fn compilers() -> Vec<&'static str> {
     COMPILERS.into_iter().filter(|compiler| is_here(compiler)).collect()
-}
-
-fn succeed(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{command:?}\n{}{}", said(&output.stdout), said(&output.stderr));
-    said(&output.stdout)
 }
 
 /// Compiles a source together with the module, each into a directory of its own, since compilers read only modules of their own.

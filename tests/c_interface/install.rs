@@ -2,7 +2,7 @@
 //! build systems, and run with its launchers.
 
 use crate::support::compile::{library, source_dir};
-use crate::support::run::{IN_CONTAINERS, finish, fresh_dir, say_not_run};
+use crate::support::run::{IN_CONTAINERS, finish, fresh_dir, say_not_run, succeed};
 use crate::support::tools::tool;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -70,13 +70,6 @@ pub fn is_here(tool: &str) -> bool {
         say_not_run("installation", &format!("{tool} is not installed; scripts/test installs it"));
     }
     is_here
-}
-
-pub fn succeed(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{command:?}\n{}{}", text(&output.stdout), text(&output.stderr));
-    text(&output.stdout)
 }
 
 /// Runs a program with an installed launcher, on two ranks, and returns its status.

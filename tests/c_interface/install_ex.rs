@@ -1,7 +1,8 @@
 //! What `scripts/install` installs for clients of GASNet-EX, in `gasnet-ex/`: programs are built against it alone, and by what stands in
 //! for GASNet-EX's sources.
 
-use crate::install::{build_dir, client, is_here, launch_as, prefix, succeed};
+use crate::install::{build_dir, client, is_here, launch_as, prefix};
+use crate::support::run::succeed;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

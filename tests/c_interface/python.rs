@@ -3,7 +3,7 @@
 use crate::declarations::{self, Class, constants, structures};
 use crate::install::{build_dir, launch_as, prefix};
 use crate::support::compile::{self, Language, Linking, library, source_dir};
-use crate::support::run::{conduit, is_across_hosts, say_not_run};
+use crate::support::run::{conduit, is_across_hosts, say_not_run, succeed};
 use crate::support::tools::tool;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -27,12 +27,6 @@ fn python(test: &str, modules: &str) -> Option<Command> {
 
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-fn succeed(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
-    assert!(output.status.success(), "{command:?}\n{}", said(&output));
-    String::from_utf8(output.stdout).expect("text")
 }
 
 /// What the package calls the types of C.

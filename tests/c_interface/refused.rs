@@ -1,9 +1,9 @@
 //! Jobs in a container, whose seccomp profile permits the calls that it lists (`tests/container/`), and refuses io_uring and more: they
 //! run without.
 
-use crate::install::{client, succeed};
+use crate::install::client;
 use crate::support::compile::{Language, Linking, program};
-use crate::support::run::{conduit, fresh_dir, say_not_run};
+use crate::support::run::{conduit, fresh_dir, say_not_run, succeed};
 use crate::support::tools::tool;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -240,6 +240,14 @@ fn read_all(mut stream: impl Read + Send + 'static) -> Receiver<String> {
     read
 }
 
+/// Runs a command that has to succeed. Returns what it prints.
+pub fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}\n{}{}", said(&output.stdout), said(&output.stderr));
+    said(&output.stdout)
+}
+
 pub fn fresh_dir() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let name = format!("storage-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
