@@ -464,3 +464,20 @@ fn gasnets_own_variables_are_heeded() {
         assert_eq!(status.expect("a script").code(), Some(2), "{wrong:?}");
     }
 }
+
+/// The library's script for gdb is loaded with it, where gdb is told that it may.
+#[test]
+fn gdb_loads_the_script_from_where_it_may() {
+    if !is_here("gdb") {
+        return;
+    }
+    let lib = prefix().join("lib");
+    let told = |directory: &Path| {
+        let mut gdb = Command::new("gdb");
+        gdb.args(["-nx", "-batch", "-iex", &format!("add-auto-load-safe-path {}", directory.display())]);
+        let output = gdb.args(["-ex", "help vgasnet read"]).arg(lib.join("libvgasnet.so")).output().expect("gdb");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(told(&lib).contains("vgasnet read ADDRESS COUNT"), "{}", told(&lib));
+    assert!(!told(&lib.join("pkgconfig")).contains("vgasnet read ADDRESS COUNT"));
+}
