@@ -1,10 +1,12 @@
 //! What the tools say of themselves to man and to shells, from the same definitions as their `--help`, and how all of them read
 //! their command lines.
 //!
-//! `scripts/install` calls each tool with `--generate` and `man`, `bash`, `zsh` or `fish`.
+//! `scripts/install` calls each tool with `--generate` and `man`, `bash`, `zsh` or `fish`, and one of them for the pages that are no tool's.
 
 mod arguments;
-pub mod page;
+mod interface;
+mod page;
+mod settings_page;
 
 pub use arguments::with_np;
 
@@ -45,6 +47,18 @@ pub fn print(command: Command, what: &str, besides: Besides<'_>) -> bool {
     };
     // Whoever closes the pipe early wants no more of it.
     drop(std::io::stdout().write_all(&text));
+    true
+}
+
+/// Prints a page that is no tool's own: of the interface, from the headers, or of the settings. False if there is none of this name.
+pub fn print_page(what: &str) -> bool {
+    let text = match what {
+        "interface" => interface::text(),
+        "settings" => settings_page::text(),
+        _ => return false,
+    };
+    // As above.
+    drop(std::io::stdout().write_all(text.as_bytes()));
     true
 }
 

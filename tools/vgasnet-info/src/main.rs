@@ -1,12 +1,10 @@
 //! Tells what this machine offers jobs of vgasnet, and what stands in their way.
 
 mod disk;
-mod interface;
 mod job;
 mod kernel;
 mod machine;
 mod report;
-mod settings_page;
 
 use clap::{CommandFactory, Parser};
 use report::Report;
@@ -45,15 +43,9 @@ const SECTIONS: [(&str, &str); 2] = [
 
 fn main() -> ExitCode {
     if let Some(what) = vgasnet_manual::asked() {
-        let is_known = match what.as_str() {
-            "settings" => settings_page::print(),
-            "interface" => interface::print(),
-            _ => {
-                let see_also = &["vgasnet(7)", "vgasnetrun(1)", "vgasnet-bench(1)"];
-                vgasnet_manual::print(Options::command(), &what, Besides { sections: &SECTIONS, see_also })
-            }
-        };
-        if is_known {
+        let see_also = &["vgasnet(7)", "vgasnetrun(1)", "vgasnet-bench(1)"];
+        let besides = Besides { sections: &SECTIONS, see_also };
+        if vgasnet_manual::print_page(&what) || vgasnet_manual::print(Options::command(), &what, besides) {
             return ExitCode::SUCCESS;
         }
     }

@@ -1,15 +1,10 @@
 //! vgasnet(7), from the table of settings.
 
+use crate::page::Page;
 use vgasnet::settings::{Audience, variables};
-use vgasnet_manual::page::Page;
 
-/// Prints the page.
-pub fn print() -> bool {
-    print!("{}", text());
-    true
-}
-
-fn text() -> String {
+/// The page.
+pub fn text() -> String {
     let mut page = Page::new("vgasnet", 7, "settings of jobs whose segments are larger than memory");
     page.section("DESCRIPTION");
     page.paragraphs(

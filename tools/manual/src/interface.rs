@@ -1,6 +1,6 @@
 //! vgasnet(3), from the headers.
 
-use vgasnet_manual::page::Page;
+use crate::page::Page;
 
 /// The header that includes the chapters.
 const OVERVIEW: &str = include_str!("../../../include/vgasnet.h");
@@ -28,13 +28,8 @@ const CHAPTERS: [(&str, &str); 19] = [
     ("debug.h", include_str!("../../../include/vgasnet/debug.h")),
 ];
 
-/// Prints the page.
-pub fn print() -> bool {
-    print!("{}", text());
-    true
-}
-
-fn text() -> String {
+/// The page.
+pub fn text() -> String {
     let mut page = Page::new("vgasnet", 3, "segments larger than memory: one-sided access, messages and collectives");
     page.section("SYNOPSIS");
     page.verbatim("#include <vgasnet.h>\n\ncc program.c $(pkg-config --cflags --libs vgasnet)");
