@@ -39,7 +39,7 @@ pub fn text() -> String {
     }
     for (name, text) in CHAPTERS {
         page.section(&format!("<vgasnet/{name}>"));
-        for part in parts(text) {
+        for part in declarations_first(parts(text)) {
             match part {
                 Part::Comment(text) => page.paragraphs(&text),
                 Part::Declaration(text) => page.verbatim(&text),
@@ -57,6 +57,16 @@ pub fn text() -> String {
 enum Part {
     Comment(String),
     Declaration(String),
+}
+
+/// Puts what a comment is about before it, as readers of manuals expect. Headers have it behind. The first is about the whole header.
+fn declarations_first(mut parts: Vec<Part>) -> Vec<Part> {
+    for at in 2..parts.len() {
+        if matches!(parts[at - 1..=at], [Part::Comment(_), Part::Declaration(_)]) {
+            parts.swap(at - 1, at);
+        }
+    }
+    parts
 }
 
 /// A header as a compiler for C without extensions reads it, but with its comments and macros: of two ways the one behind `#else`.
@@ -159,6 +169,27 @@ mod tests {
             declaration("int a(void);\n#define B 1 /* one */\nint c;".into()),
         ];
         assert_eq!(parts(header), expected);
+    }
+
+    #[test]
+    fn what_is_declared_comes_before_what_is_said_of_it() {
+        let header = "/* All. */\nint a;\n/* B. */\nint b;\n\n/* Some. */\n\n/* C. */\nint c;\n";
+        let [comment, declaration]: [fn(&str) -> Part; 2] =
+            [|text| Part::Comment(text.into()), |text| Part::Declaration(text.into())];
+        let expected = [
+            comment("All."),
+            declaration("int a;"),
+            declaration("int b;"),
+            comment("B."),
+            comment("Some."),
+            declaration("int c;"),
+            comment("C."),
+        ];
+        assert_eq!(declarations_first(parts(header)), expected);
+        let text = text();
+        let [declared, said] = ["int vgasnet_init(int *argc, char ***argv);", "Makes this process a rank of the job."]
+            .map(|part| text.find(part).expect("it is there"));
+        assert!(declared < said);
     }
 
     #[test]

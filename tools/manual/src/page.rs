@@ -1,5 +1,21 @@
 //! A page for man, in the macros that all troffs have.
 
+/// Says first when this version was made, in a line as ` -- NAME <ADDRESS>  Thu, 26 Nov 2026 12:00:00 +0000`.
+const CHANGES: &str = include_str!("../../../debian/changelog");
+
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// The day of the latest change, as `2026-11-26`.
+fn date_of(changes: &str) -> String {
+    let last = changes.lines().find(|line| line.starts_with(" -- "));
+    let words: Vec<_> = last.and_then(|line| line.split_once(", ")).map_or("", |(_, date)| date).split(' ').collect();
+    let month = words.get(1).and_then(|word| MONTHS.iter().position(|month| month == word));
+    match (&words[..], month) {
+        ([day, _, year, ..], Some(month)) => format!("{year}-{:02}-{day:0>2}", month + 1),
+        _ => panic!("the first change in debian/changelog has no date"),
+    }
+}
+
 /// A page under construction.
 #[derive(Debug)]
 pub struct Page {
@@ -9,9 +25,9 @@ pub struct Page {
 impl Page {
     /// A page `name`(`section`), with a line that says what it is about.
     pub fn new(name: &str, section: u32, about: &str) -> Page {
-        let version = env!("CARGO_PKG_VERSION");
+        let (version, date) = (env!("CARGO_PKG_VERSION"), date_of(CHANGES));
         let mut page = Page { text: String::new() };
-        page.line(&format!(".TH {} {section} \"\" \"vgasnet {version}\" \"vgasnet\"", name.to_uppercase()));
+        page.line(&format!(".TH {} {section} \"{date}\" \"vgasnet {version}\" \"vgasnet\"", name.to_uppercase()));
         page.section("NAME");
         page.line(&format!("{} \\- {}", escaped(name), escaped(about)));
         page
@@ -111,15 +127,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_date_is_that_of_the_latest_change() {
+        let changes = "a (2) x\n\n -- N <a@b>  Mon, 2 Feb 2026 12:00:00 +0000\n\na (1) x\n\n -- N <a@b>  Thu, 01 Jan 2026 12:00:00 +0000\n";
+        assert_eq!(date_of(changes), "2026-02-02");
+    }
+
+    #[test]
     fn text_stays_text() {
         let mut page = Page::new("name", 7, "a test-page");
         page.paragraphs(".first \"word\"\nC:\\x\n\n'second");
         page.item("--option", "what it does");
         page.verbatim("int main(void);");
         page.see_also(&["vgasnet(7)", "vgasnetrun(1)"]);
-        let expected = ".TH NAME 7 \"\" \"vgasnet VERSION\" \"vgasnet\"\n.SH \"NAME\"\nname \\- a test\\-page\n.PP\n\
+        let expected = ".TH NAME 7 \"DATE\" \"vgasnet VERSION\" \"vgasnet\"\n.SH \"NAME\"\nname \\- a test\\-page\n.PP\n\
             \\&.first \\(dqword\\(dq\nC:\\ex\n.PP\n\\&'second\n.TP\n\\fB\\-\\-option\\fR\nwhat it does\n.PP\n.nf\n\
             int main(void);\n.fi\n.SH \"SEE ALSO\"\n\\fBvgasnet\\fR(7), \\fBvgasnetrun\\fR(1)\n";
-        assert_eq!(page.finish(), expected.replace("VERSION", env!("CARGO_PKG_VERSION")));
+        let expected = expected.replace("VERSION", env!("CARGO_PKG_VERSION")).replace("DATE", &date_of(CHANGES));
+        assert_eq!(page.finish(), expected);
     }
 }
