@@ -22,6 +22,7 @@ mod header;
 mod hosts;
 mod install;
 mod install_ex;
+mod install_pages;
 mod local;
 #[cfg(feature = "mpi")]
 mod mpi;

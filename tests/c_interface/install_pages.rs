@@ -1,0 +1,67 @@
+//! What is installed for people at a terminal: man pages, completions, and what programs say of themselves.
+
+use crate::install::{PROGRAMS, is_here, prefix};
+use crate::support::run::succeed;
+use std::path::PathBuf;
+use std::process::Command;
+
+fn shared(place: &str) -> PathBuf {
+    prefix().join("share").join(place)
+}
+
+#[test]
+fn man_pages_are_well_formed() {
+    let settings = std::fs::read_to_string(shared("man/man7/vgasnet.7")).expect("a page");
+    for name in ["VGASNET_STORAGE_DIR", "VGASNET_MPI_FILES", "GASNET_VERBOSEENV"] {
+        assert!(settings.contains(name), "{settings}");
+    }
+    if !is_here("mandoc") {
+        return;
+    }
+    // Of what clap writes of options, mandoc warns.
+    for (page, level) in [
+        ("man1/vgasnetrun.1", "error"),
+        ("man1/vgasnet-bench.1", "error"),
+        ("man1/vgasnet-info.1", "error"),
+        ("man3/vgasnet.3", "warning"),
+        ("man7/vgasnet.7", "warning"),
+    ] {
+        let mut lint = Command::new("mandoc");
+        let output =
+            lint.args(["-T", "lint", "-W", level]).arg(shared("man").join(page)).output().expect("mandoc starts");
+        assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+/// Each by its shell; fish finds an option by it.
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    let scripts = |program: &str| {
+        [
+            ("bash", "-n", format!("bash-completion/completions/{program}")),
+            ("zsh", "-n", format!("zsh/site-functions/_{program}")),
+            ("fish", "--no-execute", format!("fish/vendor_completions.d/{program}.fish")),
+        ]
+    };
+    for (shell, reads_only, script) in PROGRAMS.iter().flat_map(|program| scripts(program)) {
+        let script = shared(&script);
+        assert!(script.is_file(), "{}", script.display());
+        if is_here(shell) {
+            succeed(Command::new(shell).arg(reads_only).arg(&script));
+        }
+    }
+    if is_here("fish") {
+        let script = shared("fish/vendor_completions.d/vgasnetrun.fish");
+        let ask = format!("source {}; complete -C 'vgasnetrun --con'", script.display());
+        let found = succeed(Command::new("fish").args(["--no-config", "-c", &ask]));
+        assert!(found.starts_with("--conduit"), "{found}");
+    }
+}
+
+#[test]
+fn programs_say_their_version() {
+    for program in PROGRAMS {
+        let said = succeed(Command::new(prefix().join("bin").join(program)).arg("--version"));
+        assert_eq!(said, format!("{program} {}\n", env!("CARGO_PKG_VERSION")));
+    }
+}
