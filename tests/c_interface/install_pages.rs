@@ -1,5 +1,6 @@
 //! What is installed for people at a terminal: man pages, completions, and what programs say of themselves.
 
+use crate::header::{declared, header};
 use crate::install::{PROGRAMS, is_here, prefix};
 use crate::support::run::succeed;
 use std::path::PathBuf;
@@ -30,6 +31,17 @@ fn man_pages_are_well_formed() {
         let output =
             lint.args(["-T", "lint", "-W", level]).arg(shared("man").join(page)).output().expect("mandoc starts");
         assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+fn each_function_leads_to_its_page() {
+    let functions = declared(&header());
+    assert!(functions.len() > 100, "{functions:?}");
+    for function in functions {
+        let page = shared("man/man3").join(format!("{function}.3"));
+        let leads_to = std::fs::read_link(&page).unwrap_or_else(|error| panic!("{function}: {error}"));
+        assert_eq!(leads_to.to_str(), Some("vgasnet.3"), "{function}");
     }
 }
 
