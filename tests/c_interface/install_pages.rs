@@ -71,9 +71,15 @@ fn completions_are_scripts_of_their_shells() {
 }
 
 #[test]
-fn programs_say_their_version() {
-    for program in PROGRAMS {
-        let said = succeed(Command::new(prefix().join("bin").join(program)).arg("--version"));
-        assert_eq!(said, format!("{program} {}\n", env!("CARGO_PKG_VERSION")));
+fn programs_and_launchers_say_their_version_and_help() {
+    let version = env!("CARGO_PKG_VERSION");
+    let of_clients = ["bin/gasnetrun_smp", "gasnet-ex/bin/gasnetrun_udp", "gasnet-ex/bin/amudprun"];
+    for program in PROGRAMS.map(|program| format!("bin/{program}")).into_iter().chain(of_clients.map(str::to_owned)) {
+        let name = program.rsplit('/').next().expect("a name");
+        let said = |option| succeed(Command::new(prefix().join(&program)).arg(option));
+        assert_eq!(said("--version"), format!("{name} {version}\n"));
+        let help = said("--help");
+        assert!(help.to_lowercase().contains(&format!("usage: {name}")), "{help}");
+        assert!(name == "vgasnet-bench" || help.contains("also as -np"), "{help}");
     }
 }
