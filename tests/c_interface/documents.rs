@@ -63,7 +63,8 @@ fn documents() -> Vec<(String, String)> {
         docs.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect();
     names.retain(|name| name.ends_with(".md"));
     names.sort_unstable();
-    let names = ["README.md".to_owned()].into_iter().chain(names.into_iter().map(|name| format!("docs/{name}")));
+    let elsewhere = ["README.md", "ARCHITECTURE.md", "python/README.md"].map(str::to_owned).into_iter();
+    let names = elsewhere.chain(names.into_iter().map(|name| format!("docs/{name}")));
     names.map(|name| (name.clone(), read(&name))).collect()
 }
 
@@ -375,6 +376,33 @@ fn the_site_has_all_of_the_interface() {
     );
     let index = fs::read_to_string(source_dir().join("target/docs/index.html")).expect("the first page");
     assert!(index.contains("getting-started.html"), "{index}");
+}
+
+/// What the tables of figures have been measured by is still there: the benchmark, and each option of it.
+#[test]
+fn the_commands_of_figures_have_options_that_there_are() {
+    let text = read("docs/performance.md");
+    let (_, table) = text.split_once("| what | command: `vgasnet-bench …` |").expect("a table of figures");
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let mut helps = std::collections::BTreeMap::new();
+    let mut options = 0;
+    for row in rows {
+        let command = row.split(" | ").nth(1).unwrap_or_else(|| panic!("{row} has no command"));
+        let benchmark = command.trim_start_matches('`').split([' ', '`']).next().expect("a word");
+        // "the same", of a row above.
+        if command.starts_with('`') {
+            let help = || succeed(Command::new(tool("vgasnet-bench")).args([benchmark, "--help"]));
+            let help = helps.entry(benchmark.to_owned()).or_insert_with(help);
+            for option in command.split([' ', '`', ',', ';']).filter(|word| word.starts_with("--")) {
+                assert!(
+                    help.contains(&format!("{option} ")) || help.contains(&format!("{option}\n")),
+                    "{option}: {row}"
+                );
+                options += 1;
+            }
+        }
+    }
+    assert!(options > 40, "{options} options in {} benchmarks", helps.len());
 }
 
 #[test]
