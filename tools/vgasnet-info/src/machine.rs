@@ -19,6 +19,9 @@ pub fn observe(report: &mut Report) {
     report.say(Section::Machine, "linux", release.trim());
     report.number(Section::Machine, "processors", u64::from(processors()), "");
     report.bytes(Section::Machine, "memory_available_bytes", Machine::observe().memory_available_bytes);
+    if let Some(bytes) = number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size") {
+        report.bytes(Section::Machine, "large_page_bytes", bytes);
+    }
     if let Some(mode) = chosen("/sys/kernel/mm/transparent_hugepage/shmem_enabled") {
         report.say(Section::Machine, "large_pages_in_shared_memory", mode);
     }

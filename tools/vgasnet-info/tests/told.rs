@@ -25,6 +25,9 @@ fn a_job_is_told_what_it_would_get() {
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert_eq!((&told["job"]["ranks"], &told["job"]["pool_bytes"]), (&3.into(), &(40_u64 << 20).into()), "{told}");
     assert_eq!(told["job"]["vgasnet_page_bytes"], 1 << 20, "{told}");
+    if std::path::Path::new("/sys/kernel/mm/transparent_hugepage").is_dir() {
+        assert!(told["machine"]["large_page_bytes"].as_u64().is_some_and(|bytes| bytes > 4096), "{told}");
+    }
     for (section, key) in [
         ("machine", "memory_available_bytes"),
         ("machine", "page_bytes"),
