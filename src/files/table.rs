@@ -26,8 +26,10 @@ struct Slot {
     file: UnsafeCell<Option<SharedFile>>,
 }
 
-const fn is_for_all_threads<T: Send + Sync>() {}
-const _: () = is_for_all_threads::<SharedFile>();
+const _: () = {
+    const fn is_for_all_threads<T: Send + Sync>() {}
+    is_for_all_threads::<SharedFile>();
+};
 
 // SAFETY: threads may share the file, or hand it to each other. `calls` keeps those that read it and the one that changes it
 // from each other, and orders what they do.

@@ -16,9 +16,8 @@ const PLACES_BITS: u32 = 14;
 
 const PLACES: usize = 1 << PLACES_BITS;
 
-/// What [`at`] makes use of, so that a rank needs few bytes for each other one.
-const PLACE_PAGE_BITS: u32 = 2 * PLACES_BITS;
-const _: () = assert!(PLACE_PAGE_BITS <= u32::BITS);
+// All bits of a page's address that [`at`] makes use of, so that a rank needs few bytes for each other one.
+const _: () = assert!(2 * PLACES_BITS <= u32::BITS);
 
 /// Bits of a place that name the pool, by its offset in the list of pools.
 const POOL_BITS: u32 = u16::BITS;
@@ -265,7 +264,7 @@ impl Reach {
     }
 }
 
-/// Where the place of a page is remembered, by its address in pages, of which the lowest [`PLACE_PAGE_BITS`] bits count.
+/// Where the place of a page is remembered, by its address in pages, of which the lowest `2 * PLACES_BITS` bits count.
 #[inline(always)]
 fn at(rank: u32, page: usize) -> usize {
     (page ^ page >> PLACES_BITS).wrapping_add((rank as usize).wrapping_mul(0x9e37_79b1)) & (PLACES - 1)

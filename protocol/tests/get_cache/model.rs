@@ -134,13 +134,13 @@ impl World {
     fn get(&mut self) {
         let (key, want) = self.draw_want();
         let expected = self.bytes_of(&key, want.fetch);
-        if self.random.bool()
-            && let Some(opened) = self.look_up(&key).filter(|opened| opened.len >= want.end())
-        {
-            assert!(expected.starts_with(&self.cached(opened.place, want.end())), "{}: a hit", self.run);
-            self.machine.mirror.seen.hits += 1;
-            self.expected.hits += 1;
-            return;
+        if self.random.bool() {
+            if let Some(opened) = self.look_up(&key).filter(|opened| opened.len >= want.end()) {
+                assert!(expected.starts_with(&self.cached(opened.place, want.end())), "{}: a hit", self.run);
+                self.machine.mirror.seen.hits += 1;
+                self.expected.hits += 1;
+                return;
+            }
         }
         let number = self.expected.gets;
         self.expected.gets += 1;

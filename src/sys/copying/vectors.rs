@@ -1,9 +1,7 @@
 //! Copies by the vectors that the processor has.
 
 use crate::sys::observers::has_sanitizer;
-use std::arch::x86_64::{
-    __m128i, __m256i, _mm_loadu_si128, _mm_storeu_si128, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_zeroupper,
-};
+use std::arch::x86_64::{__m128i, __m256i, _mm_loadu_si128, _mm_storeu_si128, _mm256_loadu_si256, _mm256_storeu_si256};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Shorter ones are for memcpy, which does not use `rep movsb` for them. Of twice as many it may, and vectors take no longer.
@@ -83,7 +81,6 @@ macro_rules! copy_lines {
 unsafe fn by_32_bytes<const PARTS: usize>(from: *const u8, to: *mut u8, len_bytes: usize) {
     // SAFETY: the lines of all parts, and the rest, lie inside.
     unsafe { copy_lines!(from, to, len_bytes, PARTS, __m256i, _mm256_loadu_si256, _mm256_storeu_si256) }
-    _mm256_zeroupper();
 }
 
 /// # Safety

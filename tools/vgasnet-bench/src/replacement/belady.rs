@@ -14,10 +14,10 @@ pub fn hits(trace: &[u32], frames: usize, first: usize) -> usize {
         if let Some(next) = next_of.remove(page) {
             by_next.remove(&(next, *page));
             hits += usize::from(at >= first);
-        } else if next_of.len() == frames
-            && let Some((_, victim)) = by_next.pop_last()
-        {
-            next_of.remove(&victim);
+        } else if next_of.len() == frames {
+            if let Some((_, victim)) = by_next.pop_last() {
+                next_of.remove(&victim);
+            }
         }
         by_next.insert((next_use[at], *page));
         next_of.insert(*page, next_use[at]);

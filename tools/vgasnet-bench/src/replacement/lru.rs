@@ -23,10 +23,10 @@ impl Cache for Lru {
         let before = self.used_at.insert(page, self.uses);
         if let Some(before) = before {
             self.by_use.remove(&before);
-        } else if self.by_use.len() == self.frames
-            && let Some((_, victim)) = self.by_use.pop_first()
-        {
-            self.used_at.remove(&victim);
+        } else if self.by_use.len() == self.frames {
+            if let Some((_, victim)) = self.by_use.pop_first() {
+                self.used_at.remove(&victim);
+            }
         }
         self.by_use.insert(self.uses, page);
         before.is_some()

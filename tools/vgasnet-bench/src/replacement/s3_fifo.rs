@@ -66,10 +66,10 @@ impl S3Fifo {
     fn remember(&mut self, page: u32) {
         self.gone.push_back(page);
         self.is_gone.insert(page);
-        if self.gone.len() > self.frames
-            && let Some(oldest) = self.gone.pop_front()
-        {
-            self.is_gone.remove(&oldest);
+        if self.gone.len() > self.frames {
+            if let Some(oldest) = self.gone.pop_front() {
+                self.is_gone.remove(&oldest);
+            }
         }
     }
 }
