@@ -14,16 +14,23 @@ pub fn prefix() -> &'static Path {
     PREFIX.get_or_init(|| {
         let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
         std::fs::remove_dir_all(&prefix).ok();
-        // The library that was built for this test: cargo would build into the directory from which other tests read.
+        // The same place, as somebody gives it who is elsewhere.
+        let somewhere = prefix.parent().expect("a directory").join("somewhere");
+        std::fs::create_dir_all(&somewhere).expect("a directory of ours");
+        succeed(install(&[]).current_dir(&somewhere).arg("../installed").arg(built()));
+        prefix
+    })
+}
+
+/// A directory with what was built for this test: cargo would build into the directory from which other tests read.
+pub fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
         let built = build_dir("built");
         for file in [library("libvgasnet.so"), library("libvgasnet.a")].into_iter().chain(PROGRAMS.map(tool)) {
             std::os::unix::fs::symlink(&file, built.join(file.file_name().expect("a file"))).expect("a new link");
         }
-        // The same place, as somebody gives it who is elsewhere.
-        let somewhere = prefix.parent().expect("a directory").join("somewhere");
-        std::fs::create_dir_all(&somewhere).expect("a directory of ours");
-        succeed(install(&[]).current_dir(&somewhere).arg("../installed").arg(&built));
-        prefix
+        built
     })
 }
 
@@ -31,7 +38,7 @@ pub fn prefix() -> &'static Path {
 pub const PROGRAMS: [&str; 3] = ["vgasnetrun", "vgasnet-bench", "vgasnet-info"];
 
 /// The installation of what was built for this test, with these options.
-fn install(options: &[&str]) -> Command {
+pub fn install(options: &[&str]) -> Command {
     let mut install = Command::new(source_dir().join("scripts/install"));
     #[cfg(feature = "mpi")]
     install.args(["--with", "mpi"]).env("MPICC", vgasnet_mpi::MPICC);
@@ -221,10 +228,9 @@ fn debug_information_lies_apart() {
 /// With DESTDIR files go elsewhere, and say the same; nothing is left of them when they are removed.
 #[test]
 fn what_is_installed_elsewhere_is_the_same_and_goes_again() {
-    let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-built");
     let of_prefix = files_below(prefix());
     let root = build_dir("root");
-    succeed(install(&[]).arg(prefix()).arg(&built).env("DESTDIR", &root));
+    succeed(install(&[]).arg(prefix()).arg(built()).env("DESTDIR", &root));
     let below = root.join(prefix().strip_prefix("/").expect("an absolute path"));
     assert_eq!(files_below(&below), of_prefix);
     let same = Command::new("diff").arg("-r").arg("--no-dereference").args([&below, prefix()]).output().expect("diff");
@@ -243,10 +249,10 @@ fn what_is_installed_elsewhere_is_the_same_and_goes_again() {
 /// As a distribution installs it: libraries in a directory of the architecture's, and the trees for clients out of the way.
 #[test]
 fn libraries_and_trees_may_lie_elsewhere() {
-    let (root, built) = (build_dir("elsewhere"), Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-built"));
+    let root = build_dir("elsewhere");
     let trees =
         ["--libdir", "lib/arch", "--gasnet", "lib/arch/vgasnet/gasnet", "--gasnet-ex", "lib/arch/vgasnet/gasnet-ex"];
-    succeed(install(&trees).arg(&root).arg(&built));
+    succeed(install(&trees).arg(&root).arg(built()));
     assert!(!root.join("include/gasnet.h").exists() && !root.join("gasnet-ex").exists());
     for of in ["lib/arch", "lib/arch/vgasnet/gasnet/lib", "lib/arch/vgasnet/gasnet-ex/lib"] {
         for name in ["libvgasnet.so", "libvgasnet.so.0", "libvgasnet.a"] {

@@ -33,5 +33,6 @@ mod sanitizers;
 mod stats;
 mod support;
 mod tools;
+mod uninstall;
 mod vis_coll;
 mod wrapped;
