@@ -1,15 +1,24 @@
-//! What `scripts/install` leaves of the machine as it was: directories of others.
+//! What `scripts/install` and `scripts/deb` leave of the machine as it was: directories of others, its software, no temporary files.
 
 use crate::install::{build_dir, built, install, succeed};
+use crate::support::compile::source_dir;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 fn directories_below(dir: &Path) -> Vec<String> {
     let found = succeed(Command::new("find").args([".", "-type", "d"]).current_dir(dir));
     let mut found: Vec<_> = found.lines().map(str::to_owned).collect();
     found.sort();
     found
+}
+
+/// A script that stands in for a program, in `dir`.
+fn stand_in(dir: &Path, program: &str, text: &str) {
+    let path = dir.join(program);
+    fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a file of ours");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a file of ours");
 }
 
 /// As in `/usr/local` of a fresh system, whose directories belong to it.
@@ -31,4 +40,84 @@ fn directories_that_were_there_stay() {
     succeed(install(&[]).arg(&new).arg(built()));
     succeed(install(&["--uninstall"]).arg(&new));
     assert!(!new.exists());
+}
+
+/// A directory with these programs of the machine's alone, and a package manager that notes that it was called.
+fn bare_machine(name: &str) -> std::path::PathBuf {
+    let dir = build_dir(name);
+    for program in ["sh", "dirname", "realpath", "mkdir", "sed", "head", "id", "touch"] {
+        let path = succeed(Command::new("sh").args(["-c", &format!("command -v {program}")]));
+        symlink(path.trim(), dir.join(program)).expect("a new link");
+    }
+    for program in ["apt-get", "curl", "sudo"] {
+        stand_in(&dir, program, "touch \"${0%/*}/called\"; exit 1");
+    }
+    dir
+}
+
+fn names_what_lacks(output: &Output, names: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.trim_end(), format!("missing here, please install: {names}"));
+}
+
+/// Who builds a package, or has no network, has the machine's software from elsewhere.
+#[test]
+fn nothing_is_installed_on_the_machine() {
+    let machine = bare_machine("bare-machine");
+    let bare = |command: &mut Command| {
+        for name in ["DESTDIR", "BUILT", "CARGO_NET_OFFLINE", "CC", "CXX"] {
+            command.env_remove(name);
+        }
+        command.env("PATH", &machine).env("CARGO_HOME", machine.join("cargo")).env("HOME", &machine);
+        command.stdin(std::process::Stdio::null());
+    };
+    let (script, out) = (|name: &str| Command::new(source_dir().join("scripts").join(name)), machine.join("out"));
+    for (arguments, variables, lacks) in [
+        (&["install", "PREFIX"][..], &[("DESTDIR", "/tmp/dest")][..], "gcc Rust (1.85 or later)"),
+        (&["install", "PREFIX"], &[("CARGO_NET_OFFLINE", "true")], "gcc Rust (1.85 or later)"),
+        (&["install", "PREFIX", "BUILT"], &[], "gcc"),
+        (&["deb", "PREFIX", "BUILT"], &[], "gcc g++ binutils dpkg-dev debhelper pkg-config cargo"),
+        (&["prepare", "what:package"], &[("CARGO_NET_OFFLINE", "true")], "package Rust (1.85 or later)"),
+        (&["prepare", "what:package"], &[("BUILT", "here")], "package"),
+    ] {
+        let mut command = script(arguments[0]);
+        for argument in &arguments[1..] {
+            match *argument {
+                "PREFIX" => command.arg(&out),
+                "BUILT" => command.arg(built()),
+                other => command.arg(other),
+            };
+        }
+        bare(&mut command);
+        names_what_lacks(&command.envs(variables.iter().copied()).output().expect("a script"), lacks);
+        assert!(!machine.join("called").exists(), "{arguments:?}");
+    }
+    // Elsewhere it is asked for.
+    let mut command = script("prepare");
+    bare(&mut command);
+    assert!(!command.arg("what:package").output().expect("a script").status.success());
+    assert!(machine.join("called").exists());
+}
+
+/// Each is sent a signal by a program that it calls when it has its temporary tree.
+#[test]
+fn a_signal_leaves_no_temporary_tree() {
+    let tools = build_dir("signalling");
+    let temporary = build_dir("temporary");
+    let out = build_dir("signalled");
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").expect("a path"));
+    for signal in ["TERM", "INT", "HUP"] {
+        for program in ["strip", "tar"] {
+            stand_in(&tools, program, &format!("kill -{signal} $PPID"));
+        }
+        for script in ["install", "deb"] {
+            let mut command = Command::new(source_dir().join("scripts").join(script));
+            command.arg(&out).arg(built()).env_remove("DESTDIR").env("PATH", &path).env("TMPDIR", &temporary);
+            let output = command.output().expect("a script");
+            assert_eq!(output.status.code(), Some(1), "{script} after {signal}: {output:?}");
+            let left: Vec<_> = fs::read_dir(&temporary).expect("a directory of ours").collect();
+            assert!(left.is_empty(), "{script} after {signal}: {left:?}");
+        }
+    }
 }
