@@ -3,7 +3,7 @@
 include!("packaging/soname.rs");
 
 // Which symbols it exports, rustc tells the linker by a version script of its own: those of the C boundary and the interposed
-// functions, and nothing else (`tests/c_interface/header.rs`). Linkers take no second script, so symbols have no versions.
+// functions, and nothing else (`tests/c_interface/header.rs`). Symbols have versions once scripts/install has linked it again.
 //
 // GCC's unwinder stays in libgcc_s: that of glibc's thread cancellation calls into frames of the library, and a copy in here would not know
 // its contexts.

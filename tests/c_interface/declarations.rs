@@ -140,9 +140,14 @@ pub fn constants() -> Vec<String> {
 
 /// The structures of all chapters, each with its fields.
 pub fn structures() -> Vec<(String, Vec<String>)> {
+    structures_of(chapters().iter().map(|(_, text)| &**text))
+}
+
+/// As [`structures`], of these texts.
+pub fn structures_of<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
-    for (_, text) in chapters() {
-        for part in plain(&text).split("typedef struct {").skip(1) {
+    for text in texts {
+        for part in plain(text).split("typedef struct {").skip(1) {
             let (body, rest) = part.split_once('}').expect("a structure ends");
             let name = rest.split_once(';').expect("it has a name").0.trim().to_owned();
             if found.iter().any(|(known, _)| *known == name) {
@@ -162,11 +167,16 @@ pub fn structures() -> Vec<(String, Vec<String>)> {
 
 /// A program in C that prints what bindings must agree with: a line for each constant, structure and field.
 pub fn layout_in_c() -> String {
-    let mut source = "#include <stdio.h>\n#include <stddef.h>\n#include <vgasnet.h>\n\nint main(void) {\n".to_owned();
-    for name in constants() {
+    printing_layout("vgasnet.h", &constants(), &structures())
+}
+
+/// As [`layout_in_c`], of these constants and structures of a header.
+pub fn printing_layout(header: &str, constants: &[String], structures: &[(String, Vec<String>)]) -> String {
+    let mut source = format!("#include <stdio.h>\n#include <stddef.h>\n#include <{header}>\n\nint main(void) {{\n");
+    for name in constants {
         source += &format!("    printf(\"{name} %lld\\n\", (long long){name});\n");
     }
-    for (name, fields) in structures() {
+    for (name, fields) in structures {
         source += &format!("    printf(\"{name} %zu\\n\", sizeof({name}));\n");
         for field in fields {
             source += &format!("    printf(\"{name}.{field} %zu\\n\", offsetof({name}, {field}));\n");

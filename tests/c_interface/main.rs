@@ -1,5 +1,6 @@
 //! The C interface as users have it: C and C++ programs, compiled against the header and the library, run as jobs.
 
+mod abi;
 mod bad_input;
 mod compat;
 mod declarations;
@@ -22,6 +23,7 @@ mod header;
 mod hosts;
 mod install;
 mod install_ex;
+mod install_libraries;
 mod install_pages;
 mod local;
 #[cfg(feature = "mpi")]

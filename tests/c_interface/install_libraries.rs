@@ -1,0 +1,132 @@
+//! The libraries that `scripts/install` installs: their names, their versions, what they need, how large they are, and their debug information.
+
+use crate::abi::{exported, number};
+use crate::install::{before_mpi, is_here, prefix, succeed};
+use crate::support::compile::library;
+use crate::support::run::say_not_run;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn lib() -> PathBuf {
+    prefix().join("lib")
+}
+
+fn has_its_versions(name: &str) {
+    let link = |name: &str| fs::read_link(lib().join(name)).expect("a link");
+    let (numbered, version) = (format!("{name}.{}", number()), env!("CARGO_PKG_VERSION"));
+    assert_eq!(link(name), Path::new(&numbered));
+    let of_version = version.split_once('.').expect("a number and more").1;
+    assert_eq!(link(&numbered), Path::new(&format!("{numbered}.{of_version}")));
+    let dynamic = succeed(Command::new("readelf").arg("-d").arg(lib().join(name)));
+    assert!(dynamic.contains(&format!("soname: [{numbered}]")), "{dynamic}");
+}
+
+fn needs_the_c_library_alone(name: &str) {
+    let dynamic = succeed(Command::new("readelf").arg("-d").arg(lib().join(name)));
+    let needed = dynamic.lines().filter_map(|line| line.split_once("Shared library: [")?.1.strip_suffix(']'));
+    let is_of_c = |name: &&str| {
+        ["libc.", "libm.", "libgcc_s.", "ld-linux", "ld-musl", "ld64."].iter().any(|of| name.starts_with(of))
+    };
+    let others: Vec<_> = needed.filter(|name| !is_of_c(name)).collect();
+    assert!(others.is_empty(), "{name}: {others:?}");
+}
+
+/// What a debugger needs is not in a library, but is found from it.
+fn has_its_debug_information_apart(name: &str) {
+    let sections = |file: &Path| succeed(Command::new("readelf").args(["-S", "--wide"]).arg(file));
+    let library = sections(&lib().join(name));
+    assert!(!library.contains(".debug_info") && !library.contains(".symtab"), "{library}");
+    assert!(library.contains(".gnu_debuglink"), "{library}");
+    let build_id = |file: &Path| {
+        let notes = succeed(Command::new("readelf").arg("-n").arg(file));
+        notes.lines().find_map(|line| Some(line.split_once("Build ID: ")?.1.to_owned())).expect("a line")
+    };
+    let apart = lib().join(format!(".debug/{name}.{}.debug", env!("CARGO_PKG_VERSION")));
+    assert_eq!(build_id(&lib().join(name)), build_id(&apart));
+    assert!(sections(&apart).contains(".symtab"));
+}
+
+/// A program that was linked with the library finds it by the version of its binary interface, beside which a later one may lie.
+#[test]
+fn the_library_has_a_version_and_needs_little() {
+    has_its_versions("libvgasnet.so");
+    if cfg!(not(any(feature = "mpi", feature = "gasnet"))) {
+        needs_the_c_library_alone("libvgasnet.so");
+    }
+}
+
+/// The names of ours, and no others: those of other libraries' functions stand in for these in any version.
+#[test]
+fn names_of_ours_have_a_version() {
+    let names = exported(&lib().join("libvgasnet.so"));
+    let (ours, others): (Vec<_>, Vec<_>) = names.iter().partition(|name| name.to_lowercase().starts_with("vgasnet_"));
+    assert!(ours.len() > 300 && others.len() > 30, "{names:?}");
+    assert!(ours.iter().all(|name| name.ends_with(&format!("@VGASNET_{}", number()))), "{ours:?}");
+    assert!(others.iter().all(|name| name.ends_with("@Base")), "{others:?}");
+    // Of the archive no program sees more.
+    let symbols = succeed(Command::new("nm").args(["-g", "--defined-only"]).arg(lib().join("libvgasnet.a")));
+    let mut in_archive: Vec<_> = symbols.lines().filter_map(|line| line.split(' ').nth(2)).collect();
+    in_archive.sort_unstable();
+    let name = |name: &String| name.split('@').next().filter(|name| !name.starts_with("VGASNET_")).map(str::to_owned);
+    let mut names: Vec<_> = names.iter().filter_map(name).collect();
+    names.sort_unstable();
+    assert_eq!(in_archive, names);
+}
+
+#[test]
+fn debug_information_lies_apart() {
+    has_its_debug_information_apart("libvgasnet.so");
+    if !is_here("gdb") {
+        return;
+    }
+    let mut gdb = Command::new("gdb");
+    let said = succeed(gdb.args(["-nx", "-batch", "-ex", "info line vgasnet_init"]).arg(lib().join("libvgasnet.so")));
+    // Only what is released is built with lines.
+    if is_released() {
+        assert!(said.contains("Line ") && said.contains(".rs\""), "{said}");
+    } else {
+        assert!(said.contains("vgasnet_init"), "{said}");
+    }
+}
+
+/// Whether the library is the one that users build.
+fn is_released() -> bool {
+    library("libvgasnet.so").ancestors().skip(1).take(2).any(|dir| dir.ends_with("release"))
+}
+
+/// Bytes of the shared library and of the archive, at most: 5 % more than they had on x86-64 by Rust 1.95 when this was written.
+/// Who has good reason for more raises it.
+#[test]
+fn libraries_are_no_larger_than_they_were() {
+    const TEST: &str = "the size of the libraries";
+    if cfg!(any(feature = "mpi", feature = "gasnet", asan, debug_assertions)) || cfg!(not(target_arch = "x86_64")) {
+        return say_not_run(TEST, "there are bounds for the build for one machine, without checks, on x86-64");
+    }
+    let (shared_max, archive_max) = if is_released() { (4_020_000, 9_570_000) } else { (4_200_000, 11_080_000) };
+    for (name, bytes_max) in [("libvgasnet.so", shared_max), ("libvgasnet.a", archive_max)] {
+        let bytes = fs::metadata(lib().join(name)).expect("a library").len();
+        println!("{name}: {bytes} bytes");
+        assert!(bytes <= bytes_max, "{name} has {bytes} bytes, more than {bytes_max}");
+    }
+}
+
+/// They do not need MPI by themselves: the program brings it.
+#[test]
+fn libraries_before_mpi_are_installed_alike() {
+    const TEST: &str = "the libraries before MPI, installed";
+    if cfg!(not(feature = "mpi")) {
+        return say_not_run(TEST, "this is a build without MPI");
+    }
+    if before_mpi().len() < 2 {
+        return say_not_run(
+            TEST,
+            "they are not built beside the library: cargo build -p vgasnet-mpi-cache -p vgasnet-mpi-io",
+        );
+    }
+    for name in ["libvgasnet-mpi-cache.so", "libvgasnet-mpi-io.so"] {
+        has_its_versions(name);
+        needs_the_c_library_alone(name);
+        has_its_debug_information_apart(name);
+    }
+}
