@@ -295,3 +295,9 @@ fn counts_of_mpi_4() {
         passes(&c("large"), 2, &["always"]);
     }
 }
+
+#[test]
+fn what_is_replaced_is_documented() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/mpi-programs.md");
+    SUITE.expect_replaced_as_documented(document, &["CLAMPI_Invalidate"]);
+}

@@ -488,3 +488,9 @@ fn programs_that_load_mpi_later_for_themselves_alone() {
 fn programs_without_mpi_do_not_mind() {
     SUITE.run_shell_with_library();
 }
+
+#[test]
+fn what_is_replaced_is_documented() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/mpi-programs.md");
+    SUITE.expect_replaced_as_documented(document, &[]);
+}

@@ -127,6 +127,8 @@ fn libraries_before_mpi_are_installed_alike() {
     for name in ["libvgasnet-mpi-cache.so", "libvgasnet-mpi-io.so"] {
         has_its_versions(name);
         needs_the_c_library_alone(name);
+        // Without its feature `link` such a library is empty.
+        assert!(exported(&lib().join(name)).contains("MPI_Finalize@Base"), "{name} does not stand before MPI");
         has_its_debug_information_apart(name);
     }
 }

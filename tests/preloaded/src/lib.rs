@@ -1,6 +1,7 @@
 //! Compiles MPI programs with the compilers of the MPI that a library was built for, and runs them with its launcher and the library before
 //! MPI, as users do.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -139,6 +140,28 @@ impl Suite {
         // Programs that were linked with it look for its versioned name.
         self.installed(self.library.0, &format!("{}.0", self.library.1));
         self.installed(self.library.0, self.library.1)
+    }
+
+    /// What the library exports, except for names of ours, is what a document says that it replaces: the functions in the row of its table
+    /// that begins with the library. One of large counts, or of Fortran, goes with the function that it belongs to.
+    pub fn expect_replaced_as_documented(&self, document: &str, ours: &[&str]) {
+        let text = std::fs::read_to_string(document).unwrap_or_else(|error| panic!("{document}: {error}"));
+        let (_, table) = text.split_once("| library | functions |\n").expect("the table");
+        let row = table.lines().find(|line| line.starts_with(&format!("| `{}` |", self.library.1))).expect("a row");
+        let named: BTreeSet<_> = row.split('`').skip(3).step_by(2).map(str::to_owned).collect();
+        let output = Command::new("nm").args(["-D", "--defined-only"]).arg(self.library()).output().expect("nm");
+        let symbols = String::from_utf8(output.stdout).expect("symbols are text");
+        let symbols = symbols.lines().filter_map(|line| line.split_whitespace().next_back());
+        let is_ours = |name: &&str| name.starts_with("vgasnet_") || ours.contains(name);
+        let (of_c, of_fortran): (Vec<_>, Vec<_>) =
+            symbols.filter(|name| !is_ours(name)).partition(|name| name.starts_with("MPI_"));
+        let of_c: BTreeSet<_> = of_c.iter().map(|name| name.strip_suffix("_c").unwrap_or(name).to_owned()).collect();
+        assert_eq!(named, of_c, "{document}");
+        let in_fortran: BTreeSet<_> = named.iter().map(|name| name.to_lowercase()).collect();
+        for name in of_fortran {
+            let of = name.trim_end_matches('_').trim_end_matches("_f08").trim_end_matches("_cptr");
+            assert!(in_fortran.contains(of), "{name} belongs to no function in {document}");
+        }
     }
 
     /// A library of another suite, which cargo has built before, for the same MPI.
