@@ -1,4 +1,4 @@
-//! The libraries that `scripts/install` installs: their names, their versions, what they need, how large they are, and their debug information.
+//! The libraries that `scripts/install` installs: their names and versions, what they need, their size, and their debug information.
 
 use crate::abi::{exported, number};
 use crate::install::{before_mpi, is_here, prefix, succeed};
@@ -121,7 +121,7 @@ fn libraries_before_mpi_are_installed_alike() {
     if before_mpi().len() < 2 {
         return say_not_run(
             TEST,
-            "they are not built beside the library: cargo build -p vgasnet-mpi-cache -p vgasnet-mpi-io",
+            "they are not built beside the library, as the tests of vgasnet-mpi-cache and -io with --features link do",
         );
     }
     for name in ["libvgasnet-mpi-cache.so", "libvgasnet-mpi-io.so"] {
