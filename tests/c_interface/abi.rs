@@ -2,9 +2,10 @@
 //! this one. `debian/libvgasnet0.symbols` has the names of a number, `packaging/abi` the rest.
 
 use crate::declarations::{Class, all_functions, constants, printing_layout, structures, structures_of};
-use crate::install::{build_dir, prefix, succeed};
+use crate::install::{build_dir, prefix};
 use crate::support::compile::source_dir;
 use crate::support::run::say_not_run;
+use crate::support::run::succeed;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,10 @@
 //! The libraries that `scripts/install` installs: their names and versions, what they need, their size, and their debug information.
 
 use crate::abi::{exported, number};
-use crate::install::{before_mpi, is_here, prefix, succeed};
+use crate::install::{before_mpi, is_here, prefix};
 use crate::support::compile::library;
 use crate::support::run::say_not_run;
+use crate::support::run::succeed;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

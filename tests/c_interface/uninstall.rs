@@ -1,7 +1,8 @@
 //! What `scripts/install` and `scripts/deb` leave of the machine as it was: directories of others, its software, no temporary files.
 
-use crate::install::{build_dir, built, install, succeed};
+use crate::install::{build_dir, built, install};
 use crate::support::compile::source_dir;
+use crate::support::run::succeed;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
