@@ -428,7 +428,7 @@ fn run_job<T: DeserializeOwned>(job: &Job) -> Result<T, Stop> {
     // Without close-on-exec, so that the ranks inherit it.
     let memory = memfd_create("vgasnet-bench-report", MFdFlags::empty());
     let mut memory = File::from(memory.map_err(|error| Stop::failure(format!("memory for a report: {error}")))?);
-    let spec = Spec { report_fd: memory.as_raw_fd(), ..job.spec.clone() };
+    let spec = Spec { report: format!("/proc/self/fd/{}", memory.as_raw_fd()).into(), ..job.spec.clone() };
     let spec = serde_json::to_string(&spec).map_err(|error| Stop::failure(format!("what a rank is told: {error}")))?;
     let program =
         std::env::current_exe().map_err(|error| Stop::failure(format!("this program's own path: {error}")))?;

@@ -95,8 +95,8 @@ pub struct Spec {
     pub damage_offset: Option<u64>,
     /// The process that maps a file, as a baseline; else why there is none.
     pub mapping: Result<Mapping, String>,
-    /// A descriptor of a file in memory for the report of rank 0.
-    pub report_fd: i32,
+    /// A file, which is there, for the report of rank 0.
+    pub report: PathBuf,
     /// A descriptor of a file in memory with the checksum of each block of the input.
     pub sums_fd: Option<i32>,
 }
@@ -124,7 +124,7 @@ impl Spec {
             input: None,
             damage_offset: None,
             mapping: Err("this benchmark compares with no mapped file".into()),
-            report_fd: -1,
+            report: PathBuf::new(),
             sums_fd: None,
         }
     }
