@@ -7,8 +7,13 @@ impl Engine {
     /// The same engine, which fetches and evicts pages only when it must, and sends each message alone. Nothing has happened yet.
     pub fn not_ahead(mut self) -> Engine {
         self.prefetch.is_on = false;
-        self.outbox.bundle_nothing();
         self.reserve = Reserve::new(0, self.space.page_bytes());
+        self.bundling_nothing()
+    }
+
+    /// The same engine, which sends each message alone. Nothing has happened yet.
+    pub fn bundling_nothing(mut self) -> Engine {
+        self.outbox.bundle_nothing();
         self
     }
 

@@ -52,7 +52,8 @@ fn results(options: &FiguresOptions) -> Result<Results, Stop> {
         paper::run(&Machine::paper(), choice).map_err(Stop::failure)
     };
     let nodes: &[u32] = if options.quick { &[32, 128] } else { &options.nodes };
-    let choice = scale::Choice { scale: SCALE_TODAY, seed: options.seed, holders_are_known: false };
+    let choice =
+        scale::Choice { scale: SCALE_TODAY, seed: options.seed, holders_are_known: false, ranks_max: scale::RANKS_MAX };
     let scaled = scale::run(&Machine::today(), nodes, choice).map_err(Stop::failure)?;
     Ok(Results {
         papers: figures(ProtocolKind::Paper)?,
@@ -111,7 +112,8 @@ fn claims(page: &mut Page, results: &Results) {
         ]);
     }
     page.table(&["", "the paper", "its protocol, modelled", "off by", "this library, modelled"], &rows);
-    let reasons = results.papers.claims.iter().filter_map(|claim| Some(format!("{}: {}", claim.what, claim.because?)));
+    let reasons =
+        results.papers.claims.iter().filter_map(|claim| Some(format!("{}: {}", claim.what, claim.because.as_ref()?)));
     page.list("Where its protocol in the model is off by more than a third:", reasons);
 }
 
@@ -176,15 +178,15 @@ fn scaled(page: &mut Page, all: &[Scaled]) {
     let row = |one: &Scaled| {
         vec![
             one.what.to_string(),
-            one.point.ranks.to_string(),
-            number(one.outcome.megabytes_a_second_each),
+            one.nodes.to_string(),
+            format!("{} {}", number(one.rate), one.unit.name()),
             number(one.outcome.miss_us),
             format!("{:.2}", one.outcome.messages_a_miss),
             format!("{:.2}", one.part),
         ]
     };
     let rows: Vec<_> = all.iter().map(row).collect();
-    page.table(&["", "nodes", "MB/s a node", "us a miss", "messages a miss", "part"], &rows);
+    page.table(&["", "nodes", "of a node", "us a miss", "messages a miss", "part"], &rows);
 }
 
 /// A number with about three digits.

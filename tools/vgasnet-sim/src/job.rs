@@ -3,6 +3,7 @@
 use crate::conduit::Memory;
 use crate::machine::Machine;
 use crate::program::{Data, Program};
+use crate::progress::Pace;
 use crate::rank::{Common, VirtualRank};
 use crate::world::{Happening, Nanos, World};
 use std::sync::Arc;
@@ -14,6 +15,10 @@ use vgasnet_protocol::coherence::AsInPaper;
 /// Where the segments would be.
 const SEGMENTS_AT: usize = 1 << 45;
 
+/// The most addresses of pools, and of data, and the most memory of page tables, in bytes.
+const ADDRESSES_MAX: u128 = 1 << 45;
+const TABLES_MAX: u128 = 8 << 30;
+
 /// How ranks go about their work.
 #[derive(Clone, Copy, Debug)]
 pub struct Ways {
@@ -22,6 +27,8 @@ pub struct Ways {
     /// Pages are read and evicted ahead, and written by blocks.
     pub is_ours: bool,
     pub spares: bool,
+    /// Messages to one rank go together.
+    pub bundles: bool,
     pub holders_are_known: bool,
     /// The homes of a segment's pages are all ranks in turns.
     pub cyclic_homes: bool,
@@ -34,16 +41,20 @@ pub struct Job {
 
 impl Job {
     /// Ranks with segments that have room for the data.
-    pub fn new(machine: &Machine, ranks: u32, data: Data, ways: Ways) -> Job {
+    ///
+    /// # Errors
+    /// This machine has too little memory, or too few addresses, for a model of them: one line.
+    pub fn new(machine: &Machine, ranks: u32, data: Data, ways: Ways) -> Result<Job, String> {
         let page_bytes = machine.node.page as usize;
         let frames = (machine.node.pool / machine.node.page) as u32;
         let pages = |rank: u32| if rank < data.homes { data.pages_each } else { 1 };
         let shapes: Vec<Shape> = (0..ranks).map(|rank| Shape { pages: pages(rank), frames }).collect();
         let world = Arc::new(World::new(machine.clone(), ranks, ways.holders_are_known));
         let pool_bytes = vgasnet::memory::all_frames(frames, page_bytes) as usize * page_bytes;
+        check_room(&shapes, data, page_bytes, pool_bytes)?;
         let memory =
-            |shape: &Shape| Memory { pool: addresses(pool_bytes), table: zeros(table_bytes(*shape, page_bytes)) };
-        let memories: Arc<[Memory]> = shapes.iter().map(memory).collect();
+            |shape: &Shape| Ok(Memory { pool: addresses(pool_bytes)?, table: zeros(table_bytes(*shape, page_bytes)) });
+        let memories = shapes.iter().map(memory).collect::<Result<Arc<[Memory]>, String>>()?;
         let mut base = SEGMENTS_AT;
         let segments = shapes.iter().map(|shape| {
             let size_bytes = shape.pages as usize * page_bytes;
@@ -57,7 +68,7 @@ impl Job {
             let homes = if ways.cyclic_homes { 0..ranks.len() } else { owner.index()..owner.index() + 1 };
             ranks[homes].iter_mut().for_each(|rank| rank.fill(owner));
         }
-        Job { world, ranks }
+        Ok(Job { world, ranks })
     }
 
     /// Has all ranks give up all pages, so that only the files have them.
@@ -90,7 +101,12 @@ impl Job {
     }
 
     fn until(&mut self, is_done: impl Fn(&World, &[VirtualRank]) -> bool) -> Result<(), String> {
+        let mut pace = Pace::new();
         while !is_done(&self.world, &self.ranks) {
+            pace.tell(|| {
+                let accesses: u64 = self.ranks.iter().map(|rank| rank.hits + rank.misses).sum();
+                format!("{accesses} accesses, {:.6} s in the model", self.world.now() as f64 / 1e9)
+            });
             let Some(happening) = self.world.next() else { return Err("nothing happens any more".into()) };
             match happening {
                 Happening::Incoming { node, bytes, to, arrived, after } => {
@@ -107,15 +123,37 @@ impl Job {
     }
 }
 
+/// Whether pools and data have addresses, and page tables memory.
+fn check_room(shapes: &[Shape], data: Data, page_bytes: usize, pool_bytes: usize) -> Result<(), String> {
+    let tables: u128 = shapes.iter().map(|shape| table_bytes(*shape, page_bytes) as u128).sum();
+    let pools = shapes.len() as u128 * pool_bytes as u128;
+    let data = (u128::from(data.pages()) + shapes.len() as u128) * page_bytes as u128;
+    let ranks = shapes.len();
+    for (what, bytes, max) in
+        [("pools", pools, ADDRESSES_MAX), ("data", data, ADDRESSES_MAX), ("page tables", tables, TABLES_MAX)]
+    {
+        if bytes > max {
+            let (gib, max) = (bytes >> 30, max >> 30);
+            return Err(format!(
+                "{what} of {ranks} ranks take {gib} GiB, and {max} are the most; give a larger scale or fewer ranks"
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Addresses for a pool. The engine looks at one byte, and asks for large pages, which the system then refuses.
-fn addresses(len_bytes: usize) -> Region {
+fn addresses(len_bytes: usize) -> Result<Region, String> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new range wherever the kernel finds room disturbs no other memory.
     let base = unsafe { libc::mmap(std::ptr::null_mut(), len_bytes, libc::PROT_READ, flags, -1, 0) };
-    assert_ne!(base, libc::MAP_FAILED, "there is room for addresses");
+    if base == libc::MAP_FAILED {
+        let error = std::io::Error::last_os_error();
+        return Err(format!("addresses for a pool of {len_bytes} bytes: {error}; give a larger scale or fewer ranks"));
+    }
     // SAFETY: the range was just made.
     unsafe { libc::madvise(base, len_bytes, libc::MADV_NOHUGEPAGE) };
-    Region { address: base.expose_provenance(), len_bytes }
+    Ok(Region { address: base.expose_provenance(), len_bytes })
 }
 
 /// Memory of zeros that stays as long as the process.

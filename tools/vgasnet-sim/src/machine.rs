@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Deserializer};
 use std::path::Path;
+use toml::de::DeTable;
 
 /// A cluster of equal nodes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// What it is called in reports.
@@ -18,7 +19,7 @@ pub struct Machine {
 }
 
 /// A node.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     /// Ranks on it.
@@ -37,7 +38,7 @@ pub struct Node {
 }
 
 /// A node's link. Each way has a bandwidth of its own.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// From the last byte sent to the last byte received, in microseconds.
@@ -48,7 +49,7 @@ pub struct Link {
 }
 
 /// An SSD. It does one transfer at a time; latencies overlap.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
     /// Besides the transfer, in microseconds.
@@ -65,6 +66,16 @@ pub struct Disk {
 
 /// The fewest frames of a scaled pool.
 const FRAMES_MIN: u64 = 16;
+
+/// The most pages of a pool, which numbers of frames have room for.
+const FRAMES_MAX: u64 = 1 << 28;
+
+/// The most ranks of a host.
+const RANKS_A_NODE_MAX: u32 = 4096;
+
+/// The least bytes a second, and the longest latency: with these no sum of times is too large.
+const RATE_MIN: u64 = 1_000_000;
+const TIME_MAX_US: f64 = 1e6;
 
 impl Machine {
     /// That of the paper.
@@ -84,8 +95,32 @@ impl Machine {
     }
 
     /// Frames of a pool that is so many times smaller.
-    pub(crate) fn frames_at(&self, scale: u64) -> u64 {
-        (self.node.pool / scale / self.node.page).max(FRAMES_MIN)
+    pub fn frames_at(&self, scale: u64) -> u64 {
+        self.node.pool / scale / self.node.page
+    }
+
+    /// How many times smaller pools can be.
+    pub fn scale_max(&self) -> u64 {
+        (self.node.pool / self.node.page / FRAMES_MIN).max(1)
+    }
+
+    /// Whether pools can be so many times smaller.
+    ///
+    /// # Errors
+    /// They would have too few pages: one line.
+    pub(crate) fn check_scale(&self, scale: u64) -> Result<(), String> {
+        let (frames, max) = (self.frames_at(scale), self.scale_max());
+        if frames > FRAMES_MAX {
+            return Err(format!(
+                "at a scale of {scale} a pool has {frames} pages, more than {FRAMES_MAX}; give a larger scale"
+            ));
+        }
+        if frames >= FRAMES_MIN || scale == 1 {
+            return Ok(());
+        }
+        Err(format!(
+            "at a scale of {scale} a pool has {frames} pages, and needs {FRAMES_MIN}; give a scale of at most {max}"
+        ))
     }
 
     /// Reads a machine file.
@@ -105,39 +140,60 @@ impl Machine {
             let (line, column) = place(text, start);
             format!("{shown}:{line}:{column}: {}", error.message().replace('\n', ", "))
         })?;
-        machine.check().map_err(|line| format!("{shown}: {line}"))?;
+        machine.check().map_err(|(name, wrong)| {
+            let (line, column) = place(text, start_of(text, name));
+            format!("{shown}:{line}:{column}: {wrong}")
+        })?;
         Ok(machine)
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// Whether all values can be. If not, which one, and one line about it.
+    fn check(&self) -> Result<(), (&'static str, String)> {
         let Machine { node, link, disk, .. } = self;
-        let positive = [
-            ("node.ranks", u64::from(node.ranks)),
+        let wrong = |name, what: String| Err((name, format!("{name} is {what}")));
+        if node.ranks == 0 || node.ranks > RANKS_A_NODE_MAX {
+            return wrong("node.ranks", format!("{}; give at least 1 and at most {RANKS_A_NODE_MAX}", node.ranks));
+        }
+        let rates = [
             ("node.copy", node.copy),
             ("link.bandwidth", link.bandwidth),
             ("disk.read", disk.read),
             ("disk.write", disk.write),
-            ("disk.depth", disk.depth as u64),
         ];
-        if let Some((name, _)) = positive.into_iter().find(|(_, value)| *value == 0) {
-            return Err(format!("{name} is 0; give at least 1"));
+        if let Some((name, rate)) = rates.into_iter().find(|(_, rate)| *rate < RATE_MIN) {
+            return wrong(name, format!("{rate} bytes a second; give at least 1M"));
+        }
+        if disk.depth == 0 {
+            return wrong("disk.depth", "0; give at least 1".into());
         }
         let times = [
             ("node.message_us", node.message_us),
             ("link.latency_us", link.latency_us),
             ("disk.latency_us", disk.latency_us),
         ];
-        if let Some((name, value)) = times.into_iter().find(|(_, value)| !(0.0..1e9).contains(value)) {
-            return Err(format!("{name} is {value}; give microseconds from 0 on"));
+        if let Some((name, value)) = times.into_iter().find(|(_, value)| !(0.0..=TIME_MAX_US).contains(value)) {
+            return wrong(name, format!("{value}; give microseconds from 0 to {TIME_MAX_US}"));
         }
         if !node.page.is_power_of_two() || node.page < 4096 || node.page > 64 << 20 {
-            return Err(format!("node.page is {} bytes; give a power of two from 4K to 64M", node.page));
+            return wrong("node.page", format!("{} bytes; give a power of two from 4K to 64M", node.page));
         }
-        if node.pool < 4 * node.page {
-            return Err(format!("node.pool is {} bytes; give at least four pages", node.pool));
+        if node.pool < 4 * node.page || node.pool / node.page > FRAMES_MAX {
+            return wrong("node.pool", format!("{} bytes; give from 4 to {FRAMES_MAX} pages", node.pool));
         }
         Ok(())
     }
+}
+
+/// The place of a value, by its table and key.
+fn start_of(text: &str, name: &str) -> usize {
+    let find = || {
+        let (table, key) = name.split_once('.')?;
+        let root = DeTable::parse(text).ok()?;
+        let (_, table) = root.get_ref().iter().find(|(name, _)| name.get_ref() == table)?;
+        let (_, value) = table.get_ref().as_table()?.iter().find(|(name, _)| name.get_ref() == key)?;
+        Some(value.span().start)
+    };
+    find().unwrap_or_default()
 }
 
 /// Line and column of a byte of a text, from 1 on.

@@ -3,7 +3,9 @@
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use vgasnet_sim::{Homes, Machine, Order, Outcome, Pattern, Point, ProtocolKind, Table, paper, scale, startup};
+use vgasnet_sim::{
+    Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, paper, parts, scale, startup,
+};
 
 #[derive(Parser)]
 #[command(about, long_about = None)]
@@ -18,6 +20,9 @@ enum Command {
     Run(Run),
     /// The paper's Figures 4 to 7, beside what the paper says.
     Paper(Paper),
+    /// What the parts of the library's protocol bring that the paper's lacks, each alone and all together, and how long a put waits
+    /// that overwrites a page of many.
+    Parts(Parts),
     /// The same work for more and more nodes.
     Scale(Scale),
     /// What init and attach cost, and what a rank keeps for the others.
@@ -64,7 +69,7 @@ struct Run {
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
     pieces: u64,
     /// Single bytes to one page by all, so many rounds, in place of accesses to all data.
-    #[arg(long, value_name = "ROUNDS")]
+    #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     false_sharing: Option<u32>,
     /// One page, which all read in the first pass and the last rank overwrites in the second, in place of accesses to all data.
     #[arg(long, conflicts_with = "false_sharing")]
@@ -78,6 +83,9 @@ struct Run {
     /// Pages are given up whether or not other ranks have them.
     #[arg(long)]
     no_spare: bool,
+    /// Homes are told of each clean eviction at once, and each message goes alone.
+    #[arg(long)]
+    notices_at_once: bool,
     #[command(flatten)]
     hints: Hints,
     /// Where the data is.
@@ -105,11 +113,25 @@ struct Paper {
 }
 
 #[derive(Args)]
+struct Parts {
+    /// The machine file.
+    machine: PathBuf,
+    /// Pools and data are so many times smaller than the machine's.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
+    scale: u64,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print tables in Markdown.
+    #[arg(long)]
+    markdown: bool,
+}
+
+#[derive(Args)]
 struct Scale {
-    /// The machine file. A node is one rank with the pools of all its ranks.
+    /// The machine file. A node is one rank with the pools of all its ranks, but for one pattern.
     machine: PathBuf,
     /// How many nodes, ascending.
-    #[arg(short = 'n', long, value_delimiter = ',', default_value = "32,128,512")]
+    #[arg(short = 'n', long, value_delimiter = ',', default_value = "32,128,512", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     nodes: Vec<u32>,
     /// Pools and data are so many times smaller than the machine's.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..))]
@@ -121,6 +143,9 @@ struct Scale {
     /// Print JSON in place of tables.
     #[arg(long)]
     json: bool,
+    /// Print what is left of the throughput, and messages and bounces a page, by nodes, as tables in Markdown.
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
 }
 
 #[derive(Args)]
@@ -148,6 +173,7 @@ fn main() -> ExitCode {
     let ran = match Options::parse().command {
         Command::Run(options) => run(&options),
         Command::Paper(options) => figures(&options),
+        Command::Parts(options) => compared(&options),
         Command::Scale(options) => scaled(&options),
         Command::Startup(options) => started(&options),
     };
@@ -185,6 +211,7 @@ fn run(options: &Run) -> Result<String, String> {
         cooperative: !options.uncooperative,
         tree: !options.no_tree,
         spares: !options.no_spare,
+        notices_wait: !options.notices_at_once,
         holders_are_known: options.hints.known_holders,
         pattern,
         data_pools: options.data,
@@ -193,9 +220,18 @@ fn run(options: &Run) -> Result<String, String> {
         passes: options.passes,
         seed,
     };
+    let progress = Progress::new("jobs", 1);
     let outcomes = point.run(&machine)?;
+    drop(progress);
     if json {
-        return Ok(serde_json::json!({ "machine": machine.name, "point": point, "passes": outcomes }).to_string());
+        return Ok(serde_json::json!({
+            "machine": machine.name,
+            "point": point,
+            "pages_a_pool": machine.frames_at(point.scale),
+            "data_bytes": point.data_bytes(&machine),
+            "passes": outcomes,
+        })
+        .to_string());
     }
     Ok(table_of(&outcomes).to_string())
 }
@@ -209,6 +245,9 @@ fn table_of(outcomes: &[Outcome]) -> Table {
         "misses",
         "us a miss",
         "messages a miss",
+        "messages a page",
+        "notices",
+        "bounces",
         "transfers",
         "reads",
         "writes",
@@ -223,6 +262,9 @@ fn table_of(outcomes: &[Outcome]) -> Table {
             outcome.misses.to_string(),
             format!("{:.1}", outcome.miss_us),
             format!("{:.2}", outcome.messages_a_miss),
+            outcome.messages_a_page.map_or_else(|| "-".into(), |messages| format!("{messages:.2}")),
+            outcome.notices.to_string(),
+            outcome.bounces.to_string(),
             outcome.transfers.to_string(),
             outcome.disk_reads.to_string(),
             outcome.disk_writes.to_string(),
@@ -241,15 +283,31 @@ fn figures(options: &Paper) -> Result<String, String> {
     Ok(format!("{}{}", figures.tables(), figures.claims_table()))
 }
 
+fn compared(options: &Parts) -> Result<String, String> {
+    let machine = Machine::read(&options.machine)?;
+    let tables =
+        [parts::table(&parts::run(&machine, options.scale, options.seed)?), parts::overwriting_table(&machine)?];
+    let text = |table: Table| if options.markdown { table.markdown().join("\n") + "\n" } else { table.to_string() };
+    Ok(tables.map(text).join("\n"))
+}
+
 fn scaled(options: &Scale) -> Result<String, String> {
-    let Scale { machine, nodes, scale, seed, hints, json } = options;
-    let choice = scale::Choice { scale: *scale, seed: *seed, holders_are_known: hints.known_holders };
-    if nodes.is_empty() || nodes.contains(&0) || !nodes.is_sorted() {
+    let Scale { machine, nodes, scale, seed, hints, json, markdown } = options;
+    let choice = scale::Choice {
+        scale: *scale,
+        seed: *seed,
+        holders_are_known: hints.known_holders,
+        ranks_max: scale::RANKS_MAX,
+    };
+    if nodes.is_empty() || !nodes.is_sorted() {
         return Err("--nodes are numbers from 1 on, ascending".into());
     }
     let all = scale::run(&Machine::read(machine)?, nodes, choice)?;
     if *json {
         serde_json::to_string(&all).map_err(|error| error.to_string())
+    } else if *markdown {
+        let tables = [scale::parts_table(&all), scale::messages_table(&all)];
+        Ok(tables.map(|table| table.markdown().join("\n")).join("\n\n"))
     } else {
         Ok(scale::table(&all).to_string())
     }

@@ -44,6 +44,8 @@ pub(crate) fn run(machine: &Machine, choice: Choice) -> Result<Vec<PageSize>, St
     for page_bytes in shifts.iter().map(|shift| 1_u64 << shift) {
         let mut machine = machine.clone();
         machine.node.page = page_bytes;
+        // A pool has fewer of large pages.
+        let scale = scale.min(machine.scale_max());
         let frames = machine.frames_at(scale);
         let data_pools = (PAGES / frames as f64).min(0.5);
         let rate = |first| -> Result<f64, String> {

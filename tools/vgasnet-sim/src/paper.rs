@@ -2,9 +2,13 @@
 //!
 //! Data is on the first rank. All ranks read all of it at once, from empty pools, a page a get.
 
+mod reasons;
+
+pub use reasons::Dearer;
+
 use crate::page_size::{self, PageSize};
 use crate::point::rdma_put_seconds;
-use crate::{Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table};
+use crate::{Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, short};
 use serde::Serialize;
 
 /// How many ranks.
@@ -14,9 +18,9 @@ pub const RANKS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 pub const DATA_POOLS: [f64; 7] = [0.25, 0.5, 0.9, 1.1, 1.5, 2.0, 4.0];
 
 /// Of the benchmark of false sharing.
-const ROUNDS: u32 = 5;
+pub(crate) const ROUNDS: u32 = 5;
 /// As the paper has it.
-const PUTS: u32 = 10;
+pub(crate) const PUTS: u32 = 10;
 
 /// A point of a figure, and what came of it.
 #[derive(Clone, Debug, Serialize)]
@@ -41,7 +45,7 @@ pub struct Claim {
     /// The paper says that it is at least that.
     pub is_bound: bool,
     /// Why the model is off by more than a third, if it is.
-    pub because: Option<&'static str>,
+    pub because: Option<String>,
 }
 
 impl Claim {
@@ -49,6 +53,17 @@ impl Claim {
     pub fn error(&self) -> f64 {
         let error = self.model / self.paper - 1.0;
         if self.is_bound { error.min(0.0) } else { error }
+    }
+
+    /// Whether the model is off by more than a third.
+    pub fn is_off(&self) -> bool {
+        self.error().abs() > 1.0 / 3.0
+    }
+
+    /// The paper's number, as it is written.
+    pub fn paper_cell(&self) -> String {
+        let sign = if self.is_bound { "at least " } else { "" };
+        format!("{sign}{}", short(self.paper))
     }
 }
 
@@ -67,6 +82,8 @@ pub struct Figures {
     pub measured: Vec<Measured>,
     /// What the paper says of them.
     pub claims: Vec<Claim>,
+    /// The same where messages take longer to handle, for reasons why the paper's protocol on its machine is off.
+    pub dearer: Vec<Dearer>,
 }
 
 /// Which points are run.
@@ -88,6 +105,18 @@ pub struct Choice {
 /// As [`Point::run`].
 pub fn run(machine: &Machine, choice: Choice) -> Result<Figures, String> {
     let page_sizes = page_size::run(machine, choice)?;
+    let measured = measure(machine, choice)?;
+    let claims = claims(machine, &measured);
+    let name = machine.name.clone();
+    let figures =
+        Figures { machine: name, scale: choice.scale, seed: choice.seed, page_sizes, measured, claims, dearer: vec![] };
+    if choice.protocol == ProtocolKind::Paper && *machine == Machine::paper() {
+        return figures.explained(machine, choice);
+    }
+    Ok(figures)
+}
+
+fn measure(machine: &Machine, choice: Choice) -> Result<Vec<Measured>, String> {
     let points = points(machine, choice);
     let mut progress = Progress::new("points", points.len());
     let mut measured = Vec::new();
@@ -96,10 +125,7 @@ pub fn run(machine: &Machine, choice: Choice) -> Result<Figures, String> {
         measured.push(Measured { figure, point, outcome: *outcome.last().expect("there is a pass") });
         progress.step();
     }
-    drop(progress);
-    let claims = claims(machine, &measured, choice.protocol);
-    let name = machine.name.clone();
-    Ok(Figures { machine: name, scale: choice.scale, seed: choice.seed, page_sizes, measured, claims })
+    Ok(measured)
 }
 
 fn points(machine: &Machine, choice: Choice) -> Vec<(u32, Point)> {
@@ -143,74 +169,53 @@ fn most(ratios: &[(f64, f64)]) -> f64 {
     ratios.iter().map(|(_, ratio)| *ratio).fold(0.0, f64::max)
 }
 
-fn claims(machine: &Machine, measured: &[Measured], protocol: ProtocolKind) -> Vec<Claim> {
-    let speedup = |figure| ratios(&rates(measured, figure, 32, true), &rates(measured, figure, 1, true));
-    let gain = |figure| ratios(&rates(measured, figure, 32, true), &rates(measured, figure, 32, false));
-    let (sequential, random) = (speedup(5), speedup(6));
-    let (sequential_gain, random_gain) = (gain(5), gain(6));
-    let beyond: Vec<(f64, f64)> = random_gain.iter().copied().filter(|(data, _)| *data > 1.0).collect();
-    let round = |ranks, cooperative| {
-        let [(_, rate)] = rates(measured, 7, ranks, cooperative)[..] else { return f64::NAN };
-        f64::from(PUTS * ranks) / (rate * 1e6)
-    };
-    let rdma = |ranks| f64::from(PUTS) * rdma_put_seconds(machine, ranks);
-    let claim = |what, paper, model| Claim { what, paper, model, is_bound: false, because: None };
-    let bound = |what, paper, model| Claim { is_bound: true, ..claim(what, paper, model) };
-    let claims = [
-        claim("sequential, 32 ranks against 1, least", 6.78, least(&sequential)),
-        claim("sequential, 32 ranks against 1, most", 17.9, most(&sequential)),
-        claim("random, 32 ranks against 1, least", 4.52, least(&random)),
-        claim("random, 32 ranks against 1, most", 17.7, most(&random)),
-        claim("sequential, 32 ranks, with cooperation against without, least", 1.17, least(&sequential_gain)),
-        claim("sequential, 32 ranks, with cooperation against without, most", 2.93, most(&sequential_gain)),
-        bound("random, 32 ranks, with cooperation against without", 2.28, least(&random_gain)),
-        bound("random, the same beyond a pool", 4.04, least(&beyond)),
-        claim("false sharing, time with cooperation of that without", 0.0089, round(32, true) / round(32, false)),
-        claim("false sharing, time of that by put_bulk, 32 ranks", 2.59, round(32, true) / rdma(32)),
-        bound("false sharing, the same, 1 rank", 1000.0, round(1, true) / rdma(1)),
-    ];
-    claims.into_iter().map(|claim| explained(claim, protocol)).collect()
+/// How long a round of false sharing takes, in seconds.
+fn round_seconds(measured: &[Measured], ranks: u32, cooperative: bool) -> Option<f64> {
+    let is_it = |one: &&Measured| one.figure == 7 && one.point.ranks == ranks && one.point.cooperative == cooperative;
+    measured.iter().find(is_it).map(|one| one.outcome.seconds / f64::from(ROUNDS))
 }
 
-/// Why the paper's own protocol on the paper's machine is off by more than a third, where it is.
-const REASONS: [(&str, &str); 6] = [
-    (
-        "sequential, 32 ranks against 1, most",
-        "In the model all ranks miss the same page at the same time, the one that has read it serves the 31 others, and its link is \
-         the limit. Ranks that drift apart find pages at many: where a message takes 50 us in place of 0.5 they do, and it is 11.6.",
-    ),
-    (
-        "sequential, 32 ranks, with cooperation against without, most",
-        "The same: ranks in step find a page at the home only, which serves them so without cooperation, too. Where a message takes \
-         200 us it is 1.9.",
-    ),
-    (
-        "random, 32 ranks against 1, least",
-        "The paper's speed falls where data outgrows one pool, and the model's does not: the home handles a notice of an eviction in \
-         0.5 us. Where a message takes 500 us it is 5.1: in the paper's runtime a notice must have cost that much.",
-    ),
-    (
-        "random, the same beyond a pool",
-        "The model's least is at 1.1 pools, just beyond; at 1.5 pools it is 6. The paper does not say at which sizes it looked.",
-    ),
-    (
-        "false sharing, time with cooperation of that without",
-        "In the model a rank that got the page does its ten puts before it gives the page up, with cooperation and without. If the \
-         paper's ranks did one put a turn without cooperation, the model's part is a tenth: 0.0059.",
-    ),
-    (
-        "false sharing, time of that by put_bulk, 32 ranks",
-        "The model's put_bulk is one RDMA of 3.7 us. The paper's ratio and a page that visits 32 ranks (38 ms at the link's speed) \
-         make a put_bulk of 1.5 ms there, which is no time of the link: its target must have been polled for.",
-    ),
-];
+/// What the paper calls put_bulk, in place of a round: as many blocking RDMA puts as a rank does in one, in seconds.
+fn puts_seconds(machine: &Machine, ranks: u32) -> f64 {
+    f64::from(PUTS) * rdma_put_seconds(machine, ranks)
+}
 
-/// The reasons hold for the paper's protocol; ours is to differ.
-fn explained(claim: Claim, protocol: ProtocolKind) -> Claim {
-    let is_off = claim.error().abs() > 1.0 / 3.0;
-    let reason = REASONS.iter().find(|(what, _)| *what == claim.what).map(|(_, because)| *because);
-    let because = reason.filter(|_| is_off && protocol == ProtocolKind::Paper);
-    Claim { because, ..claim }
+/// How much more ranks with cooperation read at random than without, by data.
+fn random_gain(measured: &[Measured]) -> Vec<(f64, f64)> {
+    ratios(&rates(measured, 6, 32, true), &rates(measured, 6, 32, false))
+}
+
+const SEQUENTIAL_LEAST: &str = "sequential, 32 ranks against 1, least";
+const SEQUENTIAL_MOST: &str = "sequential, 32 ranks against 1, most";
+const RANDOM_LEAST: &str = "random, 32 ranks against 1, least";
+const SEQUENTIAL_GAIN_MOST: &str = "sequential, 32 ranks, with cooperation against without, most";
+const RANDOM_GAIN_BEYOND: &str = "random, the same beyond a pool";
+const SHARING_PART: &str = "false sharing, time with cooperation of that without";
+const SHARING_TIMES: &str = "false sharing, time of that by put_bulk, 32 ranks";
+
+fn claims(machine: &Machine, measured: &[Measured]) -> Vec<Claim> {
+    let speedup = |figure| ratios(&rates(measured, figure, 32, true), &rates(measured, figure, 1, true));
+    let (sequential, random) = (speedup(5), speedup(6));
+    let sequential_gain = ratios(&rates(measured, 5, 32, true), &rates(measured, 5, 32, false));
+    let random_gain = random_gain(measured);
+    let beyond: Vec<(f64, f64)> = random_gain.iter().copied().filter(|(data, _)| *data > 1.0).collect();
+    let round = |ranks, cooperative| round_seconds(measured, ranks, cooperative).unwrap_or(f64::NAN);
+    let times = |ranks| round(ranks, true) / puts_seconds(machine, ranks);
+    let claim = |what, paper, model| Claim { what, paper, model, is_bound: false, because: None };
+    let bound = |what, paper, model| Claim { is_bound: true, ..claim(what, paper, model) };
+    vec![
+        claim(SEQUENTIAL_LEAST, 6.78, least(&sequential)),
+        claim(SEQUENTIAL_MOST, 17.9, most(&sequential)),
+        claim(RANDOM_LEAST, 4.52, least(&random)),
+        claim("random, 32 ranks against 1, most", 17.7, most(&random)),
+        claim("sequential, 32 ranks, with cooperation against without, least", 1.17, least(&sequential_gain)),
+        claim(SEQUENTIAL_GAIN_MOST, 2.93, most(&sequential_gain)),
+        bound("random, 32 ranks, with cooperation against without", 2.28, least(&random_gain)),
+        bound(RANDOM_GAIN_BEYOND, 4.04, least(&beyond)),
+        claim(SHARING_PART, 0.0089, round(32, true) / round(32, false)),
+        claim(SHARING_TIMES, 2.59, times(32)),
+        bound("false sharing, the same, 1 rank", 1000.0, times(1)),
+    ]
 }
 
 impl Figures {
@@ -221,10 +226,12 @@ impl Figures {
 
     /// How long a round of false sharing takes, in microseconds, if it was run with so many ranks.
     pub fn sharing_us(&self, ranks: u32, cooperative: bool) -> Option<f64> {
-        let is_it =
-            |one: &&Measured| one.figure == 7 && one.point.ranks == ranks && one.point.cooperative == cooperative;
-        let one = self.measured.iter().find(is_it)?;
-        Some(one.outcome.seconds / f64::from(ROUNDS) * 1e6)
+        round_seconds(&self.measured, ranks, cooperative).map(|seconds| seconds * 1e6)
+    }
+
+    /// The same, as so many times the time of as many RDMA puts as a rank does.
+    pub fn sharing_times(&self, machine: &Machine, ranks: u32) -> Option<f64> {
+        round_seconds(&self.measured, ranks, true).map(|seconds| seconds / puts_seconds(machine, ranks))
     }
 
     /// The figures' points, as tables of the throughput of a rank in MB/s.
@@ -261,20 +268,14 @@ impl Figures {
     pub fn claims_table(&self) -> String {
         let mut table = Table::new(&["", "paper", "model", "error"]);
         for claim in &self.claims {
-            let sign = if claim.is_bound { ">= " } else { "" };
-            let (paper, model) = (format!("{sign}{}", short(claim.paper)), short(claim.model));
-            table.row(vec![claim.what.to_string(), paper, model, format!("{:+.0} %", claim.error() * 100.0)]);
+            let error = format!("{:+.0} %", claim.error() * 100.0);
+            table.row(vec![claim.what.to_string(), claim.paper_cell(), short(claim.model), error]);
         }
-        let reasons = self.claims.iter().filter_map(|claim| Some(format!("{}: {}\n", claim.what, claim.because?)));
-        format!("{table}\n{}", reasons.collect::<String>())
-    }
-}
-
-/// A number with three digits.
-fn short(number: f64) -> String {
-    match number {
-        _ if number >= 100.0 => format!("{number:.0}"),
-        _ if number >= 1.0 => format!("{number:.2}"),
-        _ => format!("{number:.4}"),
+        let mut text = format!("{table}\n");
+        if !self.dearer.is_empty() {
+            text += &format!("{}\n{}\n", self.dearer_table(), self.dearer_says());
+        }
+        let reasons = self.claims.iter().filter_map(|claim| Some((claim.what, claim.because.as_ref()?)));
+        text + &reasons.map(|(what, why)| format!("{what}: {why}\n")).collect::<String>()
     }
 }

@@ -86,6 +86,9 @@ pub struct Point {
     pub tree: bool,
     /// Pages go first that other ranks have, too; in the paper's protocol any.
     pub spares: bool,
+    /// Homes are told of clean evictions when ranks are idle or with what goes there anyway, and messages to one rank go together; in the
+    /// paper's protocol of each at once, and each message goes alone.
+    pub notices_wait: bool,
     /// Requests for pages to be read reach their homes in no time: as fast as with hints of which none is wrong.
     pub holders_are_known: bool,
     /// What they do.
@@ -117,6 +120,14 @@ pub struct Outcome {
     pub miss_us: f64,
     /// All messages of the job, for each miss.
     pub messages_a_miss: f64,
+    /// Pages that came to a rank, whether or not an access waited for them; not those of its own disk.
+    pub pages: u64,
+    /// All messages of the job, for each of these pages; none where accesses go to the pages.
+    pub messages_a_page: Option<f64>,
+    /// Ranks that were told to serve others and had given the page up: two messages each, the order and the answer.
+    pub bounces: u64,
+    /// Messages that say nothing but that pages were given up.
+    pub notices: u64,
     /// Pages and parts of pages that went from rank to rank.
     pub transfers: u64,
     /// Operations of the disks.
@@ -128,7 +139,19 @@ pub struct Outcome {
 /// Who reads after another one.
 const READER: u32 = 1;
 
+impl Outcome {
+    /// Of something that was counted, for each page that came.
+    pub fn a_page(&self, count: u64) -> f64 {
+        count as f64 / self.pages.max(1) as f64
+    }
+}
+
 impl Point {
+    /// Whether pages come only to be read.
+    pub fn only_reads(&self) -> bool {
+        matches!(self.pattern, Pattern::All { is_put: false, .. } | Pattern::AfterOther { .. } | Pattern::Lcc)
+    }
+
     /// Cold reads of all data by all ranks, by the library's protocol with cooperation.
     pub fn reads(ranks: u32, order: Order, data_pools: f64, page_bytes: usize) -> Point {
         Point {
@@ -137,6 +160,7 @@ impl Point {
             cooperative: true,
             tree: true,
             spares: true,
+            notices_wait: true,
             holders_are_known: false,
             pattern: Pattern::All { order, len_bytes: page_bytes, is_put: false, pieces_max: u64::MAX },
             data_pools,
@@ -152,17 +176,10 @@ impl Point {
     /// # Errors
     /// An engine has refused to go on, or nothing happens any more: one line.
     pub fn run(&self, machine: &Machine) -> Result<Vec<Outcome>, String> {
+        machine.check_scale(self.scale)?;
         let mut machine = machine.clone();
-        let page_bytes = machine.node.page as usize;
-        let frames = machine.frames_at(self.scale);
-        machine.node.pool = frames * machine.node.page;
-        let homes = if self.homes == Homes::All { self.ranks } else { 1 };
-        let pages_each = match self.pattern {
-            Pattern::Shared(shared) => pages_each(shared.bytes(self.ranks), &machine, homes),
-            Pattern::Lcc => pages_each(lcc::bytes(self.ranks), &machine, homes),
-            _ => ((frames as f64 * self.data_pools / f64::from(homes)).round() as u32).max(1),
-        };
-        let data = Data { homes, pages_each, page_bytes };
+        let data = self.data(&machine);
+        machine.node.pool = machine.frames_at(self.scale) * machine.node.page;
         let is_ours = self.protocol == ProtocolKind::Ours;
         let manner = Manner {
             policy: if is_ours { PolicyKind::default() } else { PolicyKind::Clock },
@@ -170,16 +187,34 @@ impl Point {
             ships: is_ours.then_some(REQUEST_BYTES),
         };
         let as_in_paper = AsInPaper {
-            notices_at_once: !is_ours,
+            notices_at_once: !is_ours || !self.notices_wait,
             invalidations_unawaited: !is_ours,
             readers_at_once: !is_ours || !self.tree,
         };
-        let (spares, holders_are_known) = (is_ours && self.spares, self.holders_are_known);
+        let Point { spares, notices_wait, holders_are_known, .. } = *self;
+        let spares = is_ours && spares;
         let cyclic_homes = self.homes == Homes::Cyclic;
-        let ways = Ways { manner, as_in_paper, is_ours, spares, holders_are_known, cyclic_homes };
-        let mut job = Job::new(&machine, self.ranks, data, ways);
+        let ways =
+            Ways { manner, as_in_paper, is_ours, spares, bundles: notices_wait, holders_are_known, cyclic_homes };
+        let mut job = Job::new(&machine, self.ranks, data, ways)?;
         job.empty()?;
         (0..self.passes).map(|pass| self.pass(&mut job, data, pass)).collect()
+    }
+
+    fn data(&self, machine: &Machine) -> Data {
+        let homes = if self.homes == Homes::All { self.ranks } else { 1 };
+        let frames = machine.frames_at(self.scale) as f64;
+        let pages_each = match self.pattern {
+            Pattern::Shared(shared) => pages_each(shared.bytes(self.ranks), machine, homes),
+            Pattern::Lcc => pages_each(lcc::bytes(self.ranks), machine, homes),
+            _ => ((frames * self.data_pools / f64::from(homes)).round() as u32).max(1),
+        };
+        Data { homes, pages_each, page_bytes: machine.node.page as usize }
+    }
+
+    /// Bytes of all data on that machine.
+    pub fn data_bytes(&self, machine: &Machine) -> u64 {
+        self.data(machine).pages() * machine.node.page
     }
 
     fn pass(&self, job: &mut Job, data: Data, pass: u32) -> Result<Outcome, String> {
@@ -190,13 +225,19 @@ impl Point {
         let (hits, misses, waited) = (sum(|rank| rank.hits), sum(|rank| rank.misses), sum(|rank| rank.waited));
         let seconds = took as f64 / 1e9;
         let a_miss = |what: u64| what as f64 / misses.max(1) as f64;
+        let messages = after.messages - before.messages;
+        let pages = after.pages - before.pages;
         Ok(Outcome {
             seconds,
             megabytes_a_second_each: self.bytes_each(data) / seconds / 1e6,
             hits,
             misses,
             miss_us: a_miss(waited) / 1e3,
-            messages_a_miss: a_miss(after.messages - before.messages),
+            messages_a_miss: a_miss(messages),
+            pages,
+            messages_a_page: (pages > 0).then(|| messages as f64 / pages as f64),
+            bounces: after.bounces - before.bounces,
+            notices: after.notices - before.notices,
             transfers: after.transfers - before.transfers,
             disk_reads: after.disk_reads - before.disk_reads,
             disk_writes: after.disk_writes - before.disk_writes,
@@ -206,7 +247,8 @@ impl Point {
     fn program(&self, data: Data, rank: u32, pass: u32) -> Program {
         match self.pattern {
             Pattern::All { order, len_bytes, is_put, pieces_max } => {
-                let seed = self.seed.wrapping_mul(1_000_003) + (u64::from(rank) << 16) + u64::from(pass);
+                let own = (u64::from(rank) << 16) + u64::from(pass);
+                let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(own);
                 Box::new(
                     data.all(order, len_bytes, is_put, seed).take(usize::try_from(pieces_max).unwrap_or(usize::MAX)),
                 )

@@ -72,7 +72,7 @@ pub struct Common {
 impl VirtualRank {
     pub fn new(common: &Common, rank: Rank) -> VirtualRank {
         let Common { world, memories, shapes, ways, segments } = common;
-        let Ways { manner, as_in_paper, is_ours, spares, cyclic_homes, .. } = *ways;
+        let Ways { manner, as_in_paper, is_ours, spares, bundles, cyclic_homes, .. } = *ways;
         let page_bytes = world.machine().node.page as usize;
         let conduit: Arc<dyn Conduit> =
             Arc::new(VirtualConduit { world: Arc::clone(world), rank, memories: Arc::clone(memories) });
@@ -97,6 +97,9 @@ impl VirtualRank {
         }
         if !spares {
             engine = engine.sparing_nothing();
+        }
+        if !bundles {
+            engine = engine.bundling_nothing();
         }
         VirtualRank {
             step: engine.stream_step(),

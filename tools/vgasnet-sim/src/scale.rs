@@ -1,10 +1,10 @@
-//! The same work for more and more nodes: what of the throughput of a node is left.
+//! The same work for more and more nodes: what of the throughput of a node is left, and how many messages a page takes.
 //!
-//! A node is one rank with the pools of all its ranks.
+//! A node is one rank with the pools of all its ranks, but for one pattern.
 
 use crate::point::{Homes, Outcome, Pattern, Point};
 use crate::program::Order;
-use crate::{Machine, Progress, Shared, Table};
+use crate::{Machine, Progress, Shared, Table, short};
 use serde::Serialize;
 
 /// Of the benchmark of false sharing.
@@ -18,21 +18,62 @@ const PIECES: u64 = 64;
 /// Bytes of a small access.
 const SMALL_BYTES: usize = 64;
 
+/// In order, data of a node is this part of its pool, and each node reads that of so many nodes at most.
+const PARTS_OF_POOL: u64 = 32;
+const NODES_READ_MAX: u64 = 512;
+
 /// Pages where files are shared, as MPI's programs have them, and how much smaller than elsewhere pools are.
 const FILE_PAGE_BYTES: u64 = 256 << 10;
 const FILE_SCALE: u64 = 64;
+
+/// What is to be left of the throughput of a node, at least.
+pub const PART_TARGET: f64 = 0.8;
+/// The most messages for each page that comes to be read, on average.
+pub const MESSAGES_TARGET: f64 = 4.5;
 
 /// What came of a pattern with so many nodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scaled {
     /// The pattern.
     pub what: &'static str,
-    /// The job.
+    /// How many nodes.
+    pub nodes: u32,
+    /// The job. Its scale is the one that was used.
     pub point: Point,
+    /// Pages of a rank's pool at that scale, and their bytes.
+    pub frames: u64,
+    /// The same.
+    pub page_bytes: u64,
+    /// All data, in bytes.
+    pub data_bytes: u64,
     /// What came of it.
     pub outcome: Outcome,
+    /// The throughput of a node.
+    pub rate: f64,
+    /// Of what.
+    pub unit: Unit,
     /// The throughput of a node, as a part of that with the fewest nodes.
     pub part: f64,
+}
+
+/// What throughput is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Bytes, in MB a second.
+    Megabytes,
+    /// Accesses a second, where their bytes grow with the nodes.
+    Gets,
+}
+
+impl Unit {
+    /// As it is written behind a number.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Megabytes => "MB/s",
+            Unit::Gets => "gets/s",
+        }
+    }
 }
 
 /// What is the same for all points.
@@ -44,61 +85,127 @@ pub struct Choice {
     pub seed: u64,
     /// See [`Point::holders_are_known`].
     pub holders_are_known: bool,
+    /// The most ranks of a job with all ranks of each node.
+    pub ranks_max: u32,
 }
+
+/// [`Choice::ranks_max`] of jobs that take a minute.
+pub const RANKS_MAX: u32 = 8192;
 
 /// Runs each pattern with each of these numbers of nodes, ascending.
 ///
 /// # Errors
 /// As [`Point::run`].
 pub fn run(machine: &Machine, nodes: &[u32], choice: Choice) -> Result<Vec<Scaled>, String> {
-    let Choice { scale, seed, holders_are_known } = choice;
-    let mut machine = machine.clone();
-    machine.node.pool *= u64::from(machine.node.ranks);
-    machine.node.ranks = 1;
     let mut progress = Progress::new("points", nodes.len() * PATTERNS.len());
-    let mut all = Vec::new();
-    for (what, point) in PATTERNS {
+    let mut all: Vec<Scaled> = Vec::new();
+    for work in &PATTERNS {
         let mut first = None;
-        let mut machine = machine.clone();
-        for ranks in nodes {
-            let mut point = Point { scale, seed, holders_are_known, ..point(*ranks, machine.node.page as usize) };
-            if let Pattern::Shared(_) = point.pattern {
-                // Files have small pages. What they have is not much, and pools are small with it.
-                (machine.node.page, point.scale) = (FILE_PAGE_BYTES, scale * FILE_SCALE);
+        for count in nodes {
+            if work.can_run(machine, *count, choice) {
+                let mut scaled = work.run(machine, *count, choice)?;
+                scaled.part = scaled.rate / *first.get_or_insert(scaled.rate);
+                all.push(scaled);
             }
-            let outcome = point.run(&machine)?[0];
-            let rate = outcome.megabytes_a_second_each;
-            let part = rate / *first.get_or_insert(rate);
-            all.push(Scaled { what, point, outcome, part });
             progress.step();
         }
     }
     Ok(all)
 }
 
-type PointOf = fn(u32, usize) -> Point;
+/// A pattern of accesses.
+struct Work {
+    what: &'static str,
+    unit: Unit,
+    /// Nodes have all their ranks, not one with the pools of all.
+    has_all_ranks: bool,
+    /// The job of so many ranks with pages of so many bytes and pools of so many pages.
+    point: fn(u32, usize, u64) -> Point,
+}
 
-const PATTERNS: [(&str, PointOf); 9] = [
-    ("all data of the first node, in order", |ranks, page| Point::reads(ranks, Order::Sequential, 0.9, page)),
-    ("data of all nodes, all of it, in order", |ranks, page| Point {
-        homes: Homes::All,
-        ..Point::reads(ranks, Order::Sequential, 0.9, page)
-    }),
-    ("data of all nodes, pages at random", |ranks, page| of_all_nodes(ranks, page, page)),
-    ("data of all nodes, 64 bytes at random", |ranks, page| of_all_nodes(ranks, page, SMALL_BYTES)),
-    ("false sharing", |ranks, page| Point {
+const fn work(what: &'static str, point: fn(u32, usize, u64) -> Point) -> Work {
+    Work { what, unit: Unit::Megabytes, has_all_ranks: false, point }
+}
+
+const PATTERNS: [Work; 10] = [
+    work("all data of the first node, in order", |ranks, page, _| Point::reads(ranks, Order::Sequential, 0.9, page)),
+    work("data of all nodes, in order", of_all_in_order),
+    work("data of all nodes, pages at random", |ranks, page, _| of_all_nodes(ranks, page, page)),
+    Work {
+        has_all_ranks: true,
+        ..work("the same, with all ranks of a node", |ranks, page, _| of_all_nodes(ranks, page, page))
+    },
+    work("data of all nodes, 64 bytes at random", |ranks, page, _| of_all_nodes(ranks, page, SMALL_BYTES)),
+    work("false sharing of one page", |ranks, page, _| Point {
         pattern: Pattern::FalseSharing { rounds: ROUNDS, puts: PUTS },
         ..Point::reads(ranks, Order::Sequential, 0.25, page)
     }),
-    ("lists of neighbours in a graph (LCC)", |ranks, page| of_all(ranks, page, Pattern::Lcc)),
-    ("a shared file: sliding window", |ranks, page| of_all(ranks, page, Pattern::Shared(Shared::SlidingWindow))),
-    ("a shared file: rows of all nodes in turns", |ranks, page| of_all(ranks, page, Pattern::Shared(Shared::Rows))),
-    ("a shared file: checkpoint", |ranks, page| of_all(ranks, page, Pattern::Shared(Shared::Checkpoint))),
+    Work {
+        unit: Unit::Gets,
+        ..work("lists of neighbours in a graph", |ranks, page, _| of_all(ranks, page, Pattern::Lcc))
+    },
+    work("a shared file: sliding window", |ranks, page, _| shared(ranks, page, Shared::SlidingWindow)),
+    work("a shared file: rows of all nodes in turns", |ranks, page, _| shared(ranks, page, Shared::Rows)),
+    work("a shared file: checkpoint", |ranks, page, _| shared(ranks, page, Shared::Checkpoint)),
 ];
+
+impl Work {
+    fn can_run(&self, machine: &Machine, nodes: u32, choice: Choice) -> bool {
+        !self.has_all_ranks || nodes.saturating_mul(machine.node.ranks) <= choice.ranks_max
+    }
+
+    fn run(&self, machine: &Machine, nodes: u32, choice: Choice) -> Result<Scaled, String> {
+        let Choice { scale, seed, holders_are_known, .. } = choice;
+        let mut machine = machine.clone();
+        if !self.has_all_ranks {
+            machine.node.pool *= u64::from(machine.node.ranks);
+            machine.node.ranks = 1;
+        }
+        let mut scale = scale;
+        let ranks = nodes * machine.node.ranks;
+        let of = |machine: &Machine, scale| (self.point)(ranks, machine.node.page as usize, machine.frames_at(scale));
+        if let Pattern::Shared(_) = of(&machine, scale).pattern {
+            // Files have small pages. What they have is not much, and pools are small with it.
+            (machine.node.page, scale) = (FILE_PAGE_BYTES, scale.saturating_mul(FILE_SCALE));
+        }
+        let scale = scale.min(machine.scale_max());
+        let point = Point { scale, seed, holders_are_known, ..of(&machine, scale) };
+        let outcome = point.run(&machine)?[0];
+        let each = match self.unit {
+            Unit::Megabytes => outcome.megabytes_a_second_each,
+            Unit::Gets => (outcome.hits + outcome.misses) as f64 / f64::from(ranks) / outcome.seconds,
+        };
+        Ok(Scaled {
+            what: self.what,
+            nodes,
+            point,
+            frames: machine.frames_at(scale),
+            page_bytes: machine.node.page,
+            data_bytes: point.data_bytes(&machine),
+            outcome,
+            rate: each * f64::from(machine.node.ranks),
+            unit: self.unit,
+            part: 1.0,
+        })
+    }
+}
 
 /// Data of all nodes, as much as the pattern has.
 fn of_all(ranks: u32, page_bytes: usize, pattern: Pattern) -> Point {
     Point { homes: Homes::All, pattern, ..Point::reads(ranks, Order::Sequential, 1.0, page_bytes) }
+}
+
+fn shared(ranks: u32, page_bytes: usize, shared: Shared) -> Point {
+    of_all(ranks, page_bytes, Pattern::Shared(shared))
+}
+
+/// As much data of each node, whose first part all nodes read, or all of it.
+fn of_all_in_order(ranks: u32, page_bytes: usize, frames: u64) -> Point {
+    let pages_each = (frames / PARTS_OF_POOL).max(1);
+    let data_pools = (u64::from(ranks) * pages_each) as f64 / frames as f64;
+    let pieces_max = NODES_READ_MAX * pages_each;
+    let pattern = Pattern::All { order: Order::Sequential, len_bytes: page_bytes, is_put: false, pieces_max };
+    Point { homes: Homes::All, pattern, ..Point::reads(ranks, Order::Sequential, data_pools, page_bytes) }
 }
 
 /// Half a pool of data of each node.
@@ -110,16 +217,108 @@ fn of_all_nodes(ranks: u32, page_bytes: usize, len_bytes: usize) -> Point {
 
 /// A row for each pattern and number of nodes.
 pub fn table(all: &[Scaled]) -> Table {
-    let mut table = Table::new(&["", "nodes", "MB/s a node", "of the fewest", "us a miss", "messages a miss"]);
-    for Scaled { what, point, outcome, part } in all {
+    let mut table = Table::new(&[
+        "",
+        "nodes",
+        "ranks",
+        "scale",
+        "pages a pool",
+        "data, pools of a rank",
+        "of a node",
+        "part of the fewest",
+        "us a miss",
+        "messages a miss",
+        "messages a page",
+        "notices",
+        "bounces",
+    ]);
+    for one in all {
         table.row(vec![
-            (*what).to_string(),
-            point.ranks.to_string(),
-            format!("{:.3}", outcome.megabytes_a_second_each),
-            format!("{part:.2}"),
-            format!("{:.1}", outcome.miss_us),
-            format!("{:.2}", outcome.messages_a_miss),
+            one.what.to_owned(),
+            one.nodes.to_string(),
+            one.point.ranks.to_string(),
+            one.point.scale.to_string(),
+            one.frames.to_string(),
+            short(one.data_pools()),
+            format!("{} {}", short(one.rate), one.unit.name()),
+            one.part_cell(),
+            short(one.outcome.miss_us),
+            format!("{:.2}", one.outcome.messages_a_miss),
+            one.messages_cell(),
+            format!("{:.2}", one.outcome.a_page(one.outcome.notices)),
+            format!("{:.2}", one.outcome.a_page(one.outcome.bounces)),
         ]);
     }
     table
+}
+
+/// Of each pattern, a cell for each number of nodes.
+fn by_nodes(all: &[Scaled], cell: impl Fn(&Scaled) -> String) -> Table {
+    let mut nodes: Vec<u32> = all.iter().map(|one| one.nodes).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let heads = [String::new()].into_iter().chain(nodes.iter().map(|nodes| format!("{nodes} nodes")));
+    let heads: Vec<String> = heads.collect();
+    let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
+    for Work { what, .. } in &PATTERNS {
+        let of = |nodes: &u32| all.iter().find(|one| one.what == *what && one.nodes == *nodes);
+        let cells = nodes.iter().map(|nodes| of(nodes).map_or_else(|| "not run".to_owned(), &cell));
+        table.row([(*what).to_owned()].into_iter().chain(cells).collect());
+    }
+    table
+}
+
+/// What is left of the throughput of a node, by pattern and nodes.
+pub fn parts_table(all: &[Scaled]) -> Table {
+    by_nodes(all, Scaled::part_cell)
+}
+
+/// Messages for each page that came, by pattern and nodes; of these the ones that are only notices, and bounces.
+pub fn messages_table(all: &[Scaled]) -> Table {
+    by_nodes(all, |one| match one.outcome.messages_a_page {
+        Some(_) => {
+            let [notices, bounces] = [one.outcome.notices, one.outcome.bounces].map(|count| one.outcome.a_page(count));
+            format!("{}; {notices:.2}, {bounces:.2}", one.messages_cell())
+        }
+        None => one.messages_cell(),
+    })
+}
+
+/// How much more throughput there is where requests reach their homes in no time, of the same patterns and nodes.
+pub fn hints_table(asked: &[Scaled], known: &[Scaled]) -> Table {
+    let mut table = Table::new(&["", "nodes", "asked", "known", "more"]);
+    for (asked, known) in asked.iter().zip(known) {
+        let rate = |one: &Scaled| format!("{} {}", short(one.rate), one.unit.name());
+        let more = format!("{:.0} %", 100.0 * known.more_than(asked));
+        table.row(vec![asked.what.to_owned(), asked.nodes.to_string(), rate(asked), rate(known), more]);
+    }
+    table
+}
+
+impl Scaled {
+    /// How much more throughput this is, as a part of the other one's.
+    pub fn more_than(&self, other: &Scaled) -> f64 {
+        self.rate / other.rate - 1.0
+    }
+
+    /// All data, in pools of a rank.
+    pub fn data_pools(&self) -> f64 {
+        self.data_bytes as f64 / (self.frames * self.page_bytes) as f64
+    }
+
+    /// What is left of the throughput, and whether that is too little.
+    pub fn part_cell(&self) -> String {
+        let missed = if self.part < PART_TARGET - 0.005 { ", missed" } else { "" };
+        format!("{:.2}{missed}", self.part)
+    }
+
+    /// Messages for each page that came, and whether they are too many for reads.
+    pub fn messages_cell(&self) -> String {
+        let is_missed = |messages: f64| self.point.only_reads() && messages > MESSAGES_TARGET + 0.005;
+        match self.outcome.messages_a_page {
+            None => "no page comes".to_owned(),
+            Some(messages) if is_missed(messages) => format!("{messages:.2}, missed"),
+            Some(messages) => format!("{messages:.2}"),
+        }
+    }
 }

@@ -52,6 +52,14 @@ const STEPS: [Step; 14] = [
 ];
 
 impl Network {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Network::Mpi => "MPI",
+            Network::Gasnet => "GASNet",
+        }
+    }
+
     /// What ranks do together from the start of the network to the end of attach, in order.
     pub fn steps(self) -> Vec<Step> {
         let mut steps = STEPS.to_vec();

@@ -1,4 +1,4 @@
-//! Tables of plain text.
+//! Tables, as plain text and as a document has them.
 
 use std::fmt;
 
@@ -18,6 +18,30 @@ impl Table {
     pub fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.rows[0].len());
         self.rows.push(cells);
+    }
+
+    /// The heads, then the rows.
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
+    /// Lines of a table in Markdown.
+    pub fn markdown(&self) -> Vec<String> {
+        let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
+        let dashes = vec!["---".to_owned(); self.rows[0].len()];
+        let mut lines = vec![line(&self.rows[0]), line(&dashes)];
+        lines.extend(self.rows[1..].iter().map(|cells| line(cells)));
+        lines
+    }
+}
+
+/// A number with about three digits.
+pub fn short(number: f64) -> String {
+    match number {
+        _ if number >= 99.95 => format!("{number:.0}"),
+        _ if number >= 9.995 => format!("{number:.1}"),
+        _ if number >= 0.0995 => format!("{number:.2}"),
+        _ => format!("{number:.4}"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use vgasnet::engine::messages_in;
 use vgasnet_conduit::{Rank, Token, Transfer};
-use vgasnet_protocol::coherence::{CoherenceBody, CoherenceMessage, ToHome};
+use vgasnet_protocol::coherence::{CoherenceBody, CoherenceMessage, ToCache, ToHome};
 
 /// Nanoseconds since the job began.
 pub type Nanos = u64;
@@ -41,6 +41,12 @@ pub enum Happening {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
     pub messages: u64,
+    /// Pages that messages say have come to a rank.
+    pub pages: u64,
+    /// Ranks that were told to serve others and had no copy any more.
+    pub bounces: u64,
+    /// Messages that have nothing but notices of clean evictions.
+    pub notices: u64,
     pub transfers: u64,
     pub transferred_bytes: u64,
     pub disk_reads: u64,
@@ -157,9 +163,9 @@ impl World {
         let len = bytes.len() as u64 + MESSAGE_HEAD_BYTES;
         let handling = nanos(self.machine.node.message_us);
         let mut state = self.state();
-        state.traffic.messages += 1;
+        let is_lookup = state.traffic.note(&bytes);
         let ready = state.spend(from, handling / 2);
-        if self.holders_are_known && is_lookup(&bytes) {
+        if self.holders_are_known && is_lookup {
             return state.at(ready, Happening::Arrival { to, arrived: Arrived::Message { from, bytes } });
         }
         self.carry(&mut state, ready, from, to, len, to, Arrived::Message { from, bytes }, 0);
@@ -169,7 +175,7 @@ impl World {
     pub fn put(&self, rank: Rank, transfer: &Transfer) {
         let mut state = self.state();
         let ready = state.spend(rank, 0);
-        state.note(transfer);
+        state.traffic.note_transfer(transfer);
         let back = nanos(self.machine.link.latency_us);
         let done = Arrived::Complete(transfer.token);
         self.carry(&mut state, ready, rank, transfer.peer, transfer.len_bytes as u64, rank, done, back);
@@ -179,7 +185,7 @@ impl World {
     pub fn get(&self, rank: Rank, transfer: &Transfer) {
         let mut state = self.state();
         let ready = state.spend(rank, 0);
-        state.note(transfer);
+        state.traffic.note_transfer(transfer);
         let time = ready + nanos(self.machine.link.latency_us);
         state.at(time, Happening::Asked { by: rank, transfer: *transfer });
     }
@@ -276,13 +282,6 @@ impl World {
 /// What a message has around it on the wire.
 pub const MESSAGE_HEAD_BYTES: u64 = 64;
 
-/// Whether the message asks a home who has a page.
-fn is_lookup(bytes: &[u8]) -> bool {
-    messages_in(bytes)
-        .filter_map(|message| CoherenceMessage::decode(message).ok())
-        .any(|message| matches!(message.body, CoherenceBody::Home(ToHome::Read { .. })))
-}
-
 /// From a rank to another one of its node.
 const LOCAL_NANOS: Nanos = 300;
 
@@ -309,10 +308,30 @@ impl State {
             self.at(time, Happening::Drive(rank));
         }
     }
+}
 
-    fn note(&mut self, transfer: &Transfer) {
-        self.traffic.transfers += 1;
-        self.traffic.transferred_bytes += transfer.len_bytes as u64;
+impl Traffic {
+    /// Counts a message of the conduit. Returns whether it asks a home who has a page.
+    fn note(&mut self, bytes: &[u8]) -> bool {
+        self.messages += 1;
+        let (mut is_lookup, mut has_notices_alone) = (false, true);
+        for message in messages_in(bytes) {
+            let body = CoherenceMessage::decode(message).ok().map(|message| message.body);
+            has_notices_alone &= matches!(body, Some(CoherenceBody::Home(ToHome::Forget { .. })));
+            match body {
+                Some(CoherenceBody::Home(ToHome::Read { .. })) => is_lookup = true,
+                Some(CoherenceBody::Home(ToHome::Nack { .. })) => self.bounces += 1,
+                Some(CoherenceBody::Cache(ToCache::Data { .. })) => self.pages += 1,
+                _ => {}
+            }
+        }
+        self.notices += u64::from(has_notices_alone);
+        is_lookup
+    }
+
+    fn note_transfer(&mut self, transfer: &Transfer) {
+        self.transfers += 1;
+        self.transferred_bytes += transfer.len_bytes as u64;
     }
 }
 

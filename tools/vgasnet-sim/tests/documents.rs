@@ -2,19 +2,36 @@
 
 use std::path::Path;
 use std::process::Command;
-use vgasnet_sim::Machine;
 use vgasnet_sim::startup::{Job, Network, StartUp};
+use vgasnet_sim::{Machine, parts};
+
+/// ARCHITECTURE.md has all these rows.
+fn assert_documented(rows: impl Iterator<Item = String>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let text = std::fs::read_to_string(path).expect("it is there");
+    let missing: Vec<String> = rows.filter(|row| !text.contains(row)).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md lacks these rows:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn what_the_parts_of_the_protocol_bring_is_as_documented() {
+    let table = parts::table(&parts::run(&Machine::paper(), 64, 1).expect("the jobs end"));
+    assert_documented(table.markdown().into_iter());
+}
+
+#[test]
+fn waits_of_puts_that_overwrite_are_as_documented() {
+    let table = parts::overwriting_table(&Machine::paper()).expect("the jobs end");
+    assert_documented(table.markdown().into_iter());
+}
 
 #[test]
 fn start_up_is_as_documented() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
-    let text = std::fs::read_to_string(path).expect("it is there");
-    let networks = [(Network::Mpi, "MPI"), (Network::Gasnet, "GASNet")];
-    let rows = networks.into_iter().flat_map(|(network, name)| {
-        [32, 1024, 4096].map(|hosts| row(name, &Job { hosts, ranks_a_host: 64, network }.start(&Machine::today())))
+    let rows = [Network::Mpi, Network::Gasnet].into_iter().flat_map(|network| {
+        [32, 1024, 4096]
+            .map(|hosts| row(network.name(), &Job { hosts, ranks_a_host: 64, network }.start(&Machine::today())))
     });
-    let missing: Vec<String> = rows.filter(|row| !text.contains(row)).collect();
-    assert!(missing.is_empty(), "ARCHITECTURE.md lacks these rows:\n{}", missing.join("\n"));
+    assert_documented(rows);
 }
 
 #[test]

@@ -38,10 +38,15 @@ fn what_is_wrong_is_one_line_with_its_place() {
         ("read = \"510M\"", "read = \"510MB\"", ":17:8: \"510MB\" is no rate"),
         ("pool = \"16G\"", "pool = \"sixteen\"", ":6:8: \"sixteen\""),
         ("[disk]", "[disks]", ":15:2: unknown field `disks`"),
-        ("page = \"4M\"", "page = \"5M\"", ": node.page is 5242880 bytes; give a power of two"),
-        ("ranks = 1", "ranks = 0", ": node.ranks is 0; give at least 1"),
-        ("message_us = 0.5", "message_us = -1", ": node.message_us is -1"),
-        ("pool = \"16G\"", "pool = \"4M\"", ": node.pool is 4194304 bytes; give at least four pages"),
+        ("page = \"4M\"", "page = \"5M\"", ":7:8: node.page is 5242880 bytes; give a power of two"),
+        ("ranks = 1", "ranks = 0", ":5:9: node.ranks is 0; give at least 1"),
+        ("message_us = 0.5", "message_us = -1", ":9:14: node.message_us is -1"),
+        ("pool = \"16G\"", "pool = \"4M\"", ":6:8: node.pool is 4194304 bytes; give from 4 to 268435456 pages"),
+        ("message_us = 0.5", "message_us = nan", ":9:14: node.message_us is NaN"),
+        ("latency_us = 70", "latency_us = 1e9", ":16:14: disk.latency_us is 1000000000"),
+        ("ranks = 1", "ranks = 4294967295", ":5:9: node.ranks is 4294967295; give at least 1 and at most 4096"),
+        ("pool = \"16G\"", "pool = \"8192T\"", ":6:8: node.pool is 9007199254740992 bytes; give from 4"),
+        ("copy = \"6G\"", "copy = \"1\"", ":8:8: node.copy is 1 bytes a second; give at least 1M"),
     ];
     for (at, (from, to, expected)) in cases.into_iter().enumerate() {
         let line = refusal(&at.to_string(), from, to);
@@ -49,4 +54,31 @@ fn what_is_wrong_is_one_line_with_its_place() {
     }
     let missing = Machine::read(Path::new("no/such/machine.toml")).expect_err("there is none");
     assert!(missing.starts_with("no/such/machine.toml: ") && !missing.contains('\n'), "{missing:?}");
+}
+
+/// What the program says to these options and the paper's machine, which it refuses.
+fn refused(options: &[&str]) -> String {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_vgasnet-sim"));
+    let output = command.arg(options[0]).arg(paper()).args(&options[1..]).output().expect("it starts");
+    let line = String::from_utf8(output.stderr).expect("it is text");
+    assert_eq!((output.status.code(), line.lines().count()), (Some(1), 1), "{options:?}: {line}");
+    line
+}
+
+#[test]
+fn what_is_too_much_is_one_line_and_no_panic() {
+    let cases: [(&[&str], &str); 5] = [
+        (
+            &["run", "--scale", "300"],
+            "at a scale of 300 a pool has 13 pages, and needs 16; give a scale of at most 256",
+        ),
+        (&["run", "-n", "1048576", "--scale", "1"], "pools of 1048576 ranks take"),
+        (&["run", "-n", "1048576", "--scale", "256", "--data", "999999"], "pools of 1048576 ranks take"),
+        (&["run", "--data", "999999", "--scale", "1", "-n", "1"], "data of 1 ranks take"),
+        (&["run", "--data", "nan"], "--data is NaN"),
+    ];
+    for (options, expected) in cases {
+        let line = refused(options);
+        assert!(line.starts_with(&format!("vgasnet-sim: {expected}")), "{line:?} to {options:?}");
+    }
 }

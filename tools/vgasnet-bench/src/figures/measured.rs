@@ -80,6 +80,7 @@ fn compared(run: &Value, order: Order, data_bytes: u64, disk: f64, seed: u64) ->
         cooperative: true,
         tree: true,
         spares: true,
+        notices_wait: true,
         holders_are_known: false,
         pattern,
         data_pools: data_bytes as f64 / POOL_BYTES as f64,

@@ -1,0 +1,152 @@
+//! What the parts of the library's protocol bring that the paper's lacks, each alone and all together.
+
+use crate::paper::{PUTS, ROUNDS};
+use crate::point::rdma_put_seconds;
+use crate::{Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, short};
+use serde::Serialize;
+
+/// How many ranks.
+const RANKS: u32 = 32;
+
+/// Which parts the protocol has.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Parts {
+    /// What it is called.
+    pub name: &'static str,
+    /// Whose it is.
+    pub protocol: ProtocolKind,
+    /// See [`Point::tree`].
+    pub tree: bool,
+    /// See [`Point::spares`].
+    pub spares: bool,
+    /// See [`Point::notices_wait`].
+    pub notices_wait: bool,
+}
+
+const fn parts(name: &'static str, tree: bool, spares: bool, notices_wait: bool) -> Parts {
+    Parts { name, protocol: ProtocolKind::Ours, tree, spares, notices_wait }
+}
+
+/// The paper's protocol, and this library's with none, one and all of them.
+pub const VARIANTS: [Parts; 6] = [
+    Parts { name: "paper's protocol", protocol: ProtocolKind::Paper, tree: false, spares: false, notices_wait: false },
+    parts("none of the three", false, false, false),
+    parts("trees", true, false, false),
+    parts("only copies stay", false, true, false),
+    parts("messages together", false, false, true),
+    parts("all", true, true, true),
+];
+
+/// A job, and what is compared of it.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    /// All data of the first rank, read by all, so many pools of it: the first time of each, or both times of one.
+    Reads(Order, &'static [f64]),
+    /// Puts of a byte by all to one page.
+    FalseSharing,
+}
+
+const WORK: [(&str, Work); 6] = [
+    ("in order, just below a pool, just past it", Work::Reads(Order::Sequential, &[0.9, 1.1])),
+    ("at random, the same", Work::Reads(Order::Random, &[0.9, 1.1])),
+    ("in order, data of 16 pools, first and second time", Work::Reads(Order::Sequential, &[16.0])),
+    ("at random, the same", Work::Reads(Order::Random, &[16.0])),
+    ("at random, data of 28 pools, first and second time", Work::Reads(Order::Random, &[28.0])),
+    ("false sharing: times as long as RDMA puts", Work::FalseSharing),
+];
+
+/// What came of a job with each of [`VARIANTS`].
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// The job.
+    pub what: &'static str,
+    /// How many times as much 32 ranks read as one does, or what else the job says.
+    pub numbers: Vec<Vec<f64>>,
+}
+
+/// Runs all jobs.
+///
+/// # Errors
+/// As [`Point::run`].
+pub fn run(machine: &Machine, scale: u64, seed: u64) -> Result<Vec<Compared>, String> {
+    let mut progress = Progress::new("comparisons", WORK.len() * VARIANTS.len());
+    let mut all = Vec::new();
+    for (what, work) in WORK {
+        let mut numbers = Vec::new();
+        for parts in &VARIANTS {
+            numbers.push(work.compare(machine, parts, scale, seed)?);
+            progress.step();
+        }
+        all.push(Compared { what, numbers });
+    }
+    Ok(all)
+}
+
+/// A row for each job.
+pub fn table(all: &[Compared]) -> Table {
+    let first = format!("{RANKS} ranks, times as much as one rank");
+    let heads: Vec<&str> = [first.as_str()].into_iter().chain(VARIANTS.iter().map(|parts| parts.name)).collect();
+    let mut table = Table::new(&heads);
+    let cell = |numbers: &Vec<f64>| numbers.iter().map(|number| short(*number)).collect::<Vec<_>>().join(", ");
+    for Compared { what, numbers } in all {
+        table.row([(*what).to_owned()].into_iter().chain(numbers.iter().map(cell)).collect());
+    }
+    table
+}
+
+/// How many other ranks have a page that is overwritten.
+const HOLDERS: [u32; 5] = [16, 64, 256, 1024, 4096];
+
+/// How much longer a put waits that overwrites a page which so many other ranks have than where one has it.
+///
+/// # Errors
+/// As [`Point::run`].
+pub fn overwriting_table(machine: &Machine) -> Result<Table, String> {
+    let miss_us = |holders: u32, tree| -> Result<f64, String> {
+        let reads = Point::reads(holders + 1, Order::Sequential, 0.25, machine.node.page as usize);
+        let point = Point { passes: 2, scale: machine.scale_max(), pattern: Pattern::Rewrite, tree, ..reads };
+        Ok(point.run(machine)?[1].miss_us)
+    };
+    let heads = HOLDERS.map(|holders| holders.to_string());
+    let heads: Vec<&str> =
+        ["other ranks that have the page"].into_iter().chain(heads.iter().map(String::as_str)).collect();
+    let mut table = Table::new(&heads);
+    for (name, tree) in
+        [("the home tells all of them", false), ("they tell each other where they are more than 16", true)]
+    {
+        let alone = miss_us(1, tree)?;
+        let waits = HOLDERS.map(|holders| Ok(format!("{:.0} us", miss_us(holders, tree)? - alone)));
+        let cells = [Ok(name.to_owned())].into_iter().chain(waits).collect::<Result<_, String>>()?;
+        table.row(cells);
+    }
+    Ok(table)
+}
+
+impl Work {
+    fn compare(self, machine: &Machine, parts: &Parts, scale: u64, seed: u64) -> Result<Vec<f64>, String> {
+        let Parts { protocol, tree, spares, notices_wait, .. } = *parts;
+        let page_bytes = machine.node.page as usize;
+        let run = |point: Point| Point { protocol, tree, spares, notices_wait, scale, seed, ..point }.run(machine);
+        match self {
+            Work::Reads(order, data) => {
+                let passes = if data.len() == 1 { 2 } else { 1 };
+                let reads = |ranks, pools| run(Point { passes, ..Point::reads(ranks, order, pools, page_bytes) });
+                let times = |(all, one): (&Outcome, &Outcome)| {
+                    f64::from(RANKS) * all.megabytes_a_second_each / one.megabytes_a_second_each
+                };
+                let mut numbers = Vec::new();
+                for pools in data {
+                    let (all, one) = (reads(RANKS, *pools)?, reads(1, *pools)?);
+                    numbers.extend(all.iter().zip(&one).map(times));
+                }
+                Ok(numbers)
+            }
+            Work::FalseSharing => {
+                let pattern = Pattern::FalseSharing { rounds: ROUNDS, puts: PUTS };
+                let outcome = run(Point { pattern, ..Point::reads(RANKS, Order::Sequential, 0.25, page_bytes) })?[0];
+                let puts = f64::from(ROUNDS * PUTS);
+                Ok(vec![outcome.seconds / puts / rdma_put_seconds(machine, RANKS)])
+            }
+        }
+    }
+}
