@@ -28,6 +28,9 @@ const STREAM_MESSAGES_MAX: usize = 1 << 16;
 /// Memory of the payloads. They take turns in it, so that they are in no cache.
 const SOURCES_BYTES: usize = 64 << 20;
 
+/// Gets of a page.
+const PAGES: u32 = 16;
+
 /// Round trips through the kernel, as a baseline.
 const SWITCHES: u32 = 4096;
 
@@ -48,6 +51,8 @@ pub struct Found {
     /// Two threads that wake each other through eventfds: the least that two sleeping ranks need.
     pub eventfd_round_trip_us_each: Vec<f64>,
     pub streams: Vec<Stream>,
+    /// A get of a page, which is in the other rank's pool only, by rank 1.
+    pub page_get_us_each: Vec<f64>,
 }
 
 /// Medium requests one after the other, with payloads of one size.
@@ -128,7 +133,24 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
         }
         found.streams.push(stream);
     }
+    found.page_get_us_each = (0..PAGES).map(|_| page_get_us(rank)).collect();
     rank.is_first().then_some(found)
+}
+
+/// Rank 0 has changed its page, and rank 1 gets it.
+fn page_get_us(rank: &Rank) -> f64 {
+    if rank.is_first() {
+        rank.put(0, 0, &[1]);
+    }
+    rank.barrier();
+    let mut page = Memory::allocated(rank.page_bytes, false);
+    page.bytes().fill(0);
+    let start = Instant::now();
+    if rank.me == 1 {
+        rank.get(0, 0, page.bytes());
+    }
+    let us = start.elapsed().as_secs_f64() * 1e6;
+    f64::from_bits(rank.gather([us.to_bits(), 0, 0, 0]).get(1).map_or(0, |told| told[0]))
 }
 
 fn processors() -> usize {

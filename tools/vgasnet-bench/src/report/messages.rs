@@ -13,7 +13,8 @@ pub struct MessageFigures {
     pub short_round_trip_us: f64,
     pub eventfd_round_trip_us: f64,
     pub streams: Vec<Throughput>,
-    short_round_trip_us_each: Vec<f64>,
+    pub short_round_trip_us_each: Vec<f64>,
+    pub page_get_us_each: Vec<f64>,
 }
 
 /// The throughput of a stream.
@@ -51,6 +52,7 @@ impl MessageFigures {
             eventfd_round_trip_us: median(&found.eventfd_round_trip_us_each),
             streams: found.streams.into_iter().map(Throughput::new).collect(),
             short_round_trip_us_each: found.short_round_trip_us_each,
+            page_get_us_each: found.page_get_us_each,
         }
     }
 }
