@@ -13,6 +13,7 @@ use vgasnet::error::UserError;
 use vgasnet::job::Runtime;
 use vgasnet::job::{self, Failure};
 use vgasnet::ops::{Operation, Remote};
+use vgasnet_conduit::launchers::MPI_RANK_VARIABLES;
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::{Access, PageId};
 
@@ -26,7 +27,8 @@ pub fn fail(line: impl Into<String>) -> ! {
 
 /// Does the work that `spec` names, and ends the process.
 pub fn run(spec: &str) -> Result<u8, Stop> {
-    if std::env::var_os(vgasnet_smp::JOB_VARIABLE).is_none() {
+    let mut launched = std::iter::once(vgasnet_smp::JOB_VARIABLE).chain(MPI_RANK_VARIABLES);
+    if launched.all(|name| std::env::var_os(name).is_none()) {
         return Err(Stop::usage("\"rank\" is for the ranks that vgasnet-bench starts; see --help"));
     }
     let spec: Spec =

@@ -1,120 +1,420 @@
-//! Reads of all data by all ranks on this machine, beside a model of it.
+//! Reads of all data by all ranks on this machine, over shared memory and over MPI between two hosts, beside a model of it.
 
-use super::{number, page::Page};
-use crate::Stop;
-use crate::options::FiguresOptions;
+use super::lines::{Chart, Line};
+use super::page::Page;
+use super::two_hosts::TwoHosts;
+use crate::baseline::{PageCopies, median};
+use crate::disk::{Buffers, PlainFile, blocks};
+use crate::messages;
+use crate::options::{FiguresOptions, Setup};
+use crate::plan::{Job, Spec, Workload};
+use crate::programs::said;
+use crate::report::{MessageFigures, ReadFigures};
 use serde_json::Value;
-use std::process::{Command, Stdio};
-use vgasnet_sim::{Disk, Homes, Link, Machine, Node, Order, Pattern, Point, ProtocolKind};
+use std::process::Command;
+use vgasnet_sim::{Disk, Link, Machine, Node, Order, Point, Table, short};
 
 const POOL_BYTES: u64 = 64 << 20;
 const PAGE_BYTES: u64 = 4 << 20;
 
-/// A benchmark with so many ranks, and what it and its model have.
-pub struct Measured {
-    order: Order,
-    ranks: u64,
-    measured: f64,
-    modelled: f64,
-    disk: f64,
+/// Copies of a page in a row, by each thread.
+const COPIES: usize = 64;
+
+/// Round trips of messages, a round.
+const ROUND_TRIPS: u32 = 1000;
+
+/// The model is to be off by no more.
+const ERROR_MAX: f64 = 1.0 / 3.0;
+
+/// What a message within a node takes on its way in the model, and what sender and receiver take of its handling, in microseconds.
+const LOCAL_US: f64 = 0.3;
+const HANDLINGS: f64 = 1.5;
+
+/// What was found of this machine.
+#[derive(Clone, Debug)]
+struct Parameters {
+    /// Plain reads and writes at their best depth, in bytes a second, and what a read of a page takes longer alone than at that rate.
+    read: f64,
+    write: f64,
+    latency_us: f64,
+    /// Copies of pages that are in no cache by one thread, and by all processors together.
     copy: f64,
+    copy_all: f64,
+    message_us: f64,
+    /// A message where the receiver sleeps.
+    waking_us: f64,
+    link: Link,
 }
 
-/// Runs the benchmarks, each in a process of its own, and their models.
-pub fn run(options: &FiguresOptions) -> Result<Vec<Measured>, Stop> {
-    let data_bytes: u64 = if options.quick { 128 << 20 } else { 256 << 20 };
-    let ranks = if options.quick { "1,2" } else { "1,2,4" };
-    let stream = benchmark(options, "stream", None, data_bytes)?;
-    let ways = stream["runs"][0]["ratios"].as_array().into_iter().flatten();
-    let gets = ways.into_iter().find(|way| way["way"] == "gets").map(|way| &way["plain_bytes_per_second"]);
-    let disk = gets.and_then(Value::as_f64).ok_or_else(|| Stop::failure("the results of stream lack plain reads"))?;
-    let mut all = Vec::new();
-    for (order, name) in [(Order::Sequential, "sequential"), (Order::Random, "random")] {
-        let report = benchmark(options, name, Some(ranks), data_bytes)?;
-        let runs =
-            report["runs"].as_array().ok_or_else(|| Stop::failure(format!("{name}: its results have no runs")))?;
-        for run in runs {
-            all.push(compared(run, order, data_bytes, disk, options.seed)?);
+/// A benchmark with so many ranks, and what it and its model have, in bytes a second.
+struct Run {
+    order: Order,
+    ranks: u32,
+    measured: f64,
+    /// What the disk did just after.
+    read: f64,
+    modelled: f64,
+    /// What would bring the model nearer, where it is off by too much.
+    because: Option<String>,
+}
+
+/// The benchmarks over one network.
+struct Place {
+    name: &'static str,
+    nodes: u32,
+    parameters: Parameters,
+    runs: Vec<Run>,
+}
+
+/// All of them, and why some were not run.
+pub struct Results {
+    places: Vec<Place>,
+    not_run: Option<String>,
+    data_bytes: u64,
+    /// What else the machine did: the processes that ran or waited for a disk, before and after.
+    loads: [f64; 2],
+}
+
+/// Runs the benchmarks, each in processes of its own, and their models.
+pub fn run(options: &FiguresOptions) -> Result<Results, String> {
+    let data_bytes = data_bytes(options);
+    let before = load();
+    let parameters = parameters(options, data_bytes)?;
+    let mut probe = Probe::new(options)?;
+    let mut here = Place { name: "shared memory", nodes: 1, parameters: parameters.clone(), runs: Vec::new() };
+    let all = if options.quick { &[1, 2][..] } else { &[1, 2, 4] };
+    for (order, name) in ORDERS {
+        for ranks in all {
+            let report = benchmark(options, name, &["-n", &ranks.to_string(), "--size", &data_bytes.to_string()])?;
+            let measured = number(&report["runs"][0], "throughput_bytes_per_second")?;
+            (here.parameters.read, here.parameters.latency_us) = probe.disk()?;
+            here.add(order, *ranks, measured, data_bytes, options.seed)?;
         }
     }
-    Ok(all)
+    let mut results = Results { places: vec![here], not_run: None, data_bytes, loads: [before; 2] };
+    match TwoHosts::new(&options.mpicc).and_then(|hosts| two_hosts(options, &hosts, parameters, &mut probe)) {
+        Ok(place) => results.places.push(place),
+        Err(why) => {
+            eprintln!("NOT RUN: figures over MPI between two hosts: {why}");
+            results.not_run = Some(why);
+        }
+    }
+    results.loads[1] = load();
+    Ok(results)
 }
 
-fn benchmark(options: &FiguresOptions, name: &str, ranks: Option<&str>, data_bytes: u64) -> Result<Value, Stop> {
-    let failed = |what: String| Stop::failure(format!("{name}: {what}"));
-    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+/// The load of the last minute.
+fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|load| load.parse().ok()).unwrap_or(f64::NAN)
+}
+
+const ORDERS: [(Order, &str); 2] = [(Order::Sequential, "sequential"), (Order::Random, "random")];
+
+/// Another benchmark of this program; its results.
+fn benchmark(options: &FiguresOptions, name: &str, args: &[&str]) -> Result<Value, String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program's own path: {error}"))?;
     let mut command = Command::new(program);
-    command.args([name, "--repeat", "3", "--json", "-", "--seed"]).arg(options.seed.to_string());
-    command.args(ranks.iter().flat_map(|ranks| ["-n", ranks]));
-    command.args(["--pool".into(), POOL_BYTES.to_string(), "--size".into(), data_bytes.to_string()]);
-    command.arg("--page").arg(PAGE_BYTES.to_string()).stderr(Stdio::null()).stdin(Stdio::null());
+    command.args([name, "--repeat", "3", "--json", "-", "--seed"]).arg(options.seed.to_string()).args(args);
+    command.args(["--pool", &POOL_BYTES.to_string(), "--page", &PAGE_BYTES.to_string()]);
     if let Some(dir) = &options.storage_dir {
         command.arg("--storage-dir").arg(dir);
     }
-    let output = command.output().map_err(|error| failed(error.to_string()))?;
-    if !output.status.success() {
-        return Err(failed(format!("ended with {}; run vgasnet-bench {name} to see why", output.status)));
-    }
-    serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
+    let text = said(&mut command).map_err(|line| format!("{name}: {line}"))?;
+    serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))
 }
 
-/// One run beside its model. Its memory is as fast as the run found it, and `disk` is its disk's, in bytes a second.
-fn compared(run: &Value, order: Order, data_bytes: u64, disk: f64, seed: u64) -> Result<Measured, Stop> {
-    let figure = |name: &str| {
-        let missing = || Stop::failure(format!("the results of a benchmark lack {name}"));
-        run[name].as_f64().ok_or_else(missing)
+fn number(results: &Value, name: &str) -> Result<f64, String> {
+    results[name].as_f64().ok_or_else(|| format!("the results of a benchmark lack {name}"))
+}
+
+/// What the model is told of this machine.
+fn parameters(options: &FiguresOptions, data_bytes: u64) -> Result<Parameters, String> {
+    let stream = benchmark(options, "stream", &["--size", &data_bytes.to_string()])?;
+    let ways = stream["runs"][0]["ratios"].as_array().ok_or("the results of stream lack ratios")?;
+    let plain = |name: &str| {
+        let way = ways.iter().find(|way| way["way"] == name);
+        number(way.unwrap_or(&Value::Null), "plain_bytes_per_second")
     };
-    let (ranks, measured) = (figure("ranks")? as u64, figure("throughput_bytes_per_second")?);
-    let copy = figure("memcpy_bytes_per_second")?;
-    let machine = Machine {
-        name: "this machine".into(),
-        node: Node { ranks: ranks as u32, pool: POOL_BYTES, page: PAGE_BYTES, copy: copy as u64, message_us: 1.0 },
+    let messages = benchmark(options, "messages", &["--messages", &ROUND_TRIPS.to_string()])?;
+    let messages = &messages["runs"][0];
+    let round_trips = messages["short_round_trip_us_each"].as_array().into_iter().flatten().filter_map(Value::as_f64);
+    let message_us = (least(round_trips) / 2.0 - LOCAL_US).max(0.0) / HANDLINGS;
+    let waking_us = number(messages, "eventfd_round_trip_us")? / 2.0 / HANDLINGS + message_us;
+    let copy = copying(1);
+    Ok(Parameters {
+        // Found again for each run.
+        read: plain("gets")?,
+        latency_us: 0.0,
+        write: plain("puts")?,
+        copy,
+        copy_all: copying(processors()).max(copy),
+        message_us,
+        waking_us,
         // Ranks of one host need none.
-        link: Link { latency_us: 1.0, bandwidth: copy as u64 },
-        disk: Disk { latency_us: 100.0, read: disk as u64, write: disk as u64, depth: 64 },
-    };
-    let pattern = Pattern::All { order, len_bytes: PAGE_BYTES as usize, is_put: false, pieces_max: u64::MAX };
-    let point = Point {
-        ranks: ranks as u32,
-        protocol: ProtocolKind::Ours,
-        cooperative: true,
-        tree: true,
-        spares: true,
-        notices_wait: true,
-        holders_are_known: false,
-        pattern,
-        data_pools: data_bytes as f64 / POOL_BYTES as f64,
-        homes: Homes::First,
-        scale: 1,
-        passes: 1,
-        seed,
-    };
-    let outcome = point.run(&machine).map_err(Stop::failure)?[0];
-    let modelled = outcome.megabytes_a_second_each * 1e6 * ranks as f64;
-    Ok(Measured { order, ranks, measured, modelled, disk, copy })
+        link: Link { latency_us: LOCAL_US, bandwidth: copy as u64 },
+    })
 }
 
-/// A row for each run.
-pub fn show(page: &mut Page, all: &[Measured]) {
-    let row = |one: &Measured| {
-        let order = if one.order == Order::Sequential { "in order" } else { "at random" };
-        let mega = |rate: f64| number(rate / 1e6);
-        vec![
-            order.to_string(),
-            one.ranks.to_string(),
-            mega(one.measured),
-            mega(one.modelled),
-            format!("{:+.0} %", (one.modelled / one.measured - 1.0) * 100.0),
-            mega(one.disk),
-            mega(one.copy),
-        ]
+/// A file that is read plainly just after each run, since a disk is not as fast at all times.
+struct Probe {
+    file: PlainFile,
+    rounds: u32,
+}
+
+impl Probe {
+    fn new(options: &FiguresOptions) -> Result<Probe, String> {
+        let setup = setup(options);
+        let job = Job::new(1, true, true, &setup, Spec::new(Workload::Sequential, &setup)).map_err(|stop| stop.line)?;
+        let file = PlainFile::new(&job.config.storage_dir, COPIES as u64 * PAGE_BYTES, Buffers::LargePages);
+        Ok(Probe { file, rounds: setup.repeat })
+    }
+
+    /// Bytes a second with many reads in flight, and what one alone takes longer than at that rate, in microseconds.
+    fn disk(&mut self) -> Result<(f64, f64), String> {
+        let mut page_seconds = |depth| {
+            let round = |_| self.file.at_depth(depth, blocks(false, 0, COPIES as u64 * PAGE_BYTES));
+            let rounds = (0..self.rounds).map(round).collect::<Result<Vec<f64>, _>>();
+            rounds.map(|rounds| median(&rounds) / COPIES as f64).map_err(|error| format!("reading plainly: {error}"))
+        };
+        let (many, alone) = (page_seconds(PlainFile::IN_FLIGHT_MAX)?, page_seconds(1)?);
+        Ok((PAGE_BYTES as f64 / many, (alone - many).max(0.0) * 1e6))
+    }
+}
+
+fn data_bytes(options: &FiguresOptions) -> u64 {
+    if options.quick { 128 << 20 } else { 256 << 20 }
+}
+
+/// What jobs of this process have in common.
+fn setup(options: &FiguresOptions) -> Setup {
+    Setup {
+        pool: Some(POOL_BYTES),
+        page: Some(PAGE_BYTES),
+        storage_dir: options.storage_dir.clone(),
+        seed: options.seed,
+        repeat: 3,
+        json: None,
+        stats: false,
+    }
+}
+
+/// The least of several rounds: others have been disturbed.
+fn least(rounds: impl Iterator<Item = f64>) -> f64 {
+    rounds.fold(f64::INFINITY, f64::min)
+}
+
+/// How many processors there are.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Bytes a second that so many threads copy together.
+fn copying(threads: usize) -> f64 {
+    let copy = || {
+        let mut copies = PageCopies::new(PAGE_BYTES as usize);
+        // The first ones fault.
+        (0..2 * COPIES).map(|_| copies.run()).skip(COPIES).collect::<Vec<f64>>()
     };
-    let rows: Vec<_> = all.iter().map(row).collect();
-    let heads = ["reads", "ranks", "measured, MB/s", "modelled", "off by", "plain reads of its disk", "memcpy"];
-    page.table(&heads, &rows);
-    page.paragraph(
-        "Pools of 64 MiB, pages of 4 MiB, over shared memory. The model has the disk as plain reads at \
-         their best depth found it just before (vgasnet-bench stream), and the copies as the same run did. It \
-         does not have that ranks share processors: with more ranks than cores the measured rate is less.",
+    let all: Vec<Vec<f64>> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(copy)).collect();
+        running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    all.iter().map(|seconds| PAGE_BYTES as f64 / median(seconds)).sum()
+}
+
+/// The same benchmarks over MPI. The link is found by messages there.
+fn two_hosts(
+    options: &FiguresOptions,
+    hosts: &TwoHosts,
+    found: Parameters,
+    probe: &mut Probe,
+) -> Result<Place, String> {
+    let (setup, data_bytes) = (setup(options), data_bytes(options));
+    let job = |ranks, workload, data_bytes, count| {
+        let spec = Spec { data_bytes, count, ..Spec::new(workload, &setup) };
+        Job::new(ranks, true, true, &setup, spec).map_err(|stop| stop.line)
+    };
+    let exchange = job(2, Workload::Messages, 1, ROUND_TRIPS)?;
+    let found_here: messages::Found = hosts.run(&exchange)?;
+    let found_here = MessageFigures::new(&exchange, found_here);
+    let round_trip_us = least(found_here.short_round_trip_us_each.iter().copied());
+    let latency_us = (round_trip_us / 2.0 - HANDLINGS * found.message_us).max(0.0);
+    // A get is two round trips of messages and the page.
+    let get_us = median(&found_here.page_get_us_each);
+    let page_us = (get_us - 2.0 * round_trip_us).max(get_us / 4.0);
+    let link = Link { latency_us, bandwidth: (PAGE_BYTES as f64 / page_us * 1e6) as u64 };
+    let parameters = Parameters { link, ..found };
+    let mut place = Place { name: "MPI, two hosts", nodes: 2, parameters, runs: Vec::new() };
+    let all = if options.quick { &[2][..] } else { &[2, 4] };
+    for (order, workload) in [(Order::Sequential, Workload::Sequential), (Order::Random, Workload::Random)] {
+        for ranks in all {
+            let job = job(*ranks, workload, data_bytes, 0)?;
+            let figures = ReadFigures::new(&job, hosts.run(&job)?);
+            (place.parameters.read, place.parameters.latency_us) = probe.disk()?;
+            place.add(order, *ranks, figures.throughput_bytes_per_second, data_bytes, options.seed)?;
+        }
+    }
+    Ok(place)
+}
+
+impl Parameters {
+    /// The machine with so many ranks on so many nodes. All are on the processors and on the disk of this one.
+    fn machine(&self, ranks: u32, nodes: u32) -> Machine {
+        let copy = self.copy.min(self.copy_all / f64::from(ranks));
+        let (ranks, message_us) = (ranks.div_ceil(nodes), self.message_us);
+        Machine {
+            name: "this machine".into(),
+            node: Node { ranks, pool: POOL_BYTES, page: PAGE_BYTES, copy: copy as u64, message_us },
+            link: self.link.clone(),
+            disk: Disk { latency_us: self.latency_us, read: self.read as u64, write: self.write as u64, depth: 64 },
+        }
+    }
+}
+
+impl Place {
+    fn add(&mut self, order: Order, ranks: u32, measured: f64, data_bytes: u64, seed: u64) -> Result<(), String> {
+        let reads = Point::reads(ranks, order, data_bytes as f64 / POOL_BYTES as f64, PAGE_BYTES as usize);
+        let point = Point { scale: 1, seed, ..reads };
+        let rate = |machine: &Machine| -> Result<f64, String> {
+            Ok(point.run(machine)?[0].megabytes_a_second_each * 1e6 * f64::from(ranks))
+        };
+        let machine = self.parameters.machine(ranks, self.nodes);
+        let mut run =
+            Run { order, ranks, measured, read: self.parameters.read, modelled: rate(&machine)?, because: None };
+        if run.error(run.modelled).abs() > ERROR_MAX {
+            let mut nearest: Option<(f64, String)> = None;
+            for (what, machine) in self.variants(&machine) {
+                let rate = rate(&machine)?;
+                if nearest.as_ref().is_none_or(|(other, _)| run.error(rate).abs() < run.error(*other).abs()) {
+                    nearest = Some((rate, what));
+                }
+            }
+            run.because = nearest.map(|(rate, what)| {
+                let (megabytes, percent) = (short(rate / 1e6), run.error(rate) * 100.0);
+                format!("of what was tried, {what} brings it nearest: {megabytes} MB/s, off by {percent:+.0} %")
+            });
+        }
+        self.runs.push(run);
+        Ok(())
+    }
+
+    /// Machines that may explain why the model is off.
+    fn variants(&self, machine: &Machine) -> Vec<(String, Machine)> {
+        let with = |change: &dyn Fn(&mut Machine)| {
+            let mut other = machine.clone();
+            change(&mut other);
+            other
+        };
+        let Parameters { waking_us, read, latency_us, .. } = self.parameters;
+        let alone = PAGE_BYTES as f64 / (PAGE_BYTES as f64 / read + latency_us / 1e6);
+        let waking = format!("ranks that sleep until a message comes ({waking_us:.1} us each)");
+        vec![
+            (waking, with(&|other| other.node.message_us = waking_us)),
+            (
+                "a disk that is no faster with many reads in flight".into(),
+                with(&|other| other.disk.read = alone as u64),
+            ),
+            ("a disk half as fast".into(), with(&|other| other.disk.read /= 2)),
+            ("a disk twice as fast".into(), with(&|other| other.disk.read *= 2)),
+            ("copies half as fast".into(), with(&|other| other.node.copy /= 2)),
+            ("a link half as fast".into(), with(&|other| other.link.bandwidth /= 2)),
+            ("a link twice as fast".into(), with(&|other| other.link.bandwidth *= 2)),
+        ]
+    }
+}
+
+impl Run {
+    fn error(&self, modelled: f64) -> f64 {
+        modelled / self.measured - 1.0
+    }
+
+    fn name(&self) -> &'static str {
+        if self.order == Order::Sequential { "in order" } else { "at random" }
+    }
+}
+
+impl Results {
+    /// The machines of the model, without what depends on the run.
+    pub fn machines(&self) -> impl Iterator<Item = (&'static str, Machine)> {
+        self.places.iter().map(move |place| (place.name, place.parameters.machine(place.nodes, place.nodes)))
+    }
+}
+
+/// Rows of the table of targets.
+pub fn targets(results: &Results) -> Vec<(String, String, String, bool)> {
+    let mut rows = Vec::new();
+    for place in &results.places {
+        let worst = place
+            .runs
+            .iter()
+            .map(|run| run.error(run.modelled))
+            .fold(0.0, |worst: f64, error| if error.abs() > worst.abs() { error } else { worst });
+        let figure = format!("{:+.0} %", worst * 100.0);
+        let what = format!("this machine over {}: the model is off by, worst row", place.name);
+        rows.push((what, "at most a third".into(), figure, worst.abs() <= ERROR_MAX));
+    }
+    rows
+}
+
+/// The section.
+pub fn show(page: &mut Page, results: &Results) -> Result<(), String> {
+    for order in [Order::Sequential, Order::Random] {
+        page.chart(&chart(results, order)?);
+    }
+    let mut table =
+        Table::new(&["network", "reads", "ranks", "measured, MB/s", "modelled", "off by", "reads of the disk"]);
+    let mega = |rate: f64| short(rate / 1e6);
+    let runs = || results.places.iter().flat_map(|place| place.runs.iter().map(move |run| (place, run)));
+    for (place, run) in runs() {
+        let cells = [place.name, run.name()].map(str::to_owned).into_iter();
+        let off_by = format!("{:+.0} %", run.error(run.modelled) * 100.0);
+        let rates = [mega(run.measured), mega(run.modelled), off_by, mega(run.read)];
+        table.row(cells.chain([run.ranks.to_string()]).chain(rates).collect());
+    }
+    page.sim_table(&table);
+    let reason = |(place, run): (&Place, &Run)| {
+        Some(format!("{}, {}, {} ranks: {}", place.name, run.name(), run.ranks, run.because.as_ref()?))
+    };
+    page.list("Off by more than a third:", runs().filter_map(reason));
+    if let Some(why) = &results.not_run {
+        page.paragraph(&format!("NOT RUN: over MPI between two hosts: {why}"));
+    }
+    let parameters = &results.places[0].parameters;
+    let data_pools = results.data_bytes as f64 / POOL_BYTES as f64;
+    page.paragraph(&format!(
+        "Pools of 64 MiB, pages of 4 MiB, data of {data_pools} pools. How the model's parameters were found: reads of the \
+         disk, plainly and 16 at a time just after each run; its latency, what a read of 4 MiB takes longer alone; writes, plainly at their \
+         best depth (vgasnet-bench stream); a message, a third of what a round trip of a short Active Message takes at best besides {LOCAL_US} us each way (vgasnet-bench \
+         messages); copies of pages between memory that is in no cache, {} MB/s by one thread and {} by all processors, which ranks share \
+         equally. Two hosts are namespaces of this machine, so they share its processors and its disk. Their link: the same round trip \
+         over MPI without the handling, and a get of a page of 4 MiB without two round trips. The load of the machine was \
+         {:.1} before and {:.1} after; other load takes from what is measured, and not from the model.",
+        mega(parameters.copy),
+        mega(parameters.copy_all),
+        results.loads[0],
+        results.loads[1],
+    ));
+    page.command(
+        "vgasnet-bench sequential, random, stream, messages with --pool 64M --page 4M --repeat 3 --size, -n 1,2,4",
     );
+    Ok(())
+}
+
+/// Measured and modelled throughput by ranks.
+fn chart(results: &Results, order: Order) -> Result<String, String> {
+    let mut lines = Vec::new();
+    for place in &results.places {
+        let line = |what: &str, rate: fn(&Run) -> f64| {
+            let runs = place.runs.iter().filter(|run| run.order == order);
+            let points = runs.map(|run| (f64::from(run.ranks), rate(run) / 1e9));
+            Line::new(format!("{}, {what}", place.name), points.collect())
+        };
+        lines.extend([line("measured", |run| run.measured), line("modelled", |run| run.modelled)]);
+    }
+    let title = format!(
+        "All data of one rank, read by all, {}",
+        if order == Order::Sequential { "in order" } else { "at random" }
+    );
+    Chart { title, x: "ranks", y: "GB/s, all ranks together", lines, ..Chart::default() }.draw()
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
 h1,h2{line-height:1.2}h2{margin-top:2.2rem}table{border-collapse:collapse;margin:1rem 0;font-size:.92rem}\
 th,td{padding:.25rem .7rem;border-bottom:1px solid #ccc;text-align:right;vertical-align:top}\
-th:first-child,td:first-child{text-align:left}svg{max-width:100%;height:auto}\
+th:first-child,td:first-child{text-align:left}.command{font-family:monospace;font-size:.85rem;color:#555}svg{max-width:100%;height:auto}\
 @media print{body{max-width:none;margin:0;font-size:11px}h2{break-after:avoid}table,svg{break-inside:avoid}}";
 
 /// A page that grows from its top to its end.
@@ -27,6 +27,18 @@ impl Page {
 
     pub fn paragraph(&mut self, text: &str) {
         self.line(&format!("<p>{}</p>", escaped(text)));
+    }
+
+    /// What prints the numbers above.
+    pub fn command(&mut self, text: &str) {
+        self.line(&format!("<p class=\"command\">{}</p>", escaped(text)));
+    }
+
+    /// A table of the model.
+    pub fn sim_table(&mut self, table: &vgasnet_sim::Table) {
+        if let [heads, rows @ ..] = table.rows() {
+            self.table(&heads.iter().map(String::as_str).collect::<Vec<_>>(), rows);
+        }
     }
 
     /// A paragraph and a list below it; nothing if the list is empty.

@@ -13,10 +13,14 @@ pub struct FiguresOptions {
     #[arg(long)]
     pub quick: bool,
 
-    /// The nodes of the machine of today, ascending; with --quick 32 and 128
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "32,128,512",
+    /// The nodes of the machine of today, ascending; with --quick those up to 128
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "32,128,512,4096",
           value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub nodes: Vec<u32>,
+
+    /// The C compiler of the MPI that this program was built with; its launcher has the same name with mpiexec for mpicc
+    #[arg(long, value_name = "COMMAND", default_value = "mpicc")]
+    pub mpicc: String,
 
     /// Directory of the backing files [default: VGASNET_STORAGE_DIR, else TMPDIR, else /var/tmp]
     #[arg(long, value_name = "DIR")]

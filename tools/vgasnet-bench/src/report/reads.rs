@@ -17,7 +17,7 @@ pub struct ReadFigures {
     pub throughput_bytes_per_second: f64,
     pub plain_read_bytes_per_second: f64,
     throughput_to_plain: f64,
-    memcpy_bytes_per_second: f64,
+    pub memcpy_bytes_per_second: f64,
     throughput_to_memcpy: f64,
     #[serde(flatten)]
     found: Found,

@@ -9,7 +9,11 @@ fn the_page_needs_nothing_besides_itself() {
     let page = folder.path("figures.html");
     let output = folder.run(&["figures", "--quick", "--out", &page]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(output.stderr.is_empty(), "no progress in a pipe: {}", text(&output.stderr));
+    // No progress in a pipe; what cannot run here says so.
+    for line in text(&output.stderr).lines() {
+        assert!(line.starts_with("NOT RUN: "), "{line}");
+        println!("{line}");
+    }
     let html = fs::read_to_string(&page).unwrap();
     for part in [
         "<svg",
@@ -21,11 +25,22 @@ fn the_page_needs_nothing_besides_itself() {
         "17.9",
         "false sharing",
         "this library, modelled",
-        "memcpy",
+        "Targets",
+        "missed",
+        "node.message_us",
+        "paper.toml",
+        "messages together",
+        "known",
+        "Over GASNet",
+        "the target",
+        "the paper, 32 ranks, least",
     ] {
         assert!(html.contains(part), "{part}");
     }
-    assert_eq!((html.matches("<table>").count(), html.matches("<svg").count()), (5, 2));
+    let hosts =
+        if text(&output.stderr).is_empty() { "MPI, two hosts, " } else { "NOT RUN: over MPI between two hosts" };
+    assert!(html.contains(hosts), "{hosts}");
+    assert_eq!((html.matches("<table>").count(), html.matches("<svg").count()), (14, 10));
     assert_eq!(html.matches("<tr>").count(), html.matches("</tr>").count());
     // Nothing is fetched, and nothing runs.
     let outside = html.replace("http://www.w3.org/2000/svg", "");

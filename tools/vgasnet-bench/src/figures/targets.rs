@@ -1,0 +1,105 @@
+//! What the model is to reach, and what it reaches.
+
+use super::Results;
+use super::page::Page;
+use vgasnet_sim::scale::{MESSAGES_TARGET, PART_TARGET, Scaled};
+use vgasnet_sim::short;
+
+/// A row: what, what is to be reached, the figure, and whether it is reached.
+type Row = (String, String, String, bool);
+
+/// The table.
+pub fn show(page: &mut Page, results: &Results) {
+    let rows: Vec<Vec<String>> = ranks(results)
+        .into_iter()
+        .chain(nodes(&results.scaled))
+        .chain(kept(results))
+        .chain(super::measured::targets(&results.measured))
+        .map(|(what, target, figure, is_met)| vec![what, target, figure, if is_met { "met" } else { "missed" }.into()])
+        .collect();
+    page.table(&["", "target", "figure", ""], &rows);
+}
+
+/// The paper's machine, 32 ranks.
+fn ranks(results: &Results) -> Vec<Row> {
+    let ratios = |figure| -> Vec<(f64, f64)> {
+        let rates = |ranks| results.ours.rates(figure, ranks, true);
+        rates(32).into_iter().zip(rates(1)).map(|((data, all), (_, one))| (data, all / one)).collect()
+    };
+    let least = |ratios: &[(f64, f64)]| ratios.iter().map(|(_, times)| *times).fold(f64::INFINITY, f64::min);
+    let at = |ratios: &[(f64, f64)], pools| {
+        ratios.iter().find(|(data, _)| *data == pools).map_or(f64::NAN, |(_, times)| *times)
+    };
+    let times = |what: &str, times: f64| {
+        (what.to_owned(), "at least 28 times one rank".to_owned(), short(times), times >= 28.0)
+    };
+    let mut rows = Vec::new();
+    for (figure, order) in [(5, "in order"), (6, "at random")] {
+        let ratios = ratios(figure);
+        rows.push(times(&format!("32 ranks, {order}, data up to four pools"), least(&ratios)));
+        let kept = at(&ratios, 1.1) / at(&ratios, 0.9);
+        rows.push((
+            format!("the same, just past a pool to just below it, {order}"),
+            "at least 0.8".into(),
+            short(kept),
+            kept >= 0.8,
+        ));
+    }
+    for one in &results.parts {
+        let Some(numbers) = one.numbers.last() else { continue };
+        match one.what {
+            what if what.contains("data of 28 pools") => {
+                rows.push(times("32 ranks, at random, data of 28 pools, first time", numbers[0]));
+            }
+            what if what.starts_with("false sharing") => {
+                let target = "at most 2 times puts by RDMA".to_owned();
+                rows.push(("32 ranks, false sharing".into(), target, short(numbers[0]), numbers[0] <= 2.0));
+            }
+            _ => {}
+        }
+    }
+    rows
+}
+
+/// The machine of today, with the most nodes.
+fn nodes(all: &[Scaled]) -> Vec<Row> {
+    let most = all.iter().map(|one| one.nodes).max().unwrap_or_default();
+    let mut rows: Vec<Row> = Vec::new();
+    for one in all.iter().filter(|one| one.nodes == most) {
+        let is_met = !one.part_cell().contains("missed");
+        let what = format!("{most} nodes, {}", one.what);
+        rows.push((what, format!("at least {PART_TARGET} of the fewest nodes'"), format!("{:.2}", one.part), is_met));
+    }
+    let reads = || all.iter().filter(|one| one.point.only_reads());
+    let worst = reads().filter_map(|one| one.outcome.messages_a_page).fold(0.0, f64::max);
+    let target = format!("at most {MESSAGES_TARGET}");
+    rows.push((
+        "messages for each page that is read, worst pattern".into(),
+        target,
+        short(worst),
+        worst <= MESSAGES_TARGET,
+    ));
+    let besides = |one: &Scaled| {
+        let outcome = &one.outcome;
+        let counted = outcome.a_page(outcome.notices) + 2.0 * outcome.a_page(outcome.bounces);
+        outcome.messages_a_page.map(|messages| messages - counted)
+    };
+    let worst = reads().filter_map(besides).fold(0.0, f64::max);
+    rows.push((
+        "the same without notices of evictions and bounces".into(),
+        "at most 4".into(),
+        short(worst),
+        worst <= 4.005,
+    ));
+    rows
+}
+
+/// Memory for other ranks.
+fn kept(results: &Results) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for one in results.startups.iter().step_by(super::HOSTS.len()) {
+        let (what, bytes) = (format!("memory of a rank for each other, {}", one.network.name()), one.kept_bytes_a_rank);
+        rows.push((what, "at most 64 bytes".into(), format!("{bytes} bytes"), bytes <= 64));
+    }
+    rows
+}

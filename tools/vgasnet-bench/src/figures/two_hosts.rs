@@ -1,0 +1,60 @@
+//! Jobs of this program over MPI between two hosts, which are network namespaces of this machine.
+
+use crate::plan::{Job, Spec};
+use crate::programs::mpi::{FILES, Mpi};
+use crate::programs::{Folder, own_dir, said, words};
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::path::PathBuf;
+use vgasnet::settings::format_size;
+use vgasnet_hosts::{ADDRESSES, Hosts, OVER_THE_CABLE};
+
+/// Two hosts, and what starts jobs there.
+pub struct TwoHosts {
+    hosts: Hosts,
+    mpi: Mpi,
+    vgasnetrun: PathBuf,
+    program: PathBuf,
+    folder: Folder,
+}
+
+impl TwoHosts {
+    /// Makes the hosts.
+    ///
+    /// # Errors
+    /// Why there can be none, on one line.
+    pub fn new(mpicc: &str) -> Result<TwoHosts, String> {
+        if !cfg!(feature = "mpi") {
+            return Err("this vgasnet-bench has no MPI; build it with --features mpi".into());
+        }
+        let mpi = Mpi::with(mpicc, &FILES, None)?;
+        let vgasnetrun = own_dir()?.join("vgasnetrun");
+        if !vgasnetrun.is_file() {
+            return Err("vgasnetrun is not beside this program; build it".into());
+        }
+        let program = std::env::current_exe().map_err(|error| format!("this program's own path: {error}"))?;
+        let folder = Folder::new()?;
+        let hosts = Hosts::new(&format!("figures-{}", std::process::id()), folder.path())?;
+        Ok(TwoHosts { hosts, mpi, vgasnetrun, program, folder })
+    }
+
+    /// Runs a job to its end, as many ranks on each host; the report of its rank 0.
+    ///
+    /// # Errors
+    /// What went wrong, on one line.
+    pub fn run<T: DeserializeOwned>(&self, job: &Job) -> Result<T, String> {
+        let report = self.folder.path().join("report");
+        File::create(&report).map_err(|error| format!("{}: {error}", report.display()))?;
+        let spec = Spec { report: report.clone(), ..job.spec.clone() };
+        let spec = serde_json::to_string(&spec).map_err(|error| format!("what a rank is told: {error}"))?;
+        let mut command = words(&self.hosts.enter());
+        command.env("VGASNET_MPIEXEC", self.mpi.launcher_on(&self.hosts)).envs(OVER_THE_CABLE);
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.env("VGASNET_MAX_SEGSIZE", format_size(job.segment_bytes_max()));
+        command.envs(job.vars.iter().map(|(name, value)| (name, value)));
+        command.arg(&self.vgasnetrun).args(["--conduit", "mpi", "--hosts", &ADDRESSES.join(",")]);
+        said(command.args(["-n", &job.ranks.to_string()]).arg(&self.program).arg("rank").arg(spec))?;
+        let text = std::fs::read_to_string(&report).map_err(|error| format!("{}: {error}", report.display()))?;
+        serde_json::from_str(&text).map_err(|error| format!("the report of rank 0: {error}"))
+    }
+}
