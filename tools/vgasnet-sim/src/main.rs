@@ -131,7 +131,8 @@ struct Scale {
     /// The machine file. A node is one rank with the pools of all its ranks, but for one pattern.
     machine: PathBuf,
     /// How many nodes, ascending.
-    #[arg(short = 'n', long, value_delimiter = ',', default_value = "32,128,512", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    #[arg(short = 'n', long, value_delimiter = ',', default_value = "32,128,512",
+          value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     nodes: Vec<u32>,
     /// Pools and data are so many times smaller than the machine's.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..))]
@@ -202,7 +203,7 @@ fn run(options: &Run) -> Result<String, String> {
     }
     let pattern = match options.false_sharing {
         _ if options.rewrite => Pattern::Rewrite,
-        Some(rounds) => Pattern::FalseSharing { rounds, puts: 10 },
+        Some(rounds) => Pattern::FalseSharing { rounds, puts: paper::PUTS },
         None => Pattern::All { order: options.order, len_bytes, is_put: options.put, pieces_max: options.pieces },
     };
     let point = Point {

@@ -19,8 +19,8 @@ pub const DATA_POOLS: [f64; 7] = [0.25, 0.5, 0.9, 1.1, 1.5, 2.0, 4.0];
 
 /// Of the benchmark of false sharing.
 pub(crate) const ROUNDS: u32 = 5;
-/// As the paper has it.
-pub(crate) const PUTS: u32 = 10;
+/// Of a rank in a round, as the paper has it.
+pub const PUTS: u32 = 10;
 
 /// A point of a figure, and what came of it.
 #[derive(Clone, Debug, Serialize)]

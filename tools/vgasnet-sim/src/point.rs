@@ -4,9 +4,8 @@ use crate::job::{Job, Ways};
 use crate::lcc;
 use crate::machine::Machine;
 use crate::program::{Data, Order, Program, false_sharing, rewrite};
-use crate::rank::VirtualRank;
+use crate::rank::{CALL_NANOS, VirtualRank};
 use crate::shared_files::Shared;
-use crate::world::Nanos;
 use serde::Serialize;
 use vgasnet::engine::Manner;
 use vgasnet_protocol::coherence::AsInPaper;
@@ -297,6 +296,3 @@ pub(crate) fn rdma_put_seconds(machine: &Machine, ranks: u32) -> f64 {
     let queued = f64::from(ranks - 1) * wire_bytes / machine.link.bandwidth as f64;
     2.0 * machine.link.latency_us / 1e6 + machine.node.message_us / 2.0 / 1e6 + queued
 }
-
-/// A call that needs no other rank.
-const CALL_NANOS: Nanos = 50;

@@ -16,8 +16,8 @@ use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 use vgasnet_protocol::streams::ends_step;
 use vgasnet_protocol::{Limits, RankSizes, Space};
 
-/// What a client does about an access besides its copy.
-const CALL_NANOS: Nanos = 50;
+/// What a client does about an access besides its copy: a call that needs no other rank.
+pub const CALL_NANOS: Nanos = 50;
 
 /// Nobody sends Active Messages.
 struct Deaf;

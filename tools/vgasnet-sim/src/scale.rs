@@ -2,6 +2,7 @@
 //!
 //! A node is one rank with the pools of all its ranks, but for one pattern.
 
+use crate::paper::PUTS;
 use crate::point::{Homes, Outcome, Pattern, Point};
 use crate::program::Order;
 use crate::{Machine, Progress, Shared, Table, short};
@@ -9,8 +10,6 @@ use serde::Serialize;
 
 /// Of the benchmark of false sharing.
 const ROUNDS: u32 = 3;
-/// As the paper has it.
-const PUTS: u32 = 10;
 
 /// Accesses of a node where data grows with the nodes.
 const PIECES: u64 = 64;

@@ -383,13 +383,13 @@ pub fn show(page: &mut Page, results: &Results) -> Result<(), String> {
     let parameters = &results.places[0].parameters;
     let data_pools = results.data_bytes as f64 / POOL_BYTES as f64;
     page.paragraph(&format!(
-        "Pools of 64 MiB, pages of 4 MiB, data of {data_pools} pools. How the model's parameters were found: reads of the \
-         disk, plainly and 16 at a time just after each run; its latency, what a read of 4 MiB takes longer alone; writes, plainly at their \
-         best depth (vgasnet-bench stream); a message, a third of what a round trip of a short Active Message takes at best besides {LOCAL_US} us each way (vgasnet-bench \
-         messages); copies of pages between memory that is in no cache, {} MB/s by one thread and {} by all processors, which ranks share \
-         equally. Two hosts are namespaces of this machine, so they share its processors and its disk. Their link: the same round trip \
-         over MPI without the handling, and a get of a page of 4 MiB without two round trips. The load of the machine was \
-         {:.1} before and {:.1} after; other load takes from what is measured, and not from the model.",
+        "Pools of 64 MiB, pages of 4 MiB, data of {data_pools} pools. How the model's parameters were found: reads of the disk, plainly \
+         and 16 at a time just after each run; its latency, what a read of 4 MiB takes longer alone; writes, plainly at their best depth \
+         (vgasnet-bench stream); a message, a third of what a round trip of a short Active Message takes at best besides {LOCAL_US} us \
+         each way (vgasnet-bench messages); copies of pages between memory that is in no cache, {} MB/s by one thread and {} by all \
+         processors, which ranks share equally. Two hosts are namespaces of this machine, so they share its processors and its disk. \
+         Their link: the same round trip over MPI without the handling, and a get of a page of 4 MiB without two round trips. The load \
+         of the machine was {:.1} before and {:.1} after; other load takes from what is measured, and not from the model.",
         mega(parameters.copy),
         mega(parameters.copy_all),
         results.loads[0],

@@ -50,20 +50,21 @@ impl Figures {
         let usual = machine.node.message_us;
         Some(match claim.what {
             SEQUENTIAL_MOST => format!(
-                "In the model all ranks miss the same page at the same time, the one that has read it serves the others, and its link is \
-                 the limit. Ranks that drift apart find pages at many: where a message takes {} us in place of {usual} they do, and it is {}.",
+                "In the model all ranks miss the same page at the same time, the one that has read it serves the others, and its \
+                 link is the limit. Ranks that drift apart find pages at many: where a message takes {} us in place of {usual} they \
+                 do, and it is {}.",
                 dear.message_us,
                 short(dear.model(claim.what))
             ),
             SEQUENTIAL_GAIN_MOST => format!(
-                "The same: ranks in step find a page at the home only, which serves them so without cooperation, too. Where a message takes \
-                 {} us it is {}.",
+                "The same: ranks in step find a page at the home only, which serves them so without cooperation, too. Where a \
+                 message takes {} us it is {}.",
                 dearer.message_us,
                 short(dearer.model(claim.what))
             ),
             RANDOM_LEAST => format!(
-                "The paper's speed falls where data outgrows one pool, and the model's does not: the home handles a notice of an eviction in \
-                 {usual} us. Where a message takes {} us it is {}. That is not all of it: in order it is {} to {} then.",
+                "The paper's speed falls where data outgrows one pool, and the model's does not: the home handles a notice of an \
+                 eviction in {usual} us. Where a message takes {} us it is {}. That is not all of it: in order it is {} to {} then.",
                 dearest.message_us,
                 short(dearest.model(claim.what)),
                 short(dearest.model(SEQUENTIAL_LEAST)),
