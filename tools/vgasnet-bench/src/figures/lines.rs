@@ -50,6 +50,7 @@ const SIZE: (u32, u32) = (980, 420);
 const NAMES_WIDTH: u32 = 300;
 
 const MARGIN: u32 = 12;
+const NAME_HEIGHT: i32 = 18;
 const Y_LABELS_WIDTH: u32 = 60;
 
 /// Colours that are told apart in grey, too.
@@ -114,26 +115,27 @@ impl Chart {
             .draw()
             .map_err(text)?;
         let mut colours = COLOURS.into_iter().cycle();
-        for line in &self.lines {
+        let left = (SIZE.0 - NAMES_WIDTH + MARGIN) as i32;
+        for (number, line) in self.lines.iter().enumerate() {
             let points = line.points.iter().copied();
-            let drawn = if line.style == Style::Papers {
+            let at = (left, MARGIN as i32 + NAME_HEIGHT * (number as i32 + 1));
+            if line.style == Style::Papers {
+                let triangle = |point| TriangleMarker::new(point, TRIANGLE_SIZE, BLACK.filled());
                 let triangles = points.clone().map(|point| TriangleMarker::new(point, TRIANGLE_SIZE, BLACK.filled()));
                 chart.draw_series(triangles).map_err(text)?;
-                let dashes = DashedLineSeries::new(points, 6, 5, BLACK.stroke_width(1));
-                let drawn = chart.draw_series(dashes).map_err(text)?;
-                drawn.legend(|(x, y)| TriangleMarker::new((x + 9, y), TRIANGLE_SIZE, BLACK.filled()).into_dyn())
+                chart.draw_series(DashedLineSeries::new(points, 6, 5, BLACK.stroke_width(1))).map_err(text)?;
+                area.draw(&triangle((at.0 + 9, at.1))).map_err(text)?;
             } else {
                 let style = colours.next().expect("they come again").stroke_width(2);
                 let circles = points.clone().map(|point| Circle::new(point, 3, style.filled()));
                 chart.draw_series(circles).map_err(text)?;
-                let drawn = chart.draw_series(LineSeries::new(points, style)).map_err(text)?;
-                drawn.legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style).into_dyn())
-            };
-            drawn.label(&line.name);
+                chart.draw_series(LineSeries::new(points, style)).map_err(text)?;
+                area.draw(&PathElement::new([at, (at.0 + 18, at.1)], style)).map_err(text)?;
+            }
+            let name = Text::new(line.name.as_str(), (at.0 + 26, at.1 - 7), ("sans-serif", 13));
+            area.draw(&name).map_err(text)?;
         }
-        let right = SIZE.0 - MARGIN - Y_LABELS_WIDTH - NAMES_WIDTH + MARGIN;
-        let place = SeriesLabelPosition::Coordinate(right as i32, 0);
-        chart.configure_series_labels().position(place).background_style(WHITE.mix(0.85)).draw().map_err(text)
+        Ok(())
     }
 }
 
