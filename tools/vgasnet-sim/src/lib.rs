@@ -5,6 +5,7 @@
 
 mod conduit;
 mod disk;
+pub mod homes;
 mod job;
 mod lcc;
 mod machine;

@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use vgasnet_sim::{
-    Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, paper, parts, scale, startup,
+    Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, homes, paper, parts, scale, startup,
 };
 
 #[derive(Parser)]
@@ -20,8 +20,8 @@ enum Command {
     Run(Run),
     /// The paper's Figures 4 to 7, beside what the paper says.
     Paper(Paper),
-    /// What the parts of the library's protocol bring that the paper's lacks, each alone and all together, and how long a put waits
-    /// that overwrites a page of many.
+    /// What the parts of the library's protocol bring that the paper's lacks, each alone and all together; how long a put waits
+    /// that overwrites a page of many; and what homes in turns bring.
     Parts(Parts),
     /// The same work for more and more nodes.
     Scale(Scale),
@@ -286,8 +286,8 @@ fn figures(options: &Paper) -> Result<String, String> {
 
 fn compared(options: &Parts) -> Result<String, String> {
     let machine = Machine::read(&options.machine)?;
-    let tables =
-        [parts::table(&parts::run(&machine, options.scale, options.seed)?), parts::overwriting_table(&machine)?];
+    let compared = parts::run(&machine, options.scale, options.seed)?;
+    let tables = [parts::table(&compared), parts::overwriting_table(&machine)?, homes::table(&machine)?];
     let text = |table: Table| if options.markdown { table.markdown().join("\n") + "\n" } else { table.to_string() };
     Ok(tables.map(text).join("\n"))
 }

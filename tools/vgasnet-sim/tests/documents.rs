@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use vgasnet_sim::startup::{Job, Network, StartUp};
-use vgasnet_sim::{Machine, parts};
+use vgasnet_sim::{Machine, homes, parts};
 
 /// ARCHITECTURE.md has all these rows.
 fn assert_documented(rows: impl Iterator<Item = String>) {
@@ -23,6 +23,11 @@ fn what_the_parts_of_the_protocol_bring_is_as_documented() {
 fn waits_of_puts_that_overwrite_are_as_documented() {
     let table = parts::overwriting_table(&Machine::paper()).expect("the jobs end");
     assert_documented(table.markdown().into_iter());
+}
+
+#[test]
+fn what_homes_in_turns_bring_is_as_documented() {
+    assert_documented(homes::table(&Machine::paper()).expect("the jobs end").markdown().into_iter());
 }
 
 #[test]
