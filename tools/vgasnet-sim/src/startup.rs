@@ -39,7 +39,7 @@ const STEPS: [Step; 14] = [
     Step::Job("addresses of shared memory", WELL, ADDRESS_BYTES),
     Step::HandOut("shared memory"),
     Step::Job("all have shared memory", WELL, 0),
-    Step::Job("settings", WELL + 32, 0),
+    Step::Job("settings", WELL + 40, 0),
     Step::Job("settings agree", WELL, 0),
     Step::Job("sizes", WELL + size_of::<Shape>(), 0),
     Step::Job("pools of the network", WELL, 0),
