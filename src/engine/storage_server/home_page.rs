@@ -132,7 +132,7 @@ mod tests {
         let files = HomeFiles::new(Rank(1), spaces.clone());
         let all = (0..3).flat_map(|rank| (0..6).map(move |index| PageId::of_segment(Rank(rank), index)));
         let here: Vec<PageId> = all.filter(|page| spaces.has(*page) && spaces.home(*page) == Rank(1)).collect();
-        assert_eq!(here.len(), 6);
+        assert_eq!(here.len(), 4);
         for (place, page) in here.into_iter().enumerate() {
             let number = files.try_number(page).expect("it is here");
             assert_eq!((number, files.page(number)), (HomePage::of_segment(place as u32), page));
