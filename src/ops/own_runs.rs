@@ -7,7 +7,7 @@ use super::bounce_buffer::OnTheWay;
 use super::hit_runs::Batch;
 use super::{Direction, Operation, Ops, Remote, Run};
 use crate::error::UserError;
-use crate::request::{Completion, CompletionId, Copy, Part};
+use crate::request::CompletionId;
 
 /// Runs that go through a buffer together.
 const RUNS_MAX: usize = 1024;
@@ -136,39 +136,12 @@ impl Ops {
                 // SAFETY: each run has its own part of the buffer, which is as long as the run.
                 unsafe { self.hit_runs(Direction::Put, way.to_rank, &mut batch) };
                 let Some(run) = batch.take() else { break };
+                let from = std::ptr::with_exposed_provenance(run.local);
                 // SAFETY: as above.
-                unsafe { self.start_put_of_run(&run, way, &mut missing)? };
+                unsafe { self.put_copies(from, run.at(way.to_rank), way.completion, &mut missing)? };
             }
         }
         self.submit_missing(&mut missing);
-        Ok(())
-    }
-
-    /// Puts a run whose local side is in the buffer. What misses is copied and left in `missing`; where there is no room for that, this
-    /// waits for the pages.
-    ///
-    /// # Safety
-    /// The local side of the run is valid for its length.
-    unsafe fn start_put_of_run(&self, run: &Run, way: &Way, missing: &mut Vec<Part>) -> Result<(), UserError> {
-        let put = Operation::Put(std::ptr::with_exposed_provenance(run.local));
-        for piece in self.space.pieces(way.to_rank, run.remote, run.len_bytes)? {
-            // SAFETY: the local side is valid for the run, so for each piece of it.
-            if unsafe { self.hit(&piece, &put.copy(&piece)) } {
-                continue;
-            }
-            if let Some(room) = self.copies.take(piece.len_bytes) {
-                let from = std::ptr::with_exposed_provenance(run.local + piece.start_bytes);
-                // SAFETY: the local side is valid for the run, so for this piece of it.
-                let bytes: Box<[u8]> = unsafe { std::slice::from_raw_parts(from, piece.len_bytes) }.into();
-                let completion = Completion::Counted(way.completion);
-                missing.push(Part { piece, copy: Copy::PutOwned(bytes, room), completion });
-            } else {
-                self.submit_missing(missing);
-                let now = self.completions().begin();
-                self.submit_one(piece, put.copy(&piece), now);
-                self.driver.finish(now);
-            }
-        }
         Ok(())
     }
 }

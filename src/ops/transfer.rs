@@ -191,6 +191,24 @@ impl Ops {
         remote: Remote,
         completion: CompletionId,
     ) -> Result<(), UserError> {
+        let mut missing = Vec::new();
+        // SAFETY: as the caller promises.
+        unsafe { self.put_copies(from, remote, completion, &mut missing)? };
+        self.submit_missing(&mut missing);
+        Ok(())
+    }
+
+    /// As [`Ops::start_put_now`], but leaves what misses, which is copied, in `missing`.
+    ///
+    /// # Safety
+    /// As [`Ops::start_put_now`].
+    pub(super) unsafe fn put_copies(
+        &self,
+        from: *const u8,
+        remote: Remote,
+        completion: CompletionId,
+        missing: &mut Vec<Part>,
+    ) -> Result<(), UserError> {
         let operation = Operation::Put(from);
         for piece in self.space.pieces(remote.rank, remote.address, remote.len_bytes)? {
             // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them.
@@ -201,8 +219,9 @@ impl Ops {
                 // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them.
                 let bytes = unsafe { std::slice::from_raw_parts(from.add(piece.start_bytes), piece.len_bytes) };
                 let copy = Copy::PutOwned(bytes.into(), room);
-                self.submit_one(piece, copy, completion);
+                missing.push(Part { piece, copy, completion: Completion::Counted(completion) });
             } else {
+                self.submit_missing(missing);
                 let now = self.completions().begin();
                 self.submit_one(piece, operation.copy(&piece), now);
                 self.driver.finish(now);
