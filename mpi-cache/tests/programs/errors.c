@@ -48,7 +48,10 @@ int main(int argc, char **argv) {
     if (rank == 0) printf("null %d\n", request == MPI_REQUEST_NULL);
     show("unlock", MPI_Win_unlock(other, win));
     show("get after the epoch", MPI_Get(&value, 1, MPI_LONG, other, 0, 1, MPI_LONG, win));
+#ifndef OPEN_MPI
+    /* Open MPI looks at the lock that is gone, and may crash there. */
     show("flush after the epoch", MPI_Win_flush(other, win));
+#endif
     MPI_Barrier(MPI_COMM_WORLD);
     show("fence", MPI_Win_fence(0, win));
     show("get between fences", MPI_Get(&value, 1, MPI_LONG, other, 0, 1, MPI_LONG, win));
