@@ -96,7 +96,7 @@ impl Spaces {
     /// The same, where the homes of segments' pages are all ranks in turns, so many pages each.
     ///
     /// # Panics
-    /// That is none, or there are 2^32 such stripes or more.
+    /// That is none.
     #[must_use]
     pub fn with_cyclic_homes(self, stripe_pages: u32) -> Spaces {
         Spaces { cyclic: Some(Cyclic::new(&self.segments, stripe_pages)), ..self }

@@ -12,7 +12,7 @@ pub(super) struct Cyclic {
     /// Pages of a stripe, at least one. A segment ends with its last stripe, which may have fewer.
     stripe_pages: u32,
     /// The number of each segment's first stripe, among those of all, and of one more.
-    first: Arc<[u32]>,
+    first: Arc<[u64]>,
 }
 
 impl Cyclic {
@@ -20,47 +20,46 @@ impl Cyclic {
     pub(super) fn new(pages: &[u32], stripe_pages: u32) -> Cyclic {
         assert!(stripe_pages > 0, "a stripe has pages");
         let mut first = Vec::with_capacity(pages.len() + 1);
-        let mut stripes = 0_u32;
+        let mut stripes = 0;
         first.push(0);
         for pages in pages {
-            stripes =
-                stripes.checked_add(pages.div_ceil(stripe_pages)).expect("all segments have fewer than 2^32 stripes");
+            stripes += u64::from(pages.div_ceil(stripe_pages));
             first.push(stripes);
         }
         Cyclic { stripe_pages, first: first.into() }
     }
 
-    fn ranks(&self) -> u32 {
-        self.first.len() as u32 - 1
+    fn ranks(&self) -> u64 {
+        self.first.len() as u64 - 1
     }
 
-    fn stripe(&self, segment: Rank, index: u32) -> u32 {
-        self.first[segment.index()] + index / self.stripe_pages
+    fn stripe(&self, segment: Rank, index: u32) -> u64 {
+        self.first[segment.index()] + u64::from(index / self.stripe_pages)
     }
 
     /// The home of a page of a segment.
     pub(super) fn home(&self, segment: Rank, index: u32) -> Rank {
-        Rank(self.stripe(segment, index) % self.ranks())
+        Rank((self.stripe(segment, index) % self.ranks()) as u32)
     }
 
-    /// The place of a page in the backing file of its home, in pages.
+    /// The place of a page in the backing file of its home, in pages; [`Cyclic::places`] is at most 2^32.
     pub(super) fn place(&self, segment: Rank, index: u32) -> u32 {
-        self.stripe(segment, index) / self.ranks() * self.stripe_pages + index % self.stripe_pages
+        (self.stripe(segment, index) / self.ranks()) as u32 * self.stripe_pages + index % self.stripe_pages
     }
 
     /// The page at a place of a home's backing file.
     pub(super) fn page(&self, home: Rank, place: u32) -> PageId {
-        let stripe = place / self.stripe_pages * self.ranks() + home.0;
+        let stripe = u64::from(place / self.stripe_pages) * self.ranks() + u64::from(home.0);
         // Segments without stripes begin where the next one does.
         let segment = self.first.partition_point(|first| *first <= stripe) - 1;
-        let index = (stripe - self.first[segment]) * self.stripe_pages + place % self.stripe_pages;
+        let index = (stripe - self.first[segment]) as u32 * self.stripe_pages + place % self.stripe_pages;
         PageId { space: Space::of_segment(Rank(segment as u32)), index }
     }
 
     /// The pages of the largest backing file.
     pub(super) fn places(&self) -> u64 {
         let stripes = self.first.last().copied().unwrap_or(0);
-        u64::from(stripes.div_ceil(self.ranks().max(1))) * u64::from(self.stripe_pages)
+        stripes.div_ceil(self.ranks().max(1)) * u64::from(self.stripe_pages)
     }
 }
 
@@ -85,6 +84,11 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn segments_may_have_more_stripes_than_a_place_can_name() {
+        assert_eq!(Cyclic::new(&[u32::MAX; 3], 1).places(), u64::from(u32::MAX));
     }
 
     #[test]
