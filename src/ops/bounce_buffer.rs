@@ -117,7 +117,7 @@ impl Ops {
     ) -> Result<usize, UserError> {
         let (Some(source), Some(target)) = (self.first_piece(from)?, self.first_piece(to)?) else { return Ok(0) };
         let len_bytes = source.len_bytes.min(target.len_bytes);
-        let Some(room) = self.copies.take(len_bytes) else {
+        let Some(room) = self.room_for_copy(len_bytes) else {
             self.submit_missing(&mut on_the_way.parts);
             let [from, to] = [from, to].map(|side| Remote { len_bytes, ..side });
             return self.copy_through(&mut Vec::new(), from, to);

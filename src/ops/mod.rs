@@ -29,12 +29,15 @@ pub use unwaiting_puts::{Started, Then};
 
 use crate::engine::Driver;
 use crate::memory::AddressSpace;
-use crate::request::{Budget, CompletionId, Completions};
+use crate::request::{Budget, CompletionId, Completions, Reserved};
 use readonly::ReadOnly;
 use std::sync::Arc;
 
 /// Memory for the copies of bytes that non-blocking puts, and gets into the own segment, have still to write, in bytes.
 const COPIES_BYTES: usize = 16 << 20;
+
+/// Memory that a copy takes besides its bytes, in bytes: the part, what follows it, and its place in queues.
+const COPY_BESIDES_BYTES: usize = 256;
 
 /// The operations of a rank that has attached.
 pub struct Ops {
@@ -60,6 +63,11 @@ impl Ops {
         let readonly = ReadOnly::new(copies, space.segments.ranks() as usize);
         let nobody_waits = driver.completions().begin();
         Ops { driver, space, cooperative, copies: Budget::new(COPIES_BYTES), nobody_waits, strict, readonly }
+    }
+
+    /// Room for a copy of so many bytes that an operation has still to write, if there is some.
+    fn room_for_copy(&self, len_bytes: usize) -> Option<Reserved> {
+        self.copies.take(len_bytes + COPY_BESIDES_BYTES)
     }
 
     /// The job's address space.

@@ -215,7 +215,7 @@ impl Ops {
             if unsafe { self.hit(&piece, &operation.copy(&piece)) } {
                 continue;
             }
-            if let Some(room) = self.copies.take(piece.len_bytes) {
+            if let Some(room) = self.room_for_copy(piece.len_bytes) {
                 // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them.
                 let bytes = unsafe { std::slice::from_raw_parts(from.add(piece.start_bytes), piece.len_bytes) };
                 let copy = Copy::PutOwned(bytes.into(), room);
