@@ -2,8 +2,9 @@
 
 use crate::client::{Range, What};
 use crate::directed::{cost, cost_of, settle};
-use crate::job::{Job, PAGE_BYTES, Shape};
+use crate::job::{Job, PAGE_BYTES};
 use crate::mapper;
+use crate::shape::Shape;
 use crate::touch::Instruction;
 use fastrand::Rng;
 use vgasnet::memory;

@@ -1,8 +1,9 @@
 //! Runs whose outcome is known in advance: what a hit and a miss cost, and how an I/O error ends the job.
 
 use crate::client::{Range, What};
-use crate::job::{Job, PAGE_BYTES, Shape};
+use crate::job::{Job, PAGE_BYTES};
 use crate::mapper;
+use crate::shape::Shape;
 use crate::touch::Instruction;
 use fastrand::Rng;
 use vgasnet::error::UserError;

@@ -3,8 +3,9 @@
 //! `vgasnet_fuzzing` says how to run more of this.
 
 use crate::client::{Range, What};
-use crate::job::{Job, PAGE_BYTES, Shape};
+use crate::job::{Job, PAGE_BYTES};
 use crate::mapper;
+use crate::shape::Shape;
 use fastrand::Rng;
 use vgasnet::error::UserError;
 use vgasnet::memory;

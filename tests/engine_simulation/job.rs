@@ -1,13 +1,14 @@
-//! A job: its shape, its ranks, and the work of a rank's threads for the engine.
+//! A job: its ranks, and the work of a rank's threads for the engine.
 
 use crate::client::Operation;
 use crate::disk::Disk;
 use crate::files::SharedFiles;
-use crate::mapper::{self, Mapper};
+use crate::mapper::Mapper;
 use crate::model::Model;
 use crate::phases::Watch;
 use crate::pins::Pinner;
 use crate::seen::Seen;
+use crate::shape::Shape;
 use crate::touch::Thread;
 use fastrand::Rng;
 use std::collections::VecDeque;
@@ -26,46 +27,14 @@ use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::{BLOCK_BYTES, MemoryStorage, Storage};
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Protocol};
-use vgasnet_protocol::replacement::PolicyKind;
-use vgasnet_protocol::{Limits, RankSizes, Spaces};
-use vgasnet_sim_conduit::{Hub, Settings};
+use vgasnet_protocol::{Limits, RankSizes};
+use vgasnet_sim_conduit::Hub;
 
 /// Four blocks.
 pub const PAGE_BYTES: usize = 4 * BLOCK_BYTES;
 
 /// Room of a rank for the copies of bytes that puts have still to write.
 pub const COPIES_BYTES: usize = 64 << 10;
-
-/// The shape of a job.
-#[derive(Clone, Debug)]
-pub struct Shape {
-    /// Pages and frames of each rank.
-    pub ranks: Vec<memory::Shape>,
-    pub network: Settings,
-    pub cooperative: bool,
-    /// Pages of a segment that have one home, where homes take turns.
-    pub stripe_pages: Option<u32>,
-    /// Operations that a disk takes at a time.
-    pub disk_depth: usize,
-    /// Fewer clean bytes than this between dirty ones are written along.
-    pub gap_bytes: usize,
-    pub mapper: mapper::Settings,
-    pub policy: PolicyKind,
-    /// As [`Manner::ships`].
-    pub ships: Option<u64>,
-    /// Blocks of pages that nobody holds that a home has in memory: a frame has room for four.
-    pub block_slots: usize,
-    /// Holders of a page that a home tells itself that they lose it.
-    pub told_itself_max: usize,
-}
-
-impl Shape {
-    /// The segments, with their homes.
-    fn segments(&self) -> Spaces {
-        let segments = Spaces::new(self.ranks.iter().map(|rank| rank.pages));
-        self.stripe_pages.map_or(segments.clone(), |pages| segments.with_cyclic_homes(pages))
-    }
-}
 
 /// Refuses all messages: nobody here sends Active Messages.
 struct Deaf;

@@ -29,6 +29,7 @@ mod run;
 mod runtimes;
 mod seeds;
 mod seen;
+mod shape;
 mod small_operations;
 mod summary;
 mod threads;
@@ -50,7 +51,7 @@ fn random_jobs_keep_every_invariant() {
 fn jobs_whose_holders_tell_each_other_keep_every_invariant() {
     const SEEDS: Seeds = Seeds { variable: "ENGINE_SIM_TELLING", filter: "jobs_whose_holders", default: 100 };
     SEEDS.run(|seed| {
-        run::run_as(seed + (1 << 32), |shape| job::Shape { told_itself_max: (seed % 2) as usize, ..shape })
+        run::run_as(seed + (1 << 32), |shape| shape::Shape { told_itself_max: (seed % 2) as usize, ..shape })
     });
 }
 
@@ -59,7 +60,7 @@ fn jobs_whose_holders_tell_each_other_keep_every_invariant() {
 fn jobs_whose_homes_take_turns_keep_every_invariant() {
     const SEEDS: Seeds = Seeds { variable: "ENGINE_SIM_HOMES", filter: "jobs_whose_homes", default: 200 };
     SEEDS.run(|seed| {
-        run::run_as(seed + (2 << 32), |shape| job::Shape {
+        run::run_as(seed + (2 << 32), |shape| shape::Shape {
             stripe_pages: Some(1 + (seed % 3) as u32),
             cooperative: true,
             mapper: mapper::Settings { blocks_max: 0, ..shape.mapper },

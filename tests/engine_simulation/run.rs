@@ -1,8 +1,9 @@
 //! One run: a job drawn from a seed, and what happens in it.
 
 use crate::client::{Range, What, random_range};
-use crate::job::{Job, PAGE_BYTES, Phase, Shape};
+use crate::job::{Job, PAGE_BYTES, Phase};
 use crate::mapper;
+use crate::shape::Shape;
 use crate::summary::Summary;
 use crate::touch::Instruction;
 use fastrand::Rng;

@@ -2,7 +2,8 @@
 
 use crate::client::{Range, What};
 use crate::directed::{cost, cost_of, far_apart_with, settle, shape_far_apart};
-use crate::job::{Job, PAGE_BYTES, Shape};
+use crate::job::{Job, PAGE_BYTES};
+use crate::shape::Shape;
 use fastrand::Rng;
 use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};

@@ -4,8 +4,9 @@
 use super::Manner;
 use super::steps::Run;
 use crate::directed::{settle_with, shape_far_apart};
-use crate::job::{Job, PAGE_BYTES, Shape};
+use crate::job::{Job, PAGE_BYTES};
 use crate::seeds::Seeds;
+use crate::shape::Shape;
 use fastrand::Rng;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
