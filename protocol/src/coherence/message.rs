@@ -12,7 +12,8 @@ messages! {
         1 => Read {
             /// The sender's frame for the copy.
             frame: FrameId,
-            /// [`Priority::Soon`] if no operation waits for it.
+            /// [`Priority::Soon`] if no operation waits for it. [`Priority::Later`]: it is not worth a read of the file. Where nobody
+            /// has the page the answer is [`ToCache::Unread`].
             priority: Priority,
         },
         /// The sender wants to own the page.
@@ -106,7 +107,8 @@ messages! {
             /// The copy.
             copy: CopyVersion,
         },
-        /// The page that nobody waited for could not be read. Who waits by now asks again.
+        /// The page that nobody waited for could not be read, or was to come from a holder and there is none. Who waits by now asks
+        /// again.
         15 => Unread,
         /// To the home's own rank, without cooperative caching: asks it to fetch the page, with which another rank is to be
         /// served.
@@ -243,6 +245,7 @@ mod tests {
         vec![
             CoherenceBody::Home(ToHome::Read { frame, priority: Priority::Now }),
             CoherenceBody::Home(ToHome::Read { frame, priority: Priority::Soon }),
+            CoherenceBody::Home(ToHome::Read { frame, priority: Priority::Later }),
             CoherenceBody::Home(ToHome::Hurry),
             CoherenceBody::Home(ToHome::Overwrite { frame }),
             CoherenceBody::Home(ToHome::Write { frame, copy: None }),

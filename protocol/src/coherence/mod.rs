@@ -131,7 +131,7 @@ pub enum Priority {
     Now,
     /// Operations may wait for it soon: a page that is read ahead, or its frame; a flush.
     Soon,
-    /// Nobody waits for it: a write-back ahead of need.
+    /// Nobody waits for it: a write-back ahead of need, or a copy of a page that another rank is about to give up.
     Later,
 }
 
@@ -175,6 +175,10 @@ pub enum Event {
     },
     /// Operations here may need the page soon. There is no answer but the [`Action::Open`] of a page that comes.
     Prefetch(PageId),
+    /// Another rank is about to give up a page that may be in no other pool: it is to come here, from a rank that has it, if a frame
+    /// is free for which no page waits. The answer is an [`Action::Open`] or an [`Action::GiveUp`], but for a page that is here or
+    /// coming already.
+    Adopt(PageId),
     /// This frame is to be freed. [`Cache::evictable`] must allow it.
     Evict(FrameId),
     /// No frame can be freed now that a page waits for. [`Cache::fetches_for_others`] tells when that matters: other ranks
@@ -293,7 +297,8 @@ pub enum Action {
         /// Why it could not be written, if it could not.
         cause: Option<Cause>,
     },
-    /// A page that [`Event::Prefetch`] may have asked for does not come: it could not be read, or no frame can be freed for it.
+    /// A page that [`Event::Prefetch`] or [`Event::Adopt`] may have asked for does not come: it could not be read, or no frame can be
+    /// freed for it, or nobody has it.
     GiveUp(PageId),
     /// The [`Action::Load`] or [`Action::Store`] of this page that is under way has become more urgent.
     Hurry {
@@ -455,6 +460,7 @@ impl Protocol {
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
             Event::Overwrite { page, waiter } => self.cache.on_overwrite(page, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),
+            Event::Adopt(page) => self.cache.on_adopt(page, actions),
             Event::Evict(frame) => self.cache.on_evict(frame, actions),
             Event::NoVictim => self.cache.on_no_victim(actions),
             Event::WriteBack(page) => self.cache.on_write_back(page, Priority::Later, actions),

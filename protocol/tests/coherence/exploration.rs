@@ -24,6 +24,8 @@ struct Scenario {
     flushes: u8,
     /// Pages that the first rank may fetch ahead.
     prefetches: u8,
+    /// Pages that any rank may keep for another.
+    adoptions: u8,
     /// Operations that are carried out where their page is.
     ships: u8,
     /// Loads and stores that fail although somebody waits for them.
@@ -36,14 +38,15 @@ struct Scenario {
     told_itself_max: Option<usize>,
 }
 
-/// A world, the operations and flushes that each rank may still start, the prefetches of the first, the shipped operations, and the
-/// failures.
+/// A world, the operations and flushes that each rank may still start, the prefetches of the first, the pages that ranks may keep for
+/// others, the shipped operations, and the failures.
 #[derive(Clone, Hash)]
 struct State {
     world: World,
     ops: Vec<u8>,
     flushes: Vec<u8>,
     prefetches: u8,
+    adoptions: u8,
     ships: u8,
     failures: u8,
 }
@@ -134,6 +137,7 @@ fn explore(scenario: Scenario) {
         ops: ops_each.to_vec(),
         flushes: vec![scenario.flushes, 0, 0],
         prefetches: scenario.prefetches,
+        adoptions: scenario.adoptions,
         ships: scenario.ships,
         failures: scenario.failures,
     });
@@ -171,6 +175,14 @@ fn explore(scenario: Scenario) {
             if lacks_victim(&state.world, rank) {
                 all.branch(&state, |next| next.world.event(rank, Event::NoVictim));
             }
+            if state.adoptions > 0 {
+                for (page, _) in ops(scenario).into_iter().filter(|(_, op)| op.access == Access::Read) {
+                    all.branch(&state, |next| {
+                        next.adoptions -= 1;
+                        next.world.event(rank, Event::Adopt(page));
+                    });
+                }
+            }
             if state.flushes[at] > 0 {
                 all.branch(&state, |next| {
                     next.flushes[at] -= 1;
@@ -197,6 +209,7 @@ const ONE_PAGE: Scenario = Scenario {
     ops: [2, 2, 2],
     flushes: 0,
     prefetches: 0,
+    adoptions: 0,
     ships: 0,
     failures: 0,
     overwrites: false,
@@ -248,6 +261,18 @@ fn read_ahead_that_may_fail() {
         prefetches: 1,
         ..ONE_PAGE
     });
+}
+
+#[test]
+fn pages_that_are_kept_for_others() {
+    let (name, ops) = ("3 ranks, 1 page, 1 frame, kept for others", [2, 1, 1]);
+    explore(Scenario { name, ops, adoptions: 2, ..ONE_PAGE });
+}
+
+#[test]
+fn pages_that_are_kept_for_others_beside_a_disk_that_fails() {
+    let (name, shape) = ("3 ranks, 2 pages, 1 frame, kept for others, failures", Shape { pages: 2, ..ONE_PAGE.shape });
+    explore(Scenario { name, shape, ops: [1, 1, 0], adoptions: 1, failures: 1, written: true, ..ONE_PAGE });
 }
 
 /// Two holders lose a page: one is told by the other.

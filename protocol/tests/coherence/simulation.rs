@@ -76,9 +76,10 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize,
             let (_, page, op) = random_op(random, world.shape, hot);
             world.ship(page, op);
         }
+        12..15 if *ops_left > 0 => world.event(rank, Event::Adopt(random_op(random, world.shape, hot).1)),
         _ if world.flights.is_empty() => return *ops_left > 0,
         // Mostly the network is fair. Sometimes the newest flight overtakes all others.
-        12..21 => world.land(world.flights.len() - 1),
+        15..24 => world.land(world.flights.len() - 1),
         _ => {
             let at = random.usize(0..world.flights.len());
             // The disk is well again when no more operations come, so that in the end all is written.

@@ -10,6 +10,7 @@
 //! > ship read|write PAGE                         an operation is carried out where the page is; it is there
 //! > evict RANK PAGE                              the frame of a page is to be freed
 //! > prefetch RANK PAGE                         the page may be needed soon
+//! > adopt RANK PAGE                              another rank is about to give the page up
 //! > stuck RANK                                   no frame can be freed for what waits for one
 //! > clean RANK PAGE                              a page is to be written back and kept
 //! > flush RANK                                   dirty pages are to be written back
@@ -81,6 +82,7 @@ fn command(world: &mut World, line: &str) {
             assert!(world.ship(page(what), op), "nobody may use {what} at rest");
         }
         ["prefetch", at, what] => world.event(rank(at), Event::Prefetch(page(what))),
+        ["adopt", at, what] => world.event(rank(at), Event::Adopt(page(what))),
         ["evict", at, what] => {
             let (at, what) = (rank(at), page(what));
             let cache = &world.nodes[at.index()].protocol.cache;

@@ -6,14 +6,14 @@ use super::{Cache, Refusable};
 use alloc::vec::Vec;
 
 impl Cache {
-    /// The page could not be read, and nobody waited for it when it was asked for.
+    /// The page could not be read, or was wanted from a holder and there was none, and nobody waited for it when it was asked for.
     pub(super) fn on_unread(&mut self, page: PageId, actions: &mut Vec<Action>) -> Refusable {
         const UNASKED: Refusable = Err("word that it could not read a page that nobody asked for ahead");
         let Some(cached) = self.pages.get_mut(page) else { return UNASKED };
         if !matches!(cached.phase, Phase::Fetching { access: Access::Read, data: FetchedData::Missing, .. }) {
             return UNASKED;
         }
-        if cached.is_ahead {
+        if cached.ahead.is_some() {
             actions.push(Action::GiveUp(page));
             self.free_frame(page, actions);
         } else {

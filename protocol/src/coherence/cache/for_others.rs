@@ -23,12 +23,12 @@ impl Cache {
         if self.spaces.home(page) != self.rank {
             return Err("an order to fetch a page of which this rank is not the home");
         }
-        let is_ahead = priority != Priority::Now;
+        let ahead = Some(priority).filter(|priority| *priority != Priority::Now);
         match self.pages.get_mut(page) {
             None => {
                 self.note_order(page, version);
-                self.pages.insert(page, CachedPage { is_ahead, ..CachedPage::default() });
-                if is_ahead {
+                self.pages.insert(page, CachedPage { ahead, ..CachedPage::default() });
+                if ahead.is_some() {
                     self.awaiting_ahead.push_back(page);
                     self.hand_out_frames(actions);
                 } else {
@@ -36,7 +36,7 @@ impl Cache {
                 }
             }
             Some(cached) if cached.phase == Phase::AwaitingFrame => {
-                let becomes_urgent = !is_ahead && mem::take(&mut cached.is_ahead);
+                let becomes_urgent = ahead.is_none() && cached.ahead.take().is_some();
                 self.note_order(page, version);
                 if becomes_urgent {
                     self.hurry_fetch(page, actions);
@@ -61,7 +61,7 @@ impl Cache {
             if !cached.readers.is_empty() || !cached.writers.is_empty() || cached.overwriter.is_some() {
                 continue;
             }
-            if cached.is_ahead {
+            if cached.ahead.is_some() {
                 self.awaiting_ahead.remove(page);
             } else {
                 self.awaiting_frame.retain(|waiting| *waiting != page);

@@ -161,13 +161,18 @@ impl Cache {
         while !self.free.is_empty() {
             let next = self.awaiting_frame.pop_front().or_else(|| self.awaiting_ahead.pop_front());
             let Some(page) = next else { break };
-            let frame = self.take_frame(page);
-            self.for_others.remove(&page);
-            let request = self.pages.place(page, frame).fetch(frame);
-            let home = self.spaces.home(page);
-            self.tell_with_request(home, actions);
-            actions.push(send_home(home, page, request));
+            self.fetch_into_free_frame(page, actions);
         }
+    }
+
+    /// Gives a page one of the free frames, and asks its home for what the waiters need.
+    pub(super) fn fetch_into_free_frame(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let frame = self.take_frame(page);
+        self.for_others.remove(&page);
+        let request = self.pages.place(page, frame).fetch(frame);
+        let home = self.spaces.home(page);
+        self.tell_with_request(home, actions);
+        actions.push(send_home(home, page, request));
     }
 
     /// Tells a home of the clean evictions that it has not heard of: a request is about to go to it, and the driver may send both

@@ -21,6 +21,7 @@
 //! A page with a copy is open (operations here use it), closing, or closed. Work that has to wait until it is closed is
 //! noted as a deferred action, and [`Cache::run_deferred`] does all of them.
 
+mod ahead;
 mod failures;
 mod files;
 mod for_others;
@@ -140,7 +141,7 @@ impl Cache {
         }
         if is_new {
             self.await_frame(page, actions);
-        } else if mem::take(&mut cached.is_ahead) {
+        } else if cached.ahead.take().is_some() {
             self.hurry_fetch(page, actions);
         } else if matches!(cached.access_state, AccessState::Open(_)) {
             self.open(page, actions);
@@ -156,16 +157,8 @@ impl Cache {
         cached.overwriter = Some(waiter);
         if is_new {
             self.await_frame(page, actions);
-        } else if mem::take(&mut cached.is_ahead) {
+        } else if cached.ahead.take().is_some() {
             self.hurry_fetch(page, actions);
-        }
-    }
-
-    pub(super) fn on_prefetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
-        if !self.contains(page) {
-            self.pages.insert(page, CachedPage { is_ahead: true, ..CachedPage::default() });
-            self.awaiting_ahead.push_back(page);
-            self.hand_out_frames(actions);
         }
     }
 
@@ -381,7 +374,7 @@ impl Cache {
         let cached = self.cached(page);
         match cached.phase {
             Phase::Fetching { access: Access::Read, data: FetchedData::There, .. } => {
-                (cached.phase, cached.is_ahead) = (Phase::Shared, false);
+                (cached.phase, cached.ahead) = (Phase::Shared, None);
                 actions.push(send_home(home, page, ToHome::Done { version: cached.copy }));
                 self.open(page, actions);
             }

@@ -22,8 +22,8 @@ pub(super) struct CachedPage {
     /// The home wants it written back, and may have said so after the write-back under way has failed.
     pub is_recalled: bool,
     pub deferred: DeferredActions,
-    /// It is being fetched, and no operation waits for it.
-    pub is_ahead: bool,
+    /// It is being fetched, or waits for a frame, and no operation waits for it: how soon one may.
+    pub ahead: Option<Priority>,
     /// Operations here that wait to read the page.
     pub readers: Vec<Waiter>,
     /// Operations here that wait to write it.
@@ -112,9 +112,7 @@ impl CachedPage {
         let access = if self.writers.is_empty() && self.overwriter.is_none() { Access::Read } else { Access::Write };
         self.phase = Phase::Fetching { access, data: FetchedData::Missing, granted: false };
         match access {
-            Access::Read => {
-                ToHome::Read { frame, priority: if self.is_ahead { Priority::Soon } else { Priority::Now } }
-            }
+            Access::Read => ToHome::Read { frame, priority: self.ahead.unwrap_or(Priority::Now) },
             Access::Write if self.overwriter.is_some() => ToHome::Overwrite { frame },
             Access::Write => ToHome::Write { frame, copy: None },
         }

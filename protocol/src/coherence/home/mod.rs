@@ -260,6 +260,10 @@ impl Home {
         let Request { from, frame, priority, .. } = request;
         let forgotten = self.entry_mut(page).forget_rank(from);
         forgotten.map_err(|what| Nonsense::about(page, from, what))?;
+        if priority == Priority::Later && self.source_of_read(page, from).is_none() {
+            actions.push(send_cache(from, page, ToCache::Unread));
+            return Ok(());
+        }
         if self.recall(page, request, actions)? || (!tried_home && self.fetch_at_home(page, request, actions)?) {
             return Ok(());
         }

@@ -1,0 +1,29 @@
+//! Pages that come although no operation here waits for them.
+
+use super::super::{Action, PageId, Priority};
+use super::Cache;
+use super::page::CachedPage;
+use alloc::vec::Vec;
+
+impl Cache {
+    pub(in super::super) fn on_prefetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        if !self.contains(page) {
+            self.pages.insert(page, CachedPage { ahead: Some(Priority::Soon), ..CachedPage::default() });
+            self.awaiting_ahead.push_back(page);
+            self.hand_out_frames(actions);
+        }
+    }
+
+    /// A page that another rank is about to give up comes to a frame that nothing else waits for, if there is one.
+    pub(in super::super) fn on_adopt(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        if self.contains(page) {
+            return;
+        }
+        if self.free.is_empty() {
+            actions.push(Action::GiveUp(page));
+            return;
+        }
+        self.pages.insert(page, CachedPage { ahead: Some(Priority::Later), ..CachedPage::default() });
+        self.fetch_into_free_frame(page, actions);
+    }
+}
