@@ -10,6 +10,7 @@
 //! - [`streams`] and [`replacement`]: the pages that will be read next, and the frame to give up.
 //! - [`shipping`]: whether a small operation has its page moved, or its bytes read or written where the page is;
 //!   [`byte_message`] has the layouts of the messages for that.
+//! - [`guests`]: pages that a rank keeps for another, in frames that it does not use.
 //! - [`get_cache`]: the cache of small gets of bytes that nobody writes meanwhile; [`writes`] tells whether somebody has.
 //! - [`wire`]: messages as bytes; [`active_message`] has the layouts of Active Messages.
 //! - [`Limits`], [`Nonsense`], [`PROTOCOL_VERSION`]: messages of peers are not believed.
@@ -29,6 +30,7 @@ pub mod collectives;
 pub mod file_locks;
 pub mod file_message;
 pub mod get_cache;
+pub mod guests;
 mod limits;
 mod loan;
 mod nonsense;

@@ -1,7 +1,7 @@
 //! What ranks have to have in common.
 
 /// The sources that say what messages are and what follows from them.
-const SOURCES: [&[u8]; 33] = [
+const SOURCES: [&[u8]; 34] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
     include_bytes!("byte_message.rs"),
@@ -29,6 +29,7 @@ const SOURCES: [&[u8]; 33] = [
     include_bytes!("file_locks/message.rs"),
     include_bytes!("file_locks/range.rs"),
     include_bytes!("file_message.rs"),
+    include_bytes!("guests.rs"),
     include_bytes!("loan.rs"),
     include_bytes!("rank.rs"),
     include_bytes!("rank_state.rs"),

@@ -1,10 +1,11 @@
 //! Properties of the policies, on pools that a seed makes: pinned, used, read ahead and freed at random.
 
+use Coming::{Ahead, AsGuest, ForUse};
 use fastrand::Rng;
 use std::collections::{HashSet, VecDeque};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, PageId};
-use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Standing};
+use vgasnet_protocol::replacement::{Coming, FrameUse, Need, PolicyKind, Replacement, Standing};
 
 const KINDS: [PolicyKind; 2] = [PolicyKind::ClockPro, PolicyKind::Clock];
 
@@ -22,6 +23,17 @@ struct Known {
     is_filled: bool,
     /// How often searches told that the page will go, since it came.
     told: u32,
+}
+
+impl Known {
+    /// What a page is at first that has come.
+    fn of(coming: Coming) -> Known {
+        Known { standing: Standing::Idle, ahead: coming == Ahead, used: coming == ForUse, is_filled: true, told: 0 }
+    }
+}
+
+fn any_coming(random: &mut Rng) -> Coming {
+    [Ahead, AsGuest, ForUse][random.usize(0..3)]
 }
 
 impl FrameUse for Frames {
@@ -50,20 +62,20 @@ struct Pool {
 
 impl Pool {
     /// A pool that is full.
-    fn new(kind: PolicyKind, frames: u32, ahead: bool) -> Pool {
+    fn new(kind: PolicyKind, frames: u32, coming: Coming) -> Pool {
         let empty = Known { standing: Standing::Idle, ahead: false, used: false, is_filled: false, told: 0 };
         let replacement = Replacement::new(kind.make(frames), frames);
         let mut pool = Pool { replacement, frames: Frames(vec![empty; frames as usize]), pages: 0 };
-        (0..frames).for_each(|frame| pool.fill(FrameId(frame), ahead));
+        (0..frames).for_each(|frame| pool.fill(FrameId(frame), coming));
         pool
     }
 
     /// Another page comes to a frame.
-    fn fill(&mut self, frame: FrameId, ahead: bool) {
+    fn fill(&mut self, frame: FrameId, coming: Coming) {
         self.pages += 1;
         self.replacement.on_freed(frame);
-        self.replacement.on_filled(frame, PageId::of_segment(Rank(0), self.pages), ahead);
-        *self.known(frame) = Known { standing: Standing::Idle, ahead, used: !ahead, is_filled: true, told: 0 };
+        self.replacement.on_filled(frame, PageId::of_segment(Rank(0), self.pages), coming);
+        *self.known(frame) = Known::of(coming);
     }
 
     fn known(&mut self, frame: FrameId) -> &mut Known {
@@ -77,12 +89,12 @@ impl Pool {
         Some(victim)
     }
 
-    /// Finds `count` victims, and fills their frames as `ahead` says.
-    fn turn_over(&mut self, count: u64, ahead: bool) -> u64 {
+    /// Finds `count` victims, and fills their frames.
+    fn turn_over(&mut self, count: u64, coming: Coming) -> u64 {
         let before = self.replacement.steps();
         for _ in 0..count {
             let victim = self.victim(Need::Now).expect("some frame suits");
-            self.fill(victim, ahead);
+            self.fill(victim, coming);
         }
         self.replacement.steps() - before
     }
@@ -94,7 +106,7 @@ fn victims_suit_and_are_named_once() {
         for kind in KINDS {
             let mut random = Rng::with_seed(seed);
             let frames = random.u32(1..40);
-            let mut pool = Pool::new(kind, frames, random.bool());
+            let mut pool = Pool::new(kind, frames, any_coming(&mut random));
             for _ in 0..if cfg!(miri) { 100 } else { 2000 } {
                 act(&mut pool, &mut random, frames, &format!("{kind:?}, seed {seed}"));
             }
@@ -123,7 +135,7 @@ fn act(pool: &mut Pool, random: &mut Rng, frames: u32, run: &str) {
             pool.replacement.on_freed(frame);
             pool.known(frame).is_filled = false;
         }
-        3 if !pool.known(frame).is_filled => pool.fill(frame, random.bool()),
+        3 if !pool.known(frame).is_filled => pool.fill(frame, any_coming(random)),
         _ => {
             let need = if random.bool() { Need::Now } else { Need::Later };
             match pool.victim(need) {
@@ -147,25 +159,26 @@ fn act(pool: &mut Pool, random: &mut Rng, frames: u32, run: &str) {
 fn a_victim_costs_the_same_whatever_the_others_are() {
     const FRAMES: u32 = 4000;
     for kind in KINDS {
-        let steps = |what: &str, make: &dyn Fn(&mut Pool), ahead: bool| {
-            let mut pool = Pool::new(kind, FRAMES, ahead);
+        let steps = |what: &str, make: &dyn Fn(&mut Pool), coming: Coming| {
+            let mut pool = Pool::new(kind, FRAMES, coming);
             make(&mut pool);
-            let warm_up = pool.turn_over(u64::from(FRAMES), ahead);
-            let steps = pool.turn_over(4 * u64::from(FRAMES), ahead);
+            let warm_up = pool.turn_over(u64::from(FRAMES), coming);
+            let steps = pool.turn_over(4 * u64::from(FRAMES), coming);
             let most = STEPS_PER_VICTIM * u64::from(FRAMES);
             assert!(warm_up <= most && steps <= 4 * most, "{kind:?}, {what}: {warm_up} steps, then {steps}");
         };
-        steps("used once", &|_| {}, false);
-        steps("read ahead", &|_| {}, true);
+        steps("used once", &|_| {}, ForUse);
+        steps("read ahead", &|_| {}, Ahead);
+        steps("kept for others", &|_| {}, AsGuest);
         let most_pinned = |pool: &mut Pool| {
             (0..FRAMES - 8).for_each(|frame| pool.known(FrameId(frame)).standing = Standing::Held);
         };
-        steps("pinned by the client", &most_pinned, false);
-        steps("pinned by the client, and the others read ahead", &most_pinned, true);
+        steps("pinned by the client", &most_pinned, ForUse);
+        steps("pinned by the client, and the others read ahead", &most_pinned, Ahead);
         let in_use = |pool: &mut Pool| {
             (0..FRAMES - 8).for_each(|frame| pool.known(FrameId(frame)).standing = Standing::InUse);
         };
-        steps("in use", &in_use, false);
+        steps("in use", &in_use, ForUse);
     }
 }
 
@@ -173,11 +186,11 @@ fn a_victim_costs_the_same_whatever_the_others_are() {
 fn a_victim_costs_the_same_where_all_frames_are_used_all_the_time() {
     const FRAMES: u32 = 2000;
     for kind in KINDS {
-        let mut pool = Pool::new(kind, FRAMES, false);
+        let mut pool = Pool::new(kind, FRAMES, ForUse);
         let mut steps = 0;
         for _ in 0..FRAMES {
             pool.frames.0.iter_mut().for_each(|known| known.used = true);
-            steps += pool.turn_over(1, false);
+            steps += pool.turn_over(1, ForUse);
         }
         assert!(steps <= STEPS_PER_VICTIM * u64::from(FRAMES), "{kind:?}: {steps}");
     }
@@ -186,7 +199,7 @@ fn a_victim_costs_the_same_where_all_frames_are_used_all_the_time() {
 #[test]
 fn a_search_that_finds_nothing_is_not_repeated_until_something_changes() {
     for kind in KINDS {
-        let mut pool = Pool::new(kind, 1000, false);
+        let mut pool = Pool::new(kind, 1000, ForUse);
         pool.frames.0.iter_mut().for_each(|known| known.standing = Standing::Held);
         assert_eq!(pool.victim(Need::Now), None);
         let before = pool.replacement.steps();
@@ -207,7 +220,7 @@ fn a_search_that_finds_nothing_is_not_repeated_until_something_changes() {
 fn frames_that_are_held_cost_nothing_where_each_page_that_comes_is_the_next_victim() {
     const HELD: u32 = 20_000;
     for kind in KINDS {
-        let mut pool = Pool::new(kind, HELD + 64, false);
+        let mut pool = Pool::new(kind, HELD + 64, ForUse);
         (0..HELD).for_each(|frame| pool.known(FrameId(frame)).standing = Standing::Held);
         let mut coming = VecDeque::new();
         let take_all = |pool: &mut Pool, coming: &mut VecDeque<FrameId>| {
@@ -221,7 +234,7 @@ fn frames_that_are_held_cost_nothing_where_each_page_that_comes_is_the_next_vict
         let (before, pages) = (pool.replacement.steps(), 1000);
         for _ in 0..pages {
             let frame = coming.pop_front().expect("64 are not held");
-            pool.fill(frame, false);
+            pool.fill(frame, ForUse);
             take_all(&mut pool, &mut coming);
         }
         let steps = pool.replacement.steps() - before;
@@ -230,21 +243,43 @@ fn frames_that_are_held_cost_nothing_where_each_page_that_comes_is_the_next_vict
 }
 
 #[test]
+fn pages_kept_for_others_go_first_but_for_those_that_are_used() {
+    for kind in KINDS {
+        let mut pool = Pool::new(kind, 64, ForUse);
+        let guests: Vec<FrameId> = (0..8).map(|frame| FrameId(8 * frame)).collect();
+        guests.iter().for_each(|frame| pool.fill(*frame, AsGuest));
+        assert_eq!(pool.replacement.guests(), 8);
+        (pool.known(guests[0]).used, pool.known(guests[1]).standing) = (true, Standing::Held);
+        // To make room for another guest, one that is used stays a guest.
+        let gone = pool.replacement.first_guest(&mut pool.frames);
+        assert_eq!((gone, pool.replacement.guests()), (None, 8), "{kind:?}: none of the first two can go");
+        assert_eq!(pool.replacement.first_guest(&mut pool.frames), Some(guests[2]));
+        pool.fill(guests[2], ForUse);
+        pool.known(guests[3]).used = true;
+        let gone: Vec<FrameId> = (0..5).map(|_| pool.victim(Need::Later).expect("most are idle")).collect();
+        assert_eq!(gone, [4, 5, 6, 7, 0].map(|at| guests[at]), "{kind:?}: those that nobody has used since");
+        gone.into_iter().for_each(|frame| pool.fill(frame, ForUse));
+        assert!((0..40).all(|_| pool.victim(Need::Later).is_some_and(|frame| !guests.contains(&frame))), "{kind:?}");
+        assert_eq!(pool.replacement.guests(), 1, "one is held");
+    }
+}
+
+#[test]
 fn pages_that_wait_for_their_first_use_stay_while_others_can_go() {
     for kind in KINDS {
-        let mut pool = Pool::new(kind, 64, false);
+        let mut pool = Pool::new(kind, 64, ForUse);
         let ahead: HashSet<FrameId> = (0..8).map(|frame| FrameId(8 * frame)).collect();
-        ahead.iter().for_each(|frame| pool.fill(*frame, true));
+        ahead.iter().for_each(|frame| pool.fill(*frame, Ahead));
         for _ in 0..8 {
             let victim = pool.victim(Need::Later).expect("56 pages are idle");
             assert!(!ahead.contains(&victim), "{kind:?}");
-            pool.fill(victim, false);
+            pool.fill(victim, ForUse);
         }
         // A page that is never used goes in the end.
         let gone = (0..1000).filter(|_| {
             let victim = pool.victim(Need::Now).expect("all are idle");
             let was_ahead = pool.known(victim).ahead;
-            pool.fill(victim, false);
+            pool.fill(victim, ForUse);
             was_ahead
         });
         assert_eq!(gone.count(), 8, "{kind:?}");
@@ -256,7 +291,7 @@ fn pages_that_wait_for_their_first_use_stay_while_others_can_go() {
 fn kept_of_scan(frames: u32, window: u32) -> f64 {
     const ROUNDS: u32 = 6;
     let pages = 2 * frames;
-    let mut pool = Pool::new(PolicyKind::ClockPro, frames, false);
+    let mut pool = Pool::new(PolicyKind::ClockPro, frames, ForUse);
     let (mut frame_of, mut page_in, mut fetched) = (vec![None; pages as usize], vec![None; frames as usize], 0);
     for at in 0..ROUNDS * pages {
         let page = at % pages;
@@ -270,9 +305,9 @@ fn kept_of_scan(frames: u32, window: u32) -> f64 {
                     frame_of[gone as usize] = None;
                 }
                 frame_of[wanted as usize] = Some(victim);
-                pool.replacement.on_filled(victim, PageId::of_segment(Rank(1), wanted), wanted != page);
-                let ahead = wanted != page;
-                *pool.known(victim) = Known { standing: Standing::Idle, ahead, used: !ahead, is_filled: true, told: 0 };
+                let coming = if wanted == page { ForUse } else { Ahead };
+                pool.replacement.on_filled(victim, PageId::of_segment(Rank(1), wanted), coming);
+                *pool.known(victim) = Known::of(coming);
                 fetched += u32::from(at >= (ROUNDS - 1) * pages);
             }
         }
@@ -294,8 +329,8 @@ fn a_scan_that_is_read_ahead_keeps_four_tenths_of_twice_the_pool() {
 fn pages_are_told_of_one_by_one_and_long_before_they_go() {
     const FRAMES: u32 = 1000;
     const COLD: usize = 100;
-    let mut pool = Pool::new(PolicyKind::ClockPro, FRAMES, false);
-    pool.turn_over(u64::from(2 * FRAMES), false);
+    let mut pool = Pool::new(PolicyKind::ClockPro, FRAMES, ForUse);
+    pool.turn_over(u64::from(2 * FRAMES), ForUse);
     let waiting = |pool: &Pool| pool.frames.0.iter().filter(|known| known.is_filled && known.told > 0).count();
     for _ in 0..FRAMES {
         let before = waiting(&pool);
@@ -303,6 +338,6 @@ fn pages_are_told_of_one_by_one_and_long_before_they_go() {
         let victim = pool.victim(Need::Now).expect("all are idle");
         assert_eq!(pool.known(victim).told, 1);
         assert!(waiting(&pool) <= before + 4, "many at once keep the disk busy at once and idle before");
-        pool.fill(victim, false);
+        pool.fill(victim, ForUse);
     }
 }

@@ -8,6 +8,7 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{
     Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, ToCache, ToHome, Waiter,
 };
+use vgasnet_protocol::replacement::Coming;
 
 impl Engine {
     /// Carries an action out, or has it carried out.
@@ -33,7 +34,13 @@ impl Engine {
                 }
                 // If operations joined the fetch, they are its first use.
                 let is_ahead = self.prefetch.on_opened(page);
-                self.frames.fill(frame, page, is_wanted, is_ahead && !is_wanted);
+                let is_guest = self.on_guest_came(page, frame);
+                let coming = match (is_wanted, is_ahead, is_guest) {
+                    (false, true, _) => Coming::Ahead,
+                    (false, false, true) => Coming::AsGuest,
+                    _ => Coming::ForUse,
+                };
+                self.frames.fill(frame, page, is_wanted, coming);
                 if is_ahead {
                     if !is_wanted {
                         self.space.own.table.mark_ahead(frame);
@@ -72,8 +79,14 @@ impl Engine {
                 self.storage.store(page, from, frame, priority);
             }
             Action::Hurry { page, priority } => self.storage.hurry(page, priority),
-            Action::GiveUp(page) => drop(self.prefetch.on_opened(page)),
-            Action::Fail { page, frame, waiters, cause } => self.fail(page, frame, &waiters, cause),
+            Action::GiveUp(page) => {
+                self.prefetch.on_opened(page);
+                self.on_guest_not_come(page);
+            }
+            Action::Fail { page, frame, waiters, cause } => {
+                self.on_guest_not_come(page);
+                self.fail(page, frame, &waiters, cause);
+            }
             Action::Unwritten { page, cause } => self.on_unwritten(page, cause),
             Action::Recalled { page, cause } => self.on_recalled(page, cause),
         }

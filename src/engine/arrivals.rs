@@ -11,6 +11,7 @@ use vgasnet_protocol::byte_message::{TAG_ANSWER, TAG_REQUEST};
 use vgasnet_protocol::coherence::{CoherenceMessage, Event};
 use vgasnet_protocol::file_locks::TAG_FILE_LOCKS;
 use vgasnet_protocol::file_message::TAG_FILE;
+use vgasnet_protocol::guests::GuestMessage;
 use vgasnet_protocol::writes::TAG_WRITES;
 use vgasnet_protocol::{LoanMessage, Nonsense, Rank};
 
@@ -52,6 +53,8 @@ pub(super) enum Arrived {
     Writes(Rank, Vec<u8>),
     /// A question about a file, or the answer to one.
     File(Rank, Vec<u8>),
+    /// About a page that a rank keeps for another.
+    Guest(Rank, GuestMessage),
     /// A message about locks of files.
     Locks(Rank, Vec<u8>),
     Complete(Token),
@@ -76,10 +79,17 @@ impl Engine {
     }
 
     fn on_arrived(&mut self, arrived: Arrived) -> Result<(), UserError> {
-        use Arrived::{AskedBack, Barrier, ByteAnswer, ByteRequest, Farewell, Protocol, Writes};
+        use Arrived::{AskedBack, Barrier, ByteAnswer, ByteRequest, Farewell, Guest, Protocol, Writes};
         if matches!(
             arrived,
-            Protocol(..) | Barrier(..) | Farewell(..) | AskedBack(..) | ByteRequest(..) | ByteAnswer(..) | Writes(..)
+            Protocol(..)
+                | Barrier(..)
+                | Farewell(..)
+                | AskedBack(..)
+                | ByteRequest(..)
+                | ByteAnswer(..)
+                | Writes(..)
+                | Guest(..)
         ) {
             stats::count(Row::ProtocolReceived);
         }
@@ -112,6 +122,9 @@ impl Engine {
             }
             Writes(from, bytes) => {
                 self.on_writes_message(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
+            }
+            Guest(from, message) => {
+                self.on_guest_message(from, message).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
             Arrived::Locks(from, bytes) => self.on_lock_message(from, &bytes).map_err(refused)?,
             Arrived::File(from, bytes) => {
@@ -167,6 +180,9 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         TAG_FILE_LOCKS => Some(Arrived::Locks(from, bytes.to_vec())),
         TAG_FILE => Some(Arrived::File(from, bytes.to_vec())),
         TAG_WRITES => Some(Arrived::Writes(from, bytes.to_vec())),
+        tag if GuestMessage::TAGS.contains(&tag) => {
+            GuestMessage::decode(bytes).map(|message| Arrived::Guest(from, message)).ok()
+        }
         TAG_HEARD => (bytes.len() == 1).then_some(Arrived::Heard),
         TAG_ABOVE.. => match receiver.on_message(from, bytes) {
             Ok(Received::Event) => Some(Arrived::Event),

@@ -10,15 +10,32 @@ use vgasnet_protocol::replacement::Need;
 impl Engine {
     /// The frame to evict now, if any: because a page awaits a frame, or ahead of that.
     pub(super) fn next_eviction(&mut self) -> Option<FrameId> {
+        loop {
+            let need = self.need_of_frames()?;
+            let victim = self.find_victim(need);
+            // One that is on offer is evicted when that is answered. Who waits for a frame gets another one.
+            if !victim.is_some_and(|frame| self.offer(frame)) {
+                return victim;
+            }
+            // They may be about the next victim.
+            if !self.events.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    /// How urgently a frame is to be evicted, if one is. Those on offer will be.
+    fn need_of_frames(&mut self) -> Option<Need> {
         let cache = &self.protocol.cache;
         let need = if cache.wants_frame() { Need::Now } else { Need::Later };
-        let coming = cache.frames_coming_free();
+        let coming = cache.frames_coming_free() + self.guests.on_offer();
         let is_for_pages = need == Need::Now || self.reserve.wants_more(coming);
         let is_for_blocks = self.block_frames.is_wanted() && coming == 0;
         let has_come = is_for_pages && self.take_frame_from_blocks();
-        if has_come || !(is_for_pages || is_for_blocks) {
-            return None;
-        }
+        (!has_come && (is_for_pages || is_for_blocks)).then_some(need)
+    }
+
+    fn find_victim(&mut self, need: Need) -> Option<FrameId> {
         let cache = &self.protocol.cache;
         let (pins, space, files) = (&self.pins, &self.space, &self.files);
         // A page in use is unpinned soon; one that the client has pinned may never be.

@@ -17,6 +17,7 @@ mod file_flushes;
 mod file_sizes;
 mod file_state;
 mod files;
+mod guests;
 mod host_barriers;
 mod job_barrier;
 mod last_words;
@@ -64,6 +65,7 @@ use crate::storage::BLOCK_BYTES;
 use arrivals::Arrived;
 use eviction::page_released_by;
 use files::OpenFiles;
+use guests::Guests;
 use last_words::LastWords;
 use outbox::Outbox;
 use page_statistics::PageStatistics;
@@ -105,6 +107,7 @@ pub struct Engine {
     storage: StorageServer,
     frames: Frames,
     prefetch: Prefetch,
+    guests: Guests,
     reserve: Reserve,
     block_frames: BlockFrames,
     /// Pages whose write-back was begun because they would be evicted soon.
@@ -155,6 +158,9 @@ pub struct Manner {
     /// Small operations whose page is not here may be carried out where it is: what a request costs besides its bytes, as
     /// [`vgasnet_protocol::shipping::REQUEST_BYTES`]. `None`: their page is moved each time.
     pub ships: Option<u64>,
+    /// Pages that leave the last pool which has them are offered to other ranks, so many at a time at most, and pages of others are
+    /// kept in idle frames. 0: neither, as without cooperative caching.
+    pub offers_max: u32,
 }
 
 impl Engine {
@@ -167,7 +173,7 @@ impl Engine {
         receiver: Arc<dyn Receiver>,
         manner: Manner,
     ) -> Engine {
-        let Manner { policy, cooperative, ships } = manner;
+        let Manner { policy, cooperative, ships, offers_max } = manner;
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
         Engine {
@@ -177,6 +183,7 @@ impl Engine {
             receiver,
             frames: Frames::new(Arc::clone(&space), frames, policy),
             prefetch: Prefetch::new(page_bytes, frames),
+            guests: Guests::new(&*conduit, frames, if cooperative { offers_max } else { 0 }),
             reserve: Reserve::new(frames, page_bytes),
             block_frames: BlockFrames::new(frames, page_bytes / BLOCK_BYTES, FRAMES_MIN),
             cleaned_ahead: 0,
@@ -245,6 +252,7 @@ impl Engine {
     fn fetch_for(&mut self, part: Part) {
         let Some(part) = self.pass_or_hold(part) else { return };
         let page = part.piece.page;
+        self.guests.on_missed();
         self.page_statistics.on_part(&part);
         // Puts of whole pages need no page ahead: they read none.
         if part.overwrites(self.space.page_bytes()) {

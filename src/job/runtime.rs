@@ -23,6 +23,7 @@ use std::sync::Arc;
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::FrameId;
+use vgasnet_protocol::guests::offers_max;
 use vgasnet_protocol::shipping::REQUEST_BYTES;
 use vgasnet_protocol::{Limits, RankSizes};
 
@@ -110,6 +111,7 @@ impl Runtime {
             policy: config.replacement,
             cooperative: config.cooperative,
             ships: config.ships.then_some(REQUEST_BYTES),
+            offers_max: if config.keeps_guests { offers_max(shapes[rank.index()].frames) } else { 0 },
         };
         let engine = Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _, manner);
         let driver = Arc::new(Driver::new(engine, Arc::new(Completions::default()), config.cooperative, fail));

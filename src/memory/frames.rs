@@ -4,7 +4,7 @@ use super::{AddressSpace, LargePages, RankMemory};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use vgasnet_protocol::coherence::{Cache, FrameId, PageId};
-use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Standing};
+use vgasnet_protocol::replacement::{Coming, FrameUse, Need, PolicyKind, Replacement, Standing};
 
 /// Where one frame in so many has a second copy, other pages stay: as many have room to come and go.
 const SECOND_COPIES_PART: u32 = 16;
@@ -88,17 +88,41 @@ impl Frames {
         !self.filled[frame.0 as usize]
     }
 
-    /// Notes that the frame has a page: for its use now, `ahead` of that, or because it is open again.
-    pub fn fill(&mut self, frame: FrameId, page: PageId, is_used: bool, ahead: bool) {
+    /// Notes that the frame has a page, which has come or is open again. It may be used now.
+    pub fn fill(&mut self, frame: FrameId, page: PageId, is_used: bool, coming: Coming) {
         if is_used {
             self.space.own.pool.touch(frame);
         }
         self.filled[frame.0 as usize] = true;
-        self.replacement.on_filled(frame, page, ahead);
+        self.replacement.on_filled(frame, page, coming);
+    }
+
+    /// Whether nobody has a copy of the page in this frame, as far as is known.
+    pub fn is_only_copy(&self, frame: FrameId) -> bool {
+        !self.is_second_copy[frame.0 as usize]
+    }
+
+    /// Frames with pages that are kept for other ranks.
+    pub fn guests(&self) -> u32 {
+        self.replacement.guests()
     }
 
     /// The frame to evict, of those that `cache` allows. Pages that `is_pinned` names stay.
     pub fn victim(&mut self, need: Need, cache: &Cache, is_pinned: &dyn Fn(PageId) -> bool) -> Option<FrameId> {
+        self.search(cache, is_pinned, |replacement, uses| replacement.victim(uses, need))
+    }
+
+    /// The frame of a guest to evict, so that another can come. The same pages stay.
+    pub fn first_guest(&mut self, cache: &Cache, is_pinned: &dyn Fn(PageId) -> bool) -> Option<FrameId> {
+        self.search(cache, is_pinned, |replacement, uses| replacement.first_guest(uses))
+    }
+
+    fn search(
+        &mut self,
+        cache: &Cache,
+        is_pinned: &dyn Fn(PageId) -> bool,
+        find: impl FnOnce(&mut Replacement, &mut Uses<'_>) -> Option<FrameId>,
+    ) -> Option<FrameId> {
         let (passed_mapped, is_passed) = (&mut self.passed_mapped, &mut self.is_passed);
         let asked_back = RefCell::new(&mut self.asked_back);
         let (space, has_lent) = (&self.space, &self.has_lent);
@@ -107,7 +131,7 @@ impl Frames {
         let is_second_copy = has_many.then_some(&*self.is_second_copy);
         let mut uses =
             Uses { space, cache, is_pinned, passed_mapped, is_passed, asked_back, has_lent, will_go, is_second_copy };
-        self.replacement.victim(&mut uses, need)
+        find(&mut self.replacement, &mut uses)
     }
 
     /// The pages whose frames the last search has found lent, and wants back. Each is named once until it has come back.

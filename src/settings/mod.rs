@@ -92,6 +92,8 @@ pub struct Config {
     pub cooperative: bool,
     /// Whether the homes of a segment's pages are all ranks in turns, and not the rank that has it.
     pub cyclic_homes: bool,
+    /// Whether pages that leave the last pool which has them are offered to other ranks, and pages of others are kept in idle frames.
+    pub keeps_guests: bool,
     /// Whether ranks of one host use each other's frames directly.
     pub peer_memory: bool,
     /// Which page gives up its frame.
@@ -184,6 +186,7 @@ impl Config {
             memory_share_bytes: share_bytes,
             cooperative: settings.cooperative.unwrap_or(true),
             cyclic_homes,
+            keeps_guests: settings.keeps_guests.unwrap_or(true),
             peer_memory: settings.peer_memory.unwrap_or(true),
             replacement: settings.replacement.unwrap_or_default(),
             ships: settings.ships.unwrap_or(true),

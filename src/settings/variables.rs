@@ -47,6 +47,7 @@ pub(super) struct Settings {
     pub(super) segment_limit_bytes: Option<u64>,
     pub(super) cooperative: Option<bool>,
     pub(super) cyclic_homes: Option<bool>,
+    pub(super) keeps_guests: Option<bool>,
     pub(super) peer_memory: Option<bool>,
     pub(super) replacement: Option<PolicyKind>,
     pub(super) ships: Option<bool>,
@@ -84,7 +85,7 @@ pub(super) const GASNET_CATCH_EXIT: &str = "GASNET_CATCH_EXIT";
 /// GASNet-EX's variable for whether rank 0 shows what its client asks the environment for.
 pub const GASNET_VERBOSEENV: &str = "GASNET_VERBOSEENV";
 
-pub(super) const VARIABLES: [Variable; 33] = [
+pub(super) const VARIABLES: [Variable; 34] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -134,6 +135,15 @@ pub(super) const VARIABLES: [Variable; 33] = [
         allowed: "owner or cyclic",
         default: "owner",
         set: |settings, value| parse_homes(value).map(|cyclic| settings.cyclic_homes = Some(cyclic)),
+    },
+    Variable {
+        name: "VGASNET_IDLE_POOLS",
+        audience: Audience::Users,
+        meaning: "whether a page that leaves the last pool which has it goes to an idle frame of another rank, if one has some, so that it \
+                  need not be read from the disk again",
+        allowed: "0 or 1",
+        default: "1",
+        set: |settings, value| parse_switch(value).map(|on| settings.keeps_guests = Some(on)),
     },
     Variable {
         name: PEER_MEMORY_VARIABLE,

@@ -239,6 +239,9 @@ rows! {
     WaitLock wait_lock Wait "waits" "locks of files" "locks that a program or a call that is one step asked for, until granted"
     SpillBytes spill_bytes Bytes "shared files" "bytes spilled" "bytes that went to the node's disk first (`VGASNET_FILE_SPILL`)"
     DrainBytes drain_bytes Bytes "shared files" "of that, brought to files" "bytes that were brought from there to their files"
+    OffersKept offers_kept Count "pool" "kept by other ranks" "pages about to leave the last pool that another rank keeps in an idle frame"
+    OffersRefused offers_refused Count "pool" "refused by other ranks" "those for which the rank that was asked had no idle frame"
+    GuestsCame guests Count "pool" "kept for other ranks" "pages that came to idle frames of this rank for others"
 }
 
 /// How many rows there are.

@@ -32,6 +32,7 @@ fn job(hosts: [u32; 2], gap_bytes: usize) -> Job {
             mapper,
             policy,
             ships: None,
+            offers_max: 0,
             block_slots: 4,
             told_itself_max: 16,
         },

@@ -40,6 +40,7 @@ pub fn shape_far_apart(ranks: u32, pages: u32, frames: u32, ships: Option<u64>) 
         mapper: mapper::Settings::WIDE,
         policy: PolicyKind::default(),
         ships,
+        offers_max: 0,
         block_slots: 4,
         told_itself_max: 16,
     }
@@ -131,6 +132,7 @@ fn neighbours_share_one_copy() {
         mapper,
         policy,
         ships: None,
+        offers_max: 0,
         block_slots: 4,
         told_itself_max: 16,
     };

@@ -166,6 +166,7 @@ fn attacked_job(random: &mut Rng) -> u64 {
         mapper: mapper::Settings::WIDE,
         policy: PolicyKind::default(),
         ships: random.bool().then_some(64),
+        offers_max: 1,
         block_slots: 4,
         told_itself_max: 16,
     };

@@ -446,7 +446,12 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(D
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
     let protocol = Protocol::new(Limits::new(rank, sizes).with_homes(segments), shape.cooperative).in_groups(2);
     let protocol = protocol.telling_itself(shape.told_itself_max);
-    let manner = Manner { policy: shape.policy, cooperative: shape.cooperative, ships: shape.ships };
+    let manner = Manner {
+        policy: shape.policy,
+        cooperative: shape.cooperative,
+        ships: shape.ships,
+        offers_max: shape.offers_max,
+    };
     Node {
         engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), manner),
         space,

@@ -18,6 +18,7 @@ mod directed;
 mod disk;
 mod files;
 mod forged;
+mod guests;
 mod job;
 mod mapped;
 mod mapper;

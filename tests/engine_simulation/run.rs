@@ -102,6 +102,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
         mapper,
         policy,
         ships,
+        offers_max: random.u32(0..=2),
         block_slots,
         told_itself_max,
     }
@@ -169,6 +170,7 @@ pub fn run_as(seed: u64, change: impl Fn(Shape) -> Shape) -> Summary {
         summary.seen.partial += node.disk.partial();
         summary.forgotten += node.engine.storage().forgotten();
         summary.cleaned_ahead += node.engine.cleaned_ahead();
+        summary.guests += node.engine.guests_came();
     }
     (summary.messages, summary.transfers) = (traffic.messages, traffic.transfers);
     summary

@@ -23,6 +23,8 @@ pub struct Shape {
     pub policy: PolicyKind,
     /// As `Manner::ships`.
     pub ships: Option<u64>,
+    /// As `Manner::offers_max`.
+    pub offers_max: u32,
     /// Blocks of pages that nobody holds that a home has in memory: a frame has room for four.
     pub block_slots: usize,
     /// Holders of a page that a home tells itself that they lose it.

@@ -18,6 +18,8 @@ pub struct Summary {
     pub uncooperative: u64,
     /// Pages that were written back ahead of need.
     pub cleaned_ahead: u64,
+    /// Pages that were kept for other ranks.
+    pub guests: u64,
     /// Runs in which some rank has no memory of some other.
     pub staged: u64,
     pub seen: Seen,
@@ -35,6 +37,7 @@ impl AddAssign for Summary {
         self.uncooperative += other.uncooperative;
         self.staged += other.staged;
         self.cleaned_ahead += other.cleaned_ahead;
+        self.guests += other.guests;
         self.seen += other.seen;
     }
 }
@@ -45,7 +48,8 @@ impl Summary {
         if seeds < 300 {
             return;
         }
-        let rare = [self.io_errors, self.uncooperative, self.staged, self.barriers, self.cleaned_ahead].into_iter();
+        let Summary { io_errors, uncooperative, staged, barriers, cleaned_ahead, guests, .. } = *self;
+        let rare = [io_errors, uncooperative, staged, barriers, cleaned_ahead, guests].into_iter();
         let rare = rare.chain(self.seen.counts());
         assert!({ rare }.all(|count| count >= seeds / 50), "{self:?}");
     }

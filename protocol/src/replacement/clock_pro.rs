@@ -274,7 +274,7 @@ impl Policy for ClockPro {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FrameUse, Need, PolicyKind, Replacement, Standing};
+    use super::super::{Coming, FrameUse, Need, PolicyKind, Replacement, Standing};
     use super::*;
     use crate::Rank;
     use std::collections::HashMap;
@@ -315,7 +315,7 @@ mod tests {
                     frame_of.remove(&gone);
                 }
                 frame_of.insert(page, frame);
-                pool.on_filled(frame, page, false);
+                pool.on_filled(frame, page, Coming::ForUse);
                 marks.0[frame.0 as usize] = true;
             }
         }
@@ -361,11 +361,11 @@ mod tests {
                 let mut pool = Replacement::new(policy.make(frames), frames);
                 let mut copies = OnlyCopies(std::vec![true; frames as usize]);
                 let page = |at| PageId::of_segment(Rank(0), at);
-                (0..frames).for_each(|frame| pool.on_filled(FrameId(frame), page(frame), false));
+                (0..frames).for_each(|frame| pool.on_filled(FrameId(frame), page(frame), Coming::ForUse));
                 for at in 0..100 {
                     let frame = pool.victim(&mut copies, Need::Now);
                     let frame = frame.unwrap_or_else(|| panic!("all of {frames} are idle, {policy:?}"));
-                    pool.on_filled(frame, page(frames + at), false);
+                    pool.on_filled(frame, page(frames + at), Coming::ForUse);
                 }
             }
         }
@@ -377,13 +377,15 @@ mod tests {
             for (only, most) in [(0, 0), (32, 4), (48, 8), (60, 16)] {
                 let mut pool = Replacement::new(policy.make(64), 64);
                 let mut copies = OnlyCopies((0..64).map(|frame| frame % 64 < only).collect());
-                (0..64).for_each(|frame| pool.on_filled(FrameId(frame), PageId::of_segment(Rank(0), frame), false));
+                (0..64).for_each(|frame| {
+                    pool.on_filled(FrameId(frame), PageId::of_segment(Rank(0), frame), Coming::ForUse)
+                });
                 let mut gone = 0;
                 for at in 64..1064 {
                     let frame = pool.victim(&mut copies, Need::Now).expect("all are idle");
                     // What comes there is a second copy.
                     gone += u32::from(core::mem::take(&mut copies.0[frame.0 as usize]));
-                    pool.on_filled(frame, PageId::of_segment(Rank(0), at), false);
+                    pool.on_filled(frame, PageId::of_segment(Rank(0), at), Coming::ForUse);
                 }
                 assert!(gone <= most, "{gone} only copies of {only} with {policy:?}");
             }

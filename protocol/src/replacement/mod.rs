@@ -5,7 +5,7 @@
 //! its page was fetched ahead and waits for its first use. A [`Policy`] orders the frames that were used. Frames that
 //! cannot be evicted, and pages that wait for their first use, are in queues of their own, so no search passes over them
 //! again and again: of each queue a search looks at two of them only. The driver says when a frame is held no longer
-//! ([`Replacement::on_released`]).
+//! ([`Replacement::on_released`]). Pages that are kept for another rank go before all others, but for those that were used.
 
 mod block_frames;
 mod clock;
@@ -31,7 +31,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use core::fmt::Debug;
 use core::mem;
-use queues::{AHEAD, HELD};
+use queues::{AHEAD, GUESTS, HELD};
 
 /// Whether a frame can be evicted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,17 @@ impl PolicyKind {
     }
 }
 
+/// What a page comes to a frame for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coming {
+    /// To be used at once.
+    ForUse,
+    /// Ahead of its first use.
+    Ahead,
+    /// To be kept for another rank.
+    AsGuest,
+}
+
 /// For whom a frame is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
@@ -154,9 +165,8 @@ impl Replacement {
         }
     }
 
-    /// A page is in a frame, `ahead` of its first use or for one. Again for the same page, it may be that the frame is not
-    /// held any more.
-    pub fn on_filled(&mut self, frame: FrameId, page: PageId, ahead: bool) {
+    /// A page is in a frame. Again for the same page, it may be that the frame is not held any more.
+    pub fn on_filled(&mut self, frame: FrameId, page: PageId, coming: Coming) {
         if self.pages[frame.0 as usize] == page {
             return self.on_released(frame);
         }
@@ -164,11 +174,24 @@ impl Replacement {
         self.pages[frame.0 as usize] = page;
         self.fills = self.fills.wrapping_add(1);
         self.filled_at[frame.0 as usize] = self.fills;
-        if ahead {
-            self.queues.push_back(AHEAD, frame);
-        } else {
-            self.policy.on_filled(frame, page, &mut self.queues);
+        match coming {
+            Coming::ForUse => self.policy.on_filled(frame, page, &mut self.queues),
+            Coming::Ahead => self.queues.push_back(AHEAD, frame),
+            Coming::AsGuest => self.queues.push_back(GUESTS, frame),
         }
+    }
+
+    /// Frames with pages that are kept for other ranks. Some of these pages may have been used here.
+    pub fn guests(&self) -> u32 {
+        self.queues.len(GUESTS)
+    }
+
+    /// The frame of a guest that is to leave for another, if one of the first can. It is not named again before another page has come
+    /// to it.
+    pub fn first_guest(&mut self, frames: &mut dyn FrameUse) -> Option<FrameId> {
+        let found = self.find_guest(frames, LOOKS_ASIDE, false);
+        found.into_iter().for_each(|frame| self.pages[frame.0 as usize] = NO_PAGE);
+        found
     }
 
     /// A frame has lost its page, if it had one.
@@ -205,7 +228,10 @@ impl Replacement {
         }
         self.release_held(frames, LOOKS_ASIDE);
         self.admit_used(frames);
-        let mut found = self.find(frames, need);
+        let mut found = self.find_guest(frames, LOOKS_ASIDE, true).or_else(|| self.find(frames, need));
+        if found.is_none() && need == Need::Now {
+            found = self.find_guest(frames, u32::MAX, true).or_else(|| self.find(frames, need));
+        }
         if found.is_none() && mem::take(&mut self.may_be_free) && self.release_held(frames, u32::MAX) {
             found = self.find(frames, need);
         }
@@ -249,13 +275,33 @@ impl Replacement {
         }
     }
 
-    /// Hands a page that was fetched ahead to the policy.
+    /// Hands a page that was fetched ahead, or that was a guest, to the policy.
     fn admit(&mut self, frame: FrameId) {
         self.queues.remove(frame);
         let page = self.pages[frame.0 as usize];
         if page != NO_PAGE {
             self.policy.on_filled(frame, page, &mut self.queues);
         }
+    }
+
+    /// The first guest that can leave, among the first `looks`. One that was used since it was looked at stays, as a page like any
+    /// other if it `is_admitted`.
+    fn find_guest(&mut self, frames: &mut dyn FrameUse, looks: u32, is_admitted: bool) -> Option<FrameId> {
+        for _ in 0..looks.min(self.queues.len(GUESTS)) {
+            let frame = self.queues.front(GUESTS)?;
+            self.steps += 1;
+            let is_idle = frames.standing(frame) == Standing::Idle;
+            let is_used = is_idle && frames.take_used(frame);
+            if is_used && is_admitted {
+                self.admit(frame);
+            } else if is_idle && !is_used {
+                self.queues.remove(frame);
+                return Some(frame);
+            } else {
+                self.queues.push_back(GUESTS, frame);
+            }
+        }
+        None
     }
 
     /// The page that waits for its first use the longest.

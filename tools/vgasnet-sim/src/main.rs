@@ -86,6 +86,12 @@ struct Run {
     /// Homes are told of each clean eviction at once, and each message goes alone.
     #[arg(long)]
     notices_at_once: bool,
+    /// Pages that leave the last pool which has them are offered to nobody.
+    #[arg(long)]
+    no_guests: bool,
+    /// Only so many ranks access the data, from the second one on: the pools of the others are idle. All by default.
+    #[arg(long, conflicts_with_all = ["false_sharing", "rewrite"])]
+    readers: Option<u32>,
     #[command(flatten)]
     hints: Hints,
     /// Where the data is.
@@ -213,6 +219,8 @@ fn run(options: &Run) -> Result<String, String> {
         tree: !options.no_tree,
         spares: !options.no_spare,
         notices_wait: !options.notices_at_once,
+        guests: !options.no_guests,
+        readers: options.readers,
         holders_are_known: options.hints.known_holders,
         pattern,
         data_pools: options.data,

@@ -9,6 +9,7 @@ use crate::shared_files::Shared;
 use serde::Serialize;
 use vgasnet::engine::Manner;
 use vgasnet_protocol::coherence::AsInPaper;
+use vgasnet_protocol::guests::offers_max;
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::shipping::REQUEST_BYTES;
 
@@ -88,10 +89,14 @@ pub struct Point {
     /// Homes are told of clean evictions when ranks are idle or with what goes there anyway, and messages to one rank go together; in the
     /// paper's protocol of each at once, and each message goes alone.
     pub notices_wait: bool,
+    /// Pages that leave the last pool which has them are offered to ranks with frames to spare; in the paper's protocol never.
+    pub guests: bool,
     /// Requests for pages to be read reach their homes in no time: as fast as with hints of which none is wrong.
     pub holders_are_known: bool,
     /// What they do.
     pub pattern: Pattern,
+    /// How many ranks access all data, from the second one on; the pools of the others are idle. `None`: all ranks.
+    pub readers: Option<u32>,
     /// All data, in pools of one rank.
     pub data_pools: f64,
     /// Where it is.
@@ -160,7 +165,9 @@ impl Point {
             tree: true,
             spares: true,
             notices_wait: true,
+            guests: true,
             holders_are_known: false,
+            readers: None,
             pattern: Pattern::All { order, len_bytes: page_bytes, is_put: false, pieces_max: u64::MAX },
             data_pools,
             homes: Homes::First,
@@ -184,6 +191,7 @@ impl Point {
             policy: if is_ours { PolicyKind::default() } else { PolicyKind::Clock },
             cooperative: self.cooperative,
             ships: is_ours.then_some(REQUEST_BYTES),
+            offers_max: if is_ours && self.guests { offers_max(machine.frames_at(self.scale) as u32) } else { 0 },
         };
         let as_in_paper = AsInPaper {
             notices_at_once: !is_ours || !self.notices_wait,
@@ -245,6 +253,9 @@ impl Point {
 
     fn program(&self, data: Data, rank: u32, pass: u32) -> Program {
         match self.pattern {
+            Pattern::All { .. } if self.readers.is_some_and(|readers| !(1..=readers).contains(&rank)) => {
+                Box::new(std::iter::empty())
+            }
             Pattern::All { order, len_bytes, is_put, pieces_max } => {
                 let own = (u64::from(rank) << 16) + u64::from(pass);
                 let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(own);

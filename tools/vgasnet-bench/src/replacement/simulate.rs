@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, PageId};
-use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Standing};
+use vgasnet_protocol::replacement::{Coming, FrameUse, Need, PolicyKind, Replacement, Standing};
 
 /// A cache of pages.
 pub trait Cache {
@@ -67,7 +67,7 @@ impl Cache for Pool {
         if known.is_none() {
             self.frame_of.insert(page, frame);
             self.page_in[frame.0 as usize] = page;
-            self.replacement.on_filled(frame, PageId::of_segment(Rank(0), page), false);
+            self.replacement.on_filled(frame, PageId::of_segment(Rank(0), page), Coming::ForUse);
         }
         self.marks.0[frame.0 as usize] = true;
         known.is_some()

@@ -1,0 +1,152 @@
+//! Pages that leave the last pool which has them: they are offered to ranks with frames to spare, which keep them as guests.
+//!
+//! Who keeps a page reads it as one that is fetched ahead, so the protocol knows its copy as any other. The page stays where it is until
+//! the offer is answered. Few pages are on offer at a time, and who is asked waits for nobody.
+
+use super::Engine;
+use crate::stats::{self, Row};
+use std::collections::BTreeMap;
+use vgasnet_conduit::Conduit;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Event, FrameId, PageId};
+use vgasnet_protocol::guests::{GuestMessage, GuestRoom, Offers, Room};
+use vgasnet_protocol::replacement::{Coming, Need};
+
+/// What a rank has on offer, and what is coming to it as a guest.
+#[derive(Debug)]
+pub(super) struct Guests {
+    /// Else nothing is offered, and all offers are refused.
+    is_on: bool,
+    offers: Offers,
+    room: GuestRoom,
+    /// Guests that are on their way, and who has offered each.
+    coming: BTreeMap<PageId, Rank>,
+    /// How many have come so far.
+    came: u64,
+}
+
+impl Guests {
+    /// Nothing is on offer, and no guest is there. The pool has `frames` frames; see [`super::Manner::offers_max`].
+    pub(super) fn new(conduit: &dyn Conduit, frames: u32, offers_max: u32) -> Guests {
+        let offers = Offers::new(conduit.rank(), conduit.ranks(), offers_max);
+        Guests { is_on: offers_max > 0, offers, room: GuestRoom::new(frames), coming: BTreeMap::new(), came: 0 }
+    }
+
+    /// How many pages are on offer.
+    pub(super) fn on_offer(&self) -> u32 {
+        self.offers.len() as u32
+    }
+
+    /// An operation of this rank has missed a page.
+    pub(super) fn on_missed(&mut self) {
+        self.room.on_missed();
+    }
+}
+
+impl Engine {
+    /// How many pages of others have come to idle frames of this rank, so far.
+    pub fn guests_came(&self) -> u64 {
+        self.guests.came
+    }
+
+    /// Offers a page that was chosen to be given up, if nobody else may have it. Returns whether it is on offer.
+    pub(super) fn offer(&mut self, frame: FrameId) -> bool {
+        let page = self.protocol.cache.page_in(frame);
+        // Files have ends that a guest would outlive.
+        let offered = page.filter(|page| page.space.segment().is_some() && self.frames.is_only_copy(frame));
+        let Some(page) = offered.filter(|_| self.guests.is_on) else { return false };
+        let Some(to) = self.guests.offers.offer(page) else { return false };
+        self.outbox.send(to, &GuestMessage::Offer { page }.encode());
+        true
+    }
+
+    pub(super) fn on_guest_message(&mut self, from: Rank, message: GuestMessage) -> Result<(), &'static str> {
+        let (page, is_refused) = match message {
+            GuestMessage::Offer { page } => return self.on_offer(from, page),
+            GuestMessage::Kept { page } => {
+                stats::count(Row::OffersKept);
+                // Evictions run ahead while pages are kept, so that nobody waits for answers.
+                self.reserve.on_shortage();
+                (page, false)
+            }
+            GuestMessage::Needless { page } => (page, false),
+            GuestMessage::Refused { page } => {
+                stats::count(Row::OffersRefused);
+                (page, true)
+            }
+        };
+        self.guests.offers.on_answer(from, page, is_refused)?;
+        self.give_up_offered(page);
+        Ok(())
+    }
+
+    /// Gives up a page whose offer was answered, unless it is in use by now, or gone.
+    fn give_up_offered(&mut self, page: PageId) {
+        let Some(frame) = self.protocol.cache.frame_of(page) else { return };
+        let is_pinned = self.is_pinned(page) || self.space.own.table.is_pinned(frame);
+        if !is_pinned && self.protocol.cache.evictable(frame) {
+            self.handle(Event::Evict(frame));
+        } else {
+            self.frames.fill(frame, page, false, Coming::ForUse);
+        }
+    }
+
+    /// Another rank gives a page up soon.
+    fn on_offer(&mut self, from: Rank, page: PageId) -> Result<(), &'static str> {
+        if page.space.segment().is_none() || !self.protocol.spaces().has(page) {
+            return Err("an offer of a page that does not exist");
+        }
+        let cache = &self.protocol.cache;
+        if cache.contains(page) {
+            self.outbox.send(from, &GuestMessage::Needless { page }.encode());
+            return Ok(());
+        }
+        let room = match self.guests.is_on {
+            true => self.guests.room.on_offer(cache.frames_coming_free(), self.frames.guests()),
+            false => Room::None,
+        };
+        match room {
+            Room::ForIt => {
+                self.guests.coming.insert(page, from);
+                self.handle(Event::Adopt(page));
+                return Ok(());
+            }
+            Room::AfterAGuest => self.make_room(true),
+            Room::AfterAnOwn => self.make_room(false),
+            Room::None => {}
+        }
+        self.outbox.send(from, &GuestMessage::Refused { page }.encode());
+        Ok(())
+    }
+
+    /// Gives up a guest, or a page that this rank uses least, for a guest that comes later.
+    fn make_room(&mut self, is_for_guest: bool) {
+        let Engine { frames, protocol, pins, space, files, .. } = self;
+        let stays = |page| space.is_own(page) && pins.has(page.index) || files.stays(page);
+        let cache = &protocol.cache;
+        let victim = match is_for_guest {
+            true => frames.first_guest(cache, &stays),
+            false => frames.victim(Need::Later, cache, &stays),
+        };
+        if let Some(frame) = victim {
+            self.handle(Event::Evict(frame));
+        }
+    }
+
+    /// A page is open. Returns whether it has come as a guest.
+    pub(super) fn on_guest_came(&mut self, page: PageId, frame: FrameId) -> bool {
+        let Some(from) = self.guests.coming.remove(&page) else { return false };
+        stats::count(Row::GuestsCame);
+        self.guests.came += 1;
+        self.frames.set_second_copy(frame, false);
+        self.outbox.send(from, &GuestMessage::Kept { page }.encode());
+        true
+    }
+
+    /// A page does not come that was to come as a guest, or otherwise.
+    pub(super) fn on_guest_not_come(&mut self, page: PageId) {
+        if let Some(from) = self.guests.coming.remove(&page) {
+            self.outbox.send(from, &GuestMessage::Needless { page }.encode());
+        }
+    }
+}
