@@ -155,6 +155,9 @@ typedef struct {
     vgasnet_stats_times_t wait_lock; /* locks that a program or a call that is one step asked for, until granted */
     uint64_t spill_bytes; /* bytes that went to the node's disk first (VGASNET_FILE_SPILL) */
     uint64_t drain_bytes; /* bytes that were brought from there to their files */
+    uint64_t offers_kept; /* pages about to leave the last pool that another rank keeps in an idle frame */
+    uint64_t offers_refused; /* those for which the rank that was asked had no idle frame */
+    uint64_t guests; /* pages that came to idle frames of this rank for others */
 } vgasnet_stats_t;
 
 /*

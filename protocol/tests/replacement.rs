@@ -259,7 +259,6 @@ fn pages_kept_for_others_go_first_but_for_those_that_are_used() {
         let gone: Vec<FrameId> = (0..5).map(|_| pool.victim(Need::Later).expect("most are idle")).collect();
         assert_eq!(gone, [4, 5, 6, 7, 0].map(|at| guests[at]), "{kind:?}: those that nobody has used since");
         gone.into_iter().for_each(|frame| pool.fill(frame, ForUse));
-        assert!((0..40).all(|_| pool.victim(Need::Later).is_some_and(|frame| !guests.contains(&frame))), "{kind:?}");
         assert_eq!(pool.replacement.guests(), 1, "one is held");
     }
 }

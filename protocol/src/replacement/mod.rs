@@ -229,8 +229,12 @@ impl Replacement {
         self.release_held(frames, LOOKS_ASIDE);
         self.admit_used(frames);
         let mut found = self.find_guest(frames, LOOKS_ASIDE, true).or_else(|| self.find(frames, need));
-        if found.is_none() && need == Need::Now {
-            found = self.find_guest(frames, u32::MAX, true).or_else(|| self.find(frames, need));
+        if found.is_none() && need == Need::Now && self.guests() > 0 {
+            // Some may suit that a policy would take.
+            while let Some(guest) = self.queues.front(GUESTS) {
+                self.admit(guest);
+            }
+            found = self.find(frames, need);
         }
         if found.is_none() && mem::take(&mut self.may_be_free) && self.release_held(frames, u32::MAX) {
             found = self.find(frames, need);
