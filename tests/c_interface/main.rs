@@ -21,6 +21,7 @@ mod gasnet;
 mod header;
 #[cfg(feature = "mpi")]
 mod hosts;
+mod idle_pools;
 mod install;
 mod install_ex;
 mod install_libraries;

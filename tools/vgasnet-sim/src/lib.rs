@@ -6,6 +6,7 @@
 mod conduit;
 mod disk;
 pub mod homes;
+pub mod idle_pools;
 mod job;
 mod lcc;
 mod machine;

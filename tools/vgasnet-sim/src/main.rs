@@ -4,7 +4,8 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use vgasnet_sim::{
-    Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, homes, paper, parts, scale, startup,
+    Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, homes, idle_pools, paper, parts,
+    scale, startup,
 };
 
 #[derive(Parser)]
@@ -295,7 +296,12 @@ fn figures(options: &Paper) -> Result<String, String> {
 fn compared(options: &Parts) -> Result<String, String> {
     let machine = Machine::read(&options.machine)?;
     let compared = parts::run(&machine, options.scale, options.seed)?;
-    let tables = [parts::table(&compared), parts::overwriting_table(&machine)?, homes::table(&machine)?];
+    let tables = [
+        parts::table(&compared),
+        parts::overwriting_table(&machine)?,
+        homes::table(&machine)?,
+        idle_pools::table(&machine)?,
+    ];
     let text = |table: Table| if options.markdown { table.markdown().join("\n") + "\n" } else { table.to_string() };
     Ok(tables.map(text).join("\n"))
 }

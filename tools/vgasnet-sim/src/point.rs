@@ -185,13 +185,14 @@ impl Point {
         machine.check_scale(self.scale)?;
         let mut machine = machine.clone();
         let data = self.data(&machine);
-        machine.node.pool = machine.frames_at(self.scale) * machine.node.page;
+        let frames = machine.frames_at(self.scale);
+        machine.node.pool = frames * machine.node.page;
         let is_ours = self.protocol == ProtocolKind::Ours;
         let manner = Manner {
             policy: if is_ours { PolicyKind::default() } else { PolicyKind::Clock },
             cooperative: self.cooperative,
             ships: is_ours.then_some(REQUEST_BYTES),
-            offers_max: if is_ours && self.guests { offers_max(machine.frames_at(self.scale) as u32) } else { 0 },
+            offers_max: if is_ours && self.guests { offers_max(frames as u32) } else { 0 },
         };
         let as_in_paper = AsInPaper {
             notices_at_once: !is_ours || !self.notices_wait,

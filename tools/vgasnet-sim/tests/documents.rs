@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use vgasnet_sim::startup::{Job, Network, StartUp};
-use vgasnet_sim::{Machine, homes, parts};
+use vgasnet_sim::{Machine, homes, idle_pools, parts};
 
 /// ARCHITECTURE.md has all these rows.
 fn assert_documented(rows: impl Iterator<Item = String>) {
@@ -28,6 +28,11 @@ fn waits_of_puts_that_overwrite_are_as_documented() {
 #[test]
 fn what_homes_in_turns_bring_is_as_documented() {
     assert_documented(homes::table(&Machine::paper()).expect("the jobs end").markdown().into_iter());
+}
+
+#[test]
+fn what_idle_pools_bring_is_as_documented() {
+    assert_documented(idle_pools::table(&Machine::paper()).expect("the jobs end").markdown().into_iter());
 }
 
 #[test]
