@@ -65,6 +65,12 @@ pub const fn offers_max(frames: u32) -> u32 {
     if frames / PART < MOST { frames / PART } else { MOST }
 }
 
+/// Pages that are kept in a row before one comes back, in pools of this rank, until few are offered: they are read once, it seems.
+const UNPROVEN_POOLS: u32 = 16;
+
+/// Of so many pages one is offered then. It shows when pages are read again.
+const UNPROVEN_PART: u32 = 8;
+
 /// Ranks that are asked in a row before pages go without an offer.
 const ASKED_AT_ONCE: u32 = 4;
 
@@ -85,16 +91,33 @@ pub struct Offers {
     to_pass_over: u32,
     under_way: BTreeMap<PageId, Rank>,
     most: usize,
+    /// Pages that others have kept since one came back, and how many may be until few are offered.
+    unproven: u32,
+    unproven_max: u32,
 }
 
 impl Offers {
-    /// Nothing is on offer of the rank `own` of so many. It offers up to `most` pages at a time.
-    pub fn new(own: Rank, ranks: u32, most: u32) -> Offers {
-        let (asked, refused, to_pass_over, under_way) = (0, 0, 0, BTreeMap::new());
-        let most = most as usize;
-        let mut offers = Offers { own, ranks, next: own, asked, refused, to_pass_over, under_way, most };
+    /// Nothing is on offer of the rank `own` of so many, whose pool has `frames` frames. It offers up to `most` pages at a time.
+    pub fn new(own: Rank, ranks: u32, frames: u32, most: u32) -> Offers {
+        let mut offers = Offers {
+            own,
+            ranks,
+            next: own,
+            asked: 0,
+            refused: 0,
+            to_pass_over: 0,
+            under_way: BTreeMap::new(),
+            most: most as usize,
+            unproven: 0,
+            unproven_max: frames.saturating_mul(UNPROVEN_POOLS),
+        };
         offers.look_elsewhere();
         offers
+    }
+
+    /// A page has come from the pool of another rank.
+    pub fn on_came_back(&mut self) {
+        self.unproven = 0;
     }
 
     /// How many pages are on offer.
@@ -107,6 +130,11 @@ impl Offers {
         self.under_way.is_empty()
     }
 
+    /// Whether as many are as may be at a time.
+    pub fn is_full(&self) -> bool {
+        self.under_way.len() >= self.most
+    }
+
     /// Whether the page is on offer. It stays where it is until that is answered.
     pub fn has(&self, page: PageId) -> bool {
         self.under_way.contains_key(&page)
@@ -114,7 +142,7 @@ impl Offers {
 
     /// A page that nobody else may have is given up soon. Returns the rank to which it is offered, if it is.
     pub fn offer(&mut self, page: PageId) -> Option<Rank> {
-        if self.ranks < 2 || self.under_way.len() >= self.most || self.has(page) {
+        if self.ranks < 2 || self.is_full() || self.has(page) {
             return None;
         }
         if self.to_pass_over > 0 {
@@ -139,7 +167,9 @@ impl Offers {
         }
         self.under_way.remove(&page);
         if !is_refused {
-            (self.refused, self.to_pass_over) = (0, 0);
+            self.unproven = self.unproven.saturating_add(1);
+            self.refused = 0;
+            self.to_pass_over = if self.unproven > self.unproven_max { UNPROVEN_PART - 1 } else { 0 };
         } else if from == self.next {
             self.refused = self.refused.saturating_add(1);
             self.look_elsewhere();
@@ -250,7 +280,7 @@ mod tests {
 
     #[test]
     fn who_keeps_pages_is_asked_again_and_who_refuses_is_not() {
-        let mut offers = Offers::new(Rank(3), 8, 4);
+        let mut offers = Offers::new(Rank(3), 8, 64, 4);
         let first = offers.offer(page(0)).expect("somebody is asked");
         assert!(first != Rank(3) && offers.has(page(0)) && offers.offer(page(0)).is_none());
         assert_eq!(offers.on_answer(first, page(0), false), Ok(()));
@@ -268,7 +298,7 @@ mod tests {
 
     #[test]
     fn where_all_refuse_one_page_in_many_is_offered() {
-        let mut offers = Offers::new(Rank(0), 100, 32);
+        let mut offers = Offers::new(Rank(0), 100, 1 << 10, 32);
         let offered: Vec<u32> = (0..100_000)
             .filter(|index| {
                 let asked = offers.offer(page(*index));
@@ -286,14 +316,40 @@ mod tests {
 
     #[test]
     fn few_pages_are_on_offer_and_answers_that_nobody_asked_for_are_refused() {
-        let mut offers = Offers::new(Rank(0), 2, 4);
+        let mut offers = Offers::new(Rank(0), 2, 64, 4);
         assert_eq!((0..10).filter(|index| offers.offer(page(*index)).is_some()).count(), 4);
         assert!(offers.on_answer(Rank(0), page(0), false).is_err(), "another rank was asked");
         assert!(offers.on_answer(Rank(1), page(9), false).is_err(), "the page was not offered");
         assert_eq!(offers.on_answer(Rank(1), page(0), false), Ok(()));
         assert!(offers.on_answer(Rank(1), page(0), false).is_err(), "it was answered");
-        assert_eq!(Offers::new(Rank(0), 1, 4).offer(page(0)), None, "nobody else is there");
-        assert_eq!(Offers::new(Rank(0), 2, offers_max(15)).offer(page(0)), None, "a small pool needs all its frames");
+        assert_eq!(Offers::new(Rank(0), 1, 64, 4).offer(page(0)), None, "nobody else is there");
+        assert_eq!(
+            Offers::new(Rank(0), 2, 15, offers_max(15)).offer(page(0)),
+            None,
+            "a small pool needs all its frames"
+        );
+    }
+
+    #[test]
+    fn pages_that_are_read_once_are_offered_for_a_while() {
+        let mut offers = Offers::new(Rank(0), 2, 64, 4);
+        let mut offered = |pages: core::ops::Range<u32>, comes_back: bool| {
+            let mut count = 0;
+            for index in pages {
+                let asked = offers.offer(page(index));
+                asked.into_iter().for_each(|rank| offers.on_answer(rank, page(index), false).expect("it was asked"));
+                if comes_back && index % 8 == 0 {
+                    offers.on_came_back();
+                }
+                count += u32::from(asked.is_some());
+            }
+            count
+        };
+        assert_eq!(offered(0..1024, false), 1024);
+        let few = offered(1024..2024, false);
+        assert!((100..200).contains(&few), "{few} of 1000");
+        assert!(offered(3000..3100, true) > 80);
+        assert_eq!(offered(4000..4100, true), 100);
     }
 
     #[test]

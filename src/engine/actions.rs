@@ -99,6 +99,9 @@ impl Engine {
         if let Some(frame) = self.protocol.cache.frame_of(page) {
             self.frames.set_second_copy(frame, is_second);
         }
+        if is_second {
+            self.guests.on_came_back();
+        }
     }
 
     /// A message is about to be sent: notes what it means for a frame of this rank.

@@ -32,7 +32,9 @@ impl Engine {
         let is_for_pages = need == Need::Now || self.reserve.wants_more(coming);
         let is_for_blocks = self.block_frames.is_wanted() && coming == 0;
         let has_come = is_for_pages && self.take_frame_from_blocks();
-        (!has_come && (is_for_pages || is_for_blocks)).then_some(need)
+        // A page that nobody else has is not given up ahead of need before it was offered.
+        let is_soon_enough = need == Need::Now || !self.guests.is_offering_all_it_may();
+        (!has_come && is_soon_enough && (is_for_pages || is_for_blocks)).then_some(need)
     }
 
     fn find_victim(&mut self, need: Need) -> Option<FrameId> {

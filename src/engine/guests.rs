@@ -28,13 +28,23 @@ pub(super) struct Guests {
 impl Guests {
     /// Nothing is on offer, and no guest is there. The pool has `frames` frames; see [`super::Manner::offers_max`].
     pub(super) fn new(conduit: &dyn Conduit, frames: u32, offers_max: u32) -> Guests {
-        let offers = Offers::new(conduit.rank(), conduit.ranks(), offers_max);
+        let offers = Offers::new(conduit.rank(), conduit.ranks(), frames, offers_max);
         Guests { is_on: offers_max > 0, offers, room: GuestRoom::new(frames), coming: BTreeMap::new(), came: 0 }
     }
 
     /// How many pages are on offer.
     pub(super) fn on_offer(&self) -> u32 {
         self.offers.len() as u32
+    }
+
+    /// Whether as many pages are on offer as may be at a time.
+    pub(super) fn is_offering_all_it_may(&self) -> bool {
+        self.is_on && self.offers.is_full()
+    }
+
+    /// A page has come from another rank's pool.
+    pub(super) fn on_came_back(&mut self) {
+        self.offers.on_came_back();
     }
 
     /// An operation of this rank has missed a page.
