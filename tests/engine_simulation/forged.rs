@@ -19,6 +19,7 @@ use vgasnet_protocol::byte_message::{
 use vgasnet_protocol::coherence::{
     Access, CoherenceBody, CoherenceMessage, CopyVersion, Forward, FrameId, PageId, Priority, Share, ToCache, ToHome,
 };
+use vgasnet_protocol::guests::GuestMessage;
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::writes::{AnswerHead as AnswerHeadOfWrites, Question, TAG_WRITES};
 use vgasnet_sim_conduit::Settings;
@@ -111,17 +112,31 @@ fn about_writes(random: &mut Rng) -> Vec<u8> {
     Question { tag: TAG_WRITES, is_answer: 0, watch, writes_back, id, since, first, end }.as_bytes().to_vec()
 }
 
+/// About a page that a rank keeps for another.
+fn about_a_guest(random: &mut Rng, ranks: u32) -> Vec<u8> {
+    let page = PageId::of_segment(Rank(small(random, ranks)), small(random, PAGES));
+    let all = [
+        GuestMessage::Offer { page },
+        GuestMessage::Offer { page },
+        GuestMessage::Kept { page },
+        GuestMessage::Needless { page },
+        GuestMessage::Refused { page },
+    ];
+    all[random.usize(0..all.len())].encode().to_vec()
+}
+
 /// Sends a forged message from a rank to another one.
 fn forge(random: &mut Rng, job: &Job) {
     let ranks = job.nodes.len() as u32;
     let (from, to) = (random.u32(0..ranks), random.u32(0..ranks));
     let home = if random.bool() { to } else { from };
-    let mut message = match random.u32(0..16) {
+    let mut message = match random.u32(0..18) {
         0 => bytes(random, 60),
         1 => BarrierMessage::Arrived(Name::Id(1)).encode(random.u8(32..34)).to_vec(),
         2 => BarrierMessage::Released(Name::Anonymous).encode(random.u8(32..34)).to_vec(),
         3..7 => about_bytes(random, ranks),
         7..9 => about_writes(random),
+        9..11 => about_a_guest(random, ranks),
         _ => about_a_page(random, ranks, Rank(home), Rank(to)),
     };
     if random.u32(0..16) == 0 {

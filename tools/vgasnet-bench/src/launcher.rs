@@ -355,7 +355,7 @@ fn cyclic(options: &LoopOptions) -> Result<u8, Stop> {
     let setups = if is_chosen { vec![options.setup.clone()] } else { chosen.into() };
     let mut jobs = Vec::new();
     for setup in setups {
-        let mut job = Job::new(1, true, true, &setup, Spec::new(Workload::Loop, &setup))?;
+        let mut job = Job::new(1 + options.idle, true, true, &setup, Spec::new(Workload::Loop, &setup))?;
         refuse_few_frames(&job, cycle::FRAMES_MIN)?;
         job.spec.data_bytes = cycle::SEGMENT_POOLS * job.config.pool_bytes;
         job.check_space()?;

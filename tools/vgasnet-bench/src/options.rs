@@ -362,6 +362,10 @@ pub struct LoopOptions {
     #[command(flatten)]
     pub setup: Setup,
 
+    /// Number of other ranks, which do nothing: their pools keep what the first rank's gives up, unless VGASNET_IDLE_POOLS is 0
+    #[arg(long, value_name = "RANKS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=63))]
+    pub idle: u32,
+
     /// Exit with status 1 if a target is missed
     #[arg(long)]
     pub check: bool,

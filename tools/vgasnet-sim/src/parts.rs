@@ -21,20 +21,28 @@ pub struct Parts {
     pub spares: bool,
     /// See [`Point::notices_wait`].
     pub notices_wait: bool,
+    /// See [`Point::guests`].
+    pub guests: bool,
 }
 
-const fn parts(name: &'static str, tree: bool, spares: bool, notices_wait: bool) -> Parts {
-    Parts { name, protocol: ProtocolKind::Ours, tree, spares, notices_wait }
-}
+const NONE: Parts = Parts {
+    name: "none of the four",
+    protocol: ProtocolKind::Ours,
+    tree: false,
+    spares: false,
+    notices_wait: false,
+    guests: false,
+};
 
 /// The paper's protocol, and this library's with none, one and all of them.
-pub const VARIANTS: [Parts; 6] = [
-    Parts { name: "paper's protocol", protocol: ProtocolKind::Paper, tree: false, spares: false, notices_wait: false },
-    parts("none of the three", false, false, false),
-    parts("trees", true, false, false),
-    parts("only copies stay", false, true, false),
-    parts("messages together", false, false, true),
-    parts("all", true, true, true),
+pub const VARIANTS: [Parts; 7] = [
+    Parts { name: "paper's protocol", protocol: ProtocolKind::Paper, ..NONE },
+    NONE,
+    Parts { name: "trees", tree: true, ..NONE },
+    Parts { name: "only copies stay", spares: true, ..NONE },
+    Parts { name: "messages together", notices_wait: true, ..NONE },
+    Parts { name: "idle pools", guests: true, ..NONE },
+    Parts { name: "all", tree: true, spares: true, notices_wait: true, guests: true, ..NONE },
 ];
 
 /// A job, and what is compared of it.
@@ -124,9 +132,10 @@ pub fn overwriting_table(machine: &Machine) -> Result<Table, String> {
 
 impl Work {
     fn compare(self, machine: &Machine, parts: &Parts, scale: u64, seed: u64) -> Result<Vec<f64>, String> {
-        let Parts { protocol, tree, spares, notices_wait, .. } = *parts;
+        let Parts { protocol, tree, spares, notices_wait, guests, .. } = *parts;
         let page_bytes = machine.node.page as usize;
-        let run = |point: Point| Point { protocol, tree, spares, notices_wait, scale, seed, ..point }.run(machine);
+        let run =
+            |point: Point| Point { protocol, tree, spares, notices_wait, guests, scale, seed, ..point }.run(machine);
         match self {
             Work::Reads(order, data) => {
                 let passes = if data.len() == 1 { 2 } else { 1 };

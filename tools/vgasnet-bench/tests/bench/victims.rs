@@ -32,6 +32,17 @@ fn a_cyclic_scan_by_gets_keeps_what_it_should() {
 }
 
 #[test]
+fn a_cyclic_scan_beside_idle_ranks_reads_little_from_the_disk() {
+    let folder = Folder::new("loop-idle");
+    let results = folder.results(&["loop", "--pool", "8M", "--page", "64K", "--repeat", "2", "--idle", "2"]);
+    let run = &results["runs"][0];
+    for way in ["gets", "loads"] {
+        let kept = run[way]["kept_each"][1].as_f64().unwrap();
+        assert!((0.55..=1.0).contains(&kept), "{kept} of {way}");
+    }
+}
+
+#[test]
 fn shuffled_blocks_are_measured_with_each_pool() {
     let folder = Folder::new("blocks");
     let results = folder.results(&["blocks", "--pools", "4M,8M", "--size", "16M", "--repeat", "1"]);
