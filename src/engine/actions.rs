@@ -22,36 +22,7 @@ impl Engine {
                     self.outbox.send_together(to, &message.encode());
                 }
             }
-            Action::Open { page, frame, access, waiters } => {
-                let is_wanted = !waiters.is_empty();
-                if is_wanted {
-                    self.space.own.table.take_ahead(frame);
-                }
-                self.space.open(page, frame, access, is_wanted);
-                if access == Access::Write {
-                    self.frames.set_second_copy(frame, false);
-                    self.on_soiled(page);
-                }
-                // If operations joined the fetch, they are its first use.
-                let is_ahead = self.prefetch.on_opened(page);
-                let is_guest = self.on_guest_came(page, frame);
-                let coming = match (is_wanted, is_ahead, is_guest) {
-                    (false, true, _) => Coming::Ahead,
-                    (false, false, true) => Coming::AsGuest,
-                    _ => Coming::ForUse,
-                };
-                self.frames.fill(frame, page, is_wanted, coming);
-                if is_ahead {
-                    if !is_wanted {
-                        self.space.own.table.mark_ahead(frame);
-                    }
-                    self.page_statistics.on_ahead(page, is_wanted);
-                }
-                if is_wanted {
-                    let parts = self.take_parts(page, &waiters);
-                    self.work.push_back(Work::Copies { page, frame, parts });
-                }
-            }
+            Action::Open { page, frame, access, waiters } => self.open(page, frame, access, &waiters),
             Action::Close(page) => {
                 if !(self.space.is_own(page) && self.pins.defer_close(page.index)) {
                     self.close(page);
@@ -89,6 +60,38 @@ impl Engine {
             }
             Action::Unwritten { page, cause } => self.on_unwritten(page, cause),
             Action::Recalled { page, cause } => self.on_recalled(page, cause),
+        }
+    }
+
+    /// A page is open, and the operations that waited for it are to be done now.
+    fn open(&mut self, page: PageId, frame: FrameId, access: Access, waiters: &[Waiter]) {
+        let is_wanted = !waiters.is_empty();
+        if is_wanted {
+            self.space.own.table.take_ahead(frame);
+        }
+        self.space.open(page, frame, access, is_wanted);
+        if access == Access::Write {
+            self.frames.set_second_copy(frame, false);
+            self.on_soiled(page);
+        }
+        // If operations joined the fetch, they are its first use.
+        let is_ahead = self.prefetch.on_opened(page);
+        let is_guest = self.on_guest_came(page, frame);
+        let coming = match (is_wanted, is_ahead, is_guest) {
+            (false, true, _) => Coming::Ahead,
+            (false, false, true) => Coming::AsGuest,
+            _ => Coming::ForUse,
+        };
+        self.frames.fill(frame, page, is_wanted, coming);
+        if is_ahead {
+            if !is_wanted {
+                self.space.own.table.mark_ahead(frame);
+            }
+            self.page_statistics.on_ahead(page, is_wanted);
+        }
+        if is_wanted {
+            let parts = self.take_parts(page, waiters);
+            self.work.push_back(Work::Copies { page, frame, parts });
         }
     }
 

@@ -125,6 +125,26 @@ fn land_all(world: &mut World) {
     }
 }
 
+/// Pages begin to come that no operation waits for.
+fn branch_ahead(all: &mut Exploration, state: &State, scenario: Scenario) {
+    let pages: Vec<PageId> =
+        ops(scenario).into_iter().filter(|(_, op)| op.access == Access::Read).map(|(page, _)| page).collect();
+    for page in pages {
+        if state.prefetches > 0 {
+            all.branch(state, |next| {
+                next.prefetches -= 1;
+                next.world.event(Rank(0), Event::Prefetch(page));
+            });
+        }
+        for rank in (0..scenario.shape.ranks).map(Rank).filter(|_| state.adoptions > 0) {
+            all.branch(state, |next| {
+                next.adoptions -= 1;
+                next.world.event(rank, Event::Adopt(page));
+            });
+        }
+    }
+}
+
 fn explore(scenario: Scenario) {
     let ranks = scenario.shape.ranks as usize;
     let mut all = Exploration::default();
@@ -153,14 +173,7 @@ fn explore(scenario: Scenario) {
                 });
             }
         }
-        if state.prefetches > 0 {
-            for (page, _) in ops(scenario).into_iter().filter(|(_, op)| op.access == Access::Read) {
-                all.branch(&state, |next| {
-                    next.prefetches -= 1;
-                    next.world.event(Rank(0), Event::Prefetch(page));
-                });
-            }
-        }
+        branch_ahead(&mut all, &state, scenario);
         if state.ships > 0 {
             for (page, op) in ops(scenario).into_iter().filter(|(_, op)| !op.whole) {
                 all.branch(&state, |next| next.ships -= u8::from(next.world.ship(page, op)));
@@ -174,14 +187,6 @@ fn explore(scenario: Scenario) {
             // Also where a frame is evictable: the client may have pinned it.
             if lacks_victim(&state.world, rank) {
                 all.branch(&state, |next| next.world.event(rank, Event::NoVictim));
-            }
-            if state.adoptions > 0 {
-                for (page, _) in ops(scenario).into_iter().filter(|(_, op)| op.access == Access::Read) {
-                    all.branch(&state, |next| {
-                        next.adoptions -= 1;
-                        next.world.event(rank, Event::Adopt(page));
-                    });
-                }
             }
             if state.flushes[at] > 0 {
                 all.branch(&state, |next| {
