@@ -186,7 +186,7 @@ impl Config {
             memory_share_bytes: share_bytes,
             cooperative: settings.cooperative.unwrap_or(true),
             cyclic_homes,
-            keeps_guests: settings.keeps_guests.unwrap_or(true),
+            keeps_guests: settings.keeps_guests.unwrap_or(false),
             peer_memory: settings.peer_memory.unwrap_or(true),
             replacement: settings.replacement.unwrap_or_default(),
             ships: settings.ships.unwrap_or(true),

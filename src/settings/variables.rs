@@ -142,7 +142,7 @@ pub(super) const VARIABLES: [Variable; 34] = [
         meaning: "whether a page that leaves the last pool which has it goes to an idle frame of another rank, if one has some, so that it \
                   need not be read from the disk again",
         allowed: "0 or 1",
-        default: "1",
+        default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.keeps_guests = Some(on)),
     },
     Variable {

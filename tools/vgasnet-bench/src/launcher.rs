@@ -341,6 +341,7 @@ fn collectives(options: &CollectiveOptions) -> Result<u8, Stop> {
 }
 
 fn cyclic(options: &LoopOptions) -> Result<u8, Stop> {
+    const IDLE_POOLS: &str = "VGASNET_IDLE_POOLS";
     const SIZES: [(u64, u64); 6] = [
         (8 << 20, 64 << 10),
         (32 << 20, 64 << 10),
@@ -357,6 +358,9 @@ fn cyclic(options: &LoopOptions) -> Result<u8, Stop> {
     for setup in setups {
         let mut job = Job::new(1 + options.idle, true, true, &setup, Spec::new(Workload::Loop, &setup))?;
         refuse_few_frames(&job, cycle::FRAMES_MIN)?;
+        if options.idle > 0 && std::env::var_os(IDLE_POOLS).is_none() {
+            job.vars.push((IDLE_POOLS, "1".into()));
+        }
         job.spec.data_bytes = cycle::SEGMENT_POOLS * job.config.pool_bytes;
         job.check_space()?;
         jobs.push(job);

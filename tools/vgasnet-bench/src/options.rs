@@ -362,7 +362,7 @@ pub struct LoopOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// Number of other ranks, which do nothing: their pools keep what the first rank's gives up, unless VGASNET_IDLE_POOLS is 0
+    /// Number of other ranks, which do nothing: VGASNET_IDLE_POOLS is 1 where it is not set, so their pools keep what the first gives up
     #[arg(long, value_name = "RANKS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=63))]
     pub idle: u32,
 

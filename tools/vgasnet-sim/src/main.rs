@@ -87,9 +87,9 @@ struct Run {
     /// Homes are told of each clean eviction at once, and each message goes alone.
     #[arg(long)]
     notices_at_once: bool,
-    /// Pages that leave the last pool which has them are offered to nobody.
+    /// Pages that leave the last pool which has them go to pools with room, as with VGASNET_IDLE_POOLS=1.
     #[arg(long)]
-    no_guests: bool,
+    idle_pools: bool,
     /// Only so many ranks access the data, from the second one on: the pools of the others are idle. All by default.
     #[arg(long, conflicts_with_all = ["false_sharing", "rewrite"])]
     readers: Option<u32>,
@@ -220,7 +220,7 @@ fn run(options: &Run) -> Result<String, String> {
         tree: !options.no_tree,
         spares: !options.no_spare,
         notices_wait: !options.notices_at_once,
-        guests: !options.no_guests,
+        guests: options.idle_pools,
         readers: options.readers,
         holders_are_known: options.hints.known_holders,
         pattern,

@@ -35,13 +35,14 @@ const NONE: Parts = Parts {
 };
 
 /// The paper's protocol, and this library's with none, one and all of them.
-pub const VARIANTS: [Parts; 7] = [
+pub const VARIANTS: [Parts; 8] = [
     Parts { name: "paper's protocol", protocol: ProtocolKind::Paper, ..NONE },
     NONE,
     Parts { name: "trees", tree: true, ..NONE },
     Parts { name: "only copies stay", spares: true, ..NONE },
     Parts { name: "messages together", notices_wait: true, ..NONE },
     Parts { name: "idle pools", guests: true, ..NONE },
+    Parts { name: "all but idle pools", tree: true, spares: true, notices_wait: true, ..NONE },
     Parts { name: "all", tree: true, spares: true, notices_wait: true, guests: true, ..NONE },
 ];
 

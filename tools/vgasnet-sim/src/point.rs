@@ -89,7 +89,8 @@ pub struct Point {
     /// Homes are told of clean evictions when ranks are idle or with what goes there anyway, and messages to one rank go together; in the
     /// paper's protocol of each at once, and each message goes alone.
     pub notices_wait: bool,
-    /// Pages that leave the last pool which has them are offered to ranks with frames to spare; in the paper's protocol never.
+    /// Pages that leave the last pool which has them are offered to ranks with frames to spare, as with `VGASNET_IDLE_POOLS=1`; in the
+    /// paper's protocol never.
     pub guests: bool,
     /// Requests for pages to be read reach their homes in no time: as fast as with hints of which none is wrong.
     pub holders_are_known: bool,
@@ -165,7 +166,7 @@ impl Point {
             tree: true,
             spares: true,
             notices_wait: true,
-            guests: true,
+            guests: false,
             holders_are_known: false,
             readers: None,
             pattern: Pattern::All { order, len_bytes: page_bytes, is_put: false, pieces_max: u64::MAX },
