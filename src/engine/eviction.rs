@@ -87,8 +87,8 @@ impl Engine {
         }
     }
 
-    /// Evicts every page that nobody uses just now, and every block of the file. Returns whether none is left, and nothing is on its
-    /// way to the pool.
+    /// Evicts every page that nobody uses just now, and every block of the file, and has the homes know. Returns whether none is left,
+    /// and nothing is on its way to the pool.
     pub fn discard_all(&mut self) -> bool {
         self.handle_events();
         let frames: Vec<FrameId> = self.protocol.cache.copies().map(|(_, frame, _)| frame).collect();
@@ -97,6 +97,7 @@ impl Engine {
                 self.handle(Event::Evict(frame));
             }
         }
+        self.handle(Event::TellAll);
         let has_no_blocks = self.storage.empty_blocks();
         self.protocol.cache.is_empty() && has_no_blocks
     }

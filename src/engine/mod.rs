@@ -347,9 +347,6 @@ impl Engine {
         self.storage.advance(&mut self.work);
         // A flush that finds nothing to write is done by that, and there may be no other drive.
         self.answer_flushes();
-        if !worked && self.work.is_empty() {
-            self.handle(Event::Idle);
-        }
         self.is_settled = self.has_nothing_under_way();
         self.broken.clone().map_or(Ok(worked), Err)
     }

@@ -109,7 +109,7 @@ impl Engine {
         }
         self.set_status(id, at, Status::Refused);
         // The home does not know yet that the page is gone.
-        self.handle(Event::Idle);
+        self.handle(Event::Tell(page));
         self.on_served(ServedId { request: id as u32, piece: at as u16 });
     }
 

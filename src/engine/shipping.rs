@@ -347,10 +347,6 @@ impl Engine {
     pub(super) fn ship_or_keep(&mut self, mut part: Part) -> Option<Part> {
         let (page, own) = (part.piece.page, self.space.rank);
         let home = self.protocol.spaces().home(page);
-        if home == own && self.protocol.cache.has_notice(page) {
-            // The home does not know yet that nobody holds the page any more.
-            self.handle(Event::Idle);
-        }
         let has_room = self.has_room();
         let is_fill = part.copy.mapped_access().is_some();
         if is_fill && !self.may_map_block(page, has_room) {

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use vgasnet::engine::Pending;
 use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::{Access, FrameId, PageId, Protocol};
+use vgasnet_protocol::coherence::{Access, Cache, FrameId, PageId, Protocol};
 
-/// Notices of clean evictions that a rank may keep before it sends them.
-const NOTICES_MAX: usize = 16;
+/// Notices of clean evictions that one message has room for.
+const NOTICES_A_MESSAGE: usize = 12;
 
 /// Pieces of a part that another rank carries out: messages here are short.
 const PIECES_MAX: usize = 5;
@@ -170,7 +170,7 @@ impl Job {
         // A frame has at most one transfer towards it, and one from it to a file. A home has an answer and an
         // invalidation to send for each frame of the job, and for each notice that is still kept an invalidation that
         // finds nothing.
-        let notices = (NOTICES_MAX + 1) * self.nodes.len();
+        let notices: usize = self.nodes.iter().map(|node| node.engine.protocol().cache.notices_max() + 1).sum();
         assert!(pending.parts <= parts, "{pending:?} for {parts} parts");
         assert!(
             pending.transfers <= frames && pending.storage_operations <= 2 * frames + parts,
@@ -194,7 +194,10 @@ impl Job {
     fn check_directories(&self) {
         let messages: usize = self.nodes.iter().map(|node| node.engine.pending().messages).sum();
         let entries: usize = self.nodes.iter().map(|node| node.engine.protocol().home.entries()).sum();
-        let notices = NOTICES_MAX * self.nodes.len() + self.hub.in_flight() + messages;
+        let caches = self.nodes.iter().map(|node| &node.engine.protocol().cache);
+        let kept: usize =
+            caches.inspect(|cache| assert!(cache.notices() <= cache.notices_max())).map(Cache::notices).sum();
+        let notices = kept + NOTICES_A_MESSAGE * (self.hub.in_flight() + messages);
         let most = self.total_frames() + notices;
         assert!(entries <= most, "{entries} directory entries, {most} frames and notices");
         for page in self.pages() {
@@ -252,11 +255,12 @@ impl Job {
             }
         }
         self.check_unpinned();
-        // Ranks had time to tell homes of their evictions.
+        // Ranks have told homes of their evictions, or will.
         for page in self.pages() {
             for holder in self.nodes[self.model.home_of(page)].engine.protocol().home.holders(page) {
-                let mut copies = self.nodes[holder.rank.index()].engine.protocol().cache.copies();
-                assert!(copies.any(|copy| copy.0 == page), "{holder:?} has no copy of {page:?}");
+                let cache = &self.nodes[holder.rank.index()].engine.protocol().cache;
+                let is_known = cache.has_notice(page) || cache.copies().any(|copy| copy.0 == page);
+                assert!(is_known, "{holder:?} has no copy of {page:?}, and will not tell");
             }
         }
         self.check();

@@ -190,8 +190,10 @@ pub enum Event {
     Flush,
     /// The same for the pages of one space.
     FlushSpace(Space),
-    /// The rank has nothing else to do: notices of clean evictions that were put off are to be sent.
-    Idle,
+    /// If this rank has given up a clean copy of the page, the home is to hear of that now, and not with the next message to it.
+    Tell(PageId),
+    /// The same for all pages.
+    TellAll,
     /// A frame is free again that was taken by [`Cache::take_free_frame`].
     Freed(FrameId),
     /// [`Action::Close`] is carried out: no operation here uses the page.
@@ -433,7 +435,9 @@ impl Protocol {
     /// # Panics
     /// The event cannot happen now: no action asked for it. No message can make it happen.
     pub fn handle(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        let begun = actions.len();
         let taken = self.take(event, actions);
+        self.cache.tell_along(begun, actions);
         self.cache.settle();
         taken
     }
@@ -466,7 +470,8 @@ impl Protocol {
             Event::WriteBack(page) => self.cache.on_write_back(page, Priority::Later, actions),
             Event::Flush => self.cache.on_flush(actions),
             Event::FlushSpace(space) => self.cache.on_flush_space(space, actions),
-            Event::Idle => self.cache.on_idle(actions),
+            Event::Tell(page) => self.cache.on_tell(page, actions),
+            Event::TellAll => self.cache.on_tell_all(actions),
             Event::Freed(frame) => self.cache.on_freed(frame, actions),
             Event::Closed(page) => self.cache.on_closed(page, actions),
             Event::Transferred(outgoing) => self.cache.on_transferred(outgoing, actions),

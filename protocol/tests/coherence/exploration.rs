@@ -113,8 +113,6 @@ fn start(scenario: Scenario) -> World {
         land_all(&mut world);
         world.event(home, Event::Evict(FrameId(0)));
         land_all(&mut world);
-        world.event(home, Event::Idle);
-        land_all(&mut world);
     }
     world
 }

@@ -64,7 +64,7 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize,
         }
     }
     match random.u32(0..200) {
-        0 => world.event(rank, Event::Idle),
+        0 => world.event(rank, Event::Tell(random_op(random, world.shape, hot).1)),
         1 => world.event(rank, Event::Flush),
         2..5 if *ops_left > 0 => world.event(rank, Event::Prefetch(random_op(random, world.shape, hot).1)),
         5 if *ops_left > 0 => world.event(rank, Event::WriteBack(random_op(random, world.shape, hot).1)),

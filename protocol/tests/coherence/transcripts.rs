@@ -15,7 +15,7 @@
 //! > clean RANK PAGE                              a page is to be written back and kept
 //! > flush RANK                                   dirty pages are to be written back
 //! > recall PAGE                                  the file is to have a page, whoever has that
-//! > idle RANK                                    the rank has nothing else to do
+//! > tell RANK PAGE                               the rank tells the page's home if it has given the page up
 //! > run                                          everything under way lands, in order
 //! > run but TEXT                                 the same, except flights that show TEXT
 //! > land TEXT                                    the first flight that shows TEXT lands
@@ -95,7 +95,7 @@ fn command(world: &mut World, line: &str) {
         ["clean", at, what] => world.event(rank(at), Event::WriteBack(page(what))),
         ["flush", at] => world.event(rank(at), Event::Flush),
         ["recall", what] => world.recall(page(what)),
-        ["idle", at] => world.event(rank(at), Event::Idle),
+        ["tell", at, what] => world.event(rank(at), Event::Tell(page(what))),
         [at, access @ ("read" | "write" | "overwrite"), what] => {
             let whole = access == "overwrite";
             let access = if access == "read" { Access::Read } else { Access::Write };

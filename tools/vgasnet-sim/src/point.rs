@@ -86,7 +86,7 @@ pub struct Point {
     pub tree: bool,
     /// Pages go first that other ranks have, too; in the paper's protocol any.
     pub spares: bool,
-    /// Homes are told of clean evictions when ranks are idle or with what goes there anyway, and messages to one rank go together; in the
+    /// Homes are told of clean evictions with what goes there anyway or where too many wait, and messages to one rank go together; in the
     /// paper's protocol of each at once, and each message goes alone.
     pub notices_wait: bool,
     /// Pages that leave the last pool which has them are offered to ranks with frames to spare, as with `VGASNET_IDLE_POOLS=1`; in the

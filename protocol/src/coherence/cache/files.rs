@@ -59,6 +59,6 @@ impl Cache {
     }
 
     pub(in super::super) fn forget_notices_of(&mut self, file: Space) {
-        self.notices.retain(|(page, _)| page.space != file);
+        self.notices.forget_space(file);
     }
 }

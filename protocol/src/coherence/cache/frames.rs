@@ -1,13 +1,9 @@
 //! The frames of a cache: which pages get them, and giving pages up to free them.
 
-use super::super::{Action, AsInPaper, FrameId, PageId, Priority, ToHome, send_home};
+use super::super::{Action, FrameId, PageId, Priority, ToHome, send_home};
 use super::Cache;
 use super::page::{CachedPage, Phase};
-use crate::Rank;
 use alloc::vec::Vec;
-
-/// The most notices of clean evictions that are put off.
-pub(super) const NOTICES_MAX: usize = 16;
 
 impl Cache {
     pub(in super::super) fn on_evict(&mut self, frame: FrameId, actions: &mut Vec<Action>) {
@@ -48,11 +44,8 @@ impl Cache {
             actions.push(send_home(home, page, ToHome::Evict { frame: cached.frame(), copy, keep: false, priority }));
             return;
         }
-        self.notices.push((page, copy));
         self.free_frame(page, actions);
-        if self.notices.len() >= self.notices_max {
-            self.on_idle(actions);
-        }
+        self.note_eviction(page, copy, actions);
     }
 
     /// Frees the page's frame. If operations wait for the page, it awaits a frame again.
@@ -134,11 +127,6 @@ impl Cache {
         self
     }
 
-    /// The same cache, which does this as in the paper.
-    pub(in super::super) fn following_paper(self, what: AsInPaper) -> Cache {
-        Cache { notices_max: if what.notices_at_once { 1 } else { NOTICES_MAX }, ..self }
-    }
-
     /// Takes a free frame, of which there is one, that suits this page.
     fn take_frame(&mut self, page: PageId) -> FrameId {
         /// Pages on each side of which the frame is looked at.
@@ -171,20 +159,6 @@ impl Cache {
         self.for_others.remove(&page);
         let request = self.pages.place(page, frame).fetch(frame);
         let home = self.spaces.home(page);
-        self.tell_with_request(home, actions);
         actions.push(send_home(home, page, request));
-    }
-
-    /// Tells a home of the clean evictions that it has not heard of: a request is about to go to it, and the driver may send both
-    /// together.
-    fn tell_with_request(&mut self, home: Rank, actions: &mut Vec<Action>) {
-        let spaces = &self.spaces;
-        self.notices.retain(|(page, copy)| {
-            let is_its = spaces.home(*page) == home;
-            if is_its {
-                actions.push(send_home(home, *page, ToHome::Forget { copy: *copy }));
-            }
-            !is_its
-        });
     }
 }

@@ -1,8 +1,8 @@
 //! What drivers and tests may ask a cache.
 
 use super::super::{Access, CopyVersion, FrameId, PageId};
-use super::Cache;
 use super::page::{AccessState, Phase};
+use super::{Cache, notices};
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
@@ -37,9 +37,19 @@ impl Cache {
         self.awaiting_frame.len()
     }
 
-    /// Whether the home of a page has not been told yet that it was evicted here. [`super::Event::Idle`] tells it.
+    /// Whether the home of a page has not been told yet that it was evicted here. [`Event::Tell`](super::super::Event::Tell) tells it.
     pub fn has_notice(&self, page: PageId) -> bool {
-        self.notices.iter().any(|notice| notice.0 == page)
+        self.notices.has(self.spaces.home(page), page)
+    }
+
+    /// Of how many pages the homes have not been told that they were evicted here: at most [`Cache::notices_max`].
+    pub fn notices(&self) -> usize {
+        self.notices.len()
+    }
+
+    /// The most that [`Cache::notices`] may be between two events.
+    pub fn notices_max(&self) -> usize {
+        notices::waiting_max(self.frames()) as usize
     }
 
     /// Whether some page waits for a frame with which this rank's home is to serve other ranks. If no frame can be freed,
@@ -128,7 +138,7 @@ impl Cache {
 
     /// Every version that this cache remembers, with its page; the exploration renumbers them.
     pub fn versions_mut(&mut self) -> Vec<(PageId, &mut CopyVersion)> {
-        let mut versions: Vec<_> = self.notices.iter_mut().map(|(page, copy)| (*page, copy)).collect();
+        let mut versions: Vec<_> = self.notices.iter_mut().collect();
         versions.extend(self.for_others.iter_mut().map(|(page, version)| (*page, version)));
         versions.extend(self.relays.iter_mut().map(|relay| (relay.page, &mut relay.version)));
         let (at_rest, moving) = self.pages.all_mut();

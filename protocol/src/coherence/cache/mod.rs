@@ -29,6 +29,7 @@ mod frames;
 mod free;
 mod inspect;
 mod invalidations;
+mod notices;
 mod page;
 mod pages;
 mod queue;
@@ -42,6 +43,7 @@ use alloc::vec::Vec;
 use core::mem;
 use free::FreeFrames;
 use invalidations::Relay;
+use notices::Notices;
 use page::{AccessState, CachedPage, FetchedData, Phase};
 use pages::Pages;
 use queue::PageQueue;
@@ -71,8 +73,7 @@ pub struct Cache {
     /// Dirty pages of files.
     dirty_of_files: BTreeSet<PageId>,
     /// Clean evictions of which the home has not been told yet.
-    notices: Vec<(PageId, CopyVersion)>,
-    notices_max: usize,
+    notices: Notices,
     /// Ranks that this one has told that they lose their copies.
     relays: Vec<Relay>,
 }
@@ -93,8 +94,7 @@ impl Cache {
             unhurried: PageQueue::default(),
             flushes: 0,
             dirty_of_files: BTreeSet::new(),
-            notices: Vec::new(),
-            notices_max: frames::NOTICES_MAX,
+            notices: Notices::new(notices::waiting_max(frames)),
             relays: Vec::new(),
         }
     }
@@ -176,12 +176,6 @@ impl Cache {
         if before.is_none() {
             self.flushes += 1;
             self.write_back(page, actions);
-        }
-    }
-
-    pub(super) fn on_idle(&mut self, actions: &mut Vec<Action>) {
-        for (page, copy) in mem::take(&mut self.notices) {
-            actions.push(send_home(self.spaces.home(page), page, ToHome::Forget { copy }));
         }
     }
 

@@ -12,7 +12,9 @@ impl World {
         let place = |page: PageId| home_of(page).index() * self.shape.pages as usize + page.index as usize;
         let mut counts = vec![(0, 0); self.nodes.len() * self.shape.pages as usize];
         for (at, node) in self.nodes.iter().enumerate() {
-            for (page, frame, access) in node.protocol.cache.copies() {
+            let cache = &node.protocol.cache;
+            assert!(cache.notices() <= cache.notices_max(), "r{at} keeps {} notices", cache.notices());
+            for (page, frame, access) in cache.copies() {
                 let (copies, writers) = &mut counts[place(page)];
                 *copies += 1;
                 *writers += u32::from(access == Access::Write);
@@ -68,6 +70,13 @@ impl World {
                 assert!(home.holders(page).any(|h| h.rank == Rank(at as u32)), "{page:?} does not know r{at}");
                 let dirty = node.protocol.cache.dirty_frame(page).is_some();
                 assert_eq!(dirty, home.dirty_owner(page) == Some(Rank(at as u32)), "who accounts for {page:?}");
+            }
+        }
+        for page in self.pages() {
+            for holder in self.nodes[home_of(page).index()].protocol.home.holders(page) {
+                let cache = &self.nodes[holder.rank.index()].protocol.cache;
+                let is_known = cache.contains(page) || cache.has_notice(page);
+                assert!(is_known, "{holder:?} has no copy of {page:?}, and will not tell");
             }
         }
     }

@@ -1,0 +1,157 @@
+//! Clean evictions of which the homes have not been told yet.
+//!
+//! A home that is told late has a rank asked for a copy that is no more, which costs a Nack if anybody wants the page meanwhile. So
+//! notices wait until something goes to that home anyway, and go alone only where they are too many.
+
+use super::super::{Action, AsInPaper, CopyVersion, PageId, ToHome, send_home};
+use super::Cache;
+use crate::{Rank, Space};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::mem;
+
+/// Frames for each notice that may wait: with fewer, ranks that want the page are sent to where it is no more too often.
+const FRAMES_A_NOTICE: u32 = 8;
+
+/// The fewest that may wait, however small the pool is.
+const WAITING_MIN: u32 = 2;
+
+/// The most that go along with a message: so many have room beside it.
+const ALONG_MAX: usize = 8;
+
+/// The page before all others.
+const FIRST_PAGE: PageId = PageId::of_segment(Rank(0), 0);
+
+/// The notices that wait, of each page one at most: a later one is about a copy that the home gave out when it had forgotten the earlier.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Notices {
+    by_home: BTreeMap<(Rank, PageId), CopyVersion>,
+    /// The most that wait.
+    max: u32,
+    /// Where they are too many, the first home from this one on that has any is told.
+    next_home: Rank,
+}
+
+/// The most notices that wait with a pool of so many frames.
+pub(super) fn waiting_max(frames: u32) -> u32 {
+    (frames / FRAMES_A_NOTICE).max(WAITING_MIN)
+}
+
+impl Notices {
+    /// None, and up to `max` may wait.
+    pub fn new(max: u32) -> Notices {
+        Notices { by_home: BTreeMap::new(), max, next_home: Rank(0) }
+    }
+
+    pub fn add(&mut self, home: Rank, page: PageId, copy: CopyVersion) {
+        self.by_home.insert((home, page), copy);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_home.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_home.len()
+    }
+
+    pub fn has(&self, home: Rank, page: PageId) -> bool {
+        self.by_home.contains_key(&(home, page))
+    }
+
+    pub fn take(&mut self, home: Rank, page: PageId) -> Option<CopyVersion> {
+        self.by_home.remove(&(home, page))
+    }
+
+    /// Takes those that go along with a message to a rank about a page: of that page first.
+    pub fn take_along(&mut self, home: Rank, page: PageId) -> Vec<(PageId, CopyVersion)> {
+        let its = self.take(home, page).map(|copy| (page, copy));
+        let others = ALONG_MAX - usize::from(its.is_some());
+        its.into_iter().chain(self.take_of(home, others)).collect()
+    }
+
+    /// Where too many wait, takes all of one home.
+    pub fn take_surplus(&mut self) -> Vec<(PageId, CopyVersion)> {
+        if self.by_home.len() <= self.max as usize {
+            return Vec::new();
+        }
+        let behind = self.by_home.range((self.next_home, FIRST_PAGE)..).next();
+        let (home, _) = *behind.or_else(|| self.by_home.first_key_value()).expect("there are too many").0;
+        self.next_home = Rank(home.0 + 1);
+        self.take_of(home, usize::MAX)
+    }
+
+    pub fn take_all(&mut self) -> Vec<(PageId, CopyVersion)> {
+        mem::take(&mut self.by_home).into_iter().map(|((_, page), copy)| (page, copy)).collect()
+    }
+
+    fn take_of(&mut self, home: Rank, most: usize) -> Vec<(PageId, CopyVersion)> {
+        let all = self.by_home.range((home, FIRST_PAGE)..).take_while(|((its, _), _)| *its == home);
+        let taken: Vec<(PageId, CopyVersion)> = all.take(most).map(|((_, page), copy)| (*page, *copy)).collect();
+        for (page, _) in &taken {
+            self.by_home.remove(&(home, *page));
+        }
+        taken
+    }
+
+    pub fn forget_space(&mut self, space: Space) {
+        self.by_home.retain(|(_, page), _| page.space != space);
+    }
+
+    /// The copies, which may be renumbered.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (PageId, &mut CopyVersion)> {
+        self.by_home.iter_mut().map(|((_, page), copy)| (*page, copy))
+    }
+}
+
+impl Cache {
+    /// The same cache, which does this as in the paper.
+    pub(in super::super) fn following_paper(self, what: AsInPaper) -> Cache {
+        let waiting_max = if what.notices_at_once { 0 } else { waiting_max(self.pages.frames()) };
+        Cache { notices: Notices::new(waiting_max), ..self }
+    }
+
+    /// The clean copy of a page is gone. The own home learns of it at once.
+    pub(super) fn note_eviction(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
+        let home = self.spaces.home(page);
+        if home == self.rank {
+            actions.push(send_home(home, page, ToHome::Forget { copy }));
+        } else {
+            self.notices.add(home, page, copy);
+        }
+    }
+
+    pub(in super::super) fn on_tell(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let home = self.spaces.home(page);
+        let kept = self.notices.take(home, page).map(|copy| (page, copy));
+        self.tell_of(kept, actions);
+    }
+
+    pub(in super::super) fn on_tell_all(&mut self, actions: &mut Vec<Action>) {
+        let all = self.notices.take_all();
+        self.tell_of(all, actions);
+    }
+
+    fn tell_of(&self, notices: impl IntoIterator<Item = (PageId, CopyVersion)>, actions: &mut Vec<Action>) {
+        let send = |(page, copy)| send_home(self.spaces.home(page), page, ToHome::Forget { copy });
+        actions.extend(notices.into_iter().map(send));
+    }
+
+    /// Has the messages of an event, which are the actions from this one on, take along what their receivers have not heard of. The
+    /// driver may send both together.
+    pub(in super::super) fn tell_along(&mut self, from: usize, actions: &mut Vec<Action>) {
+        let mut at = from;
+        while !self.notices.is_empty() && at < actions.len() {
+            if let Action::Send { to, message } = actions[at] {
+                let along = self.notices.take_along(to, message.page);
+                let sent = along.len();
+                let told = along.into_iter().map(|(page, copy)| send_home(to, page, ToHome::Forget { copy }));
+                actions.splice(at..at, told);
+                at += sent;
+            }
+            at += 1;
+        }
+        let surplus = self.notices.take_surplus();
+        self.tell_of(surplus, actions);
+    }
+}
