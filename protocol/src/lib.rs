@@ -30,6 +30,7 @@ pub mod collectives;
 pub mod file_locks;
 pub mod file_message;
 pub mod get_cache;
+mod hosts;
 pub mod guests;
 mod limits;
 mod loan;
@@ -45,6 +46,7 @@ mod version;
 pub mod wire;
 pub mod writes;
 
+pub use hosts::Hosts;
 pub use limits::{Limits, RankSizes};
 pub use loan::LoanMessage;
 pub use nonsense::Nonsense;

@@ -28,7 +28,7 @@ pub use home::{Holder, Home};
 pub use message::{CoherenceBody, CoherenceMessage, Forward, ToCache, ToHome};
 pub use relay::Share;
 
-use crate::{Limits, Nonsense, Rank, Space, Spaces, Stripes, layout_as_in_memory};
+use crate::{Hosts, Limits, Nonsense, Rank, Space, Spaces, Stripes, layout_as_in_memory};
 use alloc::vec::Vec;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, TryFromBytes};
@@ -377,6 +377,11 @@ impl Protocol {
     /// The same protocol, whose holders serve so many readers of a page at a time, at least 1. Nothing has happened yet.
     pub fn serving_at_once(self, readers: usize) -> Protocol {
         Protocol { home: self.home.serving_at_once(readers), ..self }
+    }
+
+    /// The same protocol, where ranks of these hosts get a page that many ask for from each other. Nothing has happened yet.
+    pub fn on_hosts(self, hosts: Hosts) -> Protocol {
+        Protocol { home: self.home.on_hosts(hosts), ..self }
     }
 
     /// The same protocol, whose home tells up to so many holders itself that they lose their copies of a page; more are told by each

@@ -36,6 +36,8 @@ struct Scenario {
     written: bool,
     /// Holders that a home tells itself that they lose a page, if not as many as in a job.
     told_itself_max: Option<usize>,
+    /// Ranks of a host, if homes know that.
+    ranks_a_host: Option<u32>,
 }
 
 /// A world, the operations and flushes that each rank may still start, the prefetches of the first, the pages that ranks may keep for
@@ -106,6 +108,9 @@ fn start(scenario: Scenario) -> World {
     let mut world = World::new(scenario.shape);
     if let Some(holders) = scenario.told_itself_max {
         world = world.telling_itself(holders);
+    }
+    if let Some(ranks) = scenario.ranks_a_host {
+        world = world.on_hosts_of(ranks);
     }
     for (page, op) in ops(scenario).into_iter().filter(|(_, op)| op.access == Access::Write && scenario.written) {
         let home = page.space.segment().expect("it is a segment's");
@@ -218,6 +223,7 @@ const ONE_PAGE: Scenario = Scenario {
     overwrites: false,
     written: false,
     told_itself_max: None,
+    ranks_a_host: None,
 };
 
 #[test]
@@ -289,6 +295,12 @@ fn holders_that_tell_each_other() {
 fn holders_that_tell_each_other_of_two_pages() {
     let (name, shape) = ("3 ranks, 2 pages, 1 frame, holders tell each other", Shape { pages: 2, ..ONE_PAGE.shape });
     explore(Scenario { name, shape, ops: [1, 1, 1], told_itself_max: Some(0), ..ONE_PAGE });
+}
+
+#[test]
+fn two_ranks_of_a_host_and_one_of_another() {
+    let name = "2 ranks of a host and one of another, 1 page, 1 frame";
+    explore(Scenario { name, ranks_a_host: Some(2), ..ONE_PAGE });
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod awaiting;
 mod exploration;
 mod forged;
+mod hosts;
 mod simulation;
 mod transcripts;
 mod world;

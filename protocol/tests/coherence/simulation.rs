@@ -106,6 +106,7 @@ fn run(seed: u64, trace: bool, tells_itself: Option<usize>) -> World {
     let mut random = fastrand::Rng::with_seed(seed);
     let shape = shape(&mut random);
     let mut world = World::new(shape);
+    world = world.on_hosts_of(1 + (seed % 4) as u32);
     if let Some(holders) = tells_itself {
         world = world.telling_itself(holders);
     }

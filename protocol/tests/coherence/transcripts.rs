@@ -4,8 +4,9 @@
 //! rewrites the files with the events and actions of now, for review. Commands:
 //!
 //! ```text
-//! > world RANKS PAGES FRAMES [uncooperative|told]  the ranks, each with so many pages and frames. `told`: homes tell
-//!                                                no holder itself that it loses a page if there are several
+//! > world RANKS PAGES FRAMES [uncooperative|told|hosts]  the ranks, each with so many pages and frames. `told`: homes tell
+//!                                                no holder itself that it loses a page if there are several.
+//!                                                `hosts`: each two are on a host, and homes know that
 //! > RANK read|write|overwrite PAGE               an operation of a client
 //! > ship read|write PAGE                         an operation is carried out where the page is; it is there
 //! > evict RANK PAGE                              the frame of a page is to be freed
@@ -45,6 +46,9 @@ fn new_world(words: &[&str]) -> World {
     let cooperative = words.get(3) != Some(&"uncooperative");
     let mut world =
         World::new(Shape { ranks: number(0), pages: number(1), frames: number(2), page_bytes: 1, cooperative });
+    if words.get(3) == Some(&"hosts") {
+        world = world.on_hosts_of(2);
+    }
     if words.get(3) == Some(&"told") {
         world = world.telling_itself(1);
     }

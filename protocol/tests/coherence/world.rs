@@ -12,7 +12,7 @@ use vgasnet_protocol::coherence::{
     Access, Action, Cause, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Priority, Protocol,
     Waiter,
 };
-use vgasnet_protocol::{Limits, Nonsense, Rank, RankSizes};
+use vgasnet_protocol::{Hosts, Limits, Nonsense, Rank, RankSizes};
 
 /// The shape of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -162,6 +162,15 @@ impl World {
         let nodes = (0..shape.ranks).map(node).collect();
         let (flights, model, recalls, trace, refusal) = Default::default();
         World { shape, nodes, flights, model, recalls, trace, is_tainted: false, refusal }
+    }
+
+    /// The same world, in which so many ranks are on a host. Nothing has happened yet.
+    pub fn on_hosts_of(mut self, ranks: u32) -> World {
+        let hosts = Hosts::of((0..self.shape.ranks).map(|rank| rank / ranks));
+        for node in &mut self.nodes {
+            node.protocol = node.protocol.clone().on_hosts(hosts.clone());
+        }
+        self
     }
 
     /// The same world, whose homes tell so many holders themselves that they lose their copies. Nothing has happened yet.

@@ -65,7 +65,7 @@ pub(super) enum RequestKind {
 pub(super) enum Transaction {
     #[default]
     Idle,
-    /// Reads that holders serve. Never empty.
+    /// Reads that holders serve. Between two events never empty.
     Reads(Readers),
     /// A read of a page that nobody holds.
     First {
@@ -134,7 +134,8 @@ impl Entry {
         for request in self.waiting.iter_mut().filter(|request| request.from == from) {
             request.priority = Priority::Now;
         }
-        if let Transaction::Reads(readers) = &mut self.transaction {
+        if let Some(readers) = self.readers_mut() {
+            readers.aside.iter_mut().filter(|request| request.from == from).for_each(|it| it.priority = Priority::Now);
             if let Some(reader) = readers.of_mut(from) {
                 reader.priority = Priority::Now;
             }
@@ -171,6 +172,9 @@ impl Entry {
                 return Err("word that it has no copy of a page whose newest bytes it has");
             }
             self.holders.remove(holder);
+            if let Transaction::Reads(readers) = &mut self.transaction {
+                readers.aside.stir(holder.rank);
+            }
         }
         Ok(())
     }
@@ -246,11 +250,15 @@ impl Entry {
         if let Transaction::Reads(readers) = &self.transaction { Some(readers) } else { None }
     }
 
-    /// Takes a reader out of [`Transaction::Reads`], which ends with the last one.
+    pub fn readers_mut(&mut self) -> Option<&mut Readers> {
+        if let Transaction::Reads(readers) = &mut self.transaction { Some(readers) } else { None }
+    }
+
+    /// Takes a reader out of [`Transaction::Reads`], which ends with the last one if none was put aside.
     pub fn take_reader(&mut self, take: impl FnOnce(&mut Readers) -> Option<Reader>) -> Option<Reader> {
         let Transaction::Reads(readers) = &mut self.transaction else { return None };
         let reader = take(readers);
-        if readers.is_empty() {
+        if readers.is_empty() && readers.aside.is_empty() {
             self.transaction = Transaction::Idle;
         }
         reader

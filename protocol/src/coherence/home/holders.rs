@@ -6,6 +6,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque, btree_map};
 use core::cmp::Ordering;
 use core::hash::{Hash, Hasher};
+use core::ops::Range;
 use core::{iter, slice};
 
 /// Holders that are looked through one by one. Of more, each is found by its rank and its place.
@@ -74,6 +75,16 @@ impl Holders {
             Holders::Many(many) => many.places.get(&rank).map(|place| many.order[place]),
             _ => self.iter().copied().find(|holder| holder.rank == rank),
         }
+    }
+
+    /// Those that are among these ranks.
+    pub fn among(&self, ranks: &Range<Rank>) -> impl Iterator<Item = Holder> + '_ {
+        let within = ranks.clone();
+        let (few, many) = match self {
+            Holders::Many(many) => (None, Some(many.places.range(within).map(|(_, place)| many.order[place]))),
+            _ => (Some(self.iter().copied().filter(move |holder| within.contains(&holder.rank))), None),
+        };
+        few.into_iter().flatten().chain(many.into_iter().flatten())
     }
 
     pub fn contains(&self, holder: &Holder) -> bool {
@@ -235,6 +246,12 @@ mod tests {
             }
             assert!(holders.iter().eq(&model) && holders.iter().rev().eq(model.iter().rev()), "step {step}");
             assert!(holders.iter_mut().map(|one| *one).eq(model.iter().copied()), "step {step}");
+            let some = Rank(ranks / 3)..Rank(ranks / 2);
+            let mut among: Vec<Holder> = holders.among(&some).collect();
+            among.sort_unstable();
+            let mut expected: Vec<Holder> = model.iter().copied().filter(|one| some.contains(&one.rank)).collect();
+            expected.sort_unstable();
+            assert_eq!(among, expected, "step {step}");
             let mut same = Holders::default();
             model.iter().for_each(|one| same.push_top(*one));
             let other = Holder { copy: CopyVersion(0), ..one };

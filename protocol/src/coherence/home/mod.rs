@@ -37,6 +37,7 @@ mod files;
 mod holders;
 mod inspect;
 mod invalidations;
+mod neighbours;
 mod readers;
 mod recalls;
 mod written;
@@ -44,7 +45,7 @@ mod written;
 pub use entry::Holder;
 
 use super::{Access, Action, AsInPaper, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, relay, send_cache};
-use crate::{Nonsense, Rank};
+use crate::{Hosts, Nonsense, Rank};
 use alloc::vec::Vec;
 use core::mem;
 use entries::Entries;
@@ -59,6 +60,7 @@ use written::Written;
 pub struct Home {
     rank: Rank,
     cooperative: bool,
+    hosts: Hosts,
     /// Readers of a page that a holder serves at a time.
     readers_each: usize,
     /// Holders that this home tells itself that they lose their copies; more are told by each other.
@@ -74,7 +76,13 @@ impl Home {
     pub fn new(rank: Rank, pages: u32, cooperative: bool) -> Home {
         let (entries, written, as_in_paper) = (Entries::new(), Written::new(rank, pages), AsInPaper::default());
         let (readers_each, told_itself_max, last_version) = (1, relay::TOLD_ITSELF_MAX, CopyVersion(0));
-        Home { rank, cooperative, readers_each, told_itself_max, as_in_paper, written, entries, last_version }
+        let hosts = Hosts::default();
+        Home { rank, cooperative, hosts, readers_each, told_itself_max, as_in_paper, written, entries, last_version }
+    }
+
+    /// The same directory, of pages that ranks of these hosts use.
+    pub(super) fn on_hosts(self, hosts: Hosts) -> Home {
+        Home { hosts, ..self }
     }
 
     /// The same directory, whose holders serve so many readers of a page at a time.
@@ -214,12 +222,16 @@ impl Home {
 
     /// Takes requests from the queue as long as the first one may start. An entry with nothing left to say is dropped.
     fn start_waiting(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        self.start_aside(page, actions)?;
         while let Some(request) = self.entry_mut(page).waiting.front().copied() {
-            if !self.may_start(page, request) {
+            if self.may_start(page, request) {
+                self.entry_mut(page).waiting.pop_front();
+                self.start(page, request, actions)?;
+            } else if self.put_aside(page, request) {
+                self.entry_mut(page).waiting.pop_front();
+            } else {
                 break;
             }
-            self.entry_mut(page).waiting.pop_front();
-            self.start(page, request, actions)?;
         }
         self.entries.settle(page);
         Ok(())
@@ -424,21 +436,35 @@ impl Home {
         self.cooperative || page.space.segment().is_none()
     }
 
-    /// The holder that serves a read for `requester`: the top one, or without cooperative caching only the home itself.
+    /// The holder that serves a read for `requester`: one of its own host, else the top one, or without cooperative caching only the home itself.
     fn source(&self, page: PageId, requester: Rank) -> Option<Holder> {
         let entry = self.entry(page);
         let is_cooperative = self.is_cooperative(page);
         let may_serve = |rank| rank != requester && (is_cooperative || rank == self.rank);
+        let beside = self.hosts.around(requester).filter(|_| is_cooperative);
+        let own = beside.and_then(|host| entry.holders.among(&host).find(|holder| holder.rank != requester));
+        if own.is_some() {
+            return own;
+        }
         entry.holders.iter().copied().rev().find(|holder| may_serve(holder.rank))
     }
 
-    /// The holder that serves a read: the top one of those that do not serve as many readers of the page as they may. So a page
-    /// that many ranks ask for spreads as a tree: each who has it passes it on.
+    /// The holder that serves a read: one that does not serve as many readers of the page as it may. So a page that many ranks ask for
+    /// spreads as a tree: each who has it passes it on.
     fn source_of_read(&self, page: PageId, requester: Rank) -> Option<Holder> {
         let entry = self.entry(page);
         let Some(readers) = entry.readers().filter(|_| self.is_cooperative(page)) else {
             return self.source(page, requester);
         };
+        match self.hosts.around(requester) {
+            Some(host) => self.source_among_hosts(page, requester, readers, &host),
+            None => self.free_holder(page, requester, readers),
+        }
+    }
+
+    /// The top one of the holders that do not serve as many readers of the page as they may.
+    fn free_holder(&self, page: PageId, requester: Rank, readers: &Readers) -> Option<Holder> {
+        let entry = self.entry(page);
         // Some may be told to serve a reader and have no copy any more: what waits is looked at again when they say so.
         let others = entry.holders.len() - usize::from(entry.holder(requester).is_some());
         if readers.len() >= others.saturating_mul(self.readers_each) {

@@ -2,11 +2,13 @@
 
 use super::super::{CopyVersion, FrameId, Priority};
 use super::entry::Holder;
+use super::neighbours::Aside;
 use crate::Rank;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// Readers that are looked through one by one. Of more, each is found by its rank.
 const FEW_MAX: usize = 32;
@@ -30,6 +32,8 @@ pub(super) struct Readers {
     all: Vec<Reader>,
     /// Once there have been more than [`FEW_MAX`].
     index: Option<Box<Index>>,
+    /// Others, whom nobody serves yet.
+    pub aside: Aside,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +46,7 @@ struct Index {
 
 impl Readers {
     pub fn one(reader: Reader) -> Readers {
-        Readers { all: vec![reader], index: None }
+        Readers { all: vec![reader], index: None, aside: Aside::default() }
     }
 
     /// Adds the reader of a rank that has none.
@@ -88,6 +92,14 @@ impl Readers {
         self.place_of(requester).is_some()
     }
 
+    /// Whether any of these ranks is one of them.
+    pub fn has_among(&self, ranks: &Range<Rank>) -> bool {
+        match &self.index {
+            Some(index) => index.places.range(ranks.clone()).next().is_some(),
+            None => self.all.iter().any(|reader| ranks.contains(&reader.requester)),
+        }
+    }
+
     /// What changes is neither the requester nor the source.
     pub fn of_mut(&mut self, requester: Rank) -> Option<&mut Reader> {
         self.place_of(requester).map(|place| &mut self.all[place])
@@ -107,6 +119,9 @@ impl Readers {
     }
 
     fn take_at(&mut self, place: usize) -> Reader {
+        let Reader { requester, source, .. } = self.all[place];
+        self.aside.stir(requester);
+        self.aside.stir(source.rank);
         let Some(index) = &mut self.index else { return self.all.remove(place) };
         let reader = self.all.swap_remove(place);
         index.remove(&reader);
@@ -187,6 +202,8 @@ mod tests {
                 let found = readers.of_mut(Rank(rank)).map(|reader| *reader);
                 assert_eq!(found.as_ref(), model.iter().find(|known| known.requester == Rank(rank)));
                 assert_eq!(readers.has(Rank(rank)), found.is_some());
+                let some = Rank(rank / 2)..Rank(rank / 2 + 2);
+                assert_eq!(readers.has_among(&some), model.iter().any(|known| some.contains(&known.requester)));
                 let by = source(random.u32(0..5));
                 assert_eq!(readers.served_by(&by), model.iter().filter(|known| known.source == by).count());
             }

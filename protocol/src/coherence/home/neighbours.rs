@@ -1,0 +1,165 @@
+//! Reads of a page by ranks of hosts that have several: a host gets the page over its link once, and its ranks from each other.
+//!
+//! A read that no holder can serve at once is put aside. It goes on when a holder of its own host is free, or any holder where no rank of
+//! its host has the page or is being served. The hosts of which no rank has it come first: each gets one copy, and each holder that is
+//! free serves one of those. So the page has come to all hosts in about log2(hosts) page times, and then to the ranks of each from memory.
+
+use super::super::{Action, PageId};
+use super::Home;
+use super::entry::{Entry, Holder, Request, RequestKind, Transaction};
+use super::holders::Holders;
+use super::readers::Readers;
+use crate::{Nonsense, Rank};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::mem;
+use core::ops::Range;
+
+/// The ranks of a host.
+type Host = Range<Rank>;
+
+/// The reads of a page that were put aside, by the first rank of their host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Aside {
+    by_host: BTreeMap<Rank, VecDeque<Request>>,
+    /// Hosts that may have nobody who could serve theirs, the first to get the page at the front.
+    without: VecDeque<Rank>,
+    /// Ranks that may serve now, or no more.
+    stirred: Vec<Rank>,
+}
+
+impl Aside {
+    pub fn is_empty(&self) -> bool {
+        self.by_host.is_empty()
+    }
+
+    /// Something has changed about this rank's copy or reads.
+    pub fn stir(&mut self, rank: Rank) {
+        if !self.is_empty() {
+            self.stirred.push(rank);
+        }
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Request> {
+        self.by_host.values_mut().flatten()
+    }
+
+    fn has(&self, host: &Host) -> bool {
+        self.by_host.contains_key(&host.start)
+    }
+
+    fn take(&mut self, host: &Host) -> Option<Request> {
+        let requests = self.by_host.get_mut(&host.start)?;
+        let request = requests.pop_front();
+        if requests.is_empty() {
+            self.by_host.remove(&host.start);
+        }
+        request
+    }
+}
+
+impl Home {
+    /// Puts a read aside that cannot be served now. Returns whether it did: not one of a rank that is being served, or that the home still
+    /// takes for a holder.
+    pub(super) fn put_aside(&mut self, page: PageId, request: Request) -> bool {
+        let Some(host) = self.hosts.around(request.from).filter(|_| self.is_cooperative(page)) else { return false };
+        let Entry { holders, transaction, .. } = self.entry_mut(page);
+        let Transaction::Reads(readers) = transaction else { return false };
+        let is_read = matches!(request.kind, RequestKind::Read { .. });
+        if !is_read || readers.has(request.from) || holders.of(request.from).is_some() {
+            return false;
+        }
+        if !readers.aside.has(&host) && !has_page(holders, readers, &host) {
+            readers.aside.without.push_back(host.start);
+        }
+        readers.aside.by_host.entry(host.start).or_default().push_back(request);
+        true
+    }
+
+    /// Starts the reads that were put aside and may go on now. If nobody is left to serve any, they wait in the queue again.
+    pub(super) fn start_aside(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        let Some(readers) = self.entry_mut(page).readers_mut() else { return Ok(()) };
+        let stirred = mem::take(&mut readers.aside.stirred);
+        let hosts: Vec<Host> = stirred.into_iter().filter_map(|rank| self.hosts.around(rank)).collect();
+        let Entry { holders, transaction: Transaction::Reads(readers), .. } = self.entry_mut(page) else {
+            return Ok(());
+        };
+        for host in &hosts {
+            // Else its reads would wait for one of its ranks for ever.
+            if readers.aside.has(host) && !has_page(holders, readers, host) {
+                readers.aside.without.push_back(host.start);
+            }
+        }
+        while let Some(request) = self.next_without(page) {
+            self.start(page, request, actions)?;
+        }
+        for host in hosts {
+            while let Some(request) = self.next_of(page, &host) {
+                self.start(page, request, actions)?;
+            }
+        }
+        self.entry_mut(page).end_reads_of_nobody();
+        Ok(())
+    }
+
+    /// The next read of a host without the page, if somebody can serve it.
+    fn next_without(&mut self, page: PageId) -> Option<Request> {
+        loop {
+            let entry = self.entry(page);
+            let readers = entry.readers()?;
+            let first = *readers.aside.without.front()?;
+            let host = self.hosts.around(first)?;
+            let is_without = readers.aside.has(&host) && !has_page(&entry.holders, readers, &host);
+            if is_without && self.free_holder(page, first, readers).is_none() {
+                return None;
+            }
+            let aside = &mut self.entry_mut(page).readers_mut()?.aside;
+            aside.without.pop_front();
+            if is_without {
+                return aside.take(&host);
+            }
+        }
+    }
+
+    /// The next read of a host, if a holder there can serve it.
+    fn next_of(&mut self, page: PageId, host: &Host) -> Option<Request> {
+        let entry = self.entry(page);
+        let readers = entry.readers().filter(|readers| readers.aside.has(host))?;
+        entry.holders.among(host).find(|holder| readers.served_by(holder) < self.readers_each)?;
+        self.entry_mut(page).readers_mut()?.aside.take(host)
+    }
+
+    /// The holder that serves a read where the hosts of ranks are known: one of the own host before others, and none of another where one
+    /// of the own has the page, or is to have it.
+    pub(super) fn source_among_hosts(
+        &self,
+        page: PageId,
+        requester: Rank,
+        readers: &Readers,
+        host: &Host,
+    ) -> Option<Holder> {
+        let holders = &self.entry(page).holders;
+        let mut own = holders.among(host).filter(|holder| holder.rank != requester).peekable();
+        if own.peek().is_some() || readers.has_among(host) {
+            return own.find(|holder| readers.served_by(holder) < self.readers_each);
+        }
+        self.free_holder(page, requester, readers)
+    }
+}
+
+/// Whether a rank of a host has the page, or is being served with it.
+fn has_page(holders: &Holders, readers: &Readers, host: &Host) -> bool {
+    readers.has_among(host) || holders.among(host).next().is_some()
+}
+
+impl Entry {
+    /// Reads that were put aside wait in the queue again if nobody is being served.
+    fn end_reads_of_nobody(&mut self) {
+        let Some(readers) = self.readers_mut().filter(|readers| readers.is_empty()) else { return };
+        let aside = mem::take(&mut readers.aside);
+        self.transaction = Transaction::Idle;
+        for request in aside.by_host.into_values().flatten() {
+            self.waiting.push_front(request);
+        }
+    }
+}
