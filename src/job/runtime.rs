@@ -25,7 +25,7 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::FrameId;
 use vgasnet_protocol::guests::offers_max;
 use vgasnet_protocol::shipping::REQUEST_BYTES;
-use vgasnet_protocol::{Limits, RankSizes};
+use vgasnet_protocol::{Hosts, Limits, RankSizes};
 
 /// A rank that has attached.
 pub struct Runtime {
@@ -104,7 +104,8 @@ impl Runtime {
         }
         let sizes = shapes.iter().map(|Shape { pages, frames }| RankSizes { pages: *pages, frames: *frames });
         let limits = Limits::new(rank, sizes).with_homes(segments);
-        let protocol = engine::protocol(limits, config.cooperative, page_bytes);
+        let hosts = Hosts::of((0..conduit.ranks()).map(|rank| conduit.host_of(Rank(rank))));
+        let protocol = engine::protocol(limits, hosts, config.cooperative, page_bytes);
         let messages = Arc::new(Messages::new(&*conduit, handlers));
         let spin_us = default_spin_us(&*conduit);
         let manner = Manner {

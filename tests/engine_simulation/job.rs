@@ -27,7 +27,7 @@ use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::{BLOCK_BYTES, MemoryStorage, Storage};
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Protocol};
-use vgasnet_protocol::{Limits, RankSizes};
+use vgasnet_protocol::{Hosts, Limits, RankSizes};
 use vgasnet_sim_conduit::Hub;
 
 /// Four blocks.
@@ -445,7 +445,8 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(D
     }
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
     let protocol = Protocol::new(Limits::new(rank, sizes).with_homes(segments), shape.cooperative).in_groups(2);
-    let protocol = protocol.telling_itself(shape.told_itself_max);
+    let hosts = Hosts::of((0..shape.ranks.len() as u32).map(|rank| rank / shape.ranks.len().min(3) as u32));
+    let protocol = protocol.telling_itself(shape.told_itself_max).on_hosts(hosts);
     let manner = Manner {
         policy: shape.policy,
         cooperative: shape.cooperative,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use vgasnet::engine::Manner;
 use vgasnet::memory::{Segment, Shape, table_bytes};
 use vgasnet_conduit::{Rank, Region};
+use vgasnet_protocol::Hosts;
 use vgasnet_protocol::coherence::AsInPaper;
 
 /// Where the segments would be.
@@ -30,6 +31,7 @@ pub struct Ways {
     /// Messages to one rank go together.
     pub bundles: bool,
     pub holders_are_known: bool,
+    pub hosts_are_known: bool,
     /// The homes of a segment's pages are all ranks in turns.
     pub cyclic_homes: bool,
 }
@@ -62,7 +64,9 @@ impl Job {
             Segment { base: base - size_bytes, size_bytes }
         });
         let segments = segments.collect();
-        let common = Common { world: Arc::clone(&world), memories, shapes, ways, segments };
+        let known = if ways.hosts_are_known { shapes.len() as u32 } else { 0 };
+        let hosts = Hosts::of((0..known).map(|rank| world.node_of(Rank(rank))));
+        let common = Common { world: Arc::clone(&world), memories, shapes, hosts, ways, segments };
         let mut ranks: Vec<VirtualRank> = (0..ranks).map(|rank| VirtualRank::new(&common, Rank(rank))).collect();
         for owner in (0..data.homes).map(Rank) {
             let homes = if ways.cyclic_homes { 0..ranks.len() } else { owner.index()..owner.index() + 1 };

@@ -19,6 +19,7 @@ mod progress;
 mod rank;
 pub mod scale;
 mod shared_files;
+pub mod spreading;
 pub mod startup;
 mod table;
 mod world;

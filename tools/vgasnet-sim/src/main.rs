@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use vgasnet_sim::{
     Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, homes, idle_pools, paper, parts,
-    scale, startup,
+    scale, spreading, startup,
 };
 
 #[derive(Parser)]
@@ -84,6 +84,9 @@ struct Run {
     /// Pages are given up whether or not other ranks have them.
     #[arg(long)]
     no_spare: bool,
+    /// Homes do not know which ranks are on one node.
+    #[arg(long)]
+    unknown_hosts: bool,
     /// Homes are told of each clean eviction at once, and each message goes alone.
     #[arg(long)]
     notices_at_once: bool,
@@ -151,7 +154,8 @@ struct Scale {
     /// Print JSON in place of tables.
     #[arg(long)]
     json: bool,
-    /// Print what is left of the throughput, and messages and bounces a page, by nodes, as tables in Markdown.
+    /// Print what is left of the throughput, and messages and bounces a page, by nodes, and how long a page takes that all ranks ask
+    /// for, as tables in Markdown.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
 }
@@ -223,6 +227,7 @@ fn run(options: &Run) -> Result<String, String> {
         guests: options.idle_pools,
         readers: options.readers,
         holders_are_known: options.hints.known_holders,
+        hosts_are_known: !options.unknown_hosts,
         pattern,
         data_pools: options.data,
         homes: options.homes,
@@ -321,7 +326,8 @@ fn scaled(options: &Scale) -> Result<String, String> {
     if *json {
         serde_json::to_string(&all).map_err(|error| error.to_string())
     } else if *markdown {
-        let tables = [scale::parts_table(&all), scale::messages_table(&all)];
+        let spreading = spreading::table(&Machine::read(&options.machine)?)?;
+        let tables = [scale::parts_table(&all), scale::messages_table(&all), spreading];
         Ok(tables.map(|table| table.markdown().join("\n")).join("\n\n"))
     } else {
         Ok(scale::table(&all).to_string())

@@ -94,6 +94,9 @@ pub struct Point {
     pub guests: bool,
     /// Requests for pages to be read reach their homes in no time: as fast as with hints of which none is wrong.
     pub holders_are_known: bool,
+    /// Homes know which ranks are on one node, and a page that many ask for goes to each node once. In the paper's protocol, or where a
+    /// holder serves all readers at once, they do not.
+    pub hosts_are_known: bool,
     /// What they do.
     pub pattern: Pattern,
     /// How many ranks access all data, from the second one on; the pools of the others are idle. `None`: all ranks.
@@ -169,6 +172,7 @@ impl Point {
             guests: false,
             holders_are_known: false,
             readers: None,
+            hosts_are_known: true,
             pattern: Pattern::All { order, len_bytes: page_bytes, is_put: false, pieces_max: u64::MAX },
             data_pools,
             homes: Homes::First,
@@ -203,8 +207,17 @@ impl Point {
         let Point { spares, notices_wait, holders_are_known, .. } = *self;
         let spares = is_ours && spares;
         let cyclic_homes = self.homes == Homes::Cyclic;
-        let ways =
-            Ways { manner, as_in_paper, is_ours, spares, bundles: notices_wait, holders_are_known, cyclic_homes };
+        let hosts_are_known = self.hosts_are_known && !as_in_paper.readers_at_once;
+        let ways = Ways {
+            manner,
+            as_in_paper,
+            is_ours,
+            spares,
+            bundles: notices_wait,
+            holders_are_known,
+            hosts_are_known,
+            cyclic_homes,
+        };
         let mut job = Job::new(&machine, self.ranks, data, ways)?;
         job.empty()?;
         (0..self.passes).map(|pass| self.pass(&mut job, data, pass)).collect()

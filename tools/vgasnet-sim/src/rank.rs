@@ -14,7 +14,7 @@ use vgasnet_conduit::{Conduit, Rank, Urgency};
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 use vgasnet_protocol::streams::ends_step;
-use vgasnet_protocol::{Limits, RankSizes, Space};
+use vgasnet_protocol::{Hosts, Limits, RankSizes, Space};
 
 /// What a client does about an access besides its copy: a call that needs no other rank.
 pub const CALL_NANOS: Nanos = 50;
@@ -65,13 +65,14 @@ pub struct Common {
     pub world: Arc<World>,
     pub memories: Arc<[Memory]>,
     pub shapes: Vec<Shape>,
+    pub hosts: Hosts,
     pub ways: Ways,
     pub segments: Vec<Segment>,
 }
 
 impl VirtualRank {
     pub fn new(common: &Common, rank: Rank) -> VirtualRank {
-        let Common { world, memories, shapes, ways, segments } = common;
+        let Common { world, memories, shapes, hosts, ways, segments } = common;
         let Ways { manner, as_in_paper, is_ours, spares, bundles, cyclic_homes, .. } = *ways;
         let page_bytes = world.machine().node.page as usize;
         let conduit: Arc<dyn Conduit> =
@@ -87,7 +88,8 @@ impl VirtualRank {
         let server = StorageServer::new(Arc::clone(&space), disk, staging, (FrameId(first_of_blocks), slots));
         let server = server.with_homes(homes.clone());
         let sizes = shapes.iter().map(|shape| RankSizes { pages: shape.pages, frames: shape.frames });
-        let protocol = engine::protocol(Limits::new(rank, sizes).with_homes(homes), manner.cooperative, page_bytes);
+        let limits = Limits::new(rank, sizes).with_homes(homes);
+        let protocol = engine::protocol(limits, hosts.clone(), manner.cooperative, page_bytes);
         let protocol = if as_in_paper.readers_at_once { protocol.telling_itself(usize::MAX) } else { protocol };
         let protocol = protocol.following_paper(as_in_paper);
         let mut engine =

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use vgasnet_sim::startup::{Job, Network, StartUp};
-use vgasnet_sim::{Machine, homes, idle_pools, parts};
+use vgasnet_sim::{Machine, homes, idle_pools, parts, spreading};
 
 /// ARCHITECTURE.md has all these rows.
 fn assert_documented(rows: impl Iterator<Item = String>) {
@@ -33,6 +33,18 @@ fn what_homes_in_turns_bring_is_as_documented() {
 #[test]
 fn what_idle_pools_bring_is_as_documented() {
     assert_documented(idle_pools::table(&Machine::paper()).expect("the jobs end").markdown().into_iter());
+}
+
+#[test]
+fn page_times_grow_with_the_logarithm_of_the_ranks() {
+    let [few, many] = [64, 4096].map(|ranks| spreading::page_times(&Machine::today(), ranks).expect("the jobs end"));
+    // 4096 are 64 squared. The last is what jobs have.
+    assert!(many[4] <= 2.0 * few[4] && many[3] > 4.0 * many[4], "{few:?} and {many:?} page times");
+}
+
+#[test]
+fn page_times_of_a_page_for_all_are_as_documented() {
+    assert_documented(spreading::table(&Machine::today()).expect("the jobs end").markdown().into_iter());
 }
 
 #[test]

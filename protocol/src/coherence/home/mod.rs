@@ -436,16 +436,11 @@ impl Home {
         self.cooperative || page.space.segment().is_none()
     }
 
-    /// The holder that serves a read for `requester`: one of its own host, else the top one, or without cooperative caching only the home itself.
+    /// The holder that serves a read for `requester`: the top one, or without cooperative caching only the home itself.
     fn source(&self, page: PageId, requester: Rank) -> Option<Holder> {
         let entry = self.entry(page);
         let is_cooperative = self.is_cooperative(page);
         let may_serve = |rank| rank != requester && (is_cooperative || rank == self.rank);
-        let beside = self.hosts.around(requester).filter(|_| is_cooperative);
-        let own = beside.and_then(|host| entry.holders.among(&host).find(|holder| holder.rank != requester));
-        if own.is_some() {
-            return own;
-        }
         entry.holders.iter().copied().rev().find(|holder| may_serve(holder.rank))
     }
 

@@ -129,8 +129,8 @@ impl Home {
         self.entry_mut(page).readers_mut()?.aside.take(host)
     }
 
-    /// The holder that serves a read where the hosts of ranks are known: one of the own host before others, and none of another where one
-    /// of the own has the page, or is to have it.
+    /// The holder that serves a read beside others where the hosts of ranks are known: one of the own host before others. Where reads wait,
+    /// it is none of another host if one of the own has the page, or is to have it.
     pub(super) fn source_among_hosts(
         &self,
         page: PageId,
@@ -139,9 +139,10 @@ impl Home {
         host: &Host,
     ) -> Option<Holder> {
         let holders = &self.entry(page).holders;
-        let mut own = holders.among(host).filter(|holder| holder.rank != requester).peekable();
-        if own.peek().is_some() || readers.has_among(host) {
-            return own.find(|holder| readers.served_by(holder) < self.readers_each);
+        let mut own = holders.among(host).filter(|holder| holder.rank != requester);
+        let free = own.find(|holder| readers.served_by(holder) < self.readers_each);
+        if free.is_some() || !readers.aside.is_empty() && has_page(holders, readers, host) {
+            return free;
         }
         self.free_holder(page, requester, readers)
     }

@@ -1,0 +1,70 @@
+//! A page that all ranks ask for at once.
+
+use crate::{Machine, Order, Pattern, Point, Table};
+
+/// How many ranks.
+const RANKS: [u32; 6] = [4, 16, 64, 256, 1024, 4096];
+
+/// How the page spreads.
+struct Way {
+    name: &'static str,
+    /// A node has all ranks that it may have, not one.
+    has_all_ranks: bool,
+    tree: bool,
+    hosts_are_known: bool,
+}
+
+const fn way(name: &'static str, has_all_ranks: bool, tree: bool, hosts_are_known: bool) -> Way {
+    Way { name, has_all_ranks, tree, hosts_are_known }
+}
+
+const WAYS: [Way; 5] = [
+    way("one rank a node, one holder serves all", false, false, false),
+    way("one rank a node, a tree", false, true, false),
+    way("all ranks of a node, one holder serves all", true, false, false),
+    way("all ranks of a node, a tree", true, true, false),
+    way("all ranks of a node, a tree, hosts known", true, true, true),
+];
+
+/// How many page times all ranks take beyond the one rank that reads the page from its disk. A page time is what the link takes.
+///
+/// # Errors
+/// As [`Point::run`].
+pub fn page_times(machine: &Machine, ranks: u32) -> Result<Vec<f64>, String> {
+    WAYS.iter().map(|way| way.page_times(machine, ranks)).collect()
+}
+
+impl Way {
+    fn page_times(&self, machine: &Machine, ranks: u32) -> Result<f64, String> {
+        let mut machine = machine.clone();
+        if !self.has_all_ranks {
+            machine.node.ranks = 1;
+        }
+        let Way { tree, hosts_are_known, .. } = *self;
+        let seconds = |ranks| -> Result<f64, String> {
+            let reads = Point::reads(ranks, Order::Sequential, 0.25, machine.node.page as usize);
+            let scale = machine.scale_max();
+            let point = Point { pattern: Pattern::Rewrite, tree, hosts_are_known, scale, ..reads };
+            Ok(point.run(&machine)?[0].seconds)
+        };
+        let page_time = machine.link.latency_us / 1e6 + machine.node.page as f64 / machine.link.bandwidth as f64;
+        Ok((seconds(ranks)? - seconds(1)?) / page_time)
+    }
+}
+
+/// A row for each way, and a cell for each number of ranks.
+///
+/// # Errors
+/// As [`Point::run`].
+pub fn table(machine: &Machine) -> Result<Table, String> {
+    let heads = RANKS.map(|ranks| format!("{ranks} ranks"));
+    let first = "page times until all ranks have a page";
+    let heads: Vec<&str> = [first].into_iter().chain(heads.iter().map(String::as_str)).collect();
+    let mut table = Table::new(&heads);
+    for way in &WAYS {
+        let cells = RANKS.map(|ranks| way.page_times(machine, ranks).map(|times| format!("{times:.1}")));
+        let name = [Ok(way.name.to_owned())];
+        table.row(name.into_iter().chain(cells).collect::<Result<_, String>>()?);
+    }
+    Ok(table)
+}
