@@ -102,6 +102,11 @@ impl Spaces {
         Spaces { cyclic: Some(Cyclic::new(&self.segments, stripe_pages)), ..self }
     }
 
+    /// How many ranks the job has.
+    pub fn ranks(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
     /// Whether the homes of segments' pages are all ranks in turns.
     pub fn are_homes_cyclic(&self) -> bool {
         self.cyclic.is_some()

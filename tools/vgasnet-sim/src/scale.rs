@@ -274,13 +274,16 @@ pub fn parts_table(all: &[Scaled]) -> Table {
 
 /// Messages for each page that came, by pattern and nodes; of these the ones that are only notices, and bounces.
 pub fn messages_table(all: &[Scaled]) -> Table {
-    by_nodes(all, |one| match one.outcome.messages_a_page {
-        Some(_) => {
-            let [notices, bounces] = [one.outcome.notices, one.outcome.bounces].map(|count| one.outcome.a_page(count));
-            format!("{}; {notices:.2}, {bounces:.2}", one.messages_cell())
-        }
-        None => one.messages_cell(),
-    })
+    by_nodes(all, messages_cell)
+}
+
+/// A cell of that table.
+pub fn messages_cell(one: &Scaled) -> String {
+    if one.outcome.messages_a_page.is_none() {
+        return one.messages_cell();
+    }
+    let [notices, bounces] = [one.outcome.notices, one.outcome.bounces].map(|count| one.outcome.a_page(count));
+    format!("{}; {notices:.2}, {bounces:.2}", one.messages_cell())
 }
 
 /// How much more throughput there is where requests reach their homes in no time, of the same patterns and nodes.

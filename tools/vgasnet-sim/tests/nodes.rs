@@ -36,7 +36,12 @@ fn parts_and_messages_are_as_documented() {
 
 #[test]
 fn parts_with_larger_pools_are_as_documented() {
-    assert_documented(&scale::parts_table(&run(&[32, 128], Choice { scale: 64, ..CHOICE })));
+    let all = run(&[32, 128], Choice { scale: 64, ..CHOICE });
+    assert_documented(&scale::parts_table(&all));
+    let in_order = |one: &&Scaled| one.what == "data of all nodes, in order";
+    let cells: Vec<String> = all.iter().filter(in_order).map(scale::messages_cell).collect();
+    let row = format!("| data of all nodes, in order | {} |", cells.join(" | "));
+    assert!(documented().contains(row.trim_end_matches(" |")), "ARCHITECTURE.md lacks: {row}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What drivers and tests may ask a cache.
 
 use super::super::{Access, CopyVersion, FrameId, PageId};
+use super::Cache;
 use super::page::{AccessState, Phase};
-use super::{Cache, notices};
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
@@ -49,7 +49,7 @@ impl Cache {
 
     /// The most that [`Cache::notices`] may be between two events.
     pub fn notices_max(&self) -> usize {
-        notices::waiting_max(self.frames()) as usize
+        self.notices.waiting_max() as usize
     }
 
     /// Whether some page waits for a frame with which this rank's home is to serve other ranks. If no frame can be freed,

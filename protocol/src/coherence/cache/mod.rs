@@ -82,6 +82,7 @@ impl Cache {
     /// The pool of `rank`: `frames` free frames, at least 1, for pages of these spaces.
     pub fn new(rank: Rank, frames: u32, spaces: Spaces) -> Cache {
         assert!(frames > 0, "a pool has at least one frame");
+        let notices = Notices::new(frames, spaces.ranks());
         Cache {
             rank,
             spaces,
@@ -94,7 +95,7 @@ impl Cache {
             unhurried: PageQueue::default(),
             flushes: 0,
             dirty_of_files: BTreeSet::new(),
-            notices: Notices::new(notices::waiting_max(frames)),
+            notices,
             relays: Vec::new(),
         }
     }

@@ -13,6 +13,9 @@ use core::mem;
 /// Frames for each notice that may wait: with fewer, ranks that want the page are sent to where it is no more too often.
 const FRAMES_A_NOTICE: u32 = 8;
 
+/// Notices for each home of the job that may wait: of so many, hardly one has to go alone.
+const A_HOME_MAX: u32 = 2;
+
 /// The fewest that may wait, however small the pool is.
 const WAITING_MIN: u32 = 2;
 
@@ -32,15 +35,16 @@ pub(super) struct Notices {
     next_home: Rank,
 }
 
-/// The most notices that wait with a pool of so many frames.
-pub(super) fn waiting_max(frames: u32) -> u32 {
-    (frames / FRAMES_A_NOTICE).max(WAITING_MIN)
-}
-
 impl Notices {
-    /// None, and up to `max` may wait.
-    pub fn new(max: u32) -> Notices {
+    /// None, of a pool of so many frames in a job of so many ranks.
+    pub fn new(frames: u32, ranks: u32) -> Notices {
+        let max = (frames / FRAMES_A_NOTICE).min(ranks.saturating_mul(A_HOME_MAX)).max(WAITING_MIN);
         Notices { by_home: BTreeMap::new(), max, next_home: Rank(0) }
+    }
+
+    /// The most that wait between two events.
+    pub fn waiting_max(&self) -> u32 {
+        self.max
     }
 
     pub fn add(&mut self, home: Rank, page: PageId, copy: CopyVersion) {
@@ -106,9 +110,11 @@ impl Notices {
 
 impl Cache {
     /// The same cache, which does this as in the paper.
-    pub(in super::super) fn following_paper(self, what: AsInPaper) -> Cache {
-        let waiting_max = if what.notices_at_once { 0 } else { waiting_max(self.pages.frames()) };
-        Cache { notices: Notices::new(waiting_max), ..self }
+    pub(in super::super) fn following_paper(mut self, what: AsInPaper) -> Cache {
+        if what.notices_at_once {
+            self.notices.max = 0;
+        }
+        self
     }
 
     /// The clean copy of a page is gone. The own home learns of it at once.
