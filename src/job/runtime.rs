@@ -106,6 +106,7 @@ impl Runtime {
         let limits = Limits::new(rank, sizes).with_homes(segments);
         let hosts = Hosts::of((0..conduit.ranks()).map(|rank| conduit.host_of(Rank(rank))));
         let protocol = engine::protocol(limits, hosts, config.cooperative, page_bytes);
+        let protocol = if config.home_keeps { protocol.keeping_at_home() } else { protocol };
         let messages = Arc::new(Messages::new(&*conduit, handlers));
         let spin_us = default_spin_us(&*conduit);
         let manner = Manner {

@@ -94,6 +94,8 @@ pub struct Config {
     pub cyclic_homes: bool,
     /// Whether pages that leave the last pool which has them are offered to other ranks, and pages of others are kept in idle frames.
     pub keeps_guests: bool,
+    /// Whether a home keeps a copy of a page that it reads from its disk for another rank.
+    pub home_keeps: bool,
     /// Whether ranks of one host use each other's frames directly.
     pub peer_memory: bool,
     /// Which page gives up its frame.
@@ -187,6 +189,7 @@ impl Config {
             cooperative: settings.cooperative.unwrap_or(true),
             cyclic_homes,
             keeps_guests: settings.keeps_guests.unwrap_or(false),
+            home_keeps: settings.home_keeps.unwrap_or(false),
             peer_memory: settings.peer_memory.unwrap_or(true),
             replacement: settings.replacement.unwrap_or_default(),
             ships: settings.ships.unwrap_or(true),

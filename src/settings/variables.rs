@@ -48,6 +48,7 @@ pub(super) struct Settings {
     pub(super) cooperative: Option<bool>,
     pub(super) cyclic_homes: Option<bool>,
     pub(super) keeps_guests: Option<bool>,
+    pub(super) home_keeps: Option<bool>,
     pub(super) peer_memory: Option<bool>,
     pub(super) replacement: Option<PolicyKind>,
     pub(super) ships: Option<bool>,
@@ -85,7 +86,7 @@ pub(super) const GASNET_CATCH_EXIT: &str = "GASNET_CATCH_EXIT";
 /// GASNet-EX's variable for whether rank 0 shows what its client asks the environment for.
 pub const GASNET_VERBOSEENV: &str = "GASNET_VERBOSEENV";
 
-pub(super) const VARIABLES: [Variable; 34] = [
+pub(super) const VARIABLES: [Variable; 35] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -144,6 +145,14 @@ pub(super) const VARIABLES: [Variable; 34] = [
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.keeps_guests = Some(on)),
+    },
+    Variable {
+        name: "VGASNET_HOME_KEEPS",
+        audience: Audience::Users,
+        meaning: "whether a home keeps a copy, in its own pool, of a page that it reads from its disk for another rank",
+        allowed: "0 or 1",
+        default: "0; where VGASNET_COOPERATIVE=0, it does in any case",
+        set: |settings, value| parse_switch(value).map(|on| settings.home_keeps = Some(on)),
     },
     Variable {
         name: PEER_MEMORY_VARIABLE,

@@ -38,6 +38,8 @@ struct Scenario {
     told_itself_max: Option<usize>,
     /// Ranks of a host, if homes know that.
     ranks_a_host: Option<u32>,
+    /// Homes keep what they read for others.
+    keeps: bool,
 }
 
 /// A world, the operations and flushes that each rank may still start, the prefetches of the first, the pages that ranks may keep for
@@ -108,6 +110,9 @@ fn start(scenario: Scenario) -> World {
     let mut world = World::new(scenario.shape);
     if let Some(holders) = scenario.told_itself_max {
         world = world.telling_itself(holders);
+    }
+    if scenario.keeps {
+        world = world.keeping_at_home();
     }
     if let Some(ranks) = scenario.ranks_a_host {
         world = world.on_hosts_of(ranks);
@@ -224,6 +229,7 @@ const ONE_PAGE: Scenario = Scenario {
     written: false,
     told_itself_max: None,
     ranks_a_host: None,
+    keeps: false,
 };
 
 #[test]
@@ -343,6 +349,12 @@ fn homes_that_read_each_others_files() {
 fn one_home_serves_two_ranks_with_its_files() {
     let shape = Shape { pages: 2, cooperative: false, ..ONE_PAGE.shape };
     explore(Scenario { name: "not cooperative, files", shape, ops: [1, 1, 1], written: true, ..ONE_PAGE });
+}
+
+#[test]
+fn homes_that_keep_what_they_read_for_each_other() {
+    let name = "2 homes that keep, 1 frame, files";
+    explore(Scenario { name, homes: 2, ops: [1, 1, 1], written: true, keeps: true, ..ONE_PAGE });
 }
 
 #[test]

@@ -107,6 +107,9 @@ fn run(seed: u64, trace: bool, tells_itself: Option<usize>) -> World {
     let shape = shape(&mut random);
     let mut world = World::new(shape);
     world = world.on_hosts_of(1 + (seed % 4) as u32);
+    if seed % 3 == 0 {
+        world = world.keeping_at_home();
+    }
     if let Some(holders) = tells_itself {
         world = world.telling_itself(holders);
     }

@@ -164,6 +164,14 @@ impl World {
         World { shape, nodes, flights, model, recalls, trace, is_tainted: false, refusal }
     }
 
+    /// The same world, whose homes keep what they read for others. Nothing has happened yet.
+    pub fn keeping_at_home(mut self) -> World {
+        for node in &mut self.nodes {
+            node.protocol = node.protocol.clone().keeping_at_home();
+        }
+        self
+    }
+
     /// The same world, in which so many ranks are on a host. Nothing has happened yet.
     pub fn on_hosts_of(mut self, ranks: u32) -> World {
         let hosts = Hosts::of((0..self.shape.ranks).map(|rank| rank / ranks));

@@ -32,6 +32,7 @@ pub struct Ways {
     pub bundles: bool,
     pub holders_are_known: bool,
     pub hosts_are_known: bool,
+    pub home_keeps: bool,
     /// The homes of a segment's pages are all ranks in turns.
     pub cyclic_homes: bool,
 }

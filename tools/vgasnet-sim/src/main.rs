@@ -84,6 +84,9 @@ struct Run {
     /// Pages are given up whether or not other ranks have them.
     #[arg(long)]
     no_spare: bool,
+    /// A home keeps a copy of a page that it reads from its disk for another rank.
+    #[arg(long)]
+    home_keeps: bool,
     /// Homes do not know which ranks are on one node.
     #[arg(long)]
     unknown_hosts: bool,
@@ -227,6 +230,7 @@ fn run(options: &Run) -> Result<String, String> {
         guests: options.idle_pools,
         readers: options.readers,
         holders_are_known: options.hints.known_holders,
+        home_keeps: options.home_keeps,
         hosts_are_known: !options.unknown_hosts,
         pattern,
         data_pools: options.data,

@@ -94,6 +94,8 @@ pub struct Point {
     pub guests: bool,
     /// Requests for pages to be read reach their homes in no time: as fast as with hints of which none is wrong.
     pub holders_are_known: bool,
+    /// A home keeps a copy of what it reads from its disk for another rank.
+    pub home_keeps: bool,
     /// Homes know which ranks are on one node, and a page that many ask for goes to each node once. In the paper's protocol, or where a
     /// holder serves all readers at once, they do not.
     pub hosts_are_known: bool,
@@ -172,6 +174,7 @@ impl Point {
             guests: false,
             holders_are_known: false,
             readers: None,
+            home_keeps: false,
             hosts_are_known: true,
             pattern: Pattern::All { order, len_bytes: page_bytes, is_put: false, pieces_max: u64::MAX },
             data_pools,
@@ -204,7 +207,7 @@ impl Point {
             invalidations_unawaited: !is_ours,
             readers_at_once: !is_ours || !self.tree,
         };
-        let Point { spares, notices_wait, holders_are_known, .. } = *self;
+        let Point { spares, notices_wait, holders_are_known, home_keeps, .. } = *self;
         let spares = is_ours && spares;
         let cyclic_homes = self.homes == Homes::Cyclic;
         let hosts_are_known = self.hosts_are_known && !as_in_paper.readers_at_once;
@@ -216,6 +219,7 @@ impl Point {
             bundles: notices_wait,
             holders_are_known,
             hosts_are_known,
+            home_keeps,
             cyclic_homes,
         };
         let mut job = Job::new(&machine, self.ranks, data, ways)?;

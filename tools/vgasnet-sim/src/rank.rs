@@ -73,7 +73,7 @@ pub struct Common {
 impl VirtualRank {
     pub fn new(common: &Common, rank: Rank) -> VirtualRank {
         let Common { world, memories, shapes, hosts, ways, segments } = common;
-        let Ways { manner, as_in_paper, is_ours, spares, bundles, cyclic_homes, .. } = *ways;
+        let Ways { manner, as_in_paper, is_ours, spares, bundles, home_keeps, cyclic_homes, .. } = *ways;
         let page_bytes = world.machine().node.page as usize;
         let conduit: Arc<dyn Conduit> =
             Arc::new(VirtualConduit { world: Arc::clone(world), rank, memories: Arc::clone(memories) });
@@ -90,6 +90,7 @@ impl VirtualRank {
         let sizes = shapes.iter().map(|shape| RankSizes { pages: shape.pages, frames: shape.frames });
         let limits = Limits::new(rank, sizes).with_homes(homes);
         let protocol = engine::protocol(limits, hosts.clone(), manner.cooperative, page_bytes);
+        let protocol = if home_keeps { protocol.keeping_at_home() } else { protocol };
         let protocol = if as_in_paper.readers_at_once { protocol.telling_itself(usize::MAX) } else { protocol };
         let protocol = protocol.following_paper(as_in_paper);
         let mut engine =

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use vgasnet_sim::startup::{Job, Network, StartUp};
-use vgasnet_sim::{Machine, homes, idle_pools, parts, spreading};
+use vgasnet_sim::{Homes, Machine, Order, Point, homes, idle_pools, parts, spreading};
 
 /// ARCHITECTURE.md has all these rows.
 fn assert_documented(rows: impl Iterator<Item = String>) {
@@ -33,6 +33,22 @@ fn what_homes_in_turns_bring_is_as_documented() {
 #[test]
 fn what_idle_pools_bring_is_as_documented() {
     assert_documented(idle_pools::table(&Machine::paper()).expect("the jobs end").markdown().into_iter());
+}
+
+#[test]
+fn what_homes_that_keep_copies_bring_is_as_documented() {
+    let machine = Machine::paper();
+    let rates = |data_pools, home_keeps| {
+        let reads = Point::reads(32, Order::Sequential, data_pools, machine.node.page as usize);
+        let point = Point { homes: Homes::All, passes: 2, home_keeps, ..reads };
+        let outcomes = point.run(&machine).expect("the job ends");
+        [0, 1].map(|pass| outcomes[pass].megabytes_a_second_each.round())
+    };
+    let cells = [4.0, 28.0].map(|pools| {
+        let [without, with] = [false, true].map(|keeps| rates(pools, keeps));
+        format!("{} and {}, {} and {}", without[0], with[0], without[1], with[1])
+    });
+    assert_documented(cells.into_iter());
 }
 
 #[test]

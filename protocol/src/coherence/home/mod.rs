@@ -37,6 +37,7 @@ mod files;
 mod holders;
 mod inspect;
 mod invalidations;
+mod keeping;
 mod neighbours;
 mod readers;
 mod recalls;
@@ -60,6 +61,8 @@ use written::Written;
 pub struct Home {
     rank: Rank,
     cooperative: bool,
+    /// With cooperative caching, too, this rank keeps a copy of what its file is read for.
+    keeps: bool,
     hosts: Hosts,
     /// Readers of a page that a holder serves at a time.
     readers_each: usize,
@@ -76,8 +79,19 @@ impl Home {
     pub fn new(rank: Rank, pages: u32, cooperative: bool) -> Home {
         let (entries, written, as_in_paper) = (Entries::new(), Written::new(rank, pages), AsInPaper::default());
         let (readers_each, told_itself_max, last_version) = (1, relay::TOLD_ITSELF_MAX, CopyVersion(0));
-        let hosts = Hosts::default();
-        Home { rank, cooperative, hosts, readers_each, told_itself_max, as_in_paper, written, entries, last_version }
+        let (keeps, hosts) = (false, Hosts::default());
+        Home {
+            rank,
+            cooperative,
+            keeps,
+            hosts,
+            readers_each,
+            told_itself_max,
+            as_in_paper,
+            written,
+            entries,
+            last_version,
+        }
     }
 
     /// The same directory, of pages that ranks of these hosts use.
@@ -401,33 +415,6 @@ impl Home {
         let is_at_hand = |owner: &Rank| self.is_cooperative(page) || [self.rank, request.from].contains(owner);
         let Some(owner) = self.dirty_owner(page).filter(|owner| !is_at_hand(owner)) else { return Ok(false) };
         self.recall_from(owner, page, request, actions)?;
-        Ok(true)
-    }
-
-    /// Without cooperative caching, bytes of the file come to another rank by way of this rank's own cache, which keeps a
-    /// copy. Returns whether `request` has to wait for that; it is at the front of the queue then.
-    ///
-    /// The cache may decline, and may give the page up before the request is served. The file is read for the requester
-    /// then: a request is put off once.
-    fn fetch_at_home(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<bool, Nonsense> {
-        let has_own = self.entry(page).holder(self.rank).is_some();
-        if self.is_cooperative(page) || request.from == self.rank || has_own || !self.is_written(page) {
-            return Ok(false);
-        }
-        let version = self.next_version();
-        let own = self.rank;
-        let entry = self.entry_mut(page);
-        let priority = entry.priority_with(&request);
-        entry.waiting.push_front(Request { kind: RequestKind::Read { tried_home: true }, ..request });
-        let is_use = |kind| !matches!(kind, RequestKind::Evict { .. } | RequestKind::Recall);
-        let is_own = |request: &Request| request.from == own && is_use(request.kind);
-        if let Some(at) = entry.waiting.iter().position(is_own) {
-            let request = entry.waiting.remove(at).expect("it was just found");
-            self.start(page, request, actions)?;
-        } else {
-            entry.transaction = Transaction::AtHome { version };
-            actions.push(send_cache(own, page, ToCache::Fetch { version, priority }));
-        }
         Ok(true)
     }
 

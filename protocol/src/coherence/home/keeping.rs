@@ -1,0 +1,47 @@
+//! Pages that the home's own cache fetches first, and keeps, when another rank reads them.
+
+use super::super::{Action, PageId, ToCache, send_cache};
+use super::Home;
+use super::entry::{Request, RequestKind, Transaction};
+use crate::Nonsense;
+use alloc::vec::Vec;
+
+impl Home {
+    /// The same directory, whose rank keeps a copy of the pages of segments that it reads from its file for others.
+    pub(in super::super) fn keeping(self) -> Home {
+        Home { keeps: true, ..self }
+    }
+
+    /// Without cooperative caching, or where this rank keeps copies and nobody has the page, bytes of the file come to another rank by way
+    /// of this rank's own cache, which keeps a copy. Returns whether `request` has to wait for that; it is at the front of the queue then.
+    ///
+    /// The cache may decline, and may give the page up before the request is served. The file is read for the requester
+    /// then: a request is put off once.
+    pub(super) fn fetch_at_home(
+        &mut self,
+        page: PageId,
+        request: Request,
+        actions: &mut Vec<Action>,
+    ) -> Result<bool, Nonsense> {
+        let has_own = self.entry(page).holder(self.rank).is_some();
+        let keeps = self.keeps && page.space.segment().is_some() && self.entry(page).holders.len() == 0;
+        if self.is_cooperative(page) && !keeps || request.from == self.rank || has_own || !self.is_written(page) {
+            return Ok(false);
+        }
+        let version = self.next_version();
+        let own = self.rank;
+        let entry = self.entry_mut(page);
+        let priority = entry.priority_with(&request);
+        entry.waiting.push_front(Request { kind: RequestKind::Read { tried_home: true }, ..request });
+        let is_use = |kind| !matches!(kind, RequestKind::Evict { .. } | RequestKind::Recall);
+        let is_own = |request: &Request| request.from == own && is_use(request.kind);
+        if let Some(at) = entry.waiting.iter().position(is_own) {
+            let request = entry.waiting.remove(at).expect("it was just found");
+            self.start(page, request, actions)?;
+        } else {
+            entry.transaction = Transaction::AtHome { version };
+            actions.push(send_cache(own, page, ToCache::Fetch { version, priority }));
+        }
+        Ok(true)
+    }
+}
