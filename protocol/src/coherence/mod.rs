@@ -379,13 +379,12 @@ impl Protocol {
         Protocol { home: self.home.serving_at_once(readers), ..self }
     }
 
-    /// The same protocol, whose home keeps a copy of the pages of segments that it reads from its file for others, also with cooperative
-    /// caching. Nothing has happened yet.
+    /// The same protocol, whose home keeps a copy of what it reads from its segment's file for others. Nothing has happened yet.
     pub fn keeping_at_home(self) -> Protocol {
         Protocol { home: self.home.keeping(), ..self }
     }
 
-    /// The same protocol, where ranks of these hosts get a page that many ask for from each other. Nothing has happened yet.
+    /// The same protocol, where ranks of a host get a page that many ask for from each other. Nothing has happened yet.
     pub fn on_hosts(self, hosts: Hosts) -> Protocol {
         Protocol { home: self.home.on_hosts(hosts), ..self }
     }
