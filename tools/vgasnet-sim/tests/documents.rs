@@ -40,7 +40,7 @@ fn what_homes_that_keep_copies_bring_is_as_documented() {
     let machine = Machine::paper();
     let rates = |data_pools, home_keeps| {
         let reads = Point::reads(32, Order::Sequential, data_pools, machine.node.page as usize);
-        let point = Point { homes: Homes::All, passes: 2, home_keeps, ..reads };
+        let point = Point { homes: Homes::All, passes: 2, home_keeps, guests: false, ..reads };
         let outcomes = point.run(&machine).expect("the job ends");
         [0, 1].map(|pass| outcomes[pass].megabytes_a_second_each.round())
     };
