@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -63,9 +64,17 @@ def _too_early(missing: str) -> Error:
     return Error(raw.VGASNET_ERR_NOT_INIT, "VGASNET_ERR_NOT_INIT", "", f"call {missing} first")
 
 
-def number(what: str, value: int, least: int, most: int) -> int:
+def whole(what: str, value: Any) -> int:
+    """A number as an int. One with a fraction is refused as numpy does it, even if the fraction is 0."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} is {value!r}; give an integer") from None
+
+
+def number(what: str, value: Any, least: int, most: int) -> int:
     """A number that the library takes, as an int."""
-    value = int(value)
+    value = whole(what, value)
     if not least <= value <= most:
         raise ValueError(f"{what} is {value}; give {least} to {most}")
     return value

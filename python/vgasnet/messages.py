@@ -26,6 +26,7 @@ from .segment import segment
 
 _ARGUMENTS_MAX = 16
 _CLIENT_FIRST = 128
+_MAKERS = "vgasnet.short, medium and long make handlers"
 _INT32 = (-(1 << 31), (1 << 31) - 1)
 
 
@@ -141,6 +142,8 @@ def _send(
     call: str, to: int, rank: int, handler: Handler, arguments: Sequence[int], payload: Any, offset: Optional[int]
 ) -> None:
     """Sends a request to a rank, or a reply by a token."""
+    if not isinstance(handler, Handler):
+        raise TypeError(f"{handler!r} is no handler; {_MAKERS}")
     if handler.index < _CLIENT_FIRST:
         raise ValueError(f"{handler!r} was not given to attach")
     if len(arguments) != handler.arguments:
@@ -195,7 +198,7 @@ def table_of(handlers: Sequence[Handler]) -> Any:
     seen: List[Handler] = []
     for entry, handler in zip(table, handlers):
         if not isinstance(handler, Handler) or handler in seen:
-            raise TypeError(f"{handler!r} is no handler, or is there twice; vgasnet.short, medium and long make handlers")
+            raise TypeError(f"{handler!r} is no handler, or is there twice; {_MAKERS}")
         seen.append(handler)
         thunk = handler._thunk()
         job.kept.append(thunk)

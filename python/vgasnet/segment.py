@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import raw
-from ._core import attached, initialised, job, lent, number, shape_of
+from ._core import attached, initialised, job, lent, number, shape_of, whole
 from .errors import check
 from .operations import Operation, note_implicit
 
@@ -59,10 +60,14 @@ class Segment:
 
     def _place(self, offset: int, nbytes: int) -> int:
         """The address of so many bytes of the segment."""
-        offset = int(offset)
+        offset, nbytes = whole("offset", offset), whole("nbytes", nbytes)
         if offset < 0 or nbytes < 0 or offset + nbytes > self.nbytes:
             raise IndexError(f"{nbytes} bytes at offset {offset} of the segment of rank {self.rank}, which has {self.nbytes}")
         return self.address + offset
+
+    def _bytes_from(self, offset: int, nbytes: Optional[int]) -> int:
+        """The size of a range: without a number, that of all from offset on."""
+        return max(self.nbytes - whole("offset", offset), 0) if nbytes is None else whole("nbytes", nbytes)
 
     def _must_be_own(self) -> None:
         if not self.is_own:
@@ -82,11 +87,9 @@ class Segment:
         if dtype.hasobject or dtype.itemsize == 0:
             raise TypeError(f"elements of {dtype} cannot be in a segment")
         if shape is None:
-            shape = (max(self.nbytes - int(offset), 0) // dtype.itemsize,)
+            shape = self._bytes_from(offset, None) // dtype.itemsize
         shape = shape_of(shape)
-        nbytes = dtype.itemsize
-        for dimension in shape:
-            nbytes *= dimension
+        nbytes = dtype.itemsize * math.prod(shape)
         place = self._place(offset, nbytes)
         if nbytes == 0:
             return np.empty(shape, dtype)
@@ -95,7 +98,11 @@ class Segment:
 
     def get(self, offset: int, shape: Any, dtype: Any = np.uint8) -> np.ndarray:
         """A copy of the array of this shape and type that is at offset."""
-        copy = np.empty(shape_of(shape), dtype)
+        attached()
+        shape, dtype = shape_of(shape), np.dtype(dtype)
+        # Before there is memory for it.
+        self._place(offset, dtype.itemsize * math.prod(shape))
+        copy = np.empty(shape, dtype)
         self.get_into(offset, copy)
         return copy
 
@@ -115,8 +122,8 @@ class Segment:
     def fill(self, offset: int, nbytes: int, value: int = 0) -> None:
         """Sets bytes to a value of 0 to 255."""
         library = attached()
-        place = self._place(offset, int(nbytes))
-        library.vgasnet_memset(self.rank, place, number("value", value, 0, 255), int(nbytes))
+        place = self._place(offset, nbytes)
+        library.vgasnet_memset(self.rank, place, number("value", value, 0, 255), whole("nbytes", nbytes))
 
     def get_nb(self, offset: int, out: Any) -> Operation:
         """``get_into`` without waiting. The result is ``out``."""
@@ -134,8 +141,8 @@ class Segment:
     def fill_nb(self, offset: int, nbytes: int, value: int = 0) -> Operation:
         """``fill`` without waiting."""
         library = attached()
-        place = self._place(offset, int(nbytes))
-        return Operation(library.vgasnet_memset_nb(self.rank, place, number("value", value, 0, 255), int(nbytes)), None)
+        place = self._place(offset, nbytes)
+        return Operation(library.vgasnet_memset_nb(self.rank, place, number("value", value, 0, 255), whole("nbytes", nbytes)), None)
 
     def get_nbi(self, offset: int, out: Any) -> None:
         """``get_into`` without waiting, in an ``access_region``, which waits for it."""
@@ -191,12 +198,13 @@ class Segment:
             raise ValueError(f"{len(strides)} strides for an array of {array.ndim} dimensions; give one for each")
         if array.dtype.hasobject:
             raise TypeError(f"elements of {array.dtype} cannot be in a segment")
+        strides = [whole("a stride", stride) for stride in strides]
         if any(stride < 0 for stride in (*strides, *array.strides)):
             raise ValueError("a stride is negative; give an array whose strides are not, as array.copy()")
-        reach = array.itemsize + sum(int(stride) * (n - 1) for stride, n in zip(strides, array.shape)) if array.size else 0
+        reach = array.itemsize + sum(stride * (n - 1) for stride, n in zip(strides, array.shape)) if array.size else 0
         levels = array.ndim
         counts = (ctypes.c_size_t * (levels + 1))(array.itemsize, *reversed(array.shape))
-        there = (ctypes.c_size_t * max(levels, 1))(*[int(stride) for stride in reversed(strides)])
+        there = (ctypes.c_size_t * max(levels, 1))(*reversed(strides))
         here = (ctypes.c_size_t * max(levels, 1))(*reversed(array.strides))
         return self._place(offset, reach), there, here, counts, levels
 
@@ -274,7 +282,7 @@ class Segment:
 
         ``keep``: copies of an earlier phase are used again. The others: readonly.h."""
         library = attached()
-        nbytes = self.nbytes - int(offset) if nbytes is None else int(nbytes)
+        nbytes = self._bytes_from(offset, nbytes)
         place = self._place(offset, nbytes)
         options = raw.vgasnet_readonly_options_t(0, cache_bytes_max, get_bytes_max, object_bytes)
         options.struct_bytes = ctypes.sizeof(options)
@@ -302,7 +310,7 @@ class Segment:
         """A hint about a range of the own segment: "willneed", "dontneed", "sequential" or "readmostly"."""
         library = attached()
         self._must_be_own()
-        nbytes = self.nbytes - int(offset) if nbytes is None else int(nbytes)
+        nbytes = self._bytes_from(offset, nbytes)
         check(library.vgasnet_advise(self._place(offset, nbytes), nbytes, advice_of(advice)))
 
 

@@ -33,6 +33,22 @@ refused(ValueError, lambda: there.fetch_add(4, 1), "no multiple of 8")
 refused(TypeError, lambda: there.fetch_add(4, 1, np.float64), "not atomic")
 refused(ValueError, lambda: there.atomic("nand", 0, 1), "xor")
 refused(ValueError, lambda: there.atomic("add", 0, 1 << 63), "a number is")
+refused(IndexError, lambda: there.get(0, 1 << 50), "1125899906842624 bytes at offset 0")
+refused(IndexError, lambda: there.readonly(1 << 40).__enter__(), "0 bytes at offset 1099511627776")
+for half in [
+    lambda: vgasnet.segment(0.5),
+    lambda: vgasnet.array(np.uint8, None, 0.5),
+    lambda: there.get(0.5, 1),
+    lambda: there.put(0.5, b"x"),
+    lambda: there.fill(0, 0.5),
+    lambda: there.fill(0, 1, 0.5),
+    lambda: there.fetch_add(0, 0.5),
+    lambda: there.get_list([0.5], [bytearray(1)]),
+    lambda: there.get_strided(0, (0.5,), np.empty(1)),
+    lambda: vgasnet.segment().advise("willneed", 0, 0.5),
+]:
+    refused(TypeError, half, "is 0.5; give an integer")
+refused(TypeError, lambda: vgasnet.request(0, print), "<built-in function print> is no handler; vgasnet.short")
 refused(RuntimeError, lambda: there.put_nbi(0, b"x"), "access_region")
 refused(ValueError, lambda: there.get_strided(0, (-8,), np.empty(1)), "negative")
 refused(ValueError, lambda: vgasnet.segment().advise("maybe"), "willneed")
