@@ -261,6 +261,32 @@ fn a_bad_prefix_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{arguments:?}");
     }
+    for character in "\"'`#$&|\\;:,<>()[]{}*?!% é\n".chars() {
+        let output = install(&[]).arg(format!("/tmp/a{character}b")).arg(built()).output().expect("a script");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains("choose a path of letters"), "{character:?}: {said}");
+    }
+}
+
+/// Before anything is built.
+#[test]
+fn a_place_that_cannot_be_is_refused() {
+    let dir = build_dir("refused");
+    let file = dir.join("file");
+    std::fs::write(&file, "").expect("a file of ours");
+    let whole = built().as_os_str();
+    for (prefix, built, said) in [
+        (Path::new("/"), whole, "choose a directory below it"),
+        (&file, whole, "is no directory that this user may write to"),
+        (&file.join("below"), whole, "is no directory that this user may write to"),
+        (&dir, dir.as_os_str(), "has no libvgasnet.so; name the directory"),
+        (&dir, dir.join("none").as_os_str(), "has no libvgasnet.so; name the directory"),
+    ] {
+        let output = install(&[]).arg(prefix).arg(built).output().expect("a script");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{prefix:?}: {stderr}");
+        assert!(stderr.lines().count() == 1 && stderr.contains(said), "{prefix:?}: {stderr}");
+    }
 }
 
 #[test]

@@ -43,6 +43,30 @@ fn directories_that_were_there_stay() {
     assert!(!new.exists());
 }
 
+/// Where `lib64` is `lib`, groups own directories, and the one who installs has files of his own read by nobody else.
+#[test]
+fn directories_and_links_are_kept_and_all_users_read() {
+    let root = build_dir("site");
+    let lib = root.join("lib");
+    fs::create_dir(&lib).expect("a directory of ours");
+    fs::set_permissions(&lib, fs::Permissions::from_mode(0o2775)).expect("a directory of ours");
+    symlink("lib", root.join("lib64")).expect("a new link");
+    let installation = install(&["--libdir", "lib64"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(installation.get_program()).args(installation.get_args());
+    let variables = installation.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    succeed(command.arg(&root).arg(built()).env_remove("DESTDIR").envs(variables));
+    assert_eq!(fs::metadata(&lib).expect("it is there").permissions().mode() & 0o7777, 0o2775);
+    assert_eq!(fs::read_link(root.join("lib64")).expect("a link"), Path::new("lib"));
+    let unread = Command::new("find").arg(&root).args(["!", "-type", "l", "!", "-perm", "-a=r"]).output();
+    assert_eq!(String::from_utf8_lossy(&unread.expect("find").stdout), "");
+    // All links lead to files, those of GASNet's clients among them.
+    let nowhere = Command::new("find").arg(&root).args(["-xtype", "l"]).output();
+    assert_eq!(String::from_utf8_lossy(&nowhere.expect("find").stdout), "");
+    succeed(install(&["--uninstall"]).arg(&root));
+    assert_eq!(directories_below(&root), [".", "./lib"]);
+}
+
 /// A directory with these programs of the machine's alone, and a package manager that notes that it was called.
 fn bare_machine(name: &str) -> std::path::PathBuf {
     let dir = build_dir(name);
