@@ -70,6 +70,42 @@ fn completions_are_scripts_of_their_shells() {
     }
 }
 
+/// What bash offers where the last of these words would be completed.
+fn bash_offers(words: &[&str]) -> Vec<String> {
+    let script = shared(&format!("bash-completion/completions/{}", words[0]));
+    // As bash calls it. The option is one that only a shell at a terminal takes.
+    let ask = r#"compopt() { :; }
+        . "$1"; shift
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        function=$(complete -p "$1" | sed 's/.*-F \([^ ]*\).*/\1/')
+        $function "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        printf '%s\n' "${COMPREPLY[@]}""#;
+    let said = succeed(Command::new("bash").args(["--norc", "-c", ask, "bash"]).arg(script).args(words));
+    said.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_offers_what_fits() {
+    if !is_here("bash") {
+        return;
+    }
+    for (words, offered) in [
+        (&["vgasnet-bench", "seq"][..], "sequential"),
+        (&["vgasnet-bench", "sequential", "--pool"], "--pool"),
+        (&["vgasnet-bench", "false-sharing", "--peer-memory", "bo"], "both"),
+        (&["vgasnet-info", "--js"], "--json"),
+        (&["vgasnetrun", "-n", "2", "--as"], "--aslr"),
+        (&["vgasnetrun", "--conduit", "s"], "smp"),
+        (&["vgasnetrun", "-n", "2", "dirnam"], "dirname"),
+        (&["vgasnetrun", "--conduit", "=", "smp", "-l", "dirnam"], "dirname"),
+    ] {
+        let found = bash_offers(words);
+        assert!(found.iter().any(|word| word == offered), "{words:?}: {found:?}");
+    }
+    // They would be the program's.
+    assert_eq!(bash_offers(&["vgasnetrun", "-n", "2", "dirname", "-"]), [""; 0]);
+}
+
 #[test]
 fn programs_and_launchers_say_their_version_and_help() {
     let version = env!("CARGO_PKG_VERSION");

@@ -3,15 +3,16 @@
 use clap::{Arg, Command};
 use std::ffi::OsString;
 
+/// The names of an option, with their hyphens.
+pub(crate) fn names(option: &Arg) -> impl Iterator<Item = String> + use<> {
+    let short = option.get_short().map(|name| format!("-{name}"));
+    short.into_iter().chain(option.get_long().map(|name| format!("--{name}")))
+}
+
 /// Takes `-np`, as other launchers have it, for `-n`. Where a command starts a program, what comes after that is the program's.
 pub fn with_np(command: &Command, arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let options =
         command.get_arguments().filter(|option| !option.is_positional() && option.get_action().takes_values());
-    let names = |option: &Arg| {
-        let (short, long) =
-            (option.get_short().map(|name| format!("-{name}")), option.get_long().map(|name| format!("--{name}")));
-        short.into_iter().chain(long)
-    };
     let with_value: Vec<String> = options.flat_map(names).collect();
     let starts_program = command.get_positionals().any(|argument| argument.is_trailing_var_arg_set());
     // The name of this program comes first, like a value of no option.

@@ -4,6 +4,7 @@
 //! `scripts/install` calls each tool with `--generate` and `man`, `bash`, `zsh` or `fish`, and one of them for the pages that are no tool's.
 
 mod arguments;
+mod completions;
 mod interface;
 mod page;
 mod settings_page;
@@ -11,7 +12,8 @@ mod settings_page;
 pub use arguments::with_np;
 
 use clap::Command;
-use clap_complete::{Shell, generate};
+use clap_complete::Shell;
+use completions::completions;
 use page::Page;
 use std::io::Write;
 
@@ -60,13 +62,6 @@ pub fn print_page(what: &str) -> bool {
     // As above.
     drop(std::io::stdout().write_all(text.as_bytes()));
     true
-}
-
-fn completions(mut command: Command, shell: Shell) -> Vec<u8> {
-    let name = command.get_name().to_owned();
-    let mut text = Vec::new();
-    generate(shell, &mut command, name, &mut text);
-    text
 }
 
 /// The page of a program in section 1. Its subcommands have no pages of their own, but sections.

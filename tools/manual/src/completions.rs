@@ -1,0 +1,57 @@
+//! What shells offer after a program's name: clap's scripts, mended for bash.
+
+use clap::{Arg, Command};
+use clap_complete::{Shell, generate};
+
+/// The script of a shell for a program.
+pub(crate) fn completions(mut command: Command, shell: Shell) -> Vec<u8> {
+    let name = command.get_name().to_owned();
+    let mut text = Vec::new();
+    generate(shell, &mut command, &name, &mut text);
+    if shell != Shell::Bash {
+        return text;
+    }
+    let text = with_subcommands(&String::from_utf8(text).expect("clap writes UTF-8"), &name);
+    let starts_program = command.get_positionals().any(Arg::is_trailing_var_arg_set);
+    (if starts_program { text + &of_program(&command) } else { text }).into_bytes()
+}
+
+/// Clap's script for bash notes which subcommand was given by one name, and looks for it by another, if the program's name has a hyphen.
+fn with_subcommands(text: &str, program: &str) -> String {
+    let (looked_for, noted) = (program.replace('-', "__subcmd__"), program.replace('-', "__"));
+    text.replace(&format!("{looked_for}__subcmd__"), &format!("{noted}__subcmd__"))
+}
+
+/// For a program that starts another one: what follows that one's name is completed as it is elsewhere.
+fn of_program(command: &Command) -> String {
+    let name = command.get_name();
+    let with_value =
+        command.get_arguments().filter(|option| !option.is_positional() && option.get_action().takes_values());
+    let names: Vec<String> = with_value.flat_map(crate::arguments::names).collect();
+    format!(
+        r#"
+# The program that is started, and its arguments.
+_{name}_or_program() {{
+    local at=1
+    while [[ ${{COMP_WORDS[at]}} == -* ]] && ((at < COMP_CWORD)); do
+        case ${{COMP_WORDS[at]}} in
+        {options}) ((at += 1)); [[ ${{COMP_WORDS[at]}} != = ]] || ((at += 1)) ;;
+        esac
+        ((at += 1))
+    done
+    if ((at > COMP_CWORD)) || [[ ${{COMP_WORDS[at]}} == -* ]]; then
+        _{name} "$@"
+    elif ((at == COMP_CWORD)); then
+        compopt -o filenames
+        COMPREPLY=($(compgen -c -- "$2"))
+    elif declare -F _command_offset >/dev/null; then
+        _command_offset "$at"
+    else
+        COMPREPLY=()
+    fi
+}}
+complete -F _{name}_or_program -o bashdefault -o default {name}
+"#,
+        options = names.join(" | ")
+    )
+}
