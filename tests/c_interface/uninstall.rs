@@ -102,7 +102,7 @@ fn nothing_is_installed_on_the_machine() {
         (&["install", "PREFIX"][..], &[("DESTDIR", "/tmp/dest")][..], "gcc Rust (1.85 or later)"),
         (&["install", "PREFIX"], &[("CARGO_NET_OFFLINE", "true")], "gcc Rust (1.85 or later)"),
         (&["install", "PREFIX", "BUILT"], &[], "gcc"),
-        (&["deb", "PREFIX", "BUILT"], &[], "gcc g++ binutils dpkg-dev debhelper pkg-config cargo"),
+        (&["deb", "PREFIX", "BUILT"], &[], "gcc g++ binutils dpkg-dev debhelper dh-python pkg-config cargo"),
         (&["prepare", "what:package"], &[("CARGO_NET_OFFLINE", "true")], "package Rust (1.85 or later)"),
         (&["prepare", "what:package"], &[("BUILT", "here")], "package"),
     ] {
