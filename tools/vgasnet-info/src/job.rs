@@ -1,5 +1,6 @@
 //! What each rank of a job on this machine would get.
 
+use crate::machine::limit;
 use crate::report::{Report, Section};
 use nix::sys::resource::{Resource, getrlimit};
 use std::path::PathBuf;
@@ -12,6 +13,12 @@ const DESCRIPTORS: u64 = 64;
 
 /// More of them, for each rank of the host.
 const DESCRIPTORS_OF_RANK: u64 = 2;
+
+/// Processes of a job whatever its ranks: the launcher.
+const THREADS: u64 = 1;
+
+/// Threads of each rank besides those of its program: what serves other ranks, and what its storage has at least.
+const THREADS_OF_RANK: u64 = 3;
 
 /// Adds what a job of so many ranks on this host would get. Without a configuration that makes sense, there is none.
 pub fn observe(report: &mut Report, ranks: u32, dir: Option<PathBuf>) -> Option<Config> {
@@ -38,7 +45,10 @@ pub fn observe(report: &mut Report, ranks: u32, dir: Option<PathBuf>) -> Option<
         Err(error) => report.refuse(error.to_string()),
     }
     locked_memory(report, &config);
+    address_space(report, &config, ranks);
     descriptors(report, ranks);
+    // Nothing limits those of root.
+    threads(report, ranks, limit(Resource::RLIMIT_NPROC).filter(|_| !nix::unistd::geteuid().is_root()));
     Some(config)
 }
 
@@ -109,6 +119,34 @@ fn locked_memory(report: &mut Report, config: &Config) {
     }
 }
 
+/// A rank maps all pools of the host, its own once more, and its segment.
+fn address_space(report: &mut Report, config: &Config, ranks: u32) {
+    let Some(limit_bytes) = limit(Resource::RLIMIT_AS) else { return };
+    let pools = if config.peer_memory { u64::from(ranks) } else { 1 };
+    let pools_bytes = config.pool_bytes.saturating_mul(pools + 1);
+    let (limit, pools) = (format_size_about(limit_bytes), format_size_about(pools_bytes));
+    if pools_bytes > limit_bytes {
+        report.refuse(format!(
+            "the address space is limited to {limit}, and a rank maps {pools} of pools; ulimit -v unlimited, or a smaller VGASNET_POOL_SIZE"
+        ));
+    } else {
+        report.advise(format!(
+            "the address space is limited to {limit}; a rank maps {pools} of pools, its segment and the program: ulimit -v unlimited"
+        ));
+    }
+}
+
+/// The limit is of all processes and threads of the user.
+fn threads(report: &mut Report, ranks: u32, limit: Option<u64>) {
+    let needed = THREADS + THREADS_OF_RANK * u64::from(ranks);
+    if let Some(limit) = limit.filter(|limit| *limit < needed) {
+        report.refuse(format!(
+            "a job of {ranks} ranks has at least {needed} processes and threads, of which the user may have {limit}; ulimit -u, or nproc \
+             in /etc/security/limits.conf"
+        ));
+    }
+}
+
 /// The launcher and the ranks raise the limit as far as they may.
 fn descriptors(report: &mut Report, ranks: u32) {
     let needed = DESCRIPTORS + DESCRIPTORS_OF_RANK * u64::from(ranks);
@@ -140,6 +178,19 @@ mod tests {
             segments(&mut report, &config, free_bytes, 1);
             assert!(report.text().contains(word), "{free_bytes}: {}", report.text());
             assert_eq!(report.is_job_possible, is_possible, "{free_bytes}");
+        }
+    }
+
+    #[test]
+    fn threads_are_those_of_all_ranks() {
+        for (limit, is_possible) in [(None, true), (Some(13), true), (Some(12), false)] {
+            let mut report = Report::new(4096);
+            threads(&mut report, 4, limit);
+            assert_eq!(report.is_job_possible, is_possible, "{limit:?}: {}", report.text());
+            assert_eq!(
+                report.text().contains("at least 13 processes and threads, of which the user may have 12"),
+                !is_possible
+            );
         }
     }
 }

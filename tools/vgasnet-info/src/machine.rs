@@ -25,18 +25,20 @@ pub fn observe(report: &mut Report) {
     if let Some(mode) = chosen("/sys/kernel/mm/transparent_hugepage/shmem_enabled") {
         report.say(Section::Machine, "large_pages_in_shared_memory", mode);
     }
-    let limit = |resource| getrlimit(resource).ok().map(|(soft, _)| soft).filter(|soft| *soft != libc::RLIM_INFINITY);
     report.limit(Section::Limits, "locked_memory_bytes", limit(Resource::RLIMIT_MEMLOCK), format_size_about);
     report.limit(Section::Limits, "address_space_bytes", limit(Resource::RLIMIT_AS), format_size_about);
     report.limit(Section::Limits, "file_size_bytes", limit(Resource::RLIMIT_FSIZE), format_size_about);
     report.limit(Section::Limits, "descriptors", limit(Resource::RLIMIT_NOFILE), |count| count.to_string());
+    report.limit(Section::Limits, "processes_and_threads", limit(Resource::RLIMIT_NPROC), |count| count.to_string());
     if let Some(count) = number("/proc/sys/vm/max_map_count") {
         report.number(Section::Limits, "mappings", count, "");
     }
     shared_memory(report);
-    if limit(Resource::RLIMIT_AS).is_some() {
-        report.advise("the address space is limited; a segment and all pools of the host are mapped in each rank: ulimit -v unlimited");
-    }
+}
+
+/// What this process is limited to, if it is.
+pub fn limit(resource: Resource) -> Option<u64> {
+    getrlimit(resource).ok().map(|(soft, _)| soft).filter(|soft| *soft != libc::RLIM_INFINITY)
 }
 
 fn shared_memory(report: &mut Report) {

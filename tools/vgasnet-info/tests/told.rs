@@ -90,6 +90,22 @@ fn a_limit_on_the_size_of_files_is_of_segments() {
     }
 }
 
+/// All pools of the host, and the own one again, are mapped in each rank.
+#[test]
+fn a_limit_on_addresses_is_told() {
+    for (pool, status, word) in [
+        ("1G", 1, "is limited to 2G, and a rank maps 3G of pools; ulimit -v unlimited, or a smaller VGASNET_POOL_SIZE"),
+        ("64M", 0, "is limited to 2G; a rank maps 192M of pools"),
+    ] {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", "ulimit -v 2097152 && exec \"$0\" -n 2", env!("CARGO_BIN_EXE_vgasnet-info")]);
+        let output = shell.env("VGASNET_POOL_SIZE", pool).output().expect("bash");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{text}");
+        assert!(text.lines().any(|line| line.starts_with("! ") && line.contains(word)), "{text}");
+    }
+}
+
 #[test]
 fn the_number_of_ranks_is_taken_as_other_launchers_have_it() {
     let told = json(&run(&["-np", "3", "--json"], &[]));
