@@ -212,7 +212,19 @@ fn python() -> Option<&'static str> {
 /// A directory that looks like the sources after a build, with programs that documents speak of.
 fn as_sources() -> PathBuf {
     let dir = build_dir("documents");
-    for name in ["Cargo.toml", "docs", "examples", "fortran", "include", "packaging", "python", "scripts", "tools"] {
+    let names = [
+        "Cargo.toml",
+        "README.md",
+        "docs",
+        "examples",
+        "fortran",
+        "include",
+        "packaging",
+        "python",
+        "scripts",
+        "tools",
+    ];
+    for name in names {
         symlink(source_dir().join(name), dir.join(name)).expect("a new link");
     }
     let target = dir.join("target/release");

@@ -34,6 +34,20 @@ fn man_pages_are_well_formed() {
     }
 }
 
+/// What pages call `docs/` is installed, and the pages say where.
+#[test]
+fn documents_that_pages_name_are_installed() {
+    for page in ["man/man3/vgasnet.3", "man/man7/vgasnet.7"] {
+        let text = std::fs::read_to_string(shared(page)).expect("a page").replace("\\-", "-").replace("\\&", "");
+        assert!(text.contains("share/doc/vgasnet"), "{page}");
+        let named: Vec<_> = text.split("docs/").skip(1).filter_map(|rest| rest.split_once(".md")).collect();
+        assert!(!named.is_empty(), "{page}");
+        for name in named.iter().map(|(name, _)| name).filter(|name| !name.contains(char::is_whitespace)) {
+            assert!(shared(&format!("doc/vgasnet/{name}.md")).is_file(), "{page} names docs/{name}.md");
+        }
+    }
+}
+
 #[test]
 fn each_function_leads_to_its_page() {
     let functions = declared(&header());
@@ -67,6 +81,9 @@ fn completions_are_scripts_of_their_shells() {
         let ask = format!("source {}; complete -C 'vgasnetrun --con'", script.display());
         let found = succeed(Command::new("fish").args(["--no-config", "-c", &ask]));
         assert!(found.starts_with("--conduit"), "{found}");
+        let ask = format!("source {}; complete -C 'vgasnetrun -n 2 dirnam'", script.display());
+        let found = succeed(Command::new("fish").args(["--no-config", "-c", &ask]));
+        assert!(found.starts_with("dirname"), "{found}");
     }
 }
 

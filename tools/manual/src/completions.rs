@@ -1,4 +1,4 @@
-//! What shells offer after a program's name: clap's scripts, mended for bash.
+//! What shells offer after a program's name: clap's scripts, mended for bash, and for a program that starts another one.
 
 use clap::{Arg, Command};
 use clap_complete::{Shell, generate};
@@ -8,12 +8,30 @@ pub(crate) fn completions(mut command: Command, shell: Shell) -> Vec<u8> {
     let name = command.get_name().to_owned();
     let mut text = Vec::new();
     generate(shell, &mut command, &name, &mut text);
-    if shell != Shell::Bash {
-        return text;
+    let mut text = String::from_utf8(text).expect("clap writes UTF-8");
+    if shell == Shell::Bash {
+        text = with_subcommands(&text, &name);
     }
-    let text = with_subcommands(&String::from_utf8(text).expect("clap writes UTF-8"), &name);
-    let starts_program = command.get_positionals().any(Arg::is_trailing_var_arg_set);
-    (if starts_program { text + &of_program(&command) } else { text }).into_bytes()
+    if command.get_positionals().any(Arg::is_trailing_var_arg_set) {
+        text += &match shell {
+            Shell::Bash => of_program_in_bash(&name, &options_with_value(&command)),
+            Shell::Fish => of_program_in_fish(&name, &options_with_value(&command)),
+            // clap's script knows it by the argument's hint.
+            _ => String::new(),
+        };
+    }
+    text.into_bytes()
+}
+
+fn options_with_value(command: &Command) -> Vec<String> {
+    let with_value =
+        command.get_arguments().filter(|option| !option.is_positional() && option.get_action().takes_values());
+    with_value.flat_map(crate::arguments::names).collect()
+}
+
+/// What follows the name of a program that this one starts is completed as it is elsewhere.
+fn of_program_in_fish(name: &str, options: &[String]) -> String {
+    format!("complete -c {name} -x -a \"(__fish_complete_subcommand -- {})\"\n", options.join(" "))
 }
 
 /// Clap's script for bash notes which subcommand was given by one name, and looks for it by another, if the program's name has a hyphen.
@@ -22,12 +40,8 @@ fn with_subcommands(text: &str, program: &str) -> String {
     text.replace(&format!("{looked_for}__subcmd__"), &format!("{noted}__subcmd__"))
 }
 
-/// For a program that starts another one: what follows that one's name is completed as it is elsewhere.
-fn of_program(command: &Command) -> String {
-    let name = command.get_name();
-    let with_value =
-        command.get_arguments().filter(|option| !option.is_positional() && option.get_action().takes_values());
-    let names: Vec<String> = with_value.flat_map(crate::arguments::names).collect();
+/// As in fish.
+fn of_program_in_bash(name: &str, options: &[String]) -> String {
     format!(
         r#"
 # The program that is started, and its arguments.
@@ -52,6 +66,6 @@ _{name}_or_program() {{
 }}
 complete -F _{name}_or_program -o bashdefault -o default {name}
 "#,
-        options = names.join(" | ")
+        options = options.join(" | ")
     )
 }

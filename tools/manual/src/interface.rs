@@ -34,22 +34,29 @@ pub fn text() -> String {
     page.section("SYNOPSIS");
     page.verbatim("#include <vgasnet.h>\n\ncc program.c $(pkg-config --cflags --libs vgasnet)");
     page.section("DESCRIPTION");
-    for part in comments(OVERVIEW).next().unwrap_or_default().split("\n\n") {
+    for part in sentence(&comments(OVERVIEW).next().unwrap_or_default()).split("\n\n") {
         page.paragraphs(part);
     }
     for (name, text) in CHAPTERS {
         page.section(&format!("<vgasnet/{name}>"));
         for part in declarations_first(parts(text)) {
             match part {
-                Part::Comment(text) => page.paragraphs(&text),
+                Part::Comment(text) => page.paragraphs(&sentence(&text)),
                 Part::Declaration(text) => page.verbatim(&text),
             }
         }
     }
     page.section("ENVIRONMENT");
     page.paragraphs("vgasnet(7) lists the variables.");
+    page.documents();
     page.see_also(&["vgasnet(7)", "vgasnetrun(1)", "vgasnet-info(1)"]);
     page.finish()
+}
+
+/// A text whose first letter is a capital: in a header it follows the header's name.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A piece of a header.

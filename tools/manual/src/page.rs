@@ -77,6 +77,12 @@ impl Page {
         self.text += troff;
     }
 
+    /// Where the pages are that the text calls `docs/`.
+    pub fn documents(&mut self) {
+        self.section("FILES");
+        self.item("docs/", "this directory of the sources is share/doc/vgasnet of an installation, and /usr/share/doc/libvgasnet-dev of Debian's packages");
+    }
+
     /// Names other pages, as `vgasnet(7)`.
     pub fn see_also(&mut self, pages: &[&str]) {
         if pages.is_empty() {

@@ -28,6 +28,7 @@ pub fn text() -> String {
          variables.",
     );
     list(&mut page, Audience::MpiPrograms);
+    page.documents();
     page.see_also(&["vgasnet(3)", "vgasnetrun(1)", "vgasnet-info(1)", "vgasnet-bench(1)"]);
     page.finish()
 }
