@@ -268,6 +268,23 @@ fn a_bad_prefix_is_refused() {
     }
 }
 
+/// Nothing is installed by a half: each is named with what would do.
+#[test]
+fn a_network_that_is_not_there_is_refused() {
+    let none = build_dir("no-network").join("none");
+    for (network, variable, said) in [
+        ("mpi", "MPICC", "; install an MPI, or name its compiler by MPICC"),
+        ("gasnet", "GASNET_PC", "; GASNET_ROOT and GASNET_CONDUIT, or GASNET_PC, name an installed GASNet"),
+    ] {
+        let mut command = Command::new(source_dir().join("scripts/install"));
+        command.args(["--with", network]).arg(none.with_file_name("prefix")).arg(built()).env(variable, &none);
+        let output = command.output().expect("a script");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert_eq!(stderr, format!("scripts/install: there is no {}{said}\n", none.display()));
+    }
+}
+
 /// Before anything is built.
 #[test]
 fn a_place_that_cannot_be_is_refused() {
