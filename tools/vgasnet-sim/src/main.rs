@@ -1,6 +1,7 @@
 //! `vgasnet-sim`: jobs on a model of a cluster.
 
 use clap::{Args, Parser, Subcommand};
+use std::io::{ErrorKind, Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use vgasnet_sim::{
@@ -192,15 +193,21 @@ fn main() -> ExitCode {
         Command::Scale(options) => scaled(&options),
         Command::Startup(options) => started(&options),
     };
-    match ran {
-        Ok(text) => {
-            println!("{}", text.trim_end());
-            ExitCode::SUCCESS
-        }
+    match ran.and_then(|text| say(text.trim_end())) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(line) => {
             eprintln!("vgasnet-sim: {line}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Prints it. Who closes a pipe has read enough.
+fn say(text: &str) -> Result<(), String> {
+    let mut out = stdout();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(format!("standard output: {error}")),
+        _ => Ok(()),
     }
 }
 
