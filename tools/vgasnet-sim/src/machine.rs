@@ -67,8 +67,14 @@ pub struct Disk {
 /// The fewest frames of a scaled pool.
 const FRAMES_MIN: u64 = 16;
 
+/// The fewest of one that is as large as the machine's.
+const WHOLE_FRAMES_MIN: u64 = 4;
+
 /// The most pages of a pool, which numbers of frames have room for.
 const FRAMES_MAX: u64 = 1 << 28;
+
+/// The most bytes of all pools of a node.
+const NODE_POOLS_MAX: u64 = 1 << 60;
 
 /// The most ranks of a host.
 const RANKS_A_NODE_MAX: u32 = 4096;
@@ -104,6 +110,11 @@ impl Machine {
         (self.node.pool / self.node.page / FRAMES_MIN).max(1)
     }
 
+    /// Whether a pool has room for enough pages of so many bytes.
+    pub(crate) fn can_have_pages_of(&self, page_bytes: u64) -> bool {
+        self.node.pool / page_bytes >= WHOLE_FRAMES_MIN
+    }
+
     /// Whether pools can be so many times smaller.
     ///
     /// # Errors
@@ -115,8 +126,15 @@ impl Machine {
                 "at a scale of {scale} a pool has {frames} pages, more than {FRAMES_MAX}; give a larger scale"
             ));
         }
-        if frames >= FRAMES_MIN || scale == 1 {
+        if frames >= FRAMES_MIN || scale == 1 && self.can_have_pages_of(self.node.page) {
             return Ok(());
+        }
+        if max == 1 {
+            let (pool, page) = (self.node.pool, self.node.page);
+            return Err(format!(
+                "a pool of {pool} bytes has {frames} pages of {page} at a scale of {scale}; give larger pools, or a scale of 1 if it \
+                 has {WHOLE_FRAMES_MIN} then"
+            ));
         }
         Err(format!(
             "at a scale of {scale} a pool has {frames} pages, and needs {FRAMES_MIN}; give a scale of at most {max}"
@@ -177,8 +195,14 @@ impl Machine {
         if !node.page.is_power_of_two() || node.page < 4096 || node.page > 64 << 20 {
             return wrong("node.page", format!("{} bytes; give a power of two from 4K to 64M", node.page));
         }
-        if node.pool < 4 * node.page || node.pool / node.page > FRAMES_MAX {
-            return wrong("node.pool", format!("{} bytes; give from 4 to {FRAMES_MAX} pages", node.pool));
+        if !self.can_have_pages_of(node.page) || node.pool / node.page > FRAMES_MAX {
+            let allowed = format!("from {WHOLE_FRAMES_MIN} to {FRAMES_MAX} pages");
+            return wrong("node.pool", format!("{} bytes; give {allowed}", node.pool));
+        }
+        if node.pool > NODE_POOLS_MAX / u64::from(node.ranks) {
+            let what =
+                format!("{} bytes of each of {} ranks; give at most {NODE_POOLS_MAX} for all", node.pool, node.ranks);
+            return wrong("node.pool", what);
         }
         Ok(())
     }

@@ -39,9 +39,11 @@ pub struct PageSize {
 pub(crate) fn run(machine: &Machine, choice: Choice) -> Result<Vec<PageSize>, String> {
     let Choice { protocol, scale, seed, ends_only } = choice;
     let shifts = if ends_only { &FEW_SHIFTS[..] } else { &SHIFTS };
-    let mut progress = Progress::new("sizes", shifts.len());
+    let sizes = shifts.iter().map(|shift| 1_u64 << shift).filter(|bytes| machine.can_have_pages_of(*bytes));
+    let sizes: Vec<u64> = sizes.collect();
+    let mut progress = Progress::new("sizes", sizes.len());
     let mut all = Vec::new();
-    for page_bytes in shifts.iter().map(|shift| 1_u64 << shift) {
+    for page_bytes in sizes {
         let mut machine = machine.clone();
         machine.node.page = page_bytes;
         // A pool has fewer of large pages.

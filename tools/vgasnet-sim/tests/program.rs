@@ -38,3 +38,45 @@ fn a_closed_pipe_is_no_error_and_a_full_disk_is_one_line() {
     let line = refusal(run.stdout(full).stderr(Stdio::piped()).output().expect("it starts"));
     assert!(line.starts_with("vgasnet-sim: standard output: No space left on device"), "{line}");
 }
+
+/// A machine file whose node is this, which goes when the test ends.
+struct Written(PathBuf);
+
+impl Written {
+    fn with_node(name: &str, node: &str) -> Written {
+        let paper = std::fs::read_to_string(machine("paper")).expect("it is there");
+        let (head, rest) = paper.split_once("[node]").expect("it has a node");
+        let (_, tail) = rest.split_once("[link]").expect("it has a link");
+        let path = std::env::temp_dir().join(format!("vgasnet-sim-{}-{name}.toml", std::process::id()));
+        std::fs::write(&path, format!("{head}[node]\n{node}\n[link]{tail}")).expect("there is room");
+        Written(path)
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const RATES: &str = "copy = \"6G\"\nmessage_us = 0.5";
+
+#[test]
+fn the_smallest_pools_have_figures_of_pages_that_fit() {
+    let small = Written::with_node("small", &format!("ranks = 1\npool = \"64K\"\npage = \"4K\"\n{RATES}"));
+    let output = command("paper", &small.0, &["--ends", "--scale", "1"]).output().expect("it starts");
+    let table = text(output.stdout);
+    assert!(output.status.success() && table.lines().nth(2).is_some_and(|line| line.starts_with("8K")), "{table}");
+    assert!(table.lines().nth(3).is_some_and(str::is_empty), "{table}");
+    // Pages of files are as large as four such pools.
+    let line = refusal(command("scale", &small.0, &["--nodes", "2", "--scale", "1"]).output().expect("it starts"));
+    assert!(line.starts_with("vgasnet-sim: a pool of 65536 bytes has 0 pages of 262144 at a scale of 1"), "{line}");
+}
+
+#[test]
+fn pools_of_a_node_beyond_all_addresses_are_one_line() {
+    let huge = Written::with_node("huge", &format!("ranks = 4096\npool = \"16384T\"\npage = \"64M\"\n{RATES}"));
+    let line = refusal(command("scale", &huge.0, &["--nodes", "2"]).output().expect("it starts"));
+    let expected = ":6:8: node.pool is 18014398509481984 bytes of each of 4096 ranks; give at most";
+    assert!(line.contains(expected), "{line}");
+}
