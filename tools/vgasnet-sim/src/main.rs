@@ -310,12 +310,13 @@ fn figures(options: &Paper) -> Result<String, String> {
 }
 
 fn compared(options: &Parts) -> Result<String, String> {
+    let Parts { scale, seed, .. } = *options;
     let machine = Machine::read(&options.machine)?;
-    let compared = parts::run(&machine, options.scale, options.seed)?;
+    let compared = parts::run(&machine, scale, seed)?;
     let tables = [
         parts::table(&compared),
         parts::overwriting_table(&machine)?,
-        homes::table(&machine)?,
+        homes::table(&machine, homes::Choice { scale, seed })?,
         idle_pools::table(&machine)?,
     ];
     let text = |table: Table| if options.markdown { table.markdown().join("\n") + "\n" } else { table.to_string() };
