@@ -1,5 +1,6 @@
 //! A job: its ranks, and what happens to them in time.
 
+use crate::addresses::Addresses;
 use crate::conduit::Memory;
 use crate::machine::Machine;
 use crate::program::{Data, Program};
@@ -9,7 +10,7 @@ use crate::world::{Happening, Nanos, World};
 use std::sync::Arc;
 use vgasnet::engine::Manner;
 use vgasnet::memory::{Segment, Shape, table_bytes};
-use vgasnet_conduit::{Rank, Region};
+use vgasnet_conduit::Rank;
 use vgasnet_protocol::Hosts;
 use vgasnet_protocol::coherence::AsInPaper;
 
@@ -40,6 +41,8 @@ pub struct Ways {
 pub struct Job {
     pub world: Arc<World>,
     pub ranks: Vec<VirtualRank>,
+    /// The ranks' pools and page tables, which go after the ranks.
+    _memory: [Addresses; 2],
 }
 
 impl Job {
@@ -55,9 +58,13 @@ impl Job {
         let world = Arc::new(World::new(machine.clone(), ranks, ways.holders_are_known));
         let pool_bytes = vgasnet::memory::all_frames(frames, page_bytes) as usize * page_bytes;
         check_room(&shapes, data, page_bytes, pool_bytes)?;
-        let memory =
-            |shape: &Shape| Ok(Memory { pool: addresses(pool_bytes)?, table: zeros(table_bytes(*shape, page_bytes)) });
-        let memories = shapes.iter().map(memory).collect::<Result<Arc<[Memory]>, String>>()?;
+        let table = |shape: &Shape| table_bytes(*shape, page_bytes);
+        let too_few =
+            |error| format!("addresses of {} ranks: {error}; give a larger scale or fewer ranks", shapes.len());
+        let mut pools = Addresses::to_read(shapes.iter().map(|_| pool_bytes)).map_err(too_few)?;
+        let mut tables = Addresses::to_write(shapes.iter().map(table)).map_err(too_few)?;
+        let memory = |shape| Memory { pool: pools.take(pool_bytes), table: tables.take(table(shape)) };
+        let memories = shapes.iter().map(memory).collect();
         let mut base = SEGMENTS_AT;
         let segments = shapes.iter().map(|shape| {
             let size_bytes = shape.pages as usize * page_bytes;
@@ -73,7 +80,7 @@ impl Job {
             let homes = if ways.cyclic_homes { 0..ranks.len() } else { owner.index()..owner.index() + 1 };
             ranks[homes].iter_mut().for_each(|rank| rank.fill(owner));
         }
-        Ok(Job { world, ranks })
+        Ok(Job { world, ranks, _memory: [pools, tables] })
     }
 
     /// Has all ranks give up all pages, so that only the files have them.
@@ -145,25 +152,4 @@ fn check_room(shapes: &[Shape], data: Data, page_bytes: usize, pool_bytes: usize
         }
     }
     Ok(())
-}
-
-/// Addresses for a pool. The engine looks at one byte, and asks for large pages, which the system then refuses.
-fn addresses(len_bytes: usize) -> Result<Region, String> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new range wherever the kernel finds room disturbs no other memory.
-    let base = unsafe { libc::mmap(std::ptr::null_mut(), len_bytes, libc::PROT_READ, flags, -1, 0) };
-    if base == libc::MAP_FAILED {
-        let error = std::io::Error::last_os_error();
-        return Err(format!("addresses for a pool of {len_bytes} bytes: {error}; give a larger scale or fewer ranks"));
-    }
-    // SAFETY: the range was just made.
-    unsafe { libc::madvise(base, len_bytes, libc::MADV_NOHUGEPAGE) };
-    Ok(Region { address: base.expose_provenance(), len_bytes })
-}
-
-/// Memory of zeros that stays as long as the process.
-fn zeros(len_bytes: usize) -> Region {
-    let words = vec![[0_u64; 8]; len_bytes.div_ceil(64) + 64].leak();
-    let address = words.as_mut_ptr().expose_provenance().next_multiple_of(4096);
-    Region { address, len_bytes }
 }

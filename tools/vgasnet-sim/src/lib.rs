@@ -3,6 +3,7 @@
 //! A [`Machine`] says what nodes, links and disks do. A [`Point`] is a job on it: how many ranks, which data, in which order. No
 //! bytes are carried; the same point has the same outcome each time.
 
+mod addresses;
 mod conduit;
 mod disk;
 pub mod homes;
