@@ -4,9 +4,10 @@ use clap::{Args, Parser, Subcommand};
 use std::io::{ErrorKind, Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use vgasnet::settings::format_size;
 use vgasnet_sim::{
     Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, homes, idle_pools, paper, parts,
-    scale, spreading, startup,
+    scale, short, spreading, startup,
 };
 
 #[derive(Parser)]
@@ -58,8 +59,8 @@ struct Run {
     /// The order of accesses.
     #[arg(long, value_enum, default_value = "sequential")]
     order: Order,
-    /// All data, in pools of one rank.
-    #[arg(long, default_value_t = 2.0)]
+    /// All data, in pools of one rank: whole pages, and at least one of each rank that has some.
+    #[arg(long, default_value_t = 2.0, allow_negative_numbers = true)]
     data: f64,
     /// Bytes of an access; a page by default.
     #[arg(long)]
@@ -68,13 +69,14 @@ struct Run {
     #[arg(long)]
     put: bool,
     /// The most accesses of a rank; as many as all data has by default.
-    #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
+    #[arg(long, default_value_t = u64::MAX, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..))]
     pieces: u64,
     /// Single bytes to one page by all, so many rounds, in place of accesses to all data.
-    #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "ROUNDS", conflicts_with_all = ACCESSES,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     false_sharing: Option<u32>,
     /// One page, which all read in the first pass and the last rank overwrites in the second, in place of accesses to all data.
-    #[arg(long, conflicts_with = "false_sharing")]
+    #[arg(long, conflicts_with = "false_sharing", conflicts_with_all = ACCESSES)]
     rewrite: bool,
     /// Ranks do not use each other's pools.
     #[arg(long)]
@@ -106,9 +108,12 @@ struct Run {
     #[arg(long, value_enum, default_value = "first")]
     homes: Homes,
     /// How often. The pools are empty before the first time.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
     passes: u32,
 }
+
+/// Options of accesses to all data.
+const ACCESSES: [&str; 4] = ["order", "bytes", "put", "pieces"];
 
 #[derive(Args)]
 struct Hints {
@@ -259,7 +264,23 @@ fn run(options: &Run) -> Result<String, String> {
         })
         .to_string());
     }
-    Ok(table_of(&outcomes).to_string())
+    Ok(format!("{}\n{}", line_of(&machine, &point), table_of(&outcomes)))
+}
+
+/// What was run.
+fn line_of(machine: &Machine, point: &Point) -> String {
+    let (frames, page_bytes) = (machine.frames_at(point.scale), machine.node.page);
+    let pages = point.data_bytes(machine) / page_bytes;
+    format!(
+        "{}: {} ranks on {} nodes, pools of {frames} pages of {}, data of {pages} pages ({} pools), scale {}, seed {}",
+        machine.name,
+        point.ranks,
+        point.ranks.div_ceil(machine.node.ranks),
+        format_size(page_bytes),
+        short(pages as f64 / frames as f64),
+        point.scale,
+        point.seed,
+    )
 }
 
 fn table_of(outcomes: &[Outcome]) -> Table {

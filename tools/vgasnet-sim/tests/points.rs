@@ -162,7 +162,7 @@ fn the_program_prints_tables_and_json_and_nothing_else_to_a_pipe() {
     };
     let table = run(&["-n", "4", "--data", "0.5"]);
     let text = String::from_utf8(table.stdout).expect("it is text");
-    assert!(table.status.success() && table.stderr.is_empty() && text.lines().count() == 3, "{text}");
+    assert!(table.status.success() && table.stderr.is_empty() && text.lines().count() == 4, "{text}");
     let json = run(&["-n", "4", "--data", "0.5", "--json"]);
     let value: serde_json::Value = serde_json::from_slice(&json.stdout).expect("it is JSON");
     assert_eq!((value["machine"].as_str(), value["passes"].as_array().map(Vec::len)), (Some("paper"), Some(2)));

@@ -80,3 +80,32 @@ fn pools_of_a_node_beyond_all_addresses_are_one_line() {
     let expected = ":6:8: node.pool is 18014398509481984 bytes of each of 4096 ranks; give at most";
     assert!(line.contains(expected), "{line}");
 }
+
+#[test]
+fn a_table_says_how_much_data_there_was() {
+    let run = |options: &[&str]| text(command("run", &machine("paper"), options).output().expect("it starts").stdout);
+    let first = run(&["-n", "3", "--data", "0.5", "--passes", "1"]);
+    let expected =
+        "paper: 3 ranks on 3 nodes, pools of 64 pages of 4M, data of 32 pages (0.50 pools), scale 64, seed 1\n";
+    assert!(first.starts_with(expected), "{first}");
+    // Each of 200 ranks has a page.
+    let all = run(&["-n", "200", "--data", "0.5", "--homes", "all", "--passes", "1", "--pieces", "1"]);
+    assert!(all.contains("data of 200 pages (3.12 pools)"), "{all}");
+}
+
+#[test]
+fn options_that_have_no_effect_or_no_end_are_refused() {
+    for (options, expected) in [
+        (&["--rewrite", "--put"][..], "cannot be used with"),
+        (&["--false-sharing", "3", "--order", "random"], "cannot be used with"),
+        (&["--pieces", "0"], "0 is not in 1.."),
+        (&["--passes", "0"], "0 is not in 1..=1000"),
+        (&["--passes", "3000000000"], "is not in 1..=1000"),
+    ] {
+        let output = command("run", &machine("paper"), options).output().expect("it starts");
+        let said = text(output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(expected), "{options:?}: {said}");
+    }
+    let negative = command("run", &machine("paper"), &["--data", "-1"]).output().expect("it starts");
+    assert_eq!(refusal(negative), "vgasnet-sim: --data is -1; give more than 0 pools and less than 1,000,000\n");
+}
