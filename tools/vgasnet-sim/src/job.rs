@@ -99,6 +99,16 @@ impl Job {
         self.until(|world, _| world.is_quiet())
     }
 
+    /// Goes on until nothing happens any more and no thread is busy.
+    ///
+    /// # Errors
+    /// As [`Job::run`].
+    pub fn settle(&mut self) -> Result<(), String> {
+        self.until(|world, _| world.is_quiet())?;
+        self.world.rest();
+        Ok(())
+    }
+
     /// Runs a program on each rank, until all have ended. Returns how long that took.
     ///
     /// # Errors

@@ -244,6 +244,10 @@ impl Point {
     }
 
     fn pass(&self, job: &mut Job, data: Data, pass: u32) -> Result<Outcome, String> {
+        if matches!(self.pattern, Pattern::Rewrite) {
+            // The page's home may still handle that the last readers have it.
+            job.settle()?;
+        }
         let before = job.world.traffic();
         let took = job.run(|rank| self.program(data, rank, pass))?;
         let after = job.world.traffic();

@@ -136,6 +136,13 @@ impl World {
         self.state().agenda.is_empty()
     }
 
+    /// Until no thread that drives is busy any more. Nothing else is to happen.
+    pub fn rest(&self) {
+        let mut state = self.state();
+        debug_assert!(state.agenda.is_empty());
+        state.now = state.drivers.iter().copied().fold(state.now, Nanos::max);
+    }
+
     /// Something will happen in so many nanoseconds.
     pub fn after(&self, delay: Nanos, happening: Happening) {
         let mut state = self.state();

@@ -154,6 +154,20 @@ fn a_write_waits_little_longer_the_more_ranks_have_the_page() {
 }
 
 #[test]
+fn a_write_does_not_wait_for_what_the_home_does_about_the_reads_before_it() {
+    // Ranks of a host have a small page sooner than the home has handled their messages.
+    let mut machine = machine();
+    (machine.node.ranks, machine.node.page) = (8, 64 << 10);
+    let write_us = |ranks| {
+        let reads = Point::reads(ranks, Order::Sequential, 0.25, machine.node.page as usize);
+        let point = Point { passes: 2, scale: machine.scale_max(), pattern: Pattern::Rewrite, ..reads };
+        point.run(&machine).expect("the job ends")[1].miss_us
+    };
+    let [alone, few, many] = [2, 257, 1025].map(write_us);
+    assert!(many - alone < 2.0 * (few - alone), "{alone}, {few} and {many} us");
+}
+
+#[test]
 fn the_program_prints_tables_and_json_and_nothing_else_to_a_pipe() {
     let paper = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines/paper.toml");
     let run = |arguments: &[&str]| {
