@@ -279,7 +279,7 @@ pub fn messages_table(all: &[Scaled]) -> Table {
 
 /// A cell of that table.
 pub fn messages_cell(one: &Scaled) -> String {
-    if one.outcome.messages_a_page.is_none() {
+    if one.outcome.messages_a_page.is_none() || one.is_mostly_shipped() {
         return one.messages_cell();
     }
     let [notices, bounces] = [one.outcome.notices, one.outcome.bounces].map(|count| one.outcome.a_page(count));
@@ -314,12 +314,23 @@ impl Scaled {
         format!("{:.2}{missed}", self.part)
     }
 
+    /// Whether most accesses that missed were carried out elsewhere, so that most messages were for these and for no page.
+    fn is_mostly_shipped(&self) -> bool {
+        self.point.only_reads() && self.outcome.pages * 4 < self.outcome.misses
+    }
+
+    /// Messages for each page that came, where pages come to be read and are not few.
+    pub fn messages_a_page_read(&self) -> Option<f64> {
+        self.outcome.messages_a_page.filter(|_| self.point.only_reads() && !self.is_mostly_shipped())
+    }
+
     /// Messages for each page that came, and whether they are too many for reads.
     pub fn messages_cell(&self) -> String {
-        let is_missed = |messages: f64| self.point.only_reads() && messages > MESSAGES_TARGET + 0.005;
+        let is_missed = self.messages_a_page_read().is_some_and(|messages| messages > MESSAGES_TARGET + 0.005);
         match self.outcome.messages_a_page {
             None => "no page comes".to_owned(),
-            Some(messages) if is_missed(messages) => format!("{messages:.2}, missed"),
+            Some(_) if self.is_mostly_shipped() => "few pages come".to_owned(),
+            Some(messages) if is_missed => format!("{messages:.2}, missed"),
             Some(messages) => format!("{messages:.2}"),
         }
     }

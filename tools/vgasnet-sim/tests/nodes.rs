@@ -95,3 +95,13 @@ fn what_known_holders_bring_is_as_documented() {
     );
     assert!(documented().replace('\n', " ").contains(&sentence), "ARCHITECTURE.md lacks: {sentence}");
 }
+
+#[test]
+fn messages_of_pieces_are_not_counted_for_the_few_pages_that_come() {
+    let mut machine = Machine::today();
+    machine.node.page = 2 << 20;
+    let all = scale::run(&machine, &[16], Choice { ranks_max: 0, ..CHOICE }).expect("the jobs end");
+    let lists = all.iter().find(|one| one.what == "lists of neighbours in a graph").expect("it is a pattern");
+    assert!(lists.outcome.pages > 0 && lists.outcome.messages_a_page > Some(100.0), "{lists:?}");
+    assert_eq!((lists.messages_a_page_read(), lists.messages_cell().as_str()), (None, "few pages come"));
+}

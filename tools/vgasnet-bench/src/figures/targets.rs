@@ -70,8 +70,7 @@ fn nodes(all: &[Scaled]) -> Vec<Row> {
         let what = format!("{most} nodes, {}", one.what);
         rows.push((what, format!("at least {PART_TARGET} of the fewest nodes'"), format!("{:.2}", one.part), is_met));
     }
-    let reads = || all.iter().filter(|one| one.point.only_reads());
-    let worst = reads().filter_map(|one| one.outcome.messages_a_page).fold(0.0, f64::max);
+    let worst = all.iter().filter_map(Scaled::messages_a_page_read).fold(0.0, f64::max);
     let target = format!("at most {MESSAGES_TARGET}");
     rows.push((
         "messages for each page that is read, worst pattern".into(),
@@ -82,9 +81,9 @@ fn nodes(all: &[Scaled]) -> Vec<Row> {
     let besides = |one: &Scaled| {
         let outcome = &one.outcome;
         let counted = outcome.a_page(outcome.notices) + 2.0 * outcome.a_page(outcome.bounces);
-        outcome.messages_a_page.map(|messages| messages - counted)
+        one.messages_a_page_read().map(|messages| messages - counted)
     };
-    let worst = reads().filter_map(besides).fold(0.0, f64::max);
+    let worst = all.iter().filter_map(besides).fold(0.0, f64::max);
     rows.push((
         "the same without notices of evictions and bounces".into(),
         "at most 4".into(),
