@@ -110,6 +110,8 @@ fn reasons_have_the_numbers_of_runs_that_come_nearer() {
     }
     let today = paper::run(&Machine::today(), paper::Choice { scale: 16, ..choice }).expect("the jobs end");
     assert!(today.dearer.is_empty() && today.claims.iter().all(|claim| claim.because.is_none()), "{:?}", today.claims);
+    // Nor can another machine be off what the paper says.
+    assert!(plain.claims_table().contains(" %") && !today.claims_table().contains(" %"), "{}", today.claims_table());
 }
 
 /// Pages of a pool come by one link, those of a disk at its rate, and large ones faster than small ones.
