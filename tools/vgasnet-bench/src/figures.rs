@@ -16,6 +16,7 @@ use crate::Stop;
 use crate::options::FiguresOptions;
 use page::Page;
 use std::path::Path;
+use vgasnet_sim::homes;
 use vgasnet_sim::paper::{self, Choice, Figures};
 use vgasnet_sim::parts::{self, Compared};
 use vgasnet_sim::scale::{self, Scaled};
@@ -44,6 +45,7 @@ struct Results {
     ours: Figures,
     parts: Vec<Compared>,
     overwriting: Table,
+    homes: Table,
     scaled: Vec<Scaled>,
     larger: Vec<Scaled>,
     known: Vec<Scaled>,
@@ -89,6 +91,7 @@ fn results(options: &FiguresOptions) -> Result<Results, String> {
         ours: figures(ProtocolKind::Ours)?,
         parts: parts::run(&papers_machine, SCALE, options.seed)?,
         overwriting: parts::overwriting_table(&papers_machine)?,
+        homes: homes::table(&papers_machine, homes::Choice { scale: SCALE, seed: options.seed })?,
         scaled: scale::run(&today, nodes, choice)?,
         larger: scale::run(&today, &few, larger)?,
         known: scale::run(&today, &nodes[..1.min(nodes.len())], known)?,

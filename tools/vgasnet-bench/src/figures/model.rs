@@ -17,6 +17,8 @@ pub fn show(page: &mut Page, results: &Results) -> Result<(), String> {
     ));
     page.paragraph("How much longer a put waits that overwrites a page which others have:");
     page.sim_table(&results.overwriting);
+    page.paragraph("Pages of the one segment that has all data may have their homes in turns (VGASNET_HOMES=cyclic):");
+    page.sim_table(&results.homes);
     page.command("vgasnet-sim parts M/paper.toml");
     page.head("More nodes: a machine of today");
     more_nodes(page, results)?;

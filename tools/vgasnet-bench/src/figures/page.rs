@@ -1,10 +1,13 @@
 //! An HTML page that needs nothing besides itself.
 
+/// On a narrow screen what is wide is moved sideways by itself. On paper tables go on over the next page.
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\n\
-h1,h2{line-height:1.2}h2{margin-top:2.2rem}table{border-collapse:collapse;margin:1rem 0;font-size:.92rem}\n\
-th,td{padding:.25rem .7rem;border-bottom:1px solid #ccc;text-align:right;vertical-align:top}\n\
-th:first-child,td:first-child{text-align:left}.command{font-family:monospace;font-size:.85rem;color:#555}svg{max-width:100%;height:auto}\n\
-@media print{body{max-width:none;margin:0;font-size:11px}h2{break-after:avoid}table,svg{break-inside:avoid}}";
+h1,h2{line-height:1.2}h2{margin-top:2.2rem}figure,.table{margin:1rem 0;overflow-x:auto}\n\
+table{border-collapse:collapse;font-size:.92rem}th:first-child,td:first-child{text-align:left;min-width:9rem}\n\
+th,td{padding:.25rem .6rem;border-bottom:1px solid #ccc;text-align:right;vertical-align:top}\n\
+.command{font-family:monospace;font-size:.85rem;color:#555}svg{width:100%;min-width:40rem;height:auto}\n\
+@media print{body{max-width:none;margin:0;padding:0;font-size:11px}h2{break-after:avoid}figure,tr{break-inside:avoid}\n\
+svg{min-width:0}table{font-size:9px}th,td{padding:.15rem .3rem}.command{font-size:9px}}";
 
 /// Longer lines are broken at spaces: who checks sources takes a file with long ones to be made from others that are not there.
 const LINE_BYTES_MAX: usize = 400;
@@ -58,7 +61,9 @@ impl Page {
         };
         let head = row(&mut heads.iter().copied(), "th");
         let body: String = rows.iter().map(|cells| row(&mut cells.iter().map(String::as_str), "td")).collect();
-        self.line(&format!("<table>\n<thead>{head}</thead>\n<tbody>\n{body}</tbody>\n</table>"));
+        self.line(&format!(
+            "<div class=\"table\"><table>\n<thead>{head}</thead>\n<tbody>\n{body}</tbody>\n</table></div>"
+        ));
     }
 
     /// An image in SVG.
