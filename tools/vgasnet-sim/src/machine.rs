@@ -1,6 +1,8 @@
 //! A machine, as a file describes it.
 
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
+use std::fmt;
 use std::path::Path;
 use toml::de::DeTable;
 
@@ -48,7 +50,7 @@ pub struct Link {
     pub bandwidth: u64,
 }
 
-/// An SSD. It does one transfer at a time; latencies overlap.
+/// An SSD. It does one transfer at a time; latencies overlap, so nothing of it is a seek.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
@@ -227,14 +229,29 @@ fn place(text: &str, byte: usize) -> (usize, usize) {
     (line, before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1)
 }
 
+/// A number with its unit, which is a string such as this.
+struct Text(&'static str);
+
+impl Visitor<'_> for Text {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a string such as {}", self.0)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+}
+
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    let text = String::deserialize(from)?;
+    let text = from.deserialize_str(Text("\"16G\""))?;
     vgasnet::settings::parse_size(&text).map_err(|wrong| serde::de::Error::custom(format!("\"{text}\" {wrong}")))
 }
 
 /// Bytes a second, by powers of 1000 as makers of disks and links count.
 fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    let text = String::deserialize(from)?;
+    let text = from.deserialize_str(Text("\"510M\""))?;
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let factor = match unit {
         "" => Some(1),

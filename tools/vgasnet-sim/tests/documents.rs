@@ -5,10 +5,14 @@ use std::process::Command;
 use vgasnet_sim::startup::{Job, Network, StartUp};
 use vgasnet_sim::{Homes, Machine, Order, Point, homes, idle_pools, parts, spreading};
 
+/// A file of the repository.
+fn file(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).expect("it is there")
+}
+
 /// ARCHITECTURE.md has all these rows.
 fn assert_documented(rows: impl Iterator<Item = String>) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
-    let text = std::fs::read_to_string(path).expect("it is there");
+    let text = file("ARCHITECTURE.md");
     let missing: Vec<String> = rows.filter(|row| !text.contains(row)).collect();
     assert!(missing.is_empty(), "ARCHITECTURE.md lacks these rows:\n{}", missing.join("\n"));
 }
@@ -62,6 +66,22 @@ fn page_times_grow_with_the_logarithm_of_the_ranks() {
 #[test]
 fn page_times_of_a_page_for_all_are_as_documented() {
     assert_documented(spreading::table(&Machine::today()).expect("the jobs end").markdown().into_iter());
+}
+
+#[test]
+fn each_key_of_a_machine_file_is_documented() {
+    let (machine, text) = (file("tools/vgasnet-sim/machines/today.toml"), file("docs/performance.md"));
+    let (mut table, mut keys) = (String::new(), 0);
+    for line in machine.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            table = format!("{name}.");
+        } else if let Some((key, _)) = line.split_once(" = ") {
+            let name = format!("`{table}{key}`");
+            assert!(text.lines().any(|row| row.starts_with("| ") && row.contains(&name)), "{name}");
+            keys += 1;
+        }
+    }
+    assert_eq!(keys, 12);
 }
 
 #[test]

@@ -37,6 +37,11 @@ fn what_is_wrong_is_one_line_with_its_place() {
         ("latency_us = 70", "latency = 70", ":16:1: unknown field `latency`"),
         ("read = \"510M\"", "read = \"510MB\"", ":17:8: \"510MB\" is no rate"),
         ("pool = \"16G\"", "pool = \"sixteen\"", ":6:8: \"sixteen\""),
+        (
+            "pool = \"16G\"",
+            "pool = 17179869184",
+            ":6:8: invalid type: integer `17179869184`, expected a string such as \"16G\"",
+        ),
         ("[disk]", "[disks]", ":15:2: unknown field `disks`"),
         ("page = \"4M\"", "page = \"5M\"", ":7:8: node.page is 5242880 bytes; give a power of two"),
         ("ranks = 1", "ranks = 0", ":5:9: node.ranks is 0; give at least 1"),
