@@ -153,6 +153,9 @@ struct Scale {
     #[arg(short = 'n', long, value_delimiter = ',', default_value = "32,128,512",
           value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     nodes: Vec<u32>,
+    /// Only patterns that have this in their name.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    only: String,
     /// Pools and data are so many times smaller than the machine's.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..))]
     scale: u64,
@@ -345,7 +348,7 @@ fn compared(options: &Parts) -> Result<String, String> {
 }
 
 fn scaled(options: &Scale) -> Result<String, String> {
-    let Scale { machine, nodes, scale, seed, hints, json, markdown } = options;
+    let Scale { machine, nodes, only, scale, seed, hints, json, markdown } = options;
     let choice = scale::Choice {
         scale: *scale,
         seed: *seed,
@@ -355,7 +358,7 @@ fn scaled(options: &Scale) -> Result<String, String> {
     if nodes.is_empty() || !nodes.is_sorted() {
         return Err("--nodes are numbers from 1 on, ascending".into());
     }
-    let all = scale::run(&Machine::read(machine)?, nodes, choice)?;
+    let all = scale::run_only(only, &Machine::read(machine)?, nodes, choice)?;
     if *json {
         serde_json::to_string(&all).map_err(|error| error.to_string())
     } else if *markdown {

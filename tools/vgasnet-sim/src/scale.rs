@@ -96,9 +96,22 @@ pub const RANKS_MAX: u32 = 8192;
 /// # Errors
 /// As [`Point::run`].
 pub fn run(machine: &Machine, nodes: &[u32], choice: Choice) -> Result<Vec<Scaled>, String> {
-    let mut progress = Progress::new("points", nodes.len() * PATTERNS.len());
+    run_only("", machine, nodes, choice)
+}
+
+/// The same for patterns that have this text in their name.
+///
+/// # Errors
+/// As [`run`], and there is no such pattern.
+pub fn run_only(text: &str, machine: &Machine, nodes: &[u32], choice: Choice) -> Result<Vec<Scaled>, String> {
+    let patterns = || PATTERNS.iter().filter(|work| work.what.contains(text));
+    if patterns().count() == 0 {
+        let names = PATTERNS.map(|work| work.what).join("; ");
+        return Err(format!("no pattern has \"{text}\" in its name; they are: {names}"));
+    }
+    let mut progress = Progress::new("points", nodes.len() * patterns().count());
     let mut all: Vec<Scaled> = Vec::new();
-    for work in &PATTERNS {
+    for work in patterns() {
         let mut first = None;
         for count in nodes {
             if work.can_run(machine, *count, choice) {
@@ -259,7 +272,7 @@ fn by_nodes(all: &[Scaled], cell: impl Fn(&Scaled) -> String) -> Table {
     let heads = [String::new()].into_iter().chain(nodes.iter().map(|nodes| format!("{nodes} nodes")));
     let heads: Vec<String> = heads.collect();
     let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
-    for Work { what, .. } in &PATTERNS {
+    for Work { what, .. } in PATTERNS.iter().filter(|work| all.iter().any(|one| one.what == work.what)) {
         let of = |nodes: &u32| all.iter().find(|one| one.what == *what && one.nodes == *nodes);
         let cells = nodes.iter().map(|nodes| of(nodes).map_or_else(|| "not run".to_owned(), &cell));
         table.row([(*what).to_owned()].into_iter().chain(cells).collect());

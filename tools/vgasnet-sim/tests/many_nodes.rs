@@ -1,0 +1,45 @@
+//! The patterns of which 4,096 nodes take seconds, as ARCHITECTURE.md has them. The others take a quarter of a minute each, or more.
+
+use std::path::Path;
+use vgasnet_sim::Machine;
+use vgasnet_sim::scale::{self, Choice};
+
+const PATTERNS: [&str; 3] = ["all data of the first node", "false sharing", "a shared file"];
+
+/// Cells of 32 and of 4,096 nodes of the document's rows that begin so and have both.
+fn documented(what: &str) -> Vec<[String; 2]> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let text = std::fs::read_to_string(path).expect("it is there");
+    let cells = |row: &str| -> Vec<String> { row.trim_matches(['|', ' ']).split(" | ").map(str::to_owned).collect() };
+    let rows = text.lines().filter(|line| line.starts_with(&format!("| {what} |"))).map(cells);
+    // Name, and 32, 128, 512 and 4,096 nodes.
+    rows.filter_map(|cells| <[String; 5]>::try_from(cells).ok()).map(|[_, few, _, _, many]| [few, many]).collect()
+}
+
+#[test]
+fn parts_and_messages_of_4096_nodes_are_as_documented() {
+    let choice = Choice { scale: 512, seed: 1, holders_are_known: false, ranks_max: 0 };
+    let mut compared = 0;
+    for pattern in PATTERNS {
+        let all = scale::run_only(pattern, &Machine::today(), &[32, 4096], choice).expect("the jobs end");
+        for table in [scale::parts_table(&all), scale::messages_table(&all)] {
+            for row in &table.rows()[1..] {
+                let [what, few, many] = &row[..] else { panic!("{row:?}") };
+                let found = documented(what);
+                assert!(
+                    found.contains(&[few.clone(), many.clone()]),
+                    "ARCHITECTURE.md has {found:?} in place of {row:?}"
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 2 * 5);
+}
+
+#[test]
+fn a_text_that_no_pattern_has_is_one_line() {
+    let choice = Choice { scale: 512, seed: 1, holders_are_known: false, ranks_max: 0 };
+    let line = scale::run_only("no such", &Machine::today(), &[2], choice).expect_err("there is none");
+    assert!(line.starts_with("no pattern has \"no such\" in its name; they are: all data of the first node"), "{line}");
+}
