@@ -32,3 +32,4 @@ pub use program::Order;
 pub use progress::Progress;
 pub use shared_files::Shared;
 pub use table::{Table, short};
+pub use world::{HANDLINGS, LOCAL_US};

@@ -3,7 +3,7 @@
 //! All ranks do the same at the same time, so the cost of one is that of all. What MPI and GASNet do to start, and what a disk takes
 //! to reserve files, is not counted.
 
-use crate::{Machine, Table};
+use crate::{HANDLINGS, Machine, Table};
 use serde::Serialize;
 use vgasnet::memory::{Shape, all_frames, table_bytes};
 
@@ -216,7 +216,7 @@ impl Job {
             }
             Step::HandOut(what) => {
                 let messages = 2 + (2 * here + 1).div_ceil(DESCRIPTORS_A_MESSAGE);
-                let seconds = ((here - 1) * messages) as f64 * 2.0 * message;
+                let seconds = ((here - 1) * messages) as f64 * HANDLINGS * message;
                 Exchange { what, way: "a socket", seconds, ..Exchange::default() }
             }
         }
@@ -240,7 +240,7 @@ impl Job {
 
     /// A round in which each rank sends so many bytes in so many messages, and so many ranks of a host to another host.
     fn round(&self, machine: &Machine, bytes: u64, messages: u64, crossing: u64) -> Exchange {
-        let handling = 2.0 * messages as f64 * machine.node.message_us * 1e-6;
+        let handling = HANDLINGS * messages as f64 * machine.node.message_us * 1e-6;
         let link_bytes = crossing * bytes;
         let link = match crossing {
             0 => 0.0,

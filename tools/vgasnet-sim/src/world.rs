@@ -168,10 +168,10 @@ impl World {
     /// A rank sends a message.
     pub fn send(&self, from: Rank, to: Rank, bytes: Box<[u8]>) {
         let len = bytes.len() as u64 + MESSAGE_HEAD_BYTES;
-        let handling = nanos(self.machine.node.message_us);
+        let sending = nanos(self.machine.node.message_us * SENDERS_PART);
         let mut state = self.state();
         let is_lookup = state.traffic.note(&bytes);
-        let ready = state.spend(from, handling / 2);
+        let ready = state.spend(from, sending);
         if self.holders_are_known && is_lookup {
             return state.at(ready, Happening::Arrival { to, arrived: Arrived::Message { from, bytes } });
         }
@@ -289,8 +289,14 @@ impl World {
 /// What a message has around it on the wire.
 pub const MESSAGE_HEAD_BYTES: u64 = 64;
 
-/// From a rank to another one of its node.
-const LOCAL_NANOS: Nanos = 300;
+/// From a rank to another one of its node, in microseconds.
+pub const LOCAL_US: f64 = 0.3;
+const LOCAL_NANOS: Nanos = (LOCAL_US * 1e3) as Nanos;
+
+/// What a message costs its sender, as a part of what it takes to handle. Its receiver has all of that.
+const SENDERS_PART: f64 = 0.5;
+/// The same of both ends together.
+pub const HANDLINGS: f64 = 1.0 + SENDERS_PART;
 
 impl State {
     fn at(&mut self, time: Nanos, happening: Happening) {

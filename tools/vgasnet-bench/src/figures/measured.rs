@@ -12,7 +12,7 @@ use crate::programs::said;
 use crate::report::{MessageFigures, ReadFigures};
 use serde_json::Value;
 use std::process::Command;
-use vgasnet_sim::{Disk, Link, Machine, Node, Order, Point, Table, short};
+use vgasnet_sim::{Disk, HANDLINGS, LOCAL_US, Link, Machine, Node, Order, Point, Table, short};
 
 const POOL_BYTES: u64 = 64 << 20;
 const PAGE_BYTES: u64 = 4 << 20;
@@ -25,10 +25,6 @@ const ROUND_TRIPS: u32 = 1000;
 
 /// The model is to be off by no more.
 const ERROR_MAX: f64 = 1.0 / 3.0;
-
-/// What a message within a node takes on its way in the model, in microseconds, and what sender and receiver take of its handling.
-const LOCAL_US: f64 = 0.3;
-const HANDLINGS: f64 = 1.5;
 
 /// What was found of this machine.
 #[derive(Clone, Debug)]
