@@ -59,8 +59,12 @@ pub fn run(options: &FiguresOptions) -> Result<u8, Stop> {
         return Err(Stop::usage("--nodes are to be ascending: each is compared with the first"));
     }
     let unwritable = |error: std::io::Error| Stop::usage(format!("--out {}: {error}", options.out.display()));
-    // Nothing long runs for a file that cannot be written.
+    // Nothing long runs for a file that cannot be written. An empty one is no page, should this not come to its end.
+    let is_new = !options.out.exists();
     std::fs::File::options().append(true).create(true).open(&options.out).map_err(unwritable)?;
+    if is_new {
+        std::fs::remove_file(&options.out).map_err(unwritable)?;
+    }
     let results = results(options).map_err(Stop::failure)?;
     std::fs::write(&options.out, html(&results, options).map_err(Stop::failure)?).map_err(unwritable)?;
     println!("{}", options.out.display());

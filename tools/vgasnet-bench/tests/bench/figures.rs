@@ -51,3 +51,14 @@ fn the_page_needs_nothing_besides_itself() {
     assert!(!outside.contains("http") && !outside.contains("<script") && !outside.contains("NaN"));
     assert_eq!(fs::read_dir(folder.path("storage")).unwrap().count(), 0, "files are left");
 }
+
+#[test]
+fn a_page_that_cannot_be_made_leaves_no_file() {
+    let folder = Folder::new("figures-none");
+    let page = folder.path("figures.html");
+    fs::remove_dir(folder.path("storage")).unwrap();
+    let output = folder.run(&["figures", "--quick", "--out", &page]);
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(fs::metadata(&page).is_err(), "{said}");
+}
