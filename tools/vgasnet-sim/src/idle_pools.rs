@@ -1,5 +1,6 @@
 //! What the pools of idle ranks bring to those that read.
 
+use crate::homes::Choice;
 use crate::{Machine, Order, Point, Table, short};
 
 /// How many ranks.
@@ -13,9 +14,15 @@ const JOBS: [(u32, f64); 4] = [(1, 2.0), (1, 8.0), (4, 16.0), (16, 28.0)];
 ///
 /// # Errors
 /// As [`Point::run`].
-pub fn rates(machine: &Machine, readers: u32, order: Order, data_pools: f64, guests: bool) -> Result<[f64; 2], String> {
+pub fn rates(
+    machine: &Machine,
+    Choice { scale, seed }: Choice,
+    (readers, data_pools): (u32, f64),
+    order: Order,
+    guests: bool,
+) -> Result<[f64; 2], String> {
     let all = Point::reads(RANKS, order, data_pools, machine.node.page as usize);
-    let outcomes = Point { readers: Some(readers), guests, passes: 2, ..all }.run(machine)?;
+    let outcomes = Point { readers: Some(readers), guests, passes: 2, scale, seed, ..all }.run(machine)?;
     Ok([0, 1].map(|pass| outcomes[pass].megabytes_a_second_each))
 }
 
@@ -23,7 +30,7 @@ pub fn rates(machine: &Machine, readers: u32, order: Order, data_pools: f64, gue
 ///
 /// # Errors
 /// As [`Point::run`].
-pub fn table(machine: &Machine) -> Result<Table, String> {
+pub fn table(machine: &Machine, choice: Choice) -> Result<Table, String> {
     let plural = |readers| if readers == 1 { "reads" } else { "read" };
     let heads = JOBS.map(|(readers, pools)| format!("{readers} {} data of {pools} pools", plural(readers)));
     let first = format!("MB/s a rank that reads, of {RANKS} ranks, first and second time");
@@ -31,8 +38,8 @@ pub fn table(machine: &Machine) -> Result<Table, String> {
     let mut table = Table::new(&heads);
     for (order, in_words) in [(Order::Sequential, "in order"), (Order::Random, "at random")] {
         for (guests, what) in [(false, "what is given up is gone"), (true, "it goes to idle pools")] {
-            let cells = JOBS.map(|(readers, pools)| {
-                let both = rates(machine, readers, order, pools, guests)?;
+            let cells = JOBS.map(|job| {
+                let both = rates(machine, choice, job, order, guests)?;
                 Ok(both.map(short).join(", "))
             });
             let name = [Ok(format!("{in_words}, {what}"))];

@@ -24,7 +24,7 @@ enum Command {
     /// The paper's Figures 4 to 7, beside what the paper says.
     Paper(Paper),
     /// What the parts of the library's protocol bring that the paper's lacks, each alone and all together; how long a put waits
-    /// that overwrites a page of many; and what homes in turns bring.
+    /// that overwrites a page of many; and what homes in turns and idle pools bring.
     Parts(Parts),
     /// The same work for more and more nodes.
     Scale(Scale),
@@ -337,11 +337,12 @@ fn compared(options: &Parts) -> Result<String, String> {
     let Parts { scale, seed, .. } = *options;
     let machine = Machine::read(&options.machine)?;
     let compared = parts::run(&machine, scale, seed)?;
+    let choice = homes::Choice { scale, seed };
     let tables = [
         parts::table(&compared),
         parts::overwriting_table(&machine)?,
-        homes::table(&machine, homes::Choice { scale, seed })?,
-        idle_pools::table(&machine)?,
+        homes::table(&machine, choice)?,
+        idle_pools::table(&machine, choice)?,
     ];
     let text = |table: Table| if options.markdown { table.markdown().join("\n") + "\n" } else { table.to_string() };
     Ok(tables.map(text).join("\n"))

@@ -37,7 +37,8 @@ fn what_homes_in_turns_bring_is_as_documented() {
 
 #[test]
 fn what_idle_pools_bring_is_as_documented() {
-    assert_documented(idle_pools::table(&Machine::paper()).expect("the jobs end").markdown().into_iter());
+    let choice = homes::Choice { scale: 64, seed: 1 };
+    assert_documented(idle_pools::table(&Machine::paper(), choice).expect("the jobs end").markdown().into_iter());
 }
 
 #[test]
