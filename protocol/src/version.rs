@@ -1,11 +1,12 @@
 //! What ranks have to have in common.
 
 /// The sources that say what messages are and what follows from them.
-const SOURCES: [&[u8]; 34] = [
+const SOURCES: [&[u8]; 35] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
     include_bytes!("byte_message.rs"),
     include_bytes!("coherence/mod.rs"),
+    include_bytes!("coherence/copy_version.rs"),
     include_bytes!("coherence/message.rs"),
     include_bytes!("coherence/cache/mod.rs"),
     include_bytes!("coherence/cache/failures.rs"),

@@ -60,6 +60,7 @@ impl Engine {
             }
             Action::Unwritten { page, cause } => self.on_unwritten(page, cause),
             Action::Recalled { page, cause } => self.on_recalled(page, cause),
+            Action::Dismissed(page) => self.guests.on_dismissed(page),
         }
     }
 

@@ -4,6 +4,7 @@
 //! the offer is answered. Few pages are on offer at a time, and who is asked waits for nobody.
 
 use super::Engine;
+use crate::request::Part;
 use crate::stats::{self, Row};
 use std::collections::BTreeMap;
 use vgasnet_conduit::Conduit;
@@ -23,13 +24,25 @@ pub(super) struct Guests {
     coming: BTreeMap<PageId, Rank>,
     /// How many have come so far.
     came: u64,
+    /// Parts that write few bytes of pages of this home, each with how often it was tried, and wait until guests have left.
+    dismissing: BTreeMap<PageId, Vec<(Part, u8)>>,
+    /// Pages that the guests of [`Guests::dismissing`] have left, which nobody has looked at since.
+    dismissed: Vec<PageId>,
 }
 
 impl Guests {
     /// Nothing is on offer, and no guest is there. The pool has `frames` frames; see [`super::Manner::offers_max`].
     pub(super) fn new(conduit: &dyn Conduit, frames: u32, offers_max: u32) -> Guests {
         let offers = Offers::new(conduit.rank(), conduit.ranks(), frames, offers_max);
-        Guests { is_on: offers_max > 0, offers, room: GuestRoom::new(frames), coming: BTreeMap::new(), came: 0 }
+        Guests {
+            is_on: offers_max > 0,
+            offers,
+            room: GuestRoom::new(frames),
+            coming: BTreeMap::new(),
+            came: 0,
+            dismissing: BTreeMap::new(),
+            dismissed: Vec::new(),
+        }
     }
 
     /// How many pages are on offer.
@@ -40,6 +53,21 @@ impl Guests {
     /// Whether as many pages are on offer as may be at a time.
     pub(super) fn is_offering_all_it_may(&self) -> bool {
         self.is_on && self.offers.is_full()
+    }
+
+    /// How many parts wait until guests have left.
+    pub(super) fn parts(&self) -> usize {
+        self.dismissing.values().map(Vec::len).sum()
+    }
+
+    /// Whether some of them need wait no more.
+    pub(super) fn has_dismissed(&self) -> bool {
+        !self.dismissed.is_empty()
+    }
+
+    /// Guests have left, or there was none who could.
+    pub(super) fn on_dismissed(&mut self, page: PageId) {
+        self.dismissed.push(page);
     }
 
     /// A page has come from another rank's pool.
@@ -151,6 +179,27 @@ impl Engine {
         self.frames.set_second_copy(frame, false);
         self.outbox.send(from, &GuestMessage::Kept { page }.encode());
         true
+    }
+
+    /// Has guests leave a page of this home, which nobody else has, for a part that writes few bytes of it: it goes to the file then.
+    pub(super) fn dismiss_guests_for(&mut self, part: Part, tries: u8) {
+        let page = part.piece.page;
+        let parts = self.guests.dismissing.entry(page).or_default();
+        parts.push((part, tries));
+        if parts.len() == 1 {
+            self.events.push_back(Event::Dismiss(page));
+        }
+    }
+
+    /// Goes on with the parts whose guests have left.
+    pub(super) fn retry_dismissed(&mut self) {
+        while let Some(page) = self.guests.dismissed.pop() {
+            for (part, tries) in self.guests.dismissing.remove(&page).into_iter().flatten() {
+                let kept = self.do_at_home(part, tries + 1);
+                kept.into_iter().for_each(|part| self.want(part));
+            }
+            self.handle_events();
+        }
     }
 
     /// A page does not come that was to come as a guest, or otherwise.

@@ -340,6 +340,7 @@ impl Engine {
         self.handle_events();
         self.balance_frames();
         self.retry_held();
+        self.retry_dismissed();
         self.write_aged();
         if self.shipping.is_waiting() {
             self.send_shipments();

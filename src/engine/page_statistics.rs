@@ -89,7 +89,8 @@ impl PageStatistics {
             | Action::Hurry { .. }
             | Action::Fail { .. }
             | Action::Unwritten { .. }
-            | Action::Recalled { .. } => {}
+            | Action::Recalled { .. }
+            | Action::Dismissed(_) => {}
         }
     }
 

@@ -33,14 +33,14 @@ impl Engine {
         let is_quiet = self.events.is_empty() && self.work.is_empty() && !self.is_held_up() && self.broken.is_none();
         let is_stored = !self.storage.is_busy() && self.write_behind.is_idle() && self.files.flushing.is_idle();
         let has_frames = self.closing.is_empty() && !self.awaits_loans && self.protocol.cache.starving() == 0;
-        is_quiet && is_stored && has_frames && !self.shipping.is_waiting()
+        is_quiet && is_stored && has_frames && !self.shipping.is_waiting() && !self.guests.has_dismissed()
     }
 
     /// What is pending now. The frames of the job and the operations of the client bound all of it.
     pub fn pending(&self) -> Pending {
         Pending {
             messages: self.outbox.len(),
-            parts: self.parts.len() + self.held_parts(),
+            parts: self.parts.len() + self.held_parts() + self.guests.parts(),
             transfers: self.transfers.len(),
             storage_operations: self.storage.operations(),
             closing: self.closing.len(),

@@ -403,6 +403,10 @@ impl Engine {
             return Some(part);
         }
         if self.protocol.home.has_entry(page) {
+            if part.copy.access() == Access::Write && tries < TRIES_MAX && self.protocol.home.has_only_guests(page) {
+                self.dismiss_guests_for(part, tries);
+                return None;
+            }
             let user = self.protocol.home.user_at_rest(page, part.copy.access());
             let may_ship = self.shipping.is_cooperative && tries < TRIES_MAX;
             // What is refused is done again, and what was done before might overwrite newer bytes then: so all of it goes at once.

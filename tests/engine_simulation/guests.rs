@@ -11,7 +11,11 @@ const FRAMES: u32 = 32;
 const PAGES: u32 = 48;
 
 fn job(ranks: u32, offers_max: u32) -> Job {
-    let shape = Shape { offers_max, ..shape_far_apart(ranks, PAGES, FRAMES, None) };
+    job_that_ships(ranks, offers_max, None)
+}
+
+fn job_that_ships(ranks: u32, offers_max: u32, ships: Option<u64>) -> Job {
+    let shape = Shape { offers_max, ..shape_far_apart(ranks, PAGES, FRAMES, ships) };
     let mut job = Job::new(shape, &mut Rng::with_seed(1));
     for home in 0..ranks as usize {
         (0..PAGES).for_each(|index| go(&mut job, home, What::Set(index as u8 | 1), home, index));
@@ -95,6 +99,35 @@ fn a_write_reaches_a_page_that_is_kept_elsewhere() {
         go(&mut job, 0, What::Set(7), 0, index);
     }
     assert!(kept > 0);
+    // The model has what each get has to find.
+    for rank in 0..3 {
+        (0..PAGES).for_each(|index| go(&mut job, rank, What::Get, 0, index));
+    }
+}
+
+/// A few bytes of a page.
+fn put_few(job: &mut Job, rank: usize, index: u32) -> u64 {
+    let range = Range { home: 0, start_bytes: index as usize * PAGE_BYTES + 64, len_bytes: 8 };
+    cost(job, rank, What::Put, range).transfers
+}
+
+#[test]
+fn a_small_put_by_the_home_or_to_it_has_guests_leave_and_moves_no_page() {
+    let mut job = job_that_ships(3, offers_max(FRAMES), Some(64));
+    read_all(&mut job, 0);
+    read_all(&mut job, 0);
+    let kept_by_others = |job: &Job, index: u32| {
+        let page = job.nodes[0].space.own_page(index);
+        job.nodes[0].engine.protocol().home.has_only_guests(page) && job.nodes[0].engine.protocol().home.has_entry(page)
+    };
+    let pages: Vec<u32> = (0..PAGES).filter(|index| kept_by_others(&job, *index)).collect();
+    assert!(pages.len() > 4, "{pages:?}");
+    for (at, index) in pages.into_iter().enumerate() {
+        // A rank far away asks the home.
+        let rank = if at % 2 == 0 { 0 } else { (1..3).find(|rank| guests(&job, *rank) == 0).unwrap_or(0) };
+        assert_eq!(put_few(&mut job, rank, index), 0, "page {index} by {rank}");
+        assert!(!kept_by_others(&job, index), "page {index} is kept");
+    }
     // The model has what each get has to find.
     for rank in 0..3 {
         (0..PAGES).for_each(|index| go(&mut job, rank, What::Get, 0, index));

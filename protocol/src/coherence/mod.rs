@@ -19,11 +19,13 @@
 //! diagrams and the invariants.
 
 mod cache;
+mod copy_version;
 mod home;
 mod message;
 mod relay;
 
 pub use cache::Cache;
+pub use copy_version::CopyVersion;
 pub use home::{Holder, Home};
 pub use message::{CoherenceBody, CoherenceMessage, Forward, ToCache, ToHome};
 pub use relay::Share;
@@ -67,21 +69,6 @@ pub struct FrameId(pub u32);
 impl fmt::Debug for FrameId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "f{}", self.0)
-    }
-}
-
-/// Names a transaction about a page, and afterwards the copy that came of it. The page's home gives versions out, from
-/// 1 on, and none of them twice.
-///
-/// A message about a copy carries its version, so a message that was overtaken is never mistaken for one about a later
-/// copy.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
-#[repr(transparent)]
-pub struct CopyVersion(pub u64);
-
-impl fmt::Debug for CopyVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "v{}", self.0)
     }
 }
 
@@ -224,6 +211,9 @@ pub enum Event {
     },
     /// The file is to have what a page of this home is by now, whoever has that: [`Action::Recalled`] when it has.
     Recall(PageId),
+    /// Ranks that keep this page of this home for others are to give it up, if nobody else has it: [`Action::Dismissed`] when they have,
+    /// or where that is not so.
+    Dismiss(PageId),
     /// Bytes of a page of this home, which [`Home::has_entry`] does not have, are being written to the backing file. The driver
     /// keeps back all messages about the page until that is done.
     Written(PageId),
@@ -299,6 +289,8 @@ pub enum Action {
         /// Why it could not be written, if it could not.
         cause: Option<Cause>,
     },
+    /// [`Event::Dismiss`] is carried out, or was in vain.
+    Dismissed(PageId),
     /// A page that [`Event::Prefetch`] or [`Event::Adopt`] may have asked for does not come: it could not be read, or no frame can be
     /// freed for it, or nobody has it.
     GiveUp(PageId),
@@ -471,6 +463,7 @@ impl Protocol {
             Event::StoreFailed { page, cause } => return self.home.on_store_failed(page, cause, actions),
             Event::Written(page) => self.home.on_written(page),
             Event::Recall(page) => return self.home.on_recall(page, actions),
+            Event::Dismiss(page) => return self.home.on_dismiss(page, actions),
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
             Event::Overwrite { page, waiter } => self.cache.on_overwrite(page, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),

@@ -6,7 +6,7 @@
 //! for.
 
 use crate::simulation::lacks_victim;
-use crate::world::{Op, Shape, World};
+use crate::world::{Op, Shape, World, home_of};
 use std::collections::HashSet;
 use std::hash::Hash;
 use vgasnet_protocol::Rank;
@@ -143,6 +143,10 @@ fn branch_ahead(all: &mut Exploration, state: &State, scenario: Scenario) {
                 next.prefetches -= 1;
                 next.world.event(Rank(0), Event::Prefetch(page));
             });
+        }
+        let is_kept = state.world.nodes[home_of(page).index()].protocol.home.has_only_guests(page);
+        if scenario.adoptions > 0 && is_kept {
+            all.branch(state, |next| next.world.event(home_of(page), Event::Dismiss(page)));
         }
         for rank in (0..scenario.shape.ranks).map(Rank).filter(|_| state.adoptions > 0) {
             all.branch(state, |next| {

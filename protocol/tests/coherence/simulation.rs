@@ -3,7 +3,7 @@
 //! A failure prints the command that replays it. `SIM_SEEDS` is the number of seeds that a run tries, from `SIM_FIRST` on. `SIM_SEED` runs
 //! one seed, and prints its whole trace if it fails.
 
-use crate::world::{Op, Shape, World};
+use crate::world::{Op, Shape, World, home_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, Event, PageId};
@@ -77,9 +77,13 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize,
             world.ship(page, op);
         }
         12..15 if *ops_left > 0 => world.event(rank, Event::Adopt(random_op(random, world.shape, hot).1)),
+        15 if *ops_left > 0 => {
+            let page = random_op(random, world.shape, hot).1;
+            world.event(home_of(page), Event::Dismiss(page));
+        }
         _ if world.flights.is_empty() => return *ops_left > 0,
         // Mostly the network is fair. Sometimes the newest flight overtakes all others.
-        15..24 => world.land(world.flights.len() - 1),
+        16..25 => world.land(world.flights.len() - 1),
         _ => {
             let at = random.usize(0..world.flights.len());
             // The disk is well again when no more operations come, so that in the end all is written.

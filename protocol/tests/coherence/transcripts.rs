@@ -11,6 +11,7 @@
 //! > ship read|write PAGE                         an operation is carried out where the page is; it is there
 //! > evict RANK PAGE                              the frame of a page is to be freed
 //! > prefetch RANK PAGE                         the page may be needed soon
+//! > dismiss PAGE                                 who keeps a page for others is to give it up
 //! > adopt RANK PAGE                              another rank is about to give the page up
 //! > stuck RANK                                   no frame can be freed for what waits for one
 //! > clean RANK PAGE                              a page is to be written back and kept
@@ -23,7 +24,7 @@
 //! > fail TEXT                                    the first flight that shows TEXT, a load or store, fails
 //! ```
 
-use crate::world::{Flight, Op, Shape, World};
+use crate::world::{Flight, Op, Shape, World, home_of};
 use std::fs;
 use std::path::Path;
 use vgasnet_protocol::Rank;
@@ -87,6 +88,7 @@ fn command(world: &mut World, line: &str) {
         }
         ["prefetch", at, what] => world.event(rank(at), Event::Prefetch(page(what))),
         ["adopt", at, what] => world.event(rank(at), Event::Adopt(page(what))),
+        ["dismiss", what] => world.event(home_of(page(what)), Event::Dismiss(page(what))),
         ["evict", at, what] => {
             let (at, what) = (rank(at), page(what));
             let cache = &world.nodes[at.index()].protocol.cache;

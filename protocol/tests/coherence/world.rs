@@ -383,6 +383,7 @@ impl World {
                 let is_there = newest.is_none_or(|newest| there == Some(newest));
                 assert!(self.is_tainted || cause.is_some() || is_there, "the file lacks bytes of {page:?}");
             }
+            Action::Dismissed(_) => {}
             Action::GiveUp(page) => assert!(node.waiting.values().all(|(wanted, _)| *wanted != page)),
             Action::Unwritten { page, .. } => {
                 let cache = &node.protocol.cache;

@@ -54,6 +54,8 @@ pub(super) enum RequestKind {
     Overwrite,
     /// Of the home itself: the file is to have the page.
     Recall,
+    /// Of the home itself: who keeps the page for others is to give it up.
+    Dismiss,
     Evict {
         copy: CopyVersion,
         keep: bool,
@@ -86,6 +88,12 @@ pub(super) enum Transaction {
     /// taken.
     AtHome {
         version: CopyVersion,
+    },
+    /// Ranks that keep the page for others give it up.
+    Dismissal {
+        version: CopyVersion,
+        /// Holders that have not acknowledged yet.
+        acknowledgements: u32,
     },
     /// Waits for the dirty owner to write back before the request at the front of the queue is taken.
     Recall,

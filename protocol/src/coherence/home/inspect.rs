@@ -91,7 +91,7 @@ impl Entry {
     fn versions_mut(&mut self) -> Vec<&mut CopyVersion> {
         let mut versions: Vec<_> = self.holders.iter_mut().map(|holder| &mut holder.copy).collect();
         versions.extend(self.waiting.iter_mut().filter_map(|request| match &mut request.kind {
-            RequestKind::Read { .. } | RequestKind::Overwrite | RequestKind::Recall => None,
+            RequestKind::Read { .. } | RequestKind::Overwrite | RequestKind::Recall | RequestKind::Dismiss => None,
             RequestKind::Write { copy } => copy.as_mut(),
             RequestKind::Evict { copy, .. } => Some(copy),
         }));
@@ -101,6 +101,7 @@ impl Entry {
                 versions.extend(readers.iter_mut().flat_map(|r| [&mut r.version, &mut r.source.copy]));
             }
             Transaction::First { version, .. }
+            | Transaction::Dismissal { version, .. }
             | Transaction::AtHome { version }
             | Transaction::WriteBack { copy: version, .. } => versions.push(version),
             Transaction::Write(write) => {

@@ -33,7 +33,7 @@ impl Home {
         let entry = self.entry_mut(page);
         let priority = entry.priority_with(&request);
         entry.waiting.push_front(Request { kind: RequestKind::Read { tried_home: true }, ..request });
-        let is_use = |kind| !matches!(kind, RequestKind::Evict { .. } | RequestKind::Recall);
+        let is_use = |kind| !matches!(kind, RequestKind::Evict { .. } | RequestKind::Recall | RequestKind::Dismiss);
         let is_own = |request: &Request| request.from == own && is_use(request.kind);
         if let Some(at) = entry.waiting.iter().position(is_own) {
             let request = entry.waiting.remove(at).expect("it was just found");

@@ -12,6 +12,8 @@
 //!        │ Read or Write, recalled, or  ▲ Evict
 //!        │ a flush of the file          │
 //!        ├──────────────────────────▶ Recall
+//!        │ Dismiss                          last Acknowledge
+//!        ├──────────────────────────▶ Dismissal ──────────────────────┤
 //!        │ Read that the home's cache is to serve        Decline
 //!        └──────────────────────────▶ AtHome ─────────────────────────▶ Idle
 //!                                       │ Read or Write of the home's own rank
@@ -34,6 +36,7 @@ mod entries;
 mod entry;
 mod failures;
 mod files;
+mod guests;
 mod holders;
 mod inspect;
 mod invalidations;
@@ -144,7 +147,10 @@ impl Home {
             ToHome::Forget { copy } => entry.on_forget(Holder { rank: from, copy }),
             ToHome::Done { version } => entry.on_done(from, version),
             ToHome::Nack { version } => self.on_nack(from, page, version, actions),
-            ToHome::Acknowledge { version, copies } => self.on_acknowledge(from, page, (version, copies), actions),
+            ToHome::Acknowledge { version, copies } => match entry.transaction {
+                Transaction::Dismissal { .. } => self.on_guests_gone(page, (version, copies), actions),
+                _ => self.on_acknowledge(from, page, (version, copies), actions),
+            },
             ToHome::Decline { version } => entry.on_decline(from == self.rank, version),
         };
         taken.map_err(|what| Nonsense::about(page, from, what))?;
@@ -269,6 +275,10 @@ impl Home {
             RequestKind::Write { copy } => self.start_write(page, request, copy, actions),
             RequestKind::Overwrite => self.start_overwrite(page, request, actions),
             RequestKind::Recall => self.start_recall(page, request, actions),
+            RequestKind::Dismiss => {
+                self.start_dismissal(page, actions);
+                Ok(())
+            }
             RequestKind::Evict { copy, keep } => {
                 let started = self.start_evict(page, request, copy, keep, actions);
                 started.map_err(|what| Nonsense::about(page, request.from, what))
@@ -293,7 +303,7 @@ impl Home {
         if self.recall(page, request, actions)? || (!tried_home && self.fetch_at_home(page, request, actions)?) {
             return Ok(());
         }
-        let version = self.next_version();
+        let version = self.version_of_read(priority);
         let source = self.source_of_read(page, from);
         let is_written = self.is_written(page);
         let entry = self.entry_mut(page);

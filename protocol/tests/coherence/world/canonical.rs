@@ -10,11 +10,13 @@ impl World {
     pub fn canonical(&self) -> World {
         let mut world = self.clone();
         for home in (0..self.shape.ranks).map(Rank) {
-            let mut seen: Vec<CopyVersion> = world.versions_of(home).into_iter().map(|version| *version).collect();
+            let mut seen: Vec<u64> = world.versions_of(home).into_iter().map(|version| version.number()).collect();
             seen.sort_unstable();
             seen.dedup();
             for version in world.versions_of(home) {
-                *version = CopyVersion(1 + seen.binary_search(version).expect("it was just collected") as u64);
+                let number = 1 + seen.binary_search(&version.number()).expect("it was just collected") as u64;
+                let renumbered = CopyVersion(number);
+                *version = if version.is_guest() { renumbered.of_guest() } else { renumbered };
             }
         }
         world.abstract_bytes();
