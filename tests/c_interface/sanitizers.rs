@@ -51,7 +51,7 @@ const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
 /// What programs need on their command line.
-const ARGUMENTS: [(&str, &[&str]); 27] = [
+const ARGUMENTS: [(&str, &[&str]); 28] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
     ("ex_bad", &["category"]),
@@ -62,6 +62,7 @@ const ARGUMENTS: [(&str, &[&str]); 27] = [
     // And a directory, and the next a file, too.
     ("file_space", &["holes"]),
     ("file_systems", &["rights"]),
+    ("idle_pools", &["mixed"]),
     ("interrupts", &["none", "none"]),
     ("job", &["answers"]),
     ("masks", &["threads"]),
