@@ -1,10 +1,11 @@
 //! Which frame is evicted, and when; the client's hints about pages that it will not need.
 
 use super::{Engine, Work};
+use crate::memory::Frames;
 use crate::stats::{self, Row};
 use std::ops::RangeInclusive;
 use vgasnet_protocol::Space;
-use vgasnet_protocol::coherence::{CoherenceBody, Event, FrameId, PageId, ToCache};
+use vgasnet_protocol::coherence::{Cache, CoherenceBody, Event, FrameId, PageId, ToCache};
 use vgasnet_protocol::replacement::Need;
 
 impl Engine {
@@ -37,12 +38,19 @@ impl Engine {
         (!has_come && is_soon_enough && (is_for_pages || is_for_blocks)).then_some(need)
     }
 
-    fn find_victim(&mut self, need: Need) -> Option<FrameId> {
-        let cache = &self.protocol.cache;
+    /// Looks for a frame to evict, where some pages stay. A page in use is unpinned soon; one that the client has pinned may never be.
+    pub(super) fn search_victims(
+        &mut self,
+        find: impl FnOnce(&mut Frames, &Cache, &dyn Fn(PageId) -> bool) -> Option<FrameId>,
+    ) -> Option<FrameId> {
         let (pins, space, files) = (&self.pins, &self.space, &self.files);
-        // A page in use is unpinned soon; one that the client has pinned may never be.
-        let victim =
-            self.frames.victim(need, cache, &|page| space.is_own(page) && pins.has(page.index) || files.stays(page));
+        let stays = |page: PageId| space.is_own(page) && pins.has(page.index) || files.stays(page);
+        find(&mut self.frames, &self.protocol.cache, &stays)
+    }
+
+    fn find_victim(&mut self, need: Need) -> Option<FrameId> {
+        let victim = self.search_victims(|frames, cache, stays| frames.victim(need, cache, stays));
+        let cache = &self.protocol.cache;
         let is_clean = |frame| cache.page_in(frame).is_some_and(|page| cache.dirty_frame(page).is_none());
         if need == Need::Now && !victim.is_some_and(is_clean) {
             self.reserve.on_shortage();

@@ -4,12 +4,13 @@
 //! the offer is answered. Few pages are on offer at a time, and who is asked waits for nobody.
 
 use super::Engine;
+use crate::memory::Frames;
 use crate::request::Part;
 use crate::stats::{self, Row};
 use std::collections::BTreeMap;
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::{Event, FrameId, PageId};
+use vgasnet_protocol::coherence::{Cache, Event, FrameId, PageId};
 use vgasnet_protocol::guests::{GuestMessage, GuestRoom, Offers, Room};
 use vgasnet_protocol::replacement::{Coming, Need};
 
@@ -149,8 +150,8 @@ impl Engine {
                 self.handle(Event::Adopt(page));
                 return Ok(());
             }
-            Room::AfterAGuest => self.make_room(true),
-            Room::AfterAnOwn => self.make_room(false),
+            Room::AfterAGuest => self.make_room(|frames, cache, stays| frames.first_guest(cache, stays)),
+            Room::AfterAnOwn => self.make_room(|frames, cache, stays| frames.victim(Need::Later, cache, stays)),
             Room::None => {}
         }
         self.outbox.send(from, &GuestMessage::Refused { page }.encode());
@@ -158,15 +159,8 @@ impl Engine {
     }
 
     /// Gives up a guest, or a page that this rank uses least, for a guest that comes later.
-    fn make_room(&mut self, is_for_guest: bool) {
-        let Engine { frames, protocol, pins, space, files, .. } = self;
-        let stays = |page| space.is_own(page) && pins.has(page.index) || files.stays(page);
-        let cache = &protocol.cache;
-        let victim = match is_for_guest {
-            true => frames.first_guest(cache, &stays),
-            false => frames.victim(Need::Later, cache, &stays),
-        };
-        if let Some(frame) = victim {
+    fn make_room(&mut self, find: impl FnOnce(&mut Frames, &Cache, &dyn Fn(PageId) -> bool) -> Option<FrameId>) {
+        if let Some(frame) = self.search_victims(find) {
             self.handle(Event::Evict(frame));
         }
     }

@@ -1,8 +1,8 @@
 //! Copies that ranks keep for others, and giving them up where the home can do with the file: a few bytes are written there.
 
-use super::super::{Action, CopyVersion, FrameId, PageId, Priority};
+use super::super::{Action, CopyVersion, PageId, Priority};
 use super::Home;
-use super::entry::{Refusable, Request, RequestKind, Transaction};
+use super::entry::{RequestKind, Transaction};
 use super::holders::Holders;
 use crate::{Nonsense, Rank};
 use alloc::vec::Vec;
@@ -26,11 +26,7 @@ impl Home {
 
     /// Guests are to leave, after the requests about the page that have come before.
     pub(in super::super) fn on_dismiss(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
-        let own = self.rank;
-        let request = Request { from: own, frame: FrameId(0), kind: RequestKind::Dismiss, priority: Priority::Now };
-        let taken = self.entries.open(page).ask(page, request, actions);
-        taken.map_err(|what| Nonsense::about(page, own, what))?;
-        self.start_waiting(page, actions)
+        self.ask_itself(page, RequestKind::Dismiss, Priority::Now, actions)
     }
 
     /// Its turn has come. Done if others have the page by now, or nobody.
@@ -47,32 +43,12 @@ impl Home {
         }
     }
 
-    fn end_dismissal(&mut self, page: PageId, actions: &mut Vec<Action>) {
+    /// No guest has the page any more, or none was to leave.
+    pub(super) fn end_dismissal(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let entry = self.entry_mut(page);
         if matches!(entry.transaction, Transaction::Dismissal { .. }) {
             (entry.transaction, entry.holders) = (Transaction::Idle, Holders::Nobody);
         }
         actions.push(Action::Dismissed(page));
-    }
-
-    /// So many guests have left.
-    pub(super) fn on_guests_gone(
-        &mut self,
-        page: PageId,
-        (version, copies): (CopyVersion, u32),
-        actions: &mut Vec<Action>,
-    ) -> Refusable {
-        const UNASKED: Refusable = Err("word that its copy is gone, and nobody waits for that");
-        let Transaction::Dismissal { version: asked, acknowledgements } = &mut self.entry_mut(page).transaction else {
-            return UNASKED;
-        };
-        if *asked != version || !(1..=*acknowledgements).contains(&copies) {
-            return UNASKED;
-        }
-        *acknowledgements -= copies;
-        if *acknowledgements == 0 {
-            self.end_dismissal(page, actions);
-        }
-        Ok(())
     }
 }

@@ -44,7 +44,19 @@ impl Home {
         if !self.awaits_invalidations() {
             return Ok(());
         }
-        let Transaction::Write(write) = &mut self.entry_mut(page).transaction else { return UNASKED };
+        let write = match &mut self.entry_mut(page).transaction {
+            Transaction::Write(write) => write,
+            Transaction::Dismissal { version: asked, acknowledgements }
+                if *asked == version && (1..=*acknowledgements).contains(&copies) =>
+            {
+                *acknowledgements -= copies;
+                if *acknowledgements == 0 {
+                    self.end_dismissal(page, actions);
+                }
+                return Ok(());
+            }
+            _ => return UNASKED,
+        };
         let is_source = matches!(write.data, WriteData::Forwarded { source, .. } if source.rank == from);
         let is_awaited = (1..=write.acknowledgements).contains(&copies);
         if write.version != version || !is_awaited || write.requester == from || is_source {
