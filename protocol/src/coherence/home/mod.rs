@@ -48,9 +48,7 @@ mod written;
 
 pub use entry::Holder;
 
-use super::{
-    Access, Action, AsInPaper, CopyVersion, Forward, FrameId, PageId, Priority, ToCache, ToHome, relay, send_cache,
-};
+use super::{Access, Action, AsInPaper, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, relay, send_cache};
 use crate::{Hosts, Nonsense, Rank};
 use alloc::vec::Vec;
 use core::mem;
@@ -170,21 +168,6 @@ impl Home {
             let taken = entry.ask(page, request, actions);
             taken.map_err(|what| Nonsense::about(page, request.from, what))?;
         }
-        self.start_waiting(page, actions)
-    }
-
-    /// Takes a request of the home itself in, after those about the page that have come before.
-    fn ask_itself(
-        &mut self,
-        page: PageId,
-        kind: RequestKind,
-        priority: Priority,
-        actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
-        let own = self.rank;
-        let request = Request { from: own, frame: FrameId(0), kind, priority };
-        let taken = self.entries.open(page).ask(page, request, actions);
-        taken.map_err(|what| Nonsense::about(page, own, what))?;
         self.start_waiting(page, actions)
     }
 

@@ -1,7 +1,7 @@
 //! Pages that are to be written back wherever their newest bytes are: a rank that has written to them flushes their file. It takes its
 //! turn among the requests about the page, so ranks that take the page from each other do not keep it waiting.
 
-use super::super::{Action, Cause, PageId, Priority, ToCache, send_cache};
+use super::super::{Action, Cause, FrameId, PageId, Priority, ToCache, send_cache};
 use super::Home;
 use super::entry::{Entry, Request, RequestKind, Transaction};
 use crate::{Nonsense, Rank, Space};
@@ -18,6 +18,21 @@ impl Home {
     /// The page is to be written back, after the requests about it that have come before.
     pub(in super::super) fn on_recall(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         self.ask_itself(page, RequestKind::Recall, Priority::Soon, actions)
+    }
+
+    /// Takes a request of the home itself in, after those about the page that have come before.
+    pub(super) fn ask_itself(
+        &mut self,
+        page: PageId,
+        kind: RequestKind,
+        priority: Priority,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Nonsense> {
+        let own = self.rank;
+        let request = Request { from: own, frame: FrameId(0), kind, priority };
+        let taken = self.entries.open(page).ask(page, request, actions);
+        taken.map_err(|what| Nonsense::about(page, own, what))?;
+        self.start_waiting(page, actions)
     }
 
     /// Its turn has come. Done if the file has the page by now.
