@@ -26,7 +26,10 @@ static inline struct ex_job ex_start(void) {
     return job;
 }
 
-/* Attaches a segment of so many pools, and handlers before that. */
+static inline void ex_barrier(const struct ex_job *job) { gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0)); }
+
+/* Attaches a segment of so many pools, and handlers before that. No rank returns before handlers of all find the segment in
+ * the job: messages of ranks that have attached run in those that still do. */
 static inline void ex_attach(struct ex_job *job, unsigned pools, gex_AM_Entry_t *table, size_t entries) {
     const char *pool = getenv("CHECK_POOL_BYTES");
     CHECK(pool != NULL);
@@ -34,6 +37,7 @@ static inline void ex_attach(struct ex_job *job, unsigned pools, gex_AM_Entry_t 
     CHECK(gex_Segment_Attach(&job->segment, job->tm, (uintptr_t)(pools * strtoull(pool, NULL, 10))) == GASNET_OK);
     job->base = (char *)gex_Segment_QueryAddr(job->segment);
     job->size = gex_Segment_QuerySize(job->segment);
+    ex_barrier(job);
 }
 
 /* The first address of a rank's segment. */
@@ -42,7 +46,5 @@ static inline char *ex_base(gex_TM_t tm, gex_Rank_t rank) {
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(tm, rank, &base, NULL, NULL, 0));
     return (char *)base;
 }
-
-static inline void ex_barrier(const struct ex_job *job) { gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0)); }
 
 #endif
