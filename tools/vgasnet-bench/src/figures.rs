@@ -16,12 +16,11 @@ use crate::Stop;
 use crate::options::FiguresOptions;
 use page::Page;
 use std::path::Path;
-use vgasnet_sim::homes;
 use vgasnet_sim::paper::{self, Choice, Figures};
 use vgasnet_sim::parts::{self, Compared};
 use vgasnet_sim::scale::{self, Scaled};
 use vgasnet_sim::startup::{self, StartUp};
-use vgasnet_sim::{Machine, ProtocolKind, Table};
+use vgasnet_sim::{Hints, Machine, ProtocolKind, Table, twice};
 
 /// How many times smaller pools and data of the paper's machine are.
 const SCALE: u64 = 64;
@@ -45,7 +44,8 @@ struct Results {
     ours: Figures,
     parts: Vec<Compared>,
     overwriting: Table,
-    homes: Table,
+    /// As [`twice::tables`], of a quick page the first alone.
+    twice: Vec<Table>,
     scaled: Vec<Scaled>,
     larger: Vec<Scaled>,
     known: Vec<Scaled>,
@@ -82,9 +82,9 @@ fn results(options: &FiguresOptions) -> Result<Results, String> {
     let few: Vec<u32> = options.nodes.iter().copied().filter(|nodes| *nodes <= NODES_LARGER_MAX).collect();
     let nodes = if options.quick { &few } else { &options.nodes };
     let ranks_max = if options.quick { RANKS_QUICK } else { scale::RANKS_MAX };
-    let choice = scale::Choice { scale: SCALE_TODAY, seed: options.seed, holders_are_known: false, ranks_max };
+    let choice = scale::Choice { scale: SCALE_TODAY, seed: options.seed, hints: Hints::None, ranks_max };
     let larger = scale::Choice { scale: SCALE_LARGER, ranks_max: 0, ..choice };
-    let known = scale::Choice { holders_are_known: true, ranks_max: 0, ..choice };
+    let known = scale::Choice { hints: Hints::All, ranks_max: 0, ..choice };
     let mut startups = Vec::new();
     for network in [startup::Network::Mpi, startup::Network::Gasnet] {
         let job = |hosts| startup::Job { hosts, ranks_a_host: today.node.ranks, network };
@@ -95,13 +95,21 @@ fn results(options: &FiguresOptions) -> Result<Results, String> {
         ours: figures(ProtocolKind::Ours)?,
         parts: parts::run(&papers_machine, SCALE, options.seed)?,
         overwriting: parts::overwriting_table(&papers_machine)?,
-        homes: homes::table(&papers_machine, homes::Choice { scale: SCALE, seed: options.seed })?,
+        twice: read_twice(&papers_machine, options)?,
         scaled: scale::run(&today, nodes, choice)?,
         larger: scale::run(&today, &few, larger)?,
         known: scale::run(&today, &nodes[..1.min(nodes.len())], known)?,
         startups,
         measured,
     })
+}
+
+fn read_twice(machine: &Machine, options: &FiguresOptions) -> Result<Vec<Table>, String> {
+    let choice = twice::Choice { scale: SCALE, seed: options.seed };
+    if options.quick {
+        return Ok(vec![twice::homes::table(machine, choice)?]);
+    }
+    twice::tables(machine, choice).map(Vec::from)
 }
 
 fn html(results: &Results, options: &FiguresOptions) -> Result<String, String> {

@@ -2,6 +2,7 @@
 
 use crate::addresses::Addresses;
 use crate::conduit::Memory;
+use crate::hints::Hints;
 use crate::machine::Machine;
 use crate::program::{Data, Program};
 use crate::progress::Pace;
@@ -31,7 +32,7 @@ pub struct Ways {
     pub spares: bool,
     /// Messages to one rank go together.
     pub bundles: bool,
-    pub holders_are_known: bool,
+    pub hints: Hints,
     pub hosts_are_known: bool,
     pub home_keeps: bool,
     /// The homes of a segment's pages are all ranks in turns.
@@ -55,7 +56,7 @@ impl Job {
         let frames = (machine.node.pool / machine.node.page) as u32;
         let pages = |rank: u32| if rank < data.homes { data.pages_each } else { 1 };
         let shapes: Vec<Shape> = (0..ranks).map(|rank| Shape { pages: pages(rank), frames }).collect();
-        let world = Arc::new(World::new(machine.clone(), ranks, ways.holders_are_known));
+        let world = Arc::new(World::new(machine.clone(), ranks, ways.hints));
         let pool_bytes = vgasnet::memory::all_frames(frames, page_bytes) as usize * page_bytes;
         check_room(&shapes, data, page_bytes, pool_bytes)?;
         let table = |shape: &Shape| table_bytes(*shape, page_bytes);

@@ -6,8 +6,7 @@
 mod addresses;
 mod conduit;
 mod disk;
-pub mod homes;
-pub mod idle_pools;
+mod hints;
 mod job;
 mod lcc;
 mod machine;
@@ -23,8 +22,10 @@ mod shared_files;
 pub mod spreading;
 pub mod startup;
 mod table;
+pub mod twice;
 mod world;
 
+pub use hints::Hints;
 pub use machine::{Disk, Link, Machine, Node};
 pub use page_size::PageSize;
 pub use point::{Homes, Outcome, Pattern, Point, ProtocolKind};

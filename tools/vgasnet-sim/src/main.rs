@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use vgasnet::settings::format_size;
 use vgasnet_sim::{
-    Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, homes, idle_pools, paper, parts,
-    scale, short, spreading, startup,
+    Hints, Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, paper, parts, scale, short,
+    spreading, startup, twice,
 };
 
 #[derive(Parser)]
@@ -103,7 +103,7 @@ struct Run {
     #[arg(long, conflicts_with_all = ["false_sharing", "rewrite"])]
     readers: Option<u32>,
     #[command(flatten)]
-    hints: Hints,
+    hints: HintOptions,
     /// Where the data is.
     #[arg(long, value_enum, default_value = "first")]
     homes: Homes,
@@ -116,10 +116,10 @@ struct Run {
 const ACCESSES: [&str; 4] = ["order", "bytes", "put", "pieces"];
 
 #[derive(Args)]
-struct Hints {
-    /// Requests for pages to be read reach their homes in no time: as fast as with hints of which none is wrong.
-    #[arg(long)]
-    known_holders: bool,
+struct HintOptions {
+    /// Which requests for pages to be read reach their homes in no time.
+    #[arg(long, value_enum, default_value_t, num_args = 0..=1, default_missing_value = "all", require_equals = true)]
+    known_holders: Hints,
 }
 
 #[derive(Args)]
@@ -162,7 +162,7 @@ struct Scale {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
-    hints: Hints,
+    hints: HintOptions,
     /// Print JSON in place of tables.
     #[arg(long)]
     json: bool,
@@ -244,7 +244,7 @@ fn run(options: &Run) -> Result<String, String> {
         notices_wait: !options.notices_at_once,
         guests: options.idle_pools,
         readers: options.readers,
-        holders_are_known: options.hints.known_holders,
+        hints: options.hints.known_holders,
         home_keeps: options.home_keeps,
         hosts_are_known: !options.unknown_hosts,
         pattern,
@@ -337,25 +337,15 @@ fn compared(options: &Parts) -> Result<String, String> {
     let Parts { scale, seed, .. } = *options;
     let machine = Machine::read(&options.machine)?;
     let compared = parts::run(&machine, scale, seed)?;
-    let choice = homes::Choice { scale, seed };
-    let tables = [
-        parts::table(&compared),
-        parts::overwriting_table(&machine)?,
-        homes::table(&machine, choice)?,
-        idle_pools::table(&machine, choice)?,
-    ];
+    let tables = [parts::table(&compared), parts::overwriting_table(&machine)?];
+    let twice = twice::tables(&machine, twice::Choice { scale, seed })?;
     let text = |table: Table| if options.markdown { table.markdown().join("\n") + "\n" } else { table.to_string() };
-    Ok(tables.map(text).join("\n"))
+    Ok(tables.into_iter().chain(twice).map(text).collect::<Vec<_>>().join("\n"))
 }
 
 fn scaled(options: &Scale) -> Result<String, String> {
     let Scale { machine, nodes, only, scale, seed, hints, json, markdown } = options;
-    let choice = scale::Choice {
-        scale: *scale,
-        seed: *seed,
-        holders_are_known: hints.known_holders,
-        ranks_max: scale::RANKS_MAX,
-    };
+    let choice = scale::Choice { scale: *scale, seed: *seed, hints: hints.known_holders, ranks_max: scale::RANKS_MAX };
     if nodes.is_empty() || !nodes.is_sorted() {
         return Err("--nodes are numbers from 1 on, ascending".into());
     }

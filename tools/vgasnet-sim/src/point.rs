@@ -1,5 +1,6 @@
 //! One job on a machine, and what came of it.
 
+use crate::hints::Hints;
 use crate::job::{Job, Ways};
 use crate::lcc;
 use crate::machine::Machine;
@@ -92,8 +93,8 @@ pub struct Point {
     /// Pages that leave the last pool which has them are offered to ranks with frames to spare, as with `VGASNET_IDLE_POOLS=1`; in the
     /// paper's protocol never.
     pub guests: bool,
-    /// Requests for pages to be read reach their homes in no time: as fast as with hints of which none is wrong.
-    pub holders_are_known: bool,
+    /// Which requests for pages to be read reach their homes in no time.
+    pub hints: Hints,
     /// A home keeps a copy of what it reads from its disk for another rank.
     pub home_keeps: bool,
     /// Homes know which ranks are on one node, and a page that many ask for goes to each node once. In the paper's protocol, or where a
@@ -172,7 +173,7 @@ impl Point {
             spares: true,
             notices_wait: true,
             guests: false,
-            holders_are_known: false,
+            hints: Hints::None,
             readers: None,
             home_keeps: false,
             hosts_are_known: true,
@@ -207,7 +208,7 @@ impl Point {
             invalidations_unawaited: !is_ours,
             readers_at_once: !is_ours || !self.tree,
         };
-        let Point { spares, notices_wait, holders_are_known, home_keeps, .. } = *self;
+        let Point { spares, notices_wait, hints, home_keeps, .. } = *self;
         let spares = is_ours && spares;
         let cyclic_homes = self.homes == Homes::Cyclic;
         let hosts_are_known = self.hosts_are_known && !as_in_paper.readers_at_once;
@@ -217,7 +218,7 @@ impl Point {
             is_ours,
             spares,
             bundles: notices_wait,
-            holders_are_known,
+            hints,
             hosts_are_known,
             home_keeps,
             cyclic_homes,

@@ -5,7 +5,7 @@
 use crate::paper::PUTS;
 use crate::point::{Homes, Outcome, Pattern, Point};
 use crate::program::Order;
-use crate::{Machine, Progress, Shared, Table, short};
+use crate::{Hints, Machine, Progress, Shared, Table, short};
 use serde::Serialize;
 
 /// Of the benchmark of false sharing.
@@ -82,8 +82,8 @@ pub struct Choice {
     pub scale: u64,
     /// For what is random.
     pub seed: u64,
-    /// See [`Point::holders_are_known`].
-    pub holders_are_known: bool,
+    /// See [`Point::hints`].
+    pub hints: Hints,
     /// The most ranks of a job with all ranks of each node.
     pub ranks_max: u32,
 }
@@ -167,7 +167,7 @@ impl Work {
     }
 
     fn run(&self, machine: &Machine, nodes: u32, choice: Choice) -> Result<Scaled, String> {
-        let Choice { scale, seed, holders_are_known, .. } = choice;
+        let Choice { scale, seed, hints, .. } = choice;
         let mut machine = machine.clone();
         if !self.has_all_ranks {
             machine.node.pool *= u64::from(machine.node.ranks);
@@ -181,7 +181,7 @@ impl Work {
             (machine.node.page, scale) = (FILE_PAGE_BYTES, scale.saturating_mul(FILE_SCALE));
         }
         let scale = scale.min(machine.scale_max());
-        let point = Point { scale, seed, holders_are_known, ..of(&machine, scale) };
+        let point = Point { scale, seed, hints, ..of(&machine, scale) };
         let outcome = point.run(&machine)?[0];
         let each = match self.unit {
             Unit::Megabytes => outcome.megabytes_a_second_each,

@@ -1,5 +1,6 @@
 //! Virtual time: what happens when, on links, disks and processors.
 
+use crate::hints::{Hints, Known};
 use crate::machine::Machine;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -56,8 +57,6 @@ pub struct Traffic {
 /// The world of a job.
 pub struct World {
     machine: Machine,
-    /// Questions for a holder are answered at once.
-    holders_are_known: bool,
     state: Mutex<State>,
 }
 
@@ -78,11 +77,11 @@ struct State {
     inboxes: Vec<VecDeque<Arrived>>,
     finished: Vec<VecDeque<u64>>,
     traffic: Traffic,
+    known: Known,
 }
 
 impl World {
-    /// Where holders are known, each request for a page to be read reaches its home in no time.
-    pub fn new(machine: Machine, ranks: u32, holders_are_known: bool) -> World {
+    pub fn new(machine: Machine, ranks: u32, hints: Hints) -> World {
         let nodes = ranks.div_ceil(machine.node.ranks) as usize;
         let each = ranks as usize;
         let state = State {
@@ -93,9 +92,10 @@ impl World {
             disks: vec![0; nodes],
             inboxes: (0..each).map(|_| VecDeque::new()).collect(),
             finished: (0..each).map(|_| VecDeque::new()).collect(),
+            known: Known::new(hints, ranks, (machine.node.pool / machine.node.page) as u32),
             ..State::default()
         };
-        World { machine, holders_are_known, state: Mutex::new(state) }
+        World { machine, state: Mutex::new(state) }
     }
 
     pub fn machine(&self) -> &Machine {
@@ -170,9 +170,9 @@ impl World {
         let len = bytes.len() as u64 + MESSAGE_HEAD_BYTES;
         let sending = nanos(self.machine.node.message_us * SENDERS_PART);
         let mut state = self.state();
-        let is_lookup = state.traffic.note(&bytes);
+        let is_known = state.note(from, to, &bytes);
         let ready = state.spend(from, sending);
-        if self.holders_are_known && is_lookup {
+        if is_known {
             return state.at(ready, Happening::Arrival { to, arrived: Arrived::Message { from, bytes } });
         }
         self.carry(&mut state, ready, from, to, len, to, Arrived::Message { from, bytes }, 0);
@@ -315,6 +315,23 @@ impl State {
         *busy
     }
 
+    /// Notes a message of the conduit. Returns whether the sender knows what its home would tell it: who has the page that it asks for.
+    fn note(&mut self, from: Rank, to: Rank, bytes: &[u8]) -> bool {
+        let (mut is_known, mut has_notices_alone) = (false, true);
+        for message in messages_in(bytes) {
+            let message = CoherenceMessage::decode(message).ok();
+            let body = message.map(|message| message.body);
+            has_notices_alone &= matches!(body, Some(CoherenceBody::Home(ToHome::Forget { .. })));
+            if let Some(message) = message {
+                self.traffic.note(&message);
+                is_known |= self.known.note(from, to, &message);
+            }
+        }
+        self.traffic.messages += 1;
+        self.traffic.notices += u64::from(has_notices_alone);
+        is_known
+    }
+
     fn call(&mut self, rank: Rank) {
         if !std::mem::replace(&mut self.called[rank.index()], true) {
             let time = self.now.max(self.drivers[rank.index()]);
@@ -324,22 +341,13 @@ impl State {
 }
 
 impl Traffic {
-    /// Counts a message of the conduit. Returns whether it asks a home who has a page.
-    fn note(&mut self, bytes: &[u8]) -> bool {
-        self.messages += 1;
-        let (mut is_lookup, mut has_notices_alone) = (false, true);
-        for message in messages_in(bytes) {
-            let body = CoherenceMessage::decode(message).ok().map(|message| message.body);
-            has_notices_alone &= matches!(body, Some(CoherenceBody::Home(ToHome::Forget { .. })));
-            match body {
-                Some(CoherenceBody::Home(ToHome::Read { .. })) => is_lookup = true,
-                Some(CoherenceBody::Home(ToHome::Nack { .. })) => self.bounces += 1,
-                Some(CoherenceBody::Cache(ToCache::Data { .. })) => self.pages += 1,
-                _ => {}
-            }
+    /// Counts a message of the protocol.
+    fn note(&mut self, message: &CoherenceMessage) {
+        match message.body {
+            CoherenceBody::Home(ToHome::Nack { .. }) => self.bounces += 1,
+            CoherenceBody::Cache(ToCache::Data { .. }) => self.pages += 1,
+            _ => {}
         }
-        self.notices += u64::from(has_notices_alone);
-        is_lookup
     }
 
     fn note_transfer(&mut self, transfer: &Transfer) {

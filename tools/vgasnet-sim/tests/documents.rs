@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 use vgasnet_sim::startup::{Job, Network, StartUp};
-use vgasnet_sim::{Homes, Machine, Order, Point, homes, idle_pools, parts, spreading};
+use vgasnet_sim::{Machine, Table, parts, spreading, twice};
 
 /// A file of the repository.
 fn file(path: &str) -> String {
@@ -30,31 +30,9 @@ fn waits_of_puts_that_overwrite_are_as_documented() {
 }
 
 #[test]
-fn what_homes_in_turns_bring_is_as_documented() {
-    let choice = homes::Choice { scale: 64, seed: 1 };
-    assert_documented(homes::table(&Machine::paper(), choice).expect("the jobs end").markdown().into_iter());
-}
-
-#[test]
-fn what_idle_pools_bring_is_as_documented() {
-    let choice = homes::Choice { scale: 64, seed: 1 };
-    assert_documented(idle_pools::table(&Machine::paper(), choice).expect("the jobs end").markdown().into_iter());
-}
-
-#[test]
-fn what_homes_that_keep_copies_bring_is_as_documented() {
-    let machine = Machine::paper();
-    let rates = |data_pools, home_keeps| {
-        let reads = Point::reads(32, Order::Sequential, data_pools, machine.node.page as usize);
-        let point = Point { homes: Homes::All, passes: 2, home_keeps, guests: false, ..reads };
-        let outcomes = point.run(&machine).expect("the job ends");
-        [0, 1].map(|pass| outcomes[pass].megabytes_a_second_each.round())
-    };
-    let cells = [4.0, 28.0].map(|pools| {
-        let [without, with] = [false, true].map(|keeps| rates(pools, keeps));
-        format!("{} and {}, {} and {}", without[0], with[0], without[1], with[1])
-    });
-    assert_documented(cells.into_iter());
+fn what_settings_bring_the_first_and_the_second_time_is_as_documented() {
+    let tables = twice::tables(&Machine::paper(), twice::Choice { scale: 64, seed: 1 }).expect("the jobs end");
+    assert_documented(tables.iter().flat_map(Table::markdown));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! All data in one segment of the paper's machine, whose pages have their homes in turns.
 
-use vgasnet_sim::homes::{Choice, DATA_POOLS, times};
+use vgasnet_sim::twice::Choice;
+use vgasnet_sim::twice::homes::{DATA_POOLS, times};
 use vgasnet_sim::{Homes, Machine, Order};
 
 const CHOICE: Choice = Choice { scale: 64, seed: 1 };

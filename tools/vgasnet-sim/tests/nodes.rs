@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::LazyLock;
 use vgasnet_sim::scale::{self, Choice, Scaled};
-use vgasnet_sim::{Machine, Table};
+use vgasnet_sim::{Hints, Machine, Table};
 
-const CHOICE: Choice = Choice { scale: 512, seed: 1, holders_are_known: false, ranks_max: 2048 };
+const CHOICE: Choice = Choice { scale: 512, seed: 1, hints: Hints::None, ranks_max: 2048 };
 
 /// The points of all tests here.
 static ALL: LazyLock<Vec<Scaled>> = LazyLock::new(|| run(&[32, 128, 512], CHOICE));
@@ -81,7 +81,7 @@ fn the_scale_is_the_one_that_was_used() {
 
 #[test]
 fn what_known_holders_bring_is_as_documented() {
-    let known = run(&[32], Choice { holders_are_known: true, ..CHOICE });
+    let known = run(&[32], Choice { hints: Hints::All, ..CHOICE });
     let asked = run(&[32], CHOICE);
     let gain = |what: &str| {
         let of = |all: &[Scaled]| all.iter().find(|one| one.what == what).expect("it is a pattern").clone();

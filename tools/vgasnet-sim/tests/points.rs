@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use vgasnet_sim::{Homes, Machine, Order, Outcome, PageSize, Pattern, Point, ProtocolKind, paper, short};
+use vgasnet_sim::{Hints, Homes, Machine, Order, Outcome, PageSize, Pattern, Point, ProtocolKind, paper, short};
 
 const PAGE_BYTES: usize = 4 << 20;
 
@@ -24,7 +24,7 @@ fn speedup(order: Order, data_pools: f64) -> f64 {
 #[test]
 fn known_holders_save_time_and_no_messages() {
     let point = Point { homes: Homes::All, ..Point::reads(8, Order::Random, 4.0, PAGE_BYTES) };
-    let [asked, known] = [false, true].map(|holders_are_known| first(&Point { holders_are_known, ..point }));
+    let [asked, known] = [Hints::None, Hints::All].map(|hints| first(&Point { hints, ..point }));
     assert!(known.seconds < asked.seconds && known.seconds > 0.7 * asked.seconds, "{known:?}, {asked:?}");
     assert!((known.messages_a_miss - asked.messages_a_miss).abs() < 0.1, "{known:?}, {asked:?}");
 }

@@ -6,6 +6,15 @@ use super::{Results, SCALE, SCALE_LARGER, SCALE_TODAY};
 use vgasnet_sim::scale::{self, PART_TARGET, Scaled};
 use vgasnet_sim::{parts, startup};
 
+/// What the tables of [`vgasnet_sim::twice::tables`] compare.
+const TWICE: [&str; 4] = [
+    "Pages of the one segment that has all data may have their homes in turns (VGASNET_HOMES=cyclic):",
+    "Where some ranks read and the others are idle, pages that leave the last pool may go to theirs (VGASNET_IDLE_POOLS=1):",
+    "A home may keep a copy of what it reads from its disk for another rank (VGASNET_HOME_KEEPS=1):",
+    "Hints would name a rank that has the page. Own hints: each request reaches its home in no time if what the asking rank has sent and \
+     received names such a rank. All are known: each request does, which no hints can exceed.",
+];
+
 /// All sections.
 pub fn show(page: &mut Page, results: &Results) -> Result<(), String> {
     page.head("What the parts of the protocol bring");
@@ -17,8 +26,10 @@ pub fn show(page: &mut Page, results: &Results) -> Result<(), String> {
     ));
     page.paragraph("How much longer a put waits that overwrites a page which others have:");
     page.sim_table(&results.overwriting);
-    page.paragraph("Pages of the one segment that has all data may have their homes in turns (VGASNET_HOMES=cyclic):");
-    page.sim_table(&results.homes);
+    for (what, table) in TWICE.iter().zip(&results.twice) {
+        page.paragraph(what);
+        page.sim_table(table);
+    }
     page.command("vgasnet-sim parts M/paper.toml");
     page.head("More nodes: a machine of today");
     more_nodes(page, results)?;
