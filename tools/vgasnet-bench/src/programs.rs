@@ -46,11 +46,19 @@ pub fn own_dir() -> Result<PathBuf, String> {
     Ok(own.parent().unwrap_or(Path::new("/")).to_owned())
 }
 
-/// The headers of an installation that this program, in this directory, is part of; else those of the tree.
+/// The headers of an installation that this program, in this directory, is part of; else those of the sources.
 pub fn include_dir(dir: &Path) -> PathBuf {
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
     let installed = dir.join("../include");
-    if installed.join("vgasnet.h").is_file() { installed } else { tree }
+    let is_installed = installed.join("vgasnet.h").is_file();
+    let sources = || Some(sources(dir)?.join("include"));
+    if is_installed { None } else { sources() }.unwrap_or(installed)
+}
+
+/// vgasnet's sources, if this directory is in them, or the working directory.
+pub fn sources(dir: &Path) -> Option<PathBuf> {
+    let is_it = |dir: &&Path| dir.join("include/vgasnet.h").is_file() && dir.join("Cargo.toml").is_file();
+    let above = |dir: &Path| dir.ancestors().find(is_it).map(Path::to_owned);
+    above(dir).or_else(|| above(&std::env::current_dir().ok()?))
 }
 
 /// What has a program use the library, which is beside this program or in the directory of libraries beside that.

@@ -1,7 +1,7 @@
 //! An example in all its ways: by vgasnet with different memory, and by MPI with and without a library that caches gets.
 
 use super::mpi::{Mpi, Network};
-use super::{Folder, compile, own_dir, said, with_vgasnet};
+use super::{Folder, compile, own_dir, said, sources, with_vgasnet};
 use crate::options::ProgramOptions;
 use crate::report::Way;
 use serde::Deserialize;
@@ -171,11 +171,13 @@ fn parse(text: &str) -> Result<Said, String> {
     serde_json::from_str(text.trim()).map_err(|error| format!("it said {:?}: {error}", text.trim()))
 }
 
-/// The directory with the sources: the one that is named, that of an installation, or that of the tree.
+/// The directory with the sources: the one that is named, that of an installation, or that of vgasnet's sources.
 fn source(options: &ProgramOptions, dir: &Path, name: &str) -> Result<PathBuf, String> {
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let places =
-        options.source.clone().map_or_else(|| vec![dir.join("../share/vgasnet/examples"), tree], |dir| vec![dir]);
+    let known = || {
+        let tree = sources(dir).map(|tree| tree.join("examples"));
+        [dir.join("../share/vgasnet/examples")].into_iter().chain(tree).collect()
+    };
+    let places = options.source.clone().map_or_else(known, |dir| vec![dir]);
     let found = places.iter().find(|place| place.join(name).with_extension("c").is_file());
     let found = found.ok_or_else(|| format!("{name}.c is not in {}; give --source", places[0].display()))?;
     found.canonicalize().map_err(|error| format!("{}: {error}", found.display()))
