@@ -1,9 +1,9 @@
-//! What is installed for people at a terminal: man pages, completions, and what programs say of themselves.
+//! What is installed for people at a terminal: man pages, completions, a modulefile, and what programs say of themselves.
 
 use crate::header::{declared, header};
 use crate::install::{PROGRAMS, is_here, prefix};
-use crate::support::run::succeed;
-use std::path::PathBuf;
+use crate::support::run::{say_not_run, succeed};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn shared(place: &str) -> PathBuf {
@@ -134,5 +134,35 @@ fn programs_and_launchers_say_their_version_and_help() {
         let help = said("--help");
         assert!(help.to_lowercase().contains(&format!("usage: {name}")), "{help}");
         assert!(name == "vgasnet-bench" || help.contains("also as -np"), "{help}");
+    }
+}
+
+/// With nothing else in the environment, the module leads to programs, packages, man pages and Python's package.
+#[test]
+fn a_module_leads_to_what_is_installed() {
+    const INIT: &str = "/usr/share/modules/init/sh";
+    if !Path::new(INIT).is_file() {
+        return say_not_run("the modulefile", "Environment Modules are not installed; scripts/test installs them");
+    }
+    if !is_here("pkg-config") {
+        return;
+    }
+    let script = ". \"$0\"; module use \"$1/share/modulefiles\" && module load vgasnet &&
+        vgasnetrun --version && pkg-config --libs vgasnet && man -w 7 vgasnet && man -w printf &&
+        python3 -c 'import importlib.util as found; print(found.find_spec(\"vgasnet\").origin)'";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, INIT]).arg(prefix());
+    for name in ["MODULEPATH", "PKG_CONFIG_PATH", "PYTHONPATH", "MANPATH", "LOADEDMODULES", "_LMFILES_"] {
+        command.env_remove(name);
+    }
+    let said = succeed(&mut command);
+    let prefix = prefix().display().to_string();
+    for found in [
+        format!("vgasnetrun {}\n", env!("CARGO_PKG_VERSION")),
+        format!("-L{prefix}/lib -lvgasnet"),
+        format!("{prefix}/share/man/man7/vgasnet.7"),
+        format!("{prefix}/share/vgasnet/python/vgasnet/__init__.py"),
+    ] {
+        assert!(said.contains(&found), "{found} is not in:\n{said}");
     }
 }
