@@ -19,6 +19,8 @@ mod ffi;
 mod inbox;
 #[cfg(feature = "link")]
 mod network;
+#[cfg(any(feature = "link", test))]
+mod pools;
 #[cfg(feature = "link")]
 mod transfers;
 

@@ -9,13 +9,13 @@ use vgasnet_conduit::{
     of_other_version, page_bytes,
 };
 use vgasnet_hybrid::{Gather, Network, Next, Patience, PoolMemory};
-use zerocopy::little_endian::U64;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zerocopy::IntoBytes;
 
 use crate::arguments::Arguments;
 use crate::exit_hooks;
 use crate::ffi::{self, Ends, INBOX};
 use crate::inbox::MessageKind;
+use crate::pools::{Pools, Told};
 use crate::transfers::Direction;
 use crate::transfers::{PageCopy, Transfers};
 
@@ -44,15 +44,6 @@ const POOL_ALIGN_BYTES: usize = 4 << 20;
 /// How long the end of the job waits for the other ranks.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The place of a rank's pool in its own address space, and how far it lies behind the beginning of its segment.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-struct PeerPool {
-    address: U64,
-    len_bytes: U64,
-    segment_offset_bytes: U64,
-}
-
 /// One rank's end of GASNet.
 pub struct GasnetNetwork {
     name: String,
@@ -68,7 +59,7 @@ pub struct GasnetNetwork {
     transfers: Transfers,
     /// Where GASNet's memory begins, if the pool lies in it.
     segment: OnceLock<usize>,
-    pools: OnceLock<Vec<PeerPool>>,
+    pools: OnceLock<Pools>,
     /// Refusals to send since the last message that was sent.
     refusals: AtomicU32,
     is_closed: AtomicBool,
@@ -145,8 +136,8 @@ impl GasnetNetwork {
     }
 
     /// Makes the pool GASNet's segment, unless it lies in that already.
-    fn place(&self, pool: Region) -> Result<PeerPool, ConduitError> {
-        let mut place = PeerPool {
+    fn place(&self, pool: Region) -> Result<Told, ConduitError> {
+        let mut place = Told {
             address: (pool.address as u64).into(),
             len_bytes: (pool.len_bytes as u64).into(),
             segment_offset_bytes: (self.segment.get().map_or(0, |segment| pool.address - segment) as u64).into(),
@@ -207,8 +198,8 @@ impl GasnetNetwork {
     fn ends(&self, transfer: &Transfer) -> Result<Ends, ConduitError> {
         let pools = self.pools.get().expect("attach comes before any transfer");
         let end = |rank: Rank, offset_bytes: usize| {
-            let PeerPool { address, len_bytes, .. } = pools[rank.index()];
-            Region { address: address.get() as usize, len_bytes: len_bytes.get() as usize }
+            pools
+                .of(rank)
                 .get(offset_bytes, transfer.len_bytes)
                 .ok_or_else(|| of_other_version(rank.index(), "the size of its pool"))
         };
@@ -247,10 +238,7 @@ impl Network for GasnetNetwork {
         let placed = self.place(pool);
         let told = placed.as_ref().map_or(&[][..], IntoBytes::as_bytes);
         let all = agree(|told| self.exchange(told, &mut || {}), &placed, told)?;
-        let pool = |(rank, told): (usize, &Vec<u8>)| {
-            PeerPool::read_from_bytes(told).map_err(|_| of_other_version(rank, "the place of its pool"))
-        };
-        let pools: Vec<PeerPool> = all.iter().enumerate().map(pool).collect::<Result<_, _>>()?;
+        let pools = Pools::new(&all, ffi::is_neighbour)?;
         self.pools.get_or_init(|| pools);
         Ok(())
     }
@@ -357,8 +345,8 @@ impl PoolMemory for GasnetNetwork {
     }
 
     fn of(&self, rank: Rank) -> Option<Region> {
-        let pool = self.pools.get()?[rank.index()];
-        let address = ffi::mapped(rank)? + pool.segment_offset_bytes.get() as usize;
-        Some(Region { address, len_bytes: pool.len_bytes.get() as usize })
+        let pools = self.pools.get()?;
+        let address = ffi::mapped(rank)? + pools.offset_bytes(rank)?;
+        Some(Region { address, ..pools.of(rank) })
     }
 }

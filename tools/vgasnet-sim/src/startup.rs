@@ -95,7 +95,7 @@ impl Network {
             ("its host", 4),
         ];
         if self == Network::Gasnet {
-            kept.push(("place of its pool", 24));
+            kept.push(("place of its pool", 10));
         }
         kept
     }
