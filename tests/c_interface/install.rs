@@ -285,6 +285,19 @@ fn a_network_that_is_not_there_is_refused() {
     }
 }
 
+/// Each client's linker would find hundreds of functions missing.
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+#[test]
+fn a_library_of_a_network_that_is_not_named_is_refused() {
+    let prefix = build_dir("not-named").join("prefix");
+    let mut command = Command::new(source_dir().join("scripts/install"));
+    let output = command.arg(&prefix).arg(built()).output().expect("a script");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.lines().count() == 1 && stderr.contains("name what it was built for by --with"), "{stderr}");
+    assert!(!prefix.exists());
+}
+
 /// Before anything is built.
 #[test]
 fn a_place_that_cannot_be_is_refused() {
