@@ -23,7 +23,7 @@
 //! `AtHome` is of the mode without cooperative caching only, and so is `Recall` but for flushes of a file (`recalls.rs`).
 //!
 //! A holder serves one reader of a page at a time, or few of small pages. Who has been served serves others, so a page that n ranks
-//! ask for at once has come to all in about log2(n) page times. A nacked read goes back to the front of the queue. An Evict by another
+//! ask for at once has come to all in about log2(n) page times. A nacked read goes back before those that came later. An Evict by another
 //! rank than the dirty owner is answered at once, or is void.
 //!
 //! Where many ranks hold a page that one is to write, they tell each other that they lose it, and a rank that was to tell others
@@ -232,9 +232,10 @@ impl Home {
         let Some(Reader { requester, frame, source, priority, tried_home, .. }) = entry.take_reader(served) else {
             return UNASKED;
         };
+        entry.forget(source)?;
         let kind = RequestKind::Read { tried_home };
-        entry.waiting.push_front(Request { from: requester, frame, kind, priority });
-        entry.forget(source)
+        self.wait_again(page, Request { from: requester, frame, kind, priority });
+        Ok(())
     }
 
     /// Takes requests from the queue as long as the first one may start. An entry with nothing left to say is dropped.

@@ -44,6 +44,18 @@ impl Aside {
         self.by_host.values_mut().flatten()
     }
 
+    /// A read was to be served and was not: it is the next of its host, and its host the next to get the page.
+    pub fn put_first(&mut self, host: &Host, request: Request) {
+        self.without.push_front(host.start);
+        self.by_host.entry(host.start).or_default().push_front(request);
+    }
+
+    /// All reads, those of the hosts first that were to get the page first.
+    fn into_requests(mut self) -> Vec<Request> {
+        let firsts: Vec<Rank> = self.without.into_iter().chain(self.by_host.keys().copied()).collect();
+        firsts.into_iter().filter_map(|first| self.by_host.remove(&first)).flatten().collect()
+    }
+
     fn has(&self, host: &Host) -> bool {
         self.by_host.contains_key(&host.start)
     }
@@ -74,6 +86,17 @@ impl Home {
         }
         readers.aside.by_host.entry(host.start).or_default().push_back(request);
         true
+    }
+
+    /// A read was to be served, and who was told to has no copy. It goes before all that came later, wherever those wait.
+    pub(super) fn wait_again(&mut self, page: PageId, request: Request) {
+        let host = self.hosts.around(request.from);
+        let entry = self.entry_mut(page);
+        let aside = entry.readers_mut().map(|readers| &mut readers.aside).filter(|aside| !aside.is_empty());
+        match (aside, host) {
+            (Some(aside), Some(host)) => aside.put_first(&host, request),
+            _ => entry.waiting.push_front(request),
+        }
     }
 
     /// Starts the reads that were put aside and may go on now. If nobody is left to serve any, they wait in the queue again.
@@ -154,12 +177,12 @@ fn has_page(holders: &Holders, readers: &Readers, host: &Host) -> bool {
 }
 
 impl Entry {
-    /// Reads that were put aside wait in the queue again if nobody is being served.
+    /// Reads that were put aside wait in the queue again if nobody is being served: they came before what waits there.
     fn end_reads_of_nobody(&mut self) {
         let Some(readers) = self.readers_mut().filter(|readers| readers.is_empty()) else { return };
         let aside = mem::take(&mut readers.aside);
         self.transaction = Transaction::Idle;
-        for request in aside.by_host.into_values().flatten() {
+        for request in aside.into_requests().into_iter().rev() {
             self.waiting.push_front(request);
         }
     }
