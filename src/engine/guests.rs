@@ -104,8 +104,8 @@ impl Engine {
             GuestMessage::Offer { page } => return self.on_offer(from, page),
             GuestMessage::Kept { page } => {
                 stats::count(Row::OffersKept);
-                // Evictions run ahead while pages are kept, so that nobody waits for answers.
-                self.reserve.on_shortage();
+                // Evictions run ahead while most pages are kept, so that nobody waits for answers.
+                self.reserve.on_kept();
                 (page, false)
             }
             GuestMessage::Needless { page } => (page, false),

@@ -2,7 +2,7 @@
 
 use vgasnet_sim::twice::Choice;
 use vgasnet_sim::twice::homes::{DATA_POOLS, times};
-use vgasnet_sim::{Homes, Machine, Order};
+use vgasnet_sim::{Homes, Machine, Order, Point};
 
 const CHOICE: Choice = Choice { scale: 64, seed: 1 };
 
@@ -32,4 +32,15 @@ fn pools_of_few_pages_have_a_scale_of_their_own() {
     let times = |scale| times(&machine, Choice { scale, ..CHOICE }, Homes::Cyclic, Order::Sequential, 0.9);
     assert!(times(64).is_err_and(|line| line.contains("give a scale of at most 16")));
     assert!(times(16).expect("the jobs end")[0] >= 28.0);
+}
+
+#[test]
+fn idle_pools_cost_little_where_no_pool_is_idle() {
+    let machine = Machine::paper();
+    let reads = Point::reads(32, Order::Sequential, 28.0, machine.node.page as usize);
+    let [without, with] = [false, true].map(|guests| {
+        let point = Point { homes: Homes::Cyclic, guests, ..reads };
+        point.run(&machine).expect("the job ends")[0].megabytes_a_second_each
+    });
+    assert!(with >= 0.9 * without, "{with} MB/s a rank, and {without} without");
 }
