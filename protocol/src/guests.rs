@@ -9,9 +9,9 @@
 //! after a refusal. Where all refuse, hardly any page is offered.
 
 use crate::coherence::PageId;
+use crate::ordered::OrderedMap;
 use crate::wire::{self, Encoded, Malformed};
 use crate::{Rank, messages};
-use alloc::collections::BTreeMap;
 
 messages! {
     /// About a page that may leave the last pool that has it.
@@ -89,7 +89,7 @@ pub struct Offers {
     refused: u32,
     /// Pages that go without an offer before another one is offered.
     to_pass_over: u32,
-    under_way: BTreeMap<PageId, Rank>,
+    under_way: OrderedMap<PageId, Rank>,
     most: usize,
     /// Pages that others have kept since one came back, and how many may be until few are offered.
     unproven: u32,
@@ -106,7 +106,7 @@ impl Offers {
             asked: 0,
             refused: 0,
             to_pass_over: 0,
-            under_way: BTreeMap::new(),
+            under_way: OrderedMap::new(),
             most: most as usize,
             unproven: 0,
             unproven_max: frames.saturating_mul(UNPROVEN_POOLS),

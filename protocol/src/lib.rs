@@ -35,6 +35,7 @@ mod hosts;
 mod limits;
 mod loan;
 mod nonsense;
+pub mod ordered;
 mod page_map;
 mod rank;
 mod rank_state;

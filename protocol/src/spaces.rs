@@ -4,7 +4,7 @@ mod cyclic;
 
 use crate::Rank;
 use crate::coherence::PageId;
-use alloc::collections::BTreeMap;
+use crate::ordered::OrderedMap;
 use alloc::sync::Arc;
 use core::fmt;
 use cyclic::Cyclic;
@@ -84,7 +84,7 @@ pub struct Spaces {
     /// Where their homes are all ranks in turns, and not the ranks themselves.
     cyclic: Option<Cyclic>,
     /// The files that are open.
-    files: Arc<BTreeMap<Space, Stripes>>,
+    files: Arc<OrderedMap<Space, Stripes>>,
 }
 
 impl Spaces {

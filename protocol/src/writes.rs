@@ -6,8 +6,8 @@
 
 use crate::Rank;
 use crate::layout_as_in_memory;
+use crate::ordered::OrderedMap;
 use crate::wire::take;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::{Bound, Range};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -116,10 +116,10 @@ pub struct Writes {
     now: u64,
     /// Of pages that were written at this moment or before, some are forgotten.
     forgotten: u64,
-    last: BTreeMap<u32, Last>,
-    order: BTreeMap<u64, u32>,
+    last: OrderedMap<u32, Last>,
+    order: OrderedMap<u64, u32>,
     /// Pages that a rank may write without a word.
-    writers: BTreeMap<u32, Rank>,
+    writers: OrderedMap<u32, Rank>,
 }
 
 impl Writes {

@@ -4,10 +4,10 @@
 
 use super::Engine;
 use crate::stats::{self, Row};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 use vgasnet_protocol::coherence::{Event, PageId};
+use vgasnet_protocol::ordered::OrderedMap;
 
 /// How long a page of a file is dirty at most, unless it is in use all the time.
 const AGE_MAX: Duration = Duration::from_secs(5);
@@ -19,7 +19,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct Aging {
     clock: Box<dyn Fn() -> Duration + Send>,
     /// Pages that may be dirty, and since when.
-    pages: BTreeMap<PageId, Duration>,
+    pages: OrderedMap<PageId, Duration>,
     /// Since when blocks have been, if any are.
     blocks: Option<Duration>,
     /// When to look next.
@@ -36,7 +36,7 @@ impl fmt::Debug for Aging {
 impl Default for Aging {
     fn default() -> Aging {
         let begin = Instant::now();
-        Aging { clock: Box::new(move || begin.elapsed()), pages: BTreeMap::new(), blocks: None, next: None }
+        Aging { clock: Box::new(move || begin.elapsed()), pages: OrderedMap::new(), blocks: None, next: None }
     }
 }
 

@@ -2,11 +2,10 @@
 
 use super::{Driver, Engine, Unwritten};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::{Cause, Event, PageId};
 use vgasnet_protocol::file_message::{FileAsk, FileMessage, PageFilter};
+use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::{Rank, Space};
 
 /// A flush by one rank, at a home of the file.
@@ -24,13 +23,13 @@ pub(super) struct FlushAtHome {
 /// them costs the same however many there are.
 #[derive(Debug, Default)]
 pub(super) struct FlushesAtHome {
-    flushes: BTreeMap<u64, FlushAtHome>,
+    flushes: OrderedMap<u64, FlushAtHome>,
     last: u64,
-    recalls: BTreeMap<PageId, Recalls>,
+    recalls: OrderedMap<PageId, Recalls>,
     /// Those whose pages are written, or cannot be: they wait for blocks.
-    recalled: BTreeMap<Space, Vec<u64>>,
+    recalled: OrderedMap<Space, Vec<u64>>,
     /// Those that wait until what is spilled has been brought to the file.
-    draining: BTreeMap<Space, Vec<u64>>,
+    draining: OrderedMap<Space, Vec<u64>>,
 }
 
 /// The flushes that wait for a page to be written back. Those that begin while it is have it written back once more, together: the bytes
@@ -63,16 +62,12 @@ impl FlushesAtHome {
 
     /// A flush waits for a page. Returns whether that is to be recalled now.
     fn wait_for(&mut self, flush: u64, page: PageId) -> bool {
-        match self.recalls.entry(page) {
-            Entry::Vacant(entry) => {
-                entry.insert(Recalls { now: vec![flush], next: Vec::new() });
-                true
-            }
-            Entry::Occupied(mut entry) => {
-                entry.get_mut().next.push(flush);
-                false
-            }
+        if let Some(recalls) = self.recalls.get_mut(&page) {
+            recalls.next.push(flush);
+            return false;
         }
+        self.recalls.insert(page, Recalls { now: vec![flush], next: Vec::new() });
+        true
     }
 
     /// A page is written back, or cannot be. Returns whether it is to be recalled again.
@@ -300,7 +295,7 @@ mod tests {
         assert!(!flushes.on_recalled(page, None));
         assert!(left(&flushes).iter().all(|(left, _)| *left == 0) && flushes.recalls.is_empty());
         let all: Vec<u64> = ids.into_iter().chain([later]).collect();
-        assert_eq!(flushes.recalled, [(SPACE, all)].into(), "each waits for blocks, once");
+        assert_eq!(flushes.recalled, [(SPACE, all)].into_iter().collect(), "each waits for blocks, once");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! want to know at a time.
 
 use super::Engine;
-use std::collections::BTreeMap;
 use vgasnet_protocol::file_message::{FileAsk, FileMessage, TAG_FILE};
+use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::{Rank, Space};
 
 /// Names the questions of a round, of which nobody waits for a single answer.
@@ -11,7 +11,7 @@ pub(super) const OF_ROUND: u32 = 0;
 
 /// The rounds under way, at first members.
 #[derive(Debug, Default)]
-pub(super) struct SizeRounds(BTreeMap<Space, Round>);
+pub(super) struct SizeRounds(OrderedMap<Space, Round>);
 
 /// A member may be asked before somebody writes there and somebody else wants to know. So who comes during a round is for the next one.
 #[derive(Debug)]

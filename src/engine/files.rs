@@ -9,12 +9,12 @@ use crate::error::UserError;
 use crate::memory::{Closing, Extent};
 use crate::storage::NamedFile;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::{Cause, FrameId, PageId, Waiter};
 use vgasnet_protocol::file_message::{FileAsk, FileMessage, PageFilter, TAG_FILE};
+use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 use vgasnet_protocol::{Rank, Space, Stripes};
 use zerocopy::IntoBytes;
 
@@ -30,10 +30,10 @@ pub struct Unwritten {
 /// The files that are open, and what this rank has asked others about them.
 #[derive(Debug, Default)]
 pub(super) struct OpenFiles {
-    pub(super) open: BTreeMap<Space, OpenFile>,
+    pub(super) open: OrderedMap<Space, OpenFile>,
     last_id: u32,
     /// Answers that have come, of questions that somebody waits for.
-    answers: BTreeMap<u32, Option<FileMessage>>,
+    answers: OrderedMap<u32, Option<FileMessage>>,
     /// Threads that wait for something about files to end that tells nobody when it does.
     pub(super) waiting: u32,
     /// Flushes at this home that are under way.
@@ -47,9 +47,9 @@ pub(super) struct OpenFile {
     end: u32,
     pub(super) state: Arc<FileState>,
     /// Dirty pages that could not be written. They stay until the file is flushed again.
-    pub(super) unwritten: BTreeSet<PageId>,
+    pub(super) unwritten: OrderedSet<PageId>,
     /// Pages that are to be forgotten and that somebody still has pinned.
-    leaving: BTreeSet<PageId>,
+    leaving: OrderedSet<PageId>,
     /// The pages of this rank's flushes under way.
     pub(super) flushes: Vec<PageFilter>,
 }
@@ -143,7 +143,7 @@ impl Engine {
     /// it is to be asked again: whoever looks for another page may have one pinned for a moment, or for longer if it loses its processor.
     pub fn forget_pages(&mut self, space: Space, first: u32) -> bool {
         let pages: Vec<PageId> = self.protocol.cache.pages_of(space).filter(|page| page.index >= first).collect();
-        let (mut actions, mut leaving) = (Vec::new(), BTreeSet::new());
+        let (mut actions, mut leaving) = (Vec::new(), OrderedSet::new());
         let before = self.files.open.get_mut(&space).map(|file| std::mem::take(&mut file.leaving)).unwrap_or_default();
         for page in pages {
             let is_closed = if before.contains(&page) {

@@ -7,11 +7,11 @@ use super::Engine;
 use crate::memory::Frames;
 use crate::request::Part;
 use crate::stats::{self, Row};
-use std::collections::BTreeMap;
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Cache, Event, FrameId, PageId};
 use vgasnet_protocol::guests::{GuestMessage, GuestRoom, Offers, Room};
+use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::replacement::{Coming, Need};
 
 /// What a rank has on offer, and what is coming to it as a guest.
@@ -22,11 +22,11 @@ pub(super) struct Guests {
     offers: Offers,
     room: GuestRoom,
     /// Guests that are on their way, and who has offered each.
-    coming: BTreeMap<PageId, Rank>,
+    coming: OrderedMap<PageId, Rank>,
     /// How many have come so far.
     came: u64,
     /// Parts that write few bytes of pages of this home, each with how often it was tried, and wait until guests have left.
-    dismissing: BTreeMap<PageId, Vec<(Part, u8)>>,
+    dismissing: OrderedMap<PageId, Vec<(Part, u8)>>,
     /// Pages that the guests of [`Guests::dismissing`] have left, which nobody has looked at since.
     dismissed: Vec<PageId>,
 }
@@ -39,9 +39,9 @@ impl Guests {
             is_on: offers_max > 0,
             offers,
             room: GuestRoom::new(frames),
-            coming: BTreeMap::new(),
+            coming: OrderedMap::new(),
             came: 0,
-            dismissing: BTreeMap::new(),
+            dismissing: OrderedMap::new(),
             dismissed: Vec::new(),
         }
     }

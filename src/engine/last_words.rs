@@ -4,9 +4,9 @@
 //! rank 0 has none.
 
 use super::{Driver, Engine};
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use vgasnet_protocol::Rank;
+use vgasnet_protocol::ordered::OrderedMap;
 
 /// First byte of a part of a rank's words: then where it begins and how long all of them are, in 4 bytes each, and the part.
 pub(super) const TAG_WORDS: u8 = 35;
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The words that have come, and whether the own ones have.
 #[derive(Debug, Default)]
 pub(super) struct LastWords {
-    of: BTreeMap<Rank, Words>,
+    of: OrderedMap<Rank, Words>,
     /// Ranks whose words have all come.
     complete: usize,
     are_heard: bool,

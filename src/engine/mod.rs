@@ -74,13 +74,14 @@ use prefetch::Prefetch;
 use serving::Served;
 use shipping::Shipping;
 use slab::Slab;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::Barrier;
 use vgasnet_protocol::coherence::{Access, Action, CoherenceBody, Event, Outgoing, PageId, Protocol, ToCache, Waiter};
 use vgasnet_protocol::file_locks::FileLocks;
+use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::replacement::{BlockFrames, PolicyKind, Reserve};
 use vgasnet_protocol::shipping::Meters;
 use write_behind::WriteBehind;
@@ -132,7 +133,7 @@ pub struct Engine {
     /// Requests of other ranks for bytes of pages.
     served: Slab<Served>,
     /// Messages to this home about pages of whose blocks jobs make use, until those end.
-    held: BTreeMap<PageId, Vec<Event>>,
+    held: OrderedMap<PageId, Vec<Event>>,
     page_statistics: PageStatistics,
     arrived: Vec<Arrived>,
     writes: KnownWrites,
@@ -194,7 +195,7 @@ impl Engine {
             outbox: Outbox::new(Arc::clone(&conduit)),
             shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
             served: Slab::new(),
-            held: BTreeMap::new(),
+            held: OrderedMap::new(),
             page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
             locks: FileLocks::new(conduit.ranks(), conduit.message_bytes_max()),
             conduit,

@@ -2,12 +2,13 @@
 
 use super::{TAG_ABOVE, TAG_BUNDLE};
 use crate::stats::{self, Row};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 use vgasnet_conduit::{Busy, Conduit, MESSAGE_BYTES_MIN, Urgency};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::BarrierMessage;
+use vgasnet_protocol::ordered::OrderedMap;
 
 /// The messages of one engine on their way to the conduit.
 ///
@@ -16,7 +17,7 @@ use vgasnet_protocol::barrier::BarrierMessage;
 pub(super) struct Outbox {
     conduit: Arc<dyn Conduit>,
     /// The peers for which something waits; none of the queues is empty.
-    waiting: BTreeMap<Rank, Queues>,
+    waiting: OrderedMap<Rank, Queues>,
     /// The peer that the last flush has tried first: the next one begins behind it, so that all get their share of a room that
     /// they share.
     tried_first: Rank,
@@ -94,7 +95,7 @@ pub(super) fn unbundle(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 impl Outbox {
     /// No messages yet, for this conduit.
     pub(super) fn new(conduit: Arc<dyn Conduit>) -> Outbox {
-        Outbox { conduit, waiting: BTreeMap::new(), tried_first: Rank(0), together: Together::new() }
+        Outbox { conduit, waiting: OrderedMap::new(), tried_first: Rank(0), together: Together::new() }
     }
 
     /// Sends a message of the library's own, now or when the conduit has room.

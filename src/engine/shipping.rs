@@ -14,7 +14,7 @@ use crate::memory::Piece;
 use crate::request::{Atomic, Copy, Part};
 use crate::stats::{self, Row};
 use slab::Slab;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Instant;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::byte_message::{
@@ -22,6 +22,7 @@ use vgasnet_protocol::byte_message::{
     TAG_REQUEST, read_answer,
 };
 use vgasnet_protocol::coherence::{Access, Cause, Event, PageId};
+use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 use vgasnet_protocol::shipping::{Choice, Meters, SmallOperation};
 use zerocopy::IntoBytes;
 
@@ -47,9 +48,9 @@ pub(super) struct Shipping {
     is_cooperative: bool,
     part_bytes_max: usize,
     message_bytes_max: usize,
-    peers: BTreeMap<Target, Peer>,
+    peers: OrderedMap<Target, Peer>,
     /// Those that may have another request.
-    ready: BTreeSet<Target>,
+    ready: OrderedSet<Target>,
     parts: Slab<Shipped>,
     /// Chunks that wait.
     waiting: usize,
@@ -62,6 +63,10 @@ pub(super) struct Shipping {
 struct Target {
     rank: Rank,
     is_direct: bool,
+}
+
+vgasnet_protocol::ordered_like! {
+    Target: (Rank, u8) = |to| (to.rank, u8::from(to.is_direct));
 }
 
 #[derive(Default)]
@@ -169,8 +174,8 @@ impl Shipping {
             is_cooperative: cooperative,
             part_bytes_max: PART_BYTES_MAX.min(page_bytes / PAGE_PART_MIN),
             message_bytes_max: message_bytes_max.min(usize::from(u16::MAX)),
-            peers: BTreeMap::new(),
-            ready: BTreeSet::new(),
+            peers: OrderedMap::new(),
+            ready: OrderedSet::new(),
             parts: Slab::new(),
             waiting: 0,
             requests: Slab::new(),

@@ -1,7 +1,7 @@
 //! The operations of a storage server that wait: the most urgent first, and of these the oldest.
 
-use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::Priority;
+use vgasnet_protocol::ordered::OrderedMap;
 
 /// What an operation needs to go on, besides room in the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) struct Waiting {
 /// else, and none that is more urgent.
 #[derive(Debug, Default)]
 pub(super) struct StorageQueue {
-    queues: [[BTreeMap<u64, usize>; NEEDS.len()]; PRIORITIES.len()],
+    queues: [[OrderedMap<u64, usize>; NEEDS.len()]; PRIORITIES.len()],
     /// How many there are: each message makes the engine look.
     len: usize,
     /// How many have begun since the oldest one did.

@@ -2,10 +2,10 @@
 
 use super::{Driver, Engine};
 use crate::request::{Completion, Part};
-use std::collections::BTreeMap;
 use std::ops::Range;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{CoherenceBody, Event, PageId, ToHome};
+use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::writes::{
     AnswerHead, Question, TAG_WRITES, UNWATCH, WATCH, Writes, WrittenPage, read_answer, read_question,
 };
@@ -16,10 +16,10 @@ use zerocopy::IntoBytes;
 pub(super) struct KnownWrites {
     of_own: Writes,
     /// Ranks for which this one is about to write a page of its own.
-    acting_for: BTreeMap<u32, Rank>,
+    acting_for: OrderedMap<u32, Rank>,
     last_id: u32,
     /// What has been asked, and the answers that have come.
-    answers: BTreeMap<u32, Option<Answer>>,
+    answers: OrderedMap<u32, Option<Answer>>,
 }
 
 type Answer = (AnswerHead, Vec<WrittenPage>);

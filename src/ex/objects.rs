@@ -5,16 +5,16 @@
 
 use crate::error::UserError;
 use crate::sys::Signalproof;
-use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use vgasnet_protocol::ordered::OrderedSet;
 
 /// Whether [`find`] looks handles up in [`KNOWN`].
 static ARE_CHECKED: AtomicBool = AtomicBool::new(false);
 
 /// The addresses of all objects that there were since [`check_handles`].
-static KNOWN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+static KNOWN: Mutex<OrderedSet<usize>> = Mutex::new(OrderedSet::new());
 
 /// Begins every object.
 #[repr(C)]

@@ -3,11 +3,11 @@
 use super::{FileError, Files, OpenArguments};
 use crate::storage::{About, Claim, Mark, NamedFile, NamedOptions, errno_of};
 use crate::sys::Signalproof;
-use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use vgasnet_protocol::ordered::OrderedSet;
 use vgasnet_protocol::{Rank, Space};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -17,7 +17,7 @@ const OPENING_MODE: u32 = 0o600;
 /// The files that a rank has open to be written, as its host numbers them. Two handles of one would have pages and ends of their own, and
 /// one would write over what the other has written.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Writing(Arc<Mutex<BTreeSet<(u64, u64)>>>);
+pub(super) struct Writing(Arc<Mutex<OrderedSet<(u64, u64)>>>);
 
 /// A file that stands there until this is dropped.
 #[derive(Debug)]

@@ -23,7 +23,8 @@ use super::team::Team;
 use super::under_way::{EarlyBarrier, Note, NoteKind, TransferSide, TransferState, find};
 use crate::Rank;
 use crate::barrier::{BarrierMessage, Misuse, Name};
-use alloc::collections::{BTreeMap, VecDeque};
+use crate::ordered::OrderedMap;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
 use slab::Slab;
@@ -128,14 +129,14 @@ pub trait Client {
 #[derive(Debug)]
 pub struct Machine<T> {
     /// The teams that this rank belongs to, by name.
-    pub teams: BTreeMap<u64, Team<T>>,
+    pub teams: OrderedMap<u64, Team<T>>,
     /// The collectives under way.
     pub(super) operations: Slab<Operation<T>>,
-    pub(super) by_key: BTreeMap<CollectiveKey, usize>,
+    pub(super) by_key: OrderedMap<CollectiveKey, usize>,
     /// Messages of collectives that are not under way here yet.
-    early: BTreeMap<CollectiveKey, Vec<Note>>,
+    early: OrderedMap<CollectiveKey, Vec<Note>>,
     /// Messages of the barriers of teams that this rank does not know yet.
-    early_barriers: BTreeMap<u64, Vec<EarlyBarrier>>,
+    early_barriers: OrderedMap<u64, Vec<EarlyBarrier>>,
     pub(super) actions: VecDeque<Action<T>>,
     /// Actions that had no credit.
     stalled: Vec<Action<T>>,
@@ -144,11 +145,11 @@ pub struct Machine<T> {
 impl<T> Default for Machine<T> {
     fn default() -> Machine<T> {
         Machine {
-            teams: BTreeMap::new(),
+            teams: OrderedMap::new(),
             operations: Slab::new(),
-            by_key: BTreeMap::new(),
-            early: BTreeMap::new(),
-            early_barriers: BTreeMap::new(),
+            by_key: OrderedMap::new(),
+            early: OrderedMap::new(),
+            early_barriers: OrderedMap::new(),
             actions: VecDeque::new(),
             stalled: Vec::new(),
         }

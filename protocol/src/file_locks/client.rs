@@ -10,8 +10,8 @@
 
 use super::message::{AskName, AskPart, LockMessage, LockPurpose};
 use super::{Action, LockId, LockRange};
+use crate::ordered::OrderedMap;
 use crate::{Nonsense, Rank, Space};
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// What a request has from one home.
@@ -51,13 +51,13 @@ pub struct LockClient {
     /// How many ranges a message has room for.
     ranges_max: usize,
     last: u64,
-    requests: BTreeMap<u64, Request>,
+    requests: OrderedMap<u64, Request>,
 }
 
 impl LockClient {
     /// No request is under way.
     pub fn new(ranges_max: usize) -> LockClient {
-        LockClient { ranges_max, last: 0, requests: BTreeMap::new() }
+        LockClient { ranges_max, last: 0, requests: OrderedMap::new() }
     }
 
     /// Asks for ranges, which are in order, of each of these homes.
@@ -65,7 +65,7 @@ impl LockClient {
         &mut self,
         file: Space,
         purpose: LockPurpose,
-        ranges: BTreeMap<Rank, Vec<LockRange>>,
+        ranges: OrderedMap<Rank, Vec<LockRange>>,
         actions: &mut Vec<Action>,
     ) -> LockId {
         self.last += 1;

@@ -17,8 +17,8 @@ use super::index::Index;
 use super::message::{AskName, AskPart, LockMessage, LockPurpose};
 use super::range::are_in_order;
 use super::{Action, LockRange};
+use crate::ordered::{OrderedMap, OrderedSet};
 use crate::{Nonsense, Rank, Space};
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 /// Who locks ranges, or waits: an ask of a rank.
@@ -33,6 +33,10 @@ pub struct Owner {
 impl Owner {
     /// None is less.
     pub const FIRST: Owner = Owner { rank: Rank(0), name: AskName { number: 0, waits: false } };
+}
+
+crate::ordered_like! {
+    Owner: (Rank, (u64, u8)) = |owner| (owner.rank, (owner.name.number, u8::from(owner.name.waits)));
 }
 
 /// A file's locks for one purpose: these do not conflict with others.
@@ -54,7 +58,7 @@ struct Incomplete {
     ranges: u32,
     ranges_here: u32,
     /// By how many ranges come before.
-    parts: BTreeMap<u32, Vec<LockRange>>,
+    parts: OrderedMap<u32, Vec<LockRange>>,
 }
 
 /// What a home knows of an ask.
@@ -77,11 +81,11 @@ pub struct AskAtHome<'a> {
 /// The locks at one home.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockHome {
-    asks: BTreeMap<Owner, Ask>,
-    incomplete: BTreeMap<Owner, Incomplete>,
-    tables: BTreeMap<TableKey, Index>,
+    asks: OrderedMap<Owner, Ask>,
+    incomplete: OrderedMap<Owner, Incomplete>,
+    tables: OrderedMap<TableKey, Index>,
     /// Granted in files that were forgotten. Their unlocks have yet to come.
-    forgotten: BTreeSet<Owner>,
+    forgotten: OrderedSet<Owner>,
 }
 
 impl LockHome {
@@ -113,7 +117,7 @@ impl LockHome {
         ranges: Vec<LockRange>,
     ) -> Result<Option<Vec<LockRange>>, Nonsense> {
         let table = (part.file, part.purpose);
-        let none = || Incomplete { table, ranges: part.ranges, ranges_here: 0, parts: BTreeMap::new() };
+        let none = || Incomplete { table, ranges: part.ranges, ranges_here: 0, parts: OrderedMap::new() };
         let ask = self.incomplete.entry(owner).or_insert_with(none);
         // A part that comes twice has too many ranges, or leaves others no room.
         let room = ask.ranges.saturating_sub(ask.ranges_here);

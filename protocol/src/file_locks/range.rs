@@ -1,7 +1,7 @@
 //! Ranges of bytes of a file, and which homes have a say in them.
 
+use crate::ordered::OrderedMap;
 use crate::{Rank, Stripes, layout_as_in_memory, messages};
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
@@ -63,8 +63,8 @@ pub fn are_in_order(ranges: &[LockRange]) -> bool {
 
 /// For each home the ranges, which are in order, that have bytes in its stripes. A range is not cut: each of its homes gets it
 /// whole, so a lock of a whole file is one range for each home.
-pub fn by_home(ranges: &[LockRange], stripes: &Stripes, page_bytes: u64) -> BTreeMap<Rank, Vec<LockRange>> {
-    let mut all: BTreeMap<Rank, Vec<LockRange>> = BTreeMap::new();
+pub fn by_home(ranges: &[LockRange], stripes: &Stripes, page_bytes: u64) -> OrderedMap<Rank, Vec<LockRange>> {
+    let mut all: OrderedMap<Rank, Vec<LockRange>> = OrderedMap::new();
     let homes = stripes.homes.len() as u64;
     let stripe_bytes = page_bytes.saturating_mul(u64::from(stripes.pages));
     for range in ranges {
@@ -113,7 +113,8 @@ mod tests {
     #[test]
     fn each_home_gets_the_ranges_with_bytes_of_its_own() {
         let stripes = Stripes { homes: Arc::new([Rank(4), Rank(2), Rank(9)]), pages: 2 };
-        let homes = |start, end| by_home(&[range((start, end, Shared))], &stripes, 10).into_keys().map(|home| home.0);
+        let homes =
+            |start, end| by_home(&[range((start, end, Shared))], &stripes, 10).into_iter().map(|(home, _)| home.0);
         assert!(homes(0, 20).eq([4]) && homes(19, 21).eq([2, 4]) && homes(20, 60).eq([2, 9]));
         assert!(homes(40, 80).eq([4, 9]) && homes(0, u64::MAX).eq([2, 4, 9]) && homes(u64::MAX - 1, u64::MAX).eq([4]));
         let both = [range((0, 1, Shared)), range((59, 61, Exclusive))];

@@ -1,7 +1,7 @@
 //! The memory of the cache: chunks of regions, best fit.
 
 use super::key::EntryId;
-use alloc::collections::BTreeSet;
+use crate::ordered::OrderedSet;
 use alloc::vec::Vec;
 use slab::Slab;
 
@@ -16,6 +16,10 @@ const NONE: u32 = u32::MAX;
 /// A region of the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RegionId(u32);
+
+crate::ordered_like! {
+    RegionId: u32 = |region| region.0;
+}
 
 impl RegionId {
     /// No region.
@@ -50,7 +54,7 @@ pub struct Arena {
     firsts: Vec<u32>,
     regions: Slab<Region>,
     /// By size and place, those to give out.
-    free: BTreeSet<(u32, u32, RegionId)>,
+    free: OrderedSet<(u32, u32, RegionId)>,
     free_units: u32,
     /// The last chunk is to be removed: nothing is given out there.
     is_last_sealed: bool,
@@ -68,7 +72,7 @@ impl Arena {
             chunk_units,
             firsts: Vec::new(),
             regions: Slab::new(),
-            free: BTreeSet::new(),
+            free: OrderedSet::new(),
             free_units: 0,
             is_last_sealed: false,
         }

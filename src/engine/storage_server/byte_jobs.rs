@@ -7,10 +7,11 @@ use crate::error::UserError;
 use crate::memory::{BlockMapper, Extent, mapping_refused};
 use crate::request::Part;
 use crate::storage::IoDirection;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use vgasnet_protocol::coherence::{Cause, FrameId, PageId};
+use vgasnet_protocol::ordered::OrderedSet;
 
 /// A job that has all of its blocks.
 #[derive(Debug)]
@@ -105,7 +106,7 @@ impl StorageServer {
     }
 
     /// Pages of which blocks were mapped for stores, since this was asked last.
-    pub(in crate::engine) fn take_opened(&mut self) -> BTreeSet<u32> {
+    pub(in crate::engine) fn take_opened(&mut self) -> OrderedSet<u32> {
         self.blocks.take_opened()
     }
 

@@ -1,13 +1,17 @@
 //! The pages of a home by number: those in its backing file, and of files of which it does the I/O.
 
-use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::PageId;
+use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::{Rank, Space, Spaces};
 
 /// Numbers a page of a home: the slot of its file in the storage, and its place there. Slot 0 is the backing file.
 /// Numbers that follow each other name pages that do so in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct HomePage(u64);
+
+vgasnet_protocol::ordered_like! {
+    HomePage: u64 = |page| page.0;
+}
 
 /// Bits of a page's place in its file.
 const INDEX_BITS: u32 = 32;
@@ -58,14 +62,14 @@ pub(super) struct HomeFiles {
     rank: Rank,
     /// Of the segments.
     segments: Spaces,
-    slots: BTreeMap<Space, u32>,
-    spaces: BTreeMap<u32, Space>,
+    slots: OrderedMap<Space, u32>,
+    spaces: OrderedMap<u32, Space>,
 }
 
 impl HomeFiles {
     /// Those of a rank, which has no file but its own.
     pub(super) fn new(rank: Rank, segments: Spaces) -> HomeFiles {
-        HomeFiles { rank, segments, slots: BTreeMap::new(), spaces: BTreeMap::new() }
+        HomeFiles { rank, segments, slots: OrderedMap::new(), spaces: OrderedMap::new() }
     }
 
     pub(super) fn add(&mut self, file: Space, slot: u32) {

@@ -7,10 +7,11 @@ use super::{CopySettings, GET_BYTES_MAX, Ops, RangeOptions, Remote};
 use crate::engine::Purpose;
 use crate::error::UserError;
 use crate::sys::Signalproof;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use vgasnet_getcache::MEMORY_MAX;
 use vgasnet_protocol::Rank;
+use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::writes::NEVER;
 
 /// Ended ranges whose copies are kept.
@@ -39,7 +40,7 @@ type Name = (u32, u32, usize);
 /// What changes at the begin and the end of a range.
 #[derive(Default)]
 pub(super) struct Open {
-    ranges: BTreeMap<Name, Begun>,
+    ranges: OrderedMap<Name, Begun>,
     /// The oldest first.
     kept: VecDeque<Kept>,
     /// Numbers of ranges that have ended, to be used again.

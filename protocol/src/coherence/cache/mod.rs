@@ -37,8 +37,9 @@ mod queue;
 use super::{
     Access, Action, CopyVersion, Forward, Outgoing, PageId, Priority, ToCache, ToHome, Waiter, send_cache, send_home,
 };
+use crate::ordered::{OrderedMap, OrderedSet};
 use crate::{Nonsense, Rank, Spaces};
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
 use free::FreeFrames;
@@ -63,7 +64,7 @@ pub struct Cache {
     /// Pages that wait for a frame to be fetched ahead. They get one after the others.
     awaiting_ahead: PageQueue,
     /// Those of both that this rank's home is to serve other ranks with, and the order that it gave.
-    for_others: BTreeMap<PageId, CopyVersion>,
+    for_others: OrderedMap<PageId, CopyVersion>,
     /// Frames that [`Cache::on_evict`] was told to free and that are not free yet.
     evictions: u32,
     /// The pages of those that are not evicted as urgently as if an operation waited for the frame.
@@ -71,7 +72,7 @@ pub struct Cache {
     /// Pages with a write-back among their deferred actions.
     flushes: u32,
     /// Dirty pages of files.
-    dirty_of_files: BTreeSet<PageId>,
+    dirty_of_files: OrderedSet<PageId>,
     /// Clean evictions of which the home has not been told yet.
     notices: Notices,
     /// Ranks that this one has told that they lose their copies.
@@ -90,11 +91,11 @@ impl Cache {
             free: FreeFrames::new(frames),
             awaiting_frame: VecDeque::new(),
             awaiting_ahead: PageQueue::default(),
-            for_others: BTreeMap::new(),
+            for_others: OrderedMap::new(),
             evictions: 0,
             unhurried: PageQueue::default(),
             flushes: 0,
-            dirty_of_files: BTreeSet::new(),
+            dirty_of_files: OrderedSet::new(),
             notices,
             relays: Vec::new(),
         }

@@ -5,8 +5,8 @@
 
 use super::super::{Action, AsInPaper, CopyVersion, PageId, ToHome, send_home};
 use super::Cache;
+use crate::ordered::OrderedMap;
 use crate::{Rank, Space};
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -28,7 +28,7 @@ const FIRST_PAGE: PageId = PageId::of_segment(Rank(0), 0);
 /// The notices that wait, of each page one at most: a later one is about a copy that the home gave out when it had forgotten the earlier.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Notices {
-    by_home: BTreeMap<(Rank, PageId), CopyVersion>,
+    by_home: OrderedMap<(Rank, PageId), CopyVersion>,
     /// The most that wait.
     max: u32,
     /// Where they are too many, the first home from this one on that has any is told.
@@ -39,7 +39,7 @@ impl Notices {
     /// None, of a pool of so many frames in a job of so many ranks.
     pub fn new(frames: u32, ranks: u32) -> Notices {
         let max = (frames / FRAMES_A_NOTICE).min(ranks.saturating_mul(A_HOME_MAX)).max(WAITING_MIN);
-        Notices { by_home: BTreeMap::new(), max, next_home: Rank(0) }
+        Notices { by_home: OrderedMap::new(), max, next_home: Rank(0) }
     }
 
     /// The most that wait between two events.

@@ -8,10 +8,10 @@
 use super::super::{Access, CopyVersion, FrameId, PageId};
 use super::Cache;
 use super::page::{AccessState, CachedPage, Phase};
+use crate::ordered::OrderedSet;
 use crate::page_map::PageMap;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::vec;
 
 /// Where a page is: in a frame, on its way to it, or nowhere yet.
@@ -57,7 +57,7 @@ pub(super) struct Pages {
     copies: Box<[CopyVersion]>,
     moving: PageMap<CachedPage>,
     /// Those pages of files in motion that are clean, and will be dirty.
-    soiling: BTreeSet<PageId>,
+    soiling: OrderedSet<PageId>,
     /// The page in motion that was looked at last and may come to rest; none between events.
     touched: Option<PageId>,
 }
@@ -74,7 +74,7 @@ impl Pages {
             pages: vec![NO_PAGE; frames].into(),
             copies: vec![CopyVersion(0); frames].into(),
             moving: PageMap::new(),
-            soiling: BTreeSet::new(),
+            soiling: OrderedSet::new(),
             touched: None,
         }
     }
@@ -245,7 +245,7 @@ impl Cache {
     }
 }
 
-fn note_soiling(soiling: &mut BTreeSet<PageId>, page: PageId, cached: &CachedPage) {
+fn note_soiling(soiling: &mut OrderedSet<PageId>, page: PageId, cached: &CachedPage) {
     if !cached.dirty && cached.will_be_dirty() {
         soiling.insert(page);
     } else {

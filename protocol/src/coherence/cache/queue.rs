@@ -1,12 +1,12 @@
 //! A queue of pages that any of them may leave.
 
 use super::super::PageId;
-use alloc::collections::BTreeMap;
+use crate::ordered::OrderedMap;
 
 /// Pages in order. One that leaves from the middle costs a look-up: a pool may be given up page by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PageQueue {
-    links: BTreeMap<PageId, Links>,
+    links: OrderedMap<PageId, Links>,
     first: Option<PageId>,
     last: Option<PageId>,
 }

@@ -3,10 +3,10 @@
 use super::super::{CopyVersion, PageId};
 use super::entry::{Entry, Holder};
 use super::holders::Holders;
+use crate::ordered::OrderedSet;
 use crate::page_map::PageMap;
 use crate::{Rank, Space};
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use core::mem;
 
 /// The entries by page.
@@ -18,7 +18,7 @@ pub(super) struct Entries {
     records: PageMap<Record>,
     moving: PageMap<Entry>,
     /// The pages of files at rest of which some holder is the dirty owner.
-    dirty_of_files: BTreeSet<PageId>,
+    dirty_of_files: OrderedSet<PageId>,
 }
 
 /// What is known of a page that is held or asked for.
@@ -43,7 +43,7 @@ struct Several {
 
 impl Entries {
     pub fn new() -> Entries {
-        Entries { records: PageMap::new(), moving: PageMap::new(), dirty_of_files: BTreeSet::new() }
+        Entries { records: PageMap::new(), moving: PageMap::new(), dirty_of_files: OrderedSet::new() }
     }
 
     pub fn len(&self) -> usize {

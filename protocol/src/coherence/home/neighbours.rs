@@ -9,8 +9,9 @@ use super::Home;
 use super::entry::{Entry, Holder, Request, RequestKind, Transaction};
 use super::holders::Holders;
 use super::readers::Readers;
+use crate::ordered::OrderedMap;
 use crate::{Nonsense, Rank};
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
 use core::ops::Range;
@@ -21,7 +22,7 @@ type Host = Range<Rank>;
 /// The reads of a page that were put aside, by the first rank of their host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Aside {
-    by_host: BTreeMap<Rank, VecDeque<Request>>,
+    by_host: OrderedMap<Rank, VecDeque<Request>>,
     /// Hosts that may have nobody who could serve theirs, the first to get the page at the front.
     without: VecDeque<Rank>,
     /// Ranks that may serve now, or no more.

@@ -4,8 +4,8 @@ use super::super::{CopyVersion, FrameId, Priority};
 use super::entry::Holder;
 use super::neighbours::Aside;
 use crate::Rank;
+use crate::ordered::OrderedMap;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -39,9 +39,9 @@ pub(super) struct Readers {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Index {
     /// Where the reader of a rank is among all.
-    places: BTreeMap<Rank, usize>,
+    places: OrderedMap<Rank, usize>,
     /// How many readers a holder serves, if any.
-    served: BTreeMap<Holder, usize>,
+    served: OrderedMap<Holder, usize>,
 }
 
 impl Readers {

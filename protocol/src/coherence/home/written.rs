@@ -1,8 +1,8 @@
 //! The pages that have bytes on the disk: all others are zeros, which nobody need read.
 
 use super::super::PageId;
+use crate::ordered::OrderedMap;
 use crate::{Rank, Space};
-use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ pub(super) struct Written {
     own: Space,
     segment: Bits,
     /// Of files, and of other segments, of which some pages have their home here.
-    others: BTreeMap<Space, FilePages>,
+    others: OrderedMap<Space, FilePages>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,14 +27,14 @@ struct FilePages {
     /// The file had bytes of the pages before this one when it was opened or cut last.
     first: u32,
     /// Others that were written since: 64 in a word.
-    others: BTreeMap<u32, u64>,
+    others: OrderedMap<u32, u64>,
 }
 
 impl Written {
     /// The segment of a rank, with so many pages of which none is written, and no file.
     pub fn new(rank: Rank, pages: u32) -> Written {
         let segment = Bits { len: pages, words: vec![0; (pages as usize).div_ceil(64)] };
-        Written { own: Space::of_segment(rank), segment, others: BTreeMap::new() }
+        Written { own: Space::of_segment(rank), segment, others: OrderedMap::new() }
     }
 
     /// How many pages the segment has.
@@ -67,7 +67,7 @@ impl Written {
     /// A file that has bytes of its first pages, so many, and of no others: it was opened, or cut.
     pub fn set_file(&mut self, file: Space, first: u32) {
         debug_assert_eq!(file.segment(), None::<Rank>);
-        self.others.insert(file, FilePages { first, others: BTreeMap::new() });
+        self.others.insert(file, FilePages { first, others: OrderedMap::new() });
     }
 
     pub fn has_file(&self, file: Space) -> bool {

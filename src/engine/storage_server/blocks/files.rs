@@ -6,20 +6,20 @@ use super::flushes::Flushes;
 use super::{Block, Blocks, Job, Slot, State};
 use crate::memory::Piece;
 use crate::storage::BLOCK_BYTES;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use vgasnet_protocol::coherence::Cause;
+use vgasnet_protocol::ordered::OrderedMap;
 
 /// Files are named by their slots in the storage.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     /// Files whose blocks could not be written, and why. They are tried again when the file is flushed.
-    refusals: BTreeMap<u32, Cause>,
+    refusals: OrderedMap<u32, Cause>,
     pub(super) flushes: Flushes,
     /// Blocks have become dirty since somebody asked last.
     has_soiled: bool,
     /// Files of which a block could not be written since somebody asked last.
-    failures: BTreeMap<u32, Cause>,
+    failures: OrderedMap<u32, Cause>,
 }
 
 impl Blocks {
@@ -146,7 +146,7 @@ impl Blocks {
     }
 
     /// Files of which a block could not be written since this was asked last, and why.
-    pub(in super::super) fn take_failures(&mut self) -> BTreeMap<u32, Cause> {
+    pub(in super::super) fn take_failures(&mut self) -> OrderedMap<u32, Cause> {
         std::mem::take(&mut self.files.failures)
     }
 

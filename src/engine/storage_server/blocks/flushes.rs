@@ -3,15 +3,15 @@
 //! Files are named by their slots in the storage.
 
 use super::Block;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 
 /// The files that have dirty blocks, and their flushes.
 #[derive(Debug, Default)]
 pub(super) struct Flushes {
-    of_files: BTreeMap<u32, OfFile>,
+    of_files: OrderedMap<u32, OfFile>,
     /// The files whose last flush goes on.
-    under_way: BTreeSet<u32>,
+    under_way: OrderedSet<u32>,
     /// The file that has had its turn last.
     last: u32,
 }

@@ -8,9 +8,9 @@ use super::super::home_page::HomePage;
 use super::{Blocks, State};
 use crate::memory::{BlockMapper, MAPPED_BLOCK_BYTES};
 use crate::storage::BLOCK_BYTES;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use vgasnet_protocol::coherence::Access;
+use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 
 const _: () = assert!(MAPPED_BLOCK_BYTES == BLOCK_BYTES);
 
@@ -36,7 +36,7 @@ pub(super) struct MappedBlocks {
     /// By slot.
     rights: Vec<Option<Access>>,
     /// How many each page has, by its index.
-    of_page: BTreeMap<u32, u32>,
+    of_page: OrderedMap<u32, u32>,
     mapped: u32,
     /// The most that may be mapped.
     most: u32,
@@ -45,7 +45,7 @@ pub(super) struct MappedBlocks {
     /// So often in a row the system had no room for one.
     refusals: u32,
     /// Pages of which blocks were mapped for stores; `None` until somebody wants to know.
-    opened: Option<BTreeSet<u32>>,
+    opened: Option<OrderedSet<u32>>,
     /// The system has refused to unmap a block. The job ends when the engine is driven next, before anything is read into its slot.
     refused: Option<i32>,
 }
@@ -57,7 +57,7 @@ impl MappedBlocks {
         MappedBlocks {
             mapper,
             rights,
-            of_page: BTreeMap::new(),
+            of_page: OrderedMap::new(),
             mapped: 0,
             most,
             hand: 0,
@@ -202,11 +202,11 @@ impl Blocks {
     /// Notes from now on of which pages blocks are mapped for stores. None is mapped now.
     pub(in super::super) fn watch(&mut self) {
         self.unmap_pages(0..u32::MAX);
-        self.mapped.iter_mut().for_each(|mapped| mapped.opened = Some(BTreeSet::new()));
+        self.mapped.iter_mut().for_each(|mapped| mapped.opened = Some(OrderedSet::new()));
     }
 
     /// The pages of which blocks were mapped for stores, since this was asked last.
-    pub(in super::super) fn take_opened(&mut self) -> BTreeSet<u32> {
+    pub(in super::super) fn take_opened(&mut self) -> OrderedSet<u32> {
         self.mapped.as_mut().and_then(|mapped| mapped.opened.as_mut()).map(std::mem::take).unwrap_or_default()
     }
 

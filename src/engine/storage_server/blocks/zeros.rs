@@ -2,7 +2,7 @@
 //! program that fills a new file with small records waits for no read, but of blocks that left the pool half written.
 
 use super::super::home_page::HomePage;
-use std::collections::BTreeMap;
+use vgasnet_protocol::ordered::OrderedMap;
 
 /// Words for pages, at most: with large pages, what 32 GiB need. Of pages for which there is no room all blocks are read.
 const WORDS_MAX: usize = 1 << 17;
@@ -14,7 +14,7 @@ const WORDS_BESIDE: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct ZeroBlocks {
     /// A bit a block: whether it was written.
-    pages: BTreeMap<HomePage, Box<[u64]>>,
+    pages: OrderedMap<HomePage, Box<[u64]>>,
     words: usize,
 }
 
