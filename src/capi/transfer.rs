@@ -29,6 +29,7 @@ unsafe fn transfer((operation, remote): Transfer) -> Result<(), Refusal> {
 /// # Safety
 /// The client's memory in the operation is valid for the remote length, or null, until the handle has been synced; that
 /// of an [`Operation::PutNow`] until this returns.
+#[inline(always)]
 unsafe fn start((operation, remote): Transfer) -> Result<OperationPointer, Refusal> {
     // SAFETY: the client's memory is valid for the remote length, or null, until the handle has been synced; that of a
     // `PutNow` until this returns.
@@ -40,6 +41,7 @@ unsafe fn start((operation, remote): Transfer) -> Result<OperationPointer, Refus
 /// # Safety
 /// The client's memory in the operation is valid for the remote length, or null, until the thread has synced its
 /// implicit operations; that of an [`Operation::PutNow`] until this returns.
+#[inline(always)]
 unsafe fn start_implicit((operation, remote): Transfer) -> Result<(), Refusal> {
     // SAFETY: the client's memory is valid for the remote length, or null, until the implicit operations are synced;
     // that of a `PutNow` until this returns.

@@ -151,7 +151,7 @@ impl Copy {
     /// # Safety
     /// `place` is valid for so many bytes: for reads, and for writes if this is a put. The client's memory is valid for all bytes
     /// of the piece.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn run_at(&self, place: *mut u8, start: usize, len_bytes: usize) {
         // SAFETY: both sides are valid for so many bytes. They do not overlap: the client has no addresses of the pool.
         unsafe {
