@@ -12,10 +12,6 @@ pub(super) const REQUEST_BYTES_MAX: usize = 1 << 30;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileSlot(pub u32);
 
-vgasnet_protocol::ordered_like! {
-    FileSlot: u32 = |slot| slot.0;
-}
-
 impl FileSlot {
     /// The backing file.
     pub const BACKING: FileSlot = FileSlot(0);

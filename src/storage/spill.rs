@@ -14,13 +14,12 @@ use crate::stats::{self, Row};
 use drain::{Drain, Draining};
 use pages::{Key, Pages};
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
-use vgasnet_protocol::ordered::OrderedMap;
 
 /// Tokens of the inner storage from here on are of operations that this one has begun.
 const OWN: u64 = 1 << 62;
@@ -41,7 +40,7 @@ pub struct Spill {
     backlog: VecDeque<IoOperation>,
     /// Writes that wait until their page has been brought to its file.
     kept: usize,
-    files: OrderedMap<FileSlot, FileState>,
+    files: BTreeMap<FileSlot, FileState>,
     draining: Draining,
     /// The node's disk has failed.
     is_broken: bool,
@@ -102,7 +101,7 @@ impl Spill {
             reads: Slab::new(),
             backlog: VecDeque::new(),
             kept: 0,
-            files: OrderedMap::new(),
+            files: BTreeMap::new(),
             draining: Draining::new(page_bytes / BLOCK_BYTES),
             is_broken: false,
             tell,

@@ -11,12 +11,12 @@ use super::deferred_signals::SignalGuard;
 use super::futex::Lock;
 use super::loaded_objects::{Changes, HAS_SLOTS, Object, Slot, each_object};
 use super::loader_hooks;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr, c_void};
 use std::ops::{ControlFlow, Range};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use vgasnet_protocol::ordered::OrderedMap;
 
 /// The functions of the C library that the library defines and exports under the same names: to keep its handler of
 /// SIGSEGV first (`signal_functions.rs`), and to keep segments from the kernel (`io`).
@@ -87,7 +87,7 @@ struct Placed {
     own: Range<usize>,
     c_library: Range<usize>,
     /// The slots of the objects that are loaded, by the objects' bases, each with what belongs there.
-    slots: OrderedMap<usize, Vec<(Slot, usize)>>,
+    slots: BTreeMap<usize, Vec<(Slot, usize)>>,
     /// When all slots were filled last.
     filled: Changes,
 }
@@ -144,7 +144,7 @@ pub fn put_in_place() -> Result<(), Refused> {
     let may_see_all = HAS_SLOTS && layout.sees_program;
     let functions = may_see_all.then(|| functions(&path, &layout.own)).flatten().ok_or_else(refused)?;
     let Layout { own, c_library, .. } = layout;
-    let placed = Placed { functions, own, c_library, slots: OrderedMap::new(), filled: Changes::default() };
+    let placed = Placed { functions, own, c_library, slots: BTreeMap::new(), filled: Changes::default() };
     *PLACED.lock() = Some(placed);
     IS_PLACED.store(true, Ordering::Release);
     if fill_slots(true) { Ok(()) } else { Err(refused()) }

@@ -1,9 +1,8 @@
 //! Which pages of files are spilled: the places that they have, which of their blocks count, and what is under way about them.
 
 use super::super::{BLOCK_BYTES, FileSlot, IoOperation};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use vgasnet_protocol::ordered::OrderedMap;
 
 /// Pages that find no place before one more is tried, at first, where the disk was full.
 const TRIED_AFTER: u32 = 64;
@@ -77,9 +76,9 @@ impl Spilled {
 #[derive(Debug)]
 pub(super) struct Pages {
     page_blocks: usize,
-    pages: OrderedMap<Key, Spilled>,
+    pages: BTreeMap<Key, Spilled>,
     /// Those of each file by their numbers.
-    in_order: OrderedMap<FileSlot, OrderedMap<u64, u64>>,
+    in_order: BTreeMap<FileSlot, BTreeMap<u64, u64>>,
     last: u64,
     free: Vec<u32>,
     /// Places from here on were never used.
@@ -99,8 +98,8 @@ impl Pages {
     pub fn new(page_bytes: usize, most: u32) -> Pages {
         Pages {
             page_blocks: page_bytes / BLOCK_BYTES,
-            pages: OrderedMap::new(),
-            in_order: OrderedMap::new(),
+            pages: BTreeMap::new(),
+            in_order: BTreeMap::new(),
             last: 0,
             free: Vec::new(),
             unused: 0,
