@@ -123,7 +123,7 @@ mod tests {
         assert!(!known.note(Rank(1), HOME, &read(7)), "it has heard nothing");
         known.note(Rank(1), Rank(2), &data(7));
         assert!(known.note(Rank(1), HOME, &read(7)));
-        assert!(known.note(Rank(2), HOME, &read(8)) == false, "rank 1 has page 8 not");
+        assert!(!known.note(Rank(2), HOME, &read(8)), "rank 1 does not have page 8");
         known.note(Rank(2), HOME, &message(7, CoherenceBody::Home(ToHome::Forget { copy: CopyVersion::default() })));
         assert!(!known.note(Rank(1), HOME, &read(7)));
     }
