@@ -2,9 +2,8 @@
 
 use super::entry::Holder;
 use crate::Rank;
-use crate::ordered::{self, OrderedMap};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque, btree_map};
 use core::cmp::Ordering;
 use core::hash::{Hash, Hasher};
 use core::ops::Range;
@@ -28,14 +27,14 @@ pub(super) enum Holders {
 /// Holders of which the one with the greatest place is the top.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Many {
-    order: OrderedMap<i64, Holder>,
-    places: OrderedMap<Rank, i64>,
+    order: BTreeMap<i64, Holder>,
+    places: BTreeMap<Rank, i64>,
 }
 
 /// Holders from the bottom of the stack to its top.
 pub(super) enum Iter<'a> {
     Few(iter::Chain<slice::Iter<'a, Holder>, slice::Iter<'a, Holder>>),
-    Many(ordered::Values<'a, i64, Holder>),
+    Many(btree_map::Values<'a, i64, Holder>),
 }
 
 impl Holders {
