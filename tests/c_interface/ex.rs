@@ -50,7 +50,7 @@ fn exceptions_end_the_rank_where_they_are_thrown() {
         if !compiler.is_here() {
             continue;
         }
-        let program = ex_program("thrown", compiler, Mode::Par, &[]);
+        let program = ex_program("ex_thrown", compiler, Mode::Par, &[]);
         run(&program, &["caught"], setup(2)).expect(0);
         let is_cxx = !matches!(compiler, Compiler::GccC99);
         for (part, left) in [("handler", "a handler of Active Messages"), ("reduction", "a function of a reduction")] {

@@ -2,7 +2,7 @@
 //! here with a reason. The library itself is built without; `scripts/asan` checks it.
 
 use crate::support::compile::{library, source_dir};
-use crate::support::run::{Setup, fresh_dir, run_with, say_not_run};
+use crate::support::run::{Setup, fresh_dir, run_with, say_not_run, succeed};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,6 +57,7 @@ const ARGUMENTS: [(&str, &[&str]); 28] = [
     ("ex_bad", &["category"]),
     ("ex_bytes_bad", &["atomic", "operation"]),
     ("ex_coll_bad", &["root"]),
+    ("ex_thrown", &["caught"]),
     ("exits", &["main", "0"]),
     ("fatal", &["outside"]),
     // And a directory, and the next a file, too.
@@ -78,7 +79,6 @@ const ARGUMENTS: [(&str, &[&str]); 28] = [
     ("shared_files", &["rounds"]),
     ("signals", &["after", "plain"]),
     ("stats", &["hits"]),
-    ("thrown", &["caught"]),
     ("traffic", &["1", "2"]),
     ("waits", &["returns"]),
     ("wild", &["handled"]),
@@ -101,9 +101,22 @@ fn source_of(name: &str) -> PathBuf {
     source_dir().join(dir).join(name).with_extension("c")
 }
 
-/// Compiles a source for a checker, with the library or with these options; `None` if the compiler has no such
-/// checker.
-fn compiled(name: &str, sanitizers: &str, options: Option<&[&str]>) -> Option<PathBuf> {
+/// Whether the compiler has a checker.
+fn is_here(sanitizers: &str) -> bool {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("nothing-{sanitizers}"));
+    std::fs::write(file.with_extension("c"), "int main(void) { return 0; }\n").expect("a file of ours");
+    let mut command = Command::new("cc");
+    command.arg(format!("-fsanitize={sanitizers}")).arg(file.with_extension("c")).arg("-o").arg(&file);
+    let output = command.output().expect("a compiler");
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        say_not_run(sanitizers, said.lines().last().unwrap_or("the compiler does not have it"));
+    }
+    output.status.success()
+}
+
+/// Compiles a source for a checker, with the library or with these options.
+fn compiled(name: &str, sanitizers: &str, options: Option<&[&str]>) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{sanitizers}"));
     let mut command = Command::new("cc");
     command.arg(format!("-fsanitize={sanitizers}")).arg("-fno-sanitize-recover=all");
@@ -126,12 +139,8 @@ fn compiled(name: &str, sanitizers: &str, options: Option<&[&str]>) -> Option<Pa
         let dir = shared.parent().expect("a library is in a directory");
         command.arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display()));
     }
-    let output = command.args(["-ldl", "-lm"]).output().expect("a compiler");
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        say_not_run(&format!("{name} with {sanitizers}"), said.lines().last().unwrap_or("it does not compile"));
-    }
-    output.status.success().then_some(file)
+    succeed(command.args(["-ldl", "-lm"]));
+    file
 }
 
 impl Checker {
@@ -143,13 +152,12 @@ impl Checker {
         args.extend((name == "file_systems").then(|| "elsewhere".to_owned()));
         let (program, args) = if name == "dlopened" {
             let plugin = compiled("dlopened_plugin", self.sanitizers, Some(&["-shared", "-fPIC"]));
-            let [library, plugin] = [Some(library("libvgasnet.so")), plugin]
-                .map(|path| path.unwrap_or_default().into_os_string().into_string().expect("a path in UTF-8"));
+            let [library, plugin] = [library("libvgasnet.so"), plugin]
+                .map(|path| path.into_os_string().into_string().expect("a path in UTF-8"));
             (compiled(name, self.sanitizers, Some(&[])), vec![library, "sigaction".to_owned(), plugin])
         } else {
             (compiled(name, self.sanitizers, None), args)
         };
-        let Some(program) = program else { return };
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         let own = if LOOK_AT_SIGSEGV.contains(&name) { ":handle_segv=0" } else { "" };
         let options = format!("{}{own}", self.options);
@@ -164,6 +172,9 @@ impl Checker {
     fn run_all(&self) {
         if std::env::var_os("CHECK_ALL").is_none() {
             return say_not_run(self.sanitizers, "scripts/test all runs the C programs under sanitizers");
+        }
+        if !is_here(self.sanitizers) {
+            return;
         }
         let all = programs();
         for (name, why) in self.exceptions {
@@ -195,7 +206,10 @@ fn of_threads_find_nothing_in_c_programs() {
 
 #[test]
 fn of_threads_find_races_in_segments_and_no_others() {
-    let Some(program) = compiled("debugged", "thread", None) else { return };
+    if !is_here("thread") {
+        return;
+    }
+    let program = compiled("debugged", "thread", None);
     let setup = Setup { ranks: 1, pool_pages: 4, ..SETUP };
     let run = |args: &[&str]| run_with(&program, args, setup, &[(THREADS.variable, THREADS.options)]);
     let ended = run(&[]);
