@@ -22,16 +22,6 @@ macro_rules! integers {
 
 integers!(u8, u32, u64, usize);
 
-/// The negative ones come first.
-impl OrderedKey for i64 {
-    const BITS: u32 = i64::BITS;
-
-    #[inline]
-    fn code(self) -> u128 {
-        u128::from(self as u64 ^ 1 << 63)
-    }
-}
-
 impl<A: OrderedKey, B: OrderedKey> OrderedKey for (A, B) {
     const BITS: u32 = {
         assert!(A::BITS + B::BITS <= u128::BITS, "the code has no room");
