@@ -13,7 +13,7 @@
 //! - [`guests`]: pages that a rank keeps for another, in frames that it does not use.
 //! - [`get_cache`]: the cache of small gets of bytes that nobody writes meanwhile; [`writes`] tells whether somebody has.
 //! - [`wire`]: messages as bytes; [`active_message`] has the layouts of Active Messages.
-//! - [`ordered`]: the maps and sets of all of them.
+//! - [`ordered`]: maps and sets in order, which most of them have.
 //! - [`Limits`], [`Nonsense`], [`PROTOCOL_VERSION`]: messages of peers are not believed.
 
 #![no_std]

@@ -104,7 +104,7 @@ impl Engine {
             GuestMessage::Offer { page } => return self.on_offer(from, page),
             GuestMessage::Kept { page } => {
                 stats::count(Row::OffersKept);
-                // Evictions run ahead while most pages are kept, so that nobody waits for answers.
+                // Evictions run ahead where many pages are kept, so that nobody waits for answers.
                 self.reserve.on_kept();
                 (page, false)
             }

@@ -96,7 +96,7 @@ fn is_released() -> bool {
     library("libvgasnet.so").ancestors().skip(1).take(2).any(|dir| dir.ends_with("release"))
 }
 
-/// Bytes of the shared library and of the archive, at most: 5 % more than they had on x86-64 by Rust 1.95 when this was written.
+/// Bytes of the shared library and of the archive, at most: up to 5 % more than they had on x86-64 by Rust 1.95 when this was written.
 /// Who has good reason for more raises it.
 #[test]
 fn libraries_are_no_larger_than_they_were() {

@@ -2,11 +2,12 @@
 
 /// The most frames that are kept free.
 const RESERVE_FRAMES_MAX: u32 = 32;
-/// One page in so many that come is to have been kept by another rank, or more, so that evictions run ahead for these.
-const PAGES_A_KEPT: u32 = 2;
 
 /// The most bytes of such frames.
 const RESERVE_BYTES_MAX: usize = 32 << 20;
+
+/// Where other ranks keep more than one page for so many that come here, evictions run ahead for these.
+const PAGES_A_KEPT: u32 = 2;
 
 /// The frames to keep free: evictions run ahead of need, so that a miss finds a free frame and dirty pages are written
 /// back several at a time.
@@ -21,7 +22,7 @@ pub struct Reserve {
     frames: u32,
     /// Pages that may still start evictions.
     pages_left: u32,
-    /// Grows while other ranks keep one page in [`PAGES_A_KEPT`] that come here, or more. Evictions run ahead where it is more than
+    /// Grows while other ranks keep more than one page for [`PAGES_A_KEPT`] that come here. Evictions run ahead where it is more than
     /// `frames`.
     kept: u32,
 }

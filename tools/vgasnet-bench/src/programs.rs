@@ -49,9 +49,10 @@ pub fn own_dir() -> Result<PathBuf, String> {
 /// The headers of an installation that this program, in this directory, is part of; else those of the sources.
 pub fn include_dir(dir: &Path) -> PathBuf {
     let installed = dir.join("../include");
-    let is_installed = installed.join("vgasnet.h").is_file();
-    let sources = || Some(sources(dir)?.join("include"));
-    if is_installed { None } else { sources() }.unwrap_or(installed)
+    if installed.join("vgasnet.h").is_file() {
+        return installed;
+    }
+    sources(dir).map_or(installed, |sources| sources.join("include"))
 }
 
 /// vgasnet's sources, if this directory is in them, or the working directory.

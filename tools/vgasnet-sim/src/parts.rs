@@ -73,6 +73,15 @@ pub struct Compared {
     pub numbers: Vec<Vec<f64>>,
 }
 
+impl Compared {
+    /// The numbers of the library as it is without settings: with all of [`VARIANTS`] but idle pools.
+    pub fn by_default(&self) -> &[f64] {
+        let is_default = |parts: &Parts| parts.tree && parts.spares && parts.notices_wait && !parts.guests;
+        let at = VARIANTS.iter().position(is_default).expect("it is one of them");
+        &self.numbers[at]
+    }
+}
+
 /// Runs all jobs.
 ///
 /// # Errors

@@ -46,7 +46,7 @@ fn ranks(results: &Results) -> Vec<Row> {
         ));
     }
     for one in &results.parts {
-        let Some(numbers) = one.numbers.last() else { continue };
+        let numbers = one.by_default();
         match one.what {
             what if what.contains("data of 28 pools") => {
                 rows.push(times("32 ranks, at random, data of 28 pools, first time", numbers[0]));
