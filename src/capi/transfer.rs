@@ -3,7 +3,7 @@
 use super::boundary::{Refusal, attached, enter, entry_points};
 use super::sync::{OperationPointer, ValuePointer, to_pointer};
 use crate::error::UserError;
-use crate::job;
+use crate::job::{self, Runtime};
 use crate::memory::{Put, Shortcut};
 use crate::ops::{Operation, Remote};
 use std::ffi::{c_int, c_void};
@@ -33,7 +33,7 @@ unsafe fn transfer((operation, remote): Transfer) -> Result<(), Refusal> {
 unsafe fn start((operation, remote): Transfer) -> Result<OperationPointer, Refusal> {
     // SAFETY: the client's memory is valid for the remote length, or null, until the handle has been synced; that of a
     // `PutNow` until this returns.
-    Ok(to_pointer(unsafe { attached()?.ops().start_explicit(operation, remote) }?))
+    Ok(to_pointer(unsafe { opened()?.ops().start_explicit(operation, remote) }?))
 }
 
 /// Starts an implicit transfer.
@@ -45,7 +45,7 @@ unsafe fn start((operation, remote): Transfer) -> Result<OperationPointer, Refus
 unsafe fn start_implicit((operation, remote): Transfer) -> Result<(), Refusal> {
     // SAFETY: the client's memory is valid for the remote length, or null, until the implicit operations are synced;
     // that of a `PutNow` until this returns.
-    Ok(unsafe { attached()?.ops().start_implicit(operation, remote) }?)
+    Ok(unsafe { opened()?.ops().start_implicit(operation, remote) }?)
 }
 
 #[inline(always)]
@@ -61,13 +61,21 @@ extern "C" fn clear_shortcut() {
     SHORTCUT.clear();
 }
 
+/// The runtime, to whose pages the shortcut leads from now on.
+#[inline]
+fn opened() -> Result<&'static Runtime, Refusal> {
+    let runtime = attached()?;
+    SHORTCUT.open(runtime.space().translations(), clear_shortcut);
+    Ok(runtime)
+}
+
 /// Does a transfer in the function `call`, however many bytes there are. From the first one on the shortcut is open.
 ///
 /// # Safety
 /// As [`transfer`].
 unsafe fn transfer_any(call: &'static str, operation: impl FnOnce() -> Result<Transfer, Refusal>) {
     enter(call, || {
-        SHORTCUT.open(attached()?.space().translations(), clear_shortcut);
+        opened()?;
         // SAFETY: as the caller says.
         unsafe { transfer(operation()?) }
     });
@@ -137,14 +145,55 @@ macro_rules! puts {
 
 puts! { vgasnet_put PutNow vgasnet_put_bulk Put }
 
+/// Gets a number whose page is here. Returns whether it did.
+///
+/// # Safety
+/// `to` is null, or valid for `len` bytes.
+#[inline(always)]
+unsafe fn get_number(to: *mut c_void, node: u32, from: *mut c_void, len: usize) -> bool {
+    // SAFETY: `to` is null, or valid for `len` bytes.
+    len == VALUE_BYTES && unsafe { SHORTCUT.get_to(to.cast(), node, from.addr()) }
+}
+
+/// Puts a number whose page is here. Returns whether it did.
+///
+/// # Safety
+/// `from` is null, or valid for `len` bytes.
+#[inline(always)]
+unsafe fn put_number(node: u32, to: *mut c_void, from: *const c_void, len: usize) -> bool {
+    // SAFETY: `from` is null, or valid for `len` bytes.
+    len == VALUE_BYTES && is_done(unsafe { SHORTCUT.put_from(from.cast(), node, to.addr()) })
+}
+
+/// As [`put_number`], by value.
+#[inline(always)]
+fn put_value(node: u32, to: *mut c_void, value: u64, len: usize) -> bool {
+    len == VALUE_BYTES && is_done(SHORTCUT.put(value, node, to.addr()))
+}
+
+/// Whether the shortcut has done a put, of whose end this tells who waits for it.
+#[inline(always)]
+fn is_done(put: Put) -> bool {
+    if put == Put::DoneLast {
+        end_last_put();
+    }
+    put != Put::Missed
+}
+
 entry_points! {
     unsafe fn vgasnet_get_nb | vgasnet_get_nb_bulk(
         to: *mut c_void, node: u32, from: *mut c_void, len: usize,
     ) -> OperationPointer {
+        if get_number(to, node, from, len) {
+            return Ok(to_pointer(None));
+        }
         start((Operation::Get(to.cast()), at(node, from, len)))
     }
 
     unsafe fn vgasnet_get_nbi | vgasnet_get_nbi_bulk(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
+        if get_number(to, node, from, len) {
+            return Ok(());
+        }
         start_implicit((Operation::Get(to.cast()), at(node, from, len)))
     }
 }
@@ -173,20 +222,32 @@ pub(super) use transfers;
 
 entry_points! {
     unsafe fn vgasnet_put_nb(node: u32, to: *mut c_void, from: *mut c_void, len: usize) -> OperationPointer {
+        if put_number(node, to, from, len) {
+            return Ok(to_pointer(None));
+        }
         start((Operation::PutNow(from.cast()), at(node, to, len)))
     }
 
     unsafe fn vgasnet_put_nb_bulk(node: u32, to: *mut c_void, from: *mut c_void, len: usize) -> OperationPointer {
+        if put_number(node, to, from, len) {
+            return Ok(to_pointer(None));
+        }
         start((Operation::Put(from.cast()), at(node, to, len)))
     }
 }
 
 entry_points! {
     unsafe fn vgasnet_put_nbi(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
+        if put_number(node, to, from, len) {
+            return Ok(());
+        }
         start_implicit((Operation::PutNow(from.cast()), at(node, to, len)))
     }
 
     unsafe fn vgasnet_put_nbi_bulk(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
+        if put_number(node, to, from, len) {
+            return Ok(());
+        }
         start_implicit((Operation::Put(from.cast()), at(node, to, len)))
     }
 }
@@ -196,9 +257,35 @@ transfers! {
     vgasnet_memset, vgasnet_memset_nb, vgasnet_memset_nbi(node: u32, to: *mut c_void, value: c_int, len: usize) {
         (Operation::Set(value as u8), at(node, to, len))
     }
+}
 
-    vgasnet_put_val, vgasnet_put_nb_val, vgasnet_put_nbi_val(node: u32, to: *mut c_void, value: u64, len: usize) {
-        (Operation::PutNow(low_order_bytes((&raw const value).cast_mut(), len)?), at(node, to, len))
+/// A put of a value. The value is read before the put has begun.
+#[inline(always)]
+fn put_of(node: u32, to: *mut c_void, value: &u64, len: usize) -> Result<Transfer, Refusal> {
+    Ok((Operation::PutNow(low_order_bytes(std::ptr::from_ref(value).cast_mut(), len)?), at(node, to, len)))
+}
+
+entry_points! {
+    unsafe fn vgasnet_put_val(node: u32, to: *mut c_void, value: u64, len: usize) {
+        if put_value(node, to, value, len) {
+            return Ok(());
+        }
+        opened()?;
+        transfer(put_of(node, to, &value, len)?)
+    }
+
+    unsafe fn vgasnet_put_nb_val(node: u32, to: *mut c_void, value: u64, len: usize) -> OperationPointer {
+        if put_value(node, to, value, len) {
+            return Ok(to_pointer(None));
+        }
+        start(put_of(node, to, &value, len)?)
+    }
+
+    unsafe fn vgasnet_put_nbi_val(node: u32, to: *mut c_void, value: u64, len: usize) {
+        if put_value(node, to, value, len) {
+            return Ok(());
+        }
+        start_implicit(put_of(node, to, &value, len)?)
     }
 }
 

@@ -39,5 +39,5 @@ pub use reservation::{Reservation, guard_end};
 pub use scalar::Scalar;
 pub use segment_view::{FRAMES_MIN, PageAccess, SegmentView, mapping_refused};
 pub use segments::{STRIPE_BYTES, Segment, Segments, with_homes};
-pub use shortcut::{Put, Shortcut};
-pub use translations::Translations;
+pub use shortcut::Shortcut;
+pub use translations::{Put, Translations};

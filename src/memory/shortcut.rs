@@ -1,8 +1,8 @@
 //! The shortest way to a number of 8 bytes in a page that is open here: what leads there is in a static, by value, so that a
 //! get or put that hits begins with no look at whether there is a job, and follows no pointers to it.
 
-use super::Translations;
 use super::translations::{PinnedNumber, Reach};
+use super::{Put, Translations};
 use crate::sys::children::{WipedInChildren, Zeros};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -25,17 +25,6 @@ unsafe impl Zeros for Way {}
 // SAFETY: the reach is written once, by one thread, before there are ranks, and read only after that. What it points to may be
 // used by all threads.
 unsafe impl Sync for Way {}
-
-/// What became of a put.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Put {
-    /// It is not done.
-    Missed,
-    /// It is done.
-    Done,
-    /// It is done, and the engine of the pool that has the page waits to be notified of it.
-    DoneLast,
-}
 
 impl Shortcut {
     /// Leads nowhere.
@@ -94,7 +83,7 @@ impl Shortcut {
         // SAFETY: the number is inside the frame, which the pin leaves to its page. The library accesses frames by raw pointers
         // only.
         unsafe { at.cast::<u64>().write_unaligned(value) };
-        if entry.unpin() { Put::DoneLast } else { Put::Done }
+        Put::ended(entry)
     }
 
     /// As [`Shortcut::put`], from the client's memory: not from null, nor from the own segment.

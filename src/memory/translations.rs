@@ -1,4 +1,4 @@
-//! Where pages were found last, and reads of a few bytes there that write nothing which others share.
+//! Where pages were found last, and reads of a few bytes there that write nothing which others share; writes of a few bytes pin.
 //!
 //! A place is a pool of this host and an entry of its page table, in one word, so that threads fill and read places without
 //! a lock. A place may be old: the entry tells whether the page is there. `shortcut.rs` has the same by value, for the
@@ -7,6 +7,7 @@
 use super::page_table::{Bytes, Entry};
 use super::scalar::Scalar;
 use super::{DirtyBlocks, RankMemory, Segment, Segments};
+use crate::sys::copy_bytes;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
@@ -62,6 +63,25 @@ struct Found {
     pool: &'static PoolPlace,
 }
 
+/// What became of a put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// It is not done.
+    Missed,
+    /// It is done.
+    Done,
+    /// It is done, and the engine of the pool that has the page waits to be notified of it.
+    DoneLast,
+}
+
+impl Put {
+    /// Unpins the page of a put that is done.
+    #[inline(always)]
+    pub(super) fn ended(entry: &Entry) -> Put {
+        if entry.unpin() { Put::DoneLast } else { Put::Done }
+    }
+}
+
 /// A number whose page is pinned for writing.
 pub(super) struct PinnedNumber {
     pub(super) entry: &'static Entry,
@@ -72,6 +92,13 @@ pub(super) struct PinnedNumber {
 unsafe impl Send for Translations {}
 // SAFETY: as above.
 unsafe impl Sync for Translations {}
+
+impl PoolPlace {
+    #[inline(always)]
+    fn frame_of(&self, entry: &Entry) -> FrameId {
+        FrameId((std::ptr::from_ref(entry).addr() / size_of::<Entry>() - self.first_entry) as u32)
+    }
+}
 
 impl Translations {
     /// No places yet, of pages of these segments in these pools of the host.
@@ -175,6 +202,26 @@ impl Translations {
         entry.was_open(begun)
     }
 
+    /// Puts at most as many bytes as a page has, if their page is where it was found last, open for writing and marked as used, and
+    /// puts need not go another way.
+    ///
+    /// # Safety
+    /// `from` is valid for as many bytes, which are in no segment.
+    #[inline]
+    pub unsafe fn write_few(&self, from: *const u8, rank: u32, address: usize, len_bytes: usize) -> Put {
+        if rank >= self.ranks() || self.refuses_puts.load(Ordering::Relaxed) {
+            return Put::Missed;
+        }
+        let bytes = Bytes { rank, address, offset_max: (1 << self.reach.page_shift) - len_bytes };
+        // SAFETY: `self` has what its reach points to.
+        let Found { entry, frame, pool } = unsafe { self.reach.find(rank, address) };
+        let Some(offset_bytes) = entry.pin_quickly(&bytes) else { return Put::Missed };
+        pool.blocks.mark(pool.frame_of(entry), offset_bytes, len_bytes);
+        // SAFETY: the bytes are inside the frame, which the pin leaves to their page, and outside the client's memory.
+        unsafe { copy_bytes(from, frame.wrapping_add(offset_bytes), len_bytes) };
+        Put::ended(entry)
+    }
+
     /// Whether puts are to go another way from now on, where somebody looks at where they write.
     pub fn refuse_puts(&self, refused: bool) {
         self.refuses_puts.store(refused, Ordering::Relaxed);
@@ -236,8 +283,7 @@ impl Reach {
         // SAFETY: as the caller says.
         let Found { entry, frame, pool } = unsafe { self.find(rank, address) };
         let offset_bytes = entry.pin_quickly(&Bytes { rank, address, offset_max: self.number_max })?;
-        let number = std::ptr::from_ref(entry).addr() / size_of::<Entry>() - pool.first_entry;
-        pool.blocks.mark_one(FrameId(number as u32), offset_bytes);
+        pool.blocks.mark_one(pool.frame_of(entry), offset_bytes);
         Some(PinnedNumber { entry, at: frame.wrapping_add(offset_bytes) })
     }
 

@@ -1,15 +1,15 @@
 //! Hits: pages that are open in this rank's pool, or in the pool of a neighbour.
 //!
-//! The hit path is [`Ops::hit`], and `Translations::get` before it: no lock, no message, no system call.
+//! The hit path is [`Ops::hit`], and [`Ops::few`] before it: no lock, no message, no system call.
 
-use super::{Ops, Remote};
-use crate::memory::{Piece, Pinned, RankMemory};
+use super::{Operation, Ops, Remote};
+use crate::memory::{Piece, Pinned, Put, RankMemory};
 use crate::request::Copy;
 use crate::stats::{self, Row};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
-/// Gets of fewer bytes try to do without a pin. For more the second copy costs more than the pin.
+/// Gets and puts of fewer bytes try the shorter way to their page. For more gets do better with a pin, for they copy twice without.
 pub(super) const SMALL_BYTES_MAX: usize = 256;
 
 /// A page that is pinned in the memory of some rank of this host.
@@ -23,6 +23,25 @@ pub(super) struct PinnedPage {
 }
 
 impl Ops {
+    /// Does a get or put of less than [`SMALL_BYTES_MAX`] bytes within one page that was used so before. Returns whether it did: not
+    /// if the client's memory is null, or in the own segment.
+    ///
+    /// # Safety
+    /// The client's memory is valid for as many bytes, or null.
+    #[inline(always)]
+    pub(super) unsafe fn few(&self, operation: Operation, remote: Remote) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match operation {
+                Operation::Get(to) => self.get_small(to, remote),
+                Operation::Put(from) | Operation::PutNow(from) => {
+                    (1..SMALL_BYTES_MAX).contains(&remote.len_bytes) && self.put_few(from, remote)
+                }
+                Operation::GetWeighted(..) | Operation::Set(_) => false,
+            }
+        }
+    }
+
     /// Gets up to [`SMALL_BYTES_MAX`] bytes from one page without a pin.
     ///
     /// # Safety
@@ -52,6 +71,23 @@ impl Ops {
         }
         // SAFETY: the client's memory is valid for as many bytes, and was checked not to be null, nor in the own segment.
         unsafe { self.space.translations().read_few(rank, address, to, len_bytes) }
+    }
+
+    /// Puts less than [`SMALL_BYTES_MAX`] bytes into one page, and leaves no mark but that of their blocks.
+    ///
+    /// # Safety
+    /// The client's memory is valid for as many bytes, or null.
+    #[inline(never)]
+    unsafe fn put_few(&self, from: *const u8, Remote { rank, address, len_bytes }: Remote) -> bool {
+        if from.is_null() || self.space.own_segment().overlaps(from.addr(), len_bytes) {
+            return false;
+        }
+        // SAFETY: the client's memory is valid for as many bytes, and was checked not to be null, nor in the own segment.
+        let put = unsafe { self.space.translations().write_few(from, rank, address, len_bytes) };
+        if put == Put::DoneLast {
+            self.notify_unpinned();
+        }
+        put != Put::Missed
     }
 
     /// Does the copy of one piece, if its page is open in this rank's pool or in a neighbour's. Returns whether it did.

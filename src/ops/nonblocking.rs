@@ -95,6 +95,10 @@ impl Ops {
     /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the handle has been synced; that of an
     /// [`Operation::PutNow`] until this returns.
     pub unsafe fn start_explicit(&self, operation: Operation, remote: Remote) -> Result<Option<Handle>, UserError> {
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
+        if unsafe { self.few(operation, remote) } {
+            return Ok(None);
+        }
         let is_between = self.is_between_segments(operation, remote);
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
         if unsafe { self.needs_no_start(is_between, operation, remote)? } {
@@ -149,6 +153,10 @@ impl Ops {
     /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the thread has synced its implicit
     /// operations; that of an [`Operation::PutNow`] until this returns.
     pub unsafe fn start_implicit(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
+        if unsafe { self.few(operation, remote) } {
+            return Ok(());
+        }
         let is_between = self.is_between_segments(operation, remote);
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
         if unsafe { self.needs_no_start(is_between, operation, remote)? } {
@@ -201,11 +209,16 @@ impl Ops {
         assert!(remote.len_bytes <= size_of::<u64>());
         let skipped = if cfg!(target_endian = "big") { size_of::<u64>() - remote.len_bytes } else { 0 };
         let low_order = value.as_ptr().cast::<u8>().wrapping_add(skipped);
+        let get = Operation::Get(low_order);
         // SAFETY: the value has room for eight bytes, and belongs to this get until `wait_value` ends the completion.
         let started = unsafe {
-            match self.at_once(Operation::Get(low_order), remote) {
-                Ok(false) => self.start(Operation::Get(low_order), remote, completion),
-                done => done.map(drop),
+            if self.few(get, remote) {
+                Ok(())
+            } else {
+                match self.at_once(get, remote) {
+                    Ok(false) => self.start(get, remote, completion),
+                    done => done.map(drop),
+                }
             }
         };
         if let Err(error) = started {

@@ -67,14 +67,14 @@ impl Ops {
     #[inline(always)]
     pub unsafe fn transfer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if matches!(operation, Operation::Get(to) if unsafe { self.get_small(to, remote) }) {
+        if unsafe { self.few(operation, remote) } {
             return Ok(());
         }
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
         unsafe { self.transfer_pinned(operation, remote) }
     }
 
-    /// As [`Ops::transfer`], but for gets of a few bytes that hit.
+    /// As [`Ops::transfer`], but for a few bytes that hit.
     #[inline(never)]
     unsafe fn transfer_pinned(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.

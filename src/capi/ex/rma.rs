@@ -6,7 +6,7 @@ use crate::capi::boundary::{Refusal, attached, enter, entry_points};
 use crate::capi::transfer::low_order_bytes;
 use crate::error::UserError;
 use crate::ex::{self, Event, Team};
-use crate::job;
+use crate::job::{self, Runtime};
 use crate::memory::{Put, Shortcut};
 use crate::ops::{Operation, Remote};
 use std::ffi::c_void;
@@ -34,15 +34,20 @@ unsafe fn remote(team: *const Team, rank: u32, address: *mut c_void, len_bytes: 
     Ok(Remote { rank: unsafe { ex::jobrank(team, rank) }?, address: address.addr(), len_bytes })
 }
 
-/// Does a transfer. From the first one on the shortcut is open.
+/// The runtime, to whose pages the shortcut leads from now on.
+fn opened() -> Result<&'static Runtime, Refusal> {
+    let runtime = attached()?;
+    SHORTCUT.open(runtime.space().translations(), clear_shortcut);
+    Ok(runtime)
+}
+
+/// Does a transfer.
 ///
 /// # Safety
 /// As for `Ops::transfer`.
 unsafe fn transfer(operation: Operation, remote: Remote) -> Result<Outcome, Refusal> {
-    let runtime = attached()?;
-    SHORTCUT.open(runtime.space().translations(), clear_shortcut);
     // SAFETY: as the caller says.
-    unsafe { runtime.ops().transfer(operation, remote) }?;
+    unsafe { opened()?.ops().transfer(operation, remote) }?;
     Ok(Outcome::DONE)
 }
 
@@ -51,10 +56,8 @@ unsafe fn transfer(operation: Operation, remote: Remote) -> Result<Outcome, Refu
 /// # Safety
 /// As for `Ops::start_explicit`.
 unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Event>, Refusal> {
-    let runtime = attached()?;
-    SHORTCUT.open(runtime.space().translations(), clear_shortcut);
     // SAFETY: as the caller says.
-    Ok(unsafe { runtime.ops().start_explicit(operation, remote) }?.map(Event::root))
+    Ok(unsafe { opened()?.ops().start_explicit(operation, remote) }?.map(Event::root))
 }
 
 /// Starts an implicit transfer.
@@ -63,7 +66,7 @@ unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Event>, R
 /// As for `Ops::start_implicit`.
 unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<Outcome, Refusal> {
     // SAFETY: as the caller says.
-    unsafe { attached()?.ops().start_implicit(operation, remote) }?;
+    unsafe { opened()?.ops().start_implicit(operation, remote) }?;
     Ok(Outcome::DONE)
 }
 
@@ -102,14 +105,29 @@ unsafe fn put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const
 #[inline(always)]
 unsafe fn has_put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> bool {
     // SAFETY: as the caller says.
-    match unsafe { put_number(team, rank, to, from, len) } {
-        Put::Missed => false,
-        Put::Done => true,
-        Put::DoneLast => {
-            end_last_put();
-            true
-        }
+    is_done(unsafe { put_number(team, rank, to, from, len) })
+}
+
+/// As [`has_put_number`], by value.
+///
+/// # Safety
+/// `team` is null, a pair, or has been the handle of an object.
+#[inline(always)]
+unsafe fn has_put_value(team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize) -> bool {
+    // SAFETY: as the caller says.
+    match unsafe { ex::jobrank_if_any(team, rank) } {
+        Some(jobrank) if len == VALUE_BYTES => is_done(SHORTCUT.put(value, jobrank, to.addr())),
+        _ => false,
     }
+}
+
+/// Whether the shortcut has done a put, of whose end this tells who waits for it.
+#[inline(always)]
+fn is_done(put: Put) -> bool {
+    if put == Put::DoneLast {
+        end_last_put();
+    }
+    put != Put::Missed
 }
 
 /// Wakes who waits for the end of a put that was done by the shortcut.
@@ -318,6 +336,9 @@ entry_points! {
     unsafe fn vgasnet_ex_RMA_PutBlockingVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
     ) -> Outcome {
+        if has_put_value(team, rank, to, value, len) {
+            return Ok(Outcome::DONE);
+        }
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
         transfer(Operation::Put(from), remote(team, rank, to, len)?)
     }
@@ -325,6 +346,9 @@ entry_points! {
     unsafe fn vgasnet_ex_RMA_PutNBVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
     ) -> EventPointer {
+        if has_put_value(team, rank, to, value, len) {
+            return Ok(pointer(None));
+        }
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
         Ok(pointer(start(Operation::PutNow(from), remote(team, rank, to, len)?)?))
     }
@@ -332,6 +356,9 @@ entry_points! {
     unsafe fn vgasnet_ex_RMA_PutNBIVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
     ) -> Outcome {
+        if has_put_value(team, rank, to, value, len) {
+            return Ok(Outcome::DONE);
+        }
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
         start_implicit(Operation::PutNow(from), remote(team, rank, to, len)?)
     }
