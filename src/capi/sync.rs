@@ -3,6 +3,7 @@
 use super::boundary::{Refusal, attached, entry_points};
 use super::{ERR_NOT_READY, OK};
 use crate::error::UserError;
+use crate::job;
 use crate::ops::{Implicit, Ops};
 use crate::request::Handle;
 use std::ffi::c_int;
@@ -103,11 +104,10 @@ fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool, polls:
     Ok(if enough(found) { OK } else { not_ready() })
 }
 
-/// The answer of a try that found nothing. It gives way to other threads: with more ranks than cores, a loop of tries
-/// would keep the core from the rank that has to complete the operation.
+/// The answer of a try that found nothing. It gives way to other threads.
 #[cold]
 pub(super) fn not_ready() -> c_int {
-    std::thread::yield_now();
+    job::runtime().into_iter().for_each(|runtime| runtime.driver().rest());
     ERR_NOT_READY
 }
 

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use vgasnet_conduit::{SLOW, Sleeper};
+use vgasnet_conduit::{SLOW, Sleeper, give_way};
 
 /// Pieces of work that one poll does at most, so that a flood of messages does not keep its caller from other work.
 const POLL_WORK_MAX: usize = 64;
@@ -113,6 +113,30 @@ impl Driver {
         }
     }
 
+    /// Lets other threads run, for a client that has asked in vain and is about to ask again. With more ranks than processors, such a loop
+    /// would keep the processor from the rank that has to answer. Sleeps where that is better than to yield: until anything arrives, and
+    /// briefly, for the client may wait for what the library does not see.
+    pub fn rest(&self) {
+        const REST_MAX: Duration = Duration::from_millis(1);
+        if give_way() {
+            return;
+        }
+        let Some(callers) = self.callers.get().filter(|callers| callers.may_work()) else { return };
+        let signals = SignalGuard::new();
+        let (end, has_work) = (Some(Instant::now() + REST_MAX), || callers.is_pending());
+        if self.sleepers.try_drive(Awaited::ANY) {
+            self.conduit.set_driving(true);
+            let notices = self.space.own.table.unpin_notices();
+            if !self.drive() && !has_work() {
+                self.sleep_as_driver(notices, &has_work, end, &signals);
+                self.drive();
+            }
+            self.hand_over(notices, Awaited::ANY);
+        } else if self.sleepers.sleep(Awaited::ANY, &has_work, end, &signals) && !self.sleepers.offer(Awaited::ANY) {
+            self.conduit.wake(self.space.rank);
+        }
+    }
+
     /// Watches for a moment, without becoming the driver, until `done` or until anything arrives: a message that wakes
     /// only a driver may be on its way. Returns whether it saw either.
     fn watch(&self, done: &dyn Fn() -> bool) -> bool {
@@ -174,15 +198,20 @@ impl Driver {
                     self.has_arrivals() || done() || table.unpin_notices() != notices
                 })
             {
-                let held_up = self.sleep_limit();
-                let limit = held_up.into_iter().chain(time_left(end)).min();
-                let has_more = || self.is_host_barrier_released() || table.unpin_notices() != notices;
-                let stay = || done() || has_more() || self.is_held_up() != held_up.is_some();
-                // The client's signal handlers run while this thread sleeps. If one faults, the helper serves it.
-                signals.except(|| self.conduit.sleep(Sleeper::Caller, self.storage_doorbell(), limit, &stay));
+                self.sleep_as_driver(notices, done, end, signals);
                 idle.on_slept();
             }
         }
+    }
+
+    /// Sleeps until anything arrives for the driver, or until `done`. `notices` is from before it has last driven.
+    fn sleep_as_driver(&self, notices: u32, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard) {
+        let held_up = self.sleep_limit();
+        let limit = held_up.into_iter().chain(time_left(end)).min();
+        let has_more = || self.is_host_barrier_released() || self.space.own.table.unpin_notices() != notices;
+        let stay = || done() || has_more() || self.is_held_up() != held_up.is_some();
+        // The client's signal handlers run while this thread sleeps. If one faults, the helper serves it.
+        signals.except(|| self.conduit.sleep(Sleeper::Caller, self.storage_doorbell(), limit, &stay));
     }
 
     /// Leaves driving to a thread that waits, else to the helper.
@@ -320,10 +349,7 @@ impl Idle {
         let limit = if self.has_slept && limit != Duration::MAX { limit.min(BETWEEN_SLEEPS_MAX) } else { limit };
         if limit.is_zero() {
             self.turns += 1;
-            if self.turns <= self.spin.turns {
-                std::thread::yield_now();
-            }
-            return self.turns <= self.spin.turns;
+            return self.turns <= self.spin.turns && give_way();
         }
         if std::mem::take(&mut self.is_eager) {
             self.is_eager = look_eagerly(has_any);
@@ -331,7 +357,9 @@ impl Idle {
         }
         if self.spin.yields {
             // A thread that was just woken may be waiting for this processor.
-            std::thread::yield_now();
+            if !give_way() && limit != Duration::MAX {
+                return false;
+            }
         } else {
             self.is_eager = true;
         }

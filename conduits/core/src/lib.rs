@@ -16,6 +16,7 @@
 
 mod agreement;
 pub mod conformance;
+mod give_way;
 pub mod launchers;
 mod readable;
 mod region;
@@ -30,6 +31,7 @@ pub use vgasnet_protocol::Rank;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 pub use agreement::{agree, check_versions, greet, hear_all, of_other_version};
+pub use give_way::give_way;
 pub use readable::wait_readable;
 pub use region::{Region, map_again, page_bytes};
 pub use say::say;

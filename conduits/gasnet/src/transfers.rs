@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use vgasnet_conduit::{Busy, ConduitError, Token};
+use vgasnet_conduit::{Busy, ConduitError, Token, give_way};
 
 use crate::ffi::{Begun, Ends};
 
@@ -17,6 +17,9 @@ const TRANSFERS_MAX: usize = 64;
 
 /// How long a rank leaves GASNet to the thread that moves pages, if nothing is complete.
 const GIVE_WAY_MAX: Duration = Duration::from_micros(100);
+
+/// How long the thread that moves the bytes sleeps where the processor is taken.
+const PAUSE: Duration = Duration::from_micros(20);
 
 /// Which way a page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +117,7 @@ impl Transfers {
             let waited = self.complete.come.wait_timeout_while(copies, GIVE_WAY_MAX, |copies| copies.is_empty());
             drop(waited);
         } else {
-            std::thread::yield_now();
+            give_way();
         }
     }
 
@@ -167,7 +170,9 @@ fn move_pages(copies: &Receiver<PageCopy>, complete: &Complete) {
         let mut done = Vec::new();
         take_complete(&mut begun, &mut done);
         if done.is_empty() {
-            std::thread::yield_now();
+            if !give_way() {
+                std::thread::sleep(PAUSE);
+            }
         } else {
             lock(&complete.copies).append(&mut done);
             complete.come.notify_all();

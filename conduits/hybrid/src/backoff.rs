@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use vgasnet_conduit::give_way;
 
 /// The first sleep after something happened.
-const FIRST: Duration = Duration::from_micros(20);
+pub(crate) const FIRST: Duration = Duration::from_micros(20);
 
 /// So many sleeps are as short: about 2 ms in all, with the 50 us that the system's timers add to each. A rank whose peer has just asked
 /// for a page is about to be asked for the next.
@@ -35,14 +36,16 @@ impl Patience {
     pub fn rest(&mut self) {
         const EAGER: u32 = 1000;
         self.looks = self.looks.saturating_add(1);
-        if self.looks < EAGER { std::thread::yield_now() } else { std::thread::sleep(Duration::from_micros(500)) }
+        if self.looks >= EAGER || !give_way() {
+            std::thread::sleep(Duration::from_micros(500));
+        }
     }
 }
 
 /// How to rest when there is nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// Let others have the processor, and look again.
+    /// Let others have the processor, and look again; where that costs much, sleep as shortly as can be.
     GiveWay,
     /// Sleep for so long.
     Sleep(Duration),

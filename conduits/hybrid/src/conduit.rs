@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, SLOW, Sleeper, Transfer, Urgency,
-    agree,
+    agree, give_way,
 };
 use vgasnet_protocol::RankState;
 use vgasnet_smp::SmpConduit;
@@ -236,13 +236,13 @@ impl<N: Network> Conduit for HybridConduit<N> {
             Sleeper::Helper if self.is_driven.load(Ordering::SeqCst) => Rest::Sleep(backoff::BESIDE_A_DRIVER),
             _ => self.backoff.next(self.network.is_active()),
         };
-        match rest {
-            Rest::GiveWay => std::thread::yield_now(),
-            Rest::Sleep(limit) => {
-                let limit = timeout.map_or(limit, |timeout| timeout.min(limit));
-                self.host.sleep(sleeper, also, Some(limit), stay_awake);
-            }
-        }
+        let limit = match rest {
+            Rest::GiveWay if give_way() => return,
+            Rest::GiveWay => backoff::FIRST,
+            Rest::Sleep(limit) => limit,
+        };
+        let limit = timeout.map_or(limit, |timeout| timeout.min(limit));
+        self.host.sleep(sleeper, also, Some(limit), stay_awake);
     }
 
     fn wake(&self, rank: Rank) {
