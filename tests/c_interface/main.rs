@@ -33,6 +33,7 @@ mod programs;
 mod python;
 mod refused;
 mod sanitizers;
+mod scripts;
 mod stats;
 mod support;
 mod tools;

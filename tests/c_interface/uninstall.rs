@@ -16,7 +16,7 @@ fn directories_below(dir: &Path) -> Vec<String> {
 }
 
 /// A script that stands in for a program, in `dir`.
-fn stand_in(dir: &Path, program: &str, text: &str) {
+pub fn stand_in(dir: &Path, program: &str, text: &str) {
     let path = dir.join(program);
     fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a file of ours");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a file of ours");
@@ -70,7 +70,8 @@ fn directories_and_links_are_kept_and_all_users_read() {
 /// A directory with these programs of the machine's alone, and a package manager that notes that it was called.
 fn bare_machine(name: &str) -> std::path::PathBuf {
     let dir = build_dir(name);
-    for program in ["sh", "dirname", "realpath", "mkdir", "sed", "head", "id", "touch"] {
+    for program in ["sh", "dirname", "realpath", "mkdir", "sed", "head", "id", "touch"]
+    {
         let path = succeed(Command::new("sh").args(["-c", &format!("command -v {program}")]));
         symlink(path.trim(), dir.join(program)).expect("a new link");
     }
