@@ -1,11 +1,54 @@
 //! `scripts/` and what they install where people are: in other directories, beside files of others, with other linkers, compilers and
 //! package managers than those of the machine that the scripts were written on. Programs that stand in for those note what they are told.
 
-use crate::install::{build_dir, install, is_here};
+use crate::install::{build_dir, built, install, is_here};
 use crate::support::compile::source_dir;
+use crate::support::run::succeed;
 use crate::uninstall::stand_in;
 use std::fs;
-use std::process::Command;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn script(name: &str) -> Command {
+    let mut command = Command::new(source_dir().join("scripts").join(name));
+    for variable in ["DESTDIR", "BUILT", "CARGO_NET_OFFLINE", "CARGO_TARGET_DIR", "CC", "CXX", "FC"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// What a script says that refuses, in one line.
+fn refused(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && said.lines().count() == 1, "{output:?}");
+    said
+}
+
+/// As where a GASNet is installed, whose clients look for the same names.
+#[test]
+fn files_of_others_stay() {
+    let root = build_dir("of-others");
+    fs::create_dir(root.join("include")).expect("a directory of ours");
+    let theirs = root.join("include/gasnet.h");
+    fs::write(&theirs, "theirs").expect("a file of ours");
+    let said = refused(&install(&[]).arg(&root).arg(built()).output().expect("a script"));
+    assert!(said.contains(&format!("{}, one of 1 such files, is there", theirs.display())), "{said}");
+    // Elsewhere the names are free.
+    let apart = ["--gasnet", "gasnet"];
+    succeed(install(&apart).arg(&root).arg(built()));
+    succeed(install(&apart).arg(&root).arg(built()));
+    // Known only when all is there that is to be copied.
+    let program = root.join("bin/vgasnet-info");
+    succeed(install(&["--uninstall"]).arg(&root));
+    fs::create_dir(root.join("bin")).expect("it was removed");
+    symlink("nowhere", &program).expect("a new link");
+    let said = refused(&install(&apart).arg(&root).arg(built()).output().expect("a script"));
+    assert!(said.contains("bin/vgasnet-info, one of 1 such"), "{said}");
+    assert_eq!(fs::read_link(&program).expect("it stays"), Path::new("nowhere"));
+    assert_eq!(fs::read_to_string(&theirs).expect("it stays"), "theirs");
+    assert!(!root.join("share").exists());
+}
 
 /// Where make takes the path for two, nothing is removed in either.
 #[test]

@@ -70,7 +70,7 @@ fn directories_and_links_are_kept_and_all_users_read() {
 /// A directory with these programs of the machine's alone, and a package manager that notes that it was called.
 fn bare_machine(name: &str) -> std::path::PathBuf {
     let dir = build_dir(name);
-    for program in ["sh", "dirname", "realpath", "mkdir", "sed", "head", "id", "touch"]
+    for program in ["sh", "dirname", "realpath", "mkdir", "mktemp", "rm", "find", "grep", "sed", "head", "id", "touch"]
     {
         let path = succeed(Command::new("sh").args(["-c", &format!("command -v {program}")]));
         symlink(path.trim(), dir.join(program)).expect("a new link");
