@@ -1,14 +1,19 @@
 //! `scripts/` and what they install where people are: in other directories, beside files of others, with other linkers, compilers and
 //! package managers than those of the machine that the scripts were written on. Programs that stand in for those note what they are told.
 
-use crate::install::{build_dir, built, install, is_here};
+use crate::install::{build_dir, built, install, is_here, prefix};
 use crate::support::compile::source_dir;
 use crate::support::run::succeed;
 use crate::uninstall::stand_in;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+/// The command with programs of `dir` before those of the machine.
+fn with_programs_of<'a>(dir: &Path, command: &'a mut Command) -> &'a mut Command {
+    command.env("PATH", format!("{}:{}", dir.display(), std::env::var("PATH").expect("a path")))
+}
 
 fn script(name: &str) -> Command {
     let mut command = Command::new(source_dir().join("scripts").join(name));
@@ -48,6 +53,28 @@ fn files_of_others_stay() {
     assert_eq!(fs::read_link(&program).expect("it stays"), Path::new("nowhere"));
     assert_eq!(fs::read_to_string(&theirs).expect("it stays"), "theirs");
     assert!(!root.join("share").exists());
+}
+
+/// As when some of it belongs to another user, or somebody has lost patience.
+#[test]
+fn a_removal_that_was_interrupted_is_done_again() {
+    let (root, tools) = (build_dir("interrupted").join("prefix"), build_dir("interrupting"));
+    succeed(install(&[]).arg(&root).arg(built()));
+    stand_in(&tools, "rm", "case $* in */include/vgasnet.h) exit 1 ;; esac\nexec /bin/rm \"$@\"");
+    let mut command = install(&["--uninstall"]);
+    let output = with_programs_of(&tools, command.arg(&root)).output().expect("a script");
+    assert!(!output.status.success() && root.join("include/vgasnet.h").is_file(), "{output:?}");
+    succeed(install(&["--uninstall"]).arg(&root));
+    assert!(!root.exists());
+}
+
+/// Rust that does nothing but note what it is told, and these programs.
+fn machine(name: &str, programs: &[(&str, &str)]) -> PathBuf {
+    let dir = build_dir(name);
+    for (program, text) in programs {
+        stand_in(&dir, program, text);
+    }
+    dir
 }
 
 /// Where make takes the path for two, nothing is removed in either.
