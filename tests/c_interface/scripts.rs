@@ -68,6 +68,20 @@ fn a_removal_that_was_interrupted_is_done_again() {
     assert!(!root.exists());
 }
 
+/// Shells complete the name of a directory with a slash behind it.
+#[test]
+fn directories_may_be_named_in_several_ways() {
+    for (libdir, name, up) in [("lib/", "lib", "../../.."), ("./lib//x/", "lib/x", "../../../.."), (".", ".", "../..")]
+    {
+        let root = build_dir("named").join("prefix");
+        succeed(install(&["--libdir", libdir, "--gasnet-ex", "./ex/"]).arg(&root).arg(built()));
+        assert!(root.join(name).join("libvgasnet.so").is_file() && root.join("ex/lib/libvgasnet.so").is_file());
+        let config = root.join(name).join("cmake/vgasnet/vgasnet-config.cmake");
+        let config = fs::read_to_string(config).expect("CMake's file");
+        assert!(config.contains(&format!("/{up}\" ABSOLUTE)")), "{libdir}: {config}");
+    }
+}
+
 /// Rust that does nothing but note what it is told, and these programs.
 fn machine(name: &str, programs: &[(&str, &str)]) -> PathBuf {
     let dir = build_dir(name);
