@@ -3,7 +3,7 @@
 
 use crate::install::{build_dir, built, install, is_here, prefix};
 use crate::support::compile::source_dir;
-use crate::support::run::succeed;
+use crate::support::run::{say_not_run, succeed};
 use crate::uninstall::stand_in;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -80,6 +80,26 @@ fn directories_may_be_named_in_several_ways() {
         let config = fs::read_to_string(config).expect("CMake's file");
         assert!(config.contains(&format!("/{up}\" ABSOLUTE)")), "{libdir}: {config}");
     }
+}
+
+/// Where lld or mold is `ld`, binutils' has another name.
+#[test]
+fn another_linker_may_be_ld() {
+    let tools = build_dir("linkers");
+    let real = Command::new("sh").args(["-c", "command -v ld.bfd"]).output().expect("a shell");
+    let real = String::from_utf8_lossy(&real.stdout).trim().to_owned();
+    if real.is_empty() {
+        return say_not_run("another linker", "there is no ld.bfd besides ld");
+    }
+    let other =
+        format!("case \" $* \" in *' --version '*) echo other ;; *' -r '*) exit 1 ;; *) exec {real} \"$@\" ;; esac");
+    stand_in(&tools, "ld", &other);
+    let root = build_dir("linked").join("prefix");
+    succeed(with_programs_of(&tools, install(&[]).arg(&root).arg(built())));
+    stand_in(&tools, "ld.bfd", &other);
+    let output = with_programs_of(&tools, install(&[]).arg(&root).arg(built())).output().expect("a script");
+    let said = refused(&output);
+    assert!(said.contains("ld.bfd is none of GNU's"), "{said}");
 }
 
 /// Rust that does nothing but note what it is told, and these programs.
