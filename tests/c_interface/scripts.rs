@@ -111,6 +111,19 @@ fn machine(name: &str, programs: &[(&str, &str)]) -> PathBuf {
     dir
 }
 
+const CARGO: (&str, &str) =
+    ("cargo", "case $* in --version) echo cargo 1.99.0 ;; *) echo \"$CARGO_TARGET_DIR\" >\"${0%/*}/into\" ;; esac");
+
+/// The configuration of cargo may name another directory.
+#[test]
+fn cargo_is_told_where_to_build() {
+    let tools = machine("cargo-tools", &[("cargo", &format!("{}; [ \"$1\" = --version ]", CARGO.1))]);
+    let mut command = script("install");
+    command.arg(tools.join("prefix")).env("CARGO_HOME", &tools);
+    assert!(!with_programs_of(&tools, &mut command).output().expect("a script").status.success());
+    assert_eq!(fs::read_to_string(tools.join("into")).expect("cargo was called"), "target\n");
+}
+
 /// Where make takes the path for two, nothing is removed in either.
 #[test]
 fn packages_are_not_built_in_a_directory_with_blanks() {
