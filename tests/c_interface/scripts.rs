@@ -124,6 +124,27 @@ fn cargo_is_told_where_to_build() {
     assert_eq!(fs::read_to_string(tools.join("into")).expect("cargo was called"), "target\n");
 }
 
+/// From any directory, with the name of a file there.
+#[test]
+fn the_main_job_takes_a_file_from_where_its_user_is() {
+    let tools = machine("main-job", &[CARGO, ("rustc", "echo /"), ("tar", "echo some >\"$2\"; exit 1")]);
+    fs::create_dir(tools.join("release")).expect("a new directory");
+    stand_in(&tools, "release/vgasnet-bench", "echo \"$@\"");
+    fs::write(tools.join("data"), "bytes").expect("a file of ours");
+    let job = || {
+        let mut command = script("main-job");
+        command.current_dir(&tools).env("CARGO_TARGET_DIR", &tools).env("CARGO_HOME", &tools);
+        with_programs_of(&tools, &mut command);
+        command
+    };
+    let said = succeed(job().arg("data"));
+    assert!(said.contains(&format!(" --input {} ", tools.join("data").display())), "{said}");
+    // What was packed by half is no input of the next job.
+    assert!(!job().output().expect("a script").status.success());
+    let left = fs::read_dir(&tools).expect("a directory of ours").map(|entry| entry.expect("an entry").file_name());
+    assert!(!left.into_iter().any(|name| name.to_string_lossy().starts_with("main-job.input")));
+}
+
 /// Where make takes the path for two, nothing is removed in either.
 #[test]
 fn packages_are_not_built_in_a_directory_with_blanks() {
