@@ -102,6 +102,26 @@ fn another_linker_may_be_ld() {
     assert!(said.contains("ld.bfd is none of GNU's"), "{said}");
 }
 
+/// Each compiler of Fortran has an option of its own for where modules go.
+#[test]
+fn compilers_of_fortran_are_told_where_modules_go() {
+    let tools = build_dir("fortran-compilers");
+    let compiles = |option: &str| {
+        format!(
+            "case $* in --version) echo \"${{0##*/}} 1\"; exit ;; esac\nwhile [ $# -gt 0 ]; do\ncase $1 in\n{option}) echo >\"$2/vgasnet.mod\" ;;\n\
+             -o) echo >\"$2\" ;;\nesac\nshift\ndone"
+        )
+    };
+    for (compiler, option) in
+        [("ifx", "-module"), ("nvfortran", "-module"), ("flang-new", "-module-dir"), ("gfortran", "-J")]
+    {
+        stand_in(&tools, compiler, &compiles(option));
+        let tree = build_dir("fortran-tree");
+        succeed(script("install-languages").arg(&tree).env("FC", tools.join(compiler)));
+        assert!(tree.join("include/vgasnet/fortran/vgasnet.mod").is_file(), "{compiler}");
+    }
+}
+
 /// Rust that does nothing but note what it is told, and these programs.
 fn machine(name: &str, programs: &[(&str, &str)]) -> PathBuf {
     let dir = build_dir(name);
