@@ -165,6 +165,44 @@ fn the_main_job_takes_a_file_from_where_its_user_is() {
     assert!(!left.into_iter().any(|name| name.to_string_lossy().starts_with("main-job.input")));
 }
 
+/// An ordinary user's machine without Rust, which has `sudo` as that is by default: it takes no variables along.
+fn ordinary(name: &str) -> PathBuf {
+    let called = "echo \"$* $DEBIAN_FRONTEND\" >>\"${0%/*}/${0##*/}.called\"";
+    let programs = [
+        ("id", "echo 1000"),
+        ("sudo", "exec env -i PATH=\"$PATH\" \"$@\""),
+        ("apt-get", called),
+        ("python3", ""),
+        ("mkdocs", ""),
+        ("curl", &format!("{called}; exit 6")),
+    ];
+    let dir = machine(name, &programs);
+    for program in ["sh", "env", "sed", "dirname"] {
+        let path = succeed(Command::new("sh").args(["-c", &format!("command -v {program}")]));
+        symlink(path.trim(), dir.join(program)).expect("a new link");
+    }
+    dir
+}
+
+fn on<'a>(machine: &Path, command: &'a mut Command) -> &'a mut Command {
+    command.env("PATH", machine).env("CARGO_HOME", machine.join("cargo")).env("HOME", machine)
+}
+
+#[test]
+fn what_lacks_is_installed_without_a_question() {
+    let machine = ordinary("ordinary");
+    let output = on(&machine, script("prepare").arg("what:package")).output().expect("a script");
+    let told = fs::read_to_string(machine.join("apt-get.called")).expect("it was called");
+    assert!(
+        told.lines()
+            .any(|line| line.starts_with("install ") && line.contains("package") && line.ends_with(" noninteractive")),
+        "{told}"
+    );
+    // And without network Rust is not: that is said.
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("cannot install Rust 1."), "{output:?}");
+}
+
 /// Where make takes the path for two, nothing is removed in either.
 #[test]
 fn packages_are_not_built_in_a_directory_with_blanks() {
