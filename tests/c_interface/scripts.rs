@@ -203,6 +203,13 @@ fn what_lacks_is_installed_without_a_question() {
     assert!(output.status.code() == Some(1) && said.contains("cannot install Rust 1."), "{output:?}");
 }
 
+#[test]
+fn documents_need_no_rust() {
+    let machine = ordinary("writer");
+    succeed(on(&machine, &mut script("docs")));
+    assert!(!machine.join("curl.called").exists() && !machine.join("apt-get.called").exists());
+}
+
 /// Where make takes the path for two, nothing is removed in either.
 #[test]
 fn packages_are_not_built_in_a_directory_with_blanks() {
