@@ -1,7 +1,7 @@
 //! `scripts/` and what they install where people are: in other directories, beside files of others, with other linkers, compilers and
 //! package managers than those of the machine that the scripts were written on. Programs that stand in for those note what they are told.
 
-use crate::install::{build_dir, built, install, is_here, prefix};
+use crate::install::{build_dir, built, install, is_here, launch_as, prefix};
 use crate::support::compile::source_dir;
 use crate::support::run::{say_not_run, succeed};
 use crate::uninstall::stand_in;
@@ -229,4 +229,13 @@ fn packages_are_not_built_in_a_directory_with_blanks() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("has blanks; choose one without"), "{said}");
     assert!(neighbour.is_dir());
+}
+
+/// Users have links to launchers in directories of their own.
+#[test]
+fn launchers_are_found_by_links() {
+    let link = build_dir("links").join("run");
+    symlink(prefix().join("bin/gasnetrun_smp"), &link).expect("a new link");
+    let (status, said) = launch_as(link.to_str().expect("text"), &["-n", "2"], Path::new("/bin/true"), &[]);
+    assert_eq!(status, Some(0), "{said}");
 }
