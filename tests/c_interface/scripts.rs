@@ -239,3 +239,20 @@ fn launchers_are_found_by_links() {
     let (status, said) = launch_as(link.to_str().expect("text"), &["-n", "2"], Path::new("/bin/true"), &[]);
     assert_eq!(status, Some(0), "{said}");
 }
+
+/// In a system where `/lib` is a link to `/usr/lib`, CMake may come by either.
+#[test]
+fn cmake_finds_headers_by_a_link_to_libraries() {
+    if !is_here("cmake") {
+        return;
+    }
+    let dir = build_dir("merged");
+    symlink(prefix().join("lib"), dir.join("lib")).expect("a new link");
+    let text = "cmake_minimum_required(VERSION 3.10)\nproject(client C)\nfind_package(vgasnet REQUIRED)\nadd_executable(client client.c)\n\
+                target_link_libraries(client vgasnet::vgasnet)\n";
+    fs::write(dir.join("CMakeLists.txt"), text).expect("a file of ours");
+    fs::write(dir.join("client.c"), "#include <vgasnet.h>\nint main(void) { return 0; }\n").expect("a file of ours");
+    let found = format!("-Dvgasnet_DIR={}", dir.join("lib/cmake/vgasnet").display());
+    succeed(Command::new("cmake").arg("-S").arg(&dir).arg("-B").arg(dir.join("build")).arg(found));
+    succeed(Command::new("cmake").arg("--build").arg(dir.join("build")));
+}
