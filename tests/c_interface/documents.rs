@@ -214,6 +214,8 @@ fn as_sources() -> PathBuf {
     let dir = build_dir("documents");
     let names = [
         "Cargo.toml",
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
         "README.md",
         "docs",
         "examples",

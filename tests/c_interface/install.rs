@@ -150,6 +150,7 @@ fn the_tree_is_complete() {
         "share/bash-completion/completions/vgasnetrun",
         "share/zsh/site-functions/_vgasnetrun",
         "share/fish/vendor_completions.d/vgasnetrun.fish",
+        "share/doc/vgasnet/LICENSE-MIT",
         "include/vgasnet.h",
         "include/vgasnet/job.h",
         "include/gasnet.h",
