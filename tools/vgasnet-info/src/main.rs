@@ -8,6 +8,7 @@ mod report;
 
 use clap::{CommandFactory, Parser};
 use report::Report;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use vgasnet_manual::Besides;
@@ -57,6 +58,14 @@ fn main() -> ExitCode {
     if let Some(config) = job::observe(&mut report, ranks, options.storage_dir) {
         disk::observe(&mut report, &config.storage_dir, config.page_bytes);
     }
-    print!("{}", if options.json { report.json() } else { report.text() });
+    let told = if options.json { report.json() } else { report.text() };
+    match std::io::stdout().write_all(told.as_bytes()) {
+        // Whoever closes the pipe early wants no more of it.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("vgasnet-info: standard output: {error}");
+            return ExitCode::FAILURE;
+        }
+        _ => {}
+    }
     if report.is_job_possible { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

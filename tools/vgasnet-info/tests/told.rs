@@ -115,6 +115,20 @@ fn the_number_of_ranks_is_taken_as_other_launchers_have_it() {
 }
 
 #[test]
+fn a_reader_that_has_enough_and_a_full_disk_are_no_panic() {
+    for (line, status, said) in [
+        ("set -o pipefail; \"$0\" -n 1 | true", 0, ""),
+        ("\"$0\" -n 1 >/dev/full", 1, "vgasnet-info: standard output: No space left"),
+    ] {
+        let output =
+            Command::new("bash").args(["-c", line, env!("CARGO_BIN_EXE_vgasnet-info")]).output().expect("bash");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{stderr}");
+        assert!(stderr.starts_with(said) && stderr.lines().count() == usize::from(status == 1), "{stderr}");
+    }
+}
+
+#[test]
 fn memory_is_no_disk() {
     let output = run(&["-n", "1", "--storage-dir", "/dev/shm"], &[]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
