@@ -41,7 +41,7 @@ pub fn exported(library: &Path) -> BTreeSet<String> {
 
 /// How each function of the interface is called, as one line.
 fn calls() -> impl Iterator<Item = String> {
-    let word = |class: &Class| format!("{class:?}").to_lowercase();
+    let word = |class: &Class| format!("{:?}", class.by_width()).to_lowercase();
     all_functions().into_iter().map(move |(name, (result, arguments))| {
         let arguments: Vec<_> = arguments.iter().map(word).collect();
         format!("{name}({}) {}", arguments.join(" "), word(&result))
