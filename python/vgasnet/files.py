@@ -120,24 +120,27 @@ class File(io.RawIOBase):
         offset = number("offset", offset, 0, _OFFSET_MAX)
         return Operation(library.vgasnet_file_write_at_nb(self._handle, offset, address, nbytes), kept, nbytes)
 
-    def _lists(self, runs: Sequence[Tuple[int, int]], buffers: Sequence[Any], is_written: bool) -> List[Any]:
+    def _lists(self, runs: Sequence[Tuple[int, int]], buffers: Sequence[Any], is_written: bool) -> Tuple[List[Any], Any]:
+        """What C is told of the runs and buffers, and what must live until it has returned."""
         places = (raw.vgasnet_file_run_t * len(runs))()
         for place, (offset, nbytes) in zip(places, runs):
             place.offset, place.len = number("offset", offset, 0, _OFFSET_MAX), number("nbytes", nbytes, 0, _OFFSET_MAX)
         memory = [lent(buffer, is_written) for buffer in buffers]
         pieces = (raw.vgasnet_memvec_t * len(memory))(*[raw.vgasnet_memvec_t(address, nbytes) for address, nbytes, _ in memory])
-        return [len(runs), places, len(memory), pieces]
+        return [len(runs), places, len(memory), pieces], [kept for _, _, kept in memory]
 
     def readv_at(self, runs: Sequence[Tuple[int, int]], buffers: Sequence[Any]) -> int:
         """Reads many places at once: the bytes of all runs, each an offset and a number of bytes, one behind the other, go to those
         of all buffers. Ends at the first byte that the file does not have. Returns how many were read."""
         nread = ctypes.c_size_t()
-        self._call("readv_at", *self._lists(runs, buffers, True), ctypes.byref(nread))
+        lists, _ = self._lists(runs, buffers, True)
+        self._call("readv_at", *lists, ctypes.byref(nread))
         return nread.value
 
     def writev_at(self, runs: Sequence[Tuple[int, int]], buffers: Sequence[Any]) -> None:
         """Writes many places at once, as ``readv_at`` reads them."""
-        self._call("writev_at", *self._lists(runs, buffers, False))
+        lists, _ = self._lists(runs, buffers, False)
+        self._call("writev_at", *lists)
 
     def sync(self) -> None:
         """Collective. All that was written before is on the disk."""

@@ -98,3 +98,8 @@ with vgasnet.File(path, "w+") as file:
     vgasnet.barrier()
     file.read_into_at(following * large.nbytes, large)
     assert (large == following).all()
+    vgasnet.barrier()
+    # Buffers that nobody else keeps live as long as the call. Those as large as this are unmapped when they go.
+    count = 8 << 20
+    file.writev_at([(2 * rank * count, 2 * count)], (np.full(count, value, np.uint8) for value in (rank, 7)))
+    assert file.read_at(2 * rank * count, 2 * count) == bytes([rank]) * count + bytes([7]) * count
