@@ -34,6 +34,10 @@ def test_threads_that_fault_get_and_handle_messages(run):
     run("threads.py", ranks=2)
 
 
+def test_a_wait_that_a_signal_ends_can_be_done_again(run):
+    run("interrupted.py", ranks=2)
+
+
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_collectives(run, ranks):
     run("collectives.py", ranks=ranks)

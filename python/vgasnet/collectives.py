@@ -81,7 +81,7 @@ def register() -> None:
 class Collective(Operation):
     """A collective under way, as an ``Operation``. Its result is what the function without ``_nb`` returns."""
 
-    _wait, _test, _wait_all, _test_all = "coll_wait_sync", "coll_try_sync", "coll_wait_sync_all", "coll_try_sync_all"
+    _wait_all, _test_all = "coll_wait_sync_all", "coll_try_sync_all"
     _wait_some, _test_some = "coll_wait_sync_some", "coll_try_sync_some"
 
 

@@ -21,8 +21,7 @@ class Operation:
     also if the operation itself is forgotten.
     """
 
-    _wait, _test, _wait_all, _test_all = "wait_syncnb", "try_syncnb", "wait_syncnb_all", "try_syncnb_all"
-    _wait_some, _test_some = "wait_syncnb_some", "try_syncnb_some"
+    _wait_all, _test_all, _wait_some, _test_some = "wait_syncnb_all", "try_syncnb_all", "wait_syncnb_some", "try_syncnb_some"
 
     def __init__(self, handle: Optional[int], lent: Any, result: Any = None) -> None:
         self._handle = handle or 0
@@ -44,21 +43,12 @@ class Operation:
     def wait(self) -> Any:
         """Waits until the operation is complete, and returns its result, if it has one."""
         if self._handle:
-            handle, library = self._handle, attached()
-            getattr(library, "vgasnet_" + self._wait)(handle)
-            self._end()
+            _call([self], "_wait_all")
         return self._result
 
     def test(self) -> bool:
         """Whether the operation is complete. Lets the library work a little."""
-        if self._handle:
-            code = getattr(attached(), "vgasnet_" + self._test)(self._handle)
-            if code == raw.VGASNET_ERR_NOT_READY:
-                return False
-            if code != raw.VGASNET_OK:
-                raise of_code(code)
-            self._end()
-        return True
+        return not self._handle or _is_complete(_call([self], "_test_all"))
 
     def __enter__(self) -> "Operation":
         return self
@@ -69,17 +59,20 @@ class Operation:
 
 def _call(operations: Sequence[Operation], which: str) -> int:
     """Calls a sync of several operations, and ends those that are complete."""
-    kinds = {(operation._wait, getattr(operation, which)) for operation in operations}
+    kinds = {getattr(operation, which) for operation in operations}
     if len(kinds) > 1:
         raise TypeError("operations and collectives cannot be waited for together")
     library = attached()
     if not kinds:
         return raw.VGASNET_OK
     handles = (ctypes.c_void_p * len(operations))(*[operation._handle for operation in operations])
-    code = getattr(library, "vgasnet_" + kinds.pop()[1])(handles, len(operations))
-    for operation, handle in zip(operations, handles):
-        if operation._handle and not handle:
-            operation._end()
+    try:
+        code = getattr(library, "vgasnet_" + kinds.pop())(handles, len(operations))
+    finally:
+        # Also when a signal's handler raises what ends the call's wait in Python: the library has taken the handles of what is complete.
+        for operation, handle in zip(operations, handles):
+            if operation._handle and not handle:
+                operation._end()
     return raw.VGASNET_OK if code is None else code
 
 
