@@ -42,6 +42,10 @@ def test_the_status_of_exit_is_that_of_the_job(run, how):
     assert ended.stdout.count("last words") == 1
 
 
+def test_exit_needs_no_stdout(run):
+    run("failures.py", "closed", ranks=2, status=7)
+
+
 def test_the_library_that_is_not_there():
     environment = {"VGASNET_LIBRARY": "/nowhere/libvgasnet.so", "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"}
     program = "import vgasnet\ntry: vgasnet.init()\nexcept OSError as error: print(error)"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import sys
 import threading
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -93,6 +95,14 @@ def lent(buffer: Any, is_written: bool) -> Tuple[int, int, Any]:
     if is_written and not array.flags.writeable:
         raise ValueError("the destination is read-only; give a writable array")
     return array.__array_interface__["data"][0], array.nbytes, array
+
+
+def flush_output() -> None:
+    """Writes what Python has buffered. A stream that is closed, or that nobody reads any more, keeps no job from its end."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
 
 
 def shape_of(shape: Any) -> Tuple[int, ...]:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Sequence, Type
 
 from . import raw
-from ._core import attached, initialised, job, number, pending
+from ._core import attached, flush_output, initialised, job, number, pending
 from .errors import check
 
 if TYPE_CHECKING:
@@ -79,9 +79,7 @@ def exit(status: int = 0) -> None:
     """Ends the whole job with a status of 0 to 255, and does not return. A rank that only is through ends as any program, and
     serves its segment until all are. Functions of atexit do not run; what Python has not yet written is written.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
+    flush_output()
     initialised().vgasnet_exit(number("status", status, 0, 255))
 
 

@@ -20,7 +20,7 @@ from typing import Any, Callable, List, Optional, Sequence
 import numpy as np
 
 from . import raw
-from ._core import attached, initialised, job, lent, number, thread
+from ._core import attached, flush_output, initialised, job, lent, number, thread
 from .errors import check
 from .segment import segment
 
@@ -175,9 +175,7 @@ def _run(handler: Handler, message: Message, arguments: Sequence[int]) -> None:
 
 
 def _end(status: int) -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
+    flush_output()
     initialised().vgasnet_exit(status & 255)
 
 

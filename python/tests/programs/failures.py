@@ -31,6 +31,9 @@ if how == "exception" and vgasnet.rank() == 1:
 if how == "exit" and vgasnet.rank() == 1:
     print("last words")
     vgasnet.exit(7)
+if how == "closed" and vgasnet.rank() == 1:
+    sys.stdout.close()
+    vgasnet.exit(7)
 if how.startswith("handler") and vgasnet.rank() == 1:
     vgasnet.request(0, fails)
 if how == "reduction":
