@@ -17,6 +17,7 @@ import numpy as np
 from . import raw
 from ._core import attached, initialised, job, lent, number, thread
 from .errors import check
+from .job import barrier_name
 from .operations import Operation
 
 _MINE = raw.VGASNET_COLL_IN_MYSYNC | raw.VGASNET_COLL_OUT_MYSYNC
@@ -237,8 +238,7 @@ class Team:
 
     def barrier(self, name: Optional[int] = None) -> None:
         """Waits until all ranks of the team are here; see ``vgasnet.barrier``."""
-        flags = raw.VGASNET_BARRIERFLAG_ANONYMOUS if name is None else 0
-        check(attached().vgasnet_coll_barrier(self._handle, 0 if name is None else name, flags))
+        check(attached().vgasnet_coll_barrier(self._handle, *barrier_name(name)))
 
     def split(self, color: int, key: int = 0) -> "Team":
         """Makes a team of all ranks of this one that give the same color, ordered by key, then by their numbers. All ranks of the

@@ -126,28 +126,29 @@ def barrier(name: Optional[int] = None) -> None:
     """Waits until all ranks are here. With a name, a number, all must give the same, else BarrierMismatch is raised on all. No two
     threads of a rank call barriers at the same time.
     """
-    check(attached().vgasnet_barrier(*_named(name)))
+    check(attached().vgasnet_barrier(*barrier_name(name)))
 
 
 def barrier_notify(name: Optional[int] = None) -> None:
     """The first half of a barrier: says that this rank is here, and waits for nobody."""
-    attached().vgasnet_barrier_notify(*_named(name))
+    attached().vgasnet_barrier_notify(*barrier_name(name))
 
 
 def barrier_wait(name: Optional[int] = None) -> None:
     """The second half: waits until all ranks have notified."""
-    check(attached().vgasnet_barrier_wait(*_named(name)))
+    check(attached().vgasnet_barrier_wait(*barrier_name(name)))
 
 
 def barrier_test(name: Optional[int] = None) -> bool:
     """The second half without waiting: whether all ranks have notified. Once it was True, the barrier is over."""
-    code = attached().vgasnet_barrier_try(*_named(name))
+    code = attached().vgasnet_barrier_try(*barrier_name(name))
     if code != raw.VGASNET_ERR_NOT_READY:
         check(code)
     return code == raw.VGASNET_OK
 
 
-def _named(name: Optional[int]) -> "tuple[int, int]":
+def barrier_name(name: Optional[int]) -> "tuple[int, int]":
+    """The id and the flags of a barrier with this name, or without one."""
     if name is None:
         return 0, raw.VGASNET_BARRIERFLAG_ANONYMOUS
     return number("name", name, -(1 << 31), (1 << 31) - 1), 0

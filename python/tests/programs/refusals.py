@@ -59,6 +59,7 @@ assert error.code == vgasnet.raw.VGASNET_ERR_IO and isinstance(error, OSError)
 assert error.errno in (errno.ENOENT, None) and (rank != 0 or error.errno == errno.ENOENT), error.errno
 refused(ValueError, lambda: vgasnet.File("x", "a"), "mode 'a'")
 
+refused(ValueError, lambda: vgasnet.WORLD.barrier(1 << 32), "name is 4294967296")
 refused(vgasnet.BarrierMismatch, lambda: vgasnet.barrier(rank))
 vgasnet.barrier(5)
 vgasnet.barrier_notify()
