@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Optional
+from typing import Any, Optional
 
 from . import raw
 
@@ -24,6 +24,11 @@ class Error(Exception):
         self.code = code
         self.name = name
         self.line = line
+        self._meaning = meaning
+
+    def __reduce__(self) -> "tuple[Any, ...]":
+        # Exceptions travel between processes, as those of multiprocessing and mpi4py: by default with what the text is made from.
+        return type(self), (self.code, self.name, self.line, self._meaning)
 
 
 class FileError(Error, OSError):
@@ -33,6 +38,9 @@ class FileError(Error, OSError):
         Error.__init__(self, code, name, line, meaning)
         self.errno = errno
         self.strerror = os.strerror(errno) if errno else None
+
+    def __reduce__(self) -> "tuple[Any, ...]":
+        return type(self), (self.code, self.name, self.line, self._meaning, self.errno)
 
     def __str__(self) -> str:
         return str(self.args[0])

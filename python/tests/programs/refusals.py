@@ -1,6 +1,7 @@
 """Calls that are refused, and jobs that go on."""
 
 import errno
+import pickle
 import sys
 
 import numpy as np
@@ -59,8 +60,13 @@ assert error.code == vgasnet.raw.VGASNET_ERR_IO and isinstance(error, OSError)
 assert error.errno in (errno.ENOENT, None) and (rank != 0 or error.errno == errno.ENOENT), error.errno
 refused(ValueError, lambda: vgasnet.File("x", "a"), "mode 'a'")
 
+again = pickle.loads(pickle.dumps(error))
+assert str(again) == str(error) and (again.code, again.line, again.errno) == (error.code, error.line, error.errno)
+
 refused(ValueError, lambda: vgasnet.WORLD.barrier(1 << 32), "name is 4294967296")
-refused(vgasnet.BarrierMismatch, lambda: vgasnet.barrier(rank))
+error = refused(vgasnet.BarrierMismatch, lambda: vgasnet.barrier(rank))
+again = pickle.loads(pickle.dumps(error))
+assert type(again) is vgasnet.BarrierMismatch and str(again) == str(error) and again.code == error.code
 vgasnet.barrier(5)
 vgasnet.barrier_notify()
 while not vgasnet.barrier_test():
