@@ -13,7 +13,7 @@ import types
 
 ROOT = pathlib.Path.cwd()
 RECIPE = ROOT / "packaging/spack/packages/vgasnet/package.py"
-DIRECTIVES = ["license", "version", "variant", "depends_on", "conflicts"]
+DIRECTIVES = ["license", "version", "variant", "depends_on", "conflicts", "filter_compiler_wrappers"]
 
 
 class Spec:
@@ -74,6 +74,13 @@ def main():
     of_gasnet = set(variants["gasnet"]["values"]) - {"none"}
     conditions = {more["when"] for _, more in said["depends_on"] if "when" in more}
     assert conditions == {"+mpi", "+fortran"} | {f"gasnet={conduit}" for conduit in of_gasnet}, conditions
+
+    # What is installed names compilers: those are Spack's wrappers while it builds, which run nowhere else.
+    ((filtered, how),) = said["filter_compiler_wrappers"]
+    for template in (ROOT / "packaging").glob("*.in"):
+        names_compiler = re.search(r"@CC@|@CXX@", template.read_text())
+        name = "configure" if template.name == "gasnet_configure.in" else "*" + template.with_suffix("").suffix
+        assert not names_compiler or name in filtered and how["recursive"], (template, filtered, how)
 
     script = (ROOT / "scripts/install").read_text() + (ROOT / "scripts/install-languages").read_text()
     command, plain = installed_by(recipe, started, mpi=False, gasnet="none", fortran=False)

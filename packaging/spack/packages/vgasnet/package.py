@@ -46,6 +46,9 @@ class Vgasnet(Package):
         # The bindings are made from GASNet's headers.
         depends_on("llvm+clang", type="build", when=f"gasnet={conduit}")
 
+    # GASNet's clients are told which compilers to take. Those are Spack's wrappers while this is built.
+    filter_compiler_wrappers("*.pc", "*.mak", "configure", recursive=True)
+
     conflicts("platform=darwin", msg="vgasnet uses Linux's own system calls")
     conflicts("platform=windows", msg="vgasnet uses Linux's own system calls")
 
