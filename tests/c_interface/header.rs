@@ -1,6 +1,7 @@
 //! The headers and the library agree, and every chapter stands alone.
 
 use crate::support::compile::{self, Language};
+use crate::support::run::succeed;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -304,6 +305,54 @@ fn the_header_stands_alone() {
         vgasnet_handle_t handle = VGASNET_INVALID_HANDLE;\nextern char wide[sizeof(vgasnet_register_value_t)];\n\
         extern char wide[SIZEOF_VGASNET_REGISTER_VALUE_T];\nvgasnet_handlerentry_t table[] = {{1, 0}};\n";
     stands_alone("vgasnet.h", text);
+}
+
+/// From the oldest standards that have inline functions, in C as GNU's compiler has it, to the latest.
+#[test]
+fn every_standard_takes_the_headers() {
+    let include = compile::source_dir().join("include");
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    for (compiler, suffix, standards) in [
+        ("cc", "c", &["gnu89", "c99", "gnu99", "c11", "c17", "c2x"][..]),
+        ("c++", "cpp", &["c++98", "c++11", "c++14", "c++17", "c++20", "c++2b"]),
+    ] {
+        for (header, places) in [
+            ("vgasnet.h", &["."][..]),
+            ("gasnet.h", &["gasnet-compat", "."]),
+            ("gasnetex.h", &["gasnet-ex", "gasnet-compat", "."]),
+        ] {
+            let source = dir.join(format!("of-{header}.{suffix}"));
+            std::fs::write(&source, format!("#include <{header}>\nextern int declared;\n")).expect("a file of ours");
+            for standard in standards {
+                let mut command = Command::new(compiler);
+                command.args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-DGASNET_PAR"]);
+                // Of a macro with any number of arguments, which compilers have long had, and of initialisers that are no constants.
+                let is_older = *standard == "gnu89" || (*standard == "c++98" && header == "gasnetex.h");
+                command.arg(format!("-std={standard}")).args((!is_older).then_some("-pedantic"));
+                command.args(places.iter().map(|place| format!("-I{}", include.join(place).display())));
+                succeed(command.arg(&source));
+            }
+        }
+    }
+}
+
+/// Programs have macros of their own.
+#[test]
+fn macros_of_the_header_have_its_prefix() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let defined = |name: &str, text: &str| {
+        let source = dir.join(name);
+        std::fs::write(&source, text).expect("a file of ours");
+        let mut command = Command::new("cc");
+        let lines = succeed(command.args(["-dM", "-E", "-I"]).arg(compile::source_dir().join("include")).arg(&source));
+        let names = lines.lines().filter_map(|line| line.split_whitespace().nth(1)?.split('(').next());
+        names.map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let of_c = defined("macros-of-c.c", "#include <stddef.h>\n#include <stdint.h>\n");
+    let all = defined("macros.c", "#include <vgasnet.h>\n");
+    let of_ours = |name: &&String| name.trim_start_matches("SIZEOF_").to_lowercase().starts_with("vgasnet_");
+    let (ours, others): (Vec<_>, Vec<_>) = all.difference(&of_c).partition(of_ours);
+    assert!(ours.len() > 100 && others.is_empty(), "{others:?}");
 }
 
 #[test]
