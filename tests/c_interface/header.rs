@@ -179,7 +179,7 @@ fn the_configuration_is_in_the_library() {
 }
 
 /// The names of GASNet that the headers for its clients define as others: "#define gasnet_init vgasnet_init".
-fn renamed() -> BTreeSet<String> {
+pub fn renamed() -> BTreeSet<String> {
     let dir = compile::source_dir().join("include/gasnet-compat");
     let text = |name: &str| std::fs::read_to_string(dir.join(name)).expect("a header");
     let text: String =

@@ -1,6 +1,6 @@
 //! What is installed for people at a terminal: man pages, completions, a modulefile, and what programs say of themselves.
 
-use crate::header::{declared, header};
+use crate::header::{declared, header, renamed};
 use crate::install::{PROGRAMS, is_here, prefix};
 use crate::support::run::{say_not_run, succeed};
 use std::path::{Path, PathBuf};
@@ -50,9 +50,14 @@ fn documents_that_pages_name_are_installed() {
 
 #[test]
 fn each_function_leads_to_its_page() {
-    let functions = declared(&header());
-    assert!(functions.len() > 100, "{functions:?}");
-    for function in functions {
+    let header = header();
+    let macros = header.lines().filter_map(|line| line.strip_prefix("#define ")?.split_once('('));
+    let macros: Vec<_> =
+        macros.filter(|(name, _)| name.starts_with("vgasnet_")).map(|(name, _)| name.to_owned()).collect();
+    let messages: Vec<_> = renamed().into_iter().filter(|name| name.starts_with("vgasnet_AMRe")).collect();
+    let functions = declared(&header);
+    assert!(functions.len() > 100 && macros.len() > 5 && messages.len() > 100, "{functions:?}");
+    for function in functions.into_iter().chain(macros).chain(messages) {
         let page = shared("man/man3").join(format!("{function}.3"));
         let leads_to = std::fs::read_link(&page).unwrap_or_else(|error| panic!("{function}: {error}"));
         assert_eq!(leads_to.to_str(), Some("vgasnet.3"), "{function}");
