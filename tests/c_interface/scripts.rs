@@ -256,3 +256,28 @@ fn cmake_finds_headers_by_a_link_to_libraries() {
     succeed(Command::new("cmake").arg("-S").arg(&dir).arg("-B").arg(dir.join("build")).arg(found));
     succeed(Command::new("cmake").arg("--build").arg(dir.join("build")));
 }
+
+/// With it, cd goes elsewhere by the name of a directory that is here, or says where it has gone.
+#[test]
+fn no_script_heeds_cdpath() {
+    let elsewhere = build_dir("cdpath");
+    fs::create_dir(elsewhere.join("scripts")).expect("a new directory");
+    for (path, from, program, built) in [
+        (
+            ".:/tmp",
+            built().parent().expect("a directory"),
+            source_dir().join("scripts/install"),
+            built().file_name().expect("a name"),
+        ),
+        (elsewhere.to_str().expect("text"), source_dir(), PathBuf::from("scripts/install"), built().as_os_str()),
+    ] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec \"$@\"", "sh"]).arg(program).arg(elsewhere.join("prefix")).arg(built);
+        succeed(command.current_dir(from).env("CDPATH", path).env_remove("DESTDIR"));
+    }
+    for script in fs::read_dir(source_dir().join("scripts")).expect("a directory") {
+        let path = script.expect("an entry").path();
+        let text = fs::read_to_string(&path).expect("a script");
+        assert!(!text.contains("cd \"$") || text.contains("\nunset CDPATH\n"), "{}", path.display());
+    }
+}
