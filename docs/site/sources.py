@@ -64,6 +64,11 @@ class Site:
         for place in [*self.pages.values(), *(page.name for page in (self.root / "docs").glob("*.html"))]:
             if f": {place}\n" not in contents:
                 raise SystemExit(f"mkdocs.yml: the table of contents lacks {place}")
+        # Chapters of the reference are called there as the first header calls them.
+        for path in reference.headers(self.root)[1:]:
+            entry = f"- {reference.title(path, self.root)}: {self.pages[path]}\n"
+            if entry not in contents.replace("'", ""):
+                raise SystemExit(f"mkdocs.yml: the table of contents lacks {entry.strip()}")
 
     def write(self, dest):
         for path, place in self.pages.items():
