@@ -59,6 +59,8 @@ class File(io.RawIOBase):
         mode = mode.replace("b", "")
         if mode not in _MODES:
             raise ValueError(f"mode {mode!r}; give one of {', '.join(_MODES)}")
+        permissions = number("permissions", permissions, 0, 0o7777)
+        stripe_bytes = number("stripe_bytes", stripe_bytes, 0, _OFFSET_MAX)
         options = raw.vgasnet_file_options_t(0, stripe_bytes, number("io_ranks", io_ranks, 0, (1 << 32) - 1), 0)
         options.struct_bytes = ctypes.sizeof(options)
         self._flags = _MODES[mode] | (raw.VGASNET_FILE_ATOMIC if atomic else 0)

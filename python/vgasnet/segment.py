@@ -284,7 +284,9 @@ class Segment:
         library = attached()
         nbytes = self._bytes_from(offset, nbytes)
         place = self._place(offset, nbytes)
-        options = raw.vgasnet_readonly_options_t(0, cache_bytes_max, get_bytes_max, object_bytes)
+        bounds = {"cache_bytes_max": cache_bytes_max, "get_bytes_max": get_bytes_max, "object_bytes": object_bytes}
+        bounds = {name: number(name, value, 0, (1 << 63) - 1) for name, value in bounds.items()}
+        options = raw.vgasnet_readonly_options_t(**bounds)
         options.struct_bytes = ctypes.sizeof(options)
         flags = raw.VGASNET_READONLY_KEEP if keep else 0
         check(library.vgasnet_readonly_begin(self.rank, place, nbytes, flags, ctypes.byref(options)))

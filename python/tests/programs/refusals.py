@@ -59,6 +59,9 @@ error = refused(vgasnet.FileError, lambda: vgasnet.File(f"{sys.argv[1]}/none"))
 assert error.code == vgasnet.raw.VGASNET_ERR_IO and isinstance(error, OSError)
 assert error.errno in (errno.ENOENT, None) and (rank != 0 or error.errno == errno.ENOENT), error.errno
 refused(ValueError, lambda: vgasnet.File("x", "a"), "mode 'a'")
+refused(ValueError, lambda: vgasnet.File(f"{sys.argv[1]}/x", "w", permissions=-1), "permissions is -1; give 0 to 4095")
+refused(ValueError, lambda: vgasnet.File(f"{sys.argv[1]}/x", "w", stripe_bytes=-1), "stripe_bytes is -1")
+refused(ValueError, lambda: there.readonly(object_bytes=-1).__enter__(), "object_bytes is -1")
 
 again = pickle.loads(pickle.dumps(error))
 assert str(again) == str(error) and (again.code, again.line, again.errno) == (error.code, error.line, error.errno)
