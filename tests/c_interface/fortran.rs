@@ -64,6 +64,18 @@ fn functions_are_those_of_the_headers() {
     }
 }
 
+/// Programs are compiled by options that widen what has no kind, and the module with them.
+#[test]
+fn wider_numbers_change_nothing() {
+    if !is_here("gfortran") {
+        return;
+    }
+    let mut command = Command::new("gfortran");
+    command.current_dir(build_dir("fortran-wide")).args(["-fdefault-integer-8", "-fdefault-real-8", "-std=f2018"]);
+    command.args(["-Wall", "-Wextra", "-Wno-unused-dummy-argument", "-Wno-compare-reals", "-Werror", "-fsyntax-only"]);
+    succeed(command.arg(source_dir().join("fortran/vgasnet.f90")));
+}
+
 /// A program in Fortran that prints what [`declarations::layout_in_c`] has C print.
 fn layout_in_fortran() -> String {
     let mut source = "program layout\n  use vgasnet\n  implicit none\n".to_owned();
