@@ -281,3 +281,30 @@ fn no_script_heeds_cdpath() {
         assert!(!text.contains("cd \"$") || text.contains("\nunset CDPATH\n"), "{}", path.display());
     }
 }
+
+/// Sources that were unpacked in somebody's repository, which knows nothing of them.
+#[test]
+fn packages_are_built_inside_another_repository() {
+    if !is_here("git") {
+        return;
+    }
+    let outer = build_dir("repository");
+    let sources = outer.join("ignored/vgasnet");
+    for dir in ["scripts", "debian", "bin"] {
+        fs::create_dir_all(sources.join(dir)).expect("a new directory");
+    }
+    for file in ["scripts/deb", "scripts/prepare", "Cargo.toml", "debian/changelog"] {
+        fs::copy(source_dir().join(file), sources.join(file)).expect("a copy");
+    }
+    fs::write(outer.join(".gitignore"), "ignored\n").expect("a new file");
+    succeed(Command::new("git").args(["init", "-q"]).arg(&outer));
+    let tools = sources.join("bin");
+    for program in ["cc", "c++", "ld", "dh", "dh_python3", "pkg-config", "cargo"] {
+        stand_in(&tools, program, "");
+    }
+    stand_in(&tools, "dpkg-buildpackage", "cat debian/changelog && echo >../vgasnet.deb");
+    let mut command = Command::new(sources.join("scripts/deb"));
+    command.arg(outer.join("out")).arg(built());
+    succeed(with_programs_of(&tools, &mut command));
+    assert!(outer.join("out/vgasnet.deb").is_file());
+}
