@@ -26,6 +26,8 @@ def test_a_wheel_is_built_without_network_and_works(tmp_path):
     sources = {f"vgasnet/{path.name}" for path in (PACKAGE / "vgasnet").glob("*.py")}
     assert sources | {"vgasnet/py.typed"} <= names
     assert not any(name.startswith("tests/") for name in names)
+    for licence in ("LICENSE-MIT", "LICENSE-APACHE"):
+        assert any(name.endswith("/" + licence) for name in names), names
     loads = f"import sys; sys.path.insert(0, {str(wheel)!r}); import vgasnet; print(vgasnet.__file__)"
     ended = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, cwd=tmp_path)
     assert ended.returncode == 0 and str(wheel) in ended.stdout, ended.stderr
