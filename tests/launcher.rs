@@ -194,6 +194,21 @@ fn stderr_is_labelled_too_and_stays_apart() {
     assert_eq!(sorted_lines(&output.stderr), ["[0] err", "[1] err"]);
 }
 
+/// As on a disk that is full, also where the ranks have ended before.
+#[test]
+fn labelled_lines_that_are_lost_are_a_failure() {
+    for script in ["echo line", "echo line; sleep 60"] {
+        let mut command = Command::new(tools::tool("vgasnetrun"));
+        command.args(["-l", "-n", "2", "sh", "-c", script]).stdin(Stdio::null());
+        let output =
+            command.stdout(std::fs::File::create("/dev/full").expect("a device")).output().expect("a launcher");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.starts_with("vgasnetrun: standard output: No space left on device"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
 #[test]
 fn a_process_left_behind_does_not_hold_labelled_output_up() {
     let mut child = start(&["-l", "sh", "-c", "sleep 60 & echo $!"]);

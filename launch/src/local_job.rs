@@ -199,7 +199,13 @@ impl Role for LocalJob {
         match source {
             // `on_time` serves the ranks that have come.
             Source::Rendezvous => {}
-            Source::Pipe(at) => self.pipes[at].forward(),
+            Source::Pipe(at) => {
+                self.pipes[at].forward();
+                if let Some(say) = self.pipes[at].refusal() {
+                    let decision = self.policy.on_breakdown(1, say, Instant::now());
+                    self.take(decision);
+                }
+            }
             Source::Rank(rank) => {
                 if let Some(end) = self.ranks[rank].reap() {
                     let decision = self.policy.on_end(rank, end, &self.view(), Instant::now());
@@ -280,10 +286,18 @@ impl LocalJob {
         // The output of the ranks is in the pipes. A process that a rank left behind may hold them open, so nobody waits for
         // their end.
         self.pipes.iter_mut().for_each(LabelledPipe::finish);
+        let refusal = self.pipes.iter_mut().find_map(LabelledPipe::refusal);
         // A process that cannot be killed may have locked its file.
         if !self.policy.has_given_up() {
             self.rendezvous.give_space_back();
         }
-        self.policy.outcome()
+        let outcome = self.policy.outcome();
+        match refusal {
+            Some(why) if outcome.status == 0 => {
+                say(&why);
+                Outcome { status: 1, ..outcome }
+            }
+            _ => outcome,
+        }
     }
 }

@@ -40,13 +40,15 @@ pub(crate) struct LabelledPipe {
     pipe: Option<OwnedFd>,
     /// The beginning of a line whose end has not come yet.
     partial: Vec<u8>,
+    /// Why lines are lost, unless it is that nobody reads them.
+    refusal: Option<io::Error>,
 }
 
 impl LabelledPipe {
     pub(crate) fn new(rank: u32, pipe: OwnedFd, stream: Stream) -> Self {
         // On this end only: the rank's end is another open file. Should it fail, a read may block until the rank writes.
         let _ = fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
-        LabelledPipe { label: format!("[{rank}] "), stream, pipe: Some(pipe), partial: Vec::new() }
+        LabelledPipe { label: format!("[{rank}] "), stream, pipe: Some(pipe), partial: Vec::new(), refusal: None }
     }
 
     /// Readable when there is something to copy; none after the end.
@@ -73,6 +75,13 @@ impl LabelledPipe {
                 return;
             }
         }
+    }
+
+    /// Why lines of the rank are lost, if they are; told once.
+    pub(crate) fn refusal(&mut self) -> Option<String> {
+        let error = self.refusal.take()?;
+        let stream = if self.stream == Stream::Out { "output" } else { "error" };
+        Some(format!("standard {stream}: {error}; lines of {}are lost", self.label))
     }
 
     /// Copies the rest when all ranks have ended, and an unfinished last line.
@@ -107,10 +116,13 @@ impl LabelledPipe {
     /// Writes lines with their labels, at once; the last one may lack its newline and gets one.
     fn write_lines(&mut self, lines: &[u8]) {
         let labelled = label_lines(&self.label, lines);
-        if self.stream.write(&labelled).is_err() {
+        if let Err(error) = self.stream.write(&labelled) {
             // The rank shall notice, as it would if it wrote there itself.
             self.pipe = None;
             self.partial.clear();
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                self.refusal = Some(error);
+            }
         }
     }
 }
