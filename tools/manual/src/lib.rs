@@ -15,7 +15,7 @@ use clap::Command;
 use clap_complete::Shell;
 use completions::completions;
 use page::Page;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 /// The option, which no `--help` lists: nobody but the installation needs it.
 const OPTION: &str = "--generate";
@@ -40,6 +40,7 @@ pub fn asked() -> Option<String> {
 
 /// Prints the text about a tool. False if there is none of this name.
 pub fn print(command: Command, what: &str, besides: Besides<'_>) -> bool {
+    let name = command.get_name().to_owned();
     let text = match what {
         "man" => of_command(command, besides).into_bytes(),
         "bash" => completions(command, Shell::Bash),
@@ -47,21 +48,31 @@ pub fn print(command: Command, what: &str, besides: Besides<'_>) -> bool {
         "fish" => completions(command, Shell::Fish),
         _ => return false,
     };
-    // Whoever closes the pipe early wants no more of it.
-    drop(std::io::stdout().write_all(&text));
+    write_out(&name, &text);
     true
 }
 
 /// Prints a page that is no tool's own: of the interface, from the headers, or of the settings. False if there is none of this name.
-pub fn print_page(what: &str) -> bool {
+pub fn print_page(program: &str, what: &str) -> bool {
     let text = match what {
         "interface" => interface::text(),
         "settings" => settings_page::text(),
         _ => return false,
     };
-    // As above.
-    drop(std::io::stdout().write_all(text.as_bytes()));
+    write_out(program, text.as_bytes());
     true
+}
+
+/// Writes what a program tells. Whoever closes the pipe early wants no more of it; what else goes wrong ends the program.
+pub fn write_out(program: &str, bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("{program}: standard output: {error}");
+            std::process::exit(1);
+        }
+        _ => {}
+    }
 }
 
 /// The page of a program in section 1. Its subcommands have no pages of their own, but sections.

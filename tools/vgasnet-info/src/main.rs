@@ -8,14 +8,15 @@ mod report;
 
 use clap::{CommandFactory, Parser};
 use report::Report;
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use vgasnet_manual::Besides;
 
+const NAME: &str = "vgasnet-info";
+
 /// Tells what this machine offers jobs of vgasnet, and what stands in their way
 #[derive(Parser)]
-#[command(name = "vgasnet-info", version)]
+#[command(name = NAME, version)]
 struct Options {
     /// How many ranks on this machine the job would have, also as -np: 1 to 4096 [default: as many as processors]
     #[arg(short = 'n', value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..=i64::from(vgasnet_smp::RANKS_MAX)))]
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     if let Some(what) = vgasnet_manual::asked() {
         let see_also = &["vgasnet(7)", "vgasnetrun(1)", "vgasnet-bench(1)"];
         let besides = Besides { sections: &SECTIONS, see_also };
-        if vgasnet_manual::print_page(&what) || vgasnet_manual::print(Options::command(), &what, besides) {
+        if vgasnet_manual::print_page(NAME, &what) || vgasnet_manual::print(Options::command(), &what, besides) {
             return ExitCode::SUCCESS;
         }
     }
@@ -59,13 +60,6 @@ fn main() -> ExitCode {
         disk::observe(&mut report, &config.storage_dir, config.page_bytes);
     }
     let told = if options.json { report.json() } else { report.text() };
-    match std::io::stdout().write_all(told.as_bytes()) {
-        // Whoever closes the pipe early wants no more of it.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("vgasnet-info: standard output: {error}");
-            return ExitCode::FAILURE;
-        }
-        _ => {}
-    }
+    vgasnet_manual::write_out(NAME, told.as_bytes());
     if report.is_job_possible { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

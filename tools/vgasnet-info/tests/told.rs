@@ -119,6 +119,8 @@ fn a_reader_that_has_enough_and_a_full_disk_are_no_panic() {
     for (line, status, said) in [
         ("set -o pipefail; \"$0\" -n 1 | true", 0, ""),
         ("\"$0\" -n 1 >/dev/full", 1, "vgasnet-info: standard output: No space left"),
+        ("\"$0\" --generate man >/dev/full", 1, "vgasnet-info: standard output: No space left"),
+        ("\"$0\" --generate interface >/dev/full", 1, "vgasnet-info: standard output: No space left"),
     ] {
         let output =
             Command::new("bash").args(["-c", line, env!("CARGO_BIN_EXE_vgasnet-info")]).output().expect("bash");
