@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "gasnet_process.h"
+#include "gasnet_text.h"
 #include "portable_inttypes.h"
 #include "portable_platform.h"
 
@@ -74,6 +75,8 @@
 #define GASNETT_BEGIN_EXTERNC
 #define GASNETT_END_EXTERNC
 #endif
+
+#define GASNETT_SYSTEM_TUPLE _STRINGIFY(PLATFORM_ARCH_FAMILYNAME) "-" _STRINGIFY(PLATFORM_OS_FAMILYNAME)
 
 /* Puts a text into the program, for tools that search it. */
 #define GASNETT_IDENT(name, text) static char name[] GASNETT_USED = text

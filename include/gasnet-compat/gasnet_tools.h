@@ -22,6 +22,13 @@ GASNETT_INLINE(gasnett_getenv_yesno_withdefault) int gasnett_getenv_yesno_withde
     const char *value = gasnett_getenv_withdefault(name, NULL);
     return value == NULL ? otherwise : strchr("yYtT1", value[0]) != NULL;
 }
+/* Whether programs are to say which variables they look at. */
+GASNETT_INLINE(gasnett_verboseenv) int gasnett_verboseenv(void) {
+    return gasnett_getenv_yesno_withdefault("GASNET_VERBOSEENV", 0);
+}
+
+/* Nothing about the library makes programs slow that measure themselves. */
+#define gasnett_performance_warning_str() ""
 
 GASNETT_END_EXTERNC
 

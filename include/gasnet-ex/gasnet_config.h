@@ -2,10 +2,7 @@
 #ifndef GASNET_CONFIG_H
 #define GASNET_CONFIG_H
 
-/* What GASNet's configure finds, by its names. Some clients ask whether there are threads. */
-#ifndef HAVE_PTHREAD_H
-#define HAVE_PTHREAD_H 1
-#endif
+#include "gasnet_found.h"
 
 #define GASNET_RELEASE_VERSION_MAJOR 2025
 #define GASNET_RELEASE_VERSION_MINOR 8
@@ -22,17 +19,5 @@
 #define GASNET_SPEC_VERSION_MINOR 8
 #define GASNETT_SPEC_VERSION_MAJOR 1
 #define GASNETT_SPEC_VERSION_MINOR 20
-
-/* Sizes of types, as GASNet's configure finds them. */
-#ifndef SIZEOF_INT
-#define SIZEOF_CHAR 1
-#define SIZEOF_SHORT 2
-#define SIZEOF_INT 4
-#define SIZEOF_LONG 8
-#define SIZEOF_LONG_LONG 8
-#define SIZEOF_VOID_P 8
-#define SIZEOF_SIZE_T 8
-#define SIZEOF_PTRDIFF_T 8
-#endif
 
 #endif

@@ -54,7 +54,6 @@
 /* ---- the system ---- */
 
 #define GASNETT_PAGESHIFT 12
-#define GASNETT_SYSTEM_TUPLE _STRINGIFY(PLATFORM_ARCH_FAMILYNAME) "-" _STRINGIFY(PLATFORM_OS_FAMILYNAME)
 #define GASNETT_SET_AFFINITY_SUPPORT 1
 #define gasnett_set_affinity vgasnet_ex_tool_set_affinity
 #define gasnett_exe_name vgasnet_ex_tool_exe_name

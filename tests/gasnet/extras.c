@@ -16,7 +16,7 @@
 #define _hidx_plain 153
 
 GASNETT_THREADKEY_DEFINE(own);
-GASNETT_IDENT(ident, "$Client: extras $");
+GASNETT_IDENT(ident, "$Client: extras on " GASNETT_SYSTEM_TUPLE ", line " _STRINGIFY(__LINE__) " $");
 
 static gasnett_atomic_t notes = gasnett_atomic_init(0);
 static gasnett_atomic64_t wide = gasnett_atomic64_init(UINT64_C(1) << 40);
@@ -146,6 +146,7 @@ static void tools(void) {
     CHECK(gasnett_cpu_count() > 0 && gasnett_getPhysMemSz(1) > 0 && strlen(gasnett_gethostname()) > 0);
     CHECK(strlen(gasnett_getenv_withdefault("CHECK_NO_SUCH_VARIABLE", "text")) == 4);
     CHECK(gasnett_getenv_yesno_withdefault("CHECK_NO_SUCH_VARIABLE", 1));
+    CHECK(!gasnett_verboseenv() && HAVE_PTHREAD_H && SIZEOF_LONG == sizeof(long));
     CHECK(gasnett_checksum("a", 1) != gasnett_checksum("b", 1));
     GASNETT_TRACE_PRINTF("%d", 1);
     if_pf (GASNETT_TRACE_ENABLED) gasnett_fatalerror("there is %s", "a trace");
