@@ -42,7 +42,7 @@ pub fn text() -> String {
         for part in declarations_first(parts(text)) {
             match part {
                 Part::Comment(text) => page.paragraphs(&sentence(&text)),
-                Part::Declaration(text) => page.verbatim(&text),
+                Part::Declaration(text) => page.verbatim(&narrow(&text)),
             }
         }
     }
@@ -53,10 +53,44 @@ pub fn text() -> String {
     page.finish()
 }
 
-/// A text whose first letter is a capital: in a header it follows the header's name.
+/// A text whose first letter is a capital: in a header it follows the header's name. The name of a function stays as it is.
 fn sentence(text: &str) -> String {
+    if text.split(' ').next().is_some_and(|word| word.contains('_')) {
+        return text.to_owned();
+    }
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Columns of a terminal of 80 beside the indentation of a page.
+const COLUMNS: usize = 72;
+
+/// Declarations whose lines fit a terminal: longer ones go on in lines of their own.
+fn narrow(code: &str) -> String {
+    code.lines().map(narrow_line).collect::<Vec<_>>().join("\n")
+}
+
+fn narrow_line(line: &str) -> String {
+    let code = line.trim_end_matches('\\').trim_end();
+    // A macro ends with its line, unless that says otherwise.
+    let goes_on = if line.starts_with('#') || code.len() < line.len() { " \\" } else { "" };
+    let (mut lines, mut indent, mut rest) = (Vec::new(), code.len() - code.trim_start().len(), code.to_owned());
+    if rest.len() > COLUMNS - goes_on.len() {
+        // What is aligned far to the right would leave no room.
+        indent = indent.min(16);
+        rest = format!("{}{}", " ".repeat(indent), code.trim_start());
+    }
+    while let Some(fitting) = rest.get(..COLUMNS - goes_on.len()) {
+        let is_room = |at: &usize| *at > indent + 4;
+        // A remark beside code is far from it.
+        let before_remark = fitting[indent..].find("   ").map(|at| indent + at).filter(is_room);
+        let behind_comma = fitting.rfind(", ").map(|at| at + 1).filter(|at| *at > COLUMNS / 2);
+        let Some(at) = before_remark.or(behind_comma).or(fitting.rfind(' ')).filter(is_room) else { break };
+        lines.push(format!("{}{goes_on}", &rest[..at]));
+        rest = format!("{}{}", " ".repeat(indent + 4), rest[at..].trim_start());
+    }
+    lines.push(format!("{rest}{}", if code.len() < line.len() { goes_on } else { "" }));
+    lines.join("\n")
 }
 
 /// A piece of a header.
@@ -147,11 +181,17 @@ fn comments(header: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// A comment without stars, with its empty lines.
+/// A comment without stars, with its empty lines. A paragraph of which all lines are further in than others is code, and stays so.
 fn bare(comment: &str) -> String {
-    let lines = comment.lines().map(|line| line.trim().trim_start_matches('*').trim());
-    let text = lines.collect::<Vec<_>>().join("\n");
-    text.trim().trim_start_matches("vgasnet: ").to_owned()
+    let lines = comment.lines().map(|line| line.trim().trim_start_matches('*'));
+    let lines: Vec<_> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end()).collect();
+    let paragraphs = lines.split(|line| line.is_empty()).map(|paragraph| {
+        let is_code = paragraph.iter().all(|line| line.starts_with("  "));
+        let shown = |line: &&str| if is_code { narrow_line(line) } else { line.trim().to_owned() };
+        paragraph.iter().map(shown).collect::<Vec<_>>().join("\n")
+    });
+    let text = paragraphs.collect::<Vec<_>>().join("\n\n");
+    text.trim_matches('\n').trim_end().trim_start_matches("vgasnet: ").to_owned()
 }
 
 #[cfg(test)]
@@ -167,12 +207,12 @@ mod tests {
 
     #[test]
     fn declarations_stay_with_their_comments() {
-        let header = "/* vgasnet: a test. */\n#ifndef VGASNET_A_H\n#define VGASNET_A_H\n\n/*\n * First.\n *\n * Second.\n */\n\
+        let header = "/* vgasnet: a test. */\n#ifndef VGASNET_A_H\n#define VGASNET_A_H\n\n/*\n * First.\n *   Still.\n *\n *   f();\n */\n\
             int a(void);\n\n#define B 1 /* one */\nint c;\n#endif\n";
         let [comment, declaration]: [fn(String) -> Part; 2] = [Part::Comment, Part::Declaration];
         let expected = [
             comment("a test.".into()),
-            comment("First.\n\nSecond.".into()),
+            comment("First.\nStill.\n\n  f();".into()),
             declaration("int a(void);\n#define B 1 /* one */\nint c;".into()),
         ];
         assert_eq!(parts(header), expected);
@@ -197,6 +237,33 @@ mod tests {
         let [declared, said] = ["int vgasnet_init(int *argc, char ***argv);", "Makes this process a rank of the job."]
             .map(|part| text.find(part).expect("it is there"));
         assert!(declared < said);
+    }
+
+    #[test]
+    fn a_sentence_begins_with_a_capital_unless_with_a_function() {
+        assert_eq!(sentence("what it is."), "What it is.");
+        assert_eq!(sentence("vgasnet_init accepts it."), "vgasnet_init accepts it.");
+        assert!(!text().contains("Vgasnet_"));
+    }
+
+    #[test]
+    fn long_declarations_go_on_in_further_lines() {
+        let line = format!("int f(int {}, int b);", "a".repeat(60));
+        assert_eq!(narrow(&line), format!("int f(int {},\n    int b);", "a".repeat(60)));
+        let define = format!("    #define {0} \\\n#define A {0} {0}", "b".repeat(40));
+        assert_eq!(narrow(&define), format!("    #define {0} \\\n#define A {0} \\\n    {0}", "b".repeat(40)));
+        assert_eq!(narrow(&"c".repeat(90)), "c".repeat(90));
+        assert_eq!(
+            narrow(&format!("  f(a, b);      it {}", "d".repeat(70))),
+            format!("  f(a, b);\n      it\n      {}", "d".repeat(70))
+        );
+        let (page, mut is_code) = (text(), false);
+        for line in page.lines() {
+            is_code = (is_code || line == ".nf") && line != ".fi";
+            // What troff shows of them.
+            let shown = line.replace("\\-", "-").replace("\\(dq", "\"").replace("\\e", "\\").replace("\\&", "");
+            assert!(!is_code || shown.len() <= COLUMNS || !shown.trim().contains(' '), "{shown}");
+        }
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn of_command(mut command: Command, besides: Besides<'_>) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let mut page = Page::new(command.get_name(), 1, about.lines().next().unwrap_or_default());
     page.section("SYNOPSIS");
-    page.verbatim(usage(&mut command).trim());
+    page.usage(&usage(&mut command));
     if let Some(about) = command.get_long_about() {
         page.section("DESCRIPTION");
         page.paragraphs(&about.to_string());
@@ -96,7 +96,7 @@ fn of_command(mut command: Command, besides: Besides<'_>) -> String {
     for mut sub in subcommands {
         page.subsection(sub.get_name());
         page.paragraphs(&sub.get_long_about().or(sub.get_about()).map(ToString::to_string).unwrap_or_default());
-        page.verbatim(usage(&mut sub).trim());
+        page.usage(&usage(&mut sub));
         page.raw(&options(&sub));
     }
     for (heading, text) in besides.sections {

@@ -28,6 +28,9 @@ impl Page {
         let (version, date) = (env!("CARGO_PKG_VERSION"), date_of(CHANGES));
         let mut page = Page { text: String::new() };
         page.line(&format!(".TH {} {section} \"{date}\" \"vgasnet {version}\" \"vgasnet\"", name.to_uppercase()));
+        // Names of variables and functions are searched for and copied, so lines do not break within words.
+        page.line(".nh");
+        page.line(".ad l");
         page.section("NAME");
         page.line(&format!("{} \\- {}", escaped(name), escaped(about)));
         page
@@ -43,9 +46,13 @@ impl Page {
         self.line(&format!(".SS \"{}\"", escaped(heading)));
     }
 
-    /// Paragraphs, which empty lines separate.
+    /// Paragraphs, which empty lines separate. One of which all lines are indented stays as it is.
     pub fn paragraphs(&mut self, text: &str) {
         for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
+            if paragraph.lines().all(|line| line.starts_with("  ")) {
+                self.verbatim(paragraph);
+                continue;
+            }
             self.begin_paragraph();
             paragraph.lines().for_each(|line| self.text_line(line.trim()));
         }
@@ -70,6 +77,22 @@ impl Page {
         self.line(".nf");
         text.lines().for_each(|line| self.text_line(line));
         self.line(".fi");
+    }
+
+    /// A command line. Lines break between options, not between an option and its value.
+    pub fn usage(&mut self, text: &str) {
+        self.begin_paragraph();
+        let mut depth = 0_usize;
+        let mut line = String::new();
+        for letter in text.trim().chars() {
+            match letter {
+                '[' | '<' => depth += 1,
+                ']' | '>' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            line += &if letter == ' ' && depth > 0 { "\\ ".to_owned() } else { escaped(&letter.to_string()) };
+        }
+        self.line(&line);
     }
 
     /// Text that is troff already.
@@ -141,13 +164,14 @@ mod tests {
     #[test]
     fn text_stays_text() {
         let mut page = Page::new("name", 7, "a test-page");
-        page.paragraphs(".first \"word\"\nC:\\x\n\n'second");
+        page.paragraphs(".first \"word\"\nC:\\x\n\n'second\n\n  a();\n  b();");
         page.item("--option", "what it does");
         page.verbatim("int main(void);");
+        page.usage("run [-n RANKS] PROGRAM [ARGUMENT]...");
         page.see_also(&["vgasnet(7)", "vgasnetrun(1)"]);
-        let expected = ".TH NAME 7 \"DATE\" \"vgasnet VERSION\" \"vgasnet\"\n.SH \"NAME\"\nname \\- a test\\-page\n.PP\n\
-            \\&.first \\(dqword\\(dq\nC:\\ex\n.PP\n\\&'second\n.TP\n\\fB\\-\\-option\\fR\nwhat it does\n.PP\n.nf\n\
-            int main(void);\n.fi\n.SH \"SEE ALSO\"\n\\fBvgasnet\\fR(7), \\fBvgasnetrun\\fR(1)\n";
+        let expected = ".TH NAME 7 \"DATE\" \"vgasnet VERSION\" \"vgasnet\"\n.nh\n.ad l\n.SH \"NAME\"\nname \\- a test\\-page\n.PP\n\
+            \\&.first \\(dqword\\(dq\nC:\\ex\n.PP\n\\&'second\n.PP\n.nf\n  a();\n  b();\n.fi\n.TP\n\\fB\\-\\-option\\fR\nwhat it does\n.PP\n.nf\n\
+            int main(void);\n.fi\n.PP\nrun [\\-n\\ RANKS] PROGRAM [ARGUMENT]...\n.SH \"SEE ALSO\"\n\\fBvgasnet\\fR(7), \\fBvgasnetrun\\fR(1)\n";
         let expected = expected.replace("VERSION", env!("CARGO_PKG_VERSION")).replace("DATE", &date_of(CHANGES));
         assert_eq!(page.finish(), expected);
     }
