@@ -86,9 +86,11 @@ fn completions_are_scripts_of_their_shells() {
         let ask = format!("source {}; complete -C 'vgasnetrun --con'", script.display());
         let found = succeed(Command::new("fish").args(["--no-config", "-c", &ask]));
         assert!(found.starts_with("--conduit"), "{found}");
-        let ask = format!("source {}; complete -C 'vgasnetrun -n 2 dirnam'", script.display());
-        let found = succeed(Command::new("fish").args(["--no-config", "-c", &ask]));
-        assert!(found.starts_with("dirname"), "{found}");
+        for options in ["-n 2", "-np 2", "--conduit smp", "-n 2 --"] {
+            let ask = format!("source {}; complete -C 'vgasnetrun {options} dirnam'", script.display());
+            let found = succeed(Command::new("fish").args(["--no-config", "-c", &ask]));
+            assert!(found.starts_with("dirname"), "{options}: {found}");
+        }
     }
 }
 
@@ -119,6 +121,7 @@ fn bash_offers_what_fits() {
         (&["vgasnetrun", "-n", "2", "--as"], "--aslr"),
         (&["vgasnetrun", "--conduit", "s"], "smp"),
         (&["vgasnetrun", "-n", "2", "dirnam"], "dirname"),
+        (&["vgasnetrun", "-np", "2", "dirnam"], "dirname"),
         (&["vgasnetrun", "--conduit", "=", "smp", "-l", "dirnam"], "dirname"),
     ] {
         let found = bash_offers(words);

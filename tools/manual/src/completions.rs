@@ -13,25 +13,39 @@ pub(crate) fn completions(mut command: Command, shell: Shell) -> Vec<u8> {
         text = with_subcommands(&text, &name);
     }
     if command.get_positionals().any(Arg::is_trailing_var_arg_set) {
-        text += &match shell {
-            Shell::Bash => of_program_in_bash(&name, &options_with_value(&command)),
-            Shell::Fish => of_program_in_fish(&name, &options_with_value(&command)),
-            // clap's script knows it by the argument's hint.
-            _ => String::new(),
-        };
+        match shell {
+            Shell::Bash => text += &of_program_in_bash(&name, &options_with_value(&command)),
+            Shell::Fish => text += &of_program_in_fish(&name, &options_with_value(&command)),
+            // clap's script knows by the argument's hint that it is a program.
+            _ => text = with_np_in_zsh(&text),
+        }
     }
     text.into_bytes()
 }
 
+/// The options with a value, as `-np` (`with_np`) is one that clap does not know.
 fn options_with_value(command: &Command) -> Vec<String> {
     let with_value =
         command.get_arguments().filter(|option| !option.is_positional() && option.get_action().takes_values());
-    with_value.flat_map(crate::arguments::names).collect()
+    let names: Vec<_> = with_value.flat_map(crate::arguments::names).collect();
+    let np = names.iter().any(|name| name == "-n").then(|| "-np".to_owned());
+    np.into_iter().chain(names).collect()
+}
+
+/// Without it, zsh takes the value of `-np` for the program.
+fn with_np_in_zsh(text: &str) -> String {
+    text.replacen("'-n+[", "'-np[As -n]:RANKS:_default' \\\n'-n+[", 1)
 }
 
 /// What follows the name of a program that this one starts is completed as it is elsewhere.
 fn of_program_in_fish(name: &str, options: &[String]) -> String {
-    format!("complete -c {name} -x -a \"(__fish_complete_subcommand -- {})\"\n", options.join(" "))
+    let is_np = |option: &String| option == "-np";
+    let np =
+        if options.iter().any(is_np) { format!("complete -c {name} -o np -d 'As -n' -r\n") } else { String::new() };
+    // The function takes names that begin with two hyphens for its own options, unless one with a single hyphen comes before them.
+    let (long, short): (Vec<&str>, Vec<&str>) =
+        options.iter().map(String::as_str).partition(|name| name.starts_with("--"));
+    format!("{np}complete -c {name} -x -a \"(__fish_complete_subcommand {} {})\"\n", short.join(" "), long.join(" "))
 }
 
 /// Clap's script for bash notes which subcommand was given by one name, and looks for it by another, if the program's name has a hyphen.
