@@ -116,7 +116,7 @@ pub fn launch_as(launcher: &str, two: &[&str], program: &Path, variables: &[(&st
     (status, stdout + &stderr)
 }
 
-fn run(launcher: &str, program: &Path) {
+pub fn run(launcher: &str, program: &Path) {
     let (status, said) = launch(launcher, program, &[]);
     assert_eq!(status, Some(0), "{} with {launcher}: {said}", program.display());
 }
@@ -409,41 +409,6 @@ fn fully_static_programs() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && said.is_empty(), "{command:?}\n{said}");
         run("vgasnetrun", &program);
-    }
-}
-
-#[test]
-fn through_cmake() {
-    if !is_here("cmake") {
-        return;
-    }
-    let dir = build_dir("cmake");
-    std::fs::copy(client("gasnet/transfers.c"), dir.join("transfers.cpp")).expect("a copy");
-    let text = format!(
-        "cmake_minimum_required(VERSION 3.10)\n\
-         project(clients C CXX)\n\
-         find_package(vgasnet {version} REQUIRED COMPONENTS shared static gasnet)\n\
-         find_package(vgasnet 99 QUIET)\n\
-         if(vgasnet_FOUND)\n  message(FATAL_ERROR \"a version that there is not\")\nendif()\n\
-         find_package(vgasnet {version} QUIET COMPONENTS java)\n\
-         if(vgasnet_FOUND)\n  message(FATAL_ERROR \"a component that there is not\")\nendif()\n\
-         add_executable(plain {tests}/c/blocking.c)\n\
-         target_link_libraries(plain vgasnet::vgasnet)\n\
-         add_executable(gasnet transfers.cpp)\n\
-         target_include_directories(gasnet PRIVATE {tests}/gasnet)\n\
-         target_link_libraries(gasnet vgasnet::gasnet-par)\n\
-         add_executable(static {tests}/c/values.c)\n\
-         target_link_libraries(static vgasnet::static)\n",
-        version = env!("CARGO_PKG_VERSION"),
-        tests = source_dir().join("tests").display()
-    );
-    std::fs::write(dir.join("CMakeLists.txt"), text).expect("a file of ours");
-    let build = dir.join("build");
-    let path = format!("-DCMAKE_PREFIX_PATH={}", prefix().display());
-    succeed(Command::new("cmake").arg("-S").arg(&dir).arg("-B").arg(&build).arg(path));
-    succeed(Command::new("cmake").arg("--build").arg(&build));
-    for program in ["plain", "gasnet", "static"] {
-        run("vgasnetrun", &build.join(program));
     }
 }
 

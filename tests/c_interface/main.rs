@@ -23,6 +23,7 @@ mod header;
 mod hosts;
 mod idle_pools;
 mod install;
+mod install_cmake;
 mod install_ex;
 mod install_libraries;
 mod install_pages;
