@@ -1,6 +1,7 @@
 """The reference of the C interface: a page for each header of include/vgasnet, made from its comments and declarations."""
 
 import re
+import textwrap
 
 # What belongs to the language and not to the interface.
 FRAME = re.compile(r"^#include [^\n]*\n|^#define \w+_H\n|^#pragma [^\n]*\n", re.MULTILINE)
@@ -47,22 +48,34 @@ def inline(text):
 
 
 def prose(comment):
-    """A comment as Markdown. A line that begins with a name and a colon, or with a word and a full stop after an empty line, is an entry."""
-    lines = [re.sub(r"^ ?\*? ?", "", line) for line in comment.strip().splitlines()]
+    """A comment as Markdown. A paragraph of which all lines are further in is code."""
+    text = "\n".join(re.sub(r"^ ?\*? ?", "", line) for line in comment.strip().splitlines())
+    paragraphs = [paragraph for paragraph in re.split(r"\n(?:\s*\n)+", text) if paragraph.strip()]
+    return "\n\n".join(code(paragraph) if is_code(paragraph) else sentences(paragraph) for paragraph in paragraphs)
+
+
+def is_code(paragraph):
+    return all(line.startswith("  ") for line in paragraph.splitlines())
+
+
+def code(paragraph):
+    return f"```c\n{textwrap.dedent(paragraph)}\n```"
+
+
+def sentences(paragraph):
+    """A line that begins with a name and a colon, or with a word and a full stop at the beginning of a paragraph, is an entry."""
     out, begins = [], True
-    for line in lines:
+    for at, line in enumerate(paragraph.splitlines()):
         label = LABEL.match(line.strip())
         topic = re.match(r"([A-Z]\w*)\. (.*)", line) if begins else None
-        if not line.strip():
-            out.append("")
-        elif label and begins:
-            out.append(f"\n- `{label['label']}`: {inline(label['text'])}")
+        if label and begins:
+            out += [""] * (at > 0) + [f"- `{label['label']}`: {inline(label['text'])}"]
         elif topic:
             out.append(f"**{topic[1]}.** {inline(topic[2])}")
         else:
             out.append(inline(line.strip()))
-        begins = not line.strip() or line.rstrip().endswith((".", ":"))
-    return "\n".join(out).strip()
+        begins = line.rstrip().endswith((".", ":"))
+    return "\n".join(out)
 
 
 def declared(code):

@@ -390,6 +390,15 @@ fn the_site_has_all_of_the_interface() {
     );
     let index = fs::read_to_string(source_dir().join("target/docs/index.html")).expect("the first page");
     assert!(index.contains("getting-started.html"), "{index}");
+    // What stands in a comment is for browsers of long ago.
+    let shown: String = index.split("<!--").map(|part| part.split_once("-->").map_or(part, |(_, rest)| rest)).collect();
+    let scripts: Vec<_> = shown.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(scripts.iter().any(|script| script.ends_with(".js")), "{index}");
+    for script in scripts {
+        assert!(source_dir().join("target/docs").join(script).is_file(), "the site lacks {script}");
+    }
+    // Code in a comment is no sentence.
+    assert!(pages.contains("\nvgasnet_attach(NULL, 0, vgasnet_segsize, 0);\n"));
 }
 
 /// What the tables of figures have been measured by is still there: the benchmark, and each option of it.
