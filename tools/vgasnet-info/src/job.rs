@@ -23,7 +23,8 @@ const THREADS_OF_RANK: u64 = 3;
 /// Adds what a job of so many ranks on this host would get. Without a configuration that makes sense, there is none.
 pub fn observe(report: &mut Report, ranks: u32, dir: Option<PathBuf>) -> Option<Config> {
     report.number(Section::Job, "ranks", u64::from(ranks), "");
-    let config = match Config::from_env(environment(), ranks, &Machine::observe()) {
+    let machine = Machine::observe();
+    let config = match Config::from_env(environment(), ranks, &machine) {
         Ok(config) => config,
         Err(error) => {
             report.refuse(error.to_string());
@@ -37,11 +38,11 @@ pub fn observe(report: &mut Report, ranks: u32, dir: Option<PathBuf>) -> Option<
     report.bytes(Section::Job, "vgasnet_page_bytes", config.page_bytes);
     report.bytes(Section::Job, "pool_bytes", config.pool_bytes);
     report.bytes(Section::Job, "get_cache_bytes", config.get_cache_bytes);
-    if config.pool_bytes * u64::from(ranks) > Machine::observe().memory_available_bytes {
+    if config.pool_bytes * u64::from(ranks) > machine.memory_available_bytes {
         report.refuse(format!("{ranks} pools of a page each need more memory than there is; start fewer ranks here"));
     }
     match storage::free_bytes(&config.storage_dir) {
-        Ok(free_bytes) => segments(report, &config, free_bytes, ranks),
+        Ok(free_bytes) => segments(report, &config, &machine, free_bytes, ranks),
         Err(error) => report.refuse(error.to_string()),
     }
     locked_memory(report, &config);
@@ -52,7 +53,7 @@ pub fn observe(report: &mut Report, ranks: u32, dir: Option<PathBuf>) -> Option<
     Some(config)
 }
 
-fn segments(report: &mut Report, config: &Config, free_bytes: u64, ranks: u32) {
+fn segments(report: &mut Report, config: &Config, machine: &Machine, free_bytes: u64, ranks: u32) {
     let offered_bytes = config.offered_segment_bytes(free_bytes, ranks);
     let largest_bytes = config.max_segment_bytes(free_bytes, ranks);
     report.bytes(Section::Job, "segment_offered_bytes", offered_bytes);
@@ -70,7 +71,7 @@ fn segments(report: &mut Report, config: &Config, free_bytes: u64, ranks: u32) {
         ));
     }
     size_of_files(report, config, offered_bytes);
-    frames(report, config, largest_bytes, ranks);
+    frames(report, config, machine, largest_bytes, ranks);
 }
 
 /// Whether a segment's file may be as large as the segment.
@@ -89,14 +90,19 @@ fn size_of_files(report: &mut Report, config: &Config, offered_bytes: u64) {
 }
 
 /// Whether a pool has enough pages for loads and stores, and no more than can be mapped.
-fn frames(report: &mut Report, config: &Config, largest_bytes: u64, ranks: u32) {
+fn frames(report: &mut Report, config: &Config, machine: &Machine, largest_bytes: u64, ranks: u32) {
     let pages = u32::try_from(largest_bytes / config.page_bytes).unwrap_or(u32::MAX);
     let frames = u32::try_from(config.pool_bytes / config.page_bytes).unwrap_or(u32::MAX);
     if frames < FRAMES_MIN {
+        let enough_bytes = u64::from(FRAMES_MIN) * config.page_bytes;
+        let share_bytes = machine.memory_available_bytes / u64::from(ranks);
+        let advice = if enough_bytes <= share_bytes {
+            format!("VGASNET_POOL_SIZE to at least {}, or a smaller VGASNET_PAGE_SIZE", format_size_about(enough_bytes))
+        } else {
+            "a smaller VGASNET_PAGE_SIZE, or start fewer ranks here".to_owned()
+        };
         report.advise(format!(
-            "a pool has fewer than {FRAMES_MIN} pages, so a program that loads from its segment or stores there is ended; set \
-             VGASNET_POOL_SIZE to at least {}, or a smaller VGASNET_PAGE_SIZE",
-            format_size_about(u64::from(FRAMES_MIN) * config.page_bytes)
+            "a pool has fewer than {FRAMES_MIN} pages, so a program that loads from its segment or stores there is ended; set {advice}"
         ));
     }
     let room = MappingRoom::observe(config.peer_memory && ranks > 1, 0);
@@ -175,9 +181,26 @@ mod tests {
             (16 * MIB, "nothing stands in the way", true),
         ] {
             let mut report = Report::new(4096);
-            segments(&mut report, &config, free_bytes, 1);
+            segments(&mut report, &config, &machine, free_bytes, 1);
             assert!(report.text().contains(word), "{free_bytes}: {}", report.text());
             assert_eq!(report.is_job_possible, is_possible, "{free_bytes}");
+        }
+    }
+
+    /// A pool that is advised is one that the rank may have.
+    #[test]
+    fn pools_of_few_pages_grow_where_there_is_memory() {
+        const MIB: u64 = 1 << 20;
+        for (memory_available_bytes, word) in [
+            (20 * MIB, "set VGASNET_POOL_SIZE to at least 16M, or a smaller VGASNET_PAGE_SIZE"),
+            (12 * MIB, "set a smaller VGASNET_PAGE_SIZE, or start fewer ranks here"),
+        ] {
+            let machine = Machine { memory_available_bytes };
+            let page = [("VGASNET_PAGE_SIZE".to_owned(), "4M".to_owned())];
+            let config = Config::from_env(page.into_iter(), 1, &machine).expect("valid");
+            let mut report = Report::new(4096);
+            frames(&mut report, &config, &machine, 64 * MIB, 1);
+            assert!(report.text().contains(word), "{}", report.text());
         }
     }
 
