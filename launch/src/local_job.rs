@@ -149,6 +149,7 @@ fn advice(error: &std::io::Error) -> String {
             let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
             format!("; at most {hard} are possible here, see \"ulimit -Hn\"")
         }
+        Some(libc::EAGAIN) => "; the system or the user has no more processes, see `ulimit -u`".to_owned(),
         Some(libc::EFBIG) => "; raise `ulimit -f`".to_owned(),
         _ => String::new(),
     }
@@ -299,5 +300,19 @@ impl LocalJob {
             }
             _ => outcome,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_that_is_reached_is_named() {
+        for (errno, limit) in [(libc::EMFILE, "ulimit -Hn"), (libc::EAGAIN, "ulimit -u"), (libc::EFBIG, "ulimit -f")] {
+            let advice = advice(&std::io::Error::from_raw_os_error(errno));
+            assert!(advice.contains(limit), "{advice}");
+        }
+        assert_eq!(advice(&std::io::Error::from_raw_os_error(libc::ENOENT)), "");
     }
 }
