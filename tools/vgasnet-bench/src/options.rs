@@ -13,6 +13,7 @@ pub use gasnet_ex::{GasnetExOptions, Network};
 pub use random::{Access, SmallOptions, TableOptions};
 
 use crate::Stop;
+use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use vgasnet::settings::parse_size;
@@ -459,6 +460,10 @@ impl Options {
         matches.and_then(|matches| Options::from_arg_matches(&matches)).map_err(|error| {
             if !error.use_stderr() {
                 error.exit();
+            }
+            // clap has help in place of a line for that.
+            if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+                return Stop::usage("no benchmark is named; see --help");
             }
             Stop::usage(first_paragraph(&error.to_string()))
         })

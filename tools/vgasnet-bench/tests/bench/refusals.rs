@@ -4,6 +4,15 @@ use crate::folder::{BENCH, Folder, text};
 use std::process::Command;
 
 #[test]
+fn without_a_benchmark_it_says_so() {
+    let output = Command::new(BENCH).output().expect("the bench starts");
+    assert_eq!(
+        (output.status.code(), text(&output.stderr)),
+        (Some(2), "vgasnet-bench: no benchmark is named; see --help\n".into())
+    );
+}
+
+#[test]
 fn nonsense_is_one_line_that_names_it() {
     let folder = Folder::new("nonsense");
     let file = folder.path("none/x");
