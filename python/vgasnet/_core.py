@@ -49,14 +49,14 @@ pending: Dict[int, Any] = {}
 def initialised() -> raw.Library:
     """The library, of a process that is a rank."""
     if job.library is None:
-        raise _too_early("vgasnet.init")
+        raise _too_early("vgasnet.start, or vgasnet.init,")
     return job.library
 
 
 def attached() -> raw.Library:
     """The library, of a rank that may communicate, in a thread that runs no handler."""
     if not job.segments:
-        raise _too_early("vgasnet.attach")
+        raise _too_early("vgasnet.start, or vgasnet.attach,")
     if thread.is_in_handler:
         raise RuntimeError("a handler may reply, use the own segment's arrays and call vgasnet.exit, and nothing else of vgasnet")
     return job.library  # type: ignore[return-value]

@@ -62,8 +62,10 @@ def of_code(code: int) -> Error:
     library = raw.library()
     name, meaning = library.vgasnet_ErrorName(code).decode(), library.vgasnet_ErrorDesc(code).decode()
     line = library.vgasnet_ErrorLine().decode(errors="replace")
-    if code == raw.VGASNET_ERR_IO:
-        return FileError(code, name, line, meaning, errno or None)
     if code == raw.VGASNET_ERR_BARRIER_MISMATCH:
         return BarrierMismatch(code, name, line, meaning)
+    if not line:
+        meaning += "; another rank has printed more of it"
+    if code == raw.VGASNET_ERR_IO:
+        return FileError(code, name, line, meaning, errno or None)
     return Error(code, name, line, meaning)

@@ -9,12 +9,12 @@ import numpy as np
 import vgasnet
 from refusing import refused
 
-refused(vgasnet.Error, vgasnet.rank, "call vgasnet.init first")
+refused(vgasnet.Error, vgasnet.rank, "call vgasnet.start, or vgasnet.init, first")
 refused(vgasnet.Error, lambda: vgasnet.array(np.uint8), "first")
 vgasnet.init()
 rank, ranks = vgasnet.rank(), vgasnet.size()
 refused(vgasnet.Error, vgasnet.init, f"rank {rank}: vgasnet_init: ")
-refused(vgasnet.Error, vgasnet.barrier, "call vgasnet.attach first")
+refused(vgasnet.Error, vgasnet.barrier, "call vgasnet.start, or vgasnet.attach, first")
 refused(ValueError, lambda: vgasnet.set_wait_mode("doze"), "spinblock")
 refused(TypeError, lambda: vgasnet.attach(1 << 16, [print]), "is no handler")
 
