@@ -48,6 +48,23 @@ fn documents_that_pages_name_are_installed() {
     }
 }
 
+/// From where the documents are installed.
+#[test]
+fn links_of_documents_lead_to_files() {
+    let dir = shared("doc/vgasnet");
+    let mut links = 0;
+    for document in std::fs::read_dir(&dir).expect("the documents").map(|entry| entry.expect("an entry").path()) {
+        let text = std::fs::read_to_string(&document).expect("a document");
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            if !target.is_empty() && !target.contains("://") {
+                assert!(dir.join(target).is_file(), "{}: {target}", document.display());
+                links += 1;
+            }
+        }
+    }
+    assert!(links > 30, "{links}");
+}
+
 #[test]
 fn each_function_leads_to_its_page() {
     let header = header();
