@@ -270,6 +270,21 @@ fn a_bad_prefix_is_refused() {
 }
 
 /// Nothing is installed by a half: each is named with what would do.
+/// Not only as the path of a file.
+#[test]
+fn a_gasnet_may_be_named_as_pkg_config_knows_it() {
+    if !is_here("pkg-config") {
+        return;
+    }
+    let dir = build_dir("named-gasnet");
+    let package = "Name: g\nDescription: of a test\nVersion: 1\nGASNET_LD=cc\n";
+    std::fs::write(dir.join("gasnet-ibv-par.pc"), package).expect("a file of ours");
+    let mut command = install(&["--with", "gasnet"]);
+    command.env("PKG_CONFIG_PATH", &dir).env("GASNET_PC", "gasnet-ibv-par");
+    succeed(command.arg(dir.join("prefix")).arg(built()));
+    assert!(dir.join("prefix/include/ibv-conduit/ibv-par.mak").is_file());
+}
+
 #[test]
 fn a_network_that_is_not_there_is_refused() {
     let none = build_dir("no-network").join("none");
