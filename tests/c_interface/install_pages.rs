@@ -1,7 +1,7 @@
 //! What is installed for people at a terminal: man pages, completions, a modulefile, and what programs say of themselves.
 
 use crate::header::{declared, header, renamed};
-use crate::install::{PROGRAMS, is_here, prefix};
+use crate::install::{PROGRAMS, build_dir, is_here, prefix};
 use crate::support::run::{say_not_run, succeed};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,6 +63,32 @@ fn links_of_documents_lead_to_files() {
         }
     }
     assert!(links > 30, "{links}");
+}
+
+/// From the directory of the installed examples.
+#[test]
+fn examples_are_built_as_they_say() {
+    if !is_here("pkg-config") {
+        return;
+    }
+    let dir = build_dir("examples");
+    succeed(Command::new("cp").arg("-R").arg(shared("vgasnet/examples")).arg(&dir));
+    let mut built = 0;
+    for example in
+        std::fs::read_dir(dir.join("examples")).expect("the examples").map(|entry| entry.expect("an entry").path())
+    {
+        if example.extension().is_none_or(|extension| extension != "c") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&example).expect("an example");
+        let command = text.lines().find_map(|line| line.strip_prefix(" *   cc ")).expect("how it is built");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("cc {command}")]).current_dir(dir.join("examples"));
+        succeed(shell.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")));
+        assert!(example.with_extension("").is_file() && text.contains(" vgasnetrun -n"), "{text}");
+        built += 1;
+    }
+    assert!(built > 8, "{built}");
 }
 
 #[test]
