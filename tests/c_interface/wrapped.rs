@@ -110,6 +110,21 @@ fn too_small_a_limit_on_files_is_a_line() {
     }
 }
 
+/// Pools are mapped whole.
+#[test]
+fn too_small_an_address_space_is_a_line() {
+    let program = ways(Linking::Shared);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -v 400000; VGASNET_POOL_SIZE=512M exec \"$@\"", "limited"])
+        .arg(tool("vgasnetrun"))
+        .args(["-n", "1"]);
+    let (status, _, said) = run_bare(command.arg(&program).arg("copies"));
+    let names_it =
+        |line: &str| line.starts_with("vgasnet: rank 0: vgasnet_attach: ") && line.contains("raise `ulimit -v`");
+    assert!(status == Some(1) && said.lines().any(names_it), "{status:?} {said}");
+}
+
 #[test]
 fn root_may_start_ranks_as_another_user() {
     if conduit() != "smp" {

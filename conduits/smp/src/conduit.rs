@@ -139,8 +139,12 @@ impl SmpConduit {
             ConduitError(format!("shared memory of {} bytes: {error}{hint}", placement.end_bytes))
         })?;
         let len_bytes = placement.end_bytes - placement.start_bytes;
-        let mapping = Mapping::new(arena.as_fd(), placement.start_bytes as u64, len_bytes, POOL_ALIGN_BYTES)
-            .map_err(|error| ConduitError(format!("mapping {len_bytes} bytes of shared memory: {error}")))?;
+        let mapping = Mapping::new(arena.as_fd(), placement.start_bytes as u64, len_bytes, POOL_ALIGN_BYTES).map_err(
+            |error| {
+                let hint = if error == Errno::ENOMEM { "; raise `ulimit -v`, or lower VGASNET_POOL_SIZE" } else { "" };
+                ConduitError(format!("mapping {len_bytes} bytes of shared memory: {error}{hint}"))
+            },
+        )?;
         let region = |offset_bytes: &usize, len_bytes: usize| Region {
             address: mapping.at(offset_bytes - placement.start_bytes).expose_provenance(),
             len_bytes,
