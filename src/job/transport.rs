@@ -82,6 +82,14 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
                 .to_owned(),
         ));
     }
+    if is_alone && is_later_process_of_mpi(|name| std::env::var(name).ok()) {
+        return Err(ConduitError(
+            "a launcher of MPI has started several processes of this program, and each is a job of its own, since this vgasnet was \
+             not built for that MPI; start the program with vgasnetrun -n, or install vgasnet --with mpi (docs/clusters.md); if that is \
+             meant, set VGASNET_CONDUIT=smp"
+                .to_owned(),
+        ));
+    }
     Ok(conduit)
 }
 
@@ -97,6 +105,12 @@ fn is_later_task(variable: impl Fn(&str) -> Option<String>) -> bool {
     let is_by_slurm = variable(vgasnet_smp::JOB_VARIABLE).is_none();
     let task = variable(launchers::SLURM_RANK_VARIABLE).and_then(|task| task.parse::<u32>().ok());
     is_by_slurm && task > Some(0) && launchers::are_many_tasks(variable)
+}
+
+/// Whether a launcher of MPI has started several processes, and this one is not the first.
+fn is_later_process_of_mpi(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is_later = |name| variable(name).and_then(|rank| rank.parse::<u32>().ok()) > Some(0);
+    variable(vgasnet_smp::JOB_VARIABLE).is_none() && launchers::MPI_RANK_VARIABLES.into_iter().any(is_later)
 }
 
 /// Attaches GASNet for a program that calls it itself, and for vgasnet, before the start. Collective.
@@ -156,5 +170,15 @@ mod tests {
         assert!(!is_one(&[second]));
         assert!(!is_one(&[tasks, second, (vgasnet_smp::JOB_VARIABLE, "0")]));
         assert!(!is_one(&[]));
+    }
+
+    #[test]
+    fn lone_processes_of_mpis_are_found() {
+        let is_one = |variables: &[(&str, &str)]| {
+            is_later_process_of_mpi(|name| Some(variables.iter().find(|(its, _)| *its == name)?.1.to_owned()))
+        };
+        assert!(is_one(&[("PMI_RANK", "1")]) && is_one(&[("OMPI_COMM_WORLD_RANK", "3")]));
+        assert!(!is_one(&[("PMI_RANK", "0")]) && !is_one(&[]));
+        assert!(!is_one(&[("PMIX_RANK", "1"), (vgasnet_smp::JOB_VARIABLE, "0")]));
     }
 }

@@ -110,6 +110,24 @@ fn too_small_a_limit_on_files_is_a_line() {
     }
 }
 
+/// Else `mpiexec -n 4` would be four jobs of one rank, without a word.
+#[test]
+#[cfg(not(any(feature = "mpi", feature = "gasnet")))]
+fn a_launcher_of_mpi_starts_no_ranks_without_mpi() {
+    let program = ways(Linking::Shared);
+    // As from the launcher: `run_bare` names the conduit.
+    let launched = |name: &str, rank: &str| {
+        let script = format!("unset VGASNET_CONDUIT; {name}={rank} exec \"$@\"");
+        run_bare(Command::new("sh").args(["-c", &script, "launched"]).arg(&program).arg("copies"))
+    };
+    for name in ["PMI_RANK", "OMPI_COMM_WORLD_RANK"] {
+        let (status, _, said) = launched(name, "1");
+        let names_it = |line: &str| line.starts_with("vgasnet: ") && line.contains("install vgasnet --with mpi");
+        assert!(status.is_some_and(|status| status != 0) && said.lines().any(names_it), "{status:?} {said}");
+        assert_eq!(launched(name, "0").0, Some(0));
+    }
+}
+
 /// Pools are mapped whole.
 #[test]
 fn too_small_an_address_space_is_a_line() {
