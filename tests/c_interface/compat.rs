@@ -192,7 +192,9 @@ fn each_header_stands_alone() {
             }
         }
     }
-    for header in ["gasnet_tools", "gasnet_process", "gasnet_text", "gasnet_found", "portable_platform", "portable_inttypes"] {
+    for header in
+        ["gasnet_tools", "gasnet_process", "gasnet_text", "gasnet_found", "portable_platform", "portable_inttypes"]
+    {
         let text = format!("#include <{header}.h>\n#include <{header}.h>\nextern int declared;\n");
         let path = source(&format!("alone-{header}.c"), &text);
         for compiler in COMPILERS.into_iter().filter(|compiler| compiler.is_here()) {

@@ -217,8 +217,6 @@ fn as_sources() -> PathBuf {
         "LICENSE-APACHE",
         "LICENSE-MIT",
         "README.md",
-        "LICENSE-MIT",
-        "LICENSE-APACHE",
         "docs",
         "examples",
         "fortran",
