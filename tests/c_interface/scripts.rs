@@ -68,6 +68,18 @@ fn a_removal_that_was_interrupted_is_done_again() {
     assert!(!root.exists());
 }
 
+/// As when the sources have been brought up to date and not built.
+#[test]
+fn what_was_built_of_another_version_is_refused() {
+    let (root, other) = (build_dir("mixed").join("prefix"), build_dir("of-another-version"));
+    for name in ["libvgasnet.so", "libvgasnet.a", "vgasnetrun", "vgasnet-bench"] {
+        fs::write(other.join(name), "").expect("a file of ours");
+    }
+    stand_in(&other, "vgasnet-info", "echo vgasnet-info 0.0.9");
+    let said = refused(&install(&[]).arg(&root).arg(&other).output().expect("a script"));
+    assert!(said.contains("--version says vgasnet-info 0.0.9; build that anew") && !root.exists(), "{said}");
+}
+
 /// Shells complete the name of a directory with a slash behind it.
 #[test]
 fn directories_may_be_named_in_several_ways() {
