@@ -2,7 +2,9 @@
 
 mod tools;
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -335,4 +337,49 @@ fn nothing_stays_in_dev_shm() {
     let after = std::fs::read_dir("/dev/shm").expect("it exists").flatten();
     names.extend(after.map(|entry| entry.file_name().to_string_lossy().into_owned()));
     assert!(names.iter().all(|name| !name.contains("vgasnet")), "{names:?}");
+}
+
+/// A cgroup of its own that bounds memory, in either version's way; removed when this goes.
+struct MemoryLimit(PathBuf);
+
+impl MemoryLimit {
+    fn new(bytes: u64) -> Option<MemoryLimit> {
+        let ways = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+        ways.into_iter().find_map(|(root, limit)| {
+            let dir = Path::new(root).join(format!("vgasnet-test-{}", std::process::id()));
+            fs::create_dir(&dir).ok()?;
+            let made = MemoryLimit(dir);
+            fs::write(made.0.join(limit), bytes.to_string()).ok().map(|()| made)
+        })
+    }
+}
+
+impl Drop for MemoryLimit {
+    fn drop(&mut self) {
+        // Its processes have ended, though the system may still count the last one.
+        let end = Instant::now() + PATIENCE;
+        while fs::remove_dir(&self.0).is_err() && Instant::now() < end {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// The system kills a process that lacks memory, and does not tell it.
+#[test]
+fn a_rank_that_was_killed_for_want_of_memory_is_told_of_so() {
+    let Some(limit) = MemoryLimit::new(64 << 20) else {
+        // Not by a macro, whose output tests keep for themselves.
+        let line = b"NOT RUN: a job in a cgroup without memory: this user may not make cgroups here\n";
+        return std::io::stderr().write_all(line).expect("somebody reads");
+    };
+    let script = format!("echo $$ >{}/cgroup.procs && exec \"$@\"", limit.0.display());
+    let mut command = Command::new("sh");
+    tools::with_default_signals(&mut command).args(["-c", &script, "limited"]).arg(tools::tool("vgasnetrun"));
+    // It keeps what it has read until a line ends.
+    command.args(["-n", "2", "tail", "/dev/zero"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = finish(command.spawn().expect("a shell"));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(137), "{said}");
+    assert!(said.contains("(SIGKILL): the system has ended processes for want of memory meanwhile"), "{said}");
+    assert!(said.contains("lower VGASNET_POOL_SIZE") && said.lines().count() == 1, "{said}");
 }

@@ -123,7 +123,14 @@ impl Role for Agent {
             self.lose_supervisor(true, &format!("lost the launcher for {} s", self.timeout.as_secs()));
         }
         let Some(child) = self.child.as_ref().filter(|child| child.process.is_running()) else { return };
-        let view = RankView { pid: child.process.pid(), host: None, state: self.state, why: None, is_running: true };
+        let view = RankView {
+            pid: child.process.pid(),
+            host: None,
+            state: self.state,
+            why: None,
+            shortage: None,
+            is_running: true,
+        };
         if let Some(order) = self.policy.on_time(&[view], now).order {
             child.process.obey(order, self.state);
         }

@@ -124,6 +124,8 @@ pub(crate) struct RankView {
     pub(crate) state: RankState,
     /// Why it fails, if it has said so: its network has failed, which may come of the end of others.
     pub(crate) why: Option<Rc<str>>,
+    /// If it was killed when memory was short, what to tell of that.
+    pub(crate) shortage: Option<&'static str>,
     /// Whether it has not ended.
     pub(crate) is_running: bool,
 }
@@ -356,7 +358,10 @@ impl ExitPolicy {
             (End::Status(0), _) => "ended without leaving the job, as _exit does; call exit or vgasnet_exit".to_owned(),
             (End::Status(_), Some(why)) => format!("broke down: {why}"),
             (End::Status(status), None) => format!("ended with exit status {status}"),
-            (End::Signal(signal), _) => format!("was killed by {}", name_signal(signal)),
+            (End::Signal(signal), _) => {
+                let shortage = ranks[rank as usize].shortage.map(|why| format!(": {why}")).unwrap_or_default();
+                format!("was killed by {}{shortage}", name_signal(signal))
+            }
         };
         let is_other = |(at, view): (u32, &RankView)| at != rank && view.is_running;
         let others = if (0..).zip(ranks).any(is_other) { "; the other ranks were ended" } else { "" };

@@ -4,7 +4,10 @@ use super::*;
 
 /// A job of four ranks at some moment: their states, all running.
 fn four(states: [RankState; 4]) -> Vec<RankView> {
-    (100..).zip(states).map(|(pid, state)| RankView { pid, host: None, state, why: None, is_running: true }).collect()
+    (100..)
+        .zip(states)
+        .map(|(pid, state)| RankView { pid, host: None, state, why: None, shortage: None, is_running: true })
+        .collect()
 }
 
 fn decision(order: Option<Order>, say: Option<&str>) -> Decision {

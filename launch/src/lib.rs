@@ -37,6 +37,7 @@ mod exit_policy;
 #[allow(unsafe_code, reason = "a process without another program")]
 mod launcher_stderr;
 mod local_job;
+mod memory_shortage;
 mod other_launcher;
 mod output;
 mod pmi;

@@ -11,7 +11,8 @@ use nix::sys::signal::{SigSet, Signal};
 use vgasnet_smp::{JOB_VARIABLE, RANKS_MAX, Rendezvous, Visit};
 
 use crate::event_loop::{Role, Watched, run};
-use crate::exit_policy::{Decision, ExitPolicy, Graces, Outcome, RankView};
+use crate::exit_policy::{Decision, End, ExitPolicy, Graces, Outcome, RankView};
+use crate::memory_shortage::MemoryShortage;
 use crate::output::{LabelledPipe, Stream};
 use crate::process::{Process, fix_addresses};
 use crate::rank_process::RankProcess;
@@ -95,7 +96,15 @@ impl Launch {
         })?;
         let time_limit = self.time_limit.map(|limit| (limit, Instant::now() + limit));
         let policy = ExitPolicy::new(Graces::JOB, time_limit);
-        let mut job = LocalJob { ranks: Vec::new(), pipes: Vec::new(), policy, rendezvous, is_refused: false };
+        let mut job = LocalJob {
+            ranks: Vec::new(),
+            pipes: Vec::new(),
+            policy,
+            rendezvous,
+            is_refused: false,
+            shortage: MemoryShortage::since_now(),
+            starved: None,
+        };
         for rank in 0..self.ranks {
             match self.spawn(rank, &job.rendezvous, signals.previous_mask()) {
                 Ok((process, pipes)) => {
@@ -163,6 +172,10 @@ struct LocalJob {
     rendezvous: Rendezvous,
     /// The system refused a connection, which ends the job.
     is_refused: bool,
+    /// Since the job's start.
+    shortage: MemoryShortage,
+    /// The first rank that was killed when memory was short, and what to tell of that.
+    starved: Option<(usize, &'static str)>,
 }
 
 /// The meaning of a descriptor for a local job.
@@ -209,6 +222,9 @@ impl Role for LocalJob {
             }
             Source::Rank(rank) => {
                 if let Some(end) = self.ranks[rank].reap() {
+                    if end == End::Signal(libc::SIGKILL) && self.starved.is_none() {
+                        self.starved = self.shortage.advice().map(|what| (rank, what));
+                    }
                     let decision = self.policy.on_end(rank, end, &self.view(), Instant::now());
                     self.take(decision);
                 }
@@ -275,6 +291,7 @@ impl LocalJob {
             host: None,
             state: self.rendezvous.state(rank),
             why: None,
+            shortage: self.starved.filter(|(starved, _)| *starved == rank as usize).map(|(_, what)| what),
             is_running: process.is_running(),
         };
         (0..).zip(&self.ranks).map(view).collect()

@@ -124,7 +124,7 @@ impl OtherLauncher {
     /// The order for a launcher that has nothing left to do. Output on its way through it is a reason to wait.
     pub(crate) fn on_time(&mut self, now: Instant) -> Option<Order> {
         let is_running = self.process.is_running();
-        let view = RankView { pid: 0, host: None, state: RankState::Fresh, why: None, is_running };
+        let view = RankView { pid: 0, host: None, state: RankState::Fresh, why: None, shortage: None, is_running };
         let policy = self.policy.as_mut()?;
         let order = policy.on_time(&[view], now).order;
         if order.is_none() && is_output_held_up() {

@@ -101,12 +101,15 @@ impl RankTable {
     /// The ranks as the exit policy sees them. A rank whose agent has not come yet is about to run.
     pub(crate) fn view(&self) -> Vec<RankView> {
         let view = |entry: &Option<Entry>| match entry {
-            None => RankView { pid: 0, host: None, state: RankState::Fresh, why: None, is_running: true },
+            None => {
+                RankView { pid: 0, host: None, state: RankState::Fresh, why: None, shortage: None, is_running: true }
+            }
             Some(entry) => RankView {
                 pid: entry.pid,
                 host: entry.host.elsewhere(),
                 state: entry.state,
                 why: entry.why.clone(),
+                shortage: None,
                 is_running: matches!(entry.child, ChildStatus::Running | ChildStatus::Vanished(_)),
             },
         };
