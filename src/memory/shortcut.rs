@@ -119,10 +119,11 @@ impl Default for Shortcut {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::dirty_blocks::DIRTY_BLOCK_BYTES;
     use crate::memory::{AddressSpace, DirtyBlocks, Memories, PageTable, Pool, RankMemory, Segment, Segments};
     use vgasnet_conduit::Region;
     use vgasnet_protocol::Rank;
-    use vgasnet_protocol::coherence::{Access, FrameId};
+    use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
     const PAGE: usize = 4096;
     const BASE: usize = 1 << 40;
@@ -138,16 +139,61 @@ mod tests {
         Region { address: memory.as_mut_ptr().expose_provenance().next_multiple_of(PAGE), len_bytes }
     }
 
-    #[test]
-    fn numbers_go_to_pages_that_are_open_and_marked_and_nowhere_else() {
-        let pool = Pool::new(region(4 * PAGE), region(64), PAGE);
+    /// A rank that has a segment of eight pages and a pool of four frames, none of them used.
+    fn rank(page_bytes: usize) -> (&'static AddressSpace, DirtyBlocks) {
+        let pool = Pool::new(region(4 * page_bytes), region(64), page_bytes);
         let table = PageTable::new(region(4096), 4);
-        let blocks = DirtyBlocks::new(region(256), 4, PAGE);
+        let blocks = DirtyBlocks::new(region(256), 4, page_bytes);
         let (hints, meeting, file_pointers) = (region(4096), region(4096), region(4096));
         let memory = RankMemory { table, pool, hints, blocks, meeting, file_pointers };
-        let segments = [Segment { base: BASE, size_bytes: 8 * PAGE }];
-        let space =
-            Box::leak(Box::new(AddressSpace::new(Rank(0), Segments::new(segments), Memories::new([(0, memory)]))));
+        let segments = [Segment { base: BASE, size_bytes: 8 * page_bytes }];
+        let space = AddressSpace::new(Rank(0), Segments::new(segments), Memories::new([(0, memory)]));
+        (Box::leak(Box::new(space)), blocks)
+    }
+
+    /// The page is in the frame, open and marked as used.
+    fn open_and_used(space: &AddressSpace, page: PageId, frame: FrameId, access: Access) {
+        space.open(page, frame, access, false);
+        assert!(space.pin_in(0, frame, page, Access::Read).is_some());
+        space.own.table.touch(frame);
+        assert!(!space.own.table.unpin(frame));
+    }
+
+    #[test]
+    fn few_bytes_go_to_one_page_that_is_open_for_writing_and_marked() {
+        const BYTES: usize = 2 * DIRTY_BLOCK_BYTES;
+        let (space, blocks) = rank(BYTES);
+        let (page, frame) = (space.own_page(5), FrameId(2));
+        let (start, block) = (BASE + 5 * BYTES, DIRTY_BLOCK_BYTES);
+        let from = *b"some bytes";
+        // SAFETY: the bytes are valid, and in no segment.
+        let put = |rank, address, len_bytes| unsafe {
+            space.translations().write_few(from.as_ptr(), rank, address, len_bytes)
+        };
+        open_and_used(space, page, frame, Access::Read);
+        assert_eq!(put(0, start, 10), Put::Missed, "it may be read only");
+        space.open(page, frame, Access::Write, false);
+        assert_eq!(put(0, start + block - 3, 10), Put::Done);
+        let mut got = [0; 10];
+        // SAFETY: there is room for the bytes, in no segment.
+        assert!(unsafe { space.translations().read_few(0, start + block - 3, got.as_mut_ptr(), 10) });
+        assert_eq!(got, from);
+        assert!(blocks.is_marked(frame, 0) && blocks.is_marked(frame, block), "both blocks have some");
+        blocks.clear(frame);
+        assert_eq!(put(0, start + BYTES - 10, 10), Put::Done, "the last ones of the page");
+        assert!(!blocks.is_marked(frame, 0) && blocks.is_marked(frame, block));
+        for (rank, address) in [(0, start + BYTES - 9), (0, start - 1), (0, start + BYTES), (1, start)] {
+            assert_eq!(put(rank, address, 10), Put::Missed, "{rank} {address:#x}");
+        }
+        space.translations().refuse_puts(true);
+        assert_eq!(put(0, start, 10), Put::Missed, "somebody looks at where puts go");
+        space.translations().refuse_puts(false);
+        assert_eq!(put(0, start, 10), Put::Done);
+    }
+
+    #[test]
+    fn numbers_go_to_pages_that_are_open_and_marked_and_nowhere_else() {
+        let (space, blocks) = rank(PAGE);
         let (page, frame) = (space.own_page(5), FrameId(2));
         let address = BASE + 5 * PAGE + 16;
         let is_dirty = || blocks.is_marked(frame, 16);
@@ -156,11 +202,9 @@ mod tests {
         assert!(get(address).is_none() && SHORTCUT.put(1, 0, address) == Put::Missed, "it leads nowhere yet");
         SHORTCUT.open(space.translations(), clear);
         assert!(get(address).is_none(), "the page is not open");
-        space.open(page, frame, Access::Read, false);
-        assert!(space.pin_in(0, frame, page, Access::Read).is_some());
-        space.own.table.touch(frame);
+        open_and_used(space, page, frame, Access::Read);
         assert_eq!((get(address), SHORTCUT.put(1, 0, address)), (Some(0), Put::Missed), "it may be read only");
-        assert!(!space.own.table.unpin(frame) && !is_dirty());
+        assert!(!is_dirty());
         space.open(page, frame, Access::Write, false);
         assert_eq!((SHORTCUT.put(7, 0, address), get(address), get(address - 8)), (Put::Done, Some(7), Some(0)));
         assert!(is_dirty() && !blocks.is_marked(FrameId(1), 16));
