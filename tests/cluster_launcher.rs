@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use support::compile::{Language, Linking, build, source_dir};
 use support::run::{IN_CONTAINERS, entries, finish, fresh_dir, say_not_run, shared_memory};
-use support::tools::{tool, with_default_signals};
+use support::tools::{MemoryLimit, tool, with_default_signals};
 
 /// Far more than the end of a job takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -285,6 +285,19 @@ fn ranks_in_scripts_end_with_the_job() {
     let ended = job.end();
     assert!(ended.status == Some(7) && ended.stderr.contains("ended with exit status 7"), "{ended:?}");
     wait_until(&format!("still there of {pids:?}"), || !pids.iter().any(|pid| is_alive(*pid)));
+}
+
+/// What has happened on a host, that host tells.
+#[test]
+fn a_host_says_that_a_rank_was_killed_for_want_of_memory() {
+    let Some(limit) = MemoryLimit::new(64 << 20) else {
+        return say_not_run("ranks without memory", "this user may not make cgroups here");
+    };
+    // It keeps what it has read until a line ends.
+    let script = format!("echo $$ >{} && exec tail /dev/zero", limit.processes().display());
+    let ended = start(2, &["sh", "-c", &script]).end();
+    let lines = ended.stderr.lines().filter(|line| line.contains("the system has ended processes for want of memory"));
+    assert!(ended.status == Some(137) && (1..=2).contains(&lines.count()), "{ended:?}");
 }
 
 #[test]

@@ -2,9 +2,7 @@
 
 mod tools;
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -339,40 +337,15 @@ fn nothing_stays_in_dev_shm() {
     assert!(names.iter().all(|name| !name.contains("vgasnet")), "{names:?}");
 }
 
-/// A cgroup of its own that bounds memory, in either version's way; removed when this goes.
-struct MemoryLimit(PathBuf);
-
-impl MemoryLimit {
-    fn new(bytes: u64) -> Option<MemoryLimit> {
-        let ways = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
-        ways.into_iter().find_map(|(root, limit)| {
-            let dir = Path::new(root).join(format!("vgasnet-test-{}", std::process::id()));
-            fs::create_dir(&dir).ok()?;
-            let made = MemoryLimit(dir);
-            fs::write(made.0.join(limit), bytes.to_string()).ok().map(|()| made)
-        })
-    }
-}
-
-impl Drop for MemoryLimit {
-    fn drop(&mut self) {
-        // Its processes have ended, though the system may still count the last one.
-        let end = Instant::now() + PATIENCE;
-        while fs::remove_dir(&self.0).is_err() && Instant::now() < end {
-            std::thread::yield_now();
-        }
-    }
-}
-
 /// The system kills a process that lacks memory, and does not tell it.
 #[test]
 fn a_rank_that_was_killed_for_want_of_memory_is_told_of_so() {
-    let Some(limit) = MemoryLimit::new(64 << 20) else {
+    let Some(limit) = tools::MemoryLimit::new(64 << 20) else {
         // Not by a macro, whose output tests keep for themselves.
         let line = b"NOT RUN: a job in a cgroup without memory: this user may not make cgroups here\n";
         return std::io::stderr().write_all(line).expect("somebody reads");
     };
-    let script = format!("echo $$ >{}/cgroup.procs && exec \"$@\"", limit.0.display());
+    let script = format!("echo $$ >{} && exec \"$@\"", limit.processes().display());
     let mut command = Command::new("sh");
     tools::with_default_signals(&mut command).args(["-c", &script, "limited"]).arg(tools::tool("vgasnetrun"));
     // It keeps what it has read until a line ends.

@@ -16,6 +16,7 @@ use crate::address::{Address, LAUNCHER_VARIABLE};
 use crate::connection::{Connection, Stream};
 use crate::event_loop::{Role, Watched, run as run_role, timeout_until};
 use crate::exit_policy::{End, ExitPolicy, Graces, Order, RankView};
+use crate::memory_shortage::MemoryShortage;
 use crate::process::Process;
 use crate::rank_process::RankProcess;
 use crate::reports::Reports;
@@ -56,6 +57,8 @@ struct Agent {
     end: Option<End>,
     /// The child has got an order.
     is_ordered: bool,
+    /// Since the agent's start.
+    shortage: MemoryShortage,
     policy: ExitPolicy,
     ending: Ending,
 }
@@ -178,7 +181,8 @@ impl Agent {
         let policy = ExitPolicy::new(Graces::ORPHAN, None);
         let (state, ending, heard) = (RankState::Fresh, Ending::No, Instant::now());
         let (child, end, is_ordered) = (None, None, false);
-        Ok(Agent { supervisor, timeout, heard, rank, state, child, end, is_ordered, policy, ending })
+        let shortage = MemoryShortage::since_now();
+        Ok(Agent { supervisor, timeout, heard, rank, state, child, end, is_ordered, shortage, policy, ending })
     }
 
     fn start_child(&mut self, program: &[OsString], signals: &Signals) {
@@ -217,8 +221,23 @@ impl Agent {
         // A rank within a script that has died of an order has its time: the supervisor, once told, waits no longer.
         let is_due = !self.is_ordered || !child.process.is_running();
         if let Some(end) = self.end.take_if(|_| is_due) {
+            self.tell_of_shortage(end);
             self.supervisor.send(&Event::Ended(end));
         }
+    }
+
+    /// The supervisor does not know what has happened on this host.
+    fn tell_of_shortage(&self, end: End) {
+        let is_killed = end == End::Signal(libc::SIGKILL) && !self.is_ordered;
+        if let Some(what) = self.shortage.advice().filter(|_| is_killed) {
+            tell(&format!("{}: {what}", self.name()));
+        }
+    }
+
+    /// The rank, where it is.
+    fn name(&self) -> String {
+        let rank = self.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
+        format!("{rank} on {}", host_name())
     }
 
     fn hear_supervisor(&mut self, now: Instant) {
@@ -260,8 +279,7 @@ impl Agent {
         if let Some(order) = decision.order {
             child.process.obey(order, self.state);
         }
-        let rank = self.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
-        tell(&format!("{rank} on {}: {why}; ended", host_name()));
+        tell(&format!("{}: {why}; ended", self.name()));
     }
 
     /// Returns the exit status for the other launcher.

@@ -3,8 +3,10 @@
 #![allow(dead_code, unused_imports, reason = "not every test program needs all of it")]
 
 mod dispositions;
+mod memory_limit;
 
 pub use dispositions::{with_default_signals, with_disposition};
+pub use memory_limit::MemoryLimit;
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
