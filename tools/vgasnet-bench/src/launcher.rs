@@ -8,6 +8,7 @@ mod small;
 mod table;
 
 use crate::arrays::ARRAYS;
+use crate::busy::Busy;
 use crate::cgroup::MemoryLimit;
 use crate::hit::{self, SEGMENT_POOLS};
 use crate::options::{
@@ -438,6 +439,7 @@ fn run_job<T: DeserializeOwned>(job: &Job) -> Result<T, Stop> {
         std::env::current_exe().map_err(|error| Stop::failure(format!("this program's own path: {error}")))?;
     let launch = Launch::new(job.ranks, program).arg("rank").arg(spec);
     let launch = launch.env("VGASNET_MAX_SEGSIZE", format_size(job.segment_bytes_max()));
+    let _busy = Busy::start(job.busy);
     let outcome = job.vars.iter().fold(launch, |launch, (name, value)| launch.env(name, value)).run();
     if outcome.status != 0 {
         return Err(Stop { line: String::new(), status: u8::try_from(outcome.status).unwrap_or(1) });

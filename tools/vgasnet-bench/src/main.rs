@@ -8,6 +8,7 @@ mod ahead;
 mod arrays;
 mod baseline;
 mod blocks;
+mod busy;
 mod calls;
 mod cgroup;
 mod collectives;

@@ -147,6 +147,8 @@ pub struct Job {
     /// What its ranks have in the environment besides this process's.
     pub vars: Vec<(&'static str, String)>,
     pub spec: Spec,
+    /// Threads that compute beside its ranks.
+    pub busy: u32,
 }
 
 /// The layout of a segment: the data, the mail (rank 0 only).
@@ -194,7 +196,7 @@ impl Job {
         let others = environment().filter(|(name, _)| vars.iter().all(|(ours, _)| ours != name));
         let all = others.chain(vars.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         let config = Config::from_env(all, ranks, &Machine::observe()).map_err(Stop::usage)?;
-        Ok(Job { ranks, config, vars, spec })
+        Ok(Job { ranks, config, vars, spec, busy: setup.busy })
     }
 
     /// Rank 0's segment, which is the largest.

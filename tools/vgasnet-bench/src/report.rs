@@ -290,6 +290,8 @@ pub struct Setting {
     pub peer_memory: bool,
     pub repeat: u32,
     pub seed: u64,
+    /// Threads that computed beside the ranks.
+    pub busy: u32,
 }
 
 const SETTING_HEAD: &str = "mode          ranks  page   pool  coop  peer";
@@ -305,6 +307,7 @@ impl Setting {
             peer_memory: job.config.peer_memory,
             repeat: job.spec.repeat,
             seed: job.spec.seed,
+            busy: job.busy,
         }
     }
 

@@ -191,6 +191,7 @@ fn setup(options: &FiguresOptions) -> Setup {
         storage_dir: options.storage_dir.clone(),
         seed: options.seed,
         repeat: 3,
+        busy: 0,
         json: None,
         stats: false,
     }

@@ -86,6 +86,13 @@ fn sharing_a_page_reports_rounds_and_barriers() {
 }
 
 #[test]
+fn others_may_compute_beside_the_ranks() {
+    let folder = Folder::new("busy");
+    let args = ["false-sharing", "-n", "2", "--rounds", "3", "--busy", "3"];
+    assert_eq!(folder.results(&[&args, &SMALL[..]].concat())["runs"][0]["busy"], 3);
+}
+
+#[test]
 fn sharing_a_page_has_a_target_where_four_ranks_share_no_memory() {
     let folder = Folder::new("sharing-target");
     let args = ["false-sharing", "-n", "2,4", "--rounds", "5", "--peer-memory", "both"];
