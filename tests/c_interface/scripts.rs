@@ -156,6 +156,23 @@ fn cargo_is_told_where_to_build() {
     assert_eq!(fs::read_to_string(tools.join("into")).expect("cargo was called"), "target\n");
 }
 
+/// So may it name a target, for which cargo builds in a directory below.
+#[test]
+fn what_cargo_has_built_is_where_cargo_says() {
+    let json = format!(
+        "{{\"reason\":\"compiler-artifact\",\"executable\":\"{}/vgasnet-info\",\"fresh\":true}}",
+        built().display()
+    );
+    let cargo = format!(
+        "case $* in --version) echo cargo 1.99.0 ;; *=json) echo '{{\"reason\":\"other\"}}'; echo '{json}' ;; esac"
+    );
+    let tools = machine("cargo-says", &[("cargo", &cargo)]);
+    let mut command = install(&[]);
+    command.arg(tools.join("prefix")).env("CARGO_HOME", &tools).env_remove("BUILT");
+    succeed(with_programs_of(&tools, &mut command));
+    assert!(tools.join("prefix/bin/vgasnet-info").is_file());
+}
+
 /// From any directory, with the name of a file there.
 #[test]
 fn the_main_job_takes_a_file_from_where_its_user_is() {
