@@ -3,6 +3,7 @@
 mod tools;
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -207,6 +208,45 @@ fn labelled_lines_that_are_lost_are_a_failure() {
         assert!(said.starts_with("vgasnetrun: standard output: No space left on device"), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
+}
+
+/// As under ssh, and under programs that share their nonblocking pipe or terminal: the reader is late, and gets all lines.
+#[test]
+fn labelled_lines_wait_for_room_in_a_nonblocking_pipe() {
+    const LINES: usize = 20_000;
+    let (mut reader, writer) = pipe_of_nonblocking_writer();
+    let mut command = Command::new(tools::tool("vgasnetrun"));
+    command.args(["-l", "-n", "1", "seq", &LINES.to_string()]).stdin(Stdio::null()).stdout(writer);
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("a launcher");
+    drop(command);
+    // The pipe is full by then: it holds less than a tenth.
+    while child.try_wait().expect("our child").is_none() && room_is_left(&reader) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut lines = String::new();
+    reader.read_to_string(&mut lines).expect("text");
+    let output = child.wait_with_output().expect("our child");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    assert_eq!((lines.lines().count(), lines.lines().last()), (LINES, Some("[0] 20000")));
+}
+
+fn pipe_of_nonblocking_writer() -> (fs::File, fs::File) {
+    let mut ends = [0; 2];
+    // SAFETY: the call writes two numbers, for which there is room.
+    assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
+    // SAFETY: the call takes numbers only, and the descriptor is ours.
+    assert_eq!(unsafe { libc::fcntl(ends[1], libc::F_SETFL, libc::O_NONBLOCK) }, 0);
+    // SAFETY: they are open, and nobody else has them.
+    let file = |end| unsafe { fs::File::from_raw_fd(end) };
+    (file(ends[0]), file(ends[1]))
+}
+
+/// Whether a pipe holds less than it usually can.
+fn room_is_left(pipe: &fs::File) -> bool {
+    let mut held_bytes: libc::c_int = 0;
+    // SAFETY: the call writes one number, for which there is room.
+    assert_eq!(unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut held_bytes) }, 0);
+    held_bytes < 48 << 10
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// A line longer than this is broken, so that memory has a bound.
 const LINE_BYTES_MAX: usize = 1 << 20;
@@ -22,12 +23,26 @@ pub(crate) enum Stream {
 impl Stream {
     fn write(self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Stream::Out => {
-                let mut out = io::stdout().lock();
-                out.write_all(bytes)?;
-                out.flush()
+            Stream::Out => write_patiently(&mut io::stdout().lock(), bytes),
+            Stream::Err => write_patiently(&mut io::stderr().lock(), bytes),
+        }
+    }
+}
+
+/// Writes all bytes, also to what its other users have made nonblocking, as ssh and some programs do with pipes and terminals.
+fn write_patiently(to: &mut (impl Write + AsFd), mut bytes: &[u8]) -> io::Result<()> {
+    loop {
+        let step = if bytes.is_empty() { to.flush().map(|()| 0) } else { to.write(bytes) };
+        match step {
+            Ok(0) if bytes.is_empty() => return Ok(()),
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                // Whatever comes of it, the next attempt tells.
+                let _ = poll(&mut [PollFd::new(to.as_fd(), PollFlags::POLLOUT)], PollTimeout::NONE);
             }
-            Stream::Err => io::stderr().write_all(bytes),
+            Err(error) => return Err(error),
         }
     }
 }
