@@ -204,6 +204,20 @@ fn each_header_stands_alone() {
     }
 }
 
+/// What clients' own configuration says of types stays, and what it leaves out is there.
+#[test]
+fn sizes_of_types_may_be_known_before() {
+    let own = "#define SIZEOF_INT (4)\n#define SIZEOF_LONG sizeof(long)\n";
+    let test = "#if SIZEOF_VOID_P != 8 || SIZEOF_SIZE_T != 8 || SIZEOF_INT != 4\n#error sizes\n#endif\n";
+    for (name, before) in [("unknown", ""), ("known", own)] {
+        let path = source(&format!("sizes-{name}.c"), &format!("{before}#include <gasnet.h>\n{test}"));
+        for compiler in COMPILERS.into_iter().filter(|compiler| compiler.is_here()) {
+            let (is_taken, said) = compiler.check(&path, &["-DGASNET_SEQ", "-pedantic"]);
+            assert!(is_taken, "{name}, {compiler:?}: {said}");
+        }
+    }
+}
+
 /// Headers of other projects define some of the names, too: MPI's do.
 #[test]
 fn the_platform_is_named_whoever_named_it_before() {
