@@ -118,7 +118,7 @@ impl Driver {
     /// briefly, for the client may wait for what the library does not see.
     pub fn rest(&self) {
         const REST_MAX: Duration = Duration::from_millis(1);
-        if give_way() {
+        if give_way() || WaitMode::current() == WaitMode::Spin {
             return;
         }
         let Some(callers) = self.callers.get().filter(|callers| callers.may_work()) else { return };

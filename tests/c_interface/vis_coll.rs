@@ -54,6 +54,12 @@ fn collectives_of_more_than_a_rank_reads_at_a_time() {
 }
 
 #[test]
+fn tries_of_a_client_that_spins_do_not_sleep() {
+    let program = compile::program("tries", Language::C99, Linking::Shared);
+    run(&program, &[], small(2, 7, true, true)).expect(0);
+}
+
+#[test]
 fn programs_manage_memory_of_large_collectives_by_faults() {
     let program = compile::program("large_collectives", Language::C99, Linking::Shared);
     for peer_memory in [true, false] {
