@@ -2,6 +2,7 @@
 
 mod tools;
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::process::{Child, Command, Output, Stdio};
