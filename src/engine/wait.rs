@@ -121,7 +121,9 @@ impl Driver {
         if give_way() || WaitMode::current() == WaitMode::Spin {
             return;
         }
-        let Some(callers) = self.callers.get().filter(|callers| callers.may_work()) else { return };
+        // A thread that leaves work to others gives way whatever it costs.
+        let callers = self.callers.get().filter(|callers| callers.may_work() && !callers.is_pending());
+        let Some(callers) = callers else { return std::thread::yield_now() };
         let signals = SignalGuard::new();
         let (end, has_work) = (Some(Instant::now() + REST_MAX), || callers.is_pending());
         if self.sleepers.try_drive(Awaited::ANY) {

@@ -10,38 +10,38 @@ use std::time::{Duration, Instant};
 /// A yield that took longer has let a thread run that does not wait.
 const LONG: Duration = Duration::from_micros(200);
 
-/// So many sleeps come after a long yield: together they take about as long as it did.
-const SLEEPS_MIN: u32 = 32;
+/// After a long yield no other comes for so many times as long as it took: so at most a part of the time goes into finding out whether the
+/// processor is still taken.
+const PAUSE_TO_YIELD: u32 = 16;
 
-/// No more sleeps than these come between two yields.
-const SLEEPS_MAX: u32 = 2048;
+/// A processor that has become free is noticed after so long at most.
+const PAUSE_MAX: Duration = Duration::from_millis(250);
 
-/// Whether a thread had better sleep than yield: after a long yield it had, twice as often after each further one, so that the yields that
-/// find out whether the processor is still taken cost a small part of the time.
+/// Whether a thread had better sleep than yield.
 struct Manners {
-    /// How often to sleep before the next yield.
-    sleeps: Cell<u32>,
-    /// As many as there were after the last yield.
-    last: Cell<u32>,
+    /// Until then it had.
+    until: Cell<Option<Instant>>,
+    /// For how long it had after the last yield.
+    pause: Cell<Duration>,
 }
 
 impl Manners {
     const fn new() -> Manners {
-        Manners { sleeps: Cell::new(0), last: Cell::new(0) }
+        Manners { until: Cell::new(None), pause: Cell::new(Duration::ZERO) }
     }
 
     /// Whether to yield now.
-    fn may_yield(&self) -> bool {
-        let sleeps = self.sleeps.get();
-        self.sleeps.set(sleeps.saturating_sub(1));
-        sleeps == 0
+    fn may_yield(&self, now: Instant) -> bool {
+        self.until.get().is_none_or(|until| now >= until)
     }
 
-    /// A yield took so long.
-    fn on_yielded(&self, took: Duration) {
-        let sleeps = if took > LONG { (2 * self.last.get()).clamp(SLEEPS_MIN, SLEEPS_MAX) } else { 0 };
-        self.last.set(sleeps);
-        self.sleeps.set(sleeps);
+    /// A yield took so long, until now. One that follows a sleep may be short by chance, so that pauses end by halves.
+    fn on_yielded(&self, took: Duration, now: Instant) {
+        let before = self.pause.get();
+        let pause = if took > LONG { (2 * before).max(PAUSE_TO_YIELD * took).min(PAUSE_MAX) } else { before / 2 };
+        let pause = if pause < LONG { Duration::ZERO } else { pause };
+        self.pause.set(pause);
+        self.until.set((pause > Duration::ZERO).then(|| now + pause));
     }
 }
 
@@ -52,10 +52,11 @@ thread_local! {
 /// Yields the processor, unless yields of this thread have taken long. Returns whether it did; if not, the thread had better sleep, or go on.
 pub fn give_way() -> bool {
     MANNERS.with(|manners| {
-        manners.may_yield() && {
-            let before = Instant::now();
+        let before = Instant::now();
+        manners.may_yield(before) && {
             std::thread::yield_now();
-            manners.on_yielded(before.elapsed());
+            let after = Instant::now();
+            manners.on_yielded(after - before, after);
             true
         }
     })
@@ -68,27 +69,37 @@ mod tests {
     const SHORT: Duration = Duration::from_micros(3);
     const SLICE: Duration = Duration::from_millis(3);
 
-    /// How often it sleeps before it yields.
-    fn sleeps(manners: &Manners) -> u32 {
-        (0..).take_while(|_| !manners.may_yield()).count() as u32
+    /// A thread that yields as soon as it may, by a clock that only its yields and pauses move.
+    struct Thread {
+        manners: Manners,
+        now: Instant,
+    }
+
+    impl Thread {
+        /// Yields for so long. Returns the pause after it.
+        fn yields(&mut self, took: Duration) -> Duration {
+            assert!(self.manners.may_yield(self.now));
+            self.now += took;
+            self.manners.on_yielded(took, self.now);
+            let pause = self.manners.pause.get();
+            assert!(pause.is_zero() || !self.manners.may_yield(self.now + pause - Duration::from_nanos(1)));
+            self.now += pause;
+            pause
+        }
     }
 
     #[test]
     fn yields_that_take_long_become_seldom_and_come_back() {
-        let manners = Manners::new();
-        for _ in 0..100 {
-            assert_eq!(sleeps(&manners), 0);
-            manners.on_yielded(SHORT);
-        }
-        for expected in [32, 64, 128, 256, 512, 1024, 2048, 2048, 2048] {
-            manners.on_yielded(SLICE);
-            assert_eq!(sleeps(&manners), expected);
-        }
-        manners.on_yielded(SHORT);
-        assert_eq!(sleeps(&manners), 0, "one short yield says that the processor is free");
-        manners.on_yielded(LONG);
-        assert_eq!(sleeps(&manners), 0);
-        manners.on_yielded(SLICE);
-        assert_eq!(sleeps(&manners), SLEEPS_MIN);
+        let mut thread = Thread { manners: Manners::new(), now: Instant::now() };
+        assert!((0..100).all(|_| thread.yields(SHORT).is_zero()) && thread.yields(LONG).is_zero());
+        let pauses: Vec<_> = (0..5).map(|_| thread.yields(SLICE).as_millis()).collect();
+        assert_eq!(pauses, [48, 96, 192, 250, 250]);
+        // By chance.
+        assert_eq!(thread.yields(SHORT).as_millis(), 125);
+        assert_eq!(thread.yields(SLICE).as_millis(), 250);
+        // The processor is free.
+        let short = std::iter::repeat_with(|| thread.yields(SHORT)).take_while(|pause| !pause.is_zero());
+        assert!(short.sum::<Duration>() < PAUSE_MAX);
+        assert!((0..100).all(|_| thread.yields(SHORT).is_zero()));
     }
 }

@@ -18,7 +18,7 @@ const TRANSFERS_MAX: usize = 64;
 /// How long a rank leaves GASNet to the thread that moves pages, if nothing is complete.
 const GIVE_WAY_MAX: Duration = Duration::from_micros(100);
 
-/// How long the thread that moves the bytes sleeps where the processor is taken.
+/// How long a thread sleeps that looks after GASNet, where the processor is taken.
 const PAUSE: Duration = Duration::from_micros(20);
 
 /// Which way a page goes.
@@ -116,8 +116,8 @@ impl Transfers {
             let copies = lock(&self.complete.copies);
             let waited = self.complete.come.wait_timeout_while(copies, GIVE_WAY_MAX, |copies| copies.is_empty());
             drop(waited);
-        } else {
-            give_way();
+        } else if !give_way() {
+            std::thread::sleep(PAUSE);
         }
     }
 

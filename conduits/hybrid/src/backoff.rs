@@ -63,10 +63,20 @@ impl Backoff {
         self.in_vain.store(0, Ordering::Relaxed);
     }
 
-    /// How to rest after a look in vain, with transfers under way (`is_active`) or without.
-    pub(crate) fn next(&self, is_active: bool) -> Rest {
+    /// How to rest after a look in vain, with transfers under way (`is_active`) or without. Who sleeps for `most` at most does not make
+    /// the sleeps of others longer by many of its own.
+    pub(crate) fn next(&self, is_active: bool, most: Option<Duration>) -> Rest {
         let before = self.in_vain.load(Ordering::Relaxed);
-        self.in_vain.store(before.saturating_add(1), Ordering::Relaxed);
+        let rest = Backoff::after(before, is_active);
+        let is_cut = matches!((rest, most), (Rest::Sleep(limit), Some(most)) if most < limit);
+        if !is_cut {
+            self.in_vain.store(before.saturating_add(1), Ordering::Relaxed);
+        }
+        rest
+    }
+
+    /// How to rest after so many looks in vain.
+    fn after(before: u32, is_active: bool) -> Rest {
         let eager = if is_active { EAGER_LOOKS } else { 0 };
         match before.checked_sub(eager) {
             None => Rest::GiveWay,
@@ -86,22 +96,29 @@ mod tests {
     #[test]
     fn sleeps_double_up_to_a_bound() {
         let backoff = Backoff::default();
-        assert!((1..SHORT).all(|_| backoff.next(false) == Rest::Sleep(FIRST)));
-        let sleeps: Vec<_> = (0..10).map(|_| backoff.next(false)).collect();
+        assert!((1..SHORT).all(|_| backoff.next(false, None) == Rest::Sleep(FIRST)));
+        let sleeps: Vec<_> = (0..10).map(|_| backoff.next(false, None)).collect();
         let micros =
             [20, 40, 80, 160, 320, 640, 1280, 2560, 5000, 5000].map(|us| Rest::Sleep(Duration::from_micros(us)));
         assert_eq!(sleeps, micros);
-        let more: Vec<_> = (SHORT + 9..=IDLE_AFTER).map(|_| backoff.next(false)).collect();
+        let more: Vec<_> = (SHORT + 9..=IDLE_AFTER).map(|_| backoff.next(false, None)).collect();
         let (idle, awake) = more.split_last().expect("there are some");
         assert!(awake.iter().all(|rest| *rest == Rest::Sleep(LAST)) && *idle == Rest::Sleep(IDLE));
         backoff.reset();
-        assert_eq!(backoff.next(false), Rest::Sleep(FIRST));
+        assert_eq!(backoff.next(false, None), Rest::Sleep(FIRST));
+    }
+
+    #[test]
+    fn sleeps_that_are_cut_make_no_others_longer() {
+        let (backoff, most) = (Backoff::default(), Duration::from_millis(1));
+        let longest = (0..10 * IDLE_AFTER).map(|_| backoff.next(false, Some(most))).last();
+        assert_eq!(longest, Some(Rest::Sleep(Duration::from_micros(1280))));
     }
 
     #[test]
     fn a_transfer_is_looked_after_without_sleep_for_a_while() {
         let backoff = Backoff::default();
-        assert!((0..EAGER_LOOKS).all(|_| backoff.next(true) == Rest::GiveWay));
-        assert_eq!(backoff.next(true), Rest::Sleep(FIRST));
+        assert!((0..EAGER_LOOKS).all(|_| backoff.next(true, None) == Rest::GiveWay));
+        assert_eq!(backoff.next(true, None), Rest::Sleep(FIRST));
     }
 }

@@ -234,7 +234,7 @@ impl<N: Network> Conduit for HybridConduit<N> {
         }
         let rest = match sleeper {
             Sleeper::Helper if self.is_driven.load(Ordering::SeqCst) => Rest::Sleep(backoff::BESIDE_A_DRIVER),
-            _ => self.backoff.next(self.network.is_active()),
+            _ => self.backoff.next(self.network.is_active(), timeout),
         };
         let limit = match rest {
             Rest::GiveWay if give_way() => return,
