@@ -4,7 +4,7 @@ use crate::settings::{self, wanted_transport};
 use crate::sys::let_descendants_read;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
-use vgasnet_conduit::{Conduit, ConduitError, launchers};
+use vgasnet_conduit::{Conduit, ConduitError, RANKS_MAX, launchers};
 use vgasnet_smp::SmpConduit;
 
 /// The program's arguments, in which GASNet's launchers may hide something.
@@ -84,7 +84,7 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
     }
     if is_alone && is_later_process_of_mpi(|name| std::env::var(name).ok()) {
         return Err(ConduitError(
-            "a launcher of MPI has started several processes of this program, and each is a job of its own, since this vgasnet was \
+            "a launcher of MPI has started this process beside others, and each is a job of its own, since this vgasnet was \
              not built for that MPI; start the program with vgasnetrun -n, or install vgasnet --with mpi (docs/clusters.md); if that is \
              meant, set VGASNET_CONDUIT=smp"
                 .to_owned(),
@@ -109,8 +109,11 @@ fn is_later_task(variable: impl Fn(&str) -> Option<String>) -> bool {
 
 /// Whether a launcher of MPI has started several processes, and this one is not the first.
 fn is_later_process_of_mpi(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let is_later = |name| variable(name).and_then(|rank| rank.parse::<u32>().ok()) > Some(0);
-    variable(vgasnet_smp::JOB_VARIABLE).is_none() && launchers::MPI_RANK_VARIABLES.into_iter().any(is_later)
+    let number = |name: &str| variable(name).and_then(|number| number.parse::<u32>().ok());
+    // The largest numbers of PMIx stand for other things than ranks.
+    let is_later = |name| number(name).is_some_and(|rank| (1..RANKS_MAX).contains(&rank));
+    let is_one = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"].into_iter().any(|name| number(name) == Some(1));
+    variable(vgasnet_smp::JOB_VARIABLE).is_none() && !is_one && launchers::MPI_RANK_VARIABLES.into_iter().any(is_later)
 }
 
 /// Attaches GASNet for a program that calls it itself, and for vgasnet, before the start. Collective.
@@ -180,5 +183,7 @@ mod tests {
         assert!(is_one(&[("PMI_RANK", "1")]) && is_one(&[("OMPI_COMM_WORLD_RANK", "3")]));
         assert!(!is_one(&[("PMI_RANK", "0")]) && !is_one(&[]));
         assert!(!is_one(&[("PMIX_RANK", "1"), (vgasnet_smp::JOB_VARIABLE, "0")]));
+        assert!(!is_one(&[("PMIX_RANK", "4294967294")]) && is_one(&[("PMIX_RANK", "1"), ("PMI_SIZE", "2")]));
+        assert!(!is_one(&[("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "1")]));
     }
 }
