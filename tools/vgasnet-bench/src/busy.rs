@@ -12,7 +12,7 @@ pub struct Busy {
 }
 
 impl Busy {
-    pub fn start(threads: u32) -> Busy {
+    pub fn start(threads: u16) -> Busy {
         let is_over = Arc::new(AtomicBool::new(false));
         let compute = |is_over: Arc<AtomicBool>| {
             // Signals are the launcher's. Without this a thread might take one.

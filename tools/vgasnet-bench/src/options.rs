@@ -117,8 +117,8 @@ pub struct Setup {
     pub repeat: u32,
 
     /// Threads that compute beside the ranks meanwhile
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1000))]
-    pub busy: u32,
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1000))]
+    pub busy: u16,
 
     /// Write the results there in JSON; - is stdout, and the table goes to stderr then
     #[arg(long, value_name = "FILE")]

@@ -148,7 +148,7 @@ pub struct Job {
     pub vars: Vec<(&'static str, String)>,
     pub spec: Spec,
     /// Threads that compute beside its ranks.
-    pub busy: u32,
+    pub busy: u16,
 }
 
 /// The layout of a segment: the data, the mail (rank 0 only).

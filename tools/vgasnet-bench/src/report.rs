@@ -291,7 +291,7 @@ pub struct Setting {
     pub repeat: u32,
     pub seed: u64,
     /// Threads that computed beside the ranks.
-    pub busy: u32,
+    pub busy: u16,
 }
 
 const SETTING_HEAD: &str = "mode          ranks  page   pool  coop  peer";
