@@ -25,7 +25,9 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Tests that need no hosts, or are about this machine or its C library.
-const ELSEWHERE: [&str; 9] = [
+const ELSEWHERE: [&str; 12] = [
+    "abi::",
+    "declarations::",
     "hosts::",
     "header::",
     "install::",
@@ -34,18 +36,22 @@ const ELSEWHERE: [&str; 9] = [
     "sanitizers::",
     "disk::",
     "dlopened::",
+    "scripts::",
     "local::input_and_output",
 ];
 
 /// Tests of what does not go from host to host. They run over the same MPI on one host, and across hosts with `CHECK_ALL`.
-const OF_ONE_HOST: [&str; 12] = [
+const OF_ONE_HOST: [&str; 15] = [
     "compat::",
     "documents::",
     "ex_tools::",
     "examples::",
     "file_systems::",
     "fortran::",
+    "install_cmake::",
     "install_ex::",
+    "install_libraries::",
+    "install_pages::",
     "python::",
     "refused::",
     "settings::",

@@ -300,9 +300,10 @@ fn no_script_heeds_cdpath() {
         ),
         (elsewhere.to_str().expect("text"), source_dir(), PathBuf::from("scripts/install"), built().as_os_str()),
     ] {
-        let mut command = Command::new("sh");
-        command.args(["-c", "exec \"$@\"", "sh"]).arg(program).arg(elsewhere.join("prefix")).arg(built);
-        succeed(command.current_dir(from).env("CDPATH", path).env_remove("DESTDIR"));
+        let (mut command, install) = (Command::new("sh"), install(&[]));
+        command.args(["-c", "exec \"$@\"", "sh"]).arg(program).args(install.get_args());
+        command.envs(install.get_envs().filter_map(|(name, value)| Some((name, value?)))).env_remove("DESTDIR");
+        succeed(command.arg(elsewhere.join("prefix")).arg(built).current_dir(from).env("CDPATH", path));
     }
     for script in fs::read_dir(source_dir().join("scripts")).expect("a directory") {
         let path = script.expect("an entry").path();
