@@ -171,9 +171,9 @@ fn put_value(node: u32, to: *mut c_void, value: u64, len: usize) -> bool {
     len == VALUE_BYTES && is_done(SHORTCUT.put(value, node, to.addr()))
 }
 
-/// Whether the shortcut has done a put, of whose end this tells who waits for it.
+/// Whether a shortcut has done a put, of whose end this tells who waits for it.
 #[inline(always)]
-fn is_done(put: Put) -> bool {
+pub(super) fn is_done(put: Put) -> bool {
     if put == Put::DoneLast {
         end_last_put();
     }

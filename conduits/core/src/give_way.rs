@@ -1,8 +1,7 @@
 //! Giving way to other threads, as long as that costs little.
 //!
 //! Threads that wait for each other on one processor run in turns of microseconds if each yields. Beside a thread that computes, a yield
-//! gives up a slice of milliseconds; Linux's scheduler has taken the next one as well since 6.17. A thread that sleeps keeps its claim
-//! to the processor, and runs soon after it is woken.
+//! gives up slices of milliseconds. A thread that sleeps keeps its claim to the processor, and runs soon after it is woken.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

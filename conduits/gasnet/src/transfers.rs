@@ -18,8 +18,14 @@ const TRANSFERS_MAX: usize = 64;
 /// How long a rank leaves GASNet to the thread that moves pages, if nothing is complete.
 const GIVE_WAY_MAX: Duration = Duration::from_micros(100);
 
-/// How long a thread sleeps that looks after GASNet, where the processor is taken.
-const PAUSE: Duration = Duration::from_micros(20);
+/// Lets other threads run, for one that looks after GASNet.
+fn rest() {
+    /// Where the processor is taken.
+    const PAUSE: Duration = Duration::from_micros(20);
+    if !give_way() {
+        std::thread::sleep(PAUSE);
+    }
+}
 
 /// Which way a page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +122,8 @@ impl Transfers {
             let copies = lock(&self.complete.copies);
             let waited = self.complete.come.wait_timeout_while(copies, GIVE_WAY_MAX, |copies| copies.is_empty());
             drop(waited);
-        } else if !give_way() {
-            std::thread::sleep(PAUSE);
+        } else {
+            rest();
         }
     }
 
@@ -170,9 +176,7 @@ fn move_pages(copies: &Receiver<PageCopy>, complete: &Complete) {
         let mut done = Vec::new();
         take_complete(&mut begun, &mut done);
         if done.is_empty() {
-            if !give_way() {
-                std::thread::sleep(PAUSE);
-            }
+            rest();
         } else {
             lock(&complete.copies).append(&mut done);
             complete.come.notify_all();

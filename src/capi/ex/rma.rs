@@ -3,7 +3,7 @@
 use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
 use crate::capi::boundary::{Refusal, attached, enter, entry_points};
-use crate::capi::transfer::low_order_bytes;
+use crate::capi::transfer::{is_done, low_order_bytes};
 use crate::error::UserError;
 use crate::ex::{self, Event, Team};
 use crate::job::{self, Runtime};
@@ -119,15 +119,6 @@ unsafe fn has_put_value(team: *const Team, rank: u32, to: *mut c_void, value: u6
         Some(jobrank) if len == VALUE_BYTES => is_done(SHORTCUT.put(value, jobrank, to.addr())),
         _ => false,
     }
-}
-
-/// Whether the shortcut has done a put, of whose end this tells who waits for it.
-#[inline(always)]
-fn is_done(put: Put) -> bool {
-    if put == Put::DoneLast {
-        end_last_put();
-    }
-    put != Put::Missed
 }
 
 /// Wakes who waits for the end of a put that was done by the shortcut.
