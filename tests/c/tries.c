@@ -12,10 +12,10 @@
 /* After so many yields that give up a slice there are hundreds of tries without one. */
 enum { TRIES = 400, FLAGS = VGASNET_COLL_LOCAL | VGASNET_COLL_IN_NOSYNC | VGASNET_COLL_OUT_NOSYNC };
 
-static volatile int is_over;
+static int is_over;
 
 static void *compute(void *none) {
-    while (!is_over) continue;
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) continue;
     return none;
 }
 
@@ -37,7 +37,7 @@ static void try_in_vain(vgasnet_coll_handle_t handle) {
     long before = sleeps();
     for (int i = 0; i < TRIES; ++i) CHECK(vgasnet_coll_try_sync(handle) == VGASNET_ERR_NOT_READY);
     CHECK(sleeps() - before < TRIES / 4);
-    is_over = 1;
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
     CHECK(pthread_join(busy, NULL) == 0);
 }
 
