@@ -1,13 +1,20 @@
 //! Gets, puts and atomic operations by the functions of the C interface, as programs call them.
 
 pub mod readonly;
+pub mod values;
 
 use std::ffi::{c_int, c_void};
 use std::ptr::with_exposed_provenance_mut;
 
+/// `vgasnet_handle_t`.
+type Handle = *mut c_void;
+
 unsafe extern "C" {
     fn vgasnet_get(to: *mut c_void, node: u32, from: *mut c_void, len_bytes: usize);
     fn vgasnet_put(node: u32, to: *mut c_void, from: *mut c_void, len_bytes: usize);
+    fn vgasnet_get_nb(to: *mut c_void, node: u32, from: *mut c_void, len_bytes: usize) -> Handle;
+    fn vgasnet_put_nb(node: u32, to: *mut c_void, from: *mut c_void, len_bytes: usize) -> Handle;
+    fn vgasnet_wait_syncnb(handle: Handle);
     fn vgasnet_get_nbi(to: *mut c_void, node: u32, from: *mut c_void, len_bytes: usize);
     fn vgasnet_put_nbi(node: u32, to: *mut c_void, from: *mut c_void, len_bytes: usize);
     fn vgasnet_atomic_u64(node: u32, address: *mut c_void, op: c_int, operand: u64, compare: u64) -> u64;
@@ -29,6 +36,53 @@ pub fn put(node: u32, to: usize, from: &[u8]) {
     unsafe { vgasnet_put(node, with_exposed_provenance_mut(to), from.as_ptr().cast_mut().cast(), from.len()) }
 }
 
+/// Gets as [`get`] does, by a handle.
+#[inline]
+pub fn get_by_handle(to: &mut [u8], node: u32, from: usize) {
+    // SAFETY: the slice is valid for its length, and borrowed until the get is complete. The handle is waited for once.
+    unsafe {
+        let from = with_exposed_provenance_mut(from);
+        vgasnet_wait_syncnb(vgasnet_get_nb(to.as_mut_ptr().cast(), node, from, to.len()));
+    }
+}
+
+/// Puts as [`put`] does, by a handle.
+#[inline]
+pub fn put_by_handle(node: u32, to: usize, from: &[u8]) {
+    // SAFETY: the slice is valid for its length, and only read. The handle is waited for once.
+    unsafe {
+        let to = with_exposed_provenance_mut(to);
+        vgasnet_wait_syncnb(vgasnet_put_nb(node, to, from.as_ptr().cast_mut().cast(), from.len()));
+    }
+}
+
+/// Begins a get of so many bytes from the address `from` of `node`'s segment, which [`wait_for_all`] completes.
+///
+/// # Safety
+/// So many bytes may be written to `to`, and nobody uses them until the get is complete.
+#[inline]
+pub unsafe fn begin_get(to: *mut u8, node: u32, from: usize, len_bytes: usize) {
+    // SAFETY: the caller has said so of the destination, and the library checks the address.
+    unsafe { vgasnet_get_nbi(to.cast(), node, with_exposed_provenance_mut(from), len_bytes) }
+}
+
+/// Begins a put of so many bytes to the address `to` of `node`'s segment, which [`wait_for_all`] completes.
+///
+/// # Safety
+/// So many bytes may be read at `from`, and nobody writes them until the put is complete.
+#[inline]
+pub unsafe fn begin_put(node: u32, to: usize, from: *const u8, len_bytes: usize) {
+    // SAFETY: the caller has said so of the source, and the library checks the address.
+    unsafe { vgasnet_put_nbi(node, with_exposed_provenance_mut(to), from.cast_mut().cast(), len_bytes) }
+}
+
+/// Waits for all gets and puts that this thread has begun.
+#[inline]
+pub fn wait_for_all() {
+    // SAFETY: no thread of this program has an access region open.
+    unsafe { vgasnet_wait_syncnbi_all() }
+}
+
 /// `VGASNET_ATOMIC_ADD`.
 const ADD: c_int = 0;
 
@@ -47,8 +101,7 @@ pub fn fetch_side_by_side(to: &mut [u8], node: u32, addresses: &[usize]) {
             vgasnet_atomic_u64_nbi(to.as_mut_ptr().cast(), node, with_exposed_provenance_mut(*address), ADD, 0, 0)
         }
     }
-    // SAFETY: this thread has no access region open.
-    unsafe { vgasnet_wait_syncnbi_all() }
+    wait_for_all();
 }
 
 /// Gets from all addresses at once, as many bytes each as the chunks of `to` have.
@@ -57,8 +110,7 @@ pub fn get_side_by_side(to: &mut [u8], len_bytes: usize, node: u32, from: &[usiz
         // SAFETY: the chunk is valid for its length; it is borrowed until all gets are complete, below.
         unsafe { vgasnet_get_nbi(to.as_mut_ptr().cast(), node, with_exposed_provenance_mut(*from), len_bytes) }
     }
-    // SAFETY: this thread has no access region open.
-    unsafe { vgasnet_wait_syncnbi_all() }
+    wait_for_all();
 }
 
 /// Puts the same bytes to all addresses at once.
@@ -67,6 +119,5 @@ pub fn put_side_by_side(node: u32, to: &[usize], from: &[u8]) {
         // SAFETY: the slice is valid for its length, and only read.
         unsafe { vgasnet_put_nbi(node, with_exposed_provenance_mut(*to), from.as_ptr().cast_mut().cast(), from.len()) }
     }
-    // SAFETY: this thread has no access region open.
-    unsafe { vgasnet_wait_syncnbi_all() }
+    wait_for_all();
 }

@@ -3,6 +3,7 @@
 mod files;
 mod gasnet_ex;
 mod gets;
+mod operations;
 mod programs;
 mod small;
 mod table;
@@ -66,6 +67,7 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Ahead(options) => read_ahead(options),
         Benchmark::Messages(options) => messages(options),
         Benchmark::Lists(options) => lists(options),
+        Benchmark::Operations(options) => operations::run(options),
         Benchmark::Collectives(options) => collectives(options),
         Benchmark::Loop(options) => cyclic(options),
         Benchmark::Blocks(options) => shuffled_blocks(options),

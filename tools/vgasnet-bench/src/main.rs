@@ -6,6 +6,7 @@
 
 mod ahead;
 mod arrays;
+mod at_random;
 mod baseline;
 mod blocks;
 mod busy;
@@ -27,6 +28,7 @@ mod lists;
 mod mapped;
 mod memory;
 mod messages;
+mod operations;
 mod options;
 mod page_size;
 mod plan;

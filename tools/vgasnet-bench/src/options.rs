@@ -4,12 +4,14 @@ mod cached;
 mod figures;
 mod files;
 mod gasnet_ex;
+mod operations;
 mod random;
 
 pub use cached::{BarnesHutOptions, GetsOptions, LccOptions, MpiOptions, ProgramOptions, Ranges, Sampling};
 pub use figures::FiguresOptions;
 pub use files::FilesOptions;
 pub use gasnet_ex::{GasnetExOptions, Network};
+pub use operations::OperationsOptions;
 pub use random::{Access, SmallOptions, TableOptions};
 
 use crate::Stop;
@@ -68,6 +70,8 @@ pub enum Benchmark {
     Messages(MessageOptions),
     /// Lists of pieces of 64 bytes that hit, beside plain copies of the pieces, between two ranks
     Lists(ListOptions),
+    /// Gets and puts of every kind that hit, at random places, by size, by threads and by whose pages they are, beside copies
+    Operations(OperationsOptions),
     /// Collectives of large blocks among ranks of one host: bytes that come to all ranks, beside a copy by one thread
     Collectives(CollectiveOptions),
     /// A cyclic scan over twice the pool, by gets and by loads: how many pages a round does not read from the disk

@@ -37,6 +37,7 @@ pub enum Workload {
     FaultThreads,
     Messages,
     Lists,
+    Operations,
     Collectives,
     Stream,
     Ahead,
@@ -56,7 +57,7 @@ pub enum Workload {
 impl Workload {
     /// Whether each rank has data.
     pub fn is_of_each_rank(self) -> bool {
-        matches!(self, Workload::Hit | Workload::Small | Workload::Table | Workload::Gets)
+        matches!(self, Workload::Hit | Workload::Operations | Workload::Small | Workload::Table | Workload::Gets)
     }
 
     /// Whether small accesses are what it measures. Elsewhere they bring pages to pools, and are not carried out where those are.
@@ -79,7 +80,7 @@ pub struct Spec {
     /// Of [`Workload::Hit`]: only gets at random places. Of [`Workload::Sweep`]: not in order.
     #[serde(default)]
     pub only_random: bool,
-    /// Rounds of [`Workload::FalseSharing`], threads of [`Workload::Hit`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
+    /// Rounds of [`Workload::FalseSharing`], threads of [`Workload::Hit`] and [`Workload::Operations`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
     pub count: u32,
     /// How many threads load, of [`Workload::FaultThreads`].
     pub threads: Vec<u32>,
@@ -227,6 +228,7 @@ impl Job {
             Workload::FalseSharing
             | Workload::Messages
             | Workload::Lists
+            | Workload::Operations
             | Workload::Collectives
             | Workload::Ahead
             | Workload::PageSize

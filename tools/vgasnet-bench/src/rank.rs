@@ -2,8 +2,8 @@
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
 use crate::{
-    Stop, ahead, blocks, collectives, cycle, false_sharing, faults, gets, hit, lists, messages, page_size, reads,
-    small, stream, sweep, table, threads, triad,
+    Stop, ahead, blocks, collectives, cycle, false_sharing, faults, gets, hit, lists, messages, operations, page_size,
+    reads, small, stream, sweep, table, threads, triad,
 };
 use serde::Serialize;
 use std::fs::OpenOptions;
@@ -49,6 +49,7 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::FaultThreads => rank.report(&spec, threads::run(&rank, &spec)),
         Workload::Messages => rank.report(&spec, messages::run(&rank, &spec)),
         Workload::Lists => rank.report(&spec, lists::run(&rank, &spec)),
+        Workload::Operations => rank.report(&spec, operations::run(&rank, &spec)),
         Workload::Collectives => rank.report(&spec, collectives::run(&rank, &spec)),
         Workload::Stream => rank.report(&spec, stream::run(&rank, &spec)),
         Workload::Ahead => rank.report(&spec, ahead::run(&rank, &spec)),

@@ -1,5 +1,6 @@
 //! Gets of 8 bytes at random places of pages that are in a pool, against plain loads of the same pattern.
 
+use crate::at_random::{Places, mean_of_ranks, thread_time_ns};
 use crate::baseline::median;
 use crate::calls;
 use crate::memory::Memory;
@@ -59,8 +60,9 @@ pub fn run(rank: &Rank, spec: &Spec) -> Vec<RandomHits> {
             for &threads in threads {
                 let mut hits = RandomHits { working_set_bytes, threads, neighbour, ..RandomHits::default() };
                 for round in 0..=spec.repeat {
-                    let load_ns = mean_of_ranks(rank, threads, |seed| loads(start, working_set_bytes, seed));
-                    let get_ns = mean_of_ranks(rank, threads, |seed| gets(rank, neighbour, working_set_bytes, seed));
+                    let load_ns = mean_of_ranks(rank, threads, |thread| loads(rank, start, working_set_bytes, thread));
+                    let get_ns =
+                        mean_of_ranks(rank, threads, |thread| gets(rank, neighbour, working_set_bytes, thread));
                     // The first round finds the pages.
                     if round > 0 {
                         hits.load_ns_each.push(load_ns);
@@ -74,54 +76,8 @@ pub fn run(rank: &Rank, spec: &Spec) -> Vec<RandomHits> {
     found
 }
 
-/// Runs `work` in so many threads of each rank at once. Returns the mean of what they return.
-fn mean_of_ranks(rank: &Rank, threads: u32, work: impl Fn(u64) -> f64 + Sync) -> f64 {
-    rank.barrier();
-    let start = std::sync::Barrier::new(threads as usize);
-    let seed = |thread: u32| u64::from(rank.me * 64 + thread + 1);
-    let total: f64 = std::thread::scope(|scope| {
-        let begin = |thread| {
-            let (start, work) = (&start, &work);
-            scope.spawn(move || {
-                start.wait();
-                work(seed(thread))
-            })
-        };
-        let threads: Vec<_> = (0..threads).map(begin).collect();
-        threads.into_iter().map(|thread| thread.join().expect("it only measures")).sum()
-    });
-    let all = rank.gather([(total / f64::from(threads)).to_bits(), 0, 0, 0]);
-    all.iter().map(|told| f64::from_bits(told[0])).sum::<f64>() / f64::from(rank.ranks)
-}
-
-/// Multiples of 8 below `bytes`, a power of two, which do not depend on what is loaded there.
-struct Places {
-    state: u64,
-    mask: u64,
-}
-
-impl Places {
-    fn new(seed: u64, bytes: u64) -> Places {
-        Places { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), mask: bytes - 8 }
-    }
-
-    #[inline(always)]
-    fn next(&mut self) -> usize {
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.state >> 29 & self.mask) as usize
-    }
-}
-
-/// The processor time of this thread.
-fn thread_time_ns() -> f64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is written to a variable. The clock exists wherever this runs.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
-    now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
-}
-
-fn loads(memory: usize, bytes: u64, seed: u64) -> f64 {
-    let mut places = Places::new(seed, bytes);
+fn loads(rank: &Rank, memory: usize, bytes: u64, thread: u32) -> f64 {
+    let mut places = Places::new(rank, thread, bytes);
     let start_ns = thread_time_ns();
     let mut sum = 0u64;
     for _ in 0..GETS {
@@ -133,10 +89,10 @@ fn loads(memory: usize, bytes: u64, seed: u64) -> f64 {
     (thread_time_ns() - start_ns) / GETS as f64
 }
 
-fn gets(rank: &Rank, neighbour: bool, bytes: u64, seed: u64) -> f64 {
+fn gets(rank: &Rank, neighbour: bool, bytes: u64, thread: u32) -> f64 {
     let from = if neighbour { (rank.me + 1) % rank.ranks } else { rank.me };
     let base = rank.segment_base(from);
-    let mut places = Places::new(seed, bytes);
+    let mut places = Places::new(rank, thread, bytes);
     let start_ns = thread_time_ns();
     let mut sum = 0u64;
     for _ in 0..GETS {

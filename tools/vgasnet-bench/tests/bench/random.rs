@@ -165,3 +165,30 @@ fn of_a_table_the_best_size_of_pages_is_judged() {
     runs[..3].iter().for_each(|run| check_targets(run, &[], is_mapped));
     check_table(runs[3], &runs);
 }
+
+#[test]
+fn operations_of_every_kind_are_measured_beside_copies() {
+    let folder = Folder::new("operations");
+    let of = |ranks: &str, threads: &str| {
+        let sizes = ["--size", "1M", "--pool", "4M", "--page", "16K"];
+        let results =
+            folder.results(&[&["operations", "-n", ranks, "--threads", threads, "--repeat", "1"], &sizes[..]].concat());
+        results["runs"][0]["operations"].as_array().unwrap().clone()
+    };
+    let rows = of("2", "2");
+    let kinds = ["get", "put", "get_val", "put_val", "get_nb", "put_nb", "get_nbi", "put_nbi"];
+    for kind in kinds {
+        let sizes = if kind.ends_with("val") { vec![1, 8] } else { vec![1, 8, 64, 200] };
+        for size_bytes in sizes {
+            let found: Vec<_> =
+                rows.iter().filter(|row| row["kind"] == kind && row["size_bytes"] == size_bytes).collect();
+            let whose: Vec<_> = found.iter().map(|row| (row["neighbour"] == true, number(row, "threads"))).collect();
+            assert_eq!(whose, [(false, 1.0), (false, 2.0), (true, 1.0), (true, 2.0)], "{kind} {size_bytes}");
+            for row in found {
+                let to_copy = number(row, "ns") / number(row, "copy_ns");
+                assert!(to_copy > 0.0 && (to_copy / number(row, "to_copy") - 1.0).abs() < 1e-9, "{row}");
+            }
+        }
+    }
+    assert_eq!((rows.len(), of("1", "1").len()), (112, 28));
+}

@@ -36,6 +36,8 @@ fn nonsense_is_one_line_that_names_it() {
         (&["false-sharing", "--cooperative", "maybe"], "'maybe'"),
         (&["hit", "-n", "1"], "--only-random"),
         (&["hit", "--pool", "4M"], "8M"),
+        (&["operations", "--size", "3M"], "power of two"),
+        (&["operations", "--pool", "8M"], "from 4K to 4M"),
         (&["triad", "--size", "0"], "--size 0"),
         (&["triad", "--size", "16777215T"], "--size"),
         (&["triad", "--size", "64M,1000T"], "free"),

@@ -1,0 +1,50 @@
+//! Threads of all ranks that access random places at once.
+
+use crate::rank::Rank;
+
+/// Runs `work`, which is told its number, in so many threads of each rank at once. Returns the mean of what they return.
+pub fn mean_of_ranks(rank: &Rank, threads: u32, work: impl Fn(u32) -> f64 + Sync) -> f64 {
+    rank.barrier();
+    let start = std::sync::Barrier::new(threads as usize);
+    let total: f64 = std::thread::scope(|scope| {
+        let begin = |thread| {
+            let (start, work) = (&start, &work);
+            scope.spawn(move || {
+                start.wait();
+                work(thread)
+            })
+        };
+        let threads: Vec<_> = (0..threads).map(begin).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it only measures")).sum()
+    });
+    let all = rank.gather([(total / f64::from(threads)).to_bits(), 0, 0, 0]);
+    all.iter().map(|told| f64::from_bits(told[0])).sum::<f64>() / f64::from(rank.ranks)
+}
+
+/// Multiples of 8 below a power of two, which do not depend on what is loaded there.
+pub struct Places {
+    state: u64,
+    mask: u64,
+}
+
+impl Places {
+    /// Below `bytes`, a power of two, other ones for each thread of each rank.
+    pub fn new(rank: &Rank, thread: u32, bytes: u64) -> Places {
+        let seed = u64::from(rank.me * 64 + thread + 1);
+        Places { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), mask: bytes - 8 }
+    }
+
+    #[inline(always)]
+    pub fn next(&mut self) -> usize {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.state >> 29 & self.mask) as usize
+    }
+}
+
+/// The processor time of this thread.
+pub fn thread_time_ns() -> f64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is written to a variable. The clock exists wherever this runs.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
+    now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
+}

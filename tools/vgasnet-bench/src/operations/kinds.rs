@@ -1,0 +1,49 @@
+//! The kinds of gets and puts.
+
+use serde::{Deserialize, Serialize};
+
+/// How a program gets or puts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Get,
+    Put,
+    GetVal,
+    PutVal,
+    /// With a handle that is waited for at once.
+    GetNb,
+    PutNb,
+    /// Many are begun, and waited for together.
+    GetNbi,
+    PutNbi,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 8] =
+        [Kind::Get, Kind::Put, Kind::GetVal, Kind::PutVal, Kind::GetNb, Kind::PutNb, Kind::GetNbi, Kind::PutNbi];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Get => "get",
+            Kind::Put => "put",
+            Kind::GetVal => "get_val",
+            Kind::PutVal => "put_val",
+            Kind::GetNb => "get_nb",
+            Kind::PutNb => "put_nb",
+            Kind::GetNbi => "get_nbi",
+            Kind::PutNbi => "put_nbi",
+        }
+    }
+
+    pub fn is_get(self) -> bool {
+        matches!(self, Kind::Get | Kind::GetVal | Kind::GetNb | Kind::GetNbi)
+    }
+
+    /// The most bytes of an operation.
+    pub fn size_bytes_max(self) -> usize {
+        match self {
+            Kind::GetVal | Kind::PutVal => size_of::<usize>(),
+            _ => usize::MAX,
+        }
+    }
+}
