@@ -2,7 +2,8 @@
 //!
 //! Frames lie side by side in memory, as pages do in their space. Pages that follow each other get frames that do so, where that
 //! is cheap: one mapping, one request to a disk has all of them then. So frames come in groups. The first page of a group of pages
-//! begins a group of frames, in which the others find theirs. When all groups are begun, what is free in them goes to any page.
+//! begins a group of frames, in which the others find theirs: one that was in use and is free as a whole, which has memory already,
+//! before a fresh one. When all groups are begun, what is free in them goes to any page.
 
 use super::super::FrameId;
 use alloc::vec;
@@ -10,33 +11,37 @@ use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
-/// Free frames for which memory is kept in any case.
+/// Numbers for which memory is kept in any case.
 const SPARE: usize = 64;
 
 /// Free frames. Those that became free last go first, unless others suit better.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FreeFrames {
-    /// Those of groups that were begun, which they were in order.
-    begun: Vec<FrameId>,
-    /// By frame, its place among these.
-    places: Vec<u32>,
+    /// Those of groups that were begun.
+    begun: Stack,
     /// From this frame on all are free and of groups that were not begun.
     fresh: u32,
     /// Frames of a group: a power of two.
     group: u32,
+    /// By group that was begun, how many of its frames are free. Empty where each frame is a group.
+    free_in: Vec<u32>,
+    /// Groups that were begun, all of whose frames are free.
+    whole: Stack,
 }
 
 impl FreeFrames {
     /// All of so many frames, each a group.
     pub fn new(frames: u32) -> FreeFrames {
-        FreeFrames { begun: Vec::new(), places: vec![NONE; frames as usize], fresh: 0, group: 1 }
+        FreeFrames { begun: Stack::new(frames), fresh: 0, group: 1, free_in: Vec::new(), whole: Stack::new(0) }
     }
 
-    /// The same in groups of so many frames at most. There are a few groups at least.
+    /// The same in groups of so many frames at most. There are a few groups at least. None may have been taken.
     pub fn in_groups(self, frames: u32) -> FreeFrames {
         const GROUPS_MIN: u32 = 4;
-        let most = frames.min(self.places.len() as u32 / GROUPS_MIN).max(1);
-        FreeFrames { group: 1 << most.ilog2(), ..self }
+        let most = frames.min(self.frames() / GROUPS_MIN).max(1);
+        let group = 1 << most.ilog2();
+        let groups = if group > 1 { self.frames().div_ceil(group) } else { 0 };
+        FreeFrames { group, free_in: vec![0; groups as usize], whole: Stack::new(groups), ..self }
     }
 
     /// Frames of a group.
@@ -44,8 +49,12 @@ impl FreeFrames {
         self.group
     }
 
+    fn frames(&self) -> u32 {
+        self.begun.places.len() as u32
+    }
+
     pub fn len(&self) -> usize {
-        self.begun.len() + self.places.len() - self.fresh as usize
+        self.begun.items.len() + (self.frames() - self.fresh) as usize
     }
 
     pub fn is_empty(&self) -> bool {
@@ -53,53 +62,109 @@ impl FreeFrames {
     }
 
     pub fn push(&mut self, frame: FrameId) {
-        let place = &mut self.places[frame.0 as usize];
-        assert!(*place == NONE && frame.0 < self.fresh, "{frame:?} is free twice");
-        *place = self.begun.len() as u32;
-        self.begun.push(frame);
+        assert!(!self.begun.has(frame.0) && frame.0 < self.fresh, "{frame:?} is free twice");
+        self.begun.push(frame.0);
+        let group = frame.0 / self.group;
+        if let Some(free) = self.free_in.get_mut(group as usize) {
+            *free += 1;
+            if *free == self.len_of(group) {
+                self.whole.push(group);
+            }
+        }
     }
 
     /// Takes a frame for the page of this number. `beside` has frames that would suit, because pages of the same group lie so;
     /// it is empty if none is in a frame.
-    pub fn take(&mut self, index: u32, beside: impl Iterator<Item = FrameId>) -> Option<FrameId> {
-        let mut is_first = true;
+    pub fn take(&mut self, index: u32, mut beside: impl Iterator<Item = FrameId>) -> Option<FrameId> {
+        let mut begins_group = self.group > 1;
         let suits = |frame: &FrameId| {
-            is_first = false;
-            self.places.get(frame.0 as usize).is_some_and(|place| *place != NONE)
+            begins_group = false;
+            self.begun.has(frame.0)
         };
-        let mut beside = beside;
         if let Some(frame) = beside.find(suits) {
-            self.remove(frame);
-            return Some(frame);
+            return Some(self.remove(frame));
         }
-        let has_fresh = (self.fresh as usize) < self.places.len();
-        if has_fresh && (self.begun.is_empty() || is_first && self.group > 1) {
-            return Some(self.begin_group(index));
+        if let Some(group) = self.whole.last().filter(|_| begins_group) {
+            return Some(self.remove(self.place_in(group, index)));
         }
-        let frame = *self.begun.last()?;
-        self.remove(frame);
-        Some(frame)
+        let has_fresh = self.fresh < self.frames();
+        if has_fresh && (self.begun.items.is_empty() || begins_group) {
+            return Some(self.begin_fresh(index));
+        }
+        let frame = FrameId(self.begun.last()?);
+        Some(self.remove(frame))
     }
 
-    /// Begins a group. Returns the frame of the page of this number.
-    fn begin_group(&mut self, index: u32) -> FrameId {
+    /// How many frames a group has: the last may have fewer than the others.
+    fn len_of(&self, group: u32) -> u32 {
+        self.group.min(self.frames() - group * self.group)
+    }
+
+    /// The frame in this group of the page of this number.
+    fn place_in(&self, group: u32, index: u32) -> FrameId {
+        FrameId(group * self.group + (index % self.group).min(self.len_of(group) - 1))
+    }
+
+    /// Begins a fresh group. Returns the frame of the page of this number.
+    fn begin_fresh(&mut self, index: u32) -> FrameId {
+        let group = self.fresh / self.group;
         let first = self.fresh;
-        let end = (first + self.group).min(self.places.len() as u32);
-        self.fresh = end;
-        let frame = FrameId((first + index % self.group).min(end - 1));
-        (first..end).rev().map(FrameId).filter(|other| *other != frame).for_each(|other| self.push(other));
+        self.fresh += self.len_of(group);
+        let frame = self.place_in(group, index);
+        (first..self.fresh).rev().map(FrameId).filter(|other| *other != frame).for_each(|other| self.push(other));
         frame
     }
 
-    fn remove(&mut self, frame: FrameId) {
-        let place = core::mem::replace(&mut self.places[frame.0 as usize], NONE);
-        self.begun.swap_remove(place as usize);
-        if let Some(moved) = self.begun.get(place as usize) {
-            self.places[moved.0 as usize] = place;
+    fn remove(&mut self, frame: FrameId) -> FrameId {
+        self.begun.remove(frame.0);
+        let group = frame.0 / self.group;
+        if let Some(free) = self.free_in.get_mut(group as usize) {
+            *free -= 1;
+            if self.whole.has(group) {
+                self.whole.remove(group);
+            }
+        }
+        frame
+    }
+}
+
+/// Numbers below a bound, the last first. Any of them can be removed, which the order does not survive.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Stack {
+    items: Vec<u32>,
+    /// By number, its place among these.
+    places: Vec<u32>,
+}
+
+impl Stack {
+    fn new(bound: u32) -> Stack {
+        Stack { items: Vec::new(), places: vec![NONE; bound as usize] }
+    }
+
+    fn has(&self, number: u32) -> bool {
+        self.places.get(number as usize).is_some_and(|place| *place != NONE)
+    }
+
+    fn last(&self) -> Option<u32> {
+        self.items.last().copied()
+    }
+
+    /// The number is not there yet.
+    fn push(&mut self, number: u32) {
+        self.places[number as usize] = self.items.len() as u32;
+        self.items.push(number);
+    }
+
+    /// The number is there.
+    fn remove(&mut self, number: u32) {
+        let place = core::mem::replace(&mut self.places[number as usize], NONE);
+        self.items.swap_remove(place as usize);
+        if let Some(moved) = self.items.get(place as usize) {
+            self.places[*moved as usize] = place;
         }
         // All frames are begun long before most of them are in use.
-        if self.begun.capacity() > 4 * self.begun.len().max(SPARE) {
-            self.begun.shrink_to(2 * self.begun.len());
+        if self.items.capacity() > 4 * self.items.len().max(SPARE) {
+            self.items.shrink_to(2 * self.items.len());
         }
     }
 }
@@ -139,5 +204,21 @@ mod tests {
         assert_eq!(left.len(), 10);
         left.dedup();
         assert!(left.len() == 10 && free.is_empty());
+    }
+
+    #[test]
+    fn a_group_that_is_free_as_a_whole_is_begun_before_a_fresh_one() {
+        let mut free = FreeFrames::new(18).in_groups(4);
+        let take = |free: &mut FreeFrames, index| free.take(index, iter::empty()).expect("some are free").0;
+        assert_eq!([6, 13, 16].map(|index| take(&mut free, index)), [2, 5, 8]);
+        free.push(FrameId(5));
+        assert_eq!(take(&mut free, 22), 6);
+        // The last group is short.
+        assert_eq!([24, 31].map(|index| take(&mut free, index)), [12, 17]);
+        free.push(FrameId(17));
+        free.push(FrameId(2));
+        assert_eq!([33, 34].map(|index| take(&mut free, index)), [1, 17]);
+        // None is whole or fresh any more.
+        assert!([0, 2, 3, 4, 5, 7, 9, 10, 11, 13, 14, 15, 16].contains(&take(&mut free, 36)));
     }
 }
