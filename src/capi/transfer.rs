@@ -88,7 +88,7 @@ extern "C" fn end_last_put() {
 }
 
 // The functions below do what hits by the shortcut and leave the rest to others, whose calls are their last instructions: so
-// they save no registers.
+// they save no registers. Each knows the length of the numbers that it does.
 
 /// Defines blocking gets.
 macro_rules! gets {
@@ -104,9 +104,20 @@ macro_rules! gets {
                 // SAFETY: `to` is null, or valid for `len` bytes.
                 unsafe { transfer_any(stringify!($name), || Ok((Operation::Get(to.cast()), at(node, from, len)))) }
             }
+            #[inline(never)]
+            unsafe extern "C" fn of_4_bytes(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
+                // SAFETY: `to` is null, or valid for `len` bytes.
+                unsafe {
+                    if len != 4 || !SHORTCUT.get_number_to::<u32>(to.cast(), node, from.addr()) {
+                        slowly(to, node, from, len);
+                    }
+                }
+            }
             // SAFETY: `to` is null, or valid for `len` bytes.
             unsafe {
-                if len != VALUE_BYTES || !SHORTCUT.get_to(to.cast(), node, from.addr()) {
+                if len != VALUE_BYTES {
+                    of_4_bytes(to, node, from, len);
+                } else if !SHORTCUT.get_number_to::<u64>(to.cast(), node, from.addr()) {
                     slowly(to, node, from, len);
                 }
             }
@@ -130,10 +141,26 @@ macro_rules! puts {
                 // SAFETY: `from` is null, or valid for `len` bytes.
                 unsafe { transfer_any(stringify!($name), || Ok((Operation::$operation(from.cast()), at(node, to, len)))) }
             }
+            #[inline(never)]
+            unsafe extern "C" fn of_4_bytes(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
+                // SAFETY: `from` is null, or valid for `len` bytes.
+                unsafe {
+                    if len != 4 {
+                        return slowly(node, to, from, len);
+                    }
+                    match SHORTCUT.put_number_from::<u32>(from.cast(), node, to.addr()) {
+                        Put::Missed => slowly(node, to, from, len),
+                        Put::Done => {}
+                        Put::DoneLast => end_last_put(),
+                    }
+                }
+            }
             // SAFETY: `from` is null, or valid for `len` bytes.
             unsafe {
-                let put = if len == VALUE_BYTES { SHORTCUT.put_from(from.cast(), node, to.addr()) } else { Put::Missed };
-                match put {
+                if len != VALUE_BYTES {
+                    return of_4_bytes(node, to, from, len);
+                }
+                match SHORTCUT.put_number_from::<u64>(from.cast(), node, to.addr()) {
                     Put::Missed => slowly(node, to, from, len),
                     Put::Done => {}
                     Put::DoneLast => end_last_put(),
@@ -152,7 +179,7 @@ puts! { vgasnet_put PutNow vgasnet_put_bulk Put }
 #[inline(always)]
 unsafe fn get_number(to: *mut c_void, node: u32, from: *mut c_void, len: usize) -> bool {
     // SAFETY: `to` is null, or valid for `len` bytes.
-    len == VALUE_BYTES && unsafe { SHORTCUT.get_to(to.cast(), node, from.addr()) }
+    unsafe { SHORTCUT.get_to(to.cast(), node, from.addr(), len) }
 }
 
 /// Puts a number whose page is here. Returns whether it did.
@@ -162,13 +189,13 @@ unsafe fn get_number(to: *mut c_void, node: u32, from: *mut c_void, len: usize) 
 #[inline(always)]
 unsafe fn put_number(node: u32, to: *mut c_void, from: *const c_void, len: usize) -> bool {
     // SAFETY: `from` is null, or valid for `len` bytes.
-    len == VALUE_BYTES && is_done(unsafe { SHORTCUT.put_from(from.cast(), node, to.addr()) })
+    is_done(unsafe { SHORTCUT.put_from(from.cast(), node, to.addr(), len) })
 }
 
 /// As [`put_number`], by value.
 #[inline(always)]
 fn put_value(node: u32, to: *mut c_void, value: u64, len: usize) -> bool {
-    len == VALUE_BYTES && is_done(SHORTCUT.put(value, node, to.addr()))
+    is_done(SHORTCUT.put(value, node, to.addr(), len))
 }
 
 /// Whether a shortcut has done a put, of whose end this tells who waits for it.
@@ -303,9 +330,19 @@ pub unsafe extern "C" fn vgasnet_get_val(node: u32, from: *mut c_void, len: usiz
         unsafe { transfer_any("vgasnet_get_val", operation) };
         value
     }
-    let hit = if len == VALUE_BYTES { SHORTCUT.get(node, from.addr()) } else { None };
+    #[inline(never)]
+    unsafe extern "C" fn of_4_bytes(node: u32, from: *mut c_void, len: usize) -> u64 {
+        let hit = if len == 4 { SHORTCUT.get_number::<u32>(node, from.addr()) } else { None };
+        // SAFETY: as the caller says.
+        hit.map_or_else(|| unsafe { slowly(node, from, len) }, u64::from)
+    }
     // SAFETY: as the caller says.
-    hit.unwrap_or_else(|| unsafe { slowly(node, from, len) })
+    unsafe {
+        if len != VALUE_BYTES {
+            return of_4_bytes(node, from, len);
+        }
+        SHORTCUT.get_number::<u64>(node, from.addr()).unwrap_or_else(|| slowly(node, from, len))
+    }
 }
 
 entry_points! {

@@ -1,6 +1,7 @@
-//! The shortest way to a number of 8 bytes in a page that is open here: what leads there is in a static, by value, so that a
+//! The shortest way to a number of 8 or 4 bytes in a page that is open here: what leads there is in a static, by value, so that a
 //! get or put that hits begins with no look at whether there is a job, and follows no pointers to it.
 
+use super::scalar::Scalar;
 use super::translations::{PinnedNumber, Reach};
 use super::{Put, Translations};
 use crate::sys::children::{WipedInChildren, Zeros};
@@ -49,54 +50,106 @@ impl Shortcut {
         self.way.ranks.store(0, Ordering::Relaxed);
     }
 
-    /// Gets 8 bytes from `rank`'s segment, where [`Translations::get_to`] would.
+    /// Gets a number of so many bytes from `rank`'s segment, where [`Translations::get_to`] would.
     #[inline(always)]
-    pub fn get(&self, rank: u32, address: usize) -> Option<u64> {
-        // SAFETY: what leads there lives until the process ends.
-        unsafe { self.reach(rank)?.get(rank, address) }
+    pub fn get(&self, rank: u32, address: usize, len_bytes: usize) -> Option<u64> {
+        match len_bytes {
+            8 => self.get_number::<u64>(rank, address),
+            4 => self.get_number::<u32>(rank, address).map(u64::from),
+            _ => None,
+        }
     }
 
     /// The same, to the client's memory. Returns whether it did.
     ///
     /// # Safety
-    /// The client's memory is valid for 8 bytes, or null.
+    /// The client's memory is valid for as many bytes, or null.
     #[inline(always)]
-    pub unsafe fn get_to(&self, to: *mut u8, rank: u32, address: usize) -> bool {
-        let Some(reach) = self.reach(rank) else { return false };
-        if !reach.is_elsewhere(to) {
-            return false;
+    pub unsafe fn get_to(&self, to: *mut u8, rank: u32, address: usize, len_bytes: usize) -> bool {
+        // SAFETY: as the caller says.
+        unsafe {
+            match len_bytes {
+                8 => self.get_number_to::<u64>(to, rank, address),
+                4 => self.get_number_to::<u32>(to, rank, address),
+                _ => false,
+            }
         }
-        // SAFETY: what leads there lives until the process ends.
-        let Some(value) = (unsafe { reach.get::<u64>(rank, address) }) else { return false };
-        // SAFETY: the client's memory is valid for 8 bytes, and was checked not to be null.
-        unsafe { to.cast::<u64>().write_unaligned(value) };
-        true
     }
 
-    /// Puts 8 bytes to `rank`'s segment at a multiple of 8, if its page is where it was found last, open for writing and marked
-    /// as used.
+    /// Puts the low-order bytes of a value, so many, to `rank`'s segment: a number at a multiple of its size, if its page is where it
+    /// was found last, open for writing and marked as used.
     #[inline(always)]
-    pub fn put(&self, value: u64, rank: u32, address: usize) -> Put {
-        // SAFETY: what leads there lives until the process ends.
-        let number = self.reach(rank).and_then(|reach| unsafe { reach.pin(rank, address) });
-        let Some(PinnedNumber { entry, at }) = number else { return Put::Missed };
-        // SAFETY: the number is inside the frame, which the pin leaves to its page. The library accesses frames by raw pointers
-        // only.
-        unsafe { at.cast::<u64>().write_unaligned(value) };
-        Put::ended(entry)
+    pub fn put(&self, value: u64, rank: u32, address: usize, len_bytes: usize) -> Put {
+        match len_bytes {
+            8 => self.put_number::<u64>(value, rank, address),
+            4 => self.put_number::<u32>(value as u32, rank, address),
+            _ => Put::Missed,
+        }
     }
 
     /// As [`Shortcut::put`], from the client's memory: not from null, nor from the own segment.
     ///
     /// # Safety
-    /// The client's memory is valid for 8 bytes, or null.
+    /// The client's memory is valid for as many bytes, or null.
     #[inline(always)]
-    pub unsafe fn put_from(&self, from: *const u8, rank: u32, address: usize) -> Put {
+    pub unsafe fn put_from(&self, from: *const u8, rank: u32, address: usize, len_bytes: usize) -> Put {
+        // SAFETY: as the caller says.
+        unsafe {
+            match len_bytes {
+                8 => self.put_number_from::<u64>(from, rank, address),
+                4 => self.put_number_from::<u32>(from, rank, address),
+                _ => Put::Missed,
+            }
+        }
+    }
+
+    /// As [`Shortcut::get`], for callers that know the length.
+    #[inline(always)]
+    pub fn get_number<T: Scalar>(&self, rank: u32, address: usize) -> Option<T> {
+        // SAFETY: what leads there lives until the process ends.
+        unsafe { self.reach(rank)?.get(rank, address) }
+    }
+
+    /// As [`Shortcut::get_to`], for callers that know the length.
+    ///
+    /// # Safety
+    /// The client's memory is valid for the number, or null.
+    #[inline(always)]
+    pub unsafe fn get_number_to<T: Scalar>(&self, to: *mut u8, rank: u32, address: usize) -> bool {
+        let Some(reach) = self.reach(rank) else { return false };
+        if !reach.is_elsewhere(to) {
+            return false;
+        }
+        // SAFETY: what leads there lives until the process ends.
+        let Some(value) = (unsafe { reach.get::<T>(rank, address) }) else { return false };
+        // SAFETY: the client's memory is valid for the number, and was checked not to be null.
+        unsafe { to.cast::<T>().write_unaligned(value) };
+        true
+    }
+
+    /// As [`Shortcut::put`], for callers that know the length.
+    #[inline(always)]
+    pub fn put_number<T: Scalar>(&self, number: T, rank: u32, address: usize) -> Put {
+        // SAFETY: what leads there lives until the process ends.
+        let pinned = self.reach(rank).and_then(|reach| unsafe { reach.pin::<T>(rank, address) });
+        let Some(PinnedNumber { entry, at }) = pinned else { return Put::Missed };
+        // SAFETY: the number is inside the frame, which the pin leaves to its page. The library accesses frames by raw pointers
+        // only.
+        unsafe { at.cast::<T>().write_unaligned(number) };
+        Put::ended(entry)
+    }
+
+    /// As [`Shortcut::put_from`], for callers that know the length.
+    ///
+    /// # Safety
+    /// The client's memory is valid for the number, or null.
+    #[inline(always)]
+    pub unsafe fn put_number_from<T: Scalar>(&self, from: *const u8, rank: u32, address: usize) -> Put {
         if !self.reach(rank).is_some_and(|reach| reach.is_elsewhere(from)) {
             return Put::Missed;
         }
-        // SAFETY: the client's memory is valid for 8 bytes, and was checked not to be null.
-        self.put(unsafe { from.cast::<u64>().read_unaligned() }, rank, address)
+        // SAFETY: the client's memory is valid for the number, and was checked not to be null.
+        self.put_number(unsafe { from.cast::<T>().read_unaligned() }, rank, address)
     }
 
     /// What leads to the pages, if there are so many ranks.
@@ -198,32 +251,64 @@ mod tests {
         let address = BASE + 5 * PAGE + 16;
         let is_dirty = || blocks.is_marked(frame, 16);
         let mut value = 0_u64;
-        let get = |at| SHORTCUT.get(0, at);
-        assert!(get(address).is_none() && SHORTCUT.put(1, 0, address) == Put::Missed, "it leads nowhere yet");
+        let get = |at| SHORTCUT.get(0, at, 8);
+        assert!(get(address).is_none() && SHORTCUT.put(1, 0, address, 8) == Put::Missed, "it leads nowhere yet");
         SHORTCUT.open(space.translations(), clear);
         assert!(get(address).is_none(), "the page is not open");
         open_and_used(space, page, frame, Access::Read);
-        assert_eq!((get(address), SHORTCUT.put(1, 0, address)), (Some(0), Put::Missed), "it may be read only");
+        assert_eq!((get(address), SHORTCUT.put(1, 0, address, 8)), (Some(0), Put::Missed), "it may be read only");
         assert!(!is_dirty());
         space.open(page, frame, Access::Write, false);
-        assert_eq!((SHORTCUT.put(7, 0, address), get(address), get(address - 8)), (Put::Done, Some(7), Some(0)));
+        assert_eq!((SHORTCUT.put(7, 0, address, 8), get(address), get(address - 8)), (Put::Done, Some(7), Some(0)));
         assert!(is_dirty() && !blocks.is_marked(FrameId(1), 16));
         blocks.clear(frame);
-        assert_eq!((SHORTCUT.put(8, 0, address + 1), is_dirty()), (Put::Missed, false), "it might be in two blocks");
+        assert_eq!((SHORTCUT.put(8, 0, address + 1, 8), is_dirty()), (Put::Missed, false), "it might be in two blocks");
         // SAFETY: the value is valid for its length.
         unsafe {
             let to = (&raw mut value).cast::<u8>();
-            assert!(SHORTCUT.get_to(to, 0, address) && to.cast::<u64>().read() == 7);
+            assert!(SHORTCUT.get_to(to, 0, address, 8) && to.cast::<u64>().read() == 7);
             to.cast::<u64>().write(9);
-            assert_eq!((SHORTCUT.put_from(to, 0, address), get(address)), (Put::Done, Some(9)));
-            assert!(!SHORTCUT.get_to(std::ptr::null_mut(), 0, address));
-            assert!(!SHORTCUT.get_to(std::ptr::without_provenance_mut(BASE - 1), 0, address), "the own segment");
-            assert_eq!(SHORTCUT.put_from(std::ptr::without_provenance(BASE), 0, address), Put::Missed);
+            assert_eq!((SHORTCUT.put_from(to, 0, address, 8), get(address)), (Put::Done, Some(9)));
+            assert!(!SHORTCUT.get_to(std::ptr::null_mut(), 0, address, 8));
+            assert!(!SHORTCUT.get_to(std::ptr::without_provenance_mut(BASE - 1), 0, address, 8), "the own segment");
+            assert_eq!(SHORTCUT.put_from(std::ptr::without_provenance(BASE), 0, address, 8), Put::Missed);
         }
         let outside = [BASE + 6 * PAGE - 7, BASE - 1, BASE + 8 * PAGE, 0];
-        assert!(outside.iter().all(|at| get(*at).is_none()) && SHORTCUT.get(1, address).is_none());
+        assert!(outside.iter().all(|at| get(*at).is_none()) && SHORTCUT.get(1, address, 8).is_none());
         assert!(get(BASE + 6 * PAGE - 8).is_some(), "the last number of the page");
+        numbers_of_4_bytes_go_there_too(address, &is_dirty, || blocks.clear(frame));
         clear();
         assert!(get(address).is_none());
+    }
+
+    /// As numbers of 8 bytes, in a page that is open for writing and begins with zeros. The one before `address` ends the others.
+    fn numbers_of_4_bytes_go_there_too(address: usize, is_dirty: &dyn Fn() -> bool, clean: impl FnOnce()) {
+        clean();
+        let put = |at, value| SHORTCUT.put(value, 0, at, 4);
+        let get = |at| SHORTCUT.get(0, at, 4);
+        assert_eq!((put(address + 2, 1), is_dirty()), (Put::Missed, false), "it might be in two blocks");
+        assert_eq!((put(address, 0x1_2345_6789), put(address + 4, 5), is_dirty()), (Put::Done, Put::Done, true));
+        assert_eq!((get(address), get(address + 2)), (Some(0x2345_6789), Some(0x5_2345)));
+        assert_eq!(
+            SHORTCUT.get(0, address, 8),
+            Some(if cfg!(target_endian = "big") { 0x2345_6789_0000_0005 } else { 0x5_2345_6789 })
+        );
+        let end = BASE + 6 * PAGE;
+        assert_eq!(
+            (put(end - 4, 9), get(end - 4), get(end - 3)),
+            (Put::Done, Some(9), None),
+            "the last one of the page"
+        );
+        let mut values = [1_u32, 2, 3];
+        let middle = values.as_mut_ptr().wrapping_add(1).cast::<u8>();
+        // SAFETY: the values are valid for their lengths.
+        unsafe {
+            assert!(SHORTCUT.get_to(middle, 0, address, 4) && values == [1, 0x2345_6789, 3]);
+            assert_eq!(SHORTCUT.put_from(middle, 0, address + 4, 4), Put::Done);
+            assert!(!SHORTCUT.get_to(std::ptr::null_mut(), 0, address, 4));
+            assert_eq!(SHORTCUT.put_from(std::ptr::without_provenance(BASE - 3), 0, address, 4), Put::Missed);
+        }
+        assert_eq!(get(address + 4), Some(0x2345_6789));
+        assert!([0, 1, 2, 3, 5, 6, 7, 9].iter().all(|len| SHORTCUT.get(0, address, *len).is_none()));
     }
 }

@@ -261,30 +261,36 @@ impl Reach {
     pub(super) unsafe fn get<T: Scalar>(&self, rank: u32, address: usize) -> Option<T> {
         // SAFETY: as the caller says.
         let Found { entry, frame, .. } = unsafe { self.find(rank, address) };
-        let (begun, offset_bytes) = entry.begin_read(&Bytes { rank, address, offset_max: self.number_max })?;
+        let (begun, offset_bytes) = entry.begin_read(&self.bytes::<T>(rank, address))?;
         // SAFETY: the number is inside the frame, which stays mapped. The library accesses frames by raw pointers only.
         let value = unsafe { T::read(frame.wrapping_add(offset_bytes)) };
         entry.was_open(begun).then_some(value)
     }
 
-    /// Pins the page of a number at a multiple of 8 for writing, and marks its block as one that the backing file may lack, if the
+    /// Pins the page of a number at a multiple of its size for writing, and marks its block as one that the backing file may lack, if the
     /// page is where it was found last, open for that and marked as used, and puts need not go another way.
     ///
     /// # Safety
     /// There is what this points to.
     #[inline(always)]
-    pub(super) unsafe fn pin(&self, rank: u32, address: usize) -> Option<PinnedNumber> {
+    pub(super) unsafe fn pin<T: Scalar>(&self, rank: u32, address: usize) -> Option<PinnedNumber> {
         // SAFETY: as the caller says.
         let are_refused = unsafe { &*self.refuses_puts }.load(Ordering::Relaxed);
         // A number that is not aligned might be in two blocks.
-        if are_refused || address % size_of::<u64>() != 0 {
+        if are_refused || address % size_of::<T>() != 0 {
             return None;
         }
         // SAFETY: as the caller says.
         let Found { entry, frame, pool } = unsafe { self.find(rank, address) };
-        let offset_bytes = entry.pin_quickly(&Bytes { rank, address, offset_max: self.number_max })?;
+        let offset_bytes = entry.pin_quickly(&self.bytes::<T>(rank, address))?;
         pool.blocks.mark_one(pool.frame_of(entry), offset_bytes);
         Some(PinnedNumber { entry, at: frame.wrapping_add(offset_bytes) })
+    }
+
+    /// The bytes of a number.
+    #[inline(always)]
+    fn bytes<T: Scalar>(&self, rank: u32, address: usize) -> Bytes {
+        Bytes { rank, address, offset_max: self.number_max + size_of::<u64>() - size_of::<T>() }
     }
 
     /// Where the page of an address was found last, or another one that shares its place. The entry tells which.

@@ -11,9 +11,6 @@ use crate::memory::{Put, Shortcut};
 use crate::ops::{Operation, Remote};
 use std::ffi::c_void;
 
-/// The size of `gex_RMA_Value_t` in bytes.
-const VALUE_BYTES: usize = size_of::<u64>();
-
 /// A put of so many bytes copies them where its pages are not here, rather than have its source stay as it is.
 const COPIED_BYTES_MAX: usize = 64 << 10;
 
@@ -77,10 +74,7 @@ unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<Outcome
 #[inline(always)]
 unsafe fn get_number(team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> bool {
     // SAFETY: as the caller says.
-    unsafe {
-        len == VALUE_BYTES
-            && ex::jobrank_if_any(team, rank).is_some_and(|rank| SHORTCUT.get_to(to.cast(), rank, from.addr()))
-    }
+    unsafe { ex::jobrank_if_any(team, rank).is_some_and(|rank| SHORTCUT.get_to(to.cast(), rank, from.addr(), len)) }
 }
 
 /// Puts a number whose page is here.
@@ -92,8 +86,8 @@ unsafe fn put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const
     // SAFETY: as the caller says.
     unsafe {
         match ex::jobrank_if_any(team, rank) {
-            Some(jobrank) if len == VALUE_BYTES => SHORTCUT.put_from(from.cast(), jobrank, to.addr()),
-            _ => Put::Missed,
+            Some(jobrank) => SHORTCUT.put_from(from.cast(), jobrank, to.addr(), len),
+            None => Put::Missed,
         }
     }
 }
@@ -115,10 +109,8 @@ unsafe fn has_put_number(team: *const Team, rank: u32, to: *mut c_void, from: *c
 #[inline(always)]
 unsafe fn has_put_value(team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize) -> bool {
     // SAFETY: as the caller says.
-    match unsafe { ex::jobrank_if_any(team, rank) } {
-        Some(jobrank) if len == VALUE_BYTES => is_done(SHORTCUT.put(value, jobrank, to.addr())),
-        _ => false,
-    }
+    unsafe { ex::jobrank_if_any(team, rank) }
+        .is_some_and(|jobrank| is_done(SHORTCUT.put(value, jobrank, to.addr(), len)))
 }
 
 /// Wakes who waits for the end of a put that was done by the shortcut.
@@ -217,10 +209,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
     }
     // SAFETY: as the function says.
     unsafe {
-        let hit = match ex::jobrank_if_any(team, rank) {
-            Some(jobrank) if len == VALUE_BYTES => SHORTCUT.get(jobrank, from.addr()),
-            _ => None,
-        };
+        let hit = ex::jobrank_if_any(team, rank).and_then(|jobrank| SHORTCUT.get(jobrank, from.addr(), len));
         hit.unwrap_or_else(|| slowly(team, rank, from, len))
     }
 }

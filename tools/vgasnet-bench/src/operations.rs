@@ -13,7 +13,7 @@ use crate::rank::Rank;
 use serde::{Deserialize, Serialize};
 
 /// The bytes of an operation. Places are multiples of 8, so that some of the longer operations lie in two pages.
-const SIZES_BYTES: [usize; 4] = [1, 8, 64, 200];
+const SIZES_BYTES: [usize; 5] = [1, 4, 8, 64, 200];
 
 /// What every byte of all segments is.
 const BYTE: u8 = 0xA7;

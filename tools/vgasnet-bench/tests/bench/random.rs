@@ -178,7 +178,7 @@ fn operations_of_every_kind_are_measured_beside_copies() {
     let rows = of("2", "2");
     let kinds = ["get", "put", "get_val", "put_val", "get_nb", "put_nb", "get_nbi", "put_nbi"];
     for kind in kinds {
-        let sizes = if kind.ends_with("val") { vec![1, 8] } else { vec![1, 8, 64, 200] };
+        let sizes = if kind.ends_with("val") { vec![1, 4, 8] } else { vec![1, 4, 8, 64, 200] };
         for size_bytes in sizes {
             let found: Vec<_> =
                 rows.iter().filter(|row| row["kind"] == kind && row["size_bytes"] == size_bytes).collect();
@@ -190,5 +190,5 @@ fn operations_of_every_kind_are_measured_beside_copies() {
             }
         }
     }
-    assert_eq!((rows.len(), of("1", "1").len()), (112, 28));
+    assert_eq!((rows.len(), of("1", "1").len()), (144, 36));
 }
