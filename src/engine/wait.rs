@@ -118,7 +118,7 @@ impl Driver {
     /// briefly, for the client may wait for what the library does not see.
     pub fn rest(&self) {
         const REST_MAX: Duration = Duration::from_millis(1);
-        if give_way() || WaitMode::current() == WaitMode::Spin {
+        if gives_way(WaitMode::current() != WaitMode::Spin) {
             return;
         }
         // A thread that leaves work to others gives way whatever it costs.
@@ -284,6 +284,15 @@ impl Driver {
     }
 }
 
+/// As [`give_way`]. A thread that never sleeps gives way whatever it costs: the processor may be another rank's, which is waited for.
+fn gives_way(may_sleep: bool) -> bool {
+    if may_sleep {
+        return give_way();
+    }
+    std::thread::yield_now();
+    true
+}
+
 fn is_past(end: Option<Instant>) -> bool {
     end.is_some_and(|end| Instant::now() >= end)
 }
@@ -359,7 +368,7 @@ impl Idle {
         }
         if self.spin.yields {
             // A thread that was just woken may be waiting for this processor.
-            if !give_way() && limit != Duration::MAX {
+            if !gives_way(limit != Duration::MAX) {
                 return false;
             }
         } else {

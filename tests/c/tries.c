@@ -1,22 +1,35 @@
-/* Tries that find nothing, in a thread that spins as the client has asked, beside one that computes on the same processor: the thread
- * does not sleep. For two ranks. */
+/* A client that spins, where each yield takes as long as beside a thread that computes: it gives way each time, for that may be another
+ * rank, and does not sleep. For two ranks. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "check.h"
 
-/* After so many yields that give up a slice there are hundreds of tries without one. */
-enum { TRIES = 400, FLAGS = VGASNET_COLL_LOCAL | VGASNET_COLL_IN_NOSYNC | VGASNET_COLL_OUT_NOSYNC };
+enum { TRIES = 100, WAITED_MS = 400, FLAGS = VGASNET_COLL_LOCAL | VGASNET_COLL_IN_NOSYNC | VGASNET_COLL_OUT_NOSYNC };
 
-static int is_over;
+/* Of this thread, while it asks or waits. */
+static __thread int is_waiting;
+static __thread long yields;
 
-static void *compute(void *none) {
-    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) continue;
-    return none;
+static int64_t now_us(void) {
+    struct timespec now;
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* In place of the C library's. */
+int sched_yield(void) {
+    int64_t begin = now_us();
+    if (!is_waiting) return (int)syscall(SYS_sched_yield);
+    ++yields;
+    while (now_us() - begin < 1000) continue;
+    return 0;
 }
 
 /* How often this thread has slept. */
@@ -27,18 +40,21 @@ static long sleeps(void) {
 }
 
 static void try_in_vain(vgasnet_coll_handle_t handle) {
-    pthread_t busy;
-    cpu_set_t here;
-    CPU_ZERO(&here);
-    CPU_SET(sched_getcpu(), &here);
-    /* What this thread starts then stays here, too. */
-    CHECK(sched_setaffinity(0, sizeof here, &here) == 0);
-    CHECK(pthread_create(&busy, NULL, compute, NULL) == 0);
     long before = sleeps();
+    is_waiting = 1;
     for (int i = 0; i < TRIES; ++i) CHECK(vgasnet_coll_try_sync(handle) == VGASNET_ERR_NOT_READY);
-    CHECK(sleeps() - before < TRIES / 4);
-    __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
-    CHECK(pthread_join(busy, NULL) == 0);
+    is_waiting = 0;
+    CHECK(yields >= TRIES && sleeps() - before < TRIES / 4);
+}
+
+/* The other rank comes late. */
+static void wait_for_it(void) {
+    long before = yields;
+    vgasnet_barrier_notify(0, VGASNET_BARRIERFLAG_ANONYMOUS);
+    is_waiting = 1;
+    CHECK(vgasnet_barrier_wait(0, VGASNET_BARRIERFLAG_ANONYMOUS) == VGASNET_OK);
+    is_waiting = 0;
+    CHECK(yields - before >= WAITED_MS / 10);
 }
 
 int main(int argc, char **argv) {
@@ -50,9 +66,12 @@ int main(int argc, char **argv) {
         vgasnet_coll_handle_t handle = vgasnet_coll_broadcast_nb(VGASNET_TEAM_ALL, &word, 1, &word, sizeof word, FLAGS);
         try_in_vain(handle);
         barrier();
+        wait_for_it();
         vgasnet_coll_wait_sync(handle);
     } else {
         word = 7;
+        barrier();
+        usleep(1000 * WAITED_MS);
         barrier();
         vgasnet_coll_broadcast(VGASNET_TEAM_ALL, &word, 1, &word, sizeof word, FLAGS);
     }

@@ -54,7 +54,7 @@ fn collectives_of_more_than_a_rank_reads_at_a_time() {
 }
 
 #[test]
-fn tries_of_a_client_that_spins_do_not_sleep() {
+fn a_client_that_spins_gives_way_and_does_not_sleep() {
     let program = compile::program("tries", Language::C99, Linking::Shared);
     run(&program, &[], small(2, 7, true, true)).expect(0);
 }
