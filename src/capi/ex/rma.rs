@@ -32,6 +32,7 @@ unsafe fn remote(team: *const Team, rank: u32, address: *mut c_void, len_bytes: 
 }
 
 /// The runtime, to whose pages the shortcut leads from now on.
+#[inline]
 fn opened() -> Result<&'static Runtime, Refusal> {
     let runtime = attached()?;
     SHORTCUT.open(runtime.space().translations(), clear_shortcut);
