@@ -307,6 +307,15 @@ fn the_header_stands_alone() {
     stands_alone("vgasnet.h", text);
 }
 
+/// Whether a compiler knows a standard: older ones do not know the latest.
+fn knows(compiler: &str, standard: &str) -> bool {
+    const OLD: [&str; 4] = ["gnu89", "c99", "c++98", "c++11"];
+    let language = if compiler == "cc" { "c" } else { "c++" };
+    let mut command = Command::new(compiler);
+    command.arg(format!("-std={standard}")).args(["-fsyntax-only", "-x", language, "/dev/null"]);
+    OLD.contains(&standard) || command.output().expect("a compiler").status.success()
+}
+
 /// From the oldest standards that have inline functions, in C as GNU's compiler has it, to the latest.
 #[test]
 fn every_standard_takes_the_headers() {
@@ -323,7 +332,7 @@ fn every_standard_takes_the_headers() {
         ] {
             let source = dir.join(format!("of-{header}.{suffix}"));
             std::fs::write(&source, format!("#include <{header}>\nextern int declared;\n")).expect("a file of ours");
-            for standard in standards {
+            for standard in standards.iter().filter(|standard| knows(compiler, standard)) {
                 let mut command = Command::new(compiler);
                 command.args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-DGASNET_PAR"]);
                 // Of a macro with any number of arguments, which compilers have long had, and of initialisers that are no constants.
