@@ -2,7 +2,8 @@
 //!
 //! A leaf is the handle of its root with the number of its category. So the same root has the same leaves, they need no memory of their
 //! own, and any thread may test them or wait for them. No part of an operation is known to be over before all of it is, so a leaf is done
-//! when nothing is pending for its root. What is over when the operation has begun has no leaf: its event is the invalid one.
+//! when nothing is pending for its root. What is over when the operation has begun has no leaf: its event is the invalid one, and the root
+//! says so by a bit, since the client may ask the root for that leaf.
 
 use crate::error::UserError;
 use crate::ops::Ops;
@@ -11,6 +12,9 @@ use crate::request::{CompletionId, Completions, Handle};
 /// The category of a leaf, in the bits that numbers of completions leave free.
 const CATEGORY_SHIFT: u32 = Completions::NUMBER_BITS;
 const CATEGORY_MASK: u64 = (1 << (u32::BITS - CATEGORY_SHIFT)) - 1;
+
+/// Of a root, in the place of the category, where no category has this bit: the memory that its put reads is free.
+const SOURCE_IS_FREE: u64 = 1 << 3;
 
 /// Which part of an operation a leaf is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +50,12 @@ impl Event {
         Event(handle)
     }
 
+    /// The root of a put that needs its source no more.
+    pub fn root_with_free_source(handle: Handle) -> Event {
+        let bits = handle.to_bits() | SOURCE_IS_FREE << CATEGORY_SHIFT;
+        Event(Handle::from_bits(bits).expect("more than a handle"))
+    }
+
     /// The event that a client hands back; `None` for the invalid one.
     #[inline]
     pub fn from_bits(bits: u64) -> Option<Event> {
@@ -57,8 +67,12 @@ impl Event {
         self.0.to_bits()
     }
 
+    fn category(self) -> u64 {
+        self.0.to_bits() >> CATEGORY_SHIFT & CATEGORY_MASK
+    }
+
     fn is_leaf(self) -> bool {
-        self.0.to_bits() >> CATEGORY_SHIFT & CATEGORY_MASK != 0
+        self.category() & !SOURCE_IS_FREE != 0
     }
 
     /// The operation's handle.
@@ -66,23 +80,27 @@ impl Event {
         Handle::from_bits(self.0.to_bits() & !(CATEGORY_MASK << CATEGORY_SHIFT)).expect("a handle has its generation")
     }
 
-    /// The leaf of a root.
+    /// The leaf of a root; `None` if that has happened.
     ///
     /// # Errors
     /// The event is a leaf itself, or no operation in flight.
-    pub fn leaf(self, category: Category, completions: &Completions) -> Result<Event, UserError> {
+    pub fn leaf(self, category: Category, completions: &Completions) -> Result<Option<Event>, UserError> {
         if self.is_leaf() {
             return Err(UserError::new(format!("event {:#x} is a leaf; give its root", self.to_bits())));
         }
-        completions.find(self.0)?;
-        let bits = self.0.to_bits() | (category as u64) << CATEGORY_SHIFT;
-        Ok(Event(Handle::from_bits(bits).expect("more than a handle")))
+        let root = self.of_root();
+        completions.find(root)?;
+        if category == Category::Source && self.category() == SOURCE_IS_FREE {
+            return Ok(None);
+        }
+        let bits = root.to_bits() | (category as u64) << CATEGORY_SHIFT;
+        Ok(Some(Event(Handle::from_bits(bits).expect("more than a handle"))))
     }
 
     /// The completion for which the event waits, unless it is a leaf whose root is synced.
     fn completion(self, completions: &Completions) -> Result<Option<CompletionId>, UserError> {
         if !self.is_leaf() {
-            return completions.find(self.0).map(Some);
+            return completions.find(self.of_root()).map(Some);
         }
         match completions.find(self.of_root()) {
             Ok(completion) => Ok(Some(completion)),
@@ -96,8 +114,7 @@ impl Event {
 
     /// Whether a leaf is that of an operation, or was once.
     fn was_given_out(self, completions: &Completions) -> bool {
-        let category = self.to_bits() >> CATEGORY_SHIFT & CATEGORY_MASK;
-        category <= Category::Atomic as u64 && completions.was_given_out(self.of_root())
+        self.category() <= Category::Atomic as u64 && completions.was_given_out(self.of_root())
     }
 
     /// As [`Event::completion`], for an event that comes alone. The client may not use a leaf after its root; where it wants checks, that
@@ -123,7 +140,7 @@ impl Event {
 pub fn test(event: Event, ops: &Ops) -> Result<bool, UserError> {
     let completions = ops.completions();
     if !event.is_leaf() {
-        return completions.end_if_done(event.0);
+        return completions.end_if_done(event.of_root());
     }
     Ok(event.completion_alone(ops)?.is_none_or(|completion| completions.is_done(completion)))
 }
@@ -131,7 +148,7 @@ pub fn test(event: Event, ops: &Ops) -> Result<bool, UserError> {
 /// As [`test`], for an event of an array. A leaf there may be one whose root is gone: an earlier look at the array has taken that out.
 fn test_in_array(event: Event, completions: &Completions) -> Result<bool, UserError> {
     if !event.is_leaf() {
-        return completions.end_if_done(event.0);
+        return completions.end_if_done(event.of_root());
     }
     Ok(event.completion(completions)?.is_none_or(|completion| completions.is_done(completion)))
 }
@@ -210,12 +227,12 @@ mod tests {
         let (id, other) = (completions.begin(), completions.begin());
         completions.add(id);
         let root = Event::root(completions.handle(id));
-        let leaf = |category| root.leaf(category, &completions).expect("in flight");
+        let leaf = |category| root.leaf(category, &completions).expect("in flight").expect("not over");
         assert_eq!(leaf(Category::Source), leaf(Category::Source));
         assert_ne!(leaf(Category::Source), leaf(Category::Put));
         assert!(leaf(Category::Source).is_leaf() && !root.is_leaf());
         let of_other = Event::root(completions.handle(other)).leaf(Category::Source, &completions);
-        assert_ne!(of_other, Ok(leaf(Category::Source)));
+        assert_ne!(of_other, Ok(Some(leaf(Category::Source))));
         assert!(leaf(Category::Get).leaf(Category::Get, &completions).is_err(), "a leaf has no leaves");
         let kept = leaf(Category::Source);
         assert_eq!(kept.completion(&completions), Ok(Some(id)));
@@ -227,5 +244,21 @@ mod tests {
         let of_nothing = Event::from_bits(0x5555_1234_5678).expect("not zero");
         assert!(no_category.completion(&completions).is_err() && of_nothing.completion(&completions).is_err());
         assert!(root.completion(&completions).is_err() && root.leaf(Category::Source, &completions).is_err());
+    }
+
+    #[test]
+    fn a_source_that_is_free_has_no_leaf_while_its_put_is_under_way() {
+        let completions = Completions::default();
+        let id = completions.begin();
+        completions.add(id);
+        let root = Event::root_with_free_source(completions.handle(id));
+        assert!(!root.is_leaf() && root.completion(&completions) == Ok(Some(id)));
+        assert_eq!(root.leaf(Category::Source, &completions), Ok(None));
+        let put = root.leaf(Category::Put, &completions).expect("in flight").expect("not over");
+        assert!(put.is_leaf() && put.completion(&completions) == Ok(Some(id)));
+        assert_eq!(test_in_array(root, &completions), Ok(false));
+        completions.finish(id);
+        assert_eq!(test_in_array(root, &completions), Ok(true));
+        assert!(root.leaf(Category::Source, &completions).is_err(), "synced");
     }
 }

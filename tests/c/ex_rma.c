@@ -50,6 +50,8 @@ static void puts_of(const struct ex_job *job, gex_TM_t tm, size_t bytes, unsigne
     root = gex_RMA_PutNB(tm, to, slot_of(job, to, first + 3), source, bytes, &leaf, 0);
     CHECK(leaf != GEX_EVENT_NO_OP);
     if (leaf != GEX_EVENT_INVALID) CHECK(leaf != root && gex_Event_QueryLeaf(root, GEX_EC_LC) == leaf);
+    /* What the put says to have happened has happened, too, if its root is asked. */
+    else CHECK(gex_Event_Test(gex_Event_QueryLeaf(root, GEX_EC_LC)) == GASNET_OK);
     gex_Event_Wait(leaf);
     memset(source, 0xEE, bytes);
     gex_Event_Wait(root);

@@ -107,7 +107,7 @@ entry_points! {
                 return Err(UserError::new(line).into());
             }
         };
-        Ok(pointer(Some(root.leaf(category, attached()?.ops().completions())?)))
+        Ok(pointer(root.leaf(category, attached()?.ops().completions())?))
     }
 
     fn vgasnet_ex_NBI_Test(mask: c_uint, _flags: u32) -> Outcome {

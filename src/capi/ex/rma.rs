@@ -54,8 +54,9 @@ unsafe fn transfer(operation: Operation, remote: Remote) -> Result<Outcome, Refu
 /// # Safety
 /// As for `Ops::start_explicit`.
 unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Event>, Refusal> {
+    let root = if matches!(operation, Operation::PutNow(_)) { Event::root_with_free_source } else { Event::root };
     // SAFETY: as the caller says.
-    Ok(unsafe { opened()?.ops().start_explicit(operation, remote) }?.map(Event::root))
+    Ok(unsafe { opened()?.ops().start_explicit(operation, remote) }?.map(root))
 }
 
 /// Starts an implicit transfer.
@@ -286,7 +287,7 @@ entry_points! {
             Source::Event(place) => {
                 let root = start(Operation::Put(from), remote)?;
                 let leaf = |root: Event| root.leaf(ex::Category::Source, attached()?.ops().completions()).map_err(Refusal::from);
-                place.write(pointer(root.map(leaf).transpose()?));
+                place.write(pointer(root.map(leaf).transpose()?.flatten()));
                 Ok(pointer(root))
             }
         }
