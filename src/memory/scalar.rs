@@ -11,12 +11,6 @@ pub trait Scalar: Copy {
     /// The bytes are mapped, and Rust code has no reference to them. They are only accessed by copies as this one, by other
     /// processes and by the system.
     unsafe fn read(from: *const u8) -> Self;
-
-    /// The number, or what its low-order bytes make.
-    fn of(value: u64) -> Self;
-
-    /// The number, as the low-order bytes of one.
-    fn value(self) -> u64;
 }
 
 macro_rules! scalars {
@@ -46,16 +40,6 @@ macro_rules! scalars {
                     }
                     <$type>::from_ne_bytes(bytes)
                 }
-            }
-
-            #[inline(always)]
-            fn of(value: u64) -> $type {
-                value as $type
-            }
-
-            #[inline(always)]
-            fn value(self) -> u64 {
-                self.into()
             }
         }
     )*};

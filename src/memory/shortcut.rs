@@ -281,7 +281,7 @@ mod tests {
         assert!(get(address).is_none());
     }
 
-    /// As numbers of 8 bytes, in a page that is open for writing and begins with zeros. The one before `address` ends the others.
+    /// As numbers of 8 bytes, in a page that is open for writing.
     fn numbers_of_4_bytes_go_there_too(address: usize, is_dirty: &dyn Fn() -> bool, clean: impl FnOnce()) {
         clean();
         let put = |at, value| SHORTCUT.put(value, 0, at, 4);
