@@ -5,5 +5,6 @@ mod exploration;
 mod forged;
 mod hosts;
 mod simulation;
+mod single_rank;
 mod transcripts;
 mod world;
