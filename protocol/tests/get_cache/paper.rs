@@ -72,7 +72,8 @@ impl<'a> Paper<'a> {
     }
 
     fn place(&self, object: u32, way: u64) -> usize {
-        let mixed = (u64::from(object) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15 ^ (way * 0xD1B5_4A32_D192_ED03)) >> 20;
+        let mixed =
+            (u64::from(object) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15 ^ way.wrapping_mul(0xD1B5_4A32_D192_ED03)) >> 20;
         (mixed % self.slots.len() as u64) as usize
     }
 
