@@ -4,6 +4,7 @@
 use super::scalar::Scalar;
 use super::translations::{PinnedNumber, Reach};
 use super::{Put, Translations};
+use crate::sys::CopyGuard;
 use crate::sys::children::{WipedInChildren, Zeros};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -130,8 +131,10 @@ impl Shortcut {
     /// As [`Shortcut::put`], for callers that know the length.
     #[inline(always)]
     pub fn put_number<T: Scalar>(&self, number: T, rank: u32, address: usize) -> Put {
+        let Some(reach) = self.reach(rank) else { return Put::Missed };
+        let _copying = CopyGuard::new();
         // SAFETY: what leads there lives until the process ends.
-        let pinned = self.reach(rank).and_then(|reach| unsafe { reach.pin::<T>(rank, address) });
+        let pinned = unsafe { reach.pin::<T>(rank, address) };
         let Some(PinnedNumber { entry, at }) = pinned else { return Put::Missed };
         // SAFETY: the number is inside the frame, which the pin leaves to its page. The library accesses frames by raw pointers
         // only.

@@ -7,7 +7,7 @@
 use super::page_table::{Bytes, Entry};
 use super::scalar::Scalar;
 use super::{DirtyBlocks, RankMemory, Segment, Segments};
-use crate::sys::copy_bytes;
+use crate::sys::{CopyGuard, copy_bytes};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
@@ -215,6 +215,7 @@ impl Translations {
         let bytes = Bytes { rank, address, offset_max: (1 << self.reach.page_shift) - len_bytes };
         // SAFETY: `self` has what its reach points to.
         let Found { entry, frame, pool } = unsafe { self.reach.find(rank, address) };
+        let _copying = CopyGuard::new();
         let Some(offset_bytes) = entry.pin_quickly(&bytes) else { return Put::Missed };
         pool.blocks.mark(pool.frame_of(entry), offset_bytes, len_bytes);
         // SAFETY: the bytes are inside the frame, which the pin leaves to their page, and outside the client's memory.

@@ -5,6 +5,7 @@ use crate::error::UserError;
 use crate::memory::Piece;
 use crate::request::{Completion, CompletionId, Copy, Part, Reserved, Sequel};
 use crate::stats::{self, Row};
+use crate::sys::CopyGuard;
 use vgasnet_protocol::coherence::Access;
 
 /// Bytes that go through the buffer at a time where there is no room for more.
@@ -144,6 +145,7 @@ impl Ops {
     /// Copies the bytes up to the nearer page border, if both pages are open. Returns how many it copied.
     fn copy_page_to_page(&self, from: Remote, to: Remote) -> Result<usize, UserError> {
         let (Some(from), Some(to)) = (self.first_piece(from)?, self.first_piece(to)?) else { return Ok(0) };
+        let _copying = CopyGuard::new();
         let Some(source) = self.pin_anywhere(from.page, Access::Read) else { return Ok(0) };
         let mut copied = 0;
         if let Some(target) = self.pin_anywhere(to.page, Access::Write) {

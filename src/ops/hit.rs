@@ -6,6 +6,7 @@ use super::{Operation, Ops, Remote};
 use crate::memory::{Piece, Pinned, Put, RankMemory};
 use crate::request::Copy;
 use crate::stats::{self, Row};
+use crate::sys::CopyGuard;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
@@ -96,6 +97,7 @@ impl Ops {
     /// The client's memory in `copy` is valid for the piece's length.
     #[inline]
     pub(super) unsafe fn hit(&self, piece: &Piece, copy: &Copy) -> bool {
+        let _copying = CopyGuard::new();
         // It stays where it is: to move it is to read in words of 16 bytes what was just written in others, which takes nanoseconds.
         let pinned = self.pin_anywhere(piece.page, copy.access());
         let Some(page) = &pinned else { return false };
@@ -109,6 +111,7 @@ impl Ops {
     /// # Safety
     /// The client's memory in each copy is valid for its piece's length.
     pub(super) unsafe fn hit_all(&self, pieces: impl Iterator<Item = Piece>, copy: impl Fn(&Piece) -> Copy) -> bool {
+        let _copying = CopyGuard::new();
         let mut pinned: Vec<(PinnedPage, Piece, Copy)> = Vec::new();
         for piece in pieces {
             let copy = copy(&piece);

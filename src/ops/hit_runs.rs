@@ -5,7 +5,7 @@ use super::hit::{PinnedPage, SMALL_BYTES_MAX};
 use super::{Direction, Ops, Run};
 use crate::memory::DIRTY_BLOCK_BYTES;
 use crate::stats;
-use crate::sys;
+use crate::sys::{self, CopyGuard};
 
 /// Runs that are done together. Their lists, which may lie in the own segment, are read before a page is pinned, and a page
 /// that another rank wants is let go after as many.
@@ -100,6 +100,7 @@ impl Ops {
         let page_bytes = self.space.page_bytes();
         // A run of no more than a page that begins elsewhere does not reach into the own segment.
         let near_own = own.base.saturating_sub(page_bytes)..own.base + own.size_bytes;
+        let copying = CopyGuard::new();
         let mut held: Option<HeldPage> = None;
         let mut done = 0;
         for (at, run) in batch.left().iter().enumerate() {
@@ -112,6 +113,7 @@ impl Ops {
                 Some(held) if is_in(held.start) => held,
                 _ => {
                     held.take().into_iter().for_each(|held| self.unpin_page(held.page));
+                    copying.let_in();
                     // Segments begin at multiples of the page size.
                     let is_alone = batch.left().get(at + 1).is_none_or(|next| (run.remote ^ next.remote) >= page_bytes);
                     // SAFETY: the local side is valid for the run, not null and not in the own segment.

@@ -9,6 +9,7 @@
 //! Slots are in a table, because a handler cannot use thread-local storage: its first use in a thread may allocate.
 
 use super::cancellation::CancellationGuard;
+use super::copy_guard;
 use super::frames::{Frame, stack_pointer};
 use super::signal_mask::{ASYNCHRONOUS, Mask, bit, change_mask, mask_in};
 use super::thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};
@@ -71,7 +72,7 @@ impl SignalGuard {
     }
 
     /// As [`SignalGuard::new`], for what calls nothing that is a cancellation point.
-    fn brief() -> SignalGuard {
+    pub(super) fn brief() -> SignalGuard {
         SignalGuard::with(None)
     }
 
@@ -229,7 +230,7 @@ pub(super) unsafe fn in_client_handler(context: *mut c_void, body: impl FnOnce()
     if let Some(slot) = slot {
         slot.begin_handler(frame);
     }
-    body();
+    copy_guard::outside_of_copies(body);
     // In a child that it has forked it is no longer counted.
     let _ = UNNOTED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(unnoted));
     if let Some(slot) = slot {
@@ -278,13 +279,25 @@ fn guarded_slot(key: usize) -> Option<&'static Slot> {
     TABLE.iter().find(|slot| slot.owner.load(Ordering::Relaxed) & !DEFERRED == key)
 }
 
-/// Defers a signal if the thread that it interrupts has a [`SignalGuard`]. Returns whether it does.
+/// Defers a signal if the thread that it interrupts has a [`SignalGuard`] or a [`copy_guard::CopyGuard`]. Returns whether it does.
 ///
 /// # Safety
 /// `info` and `context` are what the kernel gave the calling handler for `signal`.
 pub(super) unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context: *mut c_void) -> bool {
     let key = thread_key();
-    let Some(slot) = guarded_slot(key) else { return false };
+    let Some(slot) = guarded_slot(key) else {
+        // What an instruction of the copy raises is about the client's memory.
+        let waits = ASYNCHRONOUS & bit(signal) != 0 && copy_guard::is_copying();
+        if waits {
+            change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS));
+            // SAFETY: `info` and `context` are what the kernel gave the calling handler for this signal.
+            unsafe {
+                send_again(signal, info);
+                copy_guard::defer_until_copied(context);
+            }
+        }
+        return waits;
+    };
     change_mask(libc::SIG_BLOCK, Some(WAITING));
     // SAFETY: `info` is the siginfo that the kernel gave for this signal.
     unsafe { send_again(signal, info) };

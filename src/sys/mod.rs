@@ -5,6 +5,11 @@ mod cancellation;
 pub mod children;
 mod client_calls;
 pub mod client_signals;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod copy_guard;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[path = "copy_guard_atomic.rs"]
+mod copy_guard;
 mod copying;
 mod deferred_signals;
 mod errno;
@@ -31,6 +36,7 @@ mod thread_table;
 
 pub use cancellation::CancellationGuard;
 pub use client_calls::{call_client, tell_of_exceptions};
+pub use copy_guard::CopyGuard;
 pub use copying::copy_bytes;
 pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
 pub use errno::{keep_errno, last_errno, set_errno};

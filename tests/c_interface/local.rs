@@ -154,6 +154,21 @@ fn signal_handlers_that_store_interrupt_anything() {
 }
 
 #[test]
+fn signal_handlers_store_to_the_page_of_the_copy_that_they_interrupt() {
+    let ways = ["put", "get", "started", "few", "list", "values"];
+    if is_across_hosts() {
+        return say_not_run("handlers that interrupt copies", "pages are not used in place between hosts");
+    }
+    for (at, way) in ways.into_iter().enumerate() {
+        // A neighbour has the page and lets it be used there, or wants it.
+        for setup in [small(2, 6, true, true), small(2 + at as u32 % 2, 8, false, at % 3 != 0)] {
+            let ended = run(&program("interrupted_copies"), &[way], setup);
+            ended.expect(0).stderr.lines().filter(|line| line.contains("NOT RUN")).for_each(|line| eprintln!("{line}"));
+        }
+    }
+}
+
+#[test]
 fn misses_while_malloc_is_interrupted() {
     if is_across_hosts() {
         return say_not_run("misses while malloc is interrupted", "between hosts, MPI and GASNet allocate by malloc");

@@ -36,6 +36,7 @@ const THREADS: Checker = Checker {
     exceptions: &[
         ("collectives", "threads reduce one after the other, in an order that the library makes unseen"),
         ("dlopened_plugin", "it is no program; dlopened loads it"),
+        ("interrupted_copies", "handlers run late, and never in a copy that stands still"),
         ("interrupts", "handlers run late, also where the library has a lock, and use the segment there"),
         ("jumps", "handlers run late, and never in its loop of loads and stores, which they are to leave"),
         ("malloc_faults", "it sets the C library's malloc, in whose place there is another"),
@@ -51,7 +52,7 @@ const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
 /// What programs need on their command line.
-const ARGUMENTS: [(&str, &[&str]); 28] = [
+const ARGUMENTS: [(&str, &[&str]); 29] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
     ("ex_bad", &["category"]),
@@ -64,6 +65,7 @@ const ARGUMENTS: [(&str, &[&str]); 28] = [
     ("file_space", &["holes"]),
     ("file_systems", &["rights"]),
     ("idle_pools", &["mixed"]),
+    ("interrupted_copies", &["put"]),
     ("interrupts", &["none", "none"]),
     ("job", &["answers"]),
     ("masks", &["threads"]),

@@ -1,0 +1,158 @@
+//! Signals wait while a thread copies from or to a page that it has pinned: a handler that stored to the page, while a neighbour
+//! wants it, would wait for the pin, and the pin for the handler.
+//!
+//! [`super::SignalGuard`] takes an atomic operation, this one two stores: hits pass here. Each thread has a mark, in the part of
+//! thread-local storage that is allocated with the thread, so that a signal handler may look there.
+
+use super::signal_mask::{ASYNCHRONOUS, Mask, change_mask, mask_in};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::sync::atomic::{Ordering, compiler_fence};
+
+/// What a thread and its own signal handlers tell each other. All zeros: no copy.
+#[repr(C)]
+pub(super) struct Mark {
+    is_copying: Cell<u32>,
+    /// A signal waits for the end of the copy.
+    is_deferred: Cell<u32>,
+    /// The thread's mask before that.
+    before: Cell<Mask>,
+}
+
+std::arch::global_asm!(
+    ".pushsection .tbss,\"awT\",%nobits",
+    ".balign 8",
+    ".hidden vgasnet_copy_mark",
+    ".globl vgasnet_copy_mark",
+    ".type vgasnet_copy_mark,%object",
+    ".size vgasnet_copy_mark, {bytes}",
+    "vgasnet_copy_mark:",
+    ".zero {bytes}",
+    ".popsection",
+    bytes = const size_of::<Mark>(),
+);
+
+/// The mark of this thread.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn mark() -> &'static Mark {
+    let address: *const Mark;
+    // SAFETY: the word at fs:0 is the address of the thread's control block, and the loader has written to where the mark is from
+    // there. The mark is all zeros at first, and only its thread uses the reference.
+    unsafe {
+        std::arch::asm!(
+            "mov {0}, qword ptr fs:[0]",
+            "add {0}, qword ptr [rip + vgasnet_copy_mark@GOTTPOFF]",
+            out(reg) address,
+            options(pure, nomem, nostack),
+        );
+        &*address
+    }
+}
+
+/// The mark of this thread.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn mark() -> &'static Mark {
+    let address: *const Mark;
+    // SAFETY: the register has the address of the thread's control block, and the loader has written to where the mark is from
+    // there. The mark is all zeros at first, and only its thread uses the reference.
+    unsafe {
+        std::arch::asm!(
+            "mrs {0}, tpidr_el0",
+            "adrp {1}, :gottprel:vgasnet_copy_mark",
+            "ldr {1}, [{1}, #:gottprel_lo12:vgasnet_copy_mark]",
+            "add {0}, {0}, {1}",
+            out(reg) address,
+            out(reg) _,
+            options(pure, nomem, nostack),
+        );
+        &*address
+    }
+}
+
+/// Defers the client's signals while it exists, but those that an instruction raises: those of the copy may be about the client's
+/// memory. No thread has two.
+pub struct CopyGuard(PhantomData<*mut ()>);
+
+impl CopyGuard {
+    /// Defers signals from now on. The page is pinned after this.
+    #[inline(always)]
+    pub fn new() -> CopyGuard {
+        mark().begin();
+        CopyGuard(PhantomData)
+    }
+
+    /// Lets signals in that wait, between two copies. No page is pinned meanwhile.
+    #[inline(always)]
+    pub fn let_in(&self) {
+        mark().end();
+        mark().begin();
+    }
+}
+
+impl Drop for CopyGuard {
+    #[inline(always)]
+    fn drop(&mut self) {
+        mark().end();
+    }
+}
+
+impl Mark {
+    #[inline(always)]
+    fn begin(&self) {
+        debug_assert!(self.is_copying.get() == 0, "a copy has one guard");
+        self.is_copying.set(1);
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    #[inline(always)]
+    fn end(&self) {
+        compiler_fence(Ordering::SeqCst);
+        self.is_copying.set(0);
+        // A signal that comes from here on is not deferred.
+        compiler_fence(Ordering::SeqCst);
+        if self.is_deferred.get() != 0 {
+            self.let_in();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn let_in(&self) {
+        self.is_deferred.set(0);
+        change_mask(libc::SIG_SETMASK, Some(self.before.get()));
+    }
+}
+
+/// Whether the thread that a signal handler has interrupted is in the middle of a copy.
+pub(super) fn is_copying() -> bool {
+    mark().is_copying.get() != 0
+}
+
+/// Has the signals of the interrupted thread wait for the end of its copy. They are blocked already.
+///
+/// # Safety
+/// `context` is the ucontext of the signal handler that calls this, and [`is_copying`].
+pub(super) unsafe fn defer_until_copied(context: *mut c_void) {
+    let mark = mark();
+    // SAFETY: `context` is the ucontext of this handler, and nobody else touches it while the handler runs.
+    unsafe {
+        let mask = mask_in(context);
+        // When several came at once, each on top of the one before, the last to be deferred interrupted the thread itself.
+        mark.before.set(mask.read());
+        mask.write(mask.read() | ASYNCHRONOUS);
+    }
+    mark.is_deferred.set(1);
+}
+
+/// Runs a handler of the client that an instruction of the copy has raised, if any: it may leave the copy for good.
+pub(super) fn outside_of_copies(body: impl FnOnce()) {
+    let mark = mark();
+    let is_copying = mark.is_copying.replace(0);
+    compiler_fence(Ordering::SeqCst);
+    body();
+    compiler_fence(Ordering::SeqCst);
+    mark.is_copying.set(is_copying);
+}
