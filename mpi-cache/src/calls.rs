@@ -3,8 +3,9 @@
 use crate::creation::Creation;
 use crate::ffi;
 use crate::gets::Get;
+use crate::window::Effect;
 use crate::writers::Write;
-use crate::{completion, creation, gets, report, requests, writers};
+use crate::{completion, creation, gets, news, pools, report, requests, writers};
 use std::ffi::c_int;
 use vgasnet_mpi_front::{HANDLE_BYTES, calls, handle, handle_at};
 
@@ -35,6 +36,12 @@ fn at(place: usize) -> u64 {
 /// The handle in an array of them.
 fn in_array(array: usize) -> impl Fn(usize) -> u64 {
     move |index| at(array + index * HANDLE_BYTES)
+}
+
+/// Whether MPI has set a flag.
+fn is_set(flag: usize) -> bool {
+    // SAFETY: the caller has an integer there, for MPI.
+    unsafe { *(flag as *const c_int) != 0 }
 }
 
 /// Whether a request in an array is the null request.
@@ -96,11 +103,13 @@ fn to(target: usize, displacement: usize, count: i64, datatype: usize, win: usiz
 }
 
 calls! {
-    MPI_Win_create(base size unit info comm win) |next| make("MPI_Win_create", short(unit), info, comm, win, next);
-    MPI_Win_allocate(size unit info comm base win) |next| make("MPI_Win_allocate", short(unit), info, comm, win, next);
-    MPI_Win_allocate_shared(size unit info comm base win) |next| creation::create_other(next);
-    MPI_Win_create_dynamic(info comm win) |next| creation::create_other(next);
-    MPI_Win_free(win) |next| creation::free(at(win), next);
+    MPI_Win_create(base size unit info comm win) |next|
+        news::after(|| make("MPI_Win_create", short(unit), info, comm, win, next));
+    MPI_Win_allocate(size unit info comm base win) |next|
+        news::after(|| make("MPI_Win_allocate", short(unit), info, comm, win, next));
+    MPI_Win_allocate_shared(size unit info comm base win) |next| news::after(|| creation::create_other(next));
+    MPI_Win_create_dynamic(info comm win) |next| news::after(|| creation::create_other(next));
+    MPI_Win_free(win) |next| news::after(|| creation::free(at(win), next));
     MPI_Win_set_info(win info) |next| creation::set_info(handle(win), handle(info), next);
     // Only dynamic windows have them, which are not cached.
     MPI_Win_attach(win base size) |next| next();
@@ -117,62 +126,73 @@ calls! {
     };
 
     MPI_Put(origin origin_count origin_type target displacement count datatype win) |next|
-        writers::write(&to(target, displacement, short(count), datatype, win), next);
+        writers::write(&to(target, displacement, short(count), datatype, win), Effect::Write, next);
     MPI_Rput(origin origin_count origin_type target displacement count datatype win request) |next|
-        writers::write(&to(target, displacement, short(count), datatype, win), next);
+        writers::write(&to(target, displacement, short(count), datatype, win), Effect::Write, next);
     MPI_Accumulate(origin origin_count origin_type target displacement count datatype op win) |next|
-        writers::update(&to(target, displacement, short(count), datatype, win), handle(op), next);
+        writers::update(&to(target, displacement, short(count), datatype, win), handle(op), Effect::Write, next);
     MPI_Raccumulate(origin origin_count origin_type target displacement count datatype op win request) |next|
-        writers::update(&to(target, displacement, short(count), datatype, win), handle(op), next);
+        writers::update(&to(target, displacement, short(count), datatype, win), handle(op), Effect::Write, next);
     MPI_Get_accumulate(origin origin_count origin_type result result_count result_type target displacement count datatype op win) |next|
-        writers::update(&to(target, displacement, short(count), datatype, win), handle(op), next);
+        writers::update(&to(target, displacement, short(count), datatype, win), handle(op), Effect::Fetch, next);
     MPI_Rget_accumulate(origin origin_count origin_type result result_count result_type target displacement count datatype op win
-        request) |next| writers::update(&to(target, displacement, short(count), datatype, win), handle(op), next);
+        request) |next| writers::update_by_request(&to(target, displacement, short(count), datatype, win), handle(op), next, || at(request));
     MPI_Fetch_and_op(origin result datatype target displacement op win) |next|
-        writers::update(&to(target, displacement, 1, datatype, win), handle(op), next);
+        writers::update(&to(target, displacement, 1, datatype, win), handle(op), Effect::Fetch, next);
     MPI_Compare_and_swap(origin compare result datatype target displacement win) |next|
-        writers::write(&to(target, displacement, 1, datatype, win), next);
+        writers::write(&to(target, displacement, 1, datatype, win), Effect::Fetch, next);
 
-    MPI_Win_flush(rank win) |next| completion::flush(handle(win), int(rank), true, next);
-    MPI_Win_flush_local(rank win) |next| completion::flush(handle(win), int(rank), false, next);
-    MPI_Win_flush_all(win) |next| completion::flush_all(handle(win), true, next);
-    MPI_Win_flush_local_all(win) |next| completion::flush_all(handle(win), false, next);
-    MPI_Win_fence(assert win) |next| completion::fence(handle(win), int(assert), next);
-    MPI_Win_lock(kind rank assert win) |next| completion::lock_one(handle(win), int(rank), next);
-    MPI_Win_unlock(rank win) |next| completion::unlock_one(handle(win), int(rank), next);
-    MPI_Win_lock_all(assert win) |next| completion::lock_all(handle(win), next);
-    MPI_Win_unlock_all(win) |next| completion::unlock_all(handle(win), next);
-    MPI_Win_start(group assert win) |next| completion::start(handle(win), handle(group), next);
-    MPI_Win_complete(win) |next| completion::complete(handle(win), next);
-    MPI_Win_post(group assert win) |next| completion::post(handle(win), int(assert), next);
-    MPI_Win_wait(win) |next| completion::wait(handle(win), next, || true);
-    // SAFETY: MPI has set the flag.
-    MPI_Win_test(win flag) |next| completion::wait(handle(win), next, || unsafe { *(flag as *const c_int) != 0 });
-    MPI_Win_sync(win) |next| completion::sync(handle(win), next);
+    MPI_Win_flush(rank win) |next| news::after(|| completion::flush(handle(win), int(rank), true, next));
+    MPI_Win_flush_local(rank win) |next| news::after(|| completion::flush(handle(win), int(rank), false, next));
+    MPI_Win_flush_all(win) |next| news::after(|| completion::flush_all(handle(win), true, next));
+    MPI_Win_flush_local_all(win) |next| news::after(|| completion::flush_all(handle(win), false, next));
+    MPI_Win_fence(assert win) |next| news::after(|| completion::fence(handle(win), int(assert), next));
+    MPI_Win_lock(kind rank assert win) |next| news::after(|| completion::lock_one(handle(win), int(rank), next));
+    MPI_Win_unlock(rank win) |next| news::after(|| completion::unlock_one(handle(win), int(rank), next));
+    MPI_Win_lock_all(assert win) |next| news::after(|| completion::lock_all(handle(win), next));
+    MPI_Win_unlock_all(win) |next| news::after(|| completion::unlock_all(handle(win), next));
+    MPI_Win_start(group assert win) |next| news::after(|| completion::start(handle(win), handle(group), next));
+    MPI_Win_complete(win) |next| news::after(|| completion::complete(handle(win), next));
+    MPI_Win_post(group assert win) |next| news::after(|| completion::post(handle(win), int(assert), next));
+    MPI_Win_wait(win) |next| news::after(|| completion::wait(handle(win), next, || true));
+    MPI_Win_test(win flag) |next|
+        news::if_found(|| completion::wait(handle(win), next, || is_set(flag)), flag);
+    MPI_Win_sync(win) |next| news::after(|| completion::sync(handle(win), next));
 
-    MPI_Wait(request status) |next| requests::complete(1, in_array(request), is_null(request), next);
-    MPI_Waitall(count array statuses) |next| requests::complete(int(count), in_array(array), is_null(array), next);
-    MPI_Waitany(count array index status) |next| requests::complete(int(count), in_array(array), is_null(array), next);
-    MPI_Waitsome(count array done indices statuses) |next| requests::complete(int(count), in_array(array), is_null(array), next);
-    MPI_Test(request flag status) |next| requests::complete(1, in_array(request), is_null(request), next);
-    MPI_Testall(count array flag statuses) |next| requests::complete(int(count), in_array(array), is_null(array), next);
-    MPI_Testany(count array index flag status) |next| requests::complete(int(count), in_array(array), is_null(array), next);
-    MPI_Testsome(count array done indices statuses) |next| requests::complete(int(count), in_array(array), is_null(array), next);
-    // SAFETY: MPI has set the flag.
-    MPI_Request_get_status(request flag status) |next| requests::look(handle(request), next, || unsafe { *(flag as *const c_int) != 0 });
+    MPI_Wait(request status) |next|
+        news::after(|| requests::complete(1, in_array(request), is_null(request), next));
+    MPI_Waitall(count array statuses) |next|
+        news::after(|| requests::complete(int(count), in_array(array), is_null(array), next));
+    MPI_Waitany(count array index status) |next|
+        news::after(|| requests::complete(int(count), in_array(array), is_null(array), next));
+    MPI_Waitsome(count array done indices statuses) |next|
+        news::after(|| requests::complete(int(count), in_array(array), is_null(array), next));
+    MPI_Test(request flag status) |next|
+        news::if_found(|| requests::complete(1, in_array(request), is_null(request), next), flag);
+    MPI_Testall(count array flag statuses) |next|
+        news::if_found(|| requests::complete(int(count), in_array(array), is_null(array), next), flag);
+    MPI_Testany(count array index flag status) |next|
+        news::if_found(|| requests::complete(int(count), in_array(array), is_null(array), next), flag);
+    MPI_Testsome(count array done indices statuses) |next|
+        news::after(|| requests::complete(int(count), in_array(array), is_null(array), next));
+    MPI_Request_get_status(request flag status) |next|
+        news::if_found(|| requests::look(handle(request), next, || is_set(flag)), flag);
     MPI_Request_free(request) |next| requests::free(|| at(request), next);
 
     MPI_Finalize() |next| {
         report::at_end();
+        pools::at_end();
         next()
     };
 }
 
 #[cfg(mpi_4)]
 calls! {
-    MPI_Win_create_c(base size unit info comm win) |next| make("MPI_Win_create_c", long(unit), info, comm, win, next);
-    MPI_Win_allocate_c(size unit info comm base win) |next| make("MPI_Win_allocate_c", long(unit), info, comm, win, next);
-    MPI_Win_allocate_shared_c(size unit info comm base win) |next| creation::create_other(next);
+    MPI_Win_create_c(base size unit info comm win) |next|
+        news::after(|| make("MPI_Win_create_c", long(unit), info, comm, win, next));
+    MPI_Win_allocate_c(size unit info comm base win) |next|
+        news::after(|| make("MPI_Win_allocate_c", long(unit), info, comm, win, next));
+    MPI_Win_allocate_shared_c(size unit info comm base win) |next| news::after(|| creation::create_other(next));
 
     MPI_Get_c(origin origin_count origin_type target displacement target_count target_type win) |next| {
         let (origin_count, target_count) = (long(origin_count), long(target_count));
@@ -185,17 +205,17 @@ calls! {
     };
 
     MPI_Put_c(origin origin_count origin_type target displacement count datatype win) |next|
-        writers::write(&to(target, displacement, long(count), datatype, win), next);
+        writers::write(&to(target, displacement, long(count), datatype, win), Effect::Write, next);
     MPI_Rput_c(origin origin_count origin_type target displacement count datatype win request) |next|
-        writers::write(&to(target, displacement, long(count), datatype, win), next);
+        writers::write(&to(target, displacement, long(count), datatype, win), Effect::Write, next);
     MPI_Accumulate_c(origin origin_count origin_type target displacement count datatype op win) |next|
-        writers::update(&to(target, displacement, long(count), datatype, win), handle(op), next);
+        writers::update(&to(target, displacement, long(count), datatype, win), handle(op), Effect::Write, next);
     MPI_Raccumulate_c(origin origin_count origin_type target displacement count datatype op win request) |next|
-        writers::update(&to(target, displacement, long(count), datatype, win), handle(op), next);
+        writers::update(&to(target, displacement, long(count), datatype, win), handle(op), Effect::Write, next);
     MPI_Get_accumulate_c(origin origin_count origin_type result result_count result_type target displacement count datatype op win) |next|
-        writers::update(&to(target, displacement, long(count), datatype, win), handle(op), next);
+        writers::update(&to(target, displacement, long(count), datatype, win), handle(op), Effect::Fetch, next);
     MPI_Rget_accumulate_c(origin origin_count origin_type result result_count result_type target displacement count datatype op win
-        request) |next| writers::update(&to(target, displacement, long(count), datatype, win), handle(op), next);
+        request) |next| writers::update_by_request(&to(target, displacement, long(count), datatype, win), handle(op), next, || at(request));
 }
 
 /// As CLaMPI's users call it: the window's entries are old.

@@ -1,4 +1,4 @@
-//! Calls that begin and end epochs and complete operations: what has come is filed, and in mode checked words are raised.
+//! Calls that begin and end epochs and complete operations: what has come is filed, and in mode told words are raised.
 
 use crate::ffi::{self, SUCCESS};
 use crate::pending::{self, Filed, Ticket, first_error};
@@ -38,20 +38,19 @@ impl Underway {
 }
 
 fn settle(window: &Window, mark: &Mark, last: u64, is_there: bool) -> Filed {
-    forget_epoch(window, mark.target);
+    forget_read(window, mark.target);
     // SAFETY: MPI has completed what was noted before, and the call has not returned to the program.
     let filed = unsafe { pending::file(window.space, mark.target, last) };
     // A get that joined may be among those of the mark. Its own thread must not find it done before it has its bytes.
     if !filed.lacks {
         window.on_done(mark, is_there);
     }
-    window.end_interval(mark.target);
     filed
 }
 
-/// In mode epoch, somebody may write and tell us as soon as a get of the target is complete. Gets under way are not kept either.
-fn forget_epoch(window: &Window, number: u32) {
-    if window.mode() == Mode::Epoch {
+/// In mode checked, what a get brings may be news of writes to all that was read before. Gets under way are not kept either.
+fn forget_read(window: &Window, number: u32) {
+    if window.mode() == Mode::Checked {
         store::drop_target(window.space, number);
     }
 }
@@ -59,22 +58,24 @@ fn forget_epoch(window: &Window, number: u32) {
 /// A get is complete by its request.
 pub fn on_request(ticket: Ticket) {
     let Some(window) = windows::of_space(ticket.space) else { return };
-    forget_epoch(window, ticket.target);
+    if ticket.is_of_fetch() {
+        return words::tell_one_fetch(window, ticket.target);
+    }
+    forget_read(window, ticket.target);
     // SAFETY: the request is complete, and the call that said so has not returned to the program.
     unsafe { pending::file_one(ticket) };
-    window.end_interval(ticket.target);
 }
 
 /// `MPI_Win_flush`, or `MPI_Win_flush_local` if it is not `there`. With nothing under way it calls nothing.
 #[inline]
 pub fn flush(handle: u64, rank: c_int, is_there: bool, next: impl Fn() -> c_int) -> c_int {
-    let Some((window, target)) = windows::find(handle).and_then(|window| Some((window, window.target(rank)?))) else {
+    let Some((window, target)) = windows::find_cached(handle).and_then(|window| Some((window, window.target(rank)?)))
+    else {
         return next();
     };
     if target.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_passive(target) {
         count(&COUNTS.flushes_saved);
         progress::on_saved_call();
-        window.end_interval(rank as u32);
         return SUCCESS;
     }
     flush_one(window, rank as u32, is_there, next)
@@ -91,6 +92,8 @@ fn flush_one(window: &Window, number: u32, is_there: bool, next: impl Fn() -> c_
         // Before it counts as done: another thread that finds it done may tell of it.
         if is_there {
             words::tell(window, &underway.marks[0]);
+        } else {
+            words::tell_fetches(window, &underway.marks[0]);
         }
         let filed = underway.settle(window, is_there);
         refused = first_error(refused, filed.error);
@@ -109,11 +112,10 @@ pub fn flush_for_request(window: &Window, number: u32) -> c_int {
 
 /// `MPI_Win_flush_all`, or `MPI_Win_flush_local_all`.
 pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int {
-    let Some(window) = windows::find(handle) else { return next() };
+    let Some(window) = windows::find_cached(handle) else { return next() };
     if window.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_any_passive() {
         count(&COUNTS.flushes_saved);
         progress::on_saved_call();
-        window.end_intervals();
         return SUCCESS;
     }
     let mut refused = SUCCESS;
@@ -123,12 +125,10 @@ pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int
         if error != SUCCESS {
             return error;
         }
-        if is_there {
-            underway.marks.iter().for_each(|mark| words::tell(window, mark));
-        }
+        let tell = if is_there { words::tell } else { words::tell_fetches };
+        underway.marks.iter().for_each(|mark| tell(window, mark));
         let filed = underway.settle(window, is_there);
         refused = first_error(refused, filed.error);
-        window.end_intervals();
         window.forget_done();
         if !filed.lacks {
             return refused;
@@ -150,12 +150,11 @@ pub fn lock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
     if let Some(target) = window.target(rank) {
         target.access.fetch_or(access::LOCKED, Ordering::Relaxed);
         window.locks.fetch_add(1, Ordering::Relaxed);
-        window.end_interval(rank as u32);
     }
     error
 }
 
-/// `MPI_Win_unlock`. In mode checked the word is raised before the lock is free: who has the lock then may read.
+/// `MPI_Win_unlock`. In mode told the word is raised before the lock is free: who has the lock then may read.
 pub fn unlock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some((window, target)) = windows::find(handle).and_then(|window| Some((window, window.target(rank)?))) else {
         return next();
@@ -189,7 +188,6 @@ pub fn lock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
     if let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) {
         end_fence(window);
         window.access.fetch_or(access::ALL_LOCKED, Ordering::Relaxed);
-        window.end_intervals();
     }
     error
 }
@@ -210,13 +208,11 @@ pub fn unlock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
 fn end_all(window: &Window, underway: &Underway, epoch: u32) -> c_int {
     window.access.fetch_and(!epoch, Ordering::Relaxed);
     let filed = underway.settle(window, true);
-    window.end_intervals();
     window.forget_done();
     filed.error
 }
 
-/// `MPI_Win_fence`. A rank that MPI refuses the fence has taken no part in it, and the others wait for its next one. So it takes none in the
-/// exchange either, or the exchanges of two fences would meet.
+/// `MPI_Win_fence`.
 pub fn fence(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let underway = Underway::of_all(window);
@@ -226,7 +222,7 @@ pub fn fence(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     }
     let refused = end_all(window, &underway, access::FENCED);
     let constants = ffi::constants();
-    words::exchange(window, &underway.marks, assert & constants.no_store == 0);
+    words::end_at_fence(window, &underway.marks);
     if assert & constants.no_succeed == 0 {
         window.access.fetch_or(access::FENCED, Ordering::Relaxed);
     }
@@ -246,7 +242,6 @@ pub fn start(handle: u64, group: u64, next: impl Fn() -> c_int) -> c_int {
         }
     }
     *lock(&window.started) = members;
-    window.end_intervals();
     error
 }
 
@@ -259,7 +254,10 @@ pub fn complete(handle: u64, next: impl Fn() -> c_int) -> c_int {
         return error;
     }
     let refused = end_all(window, &underway, 0);
-    underway.marks.iter().for_each(|mark| words::set_told(window, mark));
+    for mark in &underway.marks {
+        words::tell_fetches(window, mark);
+        words::set_told(window, mark);
+    }
     for number in std::mem::take(&mut *lock(&window.started)) {
         if let Some(target) = window.targets.get(number as usize) {
             target.access.fetch_and(!access::STARTED, Ordering::Relaxed);
@@ -268,7 +266,7 @@ pub fn complete(handle: u64, next: impl Fn() -> c_int) -> c_int {
     refused
 }
 
-/// `MPI_Win_post`. In mode checked, others must not take what this rank has stored for what it had before.
+/// `MPI_Win_post`. In mode told, others must not take what this rank has stored for what it had before.
 pub fn post(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     if window.words.is_some() {

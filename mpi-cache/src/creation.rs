@@ -1,15 +1,15 @@
 //! Windows that are made and freed, and their modes.
 
-use crate::ffi::{self, SUCCESS, Words};
+use crate::ffi::{self, SUCCESS};
+use crate::pools::{self, Choice, Words};
 use crate::report::{COUNTS, count, line};
 use crate::settings::{self, Mode};
-use crate::window::Window;
+use crate::window::{Window, lock};
 use crate::windows::{self, WINDOWS_MAX};
-use crate::{gets, pending, store};
+use crate::{gets, news, pending, store};
 use std::cell::Cell;
 use std::ffi::c_int;
-use std::sync::Once;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, Once};
 
 thread_local! {
     /// This thread is in a function of MPI's that makes or frees a window. The windows that MPI makes on the way are not the program's.
@@ -22,12 +22,6 @@ fn inside<T>(work: impl FnOnce() -> T) -> T {
     IS_INSIDE.set(before);
     result
 }
-
-/// Windows in mode checked that there may be at a time. Each takes two communicators more than MPI's own one, of which MPICH has 2,048.
-const CHECKED_MAX: usize = 256;
-
-/// How many there are.
-static CHECKED: AtomicUsize = AtomicUsize::new(0);
 
 /// The arguments of a call that makes a window.
 #[derive(Debug)]
@@ -44,6 +38,8 @@ pub struct Creation {
 struct Offer {
     unit: i64,
     mode: u64,
+    /// The first rank's, if it wants mode told.
+    words: Choice,
 }
 
 /// `MPI_Win_create` and `MPI_Win_allocate`. `handle` reads the window's handle when it is made.
@@ -82,73 +78,91 @@ pub fn create_other(next: impl Fn() -> c_int) -> c_int {
 fn wanted(creation: &Creation) -> Mode {
     let call = creation.call;
     let mode = settings::of_info(call, creation.info).unwrap_or_else(|| settings::default_mode(call));
-    if mode == Mode::Checked && CHECKED.load(Ordering::Relaxed) >= CHECKED_MAX {
-        static TOLD: Once = Once::new();
-        TOLD.call_once(|| {
-            line(
-                call,
-                &format!("there are {CHECKED_MAX} windows in mode checked; this one and further ones are not cached"),
-            );
-        });
-        return Mode::Off;
-    }
     if mode != Mode::Off && !(store::prepare(call) && ffi::prepare_types()) { Mode::Off } else { mode }
 }
 
-/// Collective: all ranks know the units of all, and whether all want mode checked, which needs all.
+/// What this rank has to say of a window, and the mode that it wants.
+fn offer(creation: &Creation, has_number: bool, rank: u32) -> Offer {
+    let call = creation.call;
+    let mut mode = wanted(creation);
+    if !has_number && mode != Mode::Off {
+        line(call, &format!("there are {WINDOWS_MAX} windows already; this one is not cached"));
+        mode = Mode::Off;
+    }
+    let mut words = Choice::default();
+    if mode == Mode::Told && rank == 0 {
+        match pools::choose(creation.comm) {
+            Some(choice) => words = choice,
+            None => {
+                line(call, "too many groups of processes have windows in mode told; the window is not cached");
+                mode = Mode::Off;
+            }
+        }
+    }
+    Offer { unit: creation.unit, mode: mode as u64, words }
+}
+
+/// Collective: all ranks know the units of all, and whether all want mode told, which needs all.
 fn make_known(creation: &Creation, handle: u64) {
     let call = creation.call;
     let Some((rank, ranks)) = ffi::place(creation.comm) else { return };
     let number = windows::take_number();
-    let mut mode = wanted(creation);
-    if number.is_none() && mode != Mode::Off {
-        line(call, &format!("there are {WINDOWS_MAX} windows already; this one is not cached"));
-        mode = Mode::Off;
-    }
+    let mine = offer(creation, number.is_some(), rank);
     let mut offers = vec![Offer::default(); ranks as usize];
-    let mine = Offer { unit: creation.unit, mode: mode as u64 };
     if !ffi::gather(creation.comm, &mine, &mut offers) {
         number.into_iter().for_each(windows::return_number);
         return;
     }
-    let checked = offers.iter().filter(|offer| offer.mode == Mode::Checked as u64).count();
-    let words = match checked {
-        0 => None,
-        all if all == offers.len() => make_words(call, creation.comm),
-        some => {
-            if rank == 0 {
-                line(
-                    call,
-                    &format!("{some} of {ranks} ranks ask for mode checked, which needs all; the window is not cached"),
-                );
-            }
-            None
-        }
-    };
-    if checked > 0 && words.is_none() {
+    let mut mode = Mode::from_number(mine.mode as u8);
+    let words = words_of(call, &offers, rank, creation.comm);
+    if mode == Mode::Told && words.is_none() {
         mode = Mode::Off;
     }
     let Some(number) = number else { return };
     if mode != Mode::Off {
-        count(&COUNTS.windows);
-        windows::note_mode(mode);
+        begin(call, mode);
     }
     let units: Vec<i64> = offers.iter().map(|offer| offer.unit).collect();
     windows::insert(Box::new(Window::new(handle, number, rank, &units, mode, words)));
 }
 
-fn make_words(call: &str, comm: u64) -> Option<Words> {
-    let made = Words::create(comm);
-    CHECKED.fetch_add(usize::from(made.is_ok()), Ordering::Relaxed);
-    if let Err(code) = &made {
-        line(
-            call,
-            &format!(
-                "mode checked needs a window of its own, which MPI refuses with code {code}; the window is not cached"
-            ),
-        );
+/// A window is cached from now on. What that relies on is told once.
+fn begin(call: &str, mode: Mode) {
+    static TOLD: Mutex<Vec<Mode>> = Mutex::new(Vec::new());
+    count(&COUNTS.windows);
+    windows::note_mode(mode);
+    let mut told = lock(&TOLD);
+    if let Some(promise) = mode.promise().filter(|_| !told.contains(&mode)) {
+        told.push(mode);
+        if ffi::world_rank() == Some(0) {
+            line(call, &format!("mode {mode} relies on a promise of the program: {promise}"));
+        }
     }
-    made.ok()
+}
+
+/// Collective where all ranks want mode told: the words of a window.
+fn words_of(call: &str, offers: &[Offer], rank: u32, comm: u64) -> Option<Words> {
+    let told = offers.iter().filter(|offer| offer.mode == Mode::Told as u64).count();
+    if told == offers.len() {
+        let taken = pools::take(offers[0].words, comm);
+        if let Err(code) = &taken {
+            line(
+                call,
+                &format!(
+                    "mode told needs a window of its own, which MPI refuses with code {code}; the window is not cached"
+                ),
+            );
+        }
+        return taken.ok();
+    }
+    if told > 0 && rank == 0 {
+        let all = offers.len();
+        line(call, &format!("{told} of {all} ranks ask for mode told, which needs all; those do not cache the window"));
+    }
+    if rank == 0 {
+        pools::give_back(offers[0].words, comm);
+    }
+    None
 }
 
 /// `MPI_Win_set_info`.
@@ -157,16 +171,16 @@ pub fn set_info(handle: u64, info: u64, next: impl Fn() -> c_int) -> c_int {
     let error = next();
     let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) else { return error };
     let Some(mut mode) = settings::of_info(CALL, info) else { return error };
-    if mode == Mode::Checked && window.words.is_none() {
-        line(CALL, "mode checked is to be asked for when the window is made; the window is not cached");
+    if mode == Mode::Told && window.words.is_none() {
+        line(CALL, "mode told is to be asked for when the window is made; the window is not cached");
         mode = Mode::Off;
     }
     if mode != Mode::Off && !(store::prepare(CALL) && ffi::prepare_types()) {
         mode = Mode::Off;
     }
     if window.mode() == Mode::Off && mode != Mode::Off {
-        count(&COUNTS.windows);
-        window.doubt();
+        begin(CALL, mode);
+        window.count_from_now();
     }
     windows::note_mode(mode);
     window.set_mode(mode);
@@ -176,7 +190,7 @@ pub fn set_info(handle: u64, info: u64, next: impl Fn() -> c_int) -> c_int {
 
 fn end_phase(window: &Window) {
     store::invalidate(window.space);
-    window.end_intervals();
+    news::learn();
 }
 
 /// `CLAMPI_Invalidate`.
@@ -203,9 +217,6 @@ pub fn free(handle: u64, next: impl Fn() -> c_int) -> c_int {
     pending::forget_space(window.space);
     store::forget(window.space);
     windows::return_number(window.space);
-    if let Some(words) = window.words {
-        inside(|| words.free());
-        CHECKED.fetch_sub(1, Ordering::Relaxed);
-    }
+    window.words.into_iter().for_each(Words::free);
     error
 }

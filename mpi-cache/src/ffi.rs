@@ -38,15 +38,16 @@ unsafe extern "C" {
     ) -> c_int;
     fn vgasnet_mpi_cache_completed(place: *mut c_void) -> c_int;
     fn vgasnet_mpi_cache_is_complete(request: u64) -> c_int;
+    fn vgasnet_mpi_cache_is_complete_now(request: u64) -> c_int;
     fn vgasnet_mpi_cache_is_thread_multiple() -> c_int;
     fn vgasnet_mpi_cache_element(handle: u64, is_named: *mut c_int) -> c_int;
     fn vgasnet_mpi_cache_span(handle: u64, count: i64, low: *mut i64, bytes: *mut i64) -> c_int;
     fn vgasnet_mpi_cache_is_no_op(op: u64) -> c_int;
-    fn vgasnet_mpi_cache_words_create(comm: u64, words: *mut *mut c_void) -> c_int;
+    fn vgasnet_mpi_cache_words_create(comm: u64, count: c_int, words: *mut *mut c_void) -> c_int;
     fn vgasnet_mpi_cache_words_free(words: *mut c_void) -> c_int;
-    fn vgasnet_mpi_cache_words_read(words: *mut c_void, target: c_int, word: *mut u64) -> c_int;
-    fn vgasnet_mpi_cache_words_raise(words: *mut c_void, target: c_int) -> c_int;
-    fn vgasnet_mpi_cache_words_reduce(words: *mut c_void, bits: *mut u64, count: c_int) -> c_int;
+    fn vgasnet_mpi_cache_words_are_of(words: *mut c_void, comm: u64) -> c_int;
+    fn vgasnet_mpi_cache_words_read(words: *mut c_void, at: c_int, target: c_int, word: *mut u64) -> c_int;
+    fn vgasnet_mpi_cache_words_raise(words: *mut c_void, at: c_int, target: c_int) -> c_int;
 }
 
 /// MPI's constants. All other functions here want them asked for before: the layer finds the functions that it calls then.
@@ -156,6 +157,12 @@ pub fn is_complete_request(handle: u64) -> bool {
     unsafe { vgasnet_mpi_cache_is_complete(handle) != 0 }
 }
 
+/// Whether an operation with a request is complete already. It stays to be waited for.
+pub fn is_complete(request: u64) -> bool {
+    // SAFETY: MPI has made the request.
+    unsafe { vgasnet_mpi_cache_is_complete_now(request) != 0 }
+}
+
 /// Bytes of an element if that lies in one piece, else 0; and whether the type is one of MPI's own.
 pub fn element(datatype: u64) -> (u32, bool) {
     let mut is_named = 0;
@@ -178,22 +185,22 @@ pub fn is_no_op(op: u64) -> bool {
     unsafe { vgasnet_mpi_cache_is_no_op(op) != 0 }
 }
 
-/// The hidden window of mode checked.
+/// The hidden window of mode told.
 #[derive(Debug)]
-pub struct Words(NonNull<c_void>);
+pub struct WordsOfAll(NonNull<c_void>);
 
 // SAFETY: MPI's functions may be called by any thread, if by several at once that is the program's to ask for at MPI's start.
-unsafe impl Send for Words {}
+unsafe impl Send for WordsOfAll {}
 // SAFETY: as above.
-unsafe impl Sync for Words {}
+unsafe impl Sync for WordsOfAll {}
 
-impl Words {
+impl WordsOfAll {
     /// Collective.
-    pub fn create(comm: u64) -> Result<Words, c_int> {
+    pub fn create(comm: u64, count: usize) -> Result<WordsOfAll, c_int> {
         let mut words = std::ptr::null_mut();
         // SAFETY: there is room for the address.
-        let error = unsafe { vgasnet_mpi_cache_words_create(comm, &mut words) };
-        NonNull::new(words).filter(|_| error == SUCCESS).map(Words).ok_or(error)
+        let error = unsafe { vgasnet_mpi_cache_words_create(comm, count as c_int, &mut words) };
+        NonNull::new(words).filter(|_| error == SUCCESS).map(WordsOfAll).ok_or(error)
     }
 
     /// Collective.
@@ -202,23 +209,23 @@ impl Words {
         unsafe { vgasnet_mpi_cache_words_free(self.0.as_ptr()) == SUCCESS }
     }
 
-    /// The word of a rank.
-    pub fn read(&self, target: u32) -> Option<u64> {
+    /// Whether a communicator has the same processes in the same order.
+    pub fn are_of(&self, comm: u64) -> bool {
+        // SAFETY: the window is there, and the program makes a window with the communicator.
+        unsafe { vgasnet_mpi_cache_words_are_of(self.0.as_ptr(), comm) != 0 }
+    }
+
+    /// A word of a rank.
+    pub fn read(&self, at: u32, target: u32) -> Option<u64> {
         let mut word = 0;
-        // SAFETY: the window is there.
-        let error = unsafe { vgasnet_mpi_cache_words_read(self.0.as_ptr(), target as c_int, &mut word) };
+        // SAFETY: the window is there, and has the word.
+        let error = unsafe { vgasnet_mpi_cache_words_read(self.0.as_ptr(), at as c_int, target as c_int, &mut word) };
         (error == SUCCESS).then_some(word)
     }
 
-    /// Raises the word of a rank, and returns when everybody sees it.
-    pub fn raise(&self, target: u32) -> bool {
-        // SAFETY: the window is there.
-        unsafe { vgasnet_mpi_cache_words_raise(self.0.as_ptr(), target as c_int) == SUCCESS }
-    }
-
-    /// Collective: the bits that any rank has set.
-    pub fn reduce(&self, bits: &mut [u64]) -> bool {
-        // SAFETY: the window is there, and there are so many bits.
-        unsafe { vgasnet_mpi_cache_words_reduce(self.0.as_ptr(), bits.as_mut_ptr(), bits.len() as c_int) == SUCCESS }
+    /// Raises a word of a rank, and returns when everybody sees it.
+    pub fn raise(&self, at: u32, target: u32) -> bool {
+        // SAFETY: the window is there, and has the word.
+        unsafe { vgasnet_mpi_cache_words_raise(self.0.as_ptr(), at as c_int, target as c_int) == SUCCESS }
     }
 }

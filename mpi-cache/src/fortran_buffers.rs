@@ -1,9 +1,10 @@
 //! Those of Open MPI that have buffers. MPICH's call the C functions.
 
 use super::{int, make, win};
-use crate::ffi;
 use crate::gets::{self, Get};
+use crate::window::Effect;
 use crate::writers::{self, Write};
+use crate::{ffi, news};
 use std::ffi::c_int;
 use vgasnet_mpi_front::{fortran, op_of, request_of, request_to_fortran, type_of};
 
@@ -47,12 +48,12 @@ fn get_by_request(arguments: [usize; 8], request: usize, next: impl Fn() -> c_in
     unsafe { gets::rget(&get_of(arguments), next, complete, || request_of(int(request))) }
 }
 
-fn write(arguments: [usize; 5], next: impl Fn() -> c_int) -> c_int {
-    writers::write(&write_of(arguments), next)
+fn write(arguments: [usize; 5], effect: Effect, next: impl Fn() -> c_int) -> c_int {
+    writers::write(&write_of(arguments), effect, next)
 }
 
-fn update(arguments: [usize; 5], op: usize, next: impl Fn() -> c_int) -> c_int {
-    writers::update(&write_of(arguments), op_of(int(op)), next)
+fn update(arguments: [usize; 5], op: usize, effect: Effect, next: impl Fn() -> c_int) -> c_int {
+    writers::update(&write_of(arguments), op_of(int(op)), effect, next)
 }
 
 fn write_of([target, displacement, count, datatype, place]: [usize; 5]) -> Write {
@@ -74,25 +75,25 @@ fn one() -> usize {
 
 fortran! {
     mpi_win_create_, mpi_win_create_f08_ => (base size unit info comm place) |next|
-        make("MPI_Win_create", [unit, info, comm, place], next);
+        news::after(|| make("MPI_Win_create", [unit, info, comm, place], next));
 
     mpi_get_, mpi_get_f08_ => (o n t rank at count kind place) |next| get([o, n, t, rank, at, count, kind, place], next);
     mpi_rget_, mpi_rget_f08_ => (o n t rank at count kind place request) |next|
         get_by_request([o, n, t, rank, at, count, kind, place], request, next);
 
-    mpi_put_, mpi_put_f08_ => (o n t rank at count kind place) |next| write([rank, at, count, kind, place], next);
+    mpi_put_, mpi_put_f08_ => (o n t rank at count kind place) |next| write([rank, at, count, kind, place], Effect::Write, next);
     mpi_rput_, mpi_rput_f08_ => (o n t rank at count kind place request) |next|
-        write([rank, at, count, kind, place], next);
+        write([rank, at, count, kind, place], Effect::Write, next);
     mpi_accumulate_, mpi_accumulate_f08_ => (o n t rank at count kind op place) |next|
-        update([rank, at, count, kind, place], op, next);
+        update([rank, at, count, kind, place], op, Effect::Write, next);
     mpi_raccumulate_, mpi_raccumulate_f08_ => (o n t rank at count kind op place request) |next|
-        update([rank, at, count, kind, place], op, next);
+        update([rank, at, count, kind, place], op, Effect::Write, next);
     mpi_get_accumulate_, mpi_get_accumulate_f08_ => (o n t r rn rt rank at count kind op place) |next|
-        update([rank, at, count, kind, place], op, next);
+        update([rank, at, count, kind, place], op, Effect::Fetch, next);
     mpi_rget_accumulate_, mpi_rget_accumulate_f08_ => (o n t r rn rt rank at count kind op place request) |next|
-        update([rank, at, count, kind, place], op, next);
+        writers::update_by_request(&write_of([rank, at, count, kind, place]), op_of(int(op)), next, || request_of(int(request)));
     mpi_fetch_and_op_, mpi_fetch_and_op_f08_ => (o r kind rank at op place) |next|
-        update([rank, at, one(), kind, place], op, next);
+        update([rank, at, one(), kind, place], op, Effect::Fetch, next);
     mpi_compare_and_swap_, mpi_compare_and_swap_f08_ => (o c r kind rank at place) |next|
-        write([rank, at, one(), kind, place], next);
+        write([rank, at, one(), kind, place], Effect::Fetch, next);
 }

@@ -5,7 +5,7 @@ use crate::pending::{self, Noted, Reissue, Ticket};
 use crate::report::{COUNTS, count};
 use crate::settings::Mode;
 use crate::store::{self, Fill, GET_BYTES_MAX, Outcome};
-use crate::window::{Target, Window};
+use crate::window::{Effect, Target, Window};
 use crate::{completion, requests, windows, words};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -104,7 +104,7 @@ pub fn reissue(reissues: Vec<Reissue>, window: &Window) {
         let error = unsafe { ffi::get_bytes(get.dest, get.len, get.target, get.displacement, win.handle) };
         pending::on_reissued(&get, error);
         // Also where MPI has refused it: so the next completion does not find that nothing is left to do.
-        win.on_issued(get.target, false);
+        win.on_issued(get.target, Effect::Read);
     }
 }
 
@@ -113,7 +113,7 @@ fn pass(window: &Window, target: i32, next: impl Fn() -> c_int) -> c_int {
     count(&COUNTS.gets_passed);
     let error = next();
     if error == SUCCESS && window.target(target).is_some() {
-        window.on_issued(target as u32, false);
+        window.on_issued(target as u32, Effect::Read);
     }
     error
 }
@@ -129,7 +129,7 @@ fn fetch(place: &Place<'_>, fill: Option<Fill>, next: impl Fn() -> c_int) -> (c_
         return (error, None);
     }
     let (ticket, reissues) = pending::note(&place.noted(), keep(place, fill, window));
-    window.on_issued(place.number, false);
+    window.on_issued(place.number, Effect::Read);
     reissue(reissues, window);
     (SUCCESS, Some(ticket))
 }
@@ -171,7 +171,7 @@ unsafe fn look_up(place: &Place<'_>) -> Outcome {
     let window = place.window;
     // SAFETY: MPI's rules for the buffer are those of the cache: it is the get's until that is complete.
     let outcome = unsafe { store::get(window.space, place.number, place.address, place.origin, place.len) };
-    if matches!(outcome, Outcome::Hit | Outcome::Joined) && matches!(window.mode(), Mode::Checked | Mode::Epoch) {
+    if matches!(outcome, Outcome::Hit | Outcome::Joined) && matches!(window.mode(), Mode::Checked | Mode::Told) {
         window.worth.on_paid();
     }
     if outcome == Outcome::Hit {
@@ -186,17 +186,17 @@ unsafe fn look_up(place: &Place<'_>) -> Outcome {
 /// Notes a get that joined.
 fn join(place: &Place<'_>) {
     let reissues = pending::note_joined(&place.noted(), place.displacement);
-    place.window.on_issued(place.number, false);
+    place.window.on_issued(place.number, Effect::Read);
     reissue(reissues, place.window);
 }
 
-/// Whether the cache may be asked, and that pays: in mode checked, once the target's word is known.
+/// Whether the cache may be asked, and that pays: in modes checked and told, once it is known that nothing
+/// old is there.
 #[inline]
 fn is_ready(place: &Place<'_>) -> bool {
     let window = place.window;
     match window.mode() {
-        Mode::Checked => window.worth.asks(Mode::Checked) && words::look(window, place.number),
-        Mode::Epoch => window.worth.asks(Mode::Epoch),
+        mode @ (Mode::Checked | Mode::Told) => window.worth.asks(mode) && words::look(window, place.number),
         _ => true,
     }
 }
@@ -208,7 +208,7 @@ fn is_ready(place: &Place<'_>) -> bool {
 /// As of that.
 #[inline]
 pub unsafe fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
-    let Some(window) = windows::find(call.win) else { return next() };
+    let Some(window) = windows::find_cached(call.win) else { return next() };
     if window.mode() == Mode::Off {
         return pass(window, call.target, next);
     }
@@ -235,23 +235,19 @@ pub unsafe fn rget(
     complete: impl Fn() -> c_int,
     handle: impl Fn() -> u64,
 ) -> c_int {
-    let Some(window) = windows::find(call.win) else { return next() };
+    let Some(window) = windows::find_cached(call.win) else { return next() };
     if window.mode() == Mode::Off {
         return pass(window, call.target, next);
     }
-    let watched = |number: u32, error: c_int| watch(window, number, error, &complete, &handle);
-    let Some(place) = place(window, call).filter(is_ready) else {
-        let error = pass(window, call.target, next);
-        return if window.target(call.target).is_some() { watched(call.target as u32, error) } else { error };
-    };
+    let Some(place) = place(window, call).filter(is_ready) else { return pass(window, call.target, next) };
     // SAFETY: as the caller says.
     match unsafe { look_up(&place) } {
-        Outcome::Hit => watched(place.number, complete()),
+        Outcome::Hit => complete(),
         Outcome::Joined => {
             // Its bytes come with another get, of which its request knows nothing.
             join(&place);
             let error = completion::flush_for_request(window, place.number);
-            watched(place.number, if error == SUCCESS { complete() } else { error })
+            if error == SUCCESS { complete() } else { error }
         }
         Outcome::Miss { fill, .. } => {
             let (error, ticket) = fetch(&place, fill, next);
@@ -261,20 +257,7 @@ pub unsafe fn rget(
                 return error;
             }
             completion::on_request(ticket);
-            watched(place.number, error)
+            error
         }
     }
-}
-
-/// In mode checked, who waits for the request of a get may learn after that of writes, as after a flush: its interval ends then.
-fn watch(window: &Window, number: u32, error: c_int, complete: impl Fn() -> c_int, handle: impl Fn() -> u64) -> c_int {
-    if error != SUCCESS || window.words.is_none() {
-        return error;
-    }
-    // MPI has one request for all that is complete at once. It cannot be told from others of its kind, so another one takes its place.
-    let error = if ffi::is_complete_request(handle()) { complete() } else { error };
-    if error == SUCCESS {
-        requests::note(handle(), Ticket::of_target(window.space, number));
-    }
-    error
 }

@@ -125,3 +125,9 @@ int vgasnet_mpi_cache_is_complete(uint64_t request) {
     return 0;
 #endif
 }
+
+/* Whether an operation with a request is complete already. */
+int vgasnet_mpi_cache_is_complete_now(uint64_t request) {
+    int is_complete = 0;
+    return NEXT(Request_get_status)(TO_HANDLE(MPI_Request, request), &is_complete, MPI_STATUS_IGNORE) == MPI_SUCCESS && is_complete;
+}

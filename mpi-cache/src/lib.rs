@@ -6,7 +6,8 @@
 //! - [`gets`] serves gets from the [`store`]; [`completion`] files what has come; [`writers`] drops what is overwritten.
 //! - [`window`] knows which epochs are open and which targets have operations under way; [`pending`] knows the gets whose bytes are on
 //!   their way.
-//! - [`words`] is mode checked: numbers that are raised by writers and looked at by readers.
+//! - [`news`] knows when this process may have learned from another one. In modes checked and told nothing that was read before is served
+//!   after that, unless [`words`] prove that nobody wrote: numbers that writers raise and readers look at, in mode told.
 //!
 //! MPI's handles and macros stay in C (`layer.c`, `handles.c`, `words.c`); [`ffi`] has them as integers.
 
@@ -20,8 +21,12 @@ mod creation;
 mod ffi;
 mod fortran;
 mod gets;
+mod news;
+mod news_c;
+mod news_fortran;
 mod origins;
 mod pending;
+mod pools;
 mod progress;
 mod report;
 mod requests;

@@ -93,9 +93,13 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// A get whose bytes are not kept.
-    pub fn of_target(space: u32, target: u32) -> Ticket {
+    /// No get, but an operation that fetches.
+    pub fn of_fetch(space: u32, target: u32) -> Ticket {
         Ticket { id: u32::MAX, number: 0, space, target }
+    }
+
+    pub fn is_of_fetch(&self) -> bool {
+        self.id == u32::MAX
     }
 }
 

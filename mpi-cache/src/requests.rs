@@ -1,4 +1,4 @@
-//! Requests of `MPI_Rget` whose bytes are kept when they have come, and those whose completion ends an interval.
+//! Requests of `MPI_Rget` whose bytes are kept when they have come, and operations whose completion is told in mode told.
 
 use crate::completion;
 use crate::ffi::{self, SUCCESS};

@@ -12,17 +12,17 @@ use vgasnet_getcache::MEMORY_MAX;
 pub enum Mode {
     /// Nothing is cached.
     Off,
-    /// Gets share what is on its way, until their target's next completion.
-    Epoch,
     /// Nobody writes before the program says that the phase is over.
     Phase,
     /// Nobody writes while there is the window.
     Always,
-    /// Who writes raises a word.
+    /// Gets share what is on its way, until this process may have learned from another one.
     Checked,
+    /// Ranks tell MPI of all that is written. Who writes raises a word.
+    Told,
 }
 
-const MODES: [Mode; 5] = [Mode::Off, Mode::Epoch, Mode::Phase, Mode::Always, Mode::Checked];
+const MODES: [Mode; 5] = [Mode::Off, Mode::Phase, Mode::Always, Mode::Checked, Mode::Told];
 
 impl Mode {
     /// The mode of a number.
@@ -31,13 +31,30 @@ impl Mode {
     }
 
     fn from_name(name: &str) -> Option<Mode> {
+        // Mode checked was weaker than its name, and mode epoch what it is now.
+        let name = if name == "epoch" { "checked" } else { name };
         MODES.into_iter().find(|mode| mode.to_string() == name)
+    }
+
+    /// What the program promises by this mode, if anything.
+    pub fn promise(self) -> Option<&'static str> {
+        match self {
+            Mode::Off | Mode::Checked => None,
+            Mode::Phase => {
+                Some("between the first get of a phase and CLAMPI_Invalidate nobody else writes what a rank gets")
+            }
+            Mode::Always => Some("nobody else writes what a rank has got while there is the window"),
+            Mode::Told => Some(
+                "a rank that stores to its window, or receives into it, calls MPI_Win_sync, an unlock of itself, a post or a fence \
+                 before others may know",
+            ),
+        }
     }
 
     /// As CLaMPI's users ask for it.
     fn from_clampi(value: &str) -> Option<Mode> {
         match value {
-            "1" => Some(Mode::Epoch),
+            "1" => Some(Mode::Checked),
             "2" => Some(Mode::Always),
             "3" => Some(Mode::Phase),
             _ => None,
@@ -49,16 +66,16 @@ impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Mode::Off => "off",
-            Mode::Epoch => "epoch",
             Mode::Phase => "phase",
             Mode::Always => "always",
             Mode::Checked => "checked",
+            Mode::Told => "told",
         })
     }
 }
 
 /// The names of the modes, as a user is told.
-const ALLOWED: &str = "allowed are off, epoch, phase, always and checked";
+const ALLOWED: &str = "allowed are off, checked, told, phase and always";
 
 /// The mode that an info asks for. A value that is none is told, and means off.
 pub fn of_info(call: &str, info: u64) -> Option<Mode> {
@@ -66,7 +83,7 @@ pub fn of_info(call: &str, info: u64) -> Option<Mode> {
         return Some(Mode::from_name(&value).unwrap_or_else(|| refuse(call, "vgasnet_cache", &value, ALLOWED)));
     }
     let value = vgasnet_mpi_front::info(info, c"CLAMPI_MODE")?;
-    let allowed = "allowed are 1 (epoch), 2 (always) and 3 (phase)";
+    let allowed = "allowed are 1 (checked), 2 (always) and 3 (phase)";
     Some(Mode::from_clampi(&value).unwrap_or_else(|| refuse(call, "CLAMPI_MODE", &value, allowed)))
 }
 

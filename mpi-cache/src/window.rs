@@ -1,6 +1,6 @@
 //! What is known of a window: its targets, which epochs are open, what is under way.
 
-use crate::ffi::Words;
+use crate::pools::Words;
 use crate::settings::Mode;
 use crate::worth::Worth;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -30,6 +30,15 @@ pub struct Progress {
     pub done_there: AtomicU64,
 }
 
+/// What an operation does to its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    Read,
+    Write,
+    /// It writes, and its answer says what was there.
+    Fetch,
+}
+
 /// A rank of a window.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -38,14 +47,16 @@ pub struct Target {
     pub unit: i64,
     pub access: AtomicU32,
     is_touched: AtomicBool,
-    interval: AtomicU64,
-    /// The interval in which its word was looked at last.
+    /// The interval without news in which it was made sure last that what is kept of it is not old.
     pub looked_at: AtomicU64,
     pub progress: Progress,
     /// Operations that write: issued, done at the target, and told by the target's word.
     pub writes: AtomicU64,
     pub writes_done: AtomicU64,
     pub writes_told: AtomicU64,
+    /// Of those, operations that fetch: issued, and told. Their answer proves that they were applied.
+    pub fetches: AtomicU64,
+    pub fetches_told: AtomicU64,
     /// Its word as it was last seen.
     pub word: AtomicU64,
 }
@@ -56,6 +67,7 @@ pub struct Mark {
     pub target: u32,
     issued: u64,
     writes: u64,
+    fetches: u64,
 }
 
 /// A window that may be cached.
@@ -66,11 +78,11 @@ pub struct Window {
     pub space: u32,
     pub rank: u32,
     mode: AtomicU8,
+    /// It was never cached: nobody counts what is under way.
+    is_plain: AtomicBool,
     pub access: AtomicU32,
     /// Targets that are locked one by one.
     pub locks: AtomicU32,
-    /// Intervals of all targets that have ended together.
-    interval: AtomicU64,
     pub targets: Box<[Target]>,
     pub progress: Progress,
     /// Targets with operations under way, and some whose operations were completed one by one.
@@ -78,7 +90,7 @@ pub struct Window {
     /// The targets of the access epoch that `MPI_Win_start` began.
     pub started: Mutex<Vec<u32>>,
     pub worth: Worth,
-    /// In mode checked, or if it was that before.
+    /// In mode told, or if it was that before.
     pub words: Option<Words>,
     /// Whether others may put in the exposure epoch.
     pub is_exposed_to_puts: AtomicBool,
@@ -106,9 +118,9 @@ impl Window {
             space,
             rank,
             mode: AtomicU8::new(mode as u8),
+            is_plain: AtomicBool::new(mode == Mode::Off),
             access: AtomicU32::new(0),
             locks: AtomicU32::new(0),
-            interval: AtomicU64::new(1),
             targets,
             progress: Progress::default(),
             touched: Mutex::default(),
@@ -128,6 +140,19 @@ impl Window {
     /// From now on the cache relies on this.
     pub fn set_mode(&self, mode: Mode) {
         self.mode.store(mode as u8, Ordering::Relaxed);
+    }
+
+    /// Whether it was never cached.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.is_plain.load(Ordering::Relaxed)
+    }
+
+    /// It is about to be cached. What may be under way of a window that never was has not been counted.
+    pub fn count_from_now(&self) {
+        if self.is_plain.swap(false, Ordering::Relaxed) {
+            (0..self.targets.len() as u32).for_each(|number| self.on_issued(number, Effect::Fetch));
+        }
     }
 
     /// A target, unless the number is none: a null process, say.
@@ -155,10 +180,13 @@ impl Window {
     }
 
     /// MPI was asked for an operation.
-    pub fn on_issued(&self, number: u32, is_write: bool) {
+    pub fn on_issued(&self, number: u32, effect: Effect) {
         let target = &self.targets[number as usize];
-        if is_write {
+        if effect != Effect::Read {
             target.writes.fetch_add(1, Ordering::Relaxed);
+        }
+        if effect == Effect::Fetch {
+            target.fetches.fetch_add(1, Ordering::Relaxed);
         }
         // The sum first: it is never less than what it is the sum of, so if all of it is done, everything is.
         self.progress.issued.fetch_add(1, Ordering::Relaxed);
@@ -177,7 +205,8 @@ impl Window {
         let target = &self.targets[number as usize];
         // First the operations: what is known of those that are counted, as a write or as pending, was noted before.
         let issued = target.progress.issued.load(Ordering::Acquire);
-        Mark { target: number, issued, writes: target.writes.load(Ordering::Relaxed) }
+        let (writes, fetches) = (target.writes.load(Ordering::Relaxed), target.fetches.load(Ordering::Relaxed));
+        Mark { target: number, issued, writes, fetches }
     }
 
     /// Where all targets are that have operations under way.
@@ -213,37 +242,17 @@ impl Window {
             raise(&target.progress.done_there, there, mark.issued);
         }
     }
-
-    /// Something may be under way that was not counted.
-    pub fn doubt(&self) {
-        (0..self.targets.len() as u32).for_each(|number| self.on_issued(number, false));
-    }
-
-    /// The interval that a target is in. It begins after a completion, and each has another number.
-    #[inline]
-    pub fn interval(&self, target: &Target) -> u64 {
-        self.interval.load(Ordering::Relaxed) + target.interval.load(Ordering::Relaxed)
-    }
-
-    /// An interval of a target ends: what readers know of its word is old.
-    #[inline]
-    pub fn end_interval(&self, number: u32) {
-        if self.words.is_some() {
-            self.targets[number as usize].interval.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// The intervals of all targets end.
-    #[inline]
-    pub fn end_intervals(&self) {
-        self.interval.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 impl Mark {
     /// Operations that write, so far.
     pub fn writes(&self) -> u64 {
         self.writes
+    }
+
+    /// Those of them that fetch.
+    pub fn fetches(&self) -> u64 {
+        self.fetches
     }
 }
 

@@ -4,7 +4,7 @@ use crate::settings::Mode;
 use crate::store::GENERATION_PLACES;
 use crate::window::{Window, lock};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 /// Windows that may be known at a time: each has a generation of the cache for itself.
 pub const WINDOWS_MAX: usize = GENERATION_PLACES as usize;
@@ -26,6 +26,9 @@ static BY_NUMBER: [AtomicPtr<Window>; WINDOWS_MAX] = [const { AtomicPtr::new(std
 
 /// Which numbers windows have. Who holds it may change the tables.
 static NUMBERS: Mutex<[bool; WINDOWS_MAX]> = Mutex::new([false; WINDOWS_MAX]);
+
+/// Whether a window was ever cached. Where none was, calls go on as they are.
+static IS_ANY_CACHED: AtomicBool = AtomicBool::new(false);
 
 /// A bit for each mode that a window had.
 static MODES: AtomicU8 = AtomicU8::new(0);
@@ -51,6 +54,12 @@ pub fn find(handle: u64) -> Option<&'static Window> {
     let slot = slot_of(handle)?;
     // SAFETY: who calls passes the handle to MPI, so no thread frees the window meanwhile. Windows are removed only then.
     unsafe { WINDOWS[slot].load(Ordering::Acquire).as_ref() }
+}
+
+/// The window of a handle, if it is cached, or was.
+#[inline]
+pub fn find_cached(handle: u64) -> Option<&'static Window> {
+    if is_any_cached() { find(handle).filter(|window| !window.is_plain()) } else { None }
 }
 
 /// A number for a window.
@@ -91,8 +100,17 @@ pub fn remove(handle: u64) -> Option<Box<Window>> {
     Some(window)
 }
 
+/// Whether a window is cached, or was.
+#[inline]
+pub fn is_any_cached() -> bool {
+    IS_ANY_CACHED.load(Ordering::Relaxed)
+}
+
 /// A window has this mode.
 pub fn note_mode(mode: Mode) {
+    if mode != Mode::Off {
+        IS_ANY_CACHED.store(true, Ordering::Relaxed);
+    }
     MODES.fetch_or(1 << mode as u8, Ordering::Relaxed);
 }
 

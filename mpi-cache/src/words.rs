@@ -1,43 +1,48 @@
-//! Mode checked: each rank has a word that is raised after its memory was written. Readers look at it once an interval, before the first
-//! get, and keep entries while it is the same.
+//! What is kept of a target is old once this process may have learned from another one ([`crate::news`]). In mode checked it is dropped
+//! then. In mode told each rank has a word that is raised after its memory was written: readers look at it once an interval, before the
+//! first get, and keep entries while it is the same.
 //!
 //! A word is raised after the data are there and before whoever could tell of them goes on: before an unlock, within a flush. Were it
 //! raised before the data, a reader could file old bytes under the new number.
 
 use crate::report::{COUNTS, count, line};
 use crate::settings::Mode;
-use crate::store;
 use crate::window::{Mark, Window};
+use crate::{news, store};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Looks at the word of a target, unless that was done in this interval. Returns whether the cache may be asked.
+/// Makes sure that nothing old is served of a target, unless that was done in this interval. Returns whether the cache may be asked.
 #[inline]
 pub fn look(window: &Window, number: u32) -> bool {
-    let target = &window.targets[number as usize];
-    let interval = window.interval(target);
-    target.looked_at.load(Ordering::Relaxed) == interval || read(window, number, interval)
+    let interval = news::interval();
+    window.targets[number as usize].looked_at.load(Ordering::Relaxed) == interval || renew(window, number, interval)
 }
 
 #[cold]
-fn read(window: &Window, number: u32, interval: u64) -> bool {
+fn renew(window: &Window, number: u32, interval: u64) -> bool {
     let target = &window.targets[number as usize];
-    let Some(word) = window.words.as_ref().and_then(|words| words.read(number)) else {
-        give_up(window, "cannot be read");
-        return false;
-    };
-    count(&COUNTS.words_read);
-    window.worth.on_word();
-    if target.word.swap(word, Ordering::AcqRel) != word {
-        count(&COUNTS.words_changed);
-        store::drop_target(window.space, number);
+    match &window.words {
+        Some(words) if window.mode() == Mode::Told => {
+            let Some(word) = words.read(number) else {
+                give_up(window, "cannot be read");
+                return false;
+            };
+            count(&COUNTS.words_read);
+            window.worth.on_word();
+            if target.word.swap(word, Ordering::AcqRel) != word {
+                count(&COUNTS.words_changed);
+                store::drop_target(window.space, number);
+            }
+        }
+        _ => store::drop_target(window.space, number),
     }
     target.looked_at.store(interval, Ordering::Relaxed);
     true
 }
 
 fn give_up(window: &Window, what: &str) {
-    if window.mode() == Mode::Checked {
-        line("mode checked", &format!("the word of a rank {what}; this rank does not cache the window any more"));
+    if window.mode() == Mode::Told {
+        line("mode told", &format!("the word of a rank {what}; this rank does not cache the window any more"));
         window.set_mode(Mode::Off);
     }
 }
@@ -70,6 +75,21 @@ pub fn tell(window: &Window, mark: &Mark) {
 pub fn set_told(window: &Window, mark: &Mark) {
     let told: &AtomicU64 = &window.targets[mark.target as usize].writes_told;
     told.fetch_max(mark.writes(), Ordering::Relaxed);
+    window.targets[mark.target as usize].fetches_told.fetch_max(mark.fetches(), Ordering::Relaxed);
+}
+
+/// Operations that fetch are complete here, so they were applied there. Whatever else was written may still be under way.
+pub fn tell_fetches(window: &Window, mark: &Mark) {
+    let told = &window.targets[mark.target as usize].fetches_told;
+    if window.words.is_some() && told.load(Ordering::Relaxed) < mark.fetches() {
+        raise(window, mark.target);
+        told.fetch_max(mark.fetches(), Ordering::Relaxed);
+    }
+}
+
+/// As [`tell_fetches`], of one whose request is complete.
+pub fn tell_one_fetch(window: &Window, number: u32) {
+    raise(window, number);
 }
 
 /// This rank's memory may have been written, by itself or by others.
@@ -77,18 +97,10 @@ pub fn tell_own(window: &Window) {
     raise(window, window.rank);
 }
 
-/// Collective, in a fence: drops the entries of all ranks that were written, or have stored to their memory.
-pub fn exchange(window: &Window, marks: &[Mark], has_stored: bool) {
-    let Some(words) = &window.words else { return };
-    let mut bits = vec![0; window.targets.len().div_ceil(64)];
-    let written = marks.iter().filter(|mark| is_untold(window, mark)).map(|mark| mark.target);
-    for number in written.chain(has_stored.then_some(window.rank)) {
-        bits[number as usize / 64] |= 1_u64 << (number % 64);
+/// A fence tells all ranks of the window of all that was written before it: each drops what it has.
+pub fn end_at_fence(window: &Window, marks: &[Mark]) {
+    if window.words.is_some() {
+        marks.iter().for_each(|mark| set_told(window, mark));
+        store::invalidate(window.space);
     }
-    if !words.reduce(&mut bits) {
-        return give_up(window, "cannot be asked for");
-    }
-    marks.iter().for_each(|mark| set_told(window, mark));
-    let is_set = |number: &u32| bits[*number as usize / 64] & 1 << (number % 64) != 0;
-    (0..window.targets.len() as u32).filter(is_set).for_each(|number| store::drop_target(window.space, number));
 }

@@ -1,5 +1,5 @@
-//! Whether it pays to ask the cache about the gets of a window, in modes in which that costs something though nothing hits: in mode checked
-//! a round trip an interval, in mode epoch the notes of what is under way.
+//! Whether it pays to ask the cache about the gets of a window, in modes in which that costs something though nothing hits: in mode told
+//! a round trip an interval, in mode checked the notes of what is under way.
 
 use crate::settings::Mode;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ const GETS: u32 = 4096;
 /// Gets that go to MPI as they are where asking has not paid.
 const RESTING_GETS: u32 = 16 * GETS;
 
-/// In mode epoch, sharing transfers pays where at least one get in so many does.
+/// In mode checked, sharing transfers pays where at least one get in so many does.
 const SHARED_PART: u32 = 50;
 
 /// What has been asked of a window lately, and what came of it. Threads may lose each other's counts.
@@ -46,7 +46,7 @@ impl Worth {
     fn decide(&self, mode: Mode) {
         self.asked.store(0, Ordering::Relaxed);
         let paid = self.paid.swap(0, Ordering::Relaxed);
-        let least = if mode == Mode::Checked { self.words.swap(0, Ordering::Relaxed) } else { GETS / SHARED_PART };
+        let least = if mode == Mode::Told { self.words.swap(0, Ordering::Relaxed) } else { GETS / SHARED_PART };
         if paid < least {
             self.resting.store(RESTING_GETS, Ordering::Relaxed);
         }
@@ -92,23 +92,23 @@ mod tests {
     #[test]
     fn a_window_rests_where_words_cost_more_than_hits_save() {
         let worth = Worth::default();
-        assert_eq!(run(&worth, Mode::Checked, 8 * GETS, 1, 0), GETS);
-        assert_eq!(run(&worth, Mode::Checked, 9 * GETS, 1, 0), 0);
+        assert_eq!(run(&worth, Mode::Told, 8 * GETS, 1, 0), GETS);
+        assert_eq!(run(&worth, Mode::Told, 9 * GETS, 1, 0), 0);
         // It has rested enough, and now it pays.
-        let asked = run(&worth, Mode::Checked, 8 * GETS, 4, 2);
+        let asked = run(&worth, Mode::Told, 8 * GETS, 4, 2);
         assert_eq!(asked, 32 * GETS);
     }
 
     #[test]
     fn one_hit_a_word_is_enough() {
         let worth = Worth::default();
-        assert_eq!(run(&worth, Mode::Checked, 8 * GETS, 1, 1), 8 * GETS);
+        assert_eq!(run(&worth, Mode::Told, 8 * GETS, 1, 1), 8 * GETS);
     }
 
     #[test]
-    fn in_mode_epoch_a_few_that_share_are_enough() {
+    fn in_mode_checked_a_few_that_share_are_enough() {
         let worth = Worth::default();
-        assert_eq!(run(&worth, Mode::Epoch, GETS, 16, 1), 16 * GETS);
-        assert_eq!(run(&worth, Mode::Epoch, 4 * GETS, 1, 0), GETS);
+        assert_eq!(run(&worth, Mode::Checked, GETS, 16, 1), 16 * GETS);
+        assert_eq!(run(&worth, Mode::Checked, 4 * GETS, 1, 0), GETS);
     }
 }

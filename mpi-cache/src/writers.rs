@@ -1,9 +1,10 @@
 //! Operations that write to a target: what they overlap is dropped.
 
 use crate::ffi::{self, SUCCESS};
+use crate::pending::Ticket;
 use crate::settings::Mode;
-use crate::window::{Target, Window};
-use crate::{store, windows};
+use crate::window::{Effect, Target, Window};
+use crate::{requests, store, windows, words};
 use std::ffi::c_int;
 
 /// What an operation writes.
@@ -29,10 +30,10 @@ fn drop_overlapped(window: &Window, target: &Target, write: &Write) {
     }
 }
 
-/// An operation that writes.
-pub fn write(write: &Write, next: impl Fn() -> c_int) -> c_int {
+/// An operation that writes, and may fetch as well.
+pub fn write(write: &Write, effect: Effect, next: impl Fn() -> c_int) -> c_int {
     let Some((window, target)) =
-        windows::find(write.win).and_then(|window| Some((window, window.target(write.target)?)))
+        windows::find_cached(write.win).and_then(|window| Some((window, window.target(write.target)?)))
     else {
         return next();
     };
@@ -41,7 +42,7 @@ pub fn write(write: &Write, next: impl Fn() -> c_int) -> c_int {
     }
     let error = next();
     if error == SUCCESS {
-        window.on_issued(write.target as u32, true);
+        window.on_issued(write.target as u32, effect);
         // Another thread may have begun a get before this was counted, whose old bytes would be kept.
         if window.mode() != Mode::Off && ffi::is_thread_multiple() {
             drop_overlapped(window, target, write);
@@ -51,15 +52,35 @@ pub fn write(write: &Write, next: impl Fn() -> c_int) -> c_int {
 }
 
 /// An operation that writes unless it is `MPI_NO_OP`.
-pub fn update(write: &Write, op: u64, next: impl Fn() -> c_int) -> c_int {
+pub fn update(write: &Write, op: u64, effect: Effect, next: impl Fn() -> c_int) -> c_int {
+    if !windows::is_any_cached() {
+        return next();
+    }
     if !ffi::is_no_op(op) {
-        return self::write(write, next);
+        return self::write(write, effect, next);
     }
     let error = next();
     if let Some(window) =
-        windows::find(write.win).filter(|window| error == SUCCESS && window.target(write.target).is_some())
+        windows::find_cached(write.win).filter(|window| error == SUCCESS && window.target(write.target).is_some())
     {
-        window.on_issued(write.target as u32, false);
+        window.on_issued(write.target as u32, Effect::Read);
+    }
+    error
+}
+
+/// As [`update`], with a request. `handle` reads it.
+pub fn update_by_request(write: &Write, op: u64, next: impl Fn() -> c_int, handle: impl Fn() -> u64) -> c_int {
+    let error = update(write, op, Effect::Fetch, next);
+    let window = windows::find_cached(write.win).filter(|window| error == SUCCESS && window.words.is_some());
+    let Some(window) = window.filter(|window| window.target(write.target).is_some() && !ffi::is_no_op(op)) else {
+        return error;
+    };
+    // MPIs have one request for all that is complete at once, which cannot be told from others of its kind.
+    let (number, handle) = (write.target as u32, handle());
+    if ffi::is_complete(handle) {
+        words::tell_one_fetch(window, number);
+    } else {
+        requests::note(handle, Ticket::of_fetch(window.space, number));
     }
     error
 }

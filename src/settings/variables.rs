@@ -344,7 +344,7 @@ pub(super) const VARIABLES: [Variable; 35] = [
         audience: Audience::MpiPrograms,
         meaning: "of libvgasnet-mpi-cache: when gets of a window are served from copies, unless an info of the window says; see \
                   docs/cached-gets.md",
-        allowed: "off, epoch, phase, always or checked",
+        allowed: "off, checked, told, phase or always",
         default: "off",
         set: |_, _| Ok(()),
     },

@@ -1,4 +1,4 @@
-/* R4: in mode epoch all entries of a target die when a get of it is complete, whichever call says so. */
+/* R4: in mode checked all entries of a target die when a get of it is complete, whichever call says so. */
 #include "common.h"
 
 static long *memory;

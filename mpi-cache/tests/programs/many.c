@@ -1,14 +1,19 @@
-/* More windows at a time than are cached. */
+/* Many windows at a time, of the same processes. The arguments are their mode and how many there are. */
 #include "common.h"
 
-enum { WINDOWS = 300 };
+enum { WINDOWS_MAX = 300 };
 
 int main(int argc, char **argv) {
-    static long *memory[WINDOWS];
-    static MPI_Win win[WINDOWS];
+    static long *memory[WINDOWS_MAX];
+    static MPI_Win win[WINDOWS_MAX];
     start(&argc, &argv);
-    for (int i = 0; i < WINDOWS; ++i) win[i] = make_window(&memory[i], 2, argv[1]);
-    for (int i = 0; i < WINDOWS; i += WINDOWS - 1) {
+    int windows = atoi(argv[2]), is_told = strcmp(argv[1], "told") == 0;
+    CHECK(windows <= WINDOWS_MAX);
+    for (int i = 0; i < windows; ++i) win[i] = make_window(&memory[i], 2, argv[1]);
+    /* All of them together have one hidden window. */
+    EQUAL(tool_allocates, windows + is_told);
+    EQUAL(tool_dups, is_told);
+    for (int i = 0; i < windows; i += windows - 1) {
         long value = -1;
         tool_gets = 0;
         MPI_Win_lock_all(0, win[i]);
@@ -20,9 +25,10 @@ int main(int argc, char **argv) {
         /* The other one's unlock tells that it may have stored. */
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_Win_unlock_all(win[i]);
-        EQUAL(tool_gets, i == 0 ? 1 : 2);
+        int is_kept = strcmp(argv[1], "off") != 0 && strcmp(argv[1], "checked") != 0;
+        EQUAL(tool_gets, is_kept ? 1 : 2);
     }
-    for (int i = 0; i < WINDOWS; ++i) MPI_Win_free(&win[i]);
+    for (int i = 0; i < windows; ++i) MPI_Win_free(&win[i]);
     /* There is room again. */
     win[0] = make_window(&memory[0], 2, argv[1]);
     MPI_Win_free(&win[0]);

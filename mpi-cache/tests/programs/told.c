@@ -1,4 +1,4 @@
-/* Mode checked: who has waited for the request of a get may have been told of writes, whether the get hit, missed or was not cached. */
+/* Modes checked and told: who has waited for the request of a get may have been told of writes, whether the get hit, missed or was not cached. */
 #include "common.h"
 
 static long *memory;

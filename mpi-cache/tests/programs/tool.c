@@ -1,7 +1,7 @@
 /* A tool of MPI's profiling interface. It counts, and refuses gets of MPI_BYTE where it is to. */
 #include <mpi.h>
 
-int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_refuses;
+int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_refuses;
 
 int MPI_Get(void *origin, int count, MPI_Datatype type, int target, MPI_Aint at, int target_count, MPI_Datatype target_type,
             MPI_Win win) {
@@ -34,6 +34,11 @@ int MPI_Win_flush_all(MPI_Win win) {
 int MPI_Win_flush_local_all(MPI_Win win) {
     __atomic_add_fetch(&tool_flushes, 1, __ATOMIC_RELAXED);
     return PMPI_Win_flush_local_all(win);
+}
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy) {
+    __atomic_add_fetch(&tool_dups, 1, __ATOMIC_RELAXED);
+    return PMPI_Comm_dup(comm, copy);
 }
 
 int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win) {

@@ -1,0 +1,132 @@
+//! Words that the windows of the same processes share: a program may have hundreds of windows, and MPICH has 2,048 communicators.
+//!
+//! The first rank of a window says which words it has, since windows are made by threads in any order. Its numbers of pools are those of all.
+
+use crate::ffi::{self, WordsOfAll};
+use crate::window::lock;
+use crate::windows::WINDOWS_MAX;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Words of one group of processes.
+#[derive(Debug)]
+struct Pool {
+    words: WordsOfAll,
+    /// Its number at all ranks of the group.
+    number: u64,
+    /// Windows that have words of it.
+    windows: AtomicUsize,
+    /// At the first rank: which of them are taken.
+    taken: Mutex<Vec<bool>>,
+}
+
+/// The words of a window.
+#[derive(Debug)]
+pub struct Words {
+    pool: Arc<Pool>,
+    at: u32,
+}
+
+/// Which words a window gets.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Choice {
+    pool: u64,
+    at: u32,
+    /// There are none yet: all make some.
+    is_new: u32,
+}
+
+static POOLS: Mutex<Vec<Arc<Pool>>> = Mutex::new(Vec::new());
+
+/// Groups of processes that may have words. Each takes two communicators.
+const POOLS_MAX: usize = 256;
+
+/// What the first rank of a communicator chooses for a window.
+pub fn choose(comm: u64) -> Option<Choice> {
+    let pools = lock(&POOLS);
+    for pool in pools.iter().filter(|pool| pool.words.are_of(comm)) {
+        let mut taken = lock(&pool.taken);
+        if let Some(at) = taken.iter().position(|is_taken| !is_taken) {
+            taken[at] = true;
+            return Some(Choice { pool: pool.number, at: at as u32, is_new: 0 });
+        }
+    }
+    (pools.len() < POOLS_MAX).then_some(Choice { pool: new_number(), at: 0, is_new: 1 })
+}
+
+/// A number that no other pool of the job has, whichever process has chosen it. All processes end theirs in the order of the numbers.
+fn new_number() -> u64 {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let mixed = (now << 20 ^ u64::from(std::process::id())).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed.wrapping_add(MADE.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The first rank's choice is not taken.
+pub fn give_back(choice: Choice, comm: u64) {
+    let is_it = |pool: &&Arc<Pool>| pool.number == choice.pool && pool.words.are_of(comm);
+    if let Some(pool) = lock(&POOLS).iter().find(is_it).filter(|_| choice.is_new == 0) {
+        lock(&pool.taken)[choice.at as usize] = false;
+    }
+}
+
+/// Collective: the words that the first rank has chosen.
+pub fn take(choice: Choice, comm: u64) -> Result<Words, c_int> {
+    if choice.is_new != 0 {
+        let mut taken = vec![false; WINDOWS_MAX];
+        taken[0] = true;
+        let words = WordsOfAll::create(comm, WINDOWS_MAX)?;
+        let windows = AtomicUsize::new(1);
+        let pool = Arc::new(Pool { words, number: choice.pool, windows, taken: Mutex::new(taken) });
+        lock(&POOLS).push(pool.clone());
+        return Ok(Words { pool, at: 0 });
+    }
+    loop {
+        let is_it = |pool: &&Arc<Pool>| pool.number == choice.pool && pool.words.are_of(comm);
+        if let Some(pool) = lock(&POOLS).iter().find(is_it) {
+            pool.windows.fetch_add(1, Ordering::Relaxed);
+            return Ok(Words { pool: pool.clone(), at: choice.at });
+        }
+        // Another thread has made them, and is about to say so.
+        std::thread::yield_now();
+    }
+}
+
+impl Words {
+    /// The word of a rank.
+    pub fn read(&self, target: u32) -> Option<u64> {
+        self.pool.words.read(self.at, target)
+    }
+
+    /// Raises the word of a rank, and returns when everybody sees it.
+    pub fn raise(&self, target: u32) -> bool {
+        self.pool.words.raise(self.at, target)
+    }
+
+    /// The window is gone at all ranks: MPI has freed it. Collective where this was the last one of the words: threads might not agree on
+    /// which one that was.
+    pub fn free(self) {
+        lock(&self.pool.taken)[self.at as usize] = false;
+        let is_last = self.pool.windows.fetch_sub(1, Ordering::Relaxed) == 1;
+        if is_last && !ffi::is_thread_multiple() {
+            lock(&POOLS).retain(|pool| pool.number != self.pool.number);
+            end(self.pool);
+        }
+    }
+}
+
+fn end(pool: Arc<Pool>) {
+    // Nobody can be told that MPI refuses it.
+    _ = Arc::into_inner(pool).map(|pool| pool.words.free());
+}
+
+/// Collective: MPI ends.
+pub fn at_end() {
+    let mut pools = std::mem::take(&mut *lock(&POOLS));
+    pools.sort_by_key(|pool| pool.number);
+    // Where a window is left, so are its words: MPI is told of both or of none.
+    pools.into_iter().for_each(end);
+}
