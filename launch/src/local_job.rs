@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{SigSet, Signal};
+use vgasnet_protocol::RankState;
 use vgasnet_smp::{JOB_VARIABLE, RANKS_MAX, Rendezvous, Visit};
 
 use crate::event_loop::{Role, Watched, run};
@@ -248,24 +249,37 @@ impl Role for LocalJob {
 }
 
 impl LocalJob {
-    /// Serves the ranks that have come. An error comes with the words for what has failed.
+    /// Serves the ranks that have come, for one turn: signals and the ends of ranks come first. An error comes with the words for what
+    /// has failed.
     fn serve(&mut self) -> Result<(), (String, std::io::Error)> {
-        while !self.is_refused {
-            match self.rendezvous.serve() {
-                Ok(None) => break,
-                Ok(Some(Visit::Joined { rank, pid })) => {
+        if self.is_refused {
+            return Ok(());
+        }
+        let visits = self.rendezvous.serve().map_err(|error| {
+            self.is_refused = true;
+            ("cannot give a rank its shared memory".to_owned(), error)
+        })?;
+        for visit in visits {
+            match visit {
+                Visit::Joined { rank, pid } => {
                     let found = self.ranks[rank as usize].found(pid);
                     found.map_err(|error| (format!("cannot watch rank {rank} (pid {pid})"), error))?;
                 }
                 // A rank that is lost says so itself, or has ended.
-                Ok(Some(Visit::Entrusted | Visit::Lost { .. })) => {}
-                Err(error) => {
-                    self.is_refused = true;
-                    return Err(("cannot give a rank its shared memory".to_owned(), error));
-                }
+                Visit::Entrusted | Visit::Lost { .. } => {}
             }
         }
         Ok(())
+    }
+
+    /// Tells of processes that were not let in, where ranks never came so far: one of them may have been meant to be a rank.
+    fn tell_of_strangers(&self, status: i32) {
+        let is_missing = |rank| self.rendezvous.state(rank) == RankState::Fresh;
+        let missing = (0..self.ranks.len() as u32).filter(|rank| is_missing(*rank)).count();
+        let strangers = self.rendezvous.strangers().to_string();
+        if status != 0 && missing > 0 && !strangers.is_empty() {
+            say(&format!("{missing} of {} ranks did not call vgasnet_init{strangers}", self.ranks.len()));
+        }
     }
 
     fn take(&self, Decision { order, say: line }: Decision) {
@@ -310,6 +324,7 @@ impl LocalJob {
             self.rendezvous.give_space_back();
         }
         let outcome = self.policy.outcome();
+        self.tell_of_strangers(outcome.status);
         match refusal {
             Some(why) if outcome.status == 0 => {
                 say(&why);

@@ -13,8 +13,8 @@ use vgasnet_conduit::{
 use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock, set_len};
 use crate::completions::Completions;
 use crate::job::Job;
+use crate::joining::entrust;
 use crate::mapping::Mapping;
-use crate::rendezvous::entrust;
 use crate::ring::MESSAGE_BYTES_MAX;
 use vgasnet_protocol::RankState;
 

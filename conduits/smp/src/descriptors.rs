@@ -16,6 +16,11 @@ pub(crate) fn send(stream: &UnixStream, bytes: &[u8], descriptors: &[RawFd]) -> 
     sendmsg::<()>(stream.as_raw_fd(), &parts, &rights, MsgFlags::MSG_NOSIGNAL, None)
 }
 
+/// Sends bytes, which are few: they fit.
+pub(crate) fn tell(stream: &UnixStream, bytes: &[u8]) -> Result<(), Errno> {
+    sendmsg::<()>(stream.as_raw_fd(), &[IoSlice::new(bytes)], &[], MsgFlags::MSG_NOSIGNAL, None).map(drop)
+}
+
 /// Takes the descriptors of one message, closed on exec, in the order in which they were sent. Returns what the message says, or
 /// the beginning of that, which is not empty and has `len_bytes` at most.
 ///

@@ -10,7 +10,7 @@ use vgasnet_conduit::{ConduitError, Sleeper};
 
 use crate::RANKS_MAX;
 use crate::arena::Control;
-use crate::rendezvous::ask;
+use crate::joining::{Refusal, ask};
 use vgasnet_protocol::RankState;
 
 /// The environment variable that makes a process a rank. The launcher sets it; without it, a process is a job of its own.
@@ -117,14 +117,19 @@ impl Job {
             return Self::alone();
         };
         let text = value.to_string_lossy();
-        let launched = JobVariable::parse(&text).and_then(|JobVariable { rank, ranks, socket }| {
-            let job = Self::of(rank, ranks, ask(socket.as_bytes(), rank, ranks)?)?;
+        let variable = JobVariable::parse(&text).map_err(Refusal::Misled);
+        let launched = variable.and_then(|JobVariable { rank, ranks, socket }| {
+            let objects = ask(socket.as_bytes(), rank, ranks)?;
+            let job = Self::of(rank, ranks, objects).map_err(Refusal::Misled)?;
             Ok(Job { launcher: Some(socket.to_owned()), ..job })
         });
-        launched.map_err(|what| {
+        launched.map_err(|refusal| {
             let advice = "vgasnetrun sets this variable; a program that a rank starts must unset it, and a rank must be in the \
                           network namespace of vgasnetrun";
-            ConduitError(format!("{JOB_VARIABLE}=\"{text}\": {what} ({advice})"))
+            ConduitError(match refusal {
+                Refusal::Misled(what) => format!("{JOB_VARIABLE}=\"{text}\": {what} ({advice})"),
+                Refusal::Late(what) => what,
+            })
         })
     }
 

@@ -1,7 +1,7 @@
 //! The shared-memory conduit: the ranks of a job are processes on one machine.
 //!
 //! Everything the ranks share is one file without a name, the `arena`. The first party of a host makes it together with two
-//! eventfds a rank, and hands all of it to the ranks (`rendezvous`). A message is a record in the receiver's inbox (`ring`); a put or
+//! eventfds a rank, and hands all of it to the ranks (`rendezvous`, `joining`). A message is a record in the receiver's inbox (`ring`); a put or
 //! get is a copy between two mapped pools in the calling thread. A thread with nothing to do sleeps on its eventfd, and the
 //! `bell` says which thread an arrival must wake.
 
@@ -11,15 +11,22 @@ mod bell;
 mod completions;
 mod conduit;
 mod descriptors;
+mod handshake;
 mod job;
+mod joining;
 mod mapping;
+mod peers;
 mod rendezvous;
 mod ring;
 mod sync;
+mod visitor;
 
 pub use conduit::SmpConduit;
+pub use handshake::random;
 pub use job::{JOB_VARIABLE, raise_descriptor_limit};
-pub use rendezvous::{Rendezvous, Visit, join, random};
+pub use joining::join;
+pub use peers::{Peer, Strangers};
+pub use rendezvous::{Rendezvous, Visit};
 
 /// The largest number of ranks of a job on one host.
 pub const RANKS_MAX: u32 = 4096;

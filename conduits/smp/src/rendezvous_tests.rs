@@ -1,6 +1,15 @@
 //! The rendezvous of ranks that are threads of this process.
 
 use super::*;
+use crate::handshake::ADDRESS_BYTES;
+use crate::joining::{Refusal, ask, entrust};
+use crate::visitor::SILENCE;
+use std::io::{Read, Write};
+
+/// Connects as a process that may be anything.
+fn visit(rendezvous: &Rendezvous) -> UnixStream {
+    UnixStream::connect_addr(&rendezvous.address.socket().expect("a name")).expect("a socket")
+}
 
 /// Serves until `ranks` have joined, and then closes the socket.
 fn serve(mut rendezvous: Rendezvous, count: usize) -> Vec<Visit> {
@@ -12,6 +21,18 @@ fn serve(mut rendezvous: Rendezvous, count: usize) -> Vec<Visit> {
     joined
 }
 
+/// Serves until this visitor is through.
+fn serve_until_closed(rendezvous: &mut Rendezvous, visitor: &mut UnixStream) -> Vec<u8> {
+    visitor.set_nonblocking(true).expect("a socket");
+    let (mut said, late) = (Vec::new(), Instant::now() + Duration::from_secs(20));
+    while visitor.read_to_end(&mut said).is_err() {
+        assert!(Instant::now() < late, "it stays open");
+        rendezvous.sleep_until(late);
+        assert_eq!(rendezvous.serve().expect("no error"), []);
+    }
+    said
+}
+
 #[test]
 fn a_rank_gets_everything_once() {
     let rendezvous = Rendezvous::open(200).expect("a small job");
@@ -20,14 +41,14 @@ fn a_rank_gets_everything_once() {
     let server = std::thread::spawn(move || serve(rendezvous, 2));
     let ask = |rank, ranks| ask(address.as_bytes(), rank, ranks).map(|objects| objects.doorbells.len());
     assert_eq!(ask(3, 200), Ok(400));
-    assert_eq!(ask(3, 200), Err("this process is a rank already".to_owned()));
+    assert_eq!(ask(3, 200), Err(Refusal::Misled("this process is a rank already".to_owned())));
     for (rank, ranks) in [(200, 200), (200, 201), (0, 4)] {
         let why = format!("rank {rank} of {ranks} does not exist in this job of 200 ranks");
-        assert_eq!(ask(rank, ranks), Err(why));
+        assert_eq!(ask(rank, ranks), Err(Refusal::Misled(why)));
     }
     assert_eq!(ask(199, 200), Ok(400));
     assert_eq!(server.join().expect("a thread"), [3, 199].map(|rank| Visit::Joined { rank, pid: own }));
-    let why = ask(0, 200).expect_err("the job is over");
+    let why = ask(0, 200).expect_err("the job is over").to_string();
     assert!(why.starts_with("nobody answers at the socket: ") && !why.contains('\n'), "{why}");
 }
 
@@ -37,7 +58,7 @@ fn an_entrusted_file_is_emptied_at_the_end() {
     let file = nix::sys::memfd::memfd_create(c"file", nix::sys::memfd::MFdFlags::empty()).expect("a file");
     ftruncate(&file, 4096).expect("room");
     entrust(rendezvous.address(), 1, 2, file.as_fd()).expect("a socket");
-    assert_eq!(rendezvous.serve().expect("no error"), Some(Visit::Entrusted));
+    assert_eq!(rendezvous.serve().expect("no error"), [Visit::Entrusted]);
     assert_eq!(rendezvous.state(1), RankState::Fresh);
     let len_bytes = || nix::sys::stat::fstat(&file).expect("a file").st_size;
     assert_eq!(len_bytes(), 4096);
@@ -52,33 +73,24 @@ fn another_process_is_named_and_nonsense_is_not_answered() {
     let taken = Request { pid: u32::MAX, ..Request::new(1, 2, key) };
     assert_eq!(rendezvous.grant(taken), Ok(()));
     assert_eq!(rendezvous.state(1), RankState::Initialised);
-    let address = rendezvous.address.socket().expect("a name");
-    let mut nonsense = UnixStream::connect_addr(&address).expect("a socket");
+    let (mut nonsense, mut silent) = (visit(&rendezvous), visit(&rendezvous));
     nonsense.write_all(b"GET /").expect("room");
-    let mut silent = UnixStream::connect_addr(&address).expect("a socket");
-    assert_eq!(rendezvous.serve().expect("no error"), None);
-    assert_eq!(nonsense.read(&mut [0]).expect("the end"), 0);
+    assert_eq!(serve_until_closed(&mut rendezvous, &mut nonsense), []);
     silent.write_all(Request { pid: 7, ..taken }.as_bytes()).expect("room");
-    assert_eq!(rendezvous.serve().expect("no error"), None);
-    let mut why = String::new();
-    silent.read_to_string(&mut why).expect("text");
+    let why = String::from_utf8(serve_until_closed(&mut rendezvous, &mut silent)).expect("text");
     assert_eq!(why, format!("process {} is rank 1 already", u32::MAX));
 }
 
 #[test]
 fn a_rank_of_another_version_gets_a_line() {
     let mut rendezvous = Rendezvous::open(2).expect("a small job");
-    let address = rendezvous.address.socket().expect("a name");
     let own = Request::new(1, 2, rendezvous.address.keys()[0]);
     let other = Request { version: own.version ^ 1, ..own };
     // The layout of another version may differ behind its first fields.
     for bytes in [other.as_bytes(), &other.as_bytes()[..20], &[other.as_bytes(), &[7; 30]].concat()] {
-        let mut stream = UnixStream::connect_addr(&address).expect("a socket");
+        let mut stream = visit(&rendezvous);
         stream.write_all(bytes).expect("room");
-        assert_eq!(rendezvous.serve().expect("no error"), None);
-        let mut why = String::new();
-        stream.read_to_string(&mut why).expect("text");
-        assert_eq!(why, OTHER_VERSION);
+        assert_eq!(serve_until_closed(&mut rendezvous, &mut stream), OTHER_VERSION.as_bytes());
     }
     assert_eq!(rendezvous.state(1), RankState::Fresh);
 }
@@ -98,9 +110,77 @@ fn a_launcher_that_answers_otherwise_is_told() {
         stream.read_exact(&mut [0; size_of::<Request>()]).expect("a request");
         stream.write_all(said).expect("somebody listens");
         drop(stream);
-        let why = asked.join().expect("no panic").expect_err("no job");
+        let why = asked.join().expect("no panic").expect_err("no job").to_string();
         assert!(why.starts_with(expected), "{why}");
     }
+}
+
+/// A silent visitor, one that has said half of a request, and a rank that is stopped before it takes its descriptors hold up no rank.
+#[test]
+fn visitors_are_served_side_by_side() {
+    let mut rendezvous = Rendezvous::open(4).expect("a small job");
+    let key = rendezvous.address.keys()[0];
+    let (mut silent, mut stopped) = (visit(&rendezvous), visit(&rendezvous));
+    stopped.write_all(Request::new(1, 4, key).as_bytes()).expect("room");
+    let begin = Instant::now();
+    assert_eq!(rendezvous.serve().expect("no error"), []);
+    assert_eq!(rendezvous.state(1), RankState::Initialised);
+    let address = rendezvous.address().to_owned();
+    let ranks = [0, 2].map(|rank| {
+        let address = address.clone();
+        std::thread::spawn(move || ask(address.as_bytes(), rank, 4).map(drop))
+    });
+    let mut joined = 0;
+    while joined < 2 {
+        rendezvous.sleep_until(begin + SILENCE);
+        joined += rendezvous.serve().expect("no error").len();
+        assert!(begin.elapsed() < SILENCE, "{joined} have joined");
+    }
+    assert!(ranks.into_iter().all(|rank| rank.join().expect("no panic") == Ok(())));
+    assert_eq!(serve_until_closed(&mut rendezvous, &mut silent), []);
+    assert!(begin.elapsed() >= SILENCE);
+    assert_eq!(rendezvous.deadline(), None);
+    let missing = rendezvous.name_missing(&[1, 3]);
+    let named = format!("1 (pid {}, stopped?), 3", std::process::id());
+    assert!(missing.contains(&named) && missing.contains("60 s"), "{missing}");
+    stopped.write_all(&[GRANTED]).expect("it is still open");
+    let visits = rendezvous.serve().expect("no error");
+    assert_eq!(visits, [Visit::Joined { rank: 1, pid: std::process::id() }]);
+}
+
+/// However many say nothing: the others wait in the queue of the socket, and no descriptors are used up.
+#[test]
+fn silent_visitors_are_bounded() {
+    let mut rendezvous = Rendezvous::open(2).expect("a small job");
+    let silent: Vec<_> = (0..100).map(|_| visit(&rendezvous)).collect();
+    let address = rendezvous.address().to_owned();
+    let rank = std::thread::spawn(move || ask(address.as_bytes(), 1, 2).map(drop));
+    let begin = Instant::now();
+    let mut visits = Vec::new();
+    while visits.is_empty() {
+        rendezvous.sleep_until(begin + 5 * SILENCE);
+        visits = rendezvous.serve().expect("no error");
+        assert!(rendezvous.visitors.len() <= UNKNOWN_MAX && begin.elapsed() < 5 * SILENCE);
+    }
+    assert_eq!(visits, [Visit::Joined { rank: 1, pid: std::process::id() }]);
+    assert_eq!(rank.join().expect("no panic"), Ok(()));
+    drop(silent);
+}
+
+#[test]
+fn a_rank_that_stood_still_comes_again() {
+    let address = Address::random().expect("random numbers");
+    let listener = UnixListener::bind_addr(&address.socket().expect("a name")).expect("a socket");
+    let text = address.text.clone();
+    let asked = std::thread::spawn(move || ask(text.as_bytes(), 0, 2).map(drop));
+    let (first, _) = listener.accept().expect("a rank");
+    std::thread::sleep(SILENCE);
+    drop(first);
+    let (mut second, _) = listener.accept().expect("the rank again");
+    second.read_exact(&mut [0; size_of::<Request>()]).expect("a request");
+    second.write_all(OTHER_VERSION.as_bytes()).expect("somebody listens");
+    drop(second);
+    assert_eq!(asked.join().expect("no panic"), Err(Refusal::Misled(OTHER_VERSION.to_owned())));
 }
 
 /// Requests, true and changed: each gets a rank, a line or nothing, and no rank is taken without the key.
@@ -116,10 +196,10 @@ fn requests_may_be_anything() {
             if random.u32(0..4) > 0 {
                 vgasnet_fuzzing::mutate(random, &mut bytes);
             }
-            let (mut near, mut far) = UnixStream::pair().expect("sockets");
+            let (near, mut far) = UnixStream::pair().expect("sockets");
             bytes.truncate(REQUEST_BYTES_MAX);
             far.write_all(if bytes.is_empty() { &[0] } else { &bytes }).expect("room");
-            if let Ok(Some(rank)) = rendezvous.answer(&mut near) {
+            if let Ok(Some(rank)) = rendezvous.answer(&near) {
                 assert!(rank < 3 && bytes.windows(key.len()).any(|half| half == key));
             }
             drop(near);

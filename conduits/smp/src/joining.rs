@@ -1,0 +1,192 @@
+//! How a rank asks the first party of its host for the shared memory and the doorbells.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::geteuid;
+use vgasnet_conduit::{ConduitError, SLOW, say};
+use zerocopy::IntoBytes;
+
+use crate::conduit::SmpConduit;
+use crate::descriptors::{receive, send, tell};
+use crate::handshake::{Address, GRANTED, Grant, HalfKey, Request};
+use crate::job::{Job, Objects, raise_descriptor_limit};
+use crate::peers::Peer;
+use crate::visitor::SILENCE;
+
+/// How long a rank waits for its turn and its descriptors.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Why a process did not become a rank, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The process has an address that is not, or no more, that of a job of which it may be a rank.
+    Misled(String),
+    /// The first party is there, and did not answer in time.
+    Late(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Refusal::Misled(why) | Refusal::Late(why)) = self;
+        f.write_str(why)
+    }
+}
+
+/// Makes this process rank `rank` of the `ranks` that find each other by this [`crate::Rendezvous::address`].
+///
+/// # Errors
+/// There is no such socket, it does not know the key, or it refuses.
+pub fn join(address: &[u8], rank: u32, ranks: u32) -> Result<SmpConduit, ConduitError> {
+    let asked = ask(address, rank, ranks).map_err(|why| why.to_string());
+    let job = asked.and_then(|objects| Job::of(rank, ranks, objects));
+    let job = job.map_err(|why| ConduitError(format!("cannot reach the first rank of this host: {why}")))?;
+    Ok(SmpConduit::member(job))
+}
+
+/// Asks the first party of this host to make this process a rank.
+///
+/// A process that stands still between its connection and its request is taken for a stranger, and dropped. So it comes again.
+pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Refusal> {
+    let address = Address::parse(address).map_err(Refusal::Misled)?;
+    // Room for the doorbells.
+    raise_descriptor_limit(64 + 2 * u64::from(ranks))
+        .map_err(|error| Refusal::Misled(format!("no room for so many descriptors: {error}")))?;
+    let late = Instant::now() + ANSWER_PATIENCE;
+    loop {
+        let begin = Instant::now();
+        let mut attempt = Attempt::begin(&address, rank, ranks)?;
+        match attempt.finish() {
+            Ok(objects) => return Ok(objects),
+            Err(error) if attempt.is_unheard(&error) && begin.elapsed() >= SILENCE && Instant::now() < late => {}
+            Err(error) => return Err(attempt.explain(error)),
+        }
+    }
+}
+
+/// A connection to the first party.
+struct Attempt {
+    stream: UnixStream,
+    first_party: Option<Peer>,
+    request: Request,
+    answer: HalfKey,
+    received: Vec<OwnedFd>,
+}
+
+impl Attempt {
+    fn begin(address: &Address, rank: u32, ranks: u32) -> Result<Attempt, Refusal> {
+        let [key, answer] = address.keys();
+        let stream =
+            connect(address).map_err(|error| Refusal::Misled(format!("nobody answers at the socket: {error}")))?;
+        let first_party = Peer::of(&stream).ok();
+        let received = Vec::with_capacity(1 + 2 * ranks as usize);
+        Ok(Attempt { stream, first_party, request: Request::new(rank, ranks, key), answer, received })
+    }
+
+    /// Asks, and takes the descriptors. An error of the kind [`ErrorKind::Other`] is a refusal in words.
+    fn finish(&mut self) -> io::Result<Objects> {
+        tell(&self.stream, self.request.as_bytes())?;
+        self.say_if_slow();
+        self.stream.set_read_timeout(Some(ANSWER_PATIENCE))?;
+        let all = 1 + 2 * self.request.ranks as usize;
+        while self.received.len() < all {
+            let mut said = receive(&self.stream, &mut self.received, size_of::<Grant>())?;
+            if said[0] != GRANTED {
+                self.stream.read_to_end(&mut said)?;
+                return Err(io::Error::other(String::from_utf8_lossy(&said).into_owned()));
+            }
+            if said.get(1..) != Some(&self.answer[..]) {
+                return Err(io::Error::other("somebody else answers at the socket"));
+            }
+        }
+        // It fails when the first party is gone, which ends this process, too.
+        let _ = tell(&self.stream, &[GRANTED]);
+        let mut doorbells = std::mem::take(&mut self.received);
+        let arena = doorbells.remove(0);
+        // 0 stands for a process of another PID namespace.
+        let maker = self.first_party.map(|peer| peer.pid).filter(|process| *process > 0);
+        Ok(Objects { arena, doorbells, maker })
+    }
+
+    fn say_if_slow(&self) {
+        if !answers_soon(&self.stream) {
+            let (rank, seconds) = (self.request.rank, SLOW.as_secs());
+            let line = format!(
+                "vgasnet: rank {rank}: vgasnet_init: waits for its shared memory from vgasnetrun or the first rank of this host{} \
+                 (since {seconds} s)",
+                self.pid_in_words()
+            );
+            say(&line);
+        }
+    }
+
+    /// Whether the first party has ended the connection before it has said anything.
+    fn is_unheard(&self, error: &io::Error) -> bool {
+        let is_end = matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset);
+        is_end && self.received.is_empty()
+    }
+
+    fn explain(&self, error: io::Error) -> Refusal {
+        let own = geteuid().as_raw();
+        match (error.kind(), self.first_party) {
+            (ErrorKind::Other, _) => Refusal::Misled(error.to_string()),
+            (ErrorKind::WouldBlock, _) => Refusal::Late(format!(
+                "waited {} s in vain for its shared memory from vgasnetrun or the first rank of this host{}; see whether that \
+                 process is stopped",
+                ANSWER_PATIENCE.as_secs(),
+                self.pid_in_words()
+            )),
+            (_, Some(peer)) if self.is_unheard(&error) && peer.uid != own => {
+                Refusal::Misled(format!("the job of {peer} takes no rank of uid {own}; start both as one user"))
+            }
+            _ => Refusal::Misled(format!(
+                "no shared memory came through the socket: {error} (do launcher and ranks have the same version of vgasnet?)"
+            )),
+        }
+    }
+
+    fn pid_in_words(&self) -> String {
+        let pid = self.first_party.map(|peer| peer.pid).filter(|pid| *pid > 0);
+        pid.map_or_else(String::new, |pid| format!(", pid {pid}"))
+    }
+}
+
+/// Waits for its place in the queue of the socket.
+fn connect(address: &Address) -> io::Result<UnixStream> {
+    let socket = address.socket()?;
+    loop {
+        match UnixStream::connect_addr(&socket) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            connected => return connected,
+        }
+    }
+}
+
+/// Hands the first party at this [`crate::Rendezvous::address`] a file of a rank's.
+///
+/// # Errors
+/// It is gone.
+pub(crate) fn entrust(address: &str, rank: u32, ranks: u32, file: BorrowedFd<'_>) -> io::Result<()> {
+    let address = Address::parse(address.as_bytes()).map_err(io::Error::other)?;
+    let request = Request::new(rank, ranks, address.keys()[0]);
+    let attempt = || io::Result::Ok(send(&connect(&address)?, request.as_bytes(), &[file.as_raw_fd()])?);
+    // Another time for a process that stood still in between, as in `ask`.
+    attempt().or_else(|error| if error.kind() == ErrorKind::BrokenPipe { attempt() } else { Err(error) }).map(drop)
+}
+
+/// Whether there is something to read soon, if it is the end.
+fn answers_soon(stream: &UnixStream) -> bool {
+    let late = Instant::now() + SLOW;
+    loop {
+        let left = PollTimeout::try_from(late.saturating_duration_since(Instant::now())).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLIN)], left) {
+            Err(Errno::EINTR) => {}
+            ready => return ready != Ok(0),
+        }
+    }
+}

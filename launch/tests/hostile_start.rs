@@ -1,0 +1,161 @@
+//! Starts in the way of which stand processes of another user: silent, flooding, with garbage, with half a handshake. The parts are
+//! played by `examples/hostile_start.rs`. Only root can start processes of another user.
+
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, geteuid};
+use vgasnet_conduit::conformance::example;
+
+/// The users of the job and of its enemies. Neither need have a name.
+const OWNER: u32 = 64_200;
+const ENEMY: u32 = 64_201;
+
+/// A start with enemies may take so much longer than one without.
+const DELAY_MAX: Duration = Duration::from_secs(1);
+
+const RANKS: u32 = 4;
+const ENEMIES: usize = 6;
+
+/// A copy of the example and a FIFO, in a directory that all users can reach.
+struct Stage {
+    dir: PathBuf,
+    program: PathBuf,
+    gate: PathBuf,
+}
+
+impl Stage {
+    /// `None` where this process is not root.
+    fn set(name: &str) -> Option<Stage> {
+        if !geteuid().is_root() {
+            println!("NOT RUN: {name}: only root can start processes of another user");
+            return None;
+        }
+        let dir = std::env::temp_dir().join(format!("vgasnet-hostile-{}-{name}", std::process::id()));
+        std::fs::create_dir(&dir).expect("a directory");
+        let (program, gate) = (dir.join("program"), dir.join("gate"));
+        std::fs::copy(example("hostile_start"), &program).expect("a file");
+        nix::unistd::mkfifo(&gate, nix::sys::stat::Mode::from_bits_truncate(0o600)).expect("a FIFO");
+        for path in [&dir, &gate] {
+            nix::unistd::chown(path, Some(OWNER.into()), Some(OWNER.into())).expect("root may");
+        }
+        std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o755)).expect("root may");
+        Some(Stage { dir, program, gate })
+    }
+
+    /// Starts a part as this user.
+    fn start(&self, uid: u32, arguments: &[&str]) -> Ended {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).uid(uid).gid(uid).current_dir("/").stdin(Stdio::null()).stdout(Stdio::null());
+        Ended(command.spawn().expect("the program is there"))
+    }
+
+    /// Starts a job of the user. Returns its launcher and the name of its socket.
+    fn launch(&self, uid: u32) -> (Ended, String) {
+        let launcher = self.start(uid, &["launch", &RANKS.to_string(), self.gate.to_str().expect("text")]);
+        let late = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(name) = socket_of(launcher.0.id()) {
+                return (launcher, name);
+            }
+            assert!(Instant::now() < late, "the launcher opens no socket");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn attack(&self, kind: &str, socket: &str) -> Ended {
+        self.start(ENEMY, &["attack", kind, socket])
+    }
+
+    /// Lets the ranks go, which all wait for it. Returns how long the job took from then on.
+    fn open_gate(&self, mut launcher: Ended) -> Duration {
+        // The ranks' opens wait for this one. A rank that comes later finds no writer, and waits for the next.
+        let begin = Instant::now();
+        loop {
+            let mut options = std::fs::OpenOptions::new();
+            drop(options.write(true).custom_flags(libc::O_NONBLOCK).open(&self.gate));
+            if let Some(status) = launcher.0.try_wait().expect("our child") {
+                assert!(status.success(), "{status}");
+                return begin.elapsed();
+            }
+            assert!(begin.elapsed() < Duration::from_secs(50), "the job does not end");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// A process that is killed when this is dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The name of the abstract socket at which a process listens: the list of sockets is everybody's.
+fn socket_of(pid: u32) -> Option<String> {
+    let list = std::fs::read_to_string("/proc/net/unix").expect("it exists");
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+    let links: Vec<_> = descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
+    let is_its = |inode: &str| links.iter().any(|link| link.to_str() == Some(&format!("socket:[{inode}]")));
+    list.lines().find_map(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let name = fields.get(7)?.strip_prefix("@vgasnet-")?;
+        is_its(fields[6]).then(|| format!("vgasnet-{name}"))
+    })
+}
+
+/// Starts a job of `owner` with enemies of a kind: of its socket, or of one that is not there. Returns how long it took.
+fn time(stage: &Stage, owner: u32, kind: &str, is_in_the_way: bool) -> Duration {
+    let (launcher, socket) = stage.launch(owner);
+    let target = if is_in_the_way { socket } else { format!("vgasnet-nobody-{}", std::process::id()) };
+    let _enemies: Vec<_> = (0..ENEMIES).map(|_| stage.attack(kind, &target)).collect();
+    // They have begun.
+    std::thread::sleep(Duration::from_millis(300));
+    stage.open_gate(launcher)
+}
+
+/// Enemies take processor time, too. So the bound is on top of what a job takes beside as many that call nobody.
+fn held_up(name: &str, owner: u32) {
+    let Some(stage) = Stage::set(name) else { return };
+    for kind in ["silent", "garbage", "half", "flooding"] {
+        let [beside, took] = [false, true].map(|is_in_the_way| time(&stage, owner, kind, is_in_the_way));
+        println!("{name}: {kind}: {} ms; {} ms beside enemies of nobody", took.as_millis(), beside.as_millis());
+        assert!(took < beside + DELAY_MAX, "{kind}: {took:?}; {beside:?} beside enemies of nobody");
+    }
+}
+
+#[test]
+fn another_user_delays_no_start() {
+    held_up("a user's job", OWNER);
+}
+
+#[test]
+fn another_user_delays_no_start_of_root() {
+    held_up("root's job", 0);
+}
+
+#[test]
+fn a_flood_delays_no_signal() {
+    let Some(stage) = Stage::set("a signal") else { return };
+    let (mut launcher, socket) = stage.launch(OWNER);
+    let enemies: Vec<_> = (0..ENEMIES).map(|_| stage.attack("flooding", &socket)).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    let begin = Instant::now();
+    kill(Pid::from_raw(launcher.0.id() as i32), Signal::SIGTERM).expect("our child");
+    launcher.0.wait().expect("our child");
+    println!("a signal: {} ms with {} enemies", begin.elapsed().as_millis(), enemies.len());
+    assert!(begin.elapsed() < DELAY_MAX, "{:?}", begin.elapsed());
+}
