@@ -3,10 +3,11 @@
 use std::io::{Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
+use std::process::Command;
 use std::time::Duration;
 
 use vgasnet_conduit::Conduit;
-use vgasnet_launch::Launch;
+use vgasnet_launch::{Launch, Plan, Reach, run_agent, supervise};
 use vgasnet_smp::SmpConduit;
 
 fn main() {
@@ -15,6 +16,8 @@ fn main() {
     match argument(1) {
         "launch" => launch(argument(2), argument(3)),
         "rank" => rank(argument(2)),
+        "supervise" => supervise_agents(argument(2), argument(3)),
+        "agent" => std::process::exit(run_agent(&["true".into()])),
         "attack" => attack(argument(2), argument(3)),
         other => panic!("no part is called \"{other}\""),
     }
@@ -25,6 +28,17 @@ fn launch(ranks: &str, gate: &str) {
     let own = std::env::current_exe().expect("this program has a path");
     let job = Launch::new(ranks.parse().expect("a number"), own).args(["rank", gate]);
     std::process::exit(job.time_limit(Duration::from_secs(60)).run().status);
+}
+
+/// Runs a job of agents, which a shell starts as soon as it hears something from a FIFO.
+fn supervise_agents(ranks: &str, gate: &str) {
+    let own = std::env::current_exe().expect("this program has a path");
+    let script = r#"cat "$1" > /dev/null; for rank in $(seq "$2"); do "$0" agent & done; wait"#;
+    let mut launcher = Command::new("sh");
+    launcher.args(["-c", script]).arg(own).args([gate, ranks]);
+    let (ranks, host_timeout) = (ranks.parse().expect("a number"), Duration::from_secs(30));
+    let (reach, is_dispensable, is_noise) = (Reach::Here, false, None);
+    std::process::exit(supervise(Plan { ranks, reach, launcher, is_dispensable, host_timeout, is_noise }));
 }
 
 fn rank(gate: &str) {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener, UnixStream};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn6, bind, listen, setsockopt, socket, sockopt,
 };
 
-use vgasnet_smp::random;
+use vgasnet_smp::{Peer, Strangers, listen_locally, random};
 
 use crate::connection::Stream;
 use crate::wire::Cookie;
@@ -22,20 +23,35 @@ pub const LAUNCHER_VARIABLE: &str = "VGASNET_LAUNCHER";
 /// How long an agent tries each address.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The value of [`LAUNCHER_VARIABLE`]: `COOKIE@UNIX-NAME@PORT@ADDRESS,ADDRESS…`, the cookie in hexadecimal digits, the
+/// How long the names of hosts may take to become addresses.
+const NAMES_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The most connections that are taken in at once from each listener.
+const ACCEPTED_MAX: usize = 64;
+
+/// The hosts of a job, as far as they are known before its launcher starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// This one.
+    Here,
+    /// These, by name or address.
+    Hosts(Vec<String>),
+    /// Those that the launcher finds by itself.
+    Unknown,
+}
+
+/// The value of [`LAUNCHER_VARIABLE`]: `COOKIE@UNIX-NAME@ADDRESS:PORT,ADDRESS:PORT…`, the cookie in hexadecimal digits, the
 /// unix socket without a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) cookie: Cookie,
     unix_name: String,
-    port: u16,
-    hosts: Vec<IpAddr>,
+    hosts: Vec<SocketAddr>,
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts: Vec<_> = self.hosts.iter().map(IpAddr::to_string).collect();
-        write!(f, "{:032x}@{}@{}@{}", self.cookie, self.unix_name, self.port, hosts.join(","))
+        write!(f, "{:032x}@{}@{}", self.cookie, self.unix_name, self.name_hosts(","))
     }
 }
 
@@ -46,57 +62,123 @@ impl Address {
         let cookie = fields.next().filter(|digits| digits.len() == 32)?;
         let cookie = u128::from_str_radix(cookie, 16).ok()?;
         let unix_name = fields.next()?.to_owned();
-        let port = fields.next()?.parse().ok()?;
         let hosts = fields.next()?.split(',').filter(|host| !host.is_empty());
         let hosts = hosts.map(|host| host.parse().ok()).collect::<Option<_>>()?;
-        fields.next().is_none().then_some(Address { cookie, unix_name, port, hosts })
+        fields.next().is_none().then_some(Address { cookie, unix_name, hosts })
     }
 
-    /// Every way to the supervisor, the nearest first; each is tried when it is asked for.
+    /// Every way to the supervisor, the nearest first; each is tried when it is asked for. On another host the socket by this name
+    /// may be anybody's.
     pub(crate) fn streams(&self) -> impl Iterator<Item = Stream> + '_ {
         let near = std::iter::once_with(|| {
             let address = UnixAddress::from_abstract_name(&self.unix_name)?;
-            UnixStream::connect_addr(&address).map(Stream::Unix)
+            let stream = UnixStream::connect_addr(&address)?;
+            let is_ours = Peer::of(&stream)?.may_take_part();
+            if is_ours { Ok(Stream::Unix(stream)) } else { Err(io::ErrorKind::PermissionDenied.into()) }
         });
-        let far = self.hosts.iter().map(|host| {
-            TcpStream::connect_timeout(&SocketAddr::new(*host, self.port), CONNECT_PATIENCE).map(Stream::Tcp)
-        });
+        let far = self.hosts.iter().map(|host| TcpStream::connect_timeout(host, CONNECT_PATIENCE).map(Stream::Tcp));
         near.chain(far).flatten()
     }
 
-    /// The place to look at when none of them works.
+    /// Why none of them works, perhaps.
     pub(crate) fn advice(&self) -> String {
-        let hosts: Vec<_> = self.hosts.iter().map(IpAddr::to_string).collect();
-        format!("port {} of {}", self.port, if hosts.is_empty() { "no host".to_owned() } else { hosts.join(", ") })
+        match self.hosts.as_slice() {
+            [] => "from this host, since it expects all ranks on its own; name the hosts with --hosts".to_owned(),
+            _ => format!("at {}; a firewall may be in the way", self.name_hosts(", ")),
+        }
+    }
+
+    fn name_hosts(&self, between: &str) -> String {
+        self.hosts.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(between)
     }
 }
 
 /// Where the supervisor waits for agents.
 pub(crate) struct Listeners {
     pub(crate) unix: UnixListener,
-    pub(crate) tcp: TcpListener,
+    /// None where all ranks are on this host.
+    pub(crate) tcp: Vec<TcpListener>,
     pub(crate) address: Address,
+    strangers: Strangers,
 }
 
 impl Listeners {
-    pub(crate) fn open() -> io::Result<Listeners> {
+    pub(crate) fn open(reach: &Reach) -> io::Result<Listeners> {
         let cookie = random()?;
         let unix_name = format!("vgasnet-launcher-{:032x}", random()?);
-        let unix = UnixListener::bind_addr(&UnixAddress::from_abstract_name(&unix_name)?)?;
-        // Hosts without version 6 of the protocol have version 4.
-        let tcp = listen_on_both().or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
-        unix.set_nonblocking(true)?;
-        tcp.set_nonblocking(true)?;
-        let address = Address { cookie, unix_name, port: tcp.local_addr()?.port(), hosts: own_addresses() };
-        Ok(Listeners { unix, tcp, address })
+        let unix = listen_locally(&UnixAddress::from_abstract_name(&unix_name)?)?;
+        let near_hosts = match reach {
+            Reach::Here => Some(Vec::new()),
+            Reach::Hosts(names) => ways_to(names.clone()),
+            Reach::Unknown => None,
+        };
+        let (tcp, hosts) = match near_hosts {
+            Some(addresses) => listen_at(&addresses)?,
+            None => listen_everywhere()?,
+        };
+        let address = Address { cookie, unix_name, hosts };
+        Ok(Listeners { unix, tcp, address, strangers: Strangers::default() })
     }
 
-    /// The streams that have come.
-    pub(crate) fn accept(&self) -> Vec<Stream> {
-        let near = std::iter::from_fn(|| self.unix.accept().ok()).map(|(stream, _)| Stream::Unix(stream));
-        let far = std::iter::from_fn(|| self.tcp.accept().ok()).map(|(stream, _)| Stream::Tcp(stream));
-        near.chain(far).collect()
+    /// Some of the streams that have come. Local ones of other users are closed.
+    pub(crate) fn accept(&mut self) -> Vec<Stream> {
+        let strangers = &mut self.strangers;
+        let near = std::iter::from_fn(|| self.unix.accept().ok()).take(ACCEPTED_MAX).map(|(stream, _)| stream);
+        let near = near.filter(|stream| Peer::of(stream).is_ok_and(|peer| !strangers.include(peer))).map(Stream::Unix);
+        let some = |tcp: &TcpListener| -> Vec<_> {
+            std::iter::from_fn(|| tcp.accept().ok()).take(ACCEPTED_MAX).map(|(stream, _)| Stream::Tcp(stream)).collect()
+        };
+        near.chain(self.tcp.iter().flat_map(some)).collect()
     }
+}
+
+/// The addresses by which these hosts reach this one, without those of this host itself. `None` where a name means nothing here:
+/// launchers may know more names.
+fn ways_to(names: Vec<String>) -> Option<Vec<IpAddr>> {
+    let (sender, found) = std::sync::mpsc::channel();
+    // A name server that does not answer would hold up the job.
+    std::thread::spawn(move || {
+        let ways: Option<Vec<_>> = names.iter().map(|name| way_to(name)).collect();
+        let _ = sender.send(ways);
+    });
+    let mut ways: Vec<_> = found.recv_timeout(NAMES_PATIENCE).ok()??.into_iter().flatten().collect();
+    ways.sort();
+    ways.dedup();
+    Some(ways)
+}
+
+/// As [`ways_to`], for one host.
+fn way_to(name: &str) -> Option<Vec<IpAddr>> {
+    let mut ways = Vec::new();
+    for address in (name, 9).to_socket_addrs().ok()? {
+        let any: IpAddr =
+            if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
+        // Nothing is sent: the system only says from which address it would be.
+        let socket = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect(address).map(|()| socket));
+        let Ok(own) = socket.and_then(|socket| socket.local_addr()) else { continue };
+        if own.ip() == address.ip() {
+            // It is this host.
+            return Some(Vec::new());
+        }
+        ways.push(own.ip());
+    }
+    (!ways.is_empty()).then_some(ways)
+}
+
+fn listen_at(addresses: &[IpAddr]) -> io::Result<(Vec<TcpListener>, Vec<SocketAddr>)> {
+    let tcp: Vec<_> = addresses.iter().map(|address| TcpListener::bind((*address, 0))).collect::<Result<_, _>>()?;
+    tcp.iter().try_for_each(|tcp| tcp.set_nonblocking(true))?;
+    let hosts = tcp.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
+    Ok((tcp, hosts))
+}
+
+fn listen_everywhere() -> io::Result<(Vec<TcpListener>, Vec<SocketAddr>)> {
+    // Hosts without version 6 of the protocol have version 4.
+    let tcp = listen_on_both().or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
+    tcp.set_nonblocking(true)?;
+    let port = tcp.local_addr()?.port();
+    let hosts = own_addresses().into_iter().map(|address| SocketAddr::new(address, port)).collect();
+    Ok((vec![tcp], hosts))
 }
 
 /// Listens by both versions of the protocol, also where the system's default is one.
@@ -104,7 +186,7 @@ fn listen_on_both() -> io::Result<TcpListener> {
     let socket = socket(AddressFamily::Inet6, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&socket, sockopt::Ipv6V6Only, &false)?;
     bind(
-        std::os::fd::AsRawFd::as_raw_fd(&socket),
+        socket.as_raw_fd(),
         &SockaddrIn6::from(std::net::SocketAddrV6::new(std::net::Ipv6Addr::UNSPECIFIED, 0, 0, 0)),
     )?;
     listen(&socket, Backlog::MAXCONN)?;
@@ -136,8 +218,8 @@ mod tests {
 
     #[test]
     fn an_address_survives_its_own_text() {
-        for hosts in [vec![], vec!["10.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()]] {
-            let address = Address { cookie: 0xa5, unix_name: "a-name".to_owned(), port: 4711, hosts };
+        for hosts in [vec![], vec!["10.0.0.1:7".parse().unwrap(), "[fd00::1]:4711".parse().unwrap()]] {
+            let address = Address { cookie: 0xa5, unix_name: "a-name".to_owned(), hosts };
             assert_eq!(Address::parse(&address.to_string()), Some(address));
         }
     }
@@ -146,7 +228,7 @@ mod tests {
     fn anything_else_is_refused() {
         let cookie = "0".repeat(32);
         for text in
-            ["", "@@@", &format!("{cookie}@n@1"), &format!("{cookie}@n@x@"), &format!("{cookie}@n@1@h@"), "0@n@1@"]
+            ["", "@@", &format!("{cookie}@n"), &format!("{cookie}@n@h"), &format!("{cookie}@n@10.0.0.1"), "0@n@"]
         {
             assert_eq!(Address::parse(text), None, "{text}");
         }
@@ -154,12 +236,39 @@ mod tests {
 
     #[test]
     fn agents_get_through_by_both_ways() {
-        let listeners = Listeners::open().expect("sockets");
+        let mut listeners = Listeners::open(&Reach::Unknown).expect("sockets");
         let near = Address { hosts: vec![], ..listeners.address.clone() };
-        let far = Address { hosts: vec![Ipv4Addr::LOCALHOST.into()], unix_name: "no such".to_owned(), ..near.clone() };
+        let port = listeners.tcp[0].local_addr().expect("a port").port();
+        let far = vec![SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)];
+        let far = Address { hosts: far, unix_name: "no such".to_owned(), ..near.clone() };
         for address in [near, far] {
             let _stream = address.streams().next().expect("a stream");
             assert_eq!(listeners.accept().len(), 1);
         }
+    }
+
+    #[test]
+    fn no_network_is_listened_to_where_all_ranks_are_here() {
+        let mut own = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        own.extend(own_addresses().first().map(IpAddr::to_string));
+        for reach in [Reach::Here, Reach::Hosts(own)] {
+            let listeners = Listeners::open(&reach).expect("a socket");
+            assert!(listeners.tcp.is_empty() && listeners.address.hosts.is_empty(), "{reach:?}");
+            assert!(listeners.address.advice().contains("--hosts"));
+        }
+    }
+
+    #[test]
+    fn other_hosts_are_reached_by_one_address() {
+        let Some(own) = own_addresses().into_iter().find(IpAddr::is_ipv4) else {
+            return println!("NOT RUN: listening for other hosts: this host has no network");
+        };
+        // An address for examples, which no host has.
+        let Some(ways) = way_to("192.0.2.1") else {
+            return println!("NOT RUN: listening for other hosts: this host has no route to others");
+        };
+        let listeners = Listeners::open(&Reach::Hosts(vec!["192.0.2.1".to_owned(), own.to_string()])).expect("sockets");
+        assert_eq!((listeners.tcp.len(), listeners.address.hosts[0].ip()), (1, ways[0]));
+        assert!(!ways[0].is_unspecified());
     }
 }

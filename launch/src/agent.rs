@@ -27,6 +27,9 @@ use crate::{StartError, cannot_run_status, host_name, pmi};
 /// How long a supervisor has to answer a hello. Another process at its address, on another network, never does.
 const WELCOME_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How often an agent tries all ways to its supervisor.
+const ATTEMPTS: usize = 3;
+
 /// Runs this process as an agent for `program`, a command with its arguments. Returns its exit status.
 ///
 /// The supervisor says how the child has ended, so that is 0 unless the supervisor is not there.
@@ -164,19 +167,22 @@ impl Agent {
         let mut variables = MPI_RANK_VARIABLES.into_iter().chain([SLURM_RANK_VARIABLE]);
         let rank = variables.find_map(|name| std::env::var(name).ok()?.parse().ok());
         let hello = Event::Hello { version: PROTOCOL_VERSION, cookie: address.cookie, rank };
-        let mut is_refused = false;
-        let found = address.streams().find_map(|stream| match greet(stream, &hello) {
-            Greeting::Welcome(connection, timeout) => Some((connection, timeout)),
+        let (mut is_refused, begin) = (false, Instant::now());
+        // A supervisor drops an agent that stood still before its hello, and one that strangers crowd out.
+        let attempts = (0..ATTEMPTS).take_while(|at| *at == 0 || begin.elapsed() < WELCOME_PATIENCE);
+        let mut streams = attempts.flat_map(|_| address.streams());
+        let found = streams.find_map(|stream| match greet(stream, &hello) {
+            Greeting::Welcome(connection, timeout) => Some(Some((connection, timeout))),
             Greeting::Refused => {
                 is_refused = true;
-                None
+                Some(None)
             }
             Greeting::Silence => None,
         });
-        let (supervisor, timeout) = found.ok_or_else(|| match is_refused {
+        let (supervisor, timeout) = found.flatten().ok_or_else(|| match is_refused {
             // The supervisor has said it.
             true => String::new(),
-            false => format!("cannot reach vgasnetrun at {}; a firewall may be in the way", address.advice()),
+            false => format!("cannot reach vgasnetrun {}", address.advice()),
         })?;
         let policy = ExitPolicy::new(Graces::ORPHAN, None);
         let (state, ending, heard) = (RankState::Fresh, Ending::No, Instant::now());

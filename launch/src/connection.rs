@@ -47,6 +47,9 @@ impl Stream {
 /// The most bytes that are taken in at once, so that a peer that sends all the time holds nobody up.
 const FILL_BYTES_MAX: usize = 64 << 10;
 
+/// The most bytes that are taken in of a peer that has not said hello, at least a message.
+const HELLO_BYTES_MAX: usize = 4 << 10;
+
 /// Messages in, messages out.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -115,9 +118,18 @@ impl Connection {
 
     /// Takes in the bytes that have come. Returns whether any have.
     pub(crate) fn fill(&mut self) -> bool {
+        self.fill_up_to(FILL_BYTES_MAX)
+    }
+
+    /// As [`Connection::fill`], of a peer that may be anybody: what an agent says first is short.
+    pub(crate) fn fill_hello(&mut self) -> bool {
+        self.fill_up_to(HELLO_BYTES_MAX.saturating_sub(self.incoming.len()))
+    }
+
+    fn fill_up_to(&mut self, more_bytes: usize) -> bool {
         let mut buffer = [0; 4096];
         let mut has_come = false;
-        let limit_bytes = self.incoming.len() + FILL_BYTES_MAX;
+        let limit_bytes = self.incoming.len() + more_bytes;
         while self.is_open && self.incoming.len() < limit_bytes {
             match self.stream.read(&mut buffer) {
                 Ok(0) => self.is_open = false,

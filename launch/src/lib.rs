@@ -57,7 +57,7 @@ use std::time::Duration;
 
 use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
 
-pub use address::LAUNCHER_VARIABLE;
+pub use address::{LAUNCHER_VARIABLE, Reach};
 pub use agent::run as run_agent;
 pub use exit_policy::{End, Failure, Outcome};
 pub use launcher_stderr::IsNoise;

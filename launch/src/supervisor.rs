@@ -8,7 +8,7 @@ use nix::sys::signal::{SigSet, Signal};
 use vgasnet_protocol::{PROTOCOL_VERSION, RankState};
 use vgasnet_smp::raise_descriptor_limit;
 
-use crate::address::{LAUNCHER_VARIABLE, Listeners};
+use crate::address::{LAUNCHER_VARIABLE, Listeners, Reach};
 use crate::connection::{Connection, Stream};
 use crate::event_loop::{Role, Watched, run};
 use crate::exit_policy::{Decision, ExitPolicy, Graces, Order};
@@ -19,8 +19,11 @@ use crate::signals::Signals;
 use crate::wire::{Command, Event};
 use crate::{StartError, host_name, say};
 
-/// How long a connection may take to say hello.
-const HELLO_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a connection may take to say hello: agents say it at once. Lost packets of a network are sent again after a second.
+const HELLO_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The most connections at a time that have not said hello. For a further one the oldest goes, so strangers keep no agent out.
+const UNAUTHENTICATED_MAX: usize = 256;
 
 /// How long an agent has been gone before that is told: if the other launcher has ended it, its end says more.
 const VANISHED_PATIENCE: Duration = Duration::from_secs(1);
@@ -30,6 +33,8 @@ const VANISHED_PATIENCE: Duration = Duration::from_secs(1);
 pub struct Plan {
     /// How many ranks it has.
     pub ranks: u32,
+    /// Where they are going to be.
+    pub reach: Reach,
     /// The command that starts an agent in place of each of them.
     pub launcher: Program,
     /// The launcher has nothing to do once a rank has failed, but complains: it is killed.
@@ -80,7 +85,9 @@ impl Role for Supervisor {
 
     fn watch<'a>(&'a self, watched: &mut Watched<'a, Source>) {
         watched.readable(self.listeners.unix.as_fd(), Source::Unauthenticated);
-        watched.readable(self.listeners.tcp.as_fd(), Source::Unauthenticated);
+        for tcp in &self.listeners.tcp {
+            watched.readable(tcp.as_fd(), Source::Unauthenticated);
+        }
         for (peer, _) in &self.unauthenticated {
             watched.connection(peer, Source::Unauthenticated);
         }
@@ -91,7 +98,9 @@ impl Role for Supervisor {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        if self.launcher.is_seen_off() { self.launcher.deadline() } else { self.policy.deadline() }
+        let late = self.unauthenticated.first().map(|(_, late)| *late);
+        let next = if self.launcher.is_seen_off() { self.launcher.deadline() } else { self.policy.deadline() };
+        next.into_iter().chain(late).min()
     }
 
     fn on_signal(&mut self, signal: i32, _from_terminal: bool) {
@@ -146,8 +155,8 @@ impl Supervisor {
         // A supervisor that the terminal stops would be taken for lost.
         let _ = SigSet::from(Signal::SIGTSTP).thread_block();
         let _ = raise_descriptor_limit(64 + u64::from(plan.ranks));
-        let listeners =
-            Listeners::open().map_err(|error| StartError::new(1, format!("listening for agents: {error}")))?;
+        let listeners = Listeners::open(&plan.reach)
+            .map_err(|error| StartError::new(1, format!("listening for agents: {error}")))?;
         plan.launcher.env(LAUNCHER_VARIABLE, listeners.address.to_string());
         Ok(Supervisor {
             listeners,
@@ -176,8 +185,9 @@ impl Supervisor {
         let late = Instant::now() + HELLO_PATIENCE;
         let new = self.listeners.accept().into_iter().filter_map(|stream: Stream| Connection::new(stream).ok());
         self.unauthenticated.extend(new.map(|peer| (peer, late)));
-        for (mut peer, late) in std::mem::take(&mut self.unauthenticated) {
-            peer.fill();
+        let surplus = self.unauthenticated.len().saturating_sub(UNAUTHENTICATED_MAX);
+        for (at, (mut peer, late)) in std::mem::take(&mut self.unauthenticated).into_iter().enumerate() {
+            peer.fill_hello();
             let own = self.listeners.address.cookie;
             // Whoever knows the cookie is an agent, of whatever version.
             let is_agent = peer.has_said(&own.to_ne_bytes());
@@ -187,7 +197,9 @@ impl Supervisor {
                 }
                 Some(_) if is_agent => self.refuse(peer),
                 None if is_agent && !peer.is_open() => self.refuse(peer),
-                None if peer.is_open() && Instant::now() < late => self.unauthenticated.push((peer, late)),
+                None if peer.is_open() && Instant::now() < late && at >= surplus => {
+                    self.unauthenticated.push((peer, late));
+                }
                 // It is dropped, and so closed.
                 _ => {}
             }

@@ -54,9 +54,9 @@ impl Stage {
         Ended(command.spawn().expect("the program is there"))
     }
 
-    /// Starts a job of the user. Returns its launcher and the name of its socket.
-    fn launch(&self, uid: u32) -> (Ended, String) {
-        let launcher = self.start(uid, &["launch", &RANKS.to_string(), self.gate.to_str().expect("text")]);
+    /// Starts a job of the user, by this part. Returns its launcher and the name of its socket.
+    fn launch(&self, part: &str, uid: u32) -> (Ended, String) {
+        let launcher = self.start(uid, &[part, &RANKS.to_string(), self.gate.to_str().expect("text")]);
         let late = Instant::now() + Duration::from_secs(20);
         loop {
             if let Some(name) = socket_of(launcher.0.id()) {
@@ -118,8 +118,8 @@ fn socket_of(pid: u32) -> Option<String> {
 }
 
 /// Starts a job of `owner` with enemies of a kind: of its socket, or of one that is not there. Returns how long it took.
-fn time(stage: &Stage, owner: u32, kind: &str, is_in_the_way: bool) -> Duration {
-    let (launcher, socket) = stage.launch(owner);
+fn time(stage: &Stage, part: &str, owner: u32, kind: &str, is_in_the_way: bool) -> Duration {
+    let (launcher, socket) = stage.launch(part, owner);
     let target = if is_in_the_way { socket } else { format!("vgasnet-nobody-{}", std::process::id()) };
     let _enemies: Vec<_> = (0..ENEMIES).map(|_| stage.attack(kind, &target)).collect();
     // They have begun.
@@ -128,10 +128,10 @@ fn time(stage: &Stage, owner: u32, kind: &str, is_in_the_way: bool) -> Duration 
 }
 
 /// Enemies take processor time, too. So the bound is on top of what a job takes beside as many that call nobody.
-fn held_up(name: &str, owner: u32) {
+fn held_up(name: &str, part: &str, owner: u32) {
     let Some(stage) = Stage::set(name) else { return };
     for kind in ["silent", "garbage", "half", "flooding"] {
-        let [beside, took] = [false, true].map(|is_in_the_way| time(&stage, owner, kind, is_in_the_way));
+        let [beside, took] = [false, true].map(|is_in_the_way| time(&stage, part, owner, kind, is_in_the_way));
         println!("{name}: {kind}: {} ms; {} ms beside enemies of nobody", took.as_millis(), beside.as_millis());
         assert!(took < beside + DELAY_MAX, "{kind}: {took:?}; {beside:?} beside enemies of nobody");
     }
@@ -139,23 +139,33 @@ fn held_up(name: &str, owner: u32) {
 
 #[test]
 fn another_user_delays_no_start() {
-    held_up("a user's job", OWNER);
+    held_up("a user's job", "launch", OWNER);
 }
 
 #[test]
 fn another_user_delays_no_start_of_root() {
-    held_up("root's job", 0);
+    held_up("root's job", "launch", 0);
 }
 
 #[test]
-fn a_flood_delays_no_signal() {
-    let Some(stage) = Stage::set("a signal") else { return };
-    let (mut launcher, socket) = stage.launch(OWNER);
+fn another_user_delays_no_agent() {
+    held_up("a user's agents", "supervise", OWNER);
+}
+
+/// Ends the launcher of a part by a signal while strangers flood its socket.
+fn flooded(part: &str) {
+    let Some(stage) = Stage::set(&format!("a signal to {part}")) else { return };
+    let (mut launcher, socket) = stage.launch(part, OWNER);
     let enemies: Vec<_> = (0..ENEMIES).map(|_| stage.attack("flooding", &socket)).collect();
     std::thread::sleep(Duration::from_millis(300));
     let begin = Instant::now();
     kill(Pid::from_raw(launcher.0.id() as i32), Signal::SIGTERM).expect("our child");
     launcher.0.wait().expect("our child");
-    println!("a signal: {} ms with {} enemies", begin.elapsed().as_millis(), enemies.len());
+    println!("a signal to {part}: {} ms with {} enemies", begin.elapsed().as_millis(), enemies.len());
     assert!(begin.elapsed() < DELAY_MAX, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_flood_delays_no_signal() {
+    flooded("launch");
 }

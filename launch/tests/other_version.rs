@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::Command;
 use std::time::Duration;
 
-use vgasnet_launch::{LAUNCHER_VARIABLE, Plan, supervise};
+use vgasnet_launch::{LAUNCHER_VARIABLE, Plan, Reach, supervise};
 
 /// What the test is run as.
 const ROLE: &str = "OTHER_VERSION_ROLE";
@@ -40,7 +40,8 @@ fn agents_of_another_version_are_refused() {
         Ok("agent") => say_hello(),
         Ok(_) => {
             let (launcher, host_timeout) = (again("agent"), Duration::from_secs(20));
-            let status = supervise(Plan { ranks: 2, launcher, is_dispensable: true, host_timeout, is_noise: None });
+            let (reach, is_dispensable, is_noise) = (Reach::Here, true, None);
+            let status = supervise(Plan { ranks: 2, reach, launcher, is_dispensable, host_timeout, is_noise });
             std::process::exit(status);
         }
         Err(_) => {

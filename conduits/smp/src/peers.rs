@@ -1,12 +1,30 @@
 //! The processes at the other ends of local sockets: which of them may take part in a job.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::time::{Duration, Instant};
 
-use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{Backlog, getsockopt, listen};
 use nix::unistd::geteuid;
+
+/// How many connections wait at a local socket. A process that connects waits for a place, and a stranger that connects all the time has
+/// but few places before it.
+const QUEUE_MAX: i32 = 64;
+
+/// Listens at an address that anybody on this host may find. Nothing waits.
+///
+/// # Errors
+/// The system refuses the socket.
+pub fn listen_locally(address: &SocketAddr) -> io::Result<UnixListener> {
+    let listener = UnixListener::bind_addr(address)?;
+    listener.set_nonblocking(true)?;
+    listen(&listener, Backlog::new(QUEUE_MAX)?)?;
+    Ok(listener)
+}
 
 /// A process as it was when it connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,18 +79,36 @@ fn parent(pid: u32) -> Option<u32> {
     std::str::from_utf8(behind).ok()?.split_whitespace().nth(1)?.parse().ok().filter(|parent| *parent > 0)
 }
 
+/// A stranger is known for so long. Its number may be another process's later.
+const KNOWN_FOR: Duration = Duration::from_secs(1);
+
+/// So many strangers are known at a time.
+const KNOWN_MAX: usize = 32;
+
 /// Processes that have connected and may not take part.
 #[derive(Clone, Debug, Default)]
 pub struct Strangers {
     count: u64,
     first: Option<Peer>,
+    /// Those of late, and until when they are known.
+    known: VecDeque<(Peer, Instant)>,
 }
 
 impl Strangers {
-    /// Notes one.
-    pub fn add(&mut self, stranger: Peer) {
-        self.count += 1;
-        self.first.get_or_insert(stranger);
+    /// Whether this process may not take part; then it is noted.
+    pub fn include(&mut self, peer: Peer) -> bool {
+        let now = Instant::now();
+        let is_known = self.known.iter().any(|(stranger, until)| *stranger == peer && now < *until);
+        let is_stranger = is_known || !peer.may_take_part();
+        if is_stranger {
+            self.count += 1;
+            self.first.get_or_insert(peer);
+        }
+        if is_stranger && !is_known {
+            self.known.truncate(KNOWN_MAX - 1);
+            self.known.push_front((peer, now + KNOWN_FOR));
+        }
+        is_stranger
     }
 }
 
@@ -114,11 +150,20 @@ mod tests {
     #[test]
     fn strangers_end_a_line() {
         let mut strangers = Strangers::default();
-        assert_eq!(strangers.to_string(), "");
-        strangers.add(Peer { pid: 7, uid: 1000 });
-        assert_eq!(strangers.to_string(), "; a connection of another user was refused: pid 7 of uid 1000");
-        strangers.add(Peer { pid: 0, uid: 1 });
-        let line = "; 2 connections of other users were refused, the first of pid 7 of uid 1000";
+        let own = Peer { pid: std::process::id(), uid: geteuid().as_raw() };
+        assert!(!strangers.include(own) && strangers.to_string().is_empty());
+        let uid = own.uid + 1000;
+        let stranger = |pid| Peer { pid, uid };
+        assert!(strangers.include(stranger(1)));
+        assert_eq!(strangers.to_string(), format!("; a connection of another user was refused: pid 1 of uid {uid}"));
+        assert!((0..100).all(|_| strangers.include(stranger(1))) && strangers.known.len() == 1);
+        assert!((0..2 * KNOWN_MAX).all(|_| strangers.include(stranger(0))) && strangers.known.len() == 2);
+        strangers.known = (0..KNOWN_MAX as u32).map(|pid| (stranger(pid + 2), Instant::now())).collect();
+        assert!(strangers.include(stranger(1)) && strangers.known.len() == KNOWN_MAX);
+        let line = format!(
+            "; {} connections of other users were refused, the first of pid 1 of uid {uid}",
+            102 + 2 * KNOWN_MAX
+        );
         assert_eq!(strangers.to_string(), line);
     }
 }

@@ -11,7 +11,7 @@
 //! A rank that has a file comes once more, with a request that has the file's descriptor beside it. It gets no answer.
 //!
 //! Anybody on the host can see the name of the socket and connect. The first party looks at the credentials of a peer before
-//! anything else, and closes the connections of other users at once ([`Peer::may_take_part`]). Each end then shows the other its half
+//! anything else, and closes the connections of other users at once ([`Strangers`]). Each end then shows the other its half
 //! of a key, which only the ranks are told. Visitors are served side by side, without a wait in any call: a visitor that is silent
 //! or stopped holds up nobody else. Everything is bounded in a turn of [`Rendezvous::serve`], so that its caller stays awake for
 //! signals.
@@ -34,7 +34,7 @@ use crate::conduit::SmpConduit;
 use crate::descriptors::{BATCH, receive, send, tell};
 use crate::handshake::{Address, GRANTED, Grant, OTHER_VERSION, REQUEST_BYTES_MAX, Request};
 use crate::job::{Job, JobVariable, Objects};
-use crate::peers::{Peer, Strangers};
+use crate::peers::{Peer, Strangers, listen_locally};
 use crate::visitor::Visitor;
 use vgasnet_protocol::RankState;
 
@@ -102,8 +102,7 @@ impl Rendezvous {
         let objects = Objects::create(ranks)?;
         let control = Control::open(objects.arena.as_fd(), ranks).map_err(io::Error::other)?;
         let address = Address::random()?;
-        let listener = UnixListener::bind_addr(&address.socket()?)?;
-        listener.set_nonblocking(true)?;
+        let listener = listen_locally(&address.socket()?)?;
         let arrivals = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         arrivals.add(&listener, interest(&listener, true))?;
         let (visitors, strangers, files) = Default::default();
@@ -172,9 +171,8 @@ impl Rendezvous {
                 Err(error) => return Err(error),
             };
             let Ok(peer) = Peer::of(&stream) else { continue };
-            if !peer.may_take_part() {
+            if self.strangers.include(peer) {
                 // The stream is dropped, and so closed.
-                self.strangers.add(peer);
                 continue;
             }
             stream.set_nonblocking(true)?;

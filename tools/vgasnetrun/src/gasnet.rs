@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use vgasnet::settings::CONDUIT_VARIABLE;
-use vgasnet_launch::{Plan, host_timeout, say};
+use vgasnet_launch::{Plan, Reach, host_timeout, say};
 
 use super::{Options, add_agent, mpi};
 
@@ -29,6 +29,7 @@ pub fn run(options: &Options) -> i32 {
 struct Launcher {
     command: String,
     is_dispensable: bool,
+    reach: Reach,
     arguments: Vec<String>,
     variables: Vec<(&'static str, String)>,
 }
@@ -41,7 +42,8 @@ fn udp(options: &Options) -> Launcher {
     if std::env::var_os(ROUTE_VARIABLE).is_none() {
         variables.push((ROUTE_VARIABLE, "0".to_owned()));
     }
-    Launcher { command: of_gasnet("amudprun"), is_dispensable: true, arguments, variables }
+    let reach = if options.hosts.is_empty() { Reach::Here } else { Reach::Hosts(options.hosts.clone()) };
+    Launcher { command: of_gasnet("amudprun"), is_dispensable: true, reach, arguments, variables }
 }
 
 /// The conduits for network cards have a launcher each, which knows the site's ways.
@@ -55,7 +57,9 @@ fn by_script(options: &Options, conduit: &str) -> Launcher {
         let names: Vec<_> = options.env.iter().map(|name| name.to_string_lossy()).collect();
         arguments.extend(["-E".to_owned(), names.join(",")]);
     }
-    Launcher { command: of_gasnet(&name), is_dispensable: false, arguments, variables: servers(options) }
+    // Without names, the launcher finds hosts by itself.
+    let reach = if options.hosts.is_empty() { Reach::Unknown } else { Reach::Hosts(options.hosts.clone()) };
+    Launcher { command: of_gasnet(&name), is_dispensable: false, reach, arguments, variables: servers(options) }
 }
 
 fn servers(options: &Options) -> Vec<(&'static str, String)> {
@@ -78,6 +82,7 @@ fn supervised(options: &Options, launcher: &Launcher) -> i32 {
         add_agent(&mut command, options)?;
         Ok(Plan {
             ranks: options.ranks,
+            reach: launcher.reach.clone(),
             launcher: command,
             is_dispensable: launcher.is_dispensable,
             host_timeout,

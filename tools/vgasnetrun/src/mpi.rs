@@ -6,7 +6,7 @@ use std::process::Command;
 
 use vgasnet::settings::CONDUIT_VARIABLE;
 use vgasnet_conduit::launchers::{SLURM_PMI_VARIABLE, are_many_tasks};
-use vgasnet_launch::{IsNoise, LAUNCHER_VARIABLE, Plan, host_timeout};
+use vgasnet_launch::{IsNoise, LAUNCHER_VARIABLE, Plan, Reach, host_timeout};
 
 use super::{Options, Refusal, add_agent};
 
@@ -59,7 +59,49 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
     }
     add_agent(&mut command, options)?;
     let is_noise = (dialect == Dialect::OpenMpi).then_some(is_noise_of_open_mpi as IsNoise);
-    Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: false, host_timeout, is_noise })
+    let is_named_launcher = std::env::var_os(MPIEXEC_VARIABLE).is_some();
+    let reach = reach(&options.hosts, is_named_launcher || dialect == Dialect::Slurm || may_know_hosts());
+    Ok(Plan { ranks: options.ranks, reach, launcher: command, is_dispensable: false, host_timeout, is_noise })
+}
+
+/// The hosts of a job whose launcher may know hosts that nobody has named here.
+fn reach(named: &[String], may_know_hosts: bool) -> Reach {
+    match named {
+        [] if may_know_hosts => Reach::Unknown,
+        [] => Reach::Here,
+        hosts => Reach::Hosts(hosts.to_vec()),
+    }
+}
+
+/// Beginnings of variables by which batch systems, MPICH and Open MPI learn of hosts.
+const HOSTS_VARIABLES: [&str; 12] = [
+    "SLURM_",
+    "PBS_",
+    "LSB_",
+    "LSF_",
+    "PE_HOSTFILE",
+    "SGE_",
+    "COBALT_",
+    "LOADL_",
+    "FLUX_",
+    "HYDRA_",
+    "OMPI_MCA_",
+    "PRTE_MCA_",
+];
+
+/// Open MPI's own list of hosts, as Debian and its kin have it.
+const HOSTS_FILE_OF_OPEN_MPI: &str = "/etc/openmpi/openmpi-default-hostfile";
+
+/// Whether launchers may find hosts without being told.
+fn may_know_hosts() -> bool {
+    let mut names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    let is_set = names.any(|name| HOSTS_VARIABLES.iter().any(|beginning| name.starts_with(beginning)));
+    is_set || std::fs::read_to_string(HOSTS_FILE_OF_OPEN_MPI).is_ok_and(|text| names_hosts(&text))
+}
+
+/// Whether a list of hosts has any beside comments.
+fn names_hosts(list: &str) -> bool {
+    list.lines().map(str::trim).any(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
 fn dialect_of(launcher: &str) -> Result<Dialect, Refusal> {
@@ -172,6 +214,15 @@ mod tests {
         let slurm = words(Dialect::Slurm, line);
         assert!(slurm.ends_with("-n 5 -l --distribution=arbitrary --nodelist=a,a,a,b,b"), "{slurm}");
         assert_eq!(words(Dialect::Hydra, "vgasnetrun program -n 3"), "-disable-auto-cleanup -n 1");
+    }
+
+    #[test]
+    fn hosts_are_here_unless_somebody_names_others() {
+        assert_eq!(reach(&[], false), Reach::Here);
+        assert_eq!(reach(&[], true), Reach::Unknown);
+        let hosts = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(reach(&hosts, true), Reach::Hosts(hosts.to_vec()));
+        assert!(!names_hosts("# node1\n\n  # node2\n") && names_hosts("# list\nnode1 slots=2\n"));
     }
 
     #[test]
