@@ -72,7 +72,10 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_world_ranks(comm: u64, ranks: c_int, members: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_meet(comm: u64) -> c_int;
     fn vgasnet_mpi_io_least(comm: u64, numbers: *mut c_int, count: c_int) -> c_int;
-    fn vgasnet_mpi_io_of_first(comm: u64, number: *mut u64) -> c_int;
+    fn vgasnet_mpi_io_of_rank(comm: u64, rank: c_int, number: *mut u64) -> c_int;
+    fn vgasnet_mpi_io_has_message(comm: u64, rank: c_int, tag: c_int) -> c_int;
+    fn vgasnet_mpi_io_send(comm: u64, rank: c_int, tag: c_int, number: u64) -> c_int;
+    fn vgasnet_mpi_io_receive(comm: u64, rank: c_int, tag: c_int, number: *mut u64) -> c_int;
     fn vgasnet_mpi_io_sums(comm: u64, mine: u64, before: *mut u64, all: *mut u64) -> c_int;
     fn vgasnet_mpi_io_info_set(info: u64, key: *const c_char, value: *const c_char) -> c_int;
     fn vgasnet_mpi_io_set_atomicity(file: u64) -> c_int;
@@ -163,7 +166,7 @@ pub struct Comm {
 }
 
 impl Comm {
-    /// A communicator of the program's, for calls that all its ranks make.
+    /// A communicator of the program's, for calls that all its ranks make; `None` for one that no file is opened by.
     pub fn of(handle: u64) -> Option<Comm> {
         let (mut rank, mut ranks) = (0, 0);
         // SAFETY: the communicator is the program's, and there is room for both.
@@ -229,9 +232,34 @@ impl Comm {
     }
 
     /// The first rank's number. Collective.
-    pub fn of_first(&self, mut number: u64) -> Result<u64, c_int> {
-        // SAFETY: the communicator is there.
-        let error = unsafe { vgasnet_mpi_io_of_first(self.handle, &mut number) };
+    pub fn of_first(&self, number: u64) -> Result<u64, c_int> {
+        self.of_rank(0, number)
+    }
+
+    /// A rank's number. Collective.
+    pub fn of_rank(&self, rank: u32, mut number: u64) -> Result<u64, c_int> {
+        // SAFETY: the communicator is there, and has the rank.
+        let error = unsafe { vgasnet_mpi_io_of_rank(self.handle, rank as c_int, &mut number) };
+        if error == SUCCESS { Ok(number) } else { Err(error) }
+    }
+
+    /// Whether a rank has sent a message of this tag that was not received.
+    pub fn has_message(&self, rank: u32, tag: u16) -> bool {
+        // SAFETY: the communicator is there, and has the rank.
+        (unsafe { vgasnet_mpi_io_has_message(self.handle, rank as c_int, c_int::from(tag)) }) != 0
+    }
+
+    /// Sends a number to a rank.
+    pub fn send(&self, rank: u32, tag: u16, number: u64) {
+        // SAFETY: as above.
+        let _sent = unsafe { vgasnet_mpi_io_send(self.handle, rank as c_int, c_int::from(tag), number) };
+    }
+
+    /// Receives a number of a rank. Waits for it.
+    pub fn receive(&self, rank: u32, tag: u16) -> Result<u64, c_int> {
+        let mut number = 0;
+        // SAFETY: as above, and there is room for the number.
+        let error = unsafe { vgasnet_mpi_io_receive(self.handle, rank as c_int, c_int::from(tag), &mut number) };
         if error == SUCCESS { Ok(number) } else { Err(error) }
     }
 

@@ -1,5 +1,6 @@
 //! The files that are cached, by MPI's handles. MPI has each of them open, too: what this library does not serve works by that.
 
+use crate::claims::{self, Claim};
 use crate::errors;
 use crate::ffi::{self, Comm};
 use crate::queue::Queue;
@@ -37,6 +38,14 @@ pub struct CachedFile {
     pub position: Mutex<u64>,
     /// What does non-blocking operations and split ones.
     pub queue: Queue,
+}
+
+/// Who serves a handle when it is cached no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// Nobody: it is closed.
+    Nothing,
+    Mpi,
 }
 
 static FILES: RwLock<BTreeMap<u64, Arc<CachedFile>>> = RwLock::new(BTreeMap::new());
@@ -238,19 +247,28 @@ impl CachedFile {
         ffi::raise(self.handle, code)
     }
 
+    /// Its team caches nothing any more. What MPI writes from now on is not lost in the blocks of a team that caches the file next.
+    fn end_claim(&self, after: After) {
+        let Hold::Own { claim, .. } = &self.hold else { return };
+        let claim = claim.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if after == After::Mpi {
+            claim.and_then(Claim::of_mpi).into_iter().for_each(|claim| claims::keep(self.handle, claim));
+        }
+    }
+
     /// Ends caching: other programs see what was written. Collective.
-    fn end(&self) -> Result<(), Failed> {
+    fn end(&self, after: After) -> Result<(), Failed> {
         self.queue.wait_until_idle();
         self.comm.meet();
         let answer = match &self.hold {
-            Hold::Own { team, claim, .. } => {
+            Hold::Own { team, .. } => {
                 let seconds = shared_with(self.handle);
                 seconds.iter().for_each(|second| second.queue.wait_until_idle());
                 let closed = self.library.close(self.file);
                 // Not before: whole blocks would be written over what MPI writes.
                 seconds.iter().for_each(|second| second.leave());
                 self.library.free_team(*team);
-                claim.lock().unwrap_or_else(PoisonError::into_inner).take();
+                self.end_claim(after);
                 // Who opens the file next finds it free.
                 let _free = self.comm.of_first(0);
                 closed
@@ -268,6 +286,9 @@ impl CachedFile {
     /// A second handle is MPI's from now on, since the first is closed: all its ranks close that. Collective.
     fn leave(&self) {
         remove(self.handle);
+        if self.comm.rank == 0 && self.may_write {
+            Claim::of_guest(&self.path).into_iter().for_each(|claim| claims::keep(self.handle, claim));
+        }
         let units = *self.position() / self.view().unit;
         let _at = ffi::seek(self.handle, units as i64);
         let shared = if self.comm.rank == 0 { self.take_in_order(0).unwrap_or(0) } else { 0 };
@@ -332,14 +353,18 @@ pub fn close_all() {
             ));
         }
         remove(file.handle);
-        let _told = file.end();
+        let _told = file.end(After::Nothing);
     }
 }
 
 /// Closes a file: first here, so that MPI may delete it then.
 pub fn close(handle: u64, next: impl Fn() -> c_int) -> c_int {
-    let Some(file) = remove(handle) else { return next() };
-    let answer = file.end();
+    let Some(file) = remove(handle) else {
+        let code = next();
+        claims::release(handle);
+        return code;
+    };
+    let answer = file.end(After::Nothing);
     // The error handler is still there.
     let code = file.code(answer);
     match next() {
@@ -351,7 +376,7 @@ pub fn close(handle: u64, next: impl Fn() -> c_int) -> c_int {
 /// Leaves a file to MPI from now on. Collective.
 pub fn give_up(handle: u64, is_atomic: bool) -> c_int {
     let Some(file) = remove(handle) else { return SUCCESS };
-    let answer = file.end();
+    let answer = file.end(After::Mpi);
     match file.code(answer) {
         SUCCESS if is_atomic => ffi::set_atomicity(handle),
         code => code,

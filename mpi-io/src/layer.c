@@ -92,8 +92,14 @@ int vgasnet_mpi_io_comm_free(uint64_t comm) {
     return NEXT(Comm_free)(&its);
 }
 
+/* MPI_COMM_NULL and intercommunicators, of which no file is opened, have no place: MPI says so to the handler of the file, and a question
+ * about them would go to that of MPI_COMM_WORLD. */
 int vgasnet_mpi_io_place(uint64_t comm, int *rank, int *ranks) {
-    int error = NEXT(Comm_rank)(TO_HANDLE(MPI_Comm, comm), rank);
+    int error, is_inter;
+    if (TO_HANDLE(MPI_Comm, comm) == MPI_COMM_NULL) return MPI_ERR_COMM;
+    if ((error = NEXT(Comm_test_inter)(TO_HANDLE(MPI_Comm, comm), &is_inter))) return error;
+    if (is_inter) return MPI_ERR_COMM;
+    error = NEXT(Comm_rank)(TO_HANDLE(MPI_Comm, comm), rank);
     return error ? error : NEXT(Comm_size)(TO_HANDLE(MPI_Comm, comm), ranks);
 }
 
@@ -129,9 +135,23 @@ int vgasnet_mpi_io_least(uint64_t comm, int *numbers, int count) {
     return NEXT(Allreduce)(MPI_IN_PLACE, numbers, count, MPI_INT, MPI_MIN, TO_HANDLE(MPI_Comm, comm));
 }
 
-/* Collective: the first rank's number. */
-int vgasnet_mpi_io_of_first(uint64_t comm, uint64_t *number) {
-    return NEXT(Bcast)(number, 1, MPI_UINT64_T, 0, TO_HANDLE(MPI_Comm, comm));
+/* Collective: a rank's number. */
+int vgasnet_mpi_io_of_rank(uint64_t comm, int rank, uint64_t *number) {
+    return NEXT(Bcast)(number, 1, MPI_UINT64_T, rank, TO_HANDLE(MPI_Comm, comm));
+}
+
+/* Whether a message of this tag has come. */
+int vgasnet_mpi_io_has_message(uint64_t comm, int rank, int tag) {
+    int has = 0;
+    return NEXT(Iprobe)(rank, tag, TO_HANDLE(MPI_Comm, comm), &has, MPI_STATUS_IGNORE) == MPI_SUCCESS && has;
+}
+
+int vgasnet_mpi_io_send(uint64_t comm, int rank, int tag, uint64_t number) {
+    return NEXT(Send)(&number, 1, MPI_UINT64_T, rank, tag, TO_HANDLE(MPI_Comm, comm));
+}
+
+int vgasnet_mpi_io_receive(uint64_t comm, int rank, int tag, uint64_t *number) {
+    return NEXT(Recv)(number, 1, MPI_UINT64_T, rank, tag, TO_HANDLE(MPI_Comm, comm), MPI_STATUS_IGNORE);
 }
 
 /* Collective: the sum of the numbers of lower ranks, and of all. */

@@ -18,6 +18,7 @@ mod access;
 #[macro_use]
 mod accesses;
 mod calls;
+mod claims;
 mod control;
 mod errors;
 mod ffi;

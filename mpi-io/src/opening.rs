@@ -1,14 +1,14 @@
 //! `MPI_File_open`: which files are cached, and which share the pages of another handle. What ranks have to agree on is settled before MPI
 //! opens the file, so that a file which is refused is neither made nor changed.
 
+use crate::claims::{self, Claim};
 use crate::ffi::{self, Comm, constants};
 use crate::files::{self, CachedFile, own_files};
 use crate::job;
-use crate::say;
-use crate::settings::{Hints, Patterns, path_of};
-use crate::sharing::{Claim, Hold, Identity, Pointer, Taken};
+use crate::settings::{Hints, Patterns, paths_of};
+use crate::sharing::{Hold, Identity, Pointer};
 use crate::vgasnet::{self, Library, Opening};
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use vgasnet_mpi_front::SUCCESS;
@@ -39,13 +39,17 @@ impl Wanted<'_> {
 
 /// Who serves a file.
 enum Server {
-    /// MPI.
-    Mpi,
+    /// MPI. At its first rank the handle has claims.
+    Mpi(Vec<Claim>),
     /// vgasnet, by what another handle has opened.
     Shared { comm: Comm, first: Arc<CachedFile> },
     /// vgasnet, by a team of these ranks.
     Own { comm: Comm, members: Vec<u32>, path: CString, claim: Option<Claim> },
 }
+
+/// Others cache and write the file, and do not hand it back.
+#[derive(Debug)]
+struct Taken;
 
 /// Where a program wants MPI's handle.
 pub trait HandlePlace {
@@ -59,7 +63,9 @@ pub trait HandlePlace {
 pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place: &impl HandlePlace) -> c_int {
     let Some(library) = job::library() else { return next() };
     let wanted = wanted();
-    let server = match choose(&wanted) {
+    // MPI says what is wrong with a communicator that no file is opened by.
+    let Some(theirs) = Comm::of(wanted.comm) else { return next() };
+    let server = match choose(&wanted, &theirs) {
         Ok(server) => server,
         Err(Taken) => return refuse(place),
     };
@@ -68,9 +74,17 @@ pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place
     let code = next();
     let has_failed = code != SUCCESS || place.get() == constants().file_null;
     let opened = match server {
-        Server::Mpi => return code,
+        Server::Mpi(claims) => {
+            if !has_failed && theirs.rank == 0 {
+                leave_to_mpi(&wanted, place.get(), claims);
+            }
+            return code;
+        }
         // What some ranks have, and others have not, MPI serves as it can.
         Server::Shared { comm, .. } | Server::Own { comm, .. } if !comm.all(!has_failed) => {
+            if !has_failed && comm.rank == 0 {
+                leave_to_mpi(&wanted, place.get(), Vec::new());
+            }
             comm.free();
             return code;
         }
@@ -97,13 +111,34 @@ fn refuse(place: &impl HandlePlace) -> c_int {
     ffi::raise_without_file(constants().err_file_in_use)
 }
 
+/// MPI serves a handle that it has opened, which has claims as long as it is open. The first rank's.
+fn leave_to_mpi(wanted: &Wanted<'_>, handle: u64, mut claims: Vec<Claim>) {
+    if wanted.may_write() && claims.is_empty() {
+        // The file may not have been there before.
+        claims = settled_claims(wanted.name);
+    }
+    claims.into_iter().for_each(|claim| claims::keep(handle, claim));
+}
+
+/// Claims of a guest for what a name may mean, who has waited for owners.
+fn settled_claims(name: &[u8]) -> Vec<Claim> {
+    let paths = paths_of(name).into_iter().filter_map(|path| CString::new(path).ok());
+    let claims = paths.filter_map(|path| Some((Claim::of_guest(&path)?, path)));
+    claims.inspect(|(claim, path)| _ = claims::settle(claim, path)).map(|(claim, _)| claim).collect()
+}
+
 /// Collective. A communicator of the library's own is made only for files that it may serve.
-fn choose(wanted: &Wanted<'_>) -> Result<Server, Taken> {
-    let Some(theirs) = Comm::of(wanted.comm) else { return Ok(Server::Mpi) };
+fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     if theirs.rank == 0 {
         wanted.hints.tell();
     }
-    let path = CString::new(path_of(wanted.name)).ok();
+    let paths = paths_of(wanted.name);
+    let path = CString::new(paths[0]).ok();
+    // Processes of another MPI_COMM_WORLD may not have the library: nothing is agreed with them.
+    let (true, Some(members)) = (paths.len() == 1, theirs.world_ranks()) else {
+        let is_first_writer = theirs.rank == 0 && wanted.may_write();
+        return Ok(Server::Mpi(if is_first_writer { settled_claims(wanted.name) } else { Vec::new() }));
+    };
     let has_places = !wanted.has(constants().mode_sequential);
     let identity = path.as_deref().filter(|_| has_places).and_then(Identity::of);
     let is_open = identity.is_some_and(|identity| !own_files(identity).is_empty());
@@ -111,25 +146,39 @@ fn choose(wanted: &Wanted<'_>) -> Result<Server, Taken> {
     let is_named = has_places && wanted.hints.is_cached.unwrap_or_else(by_pattern);
     // Each rank may open one file for itself, and they know nothing of each other: who has it cached has to say so.
     let is_meant = is_named && (wanted.hints.is_cached.is_some() || !theirs.is_one_of_several());
-    let members = theirs.world_ranks().filter(|_| is_meant);
-    let [all_mean_it, none_has_it, none_names_it] = theirs.agree([members.is_some(), !is_open, !is_named]);
-    if !all_mean_it && none_has_it && none_names_it {
-        return Ok(Server::Mpi);
+    let is_first_writer = theirs.rank == 0 && wanted.may_write();
+    // Before the ranks agree, so that the others wait for what the first one has to wait for.
+    let claim_it = || path.as_deref().filter(|_| is_first_writer).and_then(Claim::of_guest);
+    let claim = if is_open { None } else { claim_it() };
+    let is_free = |claim: &Option<Claim>| match (claim, &path) {
+        (Some(claim), Some(path)) => claims::settle(claim, path),
+        _ => true,
+    };
+    let is_settled = is_free(&claim);
+    let [all_mean_it, none_has_it, none_names_it, is_settled] =
+        theirs.agree([is_meant, !is_open, !is_named, is_settled]);
+    if !is_settled {
+        return Err(Taken);
     }
-    let Some(comm) = Comm::dup(wanted.comm) else { return Ok(Server::Mpi) };
+    if !all_mean_it && none_has_it && none_names_it {
+        return Ok(Server::Mpi(claim.into_iter().collect()));
+    }
+    let Some(comm) = Comm::dup(wanted.comm) else {
+        return Ok(Server::Mpi(claim.into_iter().collect()));
+    };
     let first = if none_has_it { None } else { shared(wanted, &comm, identity) };
     if let Some(first) = first {
         return Ok(Server::Shared { comm, first });
     }
-    // What MPI writes beside a communicator that caches and writes the file would be lost in its whole blocks.
-    let claim = claimed(wanted, &comm, path.as_deref())?;
-    match (members, path) {
-        (Some(members), Some(path)) if all_mean_it => Ok(Server::Own { comm, members, path, claim }),
-        _ => {
-            comm.free();
-            Ok(Server::Mpi)
-        }
+    let mut claim = claim.or_else(claim_it);
+    // What MPI writes beside a team that caches and writes the file would be lost in its whole blocks.
+    let owns = all_mean_it && claim.as_mut().is_none_or(Claim::become_owner);
+    let [owns, is_settled] = comm.agree([owns || comm.rank > 0, owns || is_free(&claim)]);
+    match path {
+        Some(path) if owns && all_mean_it => return Ok(Server::Own { comm, members, path, claim }),
+        _ => comm.free(),
     }
+    if is_settled { Ok(Server::Mpi(claim.into_iter().collect())) } else { Err(Taken) }
 }
 
 /// The file that all ranks have by another handle, which may do as much. Collective.
@@ -141,28 +190,6 @@ fn shared(wanted: &Wanted<'_>, comm: &Comm, identity: Option<Identity>) -> Optio
     let name = comm.of_first(chosen.map_or(u64::MAX, |(name, _)| *name)).ok().filter(|name| *name != u64::MAX)?;
     let first = theirs.into_iter().find_map(|(its, file)| (its == name).then_some(file));
     if comm.all(first.is_some()) { first } else { None }
-}
-
-/// Claims a file for a communicator that may write it, at its first rank. A file that is not there yet nobody has claimed. Collective.
-fn claimed(wanted: &Wanted<'_>, comm: &Comm, path: Option<&CStr>) -> Result<Option<Claim>, Taken> {
-    let own = if comm.rank == 0 && wanted.may_write() { path.map_or(Ok(None), Claim::of) } else { Ok(None) };
-    if comm.all(own.is_ok()) {
-        return own;
-    }
-    if comm.rank == 0 {
-        tell_taken(path.unwrap_or_default());
-    }
-    comm.free();
-    Err(Taken)
-}
-
-fn tell_taken(path: &CStr) {
-    say(format_args!(
-        "rank {}: MPI_File_open: {}: ranks of another communicator, or of another job, cache and write the file, too; open it \
-         after they have closed it, or leave it out of VGASNET_MPI_FILES, or give it the hint vgasnet_cache=disable in both",
-        ffi::world_rank(),
-        path.to_string_lossy()
-    ));
 }
 
 /// A second handle uses the file of the first. Collective.
@@ -183,18 +210,25 @@ fn cache(
     (comm, members, path): (Comm, Vec<u32>, CString),
     claim: Option<Claim>,
 ) -> Result<(), Taken> {
-    // It may not have been there before MPI opened it. Of two who make it at once one is late.
+    // It may not have been there before MPI opened it. Of two who make it at once one is late, and leaves it to MPI, or both are.
     let is_late = comm.rank == 0 && wanted.may_write() && claim.is_none();
-    let claim = if is_late { Claim::of(&path) } else { Ok(claim) };
-    let tag = comm.of_first(if claim.is_ok() { next_tag() } else { u64::MAX });
-    if tag == Ok(u64::MAX) {
-        if comm.rank == 0 {
-            tell_taken(&path);
-        }
+    let mut claim = if is_late { Claim::of_guest(&path) } else { claim };
+    let owns = claim.as_mut().is_none_or(|claim| !is_late || claim.become_owner());
+    let is_free = owns || claim.as_ref().is_none_or(|claim| claims::settle(claim, &path));
+    let told = match (owns, is_free) {
+        (true, _) => next_tag(),
+        (false, true) => BY_MPI,
+        (false, false) => TAKEN,
+    };
+    let tag = comm.of_first(told).unwrap_or(BY_MPI);
+    if tag >= BY_MPI {
         comm.free();
-        return Err(Taken);
+        if tag == TAKEN {
+            return Err(Taken);
+        }
+        claim.into_iter().for_each(|claim| claims::keep(handle, claim));
+        return Ok(());
     }
-    let (Ok(tag), Ok(claim)) = (tag, claim) else { return Ok(()) };
     let team = library.team_of(&members, tag as u32);
     let flags = if wanted.may_read() { vgasnet::READ } else { 0 } | if wanted.may_write() { vgasnet::WRITE } else { 0 };
     let Hints { stripe_bytes, io_ranks, .. } = &wanted.hints;
@@ -203,6 +237,7 @@ fn cache(
     else {
         library.free_team(team);
         comm.free();
+        claim.into_iter().filter_map(Claim::of_mpi).for_each(|claim| claims::keep(handle, claim));
         return Ok(());
     };
     let (name, identity) = (u64::from(members[0]) << 32 | tag, Identity::of(&path));
@@ -210,6 +245,12 @@ fn cache(
     begin(wanted, CachedFile::new(library, (handle, file), path, comm, hold));
     Ok(())
 }
+
+/// In place of the name of a team: MPI serves the file.
+const BY_MPI: u64 = u64::MAX - 1;
+
+/// Others have it, and do not hand it back.
+const TAKEN: u64 = u64::MAX;
 
 /// Names a team that this rank is the first of: only ranks of one job make teams.
 fn next_tag() -> u64 {

@@ -55,12 +55,16 @@ fn parse_bytes(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_shl(shift)
 }
 
-/// A path without the name of a file system before it.
-pub fn path_of(name: &[u8]) -> &[u8] {
+/// The paths that a name may mean. ROMIO takes the name of a file system off, and Open MPI has ROMIO and a component of its own, which does
+/// not.
+pub fn paths_of(name: &[u8]) -> Vec<&[u8]> {
     let at = name.iter().position(|byte| *byte == b':');
-    match at {
-        Some(at) if FILE_SYSTEMS.iter().any(|known| known.as_bytes() == &name[..at]) => &name[at + 1..],
-        _ => name,
+    let path =
+        at.filter(|at| FILE_SYSTEMS.iter().any(|known| known.as_bytes() == &name[..*at])).map(|at| &name[at + 1..]);
+    match path {
+        Some(path) if cfg!(open_mpi) => vec![name, path],
+        Some(path) => vec![path],
+        None => vec![name],
     }
 }
 
@@ -183,10 +187,12 @@ mod tests {
 
     #[test]
     fn the_name_of_a_file_system_is_no_part_of_a_path() {
-        assert_eq!(path_of(b"ufs:/a/b"), b"/a/b");
-        assert_eq!(path_of(b"nfs:x:y"), b"x:y");
-        assert_eq!(path_of(b"c:x"), b"c:x");
-        assert_eq!(path_of(b"plain"), b"plain");
+        let either =
+            |name: &'static [u8], path: &'static [u8]| if cfg!(open_mpi) { vec![name, path] } else { vec![path] };
+        assert_eq!(paths_of(b"ufs:/a/b"), either(b"ufs:/a/b", b"/a/b"));
+        assert_eq!(paths_of(b"nfs:x:y"), either(b"nfs:x:y", b"x:y"));
+        assert_eq!(paths_of(b"c:x"), [b"c:x"]);
+        assert_eq!(paths_of(b"plain"), [b"plain"]);
     }
 
     #[test]

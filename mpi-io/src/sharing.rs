@@ -3,12 +3,13 @@
 //!
 //! The file belongs to the ranks of its first handle. What all of them have to do together cannot be done by fewer, who have the second.
 
+use crate::claims::Claim;
 use crate::ffi::{self, Comm, constants};
 use crate::files::{CachedFile, has_atomic_second};
 use crate::say;
 use crate::vgasnet::{self, Failed, File, Library, Opening, Team};
 use std::ffi::{CStr, c_int};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -82,58 +83,6 @@ impl Identity {
         let mut about: libc::stat = unsafe { std::mem::zeroed() };
         // SAFETY: the path is a string, and there is room for the answer.
         (unsafe { libc::stat(path.as_ptr(), &mut about) } == 0).then_some(Identity(about.st_dev, about.st_ino))
-    }
-}
-
-/// A lock of a file that says that a communicator caches and writes it: of two that do so each would write whole blocks over what the other
-/// has written. Those who only read need none.
-#[derive(Debug)]
-pub struct Claim(OwnedFd);
-
-/// Others cache the file and write it.
-#[derive(Debug)]
-pub struct Taken;
-
-impl Claim {
-    /// A byte far behind all that is read and written, which MPI locks too.
-    const PLACE: i64 = i64::MAX - 1;
-
-    /// Claims the file of a path. `None` where the file system has no locks.
-    ///
-    /// # Errors
-    /// Others have claimed it.
-    pub fn of(path: &CStr) -> Result<Option<Claim>, Taken> {
-        // SAFETY: the path is a string.
-        let opened = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC) };
-        if opened < 0 {
-            return Ok(None);
-        }
-        // SAFETY: the file was just opened.
-        let file = unsafe { OwnedFd::from_raw_fd(opened) };
-        if Self::set_lock(&file, libc::F_WRLCK) {
-            return Ok(Some(Claim(file)));
-        }
-        match std::io::Error::last_os_error().raw_os_error() {
-            Some(libc::EAGAIN | libc::EACCES) => Err(Taken),
-            _ => Ok(None),
-        }
-    }
-
-    fn set_lock(file: &OwnedFd, kind: c_int) -> bool {
-        // SAFETY: all fields may be 0.
-        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-        lock.l_type = kind as i16;
-        lock.l_whence = libc::SEEK_SET as i16;
-        (lock.l_start, lock.l_len) = (Self::PLACE, 1);
-        // SAFETY: the file is open, and the lock is one.
-        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) == 0 }
-    }
-}
-
-impl Drop for Claim {
-    /// A child that the program has forked has the file open, too, and closing it here would leave the lock with that.
-    fn drop(&mut self) {
-        Self::set_lock(&self.0, libc::F_UNLCK);
     }
 }
 

@@ -1,0 +1,253 @@
+//! Who has a file open that is written: locks of bytes far behind all that is read and written, held for as long as the handle is open, by
+//! the first rank of its communicator. They hold between communicators, jobs and hosts, and go with a process that dies.
+//!
+//! One byte is the owner's, whose team caches and writes the file. Each other handle that may write it, the guests', holds a byte of its own. A
+//! handle becomes an owner only where there is no guest. A guest waits until there is no owner: that sees the guest, has its team write
+//! what it has, and is a guest itself from then on (`watch.rs`).
+
+use crate::ffi;
+use crate::say;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_int};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The owner's byte. vgasnet locks the one before it.
+const OWNER: i64 = i64::MAX - 1;
+
+/// Bytes of guests.
+const GUESTS: i64 = 1 << 16;
+
+/// The first of these.
+const FIRST_GUEST: i64 = i64::MAX - 8 - GUESTS;
+
+/// Bytes that a guest tries, one after the other.
+const TRIES: i64 = 64;
+
+/// How long a guest waits for an owner to write what it has.
+const PATIENCE: Duration = Duration::from_secs(0);
+
+/// The locks of a handle.
+#[derive(Debug)]
+pub struct Claim {
+    file: OwnedFd,
+    /// Its byte among those of guests.
+    guest: Option<i64>,
+    is_owner: bool,
+}
+
+impl Claim {
+    /// That of a guest, who has not waited for the owner yet. `None` where there is no such file, or no lock can be had.
+    pub fn of_guest(path: &CStr) -> Option<Claim> {
+        let mut claim = Claim { file: open(path)?, guest: None, is_owner: false };
+        claim.become_guest().then_some(claim)
+    }
+
+    /// Makes a guest the owner, unless there are others. It is a guest still if that fails.
+    pub fn become_owner(&mut self) -> bool {
+        if !self.set_lock(libc::F_WRLCK, OWNER) {
+            return false;
+        }
+        self.is_owner = true;
+        // Each of two who come at once has taken a byte of guests before it looks here, so one sees the other at least.
+        if self.has_guests() {
+            self.give_up_ownership();
+            return false;
+        }
+        self.guest.take().into_iter().for_each(|place| _ = self.set_lock(libc::F_UNLCK, place));
+        true
+    }
+
+    /// Makes an owner a guest. Its team caches nothing any more.
+    pub fn become_guest(&mut self) -> bool {
+        // Where they begin to look differs, so that processes are seldom in each other's way.
+        static NEXT: AtomicI64 = AtomicI64::new(0);
+        let start = i64::from(std::process::id()) * 7 + NEXT.fetch_add(1, Ordering::Relaxed);
+        let places = (start..start + TRIES).map(|place| FIRST_GUEST + place.rem_euclid(GUESTS));
+        self.guest = self.guest.or_else(|| places.into_iter().find(|place| self.set_lock(libc::F_WRLCK, *place)));
+        self.give_up_ownership();
+        self.guest.is_some()
+    }
+
+    /// The claim of a handle that MPI serves after all.
+    pub fn of_mpi(mut self) -> Option<Claim> {
+        self.become_guest().then_some(self)
+    }
+
+    /// Whether no team caches and writes the file.
+    fn has_no_owner(&self) -> bool {
+        !self.is_locked(OWNER, 1)
+    }
+
+    fn give_up_ownership(&mut self) {
+        if std::mem::take(&mut self.is_owner) {
+            self.set_lock(libc::F_UNLCK, OWNER);
+        }
+    }
+
+    /// Whether others have the file open to write it.
+    pub fn has_guests(&self) -> bool {
+        self.is_locked(FIRST_GUEST, GUESTS)
+    }
+
+    /// Waits until no team caches and writes the file. Returns whether that came to be.
+    pub fn wait_for_owner(&self) -> bool {
+        let start = Instant::now();
+        while !self.has_no_owner() {
+            if start.elapsed() > PATIENCE {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
+    }
+
+    fn set_lock(&self, kind: c_int, place: i64) -> bool {
+        let lock = lock_of(kind, place, 1);
+        // SAFETY: the file is open, and the lock is one.
+        unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLK, &lock) == 0 }
+    }
+
+    /// Whether others have locked some of these bytes, and may write the file: who may only read it can have locks for reading alone.
+    fn is_locked(&self, place: i64, bytes: i64) -> bool {
+        let mut lock = lock_of(libc::F_RDLCK, place, bytes);
+        // SAFETY: the file is open, and there is room for a lock.
+        let asked = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) };
+        asked == 0 && c_int::from(lock.l_type) != libc::F_UNLCK
+    }
+}
+
+impl Drop for Claim {
+    /// A child that the program has forked has the file open, too, and closing it here would leave the locks with that.
+    fn drop(&mut self) {
+        self.give_up_ownership();
+        self.guest.take().into_iter().for_each(|place| _ = self.set_lock(libc::F_UNLCK, place));
+    }
+}
+
+fn lock_of(kind: c_int, place: i64, bytes: i64) -> libc::flock {
+    // SAFETY: all fields may be 0.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind as i16;
+    lock.l_whence = libc::SEEK_SET as i16;
+    (lock.l_start, lock.l_len) = (place, bytes);
+    lock
+}
+
+/// A regular file. To open a pipe would tell its reader that there is a writer.
+fn open(path: &CStr) -> Option<OwnedFd> {
+    // SAFETY: all fields may be 0.
+    let mut about: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the path is a string, and there is room for the answer.
+    let is_there = unsafe { libc::stat(path.as_ptr(), &mut about) } == 0;
+    if !is_there || about.st_mode & libc::S_IFMT != libc::S_IFREG {
+        return None;
+    }
+    // SAFETY: the path is a string.
+    let opened = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC) };
+    // SAFETY: the file was just opened.
+    (opened >= 0).then(|| unsafe { OwnedFd::from_raw_fd(opened) })
+}
+
+/// The claims of handles that MPI serves.
+static OF_MPI: Mutex<BTreeMap<u64, Vec<Claim>>> = Mutex::new(BTreeMap::new());
+
+/// How many of these handles there are: where there is none, closing a file costs one load.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+fn change<T>(change: impl FnOnce(&mut BTreeMap<u64, Vec<Claim>>) -> T) -> T {
+    let mut handles = OF_MPI.lock().unwrap_or_else(PoisonError::into_inner);
+    let answer = change(&mut handles);
+    COUNT.store(handles.len(), Ordering::Release);
+    answer
+}
+
+/// Holds a claim until MPI's handle is closed.
+pub fn keep(handle: u64, claim: Claim) {
+    change(|handles| handles.entry(handle).or_default().push(claim));
+}
+
+/// MPI has closed a handle.
+pub fn release(handle: u64) {
+    if COUNT.load(Ordering::Acquire) > 0 {
+        drop(change(|handles| handles.remove(&handle)));
+    }
+}
+
+/// Has a guest wait for the owner. Returns whether the file is free. Where it is not, a line says so.
+pub fn settle(claim: &Claim, path: &CStr) -> bool {
+    let is_free = claim.wait_for_owner();
+    if !is_free {
+        say(format_args!(
+            "rank {}: MPI_File_open: {}: ranks of another communicator, or of another job, cache and write the file, and have not handed it back \
+             for {} s; open it after they have closed it, or give it the hint vgasnet_cache=disable there",
+            ffi::world_rank(),
+            path.to_string_lossy(),
+            PATIENCE.as_secs()
+        ));
+    }
+    is_free
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+
+    struct Scratch(CString);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let path = std::env::temp_dir().join(format!("vgasnet-claims-{}-{name}", std::process::id()));
+            std::fs::write(&path, b"").expect("the directory can be written");
+            Scratch(CString::new(path.as_os_str().as_bytes()).expect("no zero"))
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            // SAFETY: it is a string.
+            unsafe { libc::unlink(self.0.as_ptr()) };
+        }
+    }
+
+    #[test]
+    fn a_handle_owns_a_file_that_has_no_guests() {
+        let file = Scratch::new("owner");
+        let of = || Claim::of_guest(&file.0).expect("a guest");
+        let mut first = of();
+        assert!(first.become_owner() && !first.has_guests());
+        let mut second = of();
+        assert!(first.has_guests() && !second.become_owner() && second.is_locked(OWNER, 1));
+        assert!(first.become_guest() && second.wait_for_owner());
+        assert!(!second.become_owner() && !first.become_owner(), "each is the other's guest");
+        drop(first);
+        assert!(second.become_owner());
+        drop(second);
+        let (mut one, mut other) = (of(), of());
+        assert!(!one.become_owner() && !other.become_owner(), "of two who come at once none owns the file");
+    }
+
+    #[test]
+    fn who_may_only_read_a_file_is_no_guest() {
+        let file = Scratch::new("reader");
+        let own = Claim::of_guest(&file.0).expect("a guest");
+        // SAFETY: the path is a string.
+        let reader = unsafe { OwnedFd::from_raw_fd(libc::open(file.0.as_ptr(), libc::O_RDONLY)) };
+        let lock = lock_of(libc::F_RDLCK, FIRST_GUEST - 1, 1);
+        // SAFETY: the file is open, and the lock is one.
+        assert_eq!(unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
+        let lock = lock_of(libc::F_RDLCK, OWNER, 1);
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
+        assert!(!own.has_guests() && own.wait_for_owner());
+    }
+
+    #[test]
+    fn what_is_no_regular_file_has_no_claim() {
+        assert!(Claim::of_guest(c"/dev/null").is_none() && Claim::of_guest(c"/none/such").is_none());
+    }
+}
