@@ -73,7 +73,13 @@ impl Access {
         if matches!(self.at, At::Offset(offset) if offset < 0) {
             return Err(Refusal::Next);
         }
+        if self.at == At::Ordered {
+            file.rest();
+        }
         let position = self.take_position(&file, view, bytes);
+        if self.at == At::Ordered {
+            file.go_on();
+        }
         let position = position.map_err(|failed| Refusal::Code(file.code(Err::<(), _>(failed))))?;
         Ok(Ready { file, position, memory })
     }
@@ -177,7 +183,7 @@ impl Work for Later {
     fn start(&self) -> Started {
         let (library, file) = (self.file.library, self.file.file);
         let Some((place, piece)) = self.block() else { return Started::Done(self.run()) };
-        if self.file.is_atomic() {
+        if self.file.is_atomic() || self.file.through.is_on() {
             return Started::Done(self.run());
         }
         self.errors.store(library.errors(file), Ordering::Relaxed);

@@ -27,7 +27,7 @@ const FIRST_GUEST: i64 = i64::MAX - 8 - GUESTS;
 const TRIES: i64 = 64;
 
 /// How long a guest waits for an owner to write what it has.
-const PATIENCE: Duration = Duration::from_secs(0);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The locks of a handle.
 #[derive(Debug)]

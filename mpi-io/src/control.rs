@@ -17,7 +17,7 @@ pub fn set_view(
     representation: &[u8],
     next: impl Fn() -> c_int,
 ) -> c_int {
-    let Some(cached) = files::find(file) else { return next() };
+    let Some(cached) = files::find_resting(file) else { return next() };
     match next() {
         SUCCESS => {}
         code => return code,
@@ -51,14 +51,14 @@ fn leave_to_mpi(file: u64, cached: Found) -> c_int {
 
 /// `MPI_File_get_size`.
 pub fn size(file: u64, next: impl Fn() -> c_int) -> Result<u64, c_int> {
-    let Some(cached) = files::find(file) else { return Err(next()) };
-    let size = cached.library.size(cached.file);
+    let Some(cached) = files::find_resting(file) else { return Err(next()) };
+    let size = cached.size();
     size.map_err(|failed| cached.code(Err::<(), _>(failed)))
 }
 
 /// `MPI_File_set_size`.
 pub fn set_size(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find(file) else { return next() };
+    let Some(cached) = files::find_resting(file) else { return next() };
     let Ok(bytes) = u64::try_from(bytes) else { return next() };
     if !cached.may_write {
         return next();
@@ -68,7 +68,7 @@ pub fn set_size(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
 
 /// `MPI_File_preallocate`.
 pub fn preallocate(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find(file) else { return next() };
+    let Some(cached) = files::find_resting(file) else { return next() };
     let Ok(bytes) = u64::try_from(bytes) else { return next() };
     if !cached.may_write {
         return next();
@@ -78,13 +78,13 @@ pub fn preallocate(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
 
 /// `MPI_File_sync`.
 pub fn sync(file: u64, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find(file) else { return next() };
+    let Some(cached) = files::find_resting(file) else { return next() };
     cached.code(cached.sync())
 }
 
 /// `MPI_File_set_atomicity`.
 pub fn set_atomicity(file: u64, flag: c_int, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find(file) else { return next() };
+    let Some(cached) = files::find_resting(file) else { return next() };
     let code = cached.code(cached.set_atomic(flag != 0));
     if code == SUCCESS {
         cached.is_atomic.store(flag != 0, Ordering::Relaxed);
@@ -94,7 +94,7 @@ pub fn set_atomicity(file: u64, flag: c_int, next: impl Fn() -> c_int) -> c_int 
 
 /// `MPI_File_get_atomicity`.
 pub fn atomicity(file: u64, next: impl Fn() -> c_int) -> Result<c_int, c_int> {
-    let Some(cached) = files::find(file) else { return Err(next()) };
+    let Some(cached) = files::find_resting(file) else { return Err(next()) };
     Ok(c_int::from(cached.is_atomic()))
 }
 
@@ -107,7 +107,7 @@ pub enum Pointer {
 
 /// `MPI_File_seek`, `MPI_File_seek_shared`.
 pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find(file) else { return next() };
+    let Some(cached) = files::find_resting(file) else { return next() };
     let view = cached.view();
     let Constants { seek_set, seek_current, seek_end, .. } = *constants();
     if ![seek_set, seek_current, seek_end].contains(&whence) {
@@ -139,14 +139,14 @@ pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl 
 
 /// `MPI_File_get_position`, `MPI_File_get_position_shared`.
 pub fn position(file: u64, pointer: Pointer, next: impl Fn() -> c_int) -> Result<u64, c_int> {
-    let Some(cached) = files::find(file) else { return Err(next()) };
+    let Some(cached) = files::find_resting(file) else { return Err(next()) };
     let view = cached.view();
     units(&cached, view, pointer)
 }
 
 /// The end of the file in elementary types.
 fn end_in_units(cached: &CachedFile, view: &View) -> Result<u64, c_int> {
-    let size = cached.library.size(cached.file);
+    let size = cached.size();
     size.map(|size| view.position_at(size).div_ceil(view.unit)).map_err(|failed| cached.code(Err::<(), _>(failed)))
 }
 
@@ -165,8 +165,9 @@ fn units(cached: &CachedFile, view: &View, pointer: Pointer) -> Result<u64, c_in
 pub fn info(file: u64, next: impl Fn() -> c_int, info: impl Fn() -> u64) -> c_int {
     let code = next();
     if code == SUCCESS && job::library().is_some() {
-        let cached = files::find(file);
-        ffi::set_info(info(), c"vgasnet_cache", if cached.is_some() { "enable" } else { "disable" });
+        let cached = files::find_resting(file);
+        let is_cached = cached.as_ref().is_some_and(|cached| !cached.through.is_on());
+        ffi::set_info(info(), c"vgasnet_cache", if is_cached { "enable" } else { "disable" });
         if let Some(cached) = cached.filter(|cached| !cached.ignored_hints.is_empty()) {
             ffi::set_info(info(), c"vgasnet_ignored", &cached.ignored_hints);
         }

@@ -6,8 +6,10 @@ use crate::ffi::{self, Comm};
 use crate::queue::Queue;
 use crate::say;
 use crate::sharing::{Hold, Identity};
-use crate::vgasnet::{Failed, File, Library};
-use crate::view::View;
+use crate::through::Through;
+use crate::vgasnet::{Failed, File, Library, Piece};
+use crate::view::{Place, View};
+use crate::watch;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, c_int};
@@ -26,6 +28,10 @@ pub struct CachedFile {
     pub path: CString,
     pub hold: Hold,
     pub comm: Comm,
+    /// How it is read and written, the same for all handles of the file.
+    pub through: Arc<Through>,
+    /// Which of its ranks decides that for calls that they make together; none where not all ranks of the file have the handle.
+    pub decider: Option<u32>,
     pub may_read: bool,
     pub may_write: bool,
     /// What its info had for MPI's own I/O, with commas.
@@ -67,6 +73,8 @@ thread_local! {
 
 struct Recent {
     generation: u64,
+    /// Whether a call of this thread uses the file's bytes.
+    is_busy: Arc<AtomicBool>,
     file: Arc<CachedFile>,
     view: Arc<View>,
 }
@@ -86,6 +94,16 @@ impl Found {
     /// The file for another thread.
     pub fn shared(&self) -> Arc<CachedFile> {
         Arc::clone(&self.recent().file)
+    }
+
+    /// The call waits for other ranks, and uses no bytes until then.
+    pub fn rest(&self) {
+        self.recent().is_busy.store(false, Ordering::Release);
+    }
+
+    /// It uses bytes again.
+    pub fn go_on(&self) {
+        self.recent().file.through.enter(&self.recent().is_busy);
     }
 
     /// The view that it has as the call begins.
@@ -108,6 +126,7 @@ impl Drop for Found {
     #[inline]
     fn drop(&mut self) {
         let recent = self.recent.take();
+        recent.iter().for_each(|recent| recent.is_busy.store(false, Ordering::Release));
         let at = recent.as_ref().map_or(0, |recent| place_of(recent.file.handle));
         // A thread that ends has no place any more.
         let _ended = OWN.try_with(|own| own[at].set(recent));
@@ -129,6 +148,7 @@ pub fn find(handle: u64) -> Option<Found> {
     let recent = OWN.try_with(|own| own[place_of(handle)].take()).ok().flatten();
     match recent {
         Some(recent) if recent.file.handle == handle && recent.generation == generation => {
+            recent.file.through.enter(&recent.is_busy);
             Some(Found { recent: Some(recent) })
         }
         _ => look_up(handle),
@@ -142,7 +162,15 @@ fn look_up(handle: u64) -> Option<Found> {
     // Nobody raises it while the files are looked at.
     let generation = GENERATION.load(Ordering::Relaxed);
     let view = file.view();
-    Some(Found { recent: Some(Box::new(Recent { generation, file, view })) })
+    drop(files);
+    let is_busy = file.through.add_user();
+    file.through.enter(&is_busy);
+    Some(Found { recent: Some(Box::new(Recent { generation, is_busy, file, view })) })
+}
+
+/// The same for a call that uses no bytes by itself.
+pub fn find_resting(handle: u64) -> Option<Found> {
+    find(handle).inspect(Found::rest)
 }
 
 /// Changes which files there are, or what threads remember of one.
@@ -156,7 +184,12 @@ fn change<T>(change: impl FnOnce(&mut BTreeMap<u64, Arc<CachedFile>>) -> T) -> T
 
 /// Calls find it from now on.
 pub fn add(file: CachedFile) {
-    change(|files| files.insert(file.handle, Arc::new(file)));
+    let file = Arc::new(file);
+    change(|files| files.insert(file.handle, Arc::clone(&file)));
+    // Who only reads a file is in nobody's way.
+    if file.may_write && matches!(file.hold, Hold::Own { .. }) {
+        watch::add(&file);
+    }
 }
 
 /// The process ends, and MPI_Finalize has closed no file: what ranks have in memory is lost. `rank` is this one's.
@@ -201,6 +234,8 @@ impl CachedFile {
             path,
             hold,
             comm,
+            through: Arc::default(),
+            decider: None,
             may_read: false,
             may_write: false,
             ignored_hints: String::new(),
@@ -230,9 +265,49 @@ impl CachedFile {
 
     /// Both pointers are at the end of the file. Collective.
     pub fn append(&self) {
-        let size = self.found_by_first(|| Ok(self.library.size(self.file).unwrap_or(0))).unwrap_or(0);
+        let size = self.found_by_first(|| Ok(self.size().unwrap_or(0))).unwrap_or(0);
         *self.position() = size;
         let _set = self.set_pointer(size);
+    }
+
+    /// Reads bytes of places to pieces. Returns how many there were before the end of the file.
+    ///
+    /// # Safety
+    /// The memory may be written.
+    #[inline]
+    pub unsafe fn read(&self, places: &[Place], pieces: &[Piece]) -> Result<u64, Failed> {
+        match self.through.direct() {
+            // SAFETY: as the caller says.
+            None => unsafe { self.library.read(self.file, places, pieces) },
+            // SAFETY: as the caller says.
+            Some(direct) => unsafe { direct?.read(places, pieces, self.is_in_one_step()) },
+        }
+    }
+
+    /// Writes bytes of pieces to places.
+    ///
+    /// # Safety
+    /// The memory may be read.
+    #[inline]
+    pub unsafe fn write(&self, places: &[Place], pieces: &[Piece]) -> Result<(), Failed> {
+        match self.through.direct() {
+            // SAFETY: as the caller says.
+            None => unsafe { self.library.write(self.file, places, pieces) },
+            // SAFETY: as the caller says.
+            Some(direct) => unsafe { direct?.write(places, pieces, self.is_in_one_step()) },
+        }
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> Result<u64, Failed> {
+        match self.through.direct() {
+            None => self.library.size(self.file),
+            Some(direct) => direct?.size(),
+        }
+    }
+
+    fn is_in_one_step(&self) -> bool {
+        self.is_atomic() || self.through.is_atomic.load(Ordering::Relaxed)
     }
 
     /// MPI's code for an answer of vgasnet's, after the file's error handler has looked at it.
@@ -259,7 +334,9 @@ impl CachedFile {
     /// Ends caching: other programs see what was written. Collective.
     fn end(&self, after: After) -> Result<(), Failed> {
         self.queue.wait_until_idle();
-        self.comm.meet();
+        let is_own = matches!(self.hold, Hold::Own { .. });
+        let joint = self.together(is_own);
+        watch::remove(self.handle);
         let answer = match &self.hold {
             Hold::Own { team, .. } => {
                 let seconds = shared_with(self.handle);
@@ -271,9 +348,10 @@ impl CachedFile {
                 self.end_claim(after);
                 // Who opens the file next finds it free.
                 let _free = self.comm.of_first(0);
-                closed
+                self.through.tell_unwritten().and(closed)
             }
             Hold::Shared { pointer, .. } => {
+                drop(joint);
                 let synced = self.sync();
                 pointer.close(self.library);
                 synced
@@ -319,7 +397,7 @@ pub fn own_files(identity: Identity) -> Vec<(u64, Arc<CachedFile>)> {
 }
 
 /// The handles that share the file of this one, in the same order on all ranks.
-fn shared_with(handle: u64) -> Vec<Arc<CachedFile>> {
+pub fn shared_with(handle: u64) -> Vec<Arc<CachedFile>> {
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
     let second = |file: &Arc<CachedFile>| match file.hold {
         Hold::Shared { first, order, .. } if first == handle => Some((order, Arc::clone(file))),

@@ -20,6 +20,7 @@ mod accesses;
 mod calls;
 mod claims;
 mod control;
+mod direct;
 mod errors;
 mod ffi;
 mod files;
@@ -33,10 +34,12 @@ mod opening;
 mod queue;
 mod settings;
 mod sharing;
+mod through;
 mod transfer;
 mod types;
 mod vgasnet;
 mod view;
+mod watch;
 
 /// The name by which lines for the user begin.
 const LIBRARY: &str = "vgasnet-mpi-io";

@@ -199,7 +199,12 @@ fn share(library: &'static Library, wanted: &Wanted<'_>, handle: u64, comm: Comm
     let order = (tag, comm.world_ranks().map_or(0, |members| members[0]));
     let pointer = Pointer::new(library, &comm, &first.path, tag as u32);
     let hold = Hold::Shared { first: first.handle, order, by_all, pointer };
-    begin(wanted, CachedFile::new(library, (handle, first.file), first.path.clone(), comm, hold));
+    // Of all ranks that have the file the one decides that does for the first handle.
+    let decider = first.comm.world_ranks().zip(comm.world_ranks()).filter(|_| by_all && first.decider.is_some());
+    let decider = decider.and_then(|(firsts, own)| own.iter().position(|rank| *rank == firsts[0]));
+    let mut file = CachedFile::new(library, (handle, first.file), first.path.clone(), comm, hold);
+    (file.through, file.decider) = (Arc::clone(&first.through), decider.map(|rank| rank as u32));
+    begin(wanted, file);
 }
 
 /// Has a team open a file. Where vgasnet cannot, MPI serves it. Collective.
@@ -242,7 +247,10 @@ fn cache(
     };
     let (name, identity) = (u64::from(members[0]) << 32 | tag, Identity::of(&path));
     let hold = Hold::Own { team, name, identity, claim: Mutex::new(claim) };
-    begin(wanted, CachedFile::new(library, (handle, file), path, comm, hold));
+    let mut file = CachedFile::new(library, (handle, file), path, comm, hold);
+    // What is only read is never handed over.
+    file.decider = wanted.may_write().then_some(0);
+    begin(wanted, file);
     Ok(())
 }
 

@@ -4,9 +4,11 @@
 //! The file belongs to the ranks of its first handle. What all of them have to do together cannot be done by fewer, who have the second.
 
 use crate::claims::Claim;
+use crate::direct::Direct;
 use crate::ffi::{self, Comm, constants};
 use crate::files::{CachedFile, has_atomic_second};
 use crate::say;
+use crate::through::Joint;
 use crate::vgasnet::{self, Failed, File, Library, Opening, Team};
 use std::ffi::{CStr, c_int};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -72,6 +74,15 @@ impl Pointer {
     }
 }
 
+/// How a call is done that all ranks have come to.
+#[derive(Debug)]
+pub enum Way<'a> {
+    /// By the pages. The file is not handed over as long as this is kept, unless that is nothing to the call.
+    Cached(#[allow(dead_code, reason = "it is kept, and not looked at")] Option<Joint<'a>>),
+    /// By the file itself.
+    Through,
+}
+
 /// A file as the file system knows it: the device, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(u64, u64);
@@ -87,9 +98,33 @@ impl Identity {
 }
 
 impl CachedFile {
+    /// All ranks have come to a call. It is cached on all of them as long as the answer is kept, or on none. Collective.
+    pub fn together(&self, is_last: bool) -> Way<'_> {
+        self.comm.meet();
+        let Some(decider) = self.decider else {
+            let is_through = self.is_second() && self.comm.all(self.through.is_on());
+            return if is_through { Way::Through } else { Way::Cached(None) };
+        };
+        let is_cached = self.comm.rank == decider && self.through.decide(is_last);
+        if self.comm.of_rank(decider, u64::from(is_cached)) == Ok(1) {
+            return Way::Cached(Some(self.through.joint_call()));
+        }
+        self.through.wait_until_on();
+        Way::Through
+    }
+
+    /// The file itself, of calls that are not cached.
+    fn direct(&self) -> Result<&Direct, Failed> {
+        self.through.direct().unwrap_or(Err(Failed::Otherwise))
+    }
+
     /// `MPI_File_sync`. Collective.
     pub fn sync(&self) -> Result<(), Failed> {
-        self.comm.meet();
+        let way = self.together(false);
+        if let Way::Through = way {
+            self.through.tell_unwritten()?;
+            return if self.may_write { self.direct()?.sync() } else { Ok(()) };
+        }
         match self.hold {
             Hold::Own { .. } | Hold::Shared { by_all: true, .. } => self.library.sync(self.file),
             // The file's size may be that of whole blocks until the first handle is synced: only all its ranks know where the end is.
@@ -122,7 +157,10 @@ impl CachedFile {
 
     /// Has the file so many bytes; `may_cut` unless it is to have at least so many. Collective.
     pub fn resize(&self, bytes: u64, may_cut: bool) -> Result<(), Failed> {
-        self.comm.meet();
+        let way = self.together(false);
+        if let Way::Through = way {
+            return self.resize_directly(bytes, may_cut);
+        }
         if may_cut && self.is_by_all() {
             return self.library.set_size(self.file, bytes);
         }
@@ -130,11 +168,32 @@ impl CachedFile {
             return self.library.preallocate(self.file, bytes);
         }
         // Others may write meanwhile, so each rank could find another size.
-        let found = self.found_by_first(|| Ok(self.library.size(self.file).unwrap_or(0)));
+        let found = self.found_by_first(|| Ok(self.size().unwrap_or(0)));
         if may_cut && found.map_err(|_| Failed::Otherwise)? > bytes {
             return self.refuse_second("MPI_File_set_size: cuts the file");
         }
-        self.library.extend(self.file, bytes)
+        let user = self.through.add_user();
+        self.through.enter(&user);
+        let extended =
+            self.through.direct().map_or_else(|| self.library.extend(self.file, bytes), |file| file?.extend(bytes));
+        user.store(false, Ordering::Release);
+        extended
+    }
+
+    /// The same of the file itself, by the first rank.
+    fn resize_directly(&self, bytes: u64, may_cut: bool) -> Result<(), Failed> {
+        let resize = || if may_cut { self.direct()?.set_size(bytes) } else { self.direct()?.preallocate(bytes) };
+        let resized = if self.comm.rank == 0 { resize() } else { Ok(()) };
+        let errno = match resized {
+            Ok(()) => 0,
+            Err(Failed::System(errno)) => errno as u64,
+            Err(_) => libc::EIO as u64,
+        };
+        match self.comm.of_first(errno) {
+            Ok(0) => Ok(()),
+            Ok(errno) => Err(Failed::System(errno as c_int)),
+            Err(_) => Err(Failed::Otherwise),
+        }
     }
 
     fn is_by_all(&self) -> bool {
@@ -162,18 +221,24 @@ impl CachedFile {
     /// Turns mode atomic on or off. Collective. The ranks of a second handle may share the file with others, who want it: what was turned
     /// on stays on.
     pub fn set_atomic(&self, is_atomic: bool) -> Result<(), Failed> {
-        self.comm.meet();
-        match self.hold {
+        let way = self.together(false);
+        let is_for_all = match self.hold {
             // A second handle of all ranks may want it still.
-            Hold::Own { .. } if !is_atomic && has_atomic_second(self.handle) => Ok(()),
-            Hold::Own { .. } => self.library.set_atomic(self.file, is_atomic),
-            Hold::Shared { by_all: true, .. } if is_atomic => self.library.set_atomic(self.file, true),
-            // Of one rank every access is one step to itself.
-            Hold::Shared { .. } if is_atomic && self.comm.ranks > 1 => {
-                self.refuse_second("MPI_File_set_atomicity: the file is one")
-            }
-            Hold::Shared { .. } => Ok(()),
+            Hold::Own { .. } => is_atomic || !has_atomic_second(self.handle),
+            Hold::Shared { by_all, .. } => by_all && is_atomic,
+        };
+        let is_of_some = matches!(self.hold, Hold::Shared { by_all: false, .. });
+        // Of one rank every access is one step to itself. Without pages each handle locks what it uses.
+        if is_atomic && is_of_some && self.comm.ranks > 1 && matches!(way, Way::Cached(_)) {
+            return self.refuse_second("MPI_File_set_atomicity: the file is one");
         }
+        if is_for_all {
+            if let Way::Cached(_) = way {
+                self.library.set_atomic(self.file, is_atomic)?;
+            }
+            self.through.is_atomic.store(is_atomic, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// The number that the first rank has found when all have come, where each could find another one. Collective.
@@ -193,7 +258,8 @@ impl CachedFile {
 
     /// Sets the shared pointer. Collective.
     pub fn set_pointer(&self, value: u64) -> Result<(), Failed> {
-        self.comm.meet();
+        // The pointer of a file is its team's, handed over or not.
+        let _way = self.together(false);
         match &self.hold {
             Hold::Own { .. } => self.library.set_pointer(self.file, value),
             Hold::Shared { pointer: Pointer::Opened(_, file), .. } => self.library.set_pointer(*file, value),

@@ -70,11 +70,7 @@ impl Transfer<'_> {
         };
         // SAFETY: as the caller says.
         unsafe {
-            if self.is_write {
-                file.library.write(file.file, &[place], &[piece]).map(|()| bytes)
-            } else {
-                file.library.read(file.file, &[place], &[piece])
-            }
+            if self.is_write { file.write(&[place], &[piece]).map(|()| bytes) } else { file.read(&[place], &[piece]) }
         }
     }
 
@@ -96,9 +92,9 @@ impl Transfer<'_> {
             // SAFETY: as the caller says.
             let done = unsafe {
                 if self.is_write {
-                    file.library.write(file.file, &places, &pieces).map(|()| wanted)?
+                    file.write(&places, &pieces).map(|()| wanted)?
                 } else {
-                    file.library.read(file.file, &places, &pieces)?
+                    file.read(&places, &pieces)?
                 }
             };
             moved += done;

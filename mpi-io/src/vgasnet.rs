@@ -118,6 +118,7 @@ functions! {
     wait_syncnb_some: fn(*mut Handle, usize);
     mpi_before_finalize: fn();
     mpi_abandon: fn();
+    mpi_file_hand_over: fn(File, *mut c_int) -> c_int;
 }
 
 /// A call has failed, and the user has been told why.
@@ -235,6 +236,15 @@ impl Library {
     pub fn close(&self, file: File) -> Result<(), Failed> {
         // SAFETY: it takes any number.
         check(unsafe { (self.file_close)(file) })
+    }
+
+    /// The file has been synced on all ranks, and none caches it any more: to close it changes nothing. Returns its descriptor. Of this rank
+    /// alone.
+    pub fn hand_over(&self, file: File) -> Result<c_int, Failed> {
+        let mut descriptor = -1;
+        // SAFETY: there is room for the descriptor.
+        check(unsafe { (self.mpi_file_hand_over)(file, &mut descriptor) })?;
+        Ok(descriptor)
     }
 
     /// All that was written is on the disk.

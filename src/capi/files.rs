@@ -27,7 +27,7 @@ pub struct FileType {
     _private: [u8; 0],
 }
 
-type FilePointer = *mut FileType;
+pub(super) type FilePointer = *mut FileType;
 
 /// `vgasnet_file_options_t`.
 #[repr(C)]
@@ -49,7 +49,7 @@ impl From<FileError> for Refusal {
     }
 }
 
-fn number(file: FilePointer) -> Result<u32, Refusal> {
+pub(super) fn number(file: FilePointer) -> Result<u32, Refusal> {
     let unknown = || Refusal::bad_argument(format!("file {file:p} is not open; give one that vgasnet_file_open gave"));
     u32::try_from(file.addr()).map_err(|_| unknown())
 }

@@ -13,6 +13,8 @@ mod coll;
 mod debug;
 mod ex;
 mod files;
+#[cfg(feature = "mpi")]
+mod files_of_mpi;
 mod job;
 mod last_line;
 mod lists;

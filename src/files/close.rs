@@ -66,7 +66,9 @@ impl Files {
         let file = self.open.claim(self.driver(), number)?;
         self.unlock_all(&file);
         self.wait_for_begun(&file, Collective::Close);
-        let written = if file.access.write { self.write_last(&file) } else { Ok(()) };
+        // What was handed over was written before.
+        let is_written = file.access.write && !file.is_handed_over.load(Ordering::Relaxed);
+        let written = if is_written { self.write_last(&file) } else { Ok(()) };
         self.driver().settle_file(file.space);
         // Nothing is written any more. Who knows from any rank that the file is closed finds it free.
         drop(Signalproof::lock(&file.claim).take());

@@ -10,6 +10,8 @@ mod calls;
 mod close;
 mod error;
 mod found;
+#[cfg(feature = "mpi")]
+mod handing_over;
 mod lists;
 mod locks;
 mod open;
@@ -76,6 +78,8 @@ pub struct SharedFile {
     /// How long this rank has made the file without writing, since it flushed that.
     extended_end: AtomicU64,
     state: Arc<FileState>,
+    /// Its team caches nothing of it any more, and others may write it: it has the size that the file system knows.
+    is_handed_over: AtomicBool,
     /// The locks that the program has.
     held: Mutex<Vec<Held>>,
 }

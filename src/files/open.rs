@@ -142,6 +142,7 @@ impl Files {
             known_bytes: AtomicU64::new(size_bytes),
             extended_end: AtomicU64::new(0),
             state: Arc::new(FileState::new(others, pointer)),
+            is_handed_over: AtomicBool::new(false),
             held: Mutex::default(),
             stripes: self.stripes(homes, arguments.stripe_bytes),
             members,

@@ -1,0 +1,214 @@
+//! Reading and writing a file itself, of which no pages are cached any more: each write is in the file system when it returns.
+
+use crate::ffi;
+use crate::say;
+use crate::vgasnet::{Failed, Piece};
+use crate::view::Place;
+use std::ffi::{CString, c_int};
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::{Mutex, PoisonError};
+
+/// Pieces that one call of the system's gets.
+const PIECES_MAX: usize = 512;
+
+/// A file that is open for it.
+#[derive(Debug)]
+pub struct Direct {
+    file: File,
+    path: CString,
+    /// In mode atomic: the locks of the file are the process's, so its threads take turns.
+    turn: Mutex<()>,
+}
+
+impl Direct {
+    /// The file of a descriptor, which need not have its name any more. Its bytes go through the system's cache.
+    ///
+    /// # Errors
+    /// The system's number.
+    pub fn open(descriptor: RawFd, path: CString, may_write: bool) -> Result<Direct, Failed> {
+        let name = format!("/proc/self/fd/{descriptor}");
+        let opened = std::fs::OpenOptions::new().read(true).write(may_write).open(name);
+        let file = opened.map_err(|error| failed(&path, "be opened", &error))?;
+        Ok(Direct { file, path, turn: Mutex::new(()) })
+    }
+
+    /// Reads bytes of places to pieces, as far as the file has them. Returns how many.
+    ///
+    /// # Safety
+    /// The memory may be written.
+    pub unsafe fn read(&self, places: &[Place], pieces: &[Piece], is_atomic: bool) -> Result<u64, Failed> {
+        self.in_one_step(places, libc::F_RDLCK, is_atomic, || {
+            // SAFETY: as the caller says.
+            let call = |vectors: &[libc::iovec], offset| unsafe {
+                libc::preadv(self.file.as_raw_fd(), vectors.as_ptr(), vectors.len() as c_int, offset)
+            };
+            self.transfer(places, pieces, "be read", call)
+        })
+    }
+
+    /// Writes bytes of pieces to places.
+    ///
+    /// # Safety
+    /// The memory may be read.
+    pub unsafe fn write(&self, places: &[Place], pieces: &[Piece], is_atomic: bool) -> Result<(), Failed> {
+        self.in_one_step(places, libc::F_WRLCK, is_atomic, || {
+            // SAFETY: as the caller says.
+            let call = |vectors: &[libc::iovec], offset| unsafe {
+                libc::pwritev(self.file.as_raw_fd(), vectors.as_ptr(), vectors.len() as c_int, offset)
+            };
+            self.transfer(places, pieces, "be written", call).map(drop)
+        })
+    }
+
+    fn transfer(
+        &self,
+        places: &[Place],
+        pieces: &[Piece],
+        what: &str,
+        call: impl Fn(&[libc::iovec], i64) -> isize,
+    ) -> Result<u64, Failed> {
+        let mut pieces = pieces.iter().copied();
+        let (mut piece, mut moved) = (Piece { address: 0, len: 0 }, 0);
+        for place in places {
+            let mut at = 0;
+            while at < place.len {
+                let mut vectors = Vec::new();
+                let mut len = 0;
+                while at + len < place.len && vectors.len() < PIECES_MAX {
+                    if piece.len == 0 {
+                        let Some(next) = pieces.next() else { break };
+                        piece = next;
+                        continue;
+                    }
+                    let part = (place.len - at - len).min(piece.len as u64) as usize;
+                    vectors.push(libc::iovec { iov_base: piece.address as *mut _, iov_len: part });
+                    piece = Piece { address: piece.address + part, len: piece.len - part };
+                    len += part as u64;
+                }
+                if len == 0 {
+                    return Ok(moved);
+                }
+                let done = self.whole(&mut vectors, place.offset + at, what, &call)?;
+                moved += done;
+                if done < len {
+                    return Ok(moved);
+                }
+                at += len;
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Calls the system until all is done, or the file ends. Returns how many bytes are.
+    fn whole(
+        &self,
+        mut vectors: &mut [libc::iovec],
+        offset: u64,
+        what: &str,
+        call: impl Fn(&[libc::iovec], i64) -> isize,
+    ) -> Result<u64, Failed> {
+        let mut done = 0;
+        while !vectors.is_empty() {
+            let moved = call(vectors, (offset + done) as i64);
+            if moved < 0 {
+                let error = std::io::Error::last_os_error();
+                if error.kind() == std::io::ErrorKind::Interrupted {
+                    continue;
+                }
+                return Err(failed(&self.path, what, &error));
+            }
+            if moved == 0 {
+                break;
+            }
+            done += moved as u64;
+            let mut moved = moved as usize;
+            while let Some(first) = vectors.first_mut() {
+                if moved < first.iov_len {
+                    first.iov_base = first.iov_base.wrapping_byte_add(moved);
+                    first.iov_len -= moved;
+                    break;
+                }
+                moved -= first.iov_len;
+                vectors = &mut vectors[1..];
+            }
+        }
+        Ok(done)
+    }
+
+    /// In mode atomic others who lock the file, as MPI does, wait meanwhile.
+    fn in_one_step<T>(
+        &self,
+        places: &[Place],
+        kind: c_int,
+        is_atomic: bool,
+        work: impl FnOnce() -> Result<T, Failed>,
+    ) -> Result<T, Failed> {
+        let (first, end) =
+            (places.iter().map(|place| place.offset).min(), places.iter().map(|p| p.offset + p.len).max());
+        let (Some(first), Some(end), true) = (first, end, is_atomic) else { return work() };
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lock(kind, first, end - first);
+        let done = work();
+        self.lock(libc::F_UNLCK, first, end - first);
+        done
+    }
+
+    fn lock(&self, kind: c_int, first: u64, len: u64) {
+        // SAFETY: all fields may be 0.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = kind as i16;
+        lock.l_whence = libc::SEEK_SET as i16;
+        (lock.l_start, lock.l_len) = (first as i64, len as i64);
+        // SAFETY: the file is open, and the lock is one. File systems without locks have no mode atomic.
+        while unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLKW, &lock) } != 0
+            && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
+        {}
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> Result<u64, Failed> {
+        self.file.metadata().map(|about| about.len()).map_err(|error| failed(&self.path, "be looked at", &error))
+    }
+
+    /// Cuts the file, or adds zeros.
+    pub fn set_size(&self, bytes: u64) -> Result<(), Failed> {
+        self.file.set_len(bytes).map_err(|error| failed(&self.path, "change its size", &error))
+    }
+
+    /// Has the file at least so many bytes, whoever writes it meanwhile.
+    pub fn extend(&self, bytes: u64) -> Result<(), Failed> {
+        if bytes <= self.size()? {
+            return Ok(());
+        }
+        self.allocate(bytes - 1, 1)
+    }
+
+    /// Takes space for so many bytes.
+    pub fn preallocate(&self, bytes: u64) -> Result<(), Failed> {
+        if bytes == 0 { Ok(()) } else { self.allocate(0, bytes) }
+    }
+
+    fn allocate(&self, from: u64, len: u64) -> Result<(), Failed> {
+        // SAFETY: the file is open.
+        let refused = unsafe { libc::posix_fallocate(self.file.as_raw_fd(), from as i64, len as i64) };
+        match refused {
+            0 => Ok(()),
+            errno => Err(failed(&self.path, "get its size", &std::io::Error::from_raw_os_error(errno))),
+        }
+    }
+
+    /// What was written is on the disk.
+    pub fn sync(&self) -> Result<(), Failed> {
+        self.file.sync_all().map_err(|error| failed(&self.path, "reach the disk", &error))
+    }
+}
+
+fn failed(path: &CString, what: &str, error: &std::io::Error) -> Failed {
+    say(format_args!(
+        "rank {}: {}: cannot {what}: {error}; check its file system",
+        ffi::world_rank(),
+        path.to_string_lossy()
+    ));
+    Failed::System(error.raw_os_error().unwrap_or(libc::EIO))
+}

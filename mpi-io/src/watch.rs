@@ -1,0 +1,111 @@
+//! Files that are cached and written, and who else wants to write them: a thread looks now and then whether a guest has come (`claims.rs`).
+//! Then the team hands the file over (`through.rs`), by threads of its own, since programs may be anywhere meanwhile.
+
+use crate::direct::Direct;
+use crate::files::{CachedFile, shared_with};
+use crate::sharing::Hold;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Between two looks. A guest waits for as long, and for what the team has to write.
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// How long what cannot be written is tried again.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Messages in a file's own communicator: hold it after so many joint calls; it is held and synced; go on.
+const HOLD: u16 = 1;
+const SYNCED: u16 = 2;
+const GO_ON: u16 = 3;
+
+struct Watched {
+    files: Vec<Arc<CachedFile>>,
+    has_thread: bool,
+}
+
+static WATCHED: Mutex<Watched> = Mutex::new(Watched { files: Vec::new(), has_thread: false });
+static HAS_FILES: Condvar = Condvar::new();
+
+fn watched() -> MutexGuard<'static, Watched> {
+    WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks after a file until it is closed or handed over.
+pub fn add(file: &Arc<CachedFile>) {
+    let mut watched = watched();
+    watched.files.push(Arc::clone(file));
+    if !watched.has_thread {
+        let thread = std::thread::Builder::new().name("vgasnet-mpi-look".to_owned());
+        watched.has_thread = thread.spawn(look).is_ok();
+    }
+    HAS_FILES.notify_one();
+}
+
+/// A file is closed. When this returns the thread does not use its communicator.
+pub fn remove(handle: u64) {
+    watched().files.retain(|file| file.handle != handle);
+}
+
+fn look() {
+    loop {
+        let mut watched = watched();
+        while watched.files.is_empty() {
+            watched = HAS_FILES.wait(watched).unwrap_or_else(PoisonError::into_inner);
+        }
+        watched.files.retain(|file| match wanted(file) {
+            Some(joint_calls) => !start(file, joint_calls),
+            None => true,
+        });
+        drop(watched);
+        std::thread::sleep(PERIOD);
+    }
+}
+
+/// Whether the file is to be handed over, after so many joint calls.
+fn wanted(file: &CachedFile) -> Option<u64> {
+    if file.comm.rank > 0 {
+        return file.comm.has_message(0, HOLD).then(|| file.comm.receive(0, HOLD).ok()).flatten();
+    }
+    let Hold::Own { claim, .. } = &file.hold else { return None };
+    let has_guests =
+        claim.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|claim| claim.has_guests());
+    if has_guests { file.through.decide_to_hold() } else { None }
+}
+
+/// Hands a file over, in a thread if there is one.
+fn start(file: &Arc<CachedFile>, joint_calls: u64) -> bool {
+    let its = Arc::clone(file);
+    let thread = std::thread::Builder::new().name("vgasnet-mpi-hand".to_owned());
+    if thread.spawn(move || hand_over(&its, joint_calls)).is_err() {
+        hand_over(file, joint_calls);
+    }
+    true
+}
+
+/// All ranks of the team come here, each once.
+fn hand_over(file: &CachedFile, joint_calls: u64) {
+    let others = if file.comm.rank == 0 { 1..file.comm.ranks } else { 0..0 };
+    others.clone().for_each(|rank| file.comm.send(rank, HOLD, joint_calls));
+    file.through.hold(joint_calls);
+    file.queue.wait_until_idle();
+    shared_with(file.handle).iter().for_each(|second| second.queue.wait_until_idle());
+    // It fails on all ranks or on none.
+    let start = Instant::now();
+    let mut synced = file.library.sync(file.file);
+    while synced.is_err() && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(500));
+        synced = file.library.sync(file.file);
+    }
+    let descriptor = file.library.hand_over(file.file);
+    let direct = descriptor.and_then(|descriptor| Direct::open(descriptor, file.path.clone(), true));
+    if file.comm.rank > 0 {
+        file.comm.send(0, SYNCED, 0);
+        let _told = file.comm.receive(0, GO_ON);
+    }
+    others.clone().for_each(|rank| _ = file.comm.receive(rank, SYNCED));
+    if let Hold::Own { claim, .. } = &file.hold {
+        claim.lock().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(|claim| _ = claim.become_guest());
+    }
+    others.for_each(|rank| file.comm.send(rank, GO_ON, 0));
+    file.through.let_through(direct, synced);
+}

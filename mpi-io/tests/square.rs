@@ -1,0 +1,96 @@
+//! Handles of one file beside each other, whoever serves them, and names and communicators that MPI has opinions about.
+
+use vgasnet_preloaded::{Ended, Language, Program, Suite};
+
+static SUITE: Suite = Suite {
+    mpicc: env!("VGASNET_MPICC"),
+    programs: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"),
+    scratch: env!("CARGO_TARGET_TMPDIR"),
+    library: ("libvgasnet_mpi_io.so", "libvgasnet-mpi-io.so"),
+    beside: &["libvgasnet.so.0"],
+    tool: None,
+    variables: &[
+        "VGASNET_MPI_FILES",
+        "VGASNET_PAGE_SIZE",
+        "VGASNET_POOL_SIZE",
+        "VGASNET_CONDUIT",
+        "EXPECT_CACHED",
+        "VGASNET_MPICC",
+    ],
+};
+
+const ALL_FILES: (&str, &str) = ("VGASNET_MPI_FILES", "*");
+
+/// Kinds of handles that `square.c` has: hints, communicators and modes. Names are drawn.
+const KINDS: u32 = 3 * 6 * 4;
+
+/// Numbers of ranks, the first round of each, and how many.
+const ROUNDS: [(u32, u32, u32); 3] = [(1, 0, 20), (2, 1000, 30), (4, 2000, 6)];
+
+fn plays(program: &Program, ranks: u32, seed: &str, first: u32, rounds: u32) {
+    let dir = program.scratch(&format!("square-{ranks}-{first}"));
+    std::fs::create_dir_all(&dir).expect("cargo's own directory");
+    let arguments = [dir.to_str().expect("a path of ours"), seed, &first.to_string(), &rounds.to_string()];
+    let ended = program.run(ranks, &arguments, &[ALL_FILES, ("SAY_ROUNDS", "1")]);
+    let replay =
+        format!("mpi-io/tests/programs/square.c: {ranks} ranks, seed {seed}, the last of these rounds\n{ended}");
+    assert!(ended.status == Some(0) && ended.stdout.contains("done"), "{replay}");
+    assert!(!ended.stderr.contains("vgasnet"), "{replay}");
+    let _gone = std::fs::remove_dir_all(dir);
+}
+
+/// With `CHECK_ALL=1` all pairs of kinds, which takes hours where ranks spin.
+#[test]
+fn handles_of_one_file_lose_nothing_of_each_other() {
+    let program = SUITE.compile("square", Language::C);
+    for (ranks, first, rounds) in ROUNDS {
+        plays(&program, ranks, "1", first, rounds);
+    }
+    if std::env::var_os("CHECK_ALL").is_some_and(|value| value == "1") {
+        for first in (0..KINDS * KINDS).step_by(KINDS as usize) {
+            plays(&program, 3, "2", first, KINDS);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_another_communicator_opens_is_handed_back() {
+    let program = SUITE.compile("handed", Language::C);
+    let file = program.scratch("handed-file");
+    let path = file.to_str().expect("a path of ours");
+    for more in [&[ALL_FILES, ("EXPECT_CACHED", "1")][..], &[("EXPECT_CACHED", "1")]] {
+        program.run(2, &[path], more).expect_done().expect_silence();
+    }
+    let _gone = std::fs::remove_file(file);
+}
+
+/// What a run says, but for lines of the launcher.
+fn said(ended: &Ended) -> Vec<String> {
+    let mut lines: Vec<_> = ended.stdout.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn communicators_that_no_file_is_opened_by_are_refused_by_mpi() {
+    let program = SUITE.compile("strange", Language::C);
+    for (ranks, comm) in [(1, "null"), (2, "null"), (2, "inter"), (4, "inter")] {
+        let arguments = ["/none/such", comm];
+        let (plain, ended) =
+            (program.run_without(ranks, &arguments, &[]), program.run(ranks, &arguments, &[ALL_FILES]));
+        assert_eq!((said(&ended), ended.status), (said(&plain), plain.status), "{plain}\nwith the library: {ended}");
+    }
+}
+
+#[test]
+fn prefixes_of_names_are_what_they_are_to_mpi() {
+    let program = SUITE.compile("prefixed", Language::C);
+    let dir = program.scratch("prefixes");
+    std::fs::create_dir_all(&dir).expect("cargo's own directory");
+    for name in ["ufs:data", "nfs:data", "lustre:data", "c:data"] {
+        let arguments = [dir.to_str().expect("a path of ours"), name];
+        let (plain, ended) = (program.run_without(2, &arguments, &[]), program.run(2, &arguments, &[ALL_FILES]));
+        assert_eq!((said(&ended), ended.status), (said(&plain), plain.status), "{plain}\nwith the library: {ended}");
+    }
+    let _gone = std::fs::remove_dir_all(dir);
+}

@@ -1,0 +1,14 @@
+//! What `libvgasnet-mpi-io` asks for of a shared file, and no header has.
+
+use super::OK;
+use super::boundary::{attached, entry_points};
+use super::files::{FilePointer, number};
+use std::ffi::c_int;
+
+entry_points! {
+    unsafe fn vgasnet_mpi_file_hand_over(file: FilePointer, descriptor: *mut c_int) -> c_int {
+        let files = attached()?.files();
+        descriptor.write(files.hand_over(&*files.get_beside(number(file)?)?)?);
+        Ok(OK)
+    }
+}
