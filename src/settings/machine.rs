@@ -37,13 +37,17 @@ fn available_from_meminfo(text: &str) -> Option<u64> {
 struct GroupFiles {
     limit: &'static str,
     usage: &'static str,
-    /// The key in `memory.stat` of the file cache that the kernel drops first.
-    cache: &'static str,
+    /// The keys in `memory.stat` of the file cache, which the kernel drops when a group needs its memory.
+    cache: [&'static str; 2],
 }
 
-const V1: GroupFiles =
-    GroupFiles { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_inactive_file" };
-const V2: GroupFiles = GroupFiles { limit: "memory.max", usage: "memory.current", cache: "inactive_file" };
+const V1: GroupFiles = GroupFiles {
+    limit: "memory.limit_in_bytes",
+    usage: "memory.usage_in_bytes",
+    cache: ["total_inactive_file", "total_active_file"],
+};
+const V2: GroupFiles =
+    GroupFiles { limit: "memory.max", usage: "memory.current", cache: ["inactive_file", "active_file"] };
 
 /// A memory cgroup of this process, in one of the places where cgroups are mounted.
 #[derive(Debug, PartialEq, Eq)]
@@ -80,15 +84,16 @@ fn left_under_limits(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<
     left.min()
 }
 
-/// The memory that a group has left: its limit less its usage. File cache that the kernel drops first counts as unused,
-/// as in `MemAvailable`: otherwise a group that has read large files would appear to be full.
+/// The memory that a group has left: its limit less its usage. File cache counts as unused, as in `MemAvailable`: otherwise a
+/// group that has read large files would appear to be full.
 fn left_in_group(directory: &Path, files: &GroupFiles, read: &impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let number = |name: &str| -> Option<u64> { read(&directory.join(name))?.trim().parse().ok() };
     let limit = number(files.limit)?;
     let usage = number(files.usage)?;
     let stat = read(&directory.join("memory.stat")).unwrap_or_default();
-    let cache = stat.lines().find_map(|line| line.strip_prefix(files.cache)?.trim().parse::<u64>().ok());
-    Some(limit.saturating_sub(usage.saturating_sub(cache.unwrap_or(0))))
+    let cache_of = |key: &str| stat.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
+    let cache: u64 = files.cache.into_iter().filter_map(cache_of).sum();
+    Some(limit.saturating_sub(usage.saturating_sub(cache)))
 }
 
 /// A line of mountinfo that mounts cgroups with memory limits: `… ROOT POINT OPTIONS … - TYPE SOURCE SUPER`. Returns
@@ -148,7 +153,7 @@ mod tests {
             ("/sys/fs/cgroup/a/b/memory.max", "max\n"),
             ("/sys/fs/cgroup/a/b/memory.current", "100\n"),
         ];
-        assert_eq!(left("0::/a/b\n", V2_MOUNT, &files), Some(400));
+        assert_eq!(left("0::/a/b\n", V2_MOUNT, &files), Some(800));
         assert_eq!(left("0::/\n", V2_MOUNT, &files), None);
     }
 
@@ -159,11 +164,11 @@ mod tests {
         let files = [
             ("/cg/memory/j/memory.limit_in_bytes", "5000\n"),
             ("/cg/memory/j/memory.usage_in_bytes", "2000\n"),
-            ("/cg/memory/j/memory.stat", "inactive_file 1\ntotal_inactive_file 500\n"),
+            ("/cg/memory/j/memory.stat", "inactive_file 1\ntotal_inactive_file 500\ntotal_active_file 200\n"),
             ("/cg/cpu/j/memory.limit_in_bytes", "1\n"),
             ("/cg/cpu/j/memory.usage_in_bytes", "1\n"),
         ];
-        assert_eq!(left("4:memory:/j\n2:cpu:/j\n0::/\n", mounts, &files), Some(3500));
+        assert_eq!(left("4:memory:/j\n2:cpu:/j\n0::/\n", mounts, &files), Some(3700));
     }
 
     #[test]

@@ -176,9 +176,9 @@ fn what_cargo_has_built_is_where_cargo_says() {
 /// From any directory, with the name of a file there.
 #[test]
 fn the_main_job_takes_a_file_from_where_its_user_is() {
-    let cargo = "case $* in --version) echo cargo 1.99.0 ;; *=json) echo \"{\\\"executable\\\":\\\"${0%/*}/vgasnet-bench\\\"}\" ;; esac";
+    let cargo = "case $* in --version) echo cargo 1.99.0 ;; *=json) echo \"{\\\"executable\\\":\\\"${0%/*}/vgasnet-main-job\\\"}\" ;; esac";
     let tools = machine("main-job", &[("cargo", cargo), ("rustc", "echo /"), ("tar", "echo some >\"$2\"; exit 1")]);
-    stand_in(&tools, "vgasnet-bench", "echo \"$@\"");
+    stand_in(&tools, "vgasnet-main-job", "echo \"$PWD: $@\"");
     fs::write(tools.join("data"), "bytes").expect("a file of ours");
     let job = || {
         let mut command = script("main-job");
@@ -186,8 +186,8 @@ fn the_main_job_takes_a_file_from_where_its_user_is() {
         with_programs_of(&tools, &mut command);
         command
     };
-    let said = succeed(job().arg("data"));
-    assert!(said.contains(&format!(" --input {} ", tools.join("data").display())), "{said}");
+    let said = succeed(job().args(["data", "--rounds", "1"]));
+    assert!(said.contains(&format!("{}: data --rounds 1\n", tools.display())), "{said}");
     // What was packed by half is no input of the next job.
     assert!(!job().output().expect("a script").status.success());
     let left = fs::read_dir(&tools).expect("a directory of ours").map(|entry| entry.expect("an entry").file_name());

@@ -1,12 +1,12 @@
 //! What a miss takes while a large range is being read ahead, beside one on an idle disk.
 
 use crate::plan::{BLOCK_BYTES, Spec};
-use crate::progress;
 use crate::rank::{Rank, block_buffer, fail};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use vgasnet::ops::Advice;
+use vgasnet_measuring::progress;
 
 /// Misses in one measurement.
 const MISSES: u64 = 32;

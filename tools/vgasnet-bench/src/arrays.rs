@@ -1,6 +1,6 @@
 //! Three arrays side by side, and the loop over them: a = b + s * c.
 
-use crate::memory::large_page_bytes;
+use vgasnet_measuring::memory::large_page_bytes;
 
 /// Arrays of floating-point numbers in memory of any kind.
 ///

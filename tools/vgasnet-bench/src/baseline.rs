@@ -1,9 +1,9 @@
 //! Copies in memory as a baseline, and statistics of repeated measurements.
 
-use crate::memory::Memory;
 use crate::plan::BLOCK_BYTES;
 use std::hint::black_box;
 use std::time::Instant;
+use vgasnet_measuring::memory::Memory;
 
 const BLOCK: usize = BLOCK_BYTES as usize;
 

@@ -1,12 +1,12 @@
 //! Collectives of large blocks: how fast bytes come to all ranks, beside a copy of as many by one thread.
 
 use crate::baseline::PageCopies;
-use crate::memory::Memory;
 use crate::plan::Spec;
-use crate::progress;
 use crate::rank::{Rank, fail};
 use serde::{Deserialize, Serialize};
 use vgasnet::coll::{Call, Caller, Syncs};
+use vgasnet_measuring::memory::Memory;
+use vgasnet_measuring::progress;
 use vgasnet_protocol::collectives::TEAM_ALL;
 use vgasnet_protocol::collectives::plan::CollectiveKind;
 

@@ -1,6 +1,5 @@
 //! Plain reads and writes of a file, past the page cache where the directory allows that.
 
-use crate::memory::Memory;
 use crate::plan::BLOCK_BYTES;
 use crate::rank::fail;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -14,6 +13,7 @@ use std::time::Instant;
 use vgasnet::storage::{
     self, BackingFile, Busy, FileSlot, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage,
 };
+use vgasnet_measuring::memory::Memory;
 
 const BLOCK: usize = BLOCK_BYTES as usize;
 

@@ -1,9 +1,9 @@
 //! Every rank puts ten single bytes into one page of rank 0, then all meet in a barrier, again and again.
 
 use crate::plan::{Job, Spec};
-use crate::progress;
 use crate::rank::{Rank, fail};
 use serde::{Deserialize, Serialize};
+use vgasnet_measuring::progress;
 
 /// Puts of a rank between two barriers.
 pub const PUTS: u64 = 10;

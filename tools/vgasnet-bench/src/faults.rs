@@ -4,10 +4,10 @@
 use crate::baseline::{PageCopies, median, quantile};
 use crate::disk::{Buffers, PlainFile};
 use crate::plan::Spec;
-use crate::progress;
 use crate::rank::{Rank, fail};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
+use vgasnet_measuring::progress;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The rank whose pool has the pages of the kinds `neighbour_*`.

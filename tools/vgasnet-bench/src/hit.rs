@@ -6,13 +6,13 @@ pub use random::{RandomHits, data_bytes};
 
 use crate::baseline::Copies;
 use crate::disk::{Buffers, PlainFile};
-use crate::memory::pss_bytes;
 use crate::plan::{BLOCK_BYTES, Spec};
-use crate::progress;
 use crate::rank::{Rank, block_buffer, disk_bytes, fail};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
+use vgasnet_measuring::memory::pss_bytes;
+use vgasnet_measuring::progress;
 
 /// The segment that is touched for the memory target, in pools.
 pub const SEGMENT_POOLS: u64 = 16;

@@ -10,7 +10,6 @@ mod table;
 
 use crate::arrays::ARRAYS;
 use crate::busy::Busy;
-use crate::cgroup::MemoryLimit;
 use crate::hit::{self, SEGMENT_POOLS};
 use crate::options::{
     Benchmark, BlockOptions, CollectiveOptions, FaultOptions, HitOptions, ListOptions, LoopOptions, MessageOptions,
@@ -33,6 +32,7 @@ use std::os::fd::AsRawFd;
 use vgasnet::settings::format_size;
 use vgasnet_conduit::launchers::MPI_RANK_VARIABLES;
 use vgasnet_launch::Launch;
+use vgasnet_measuring::cgroup::MemoryLimit;
 
 const DATA_BYTES_DEFAULT: u64 = 1 << 30;
 

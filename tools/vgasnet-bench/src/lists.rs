@@ -1,13 +1,13 @@
 //! Transfers of many small pieces, by lists of addresses, beside plain copies of the same pieces.
 
-use crate::memory::Memory;
 use crate::plan::Spec;
-use crate::progress;
 use crate::rank::{Rank, fail};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::Instant;
 use vgasnet::ops::{Direction, Region, runs};
+use vgasnet_measuring::memory::Memory;
+use vgasnet_measuring::progress;
 
 /// The bytes of a piece.
 pub const PIECE_BYTES: usize = 64;

@@ -2,8 +2,6 @@
 //!
 //! A rank starts the process and sends it a byte for each turn. The process answers with its measurements so far.
 
-use crate::cgroup;
-use crate::memory::Memory;
 use crate::plan::{Job, Mapping, Spec, Workload};
 use crate::rank::fail;
 use serde::Serialize;
@@ -16,6 +14,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use vgasnet::storage::BackingFile;
+use vgasnet_measuring::cgroup;
+use vgasnet_measuring::memory::Memory;
 
 /// What is written to a file at a time.
 const BLOCK_BYTES: usize = 1 << 20;

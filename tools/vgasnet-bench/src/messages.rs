@@ -1,9 +1,7 @@
 //! Active Messages between two ranks: the round trip of a short one, and the throughput of a stream of medium ones.
 
 use crate::baseline::PageCopies;
-use crate::memory::Memory;
 use crate::plan::Spec;
-use crate::progress;
 use crate::rank::{Rank, fail};
 use nix::sys::eventfd::EventFd;
 use serde::{Deserialize, Serialize};
@@ -14,6 +12,8 @@ use std::thread;
 use std::time::Instant;
 use vgasnet::am::{Destination, Entry, Envelope, PAYLOAD_BYTES_MAX, Token};
 use vgasnet::job;
+use vgasnet_measuring::memory::Memory;
+use vgasnet_measuring::progress;
 use vgasnet_protocol::active_message::Args;
 
 /// Payloads of a stream.

@@ -6,11 +6,11 @@ mod timed;
 pub use kinds::Kind;
 
 use crate::at_random::mean_of_ranks;
-use crate::memory::Memory;
 use crate::plan::Spec;
-use crate::progress;
 use crate::rank::Rank;
 use serde::{Deserialize, Serialize};
+use vgasnet_measuring::memory::Memory;
+use vgasnet_measuring::progress;
 
 /// The bytes of an operation. Places are multiples of 8, so that some of the longer operations lie in two pages.
 const SIZES_BYTES: [usize; 5] = [1, 4, 8, 64, 200];

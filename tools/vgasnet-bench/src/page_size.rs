@@ -1,14 +1,14 @@
 //! Pages that one rank reads, by where they are: in the pool of their home, in that of a third rank, or on the home's disk.
 
 use crate::baseline::median;
-use crate::memory::Memory;
 use crate::plan::Spec;
-use crate::progress;
 use crate::rank::{Rank, fail};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::Instant;
 use vgasnet::settings::{PAGE_BYTES_MAX, page_bytes_min};
+use vgasnet_measuring::memory::Memory;
+use vgasnet_measuring::progress;
 use vgasnet_protocol::coherence::PageId;
 
 /// The home, the reader, and a third rank.

@@ -4,9 +4,9 @@ use crate::baseline::copy_seconds;
 use crate::disk::{Buffers, PlainFile};
 use crate::input::{Checked, Data};
 use crate::plan::{BLOCK_BYTES, Spec, Workload};
-use crate::progress;
 use crate::rank::{Rank, block_buffer, disk_bytes};
 use serde::{Deserialize, Serialize};
+use vgasnet_measuring::progress;
 
 /// Measurements of rank 0, round by round.
 #[derive(Debug, Serialize, Deserialize)]

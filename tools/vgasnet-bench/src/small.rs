@@ -9,10 +9,10 @@ pub use reference::{Reference, ReferenceCell};
 use crate::calls;
 use crate::options::Access;
 use crate::plan::Spec;
-use crate::progress;
 use crate::rank::{Rank, fail};
 use measure::Measuring;
 use serde::{Deserialize, Serialize};
+use vgasnet_measuring::progress;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The bytes of an access.

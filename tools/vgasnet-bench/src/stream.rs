@@ -2,11 +2,11 @@
 
 use crate::disk::{Buffers, PlainFile, Step, blocks};
 use crate::plan::{BLOCK_BYTES, Spec};
-use crate::progress;
 use crate::rank::{Rank, block_buffer, disk_bytes, fail};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::Instant;
+use vgasnet_measuring::progress;
 
 /// Depths of plain I/O. With blocks of 4 MiB, disks gain nothing from more.
 const DEPTHS: [usize; 4] = [1, 2, 4, 8];

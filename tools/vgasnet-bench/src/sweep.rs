@@ -4,12 +4,12 @@ use crate::Stop;
 use crate::input::{Checked, Data};
 use crate::options::{Setup, default_unless};
 use crate::plan::{BLOCK_BYTES, Spec};
-use crate::progress;
 use crate::rank::{Rank, block_buffer, disk_bytes};
 use crate::reads::{blocks, fill};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use vgasnet::job;
+use vgasnet_measuring::progress;
 
 /// The pool and the page where neither an option nor the environment sets them: many small pages, so that a message too many
 /// is seen.

@@ -4,12 +4,12 @@
 
 use crate::calls;
 use crate::mapped::{self, Process, answer, turn, written_file};
-use crate::memory::Memory;
 use crate::plan::{Mapping, Spec, Workload};
-use crate::progress;
 use crate::rank::{Rank, fail};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
+use vgasnet_measuring::memory::Memory;
+use vgasnet_measuring::progress;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The pages that are measured.

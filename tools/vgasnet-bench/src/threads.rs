@@ -3,13 +3,13 @@
 
 use crate::disk::{Buffers, PlainFile, Step};
 use crate::plan::Spec;
-use crate::progress;
 use crate::rank::{Rank, fail, leave_alternate_stack};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+use vgasnet_measuring::progress;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The pages that are loaded from, in pools: most of them displace one that was loaded from before.

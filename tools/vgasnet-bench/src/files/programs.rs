@@ -1,7 +1,6 @@
 //! The program of the patterns by each way, and a run of it.
 
 use super::{Case, Way};
-use crate::cgroup::{self, MemoryLimit};
 use crate::options::FilesOptions;
 use crate::programs::mpi::{FILES, Mpi, Network};
 use crate::programs::{Folder, compile, include_dir, own_dir, said, with_vgasnet};
@@ -9,6 +8,7 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use vgasnet::settings::format_size;
+use vgasnet_measuring::cgroup::{self, MemoryLimit};
 
 /// The pattern and what it needs, and a source for each way.
 const SOURCES: [(&str, &str); 8] = [

@@ -5,13 +5,13 @@ use super::{Class, Drawn, Found, Latency, Orders, RANKS, Sizes};
 use crate::baseline::median;
 use crate::calls;
 use crate::calls::readonly::{ReadOnly, Stats, stats};
-use crate::memory::Memory;
 use crate::plan::Spec;
-use crate::progress;
 use crate::rank::{Rank, fail};
-use indicatif::ProgressBar;
 use std::hint::black_box;
 use std::time::Instant;
+use vgasnet_measuring::memory::Memory;
+use vgasnet_measuring::progress;
+use vgasnet_measuring::progress::ProgressBar;
 
 /// Gets of a scan, and their size. More than it takes the cache to find that it does not pay.
 const SCAN_GETS: usize = 20_000;

@@ -3,11 +3,11 @@
 use crate::at_random::{Places, mean_of_ranks, thread_time_ns};
 use crate::baseline::median;
 use crate::calls;
-use crate::memory::Memory;
 use crate::plan::Spec;
 use crate::rank::Rank;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
+use vgasnet_measuring::memory::Memory;
 
 /// Bytes of the places: what a processor's own cache has, and more. Those that a pool cannot keep are left out.
 const WORKING_SETS: [u64; 3] = [1 << 20, 16 << 20, 128 << 20];

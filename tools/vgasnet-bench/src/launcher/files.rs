@@ -6,8 +6,9 @@ use crate::files::{Case, Pattern, Way};
 use crate::options::FilesOptions;
 use crate::report::{CaseFigures, FileRow, FilesReport, Output, RowFigures, SequentialFigures, Verdict};
 use crate::targets::judge_files;
-use crate::{Stop, plot, progress};
+use crate::{Stop, plot};
 use serde_json::Value;
+use vgasnet_measuring::progress;
 
 /// Pages in the pool of a rank that writes rows.
 const POOL_PAGES_OF_ROWS: u64 = 16;

@@ -5,8 +5,9 @@ use crate::gasnet_ex::{Programs, Times};
 use crate::options::GasnetExOptions;
 use crate::report::{GasnetExReport, OperationRow, Output, Verdict};
 use crate::targets::judge_gasnet_ex;
-use crate::{Stop, plot, progress};
+use crate::{Stop, plot};
 use vgasnet::settings::format_size;
+use vgasnet_measuring::progress;
 
 /// What the program fills at a time.
 const SPREAD_UNIT_BYTES: u64 = 64 << 10;

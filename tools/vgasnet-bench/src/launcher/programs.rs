@@ -4,7 +4,8 @@ use crate::options::{BarnesHutOptions, LccOptions, ProgramOptions};
 use crate::programs::examples::{Examples, Said};
 use crate::report::{Output, ProgramReport, Verdict, Way, WayRow};
 use crate::targets::{Target, judge_barnes_hut, judge_lcc};
-use crate::{Stop, plot, progress};
+use crate::{Stop, plot};
+use vgasnet_measuring::progress;
 
 /// An example, and how it is measured.
 struct Program<'a> {

@@ -3,11 +3,11 @@
 use super::measure::{DISK, load, median_us, store};
 use super::{Reference, SIZES_BYTES, word};
 use crate::mapped::{self, answer, turn, written_file};
-use crate::memory::Memory;
 use crate::options::Access;
 use crate::plan::{Mapping, Spec};
 use crate::rank::fail;
 use serde::{Deserialize, Serialize};
+use vgasnet_measuring::memory::Memory;
 
 /// The median time of an access, in one round.
 #[derive(Debug, Serialize, Deserialize)]

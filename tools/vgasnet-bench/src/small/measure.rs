@@ -4,13 +4,13 @@ use super::reference::References;
 use super::{Cell, Found, IN_FLIGHT, NEIGHBOUR, SIZE_BYTES_MAX, SIZES_BYTES, window_bytes, word};
 use crate::baseline::median;
 use crate::calls;
-use crate::memory::Memory;
 use crate::options::Access;
 use crate::plan::Spec;
 use crate::rank::{Rank, fail};
 use std::hint::black_box;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 use std::time::{Duration, Instant};
+use vgasnet_measuring::memory::Memory;
 
 /// How long a cell is measured in a round, at least with one sample: accesses of disks, and hits, which are many.
 pub const DISK: Limits = Limits { time: Duration::from_millis(30), samples_min: 8, batch: 1 };

@@ -6,12 +6,12 @@ use super::measure::{DISK, HITS, Limits, load, median_us};
 use super::{Cell, IN_FLIGHT, SIZE_BYTES_MAX, SIZES_BYTES, window_bytes};
 use crate::disk::{Buffers, PlainFile, Step};
 use crate::mapped::Process;
-use crate::memory::Memory;
 use crate::options::Access;
 use crate::plan::{Spec, Workload};
 use crate::rank::{Rank, fail};
 use serde::{Deserialize, Serialize};
 use vgasnet::storage::BLOCK_BYTES;
+use vgasnet_measuring::memory::Memory;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -2,13 +2,13 @@
 
 use super::scalar;
 use crate::arrays::Arrays;
-use crate::memory::Memory;
 use crate::plan::Spec;
-use crate::progress;
 use crate::rank::fail;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Instant;
+use vgasnet_measuring::memory::Memory;
+use vgasnet_measuring::progress;
 
 /// Turns of each memory in one repetition.
 const TURNS: u32 = 16;

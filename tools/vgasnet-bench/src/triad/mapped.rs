@@ -3,12 +3,12 @@
 use super::Passes;
 use crate::arrays::{ARRAYS, Arrays};
 use crate::mapped::{self, answer, turn};
-use crate::memory::Memory;
 use crate::plan::{Mapping, Spec};
 use crate::rank::fail;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use vgasnet::storage::BackingFile;
+use vgasnet_measuring::memory::Memory;
 
 /// The work of the process: it writes the arrays at the first turn, and runs a triad at each further one.
 pub fn serve(spec: &Spec) {

@@ -5,10 +5,10 @@ use crate::arrays::Arrays;
 use crate::disk::{Buffers, PlainFile, Step, blocks};
 use crate::mapped::Process;
 use crate::plan::{Spec, Workload};
-use crate::progress;
 use crate::rank::{Rank, disk_bytes, fail};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
+use vgasnet_measuring::progress;
 
 /// How many blocks a write lags behind the read of the same block, so that neither waits.
 const WRITE_LAG_BLOCKS: usize = 16;

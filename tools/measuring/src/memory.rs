@@ -64,10 +64,12 @@ impl Memory {
         Memory { address, len_bytes, layout: Some(layout) }
     }
 
+    /// Where it begins.
     pub fn start(&self) -> *mut u8 {
         self.address
     }
 
+    /// All of it.
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the memory is that long, initialised, and this value's own, so the borrow of it guards the bytes.
         unsafe { std::slice::from_raw_parts_mut(self.address, self.len_bytes) }

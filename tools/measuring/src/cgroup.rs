@@ -37,6 +37,7 @@ impl MemoryLimit {
         Ok(limit)
     }
 
+    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
