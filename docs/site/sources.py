@@ -17,13 +17,6 @@ import reference
 # Pages from outside docs/, by their place in the site.
 PAGES = {"README.md": "index.md", "ARCHITECTURE.md": "internals.md"}
 
-# Pages of mkdocs' theme name these scripts. Debian's mkdocs brings jQuery by another name, and the other one not at all: it gives tables
-# the class that the theme's styles are for.
-SCRIPTS = {
-    "js/theme_extra.js": "for (const table of document.querySelectorAll('div.rst-content table')) table.classList.add('docutils');\n",
-    "js/jquery-3.6.0.min.js": pathlib.Path("/usr/share/javascript/jquery/jquery.min.js"),
-}
-
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
@@ -87,12 +80,8 @@ class Site:
             page.write_text("".join(parts))
         for page in (self.root / "docs").glob("*.html"):
             shutil.copy(page, dest)
-        (dest / "js").mkdir()
-        for place, script in SCRIPTS.items():
-            if isinstance(script, str):
-                (dest / place).write_text(script)
-            elif script.exists():
-                shutil.copy(script, dest / place)
+        (dest / "site").mkdir()
+        shutil.copy(self.root / "docs/site/site.css", dest / "site")
 
 
 def main():
