@@ -17,6 +17,7 @@ import reference
 # Pages from outside docs/, by their place in the site.
 PAGES = {"README.md": "index.md", "ARCHITECTURE.md": "internals.md"}
 
+IMAGE = re.compile(r"(!\[[^\]]*\]\()([^)\s]+)\)")
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
@@ -58,6 +59,14 @@ class Site:
         up = "../" * self.pages[path].count("/")
         return f"[{shown}]({up}{self.pages[leads_to]}{'#' + anchor if anchor else ''})"
 
+    def image(self, path, opening, target):
+        """An image of the page made from `path`, for the site, which has those of docs/."""
+        file = (path.parent / target).resolve()
+        if not file.is_file():
+            raise SystemExit(f"{path.relative_to(self.root)}: there is no image {target}")
+        up = "../" * self.pages[path].count("/")
+        return f"{opening}{up}{file.relative_to(self.root / 'docs')})"
+
     def check_contents(self):
         """Each page is in the table of contents, those that are HTML already among them."""
         contents = (self.root / "mkdocs.yml").read_text()
@@ -75,11 +84,13 @@ class Site:
             parts = FENCED.split(self.texts[path])
             for at in range(0, len(parts), 2):
                 parts[at] = LINK.sub(lambda link: self.link(path, link[1], link[2]), parts[at])
+                parts[at] = IMAGE.sub(lambda image: self.image(path, image[1], image[2]), parts[at])
             page = dest / place
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text("".join(parts))
         for page in (self.root / "docs").glob("*.html"):
             shutil.copy(page, dest)
+        shutil.copytree(self.root / "docs/images", dest / "images")
         (dest / "site").mkdir()
         shutil.copy(self.root / "docs/site/site.css", dest / "site")
 
