@@ -5,7 +5,7 @@ use crate::control::{self, Pointer};
 use crate::ffi::{self, Status, put};
 use crate::files;
 use crate::opening::{self, HandlePlace, Wanted};
-use crate::{job, settings};
+use crate::{job, rescue, settings};
 use std::ffi::{CStr, c_char, c_int};
 use vgasnet_mpi_front::{SUCCESS, calls, handle, handle_at};
 
@@ -64,6 +64,12 @@ calls! {
     MPI_Finalize() |next| {
         files::close_all();
         job::end();
+        next()
+    };
+    MPI_Abort(comm code) |next| {
+        if job::library().is_some() {
+            rescue::all("MPI_Abort");
+        }
         next()
     };
 

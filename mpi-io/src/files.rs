@@ -4,6 +4,7 @@ use crate::claims::{self, Claim};
 use crate::errors;
 use crate::ffi::{self, Comm};
 use crate::queue::Queue;
+use crate::rescue;
 use crate::say;
 use crate::sharing::{Hold, Identity};
 use crate::through::Through;
@@ -189,21 +190,16 @@ pub fn add(file: CachedFile) {
     // Who only reads a file is in nobody's way.
     if file.may_write && matches!(file.hold, Hold::Own { .. }) {
         watch::add(&file);
+        rescue::prepare();
     }
 }
 
-/// The process ends, and MPI_Finalize has closed no file: what ranks have in memory is lost. `rank` is this one's.
-pub fn tell_what_is_lost(rank: u32) {
-    // A thread that ends the process while it changes them has them.
-    let Ok(files) = FILES.try_read() else { return };
+/// The files that are cached and written here, each once. `None` where a thread that ends the process has the table.
+pub fn written_files() -> Option<Vec<Arc<CachedFile>>> {
+    let files = FILES.try_read().ok()?;
     let mut told = BTreeSet::new();
-    for file in files.values().filter(|file| file.may_write && told.insert(file.owner())) {
-        let path = file.path.to_string_lossy();
-        say(format_args!(
-            "rank {rank}: exit: {path} is open; what was written since it was last synced may be lost; call MPI_File_close or \
-             MPI_Finalize before"
-        ));
-    }
+    let written = files.values().filter(|file| file.may_write && !file.through.is_on() && told.insert(file.owner()));
+    Some(written.cloned().collect())
 }
 
 fn remove(handle: u64) -> Option<Arc<CachedFile>> {

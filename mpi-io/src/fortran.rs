@@ -6,7 +6,7 @@ use crate::control::{self, Pointer};
 use crate::ffi::{self, put};
 use crate::files;
 use crate::opening::{self, HandlePlace, Wanted};
-use crate::{job, settings};
+use crate::{job, rescue, settings};
 use std::ffi::c_int;
 use vgasnet_mpi_front::{comm_of, file_of, file_to_fortran, fortran, info_of, type_of};
 
@@ -57,6 +57,12 @@ fortran! {
     mpi_init_, mpi_init_f08_ => () |next| started(std::ptr::null_mut(), next);
     mpi_init_thread_, mpi_init_thread_f08_ => (required provided) |next| started(provided as *mut c_int, next);
 
+    mpi_abort_, mpi_abort_f08_ => (comm code) |next| {
+        if job::library().is_some() {
+            rescue::all("MPI_Abort");
+        }
+        next()
+    };
     mpi_finalize_, mpi_finalize_f08_ => () |next| {
         files::close_all();
         job::end();

@@ -2,7 +2,7 @@
 
 use crate::ffi::{self, Comm};
 use crate::vgasnet::{self, Library};
-use crate::{files, say, settings};
+use crate::{rescue, say, settings};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use vgasnet_mpi_front::is_its_mpi;
@@ -39,6 +39,11 @@ pub fn end() {
 /// By what a line names this rank when MPI may not be asked any more.
 static OWN_RANK: AtomicU32 = AtomicU32::new(0);
 
+/// This rank, whether or not MPI may be asked.
+pub fn own_rank() -> u32 {
+    OWN_RANK.load(Ordering::Relaxed)
+}
+
 /// The rank's process. A child that it forks has no part in its files.
 static OWN_PROCESS: AtomicU32 = AtomicU32::new(0);
 
@@ -50,7 +55,7 @@ extern "C" fn at_exit() {
     if std::process::id() != OWN_PROCESS.load(Ordering::Relaxed) || HAS_ENDED.load(Ordering::Relaxed) {
         return;
     }
-    files::tell_what_is_lost(OWN_RANK.load(Ordering::Relaxed));
+    rescue::all("exit");
     if let Some(library) = library() {
         library.abandon();
     }

@@ -32,6 +32,7 @@ mod layout;
 mod named;
 mod opening;
 mod queue;
+mod rescue;
 mod settings;
 mod sharing;
 mod through;

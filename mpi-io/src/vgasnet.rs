@@ -119,6 +119,7 @@ functions! {
     mpi_before_finalize: fn();
     mpi_abandon: fn();
     mpi_file_hand_over: fn(File, *mut c_int) -> c_int;
+    mpi_file_rescue: fn(File) -> c_int;
 }
 
 /// A call has failed, and the user has been told why.
@@ -245,6 +246,12 @@ impl Library {
         // SAFETY: there is room for the descriptor.
         check(unsafe { (self.mpi_file_hand_over)(file, &mut descriptor) })?;
         Ok(descriptor)
+    }
+
+    /// What any rank has written has reached the file system. Of this rank alone.
+    pub fn rescue(&self, file: File) -> Result<(), Failed> {
+        // SAFETY: it takes any number.
+        check(unsafe { (self.mpi_file_rescue)(file) })
     }
 
     /// All that was written is on the disk.

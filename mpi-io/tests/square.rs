@@ -82,6 +82,24 @@ fn communicators_that_no_file_is_opened_by_are_refused_by_mpi() {
     }
 }
 
+/// Without the library the bytes are in the system's cache by then.
+#[test]
+fn a_job_that_ends_in_the_middle_leaves_what_was_written() {
+    let program = SUITE.compile("abandoned", Language::C);
+    let (file, expected) =
+        (program.scratch("abandoned-file"), ["a", "b", "c"].map(|letter| letter.repeat(100)).concat());
+    for how in ["abort", "segv", "term", "self", "exit"] {
+        let _gone = std::fs::remove_file(&file);
+        let arguments = [file.to_str().expect("a path of ours"), how];
+        let ended = program.run(3, &arguments, &[ALL_FILES, ("EXPECT_CACHED", "1")]);
+        let found = std::fs::read(&file).unwrap_or_default();
+        assert!(ended.stdout.contains("written") && ended.status != Some(0), "{how}: {ended}");
+        assert!(found == expected.as_bytes(), "{how}: {} bytes\n{ended}", found.len());
+        assert!(!ended.stderr.contains("may be lost"), "{how}: {ended}");
+    }
+    let _gone = std::fs::remove_file(&file);
+}
+
 #[test]
 fn prefixes_of_names_are_what_they_are_to_mpi() {
     let program = SUITE.compile("prefixed", Language::C);

@@ -12,3 +12,11 @@ entry_points! {
         Ok(OK)
     }
 }
+
+entry_points! {
+    fn vgasnet_mpi_file_rescue(file: FilePointer) -> c_int {
+        let files = attached()?.files();
+        files.rescue(&*files.get_beside(number(file)?)?)?;
+        Ok(OK)
+    }
+}
