@@ -223,9 +223,11 @@ fn what_lacks_is_installed_without_a_question() {
     let told = fs::read_to_string(machine.join("apt-get.called")).expect("it was called");
     assert!(
         told.lines()
-            .any(|line| line.starts_with("install ") && line.contains("package") && line.ends_with(" noninteractive")),
+            .any(|line| line.contains(" install ") && line.contains("package") && line.ends_with(" noninteractive")),
         "{told}"
     );
+    // Where somebody else installs, it waits.
+    assert!(told.lines().take(2).all(|line| line.starts_with("-o DPkg::Lock::Timeout=")), "{told}");
     // And without network Rust is not: that is said.
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && said.contains("cannot install Rust 1."), "{output:?}");
