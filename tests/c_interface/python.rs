@@ -62,6 +62,24 @@ fn functions_are_those_of_the_headers() {
     }
 }
 
+/// As users make it, with nothing but pip in it, and without network.
+#[test]
+fn pip_installs_the_package_in_an_environment_without_setuptools() {
+    let test = "pip in an environment of its own";
+    let (Some(mut python), environment) = (python(test, "ensurepip"), build_dir("environment")) else { return };
+    succeed(python.args(["-m", "venv", "--clear"]).arg(&environment));
+    let pip = || Command::new(environment.join("bin/pip"));
+    succeed(pip().args(["uninstall", "--quiet", "--yes", "setuptools", "wheel"]));
+    for how in [&[][..], &["--no-build-isolation"]] {
+        let mut install = pip();
+        install.args(["install", "--quiet", "--no-index", "--no-deps", "--force-reinstall"]).args(how);
+        succeed(install.arg(source_dir().join("python")));
+        let installed = succeed(pip().args(["show", "--files", "vgasnet"]));
+        assert!(installed.contains("vgasnet/raw.py") && installed.contains("vgasnet/py.typed"), "{installed}");
+        assert!(installed.contains("Requires: numpy"), "{installed}");
+    }
+}
+
 #[test]
 fn constants_and_structures_are_those_of_the_headers() {
     let Some(mut python) = python("the layout of the Python package", "numpy") else { return };
