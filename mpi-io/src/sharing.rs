@@ -137,15 +137,18 @@ impl CachedFile {
 
     /// What has reached the file system is on the disk.
     fn reach_disk(&self) -> Result<(), Failed> {
-        // SAFETY: the path is a string.
-        let opened = unsafe { libc::open(self.path.as_ptr(), libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC) };
-        if opened < 0 {
-            // It may be written only, or have no name any more. The library writes past the system's cache where that can be done.
-            return Ok(());
-        }
-        // SAFETY: the file was just opened.
-        let file = std::fs::File::from(unsafe { OwnedFd::from_raw_fd(opened) });
-        file.sync_all().map_err(|error| {
+        let open = |access| {
+            // SAFETY: the path is a string.
+            let opened = unsafe { libc::open(self.path.as_ptr(), access | libc::O_NONBLOCK | libc::O_CLOEXEC) };
+            if opened < 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            // SAFETY: the file was just opened.
+            Ok(std::fs::File::from(unsafe { OwnedFd::from_raw_fd(opened) }))
+        };
+        // This user may be allowed to write it only.
+        let opened = open(libc::O_RDONLY).or_else(|_| open(libc::O_WRONLY));
+        opened.and_then(|file| file.sync_all()).map_err(|error| {
             say(format_args!(
                 "rank {}: MPI_File_sync: {}: cannot reach the disk: {error}; check its file system",
                 ffi::world_rank(),
