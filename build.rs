@@ -13,4 +13,11 @@ fn main() {
     versioned("libvgasnet.so", "libvgasnet.so");
     // Its threads run until the process ends, so dlclose must not unmap it.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    // Faults that a variable asks for are in what tests are built from, and not in what is released.
+    println!("cargo::rustc-check-cfg=cfg(test_faults)");
+    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
+    let profile = out.ancestors().nth(3).and_then(std::path::Path::file_name);
+    if profile.is_some_and(|profile| profile == "quick" || profile == "debug") {
+        println!("cargo::rustc-cfg=test_faults");
+    }
 }

@@ -1,6 +1,7 @@
 //! The settings that environment variables make: one table (`variables.rs`), which is also the help text.
 
 mod edit_distance;
+#[cfg_attr(not(test_faults), allow(dead_code))]
 mod io_fault;
 mod machine;
 mod quantity;

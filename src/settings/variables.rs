@@ -86,7 +86,7 @@ pub(super) const GASNET_CATCH_EXIT: &str = "GASNET_CATCH_EXIT";
 /// GASNet-EX's variable for whether rank 0 shows what its client asks the environment for.
 pub const GASNET_VERBOSEENV: &str = "GASNET_VERBOSEENV";
 
-pub(super) const VARIABLES: [Variable; 35] = [
+pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -248,6 +248,7 @@ pub(super) const VARIABLES: [Variable; 35] = [
         // [`wanted_transport`] takes it.
         set: |_, value| parse_conduit(value).map(drop),
     },
+    #[cfg(test_faults)]
     Variable {
         name: "VGASNET_TEST_IO_ERROR",
         audience: Audience::Vgasnet,
