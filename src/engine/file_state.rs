@@ -1,6 +1,8 @@
 //! What the engine and those who use a file both change, of each file that is open: how far it was written, what has failed, which
 //! operations have begun.
 
+mod written_again;
+
 use crate::request::Handle;
 use crate::sys::Signalproof;
 use std::sync::Mutex;
@@ -8,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::PageFilter;
+use written_again::WrittenAgain;
 
 /// So many operations may have begun on a file before those that have ended are looked for.
 const BEGUN_MIN: usize = 64;
@@ -37,6 +40,8 @@ pub struct FileState {
     begun: Mutex<Begun>,
     /// The pages of writes among them.
     begun_pages: AtomicU64,
+    /// What was written again since a sync has failed.
+    pub again: WrittenAgain,
 }
 
 /// Operations on a file of which nobody notes the end, with the pages that they write.

@@ -30,7 +30,7 @@ impl SharedFile {
         Err(FileError::argument(format!("{path}: it is not open to be read; open it with VGASNET_FILE_READ")))
     }
 
-    fn is_home(&self) -> bool {
+    pub(super) fn is_home(&self) -> bool {
         self.stripes.homes.contains(&Rank(self.members[self.me as usize]))
     }
 }
@@ -46,15 +46,23 @@ impl Files {
         if !file.access.write {
             return self.refresh(file);
         }
+        // What is written later may not be among what reaches the disk now.
+        let again = file.take_written_again(|handle| self.ops.is_under_way(handle));
+        let written = self.hand_on(file);
+        if written.is_err() {
+            file.state.again.give_back(again);
+            return written;
+        }
+        self.reach_disk(file, &again)
+    }
+
+    /// The file system has all that was written, and then the file's size.
+    fn hand_on(&self, file: &Call<'_>) -> Result<(), FileError> {
         self.write_all(file, Otherwise::Kept)?;
         self.write_moved(file)?;
-        {
-            // All have come, so none of them waits for a call that is barred.
-            let alone = file.bar();
-            self.give_end(&alone)?;
-        }
-        let synced = file.file.as_ref().filter(|_| file.is_home()).map_or(Ok(()), |named| named.sync());
-        self.agree(file, "reach the disk", synced.err().map(|error| errno_of(&error)))
+        // All have come, so none of them waits for a call that is barred.
+        let alone = file.bar();
+        self.give_end(&alone)
     }
 
     /// Closes a file. Collective over its team. Other programs see what was written.
@@ -127,7 +135,7 @@ impl Files {
     fn write_last(&self, file: &SharedFile) -> Result<(), FileError> {
         let written = self.write_all(file, Otherwise::Lost);
         let cut = self.give_end(file);
-        written.and(cut)
+        written.and(cut).and_then(|()| self.check_not_doubted(file))
     }
 
     /// Fails on all ranks if something could not be written on one. Only then do they tell each other the bytes.
@@ -173,7 +181,8 @@ impl Files {
         self.by_first(
             file,
             "get its size",
-            |named| if named.size_bytes()? == size { Ok(()) } else { named.set_size(size) },
+            // A sync that failed may have lost a size that was given before.
+            |named| if named.size_bytes()? == size && named.doubt().is_none() { Ok(()) } else { named.set_size(size) },
         )
     }
 

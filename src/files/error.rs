@@ -55,6 +55,20 @@ impl FileError {
     }
 }
 
+impl FileError {
+    /// A sync has failed, and these bytes may be lost.
+    pub(super) fn doubtful(path: &Path, Cause(errno): Cause, bytes: &str) -> FileError {
+        let (shown, error) = (path.display(), io::Error::from_raw_os_error(errno as i32));
+        let hint = hint(errno as i32);
+        FileError::Io(
+            errno as i32,
+            UserError::new(format!(
+                "{shown}: cannot reach the disk: {error}: {bytes} may be lost; {hint}, write them again, then sync it"
+            )),
+        )
+    }
+}
+
 impl From<UserError> for FileError {
     fn from(line: UserError) -> FileError {
         FileError::Argument(line)

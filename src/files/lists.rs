@@ -91,6 +91,9 @@ impl Files {
                 unsafe { self.transfer_runs(file, &|run| Operation::Put(memory(run).cast_const()), lists.runs()) };
             // As in a write of one place.
             lists.runs().for_each(|run| self.note_written(file, bytes(&run)));
+            if done.is_ok() {
+                file.note_again(lists.runs().map(|run| bytes(&run)));
+            }
             done.map_err(|cause| file.not_written(lists.runs().map(|run| bytes(&run)), cause))
         })
     }

@@ -8,6 +8,7 @@
 
 mod calls;
 mod close;
+mod durable;
 mod error;
 mod found;
 #[cfg(feature = "mpi")]

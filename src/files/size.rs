@@ -6,6 +6,7 @@ use super::{Bytes, Call, FileError, Files, SharedFile};
 use crate::ops::Operation;
 use crate::request::Handle;
 use crate::storage::errno_of;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
@@ -38,6 +39,19 @@ pub(super) fn note_end(file: &SharedFile, Bytes { offset, len }: Bytes) {
     // Mostly it is known: threads that write side by side leave each other's caches alone.
     if len > 0 && file.state.written_end.load(Ordering::Relaxed) < end {
         file.state.written_end.fetch_max(end, Ordering::AcqRel);
+    }
+}
+
+fn range_of(Bytes { offset, len }: Bytes) -> Range<u64> {
+    offset..offset + len as u64
+}
+
+impl SharedFile {
+    /// A write has succeeded: what a failed sync was about may be written again.
+    pub(super) fn note_again(&self, bytes: impl Iterator<Item = Bytes>) {
+        if self.state.again.is_doubted() {
+            bytes.for_each(|bytes| self.state.again.note(range_of(bytes)));
+        }
     }
 }
 
@@ -76,6 +90,9 @@ impl Files {
     /// An operation on these bytes has begun. When it ends is its program's affair, if it has a handle.
     pub(super) fn note_begun(&self, file: &SharedFile, bytes: Bytes, handle: Option<Handle>, is_write: bool) {
         let pages = self.pages_of(bytes).filter(|_| is_write).unwrap_or_default();
+        if is_write {
+            file.state.again.note_begun(range_of(bytes), || file.errors());
+        }
         match handle {
             Some(handle) => file.state.note_begun(handle, pages, |handle| self.ops.is_under_way(handle)),
             None => file.state.note_written_pages(pages),
@@ -198,6 +215,7 @@ impl Files {
         self.driver().cut_file(file.space, first as u32, bytes.div_ceil(self.page_bytes()) as u32);
         file.state.written_end.store(0, Ordering::Release);
         file.known_bytes.store(bytes, Ordering::Release);
+        file.file.iter().for_each(|named| named.note_cut(bytes));
         Ok(())
     }
 

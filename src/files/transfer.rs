@@ -71,6 +71,9 @@ impl Files {
             count(Row::FileWrites, Row::FileWriteBytes, bytes);
             // Some of them may be in pages, whatever has failed.
             self.note_written(file, bytes);
+            if written.is_ok() {
+                file.note_again(std::iter::once(bytes));
+            }
             written.map_err(|cause| file.not_written(std::iter::once(bytes), cause))
         })
     }

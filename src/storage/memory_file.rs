@@ -3,6 +3,7 @@
 use super::BLOCK_BYTES;
 use super::faults::{Faults, SplitMix};
 use super::operation::{IoOperation, Request};
+use super::volatile::{Medium, bytes_of};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,6 +23,8 @@ struct State {
     blocks_max: usize,
     short_one_in: Option<u64>,
     sync_errno: Option<i32>,
+    medium: Medium,
+    are_syncs_lost: bool,
 }
 
 impl MemoryFile {
@@ -36,6 +39,8 @@ impl MemoryFile {
             blocks_max: usize::MAX,
             short_one_in: None,
             sync_errno: None,
+            medium: Medium::default(),
+            are_syncs_lost: false,
         })))
     }
 
@@ -64,16 +69,21 @@ impl MemoryFile {
         self.state().sync_errno = errno;
     }
 
+    /// From now on a sync does nothing, and says that it has succeeded: a test has to find that out.
+    pub fn lose_syncs(&self) {
+        self.state().are_syncs_lost = true;
+    }
+
     /// All bytes of the file.
     pub fn bytes(&self) -> Vec<u8> {
         let state = self.state();
-        let mut bytes = vec![0; state.size_bytes as usize];
-        for (index, chunk) in (0..).zip(bytes.chunks_mut(BLOCK_BYTES)) {
-            if let Some(block) = state.blocks.get(&index) {
-                chunk.copy_from_slice(&block[..chunk.len()]);
-            }
-        }
-        bytes
+        bytes_of(&state.blocks, state.size_bytes)
+    }
+
+    /// All bytes that the file has after a crash now. Of what was not synced some sectors of 512 bytes have vanished, drawn from the seed.
+    pub fn after_crash(&self, seed: u64) -> Vec<u8> {
+        let state = self.state();
+        state.medium.after_crash(&state.blocks, state.size_bytes, &mut SplitMix(seed))
     }
 
     /// Whether the file has these bytes in a block. It has zeros where it was not written, and behind its end.
@@ -100,6 +110,11 @@ impl MemoryFile {
             block[kept_bytes..].fill(0);
         }
         state.size_bytes = size_bytes;
+        let State { medium, blocks, .. } = &mut *state;
+        medium.note_cut(last + u64::from(kept_bytes > 0));
+        if blocks.contains_key(&last) {
+            medium.note_changed(last);
+        }
         Ok(())
     }
 
@@ -108,12 +123,24 @@ impl MemoryFile {
         for index in from_bytes / BLOCK_BYTES as u64..end_bytes.div_ceil(BLOCK_BYTES as u64) {
             state.block(index).ok_or_else(no_space)?;
         }
+        state.medium.note_grown();
         state.size_bytes = state.size_bytes.max(end_bytes);
         Ok(())
     }
 
     pub(super) fn sync(&self) -> io::Result<()> {
-        self.state().sync_errno.map_or(Ok(()), |errno| Err(io::Error::from_raw_os_error(errno)))
+        let State { sync_errno, medium, blocks, size_bytes, random, are_syncs_lost, .. } = &mut *self.state();
+        match sync_errno {
+            None if *are_syncs_lost => Ok(()),
+            Some(errno) => {
+                medium.forget(blocks, *size_bytes, random);
+                Err(io::Error::from_raw_os_error(*errno))
+            }
+            None => {
+                medium.sync(blocks, *size_bytes);
+                Ok(())
+            }
+        }
     }
 
     /// Whether this operation, started now, fails.
@@ -152,6 +179,8 @@ impl MemoryFile {
             // SAFETY: this is a block of the request's memory.
             unsafe { block.as_mut_ptr().copy_from_nonoverlapping(memory, BLOCK_BYTES) };
             done_bytes += BLOCK_BYTES;
+            state.medium.note_changed(end_bytes / BLOCK_BYTES as u64);
+            state.medium.note_grown();
             state.size_bytes = state.size_bytes.max(end_bytes + BLOCK_BYTES as u64);
         }
         if done_bytes == 0 { Err(no_space()) } else { Ok(done_bytes) }

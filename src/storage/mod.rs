@@ -28,12 +28,15 @@ mod memory_file;
 mod named;
 mod operation;
 mod patient;
+mod ranges;
 mod ring;
 mod run;
 mod spill;
 mod threads;
 mod timer;
 mod traces;
+mod unsynced;
+mod volatile;
 
 pub use buffers::memlock_bytes;
 pub use claim::Claim;
@@ -46,10 +49,12 @@ pub use memory_file::MemoryFile;
 pub use named::{About, NamedFile, NamedOptions};
 pub use operation::{FileSlot, IoOperation};
 pub use patient::{Patient, SPACE_PATIENCE};
+pub use ranges::Ranges;
 pub use ring::{Refused, RingStorage};
 pub use spill::Spill;
 pub use threads::ThreadStorage;
 pub use traces::Mark;
+pub use unsynced::Doubt;
 
 pub use crate::settings::IoDirection;
 /// The error number of an error of the system.

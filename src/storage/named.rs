@@ -1,7 +1,10 @@
 //! Files beside the backing file: they have a name, others have them open too, and they grow.
 
+mod syncing;
+
 use super::file::{allocate, reads_directly, size_limit_bytes, transfer};
 use super::operation::{FileSlot, IoOperation, Progress, REQUEST_BYTES_MAX, Request, Step};
+use super::unsynced::Unsynced;
 use super::{BLOCK_BYTES, BlockingReader, MemoryFile, holes};
 use crate::settings::IoDirection;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -13,8 +16,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use vgasnet_conduit::blocking_signals;
 
 /// How a named file is opened. Read or write has to be set.
@@ -66,6 +69,11 @@ pub struct NamedFile {
     can_write: bool,
     is_nameless: bool,
     is_new: bool,
+    /// Its name may not be on the disk.
+    is_name_new: AtomicBool,
+    unsynced: Mutex<Unsynced>,
+    /// A sync has failed, and reads are noted, too.
+    is_doubted: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -117,7 +125,8 @@ impl NamedFile {
         let is_direct = AtomicBool::new(!buffered && make_direct(&file));
         let identity = (metadata.dev(), metadata.ino());
         let kind = Kind::Disk(DiskFile { file, identity, is_direct });
-        Ok(NamedFile { kind, can_write: write, is_nameless: false, is_new })
+        // Who has made a file that was found may not have synced it.
+        Ok(NamedFile { is_new, is_name_new: AtomicBool::new(create), ..NamedFile::of(kind, write) })
     }
 
     /// A new file without a name in a directory, gone when it is closed. It is not synced.
@@ -129,12 +138,8 @@ impl NamedFile {
         let is_direct = is_direct && (make_direct(&file) || set_direct(&file, false).is_err());
         let metadata = file.metadata()?;
         let (identity, is_direct) = ((metadata.dev(), metadata.ino()), AtomicBool::new(is_direct));
-        Ok(NamedFile {
-            kind: Kind::Disk(DiskFile { file, identity, is_direct }),
-            can_write: true,
-            is_nameless: true,
-            is_new: true,
-        })
+        let kind = Kind::Disk(DiskFile { file, identity, is_direct });
+        Ok(NamedFile { is_nameless: true, is_new: true, ..NamedFile::of(kind, true) })
     }
 
     /// A file in memory, which exists. It serves a [`MemoryStorage`](super::MemoryStorage) or a
@@ -152,7 +157,19 @@ impl NamedFile {
             file.set_size(0)?;
         }
         let kind = Kind::Memory(file.clone());
-        Ok(NamedFile { kind, can_write: write, is_nameless: false, is_new: false })
+        Ok(NamedFile::of(kind, write))
+    }
+
+    fn of(kind: Kind, can_write: bool) -> NamedFile {
+        NamedFile {
+            kind,
+            can_write,
+            is_nameless: false,
+            is_new: false,
+            is_name_new: AtomicBool::new(false),
+            unsynced: Mutex::default(),
+            is_doubted: AtomicBool::new(false),
+        }
     }
 
     /// Whether it was made when it was opened.
@@ -263,17 +280,6 @@ impl NamedFile {
             Ok(())
         } else {
             holes::fill(&disk.file, from_bytes..end_bytes)
-        }
-    }
-
-    /// Waits until what was written and the size are on the disk.
-    ///
-    /// # Errors
-    /// The system's, also for a write since the last call that went through the page cache.
-    pub fn sync(&self) -> io::Result<()> {
-        match &self.kind {
-            Kind::Disk(disk) => disk.file.sync_all(),
-            Kind::Memory(memory) => memory.sync(),
         }
     }
 

@@ -119,6 +119,7 @@ impl Progress {
             "the kernel moved {moved_bytes} bytes that it was not asked for"
         );
         if done_bytes == self.operation.len_bytes {
+            named.into_iter().for_each(|file| file.note_done(&self.operation));
             return Step::Complete(Ok(()));
         }
         let is_whole = moved_bytes > 0 && moved_bytes % BLOCK_BYTES == 0;
@@ -150,6 +151,7 @@ impl Progress {
             // SAFETY: this is a part of the operation's memory, which is valid for writes and left alone until the operation is
             // handed out (`Storage::start`), and this comes before that.
             unsafe { rest.write_bytes(0, rest_bytes) };
+            file.note_done(&self.operation);
             return Step::Complete(Ok(()));
         }
         let done_bytes = done_bytes / BLOCK_BYTES * BLOCK_BYTES;

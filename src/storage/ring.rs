@@ -259,6 +259,9 @@ impl RingStorage {
             }
             Slot::Run(run) if run.is_complete(&result) => {
                 self.operations -= run.operations().len();
+                if let Some(named) = self.files.get(run.operations()[0].file) {
+                    run.operations().iter().for_each(|operation| named.note_done(operation));
+                }
                 run.operations().iter().for_each(|operation| sink(operation.token, Ok(())));
                 self.empty.push(slot);
             }

@@ -269,6 +269,21 @@ fn what_cannot_be_written_stays_until_it_can() {
     }
 }
 
+/// The size and the name are there before a sync returns, and one that fails is not forgotten by the next.
+#[test]
+fn a_failed_sync_stays_failed_until_all_is_written_again() {
+    for of in [SETUPS[0], SETUPS[1], SETUPS[2], SETUPS[3], SETUPS[4]] {
+        for spills in ["0", "1"] {
+            let ended = run_program("shared_file_durable", &[], setup(of), &[("VGASNET_FILE_SPILL", spills)]);
+            assert!(ended.expect(0).stderr.contains(": cannot reach the disk: Input/output error"), "{ended}");
+            assert!(
+                ended.stderr.contains(" may be lost; check the file system that it is on, write them again"),
+                "{ended}"
+            );
+        }
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_with_a_line() {
     for of in [SETUPS[0], SETUPS[3]] {

@@ -1,0 +1,88 @@
+//! What a sync promises: all that was written is on the disk. One that fails is not forgotten by the next.
+//!
+//! Each home knows what was written to the file since the last sync that succeeded, and what was not written again since one has failed
+//! (`storage/unsynced.rs`); each rank, what it has written again since (`FileState::again`).
+
+use super::unwritten::{Told, of_all};
+use super::{FileError, Files, SharedFile};
+use crate::engine::{Unwritten, joined};
+use crate::request::Handle;
+use crate::storage::{Doubt, NamedFile, errno_of};
+use std::ops::Range;
+use vgasnet_protocol::coherence::Cause;
+
+/// Ranges that a rank tells the others at a time.
+const TOLD: usize = 32;
+
+impl SharedFile {
+    /// What this rank has written again by now.
+    pub(super) fn take_written_again(&self, is_under_way: impl Fn(Handle) -> bool) -> Vec<Range<u64>> {
+        if !self.state.again.is_doubted() {
+            return Vec::new();
+        }
+        let begun = self.state.settle_begun(is_under_way);
+        self.state.again.take(begun > 0, self.errors())
+    }
+
+    fn named_at_home(&self) -> Option<&NamedFile> {
+        self.file.as_deref().filter(|_| self.is_home())
+    }
+}
+
+impl Files {
+    /// What the file system has of a file is on the disk. Before all had come to that, this rank had written these bytes `again`.
+    ///
+    /// # Errors
+    /// It is not, or it may not be what a sync before has failed to bring there, unless all that was written again.
+    pub(super) fn reach_disk(&self, file: &SharedFile, again: &[Range<u64>]) -> Result<(), FileError> {
+        let home = file.named_at_home();
+        let synced = home.map_or(Ok(()), NamedFile::sync);
+        let errno = synced.err().map_or(0, |error| errno_of(&error));
+        let all = self.coll.gather_all(file.team, errno)?;
+        let failed = all.into_iter().find(|errno| *errno != 0);
+        if failed.is_none() && !file.state.again.is_doubted() {
+            home.into_iter().for_each(|named| _ = named.end_sync(None, &[]));
+            return Ok(());
+        }
+        let again = if failed.is_none() { self.all_ranges(file, again)? } else { Vec::new() };
+        home.into_iter().for_each(|named| _ = named.end_sync(failed, &again));
+        if failed.is_some() {
+            file.state.again.doubt();
+        }
+        let left = self.check_not_doubted(file);
+        if left.is_ok() {
+            file.state.again.trust();
+        }
+        left
+    }
+
+    /// Fails on all ranks if a home has bytes that a failed sync has left doubtful.
+    pub(super) fn check_not_doubted(&self, file: &SharedFile) -> Result<(), FileError> {
+        if !file.state.again.is_doubted() {
+            return Ok(());
+        }
+        let doubt = file.named_at_home().and_then(NamedFile::doubt);
+        let doubt = doubt.map(|Doubt { errno, ranges }| Unwritten { cause: Cause(errno as u32), ranges });
+        let all = self.coll.gather_all(file.team, Told::new(doubt.as_ref()))?;
+        let Some((cause, bytes)) = of_all(&all, file.known_bytes()) else { return Ok(()) };
+        file.state.note_error(cause);
+        Err(FileError::doubtful(&file.path, cause, &bytes))
+    }
+
+    /// The ranges of all ranks.
+    fn all_ranges(&self, file: &SharedFile, own: &[Range<u64>]) -> Result<Vec<Range<u64>>, FileError> {
+        let (mut ranges, mut left) = (Vec::new(), own);
+        loop {
+            let (now, later) = left.split_at(left.len().min(TOLD));
+            left = later;
+            let mut told = [[0_u64; 2]; TOLD];
+            told.iter_mut().zip(now).for_each(|(told, range)| *told = [range.start, range.end]);
+            let all = self.coll.gather_all(file.team, told)?;
+            ranges.extend(all.iter().flatten().map(|[start, end]| *start..*end).filter(|range| !range.is_empty()));
+            // A rank that had more than fits has filled all places.
+            if all.iter().all(|told| told[TOLD - 1] == [0, 0]) {
+                return Ok(joined(ranges));
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Waiting until a file is on the disk, and what is known of it when that fails.
+
+use super::super::IoDirection;
+use super::super::operation::IoOperation;
+use super::super::unsynced::{Doubt, Unsynced};
+use super::{Kind, NamedFile, is_because};
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+use vgasnet_conduit::blocking_signals;
+
+impl NamedFile {
+    /// Waits until what was written and the size are on the disk, and the name of a file that was made. All ranks that have the file then
+    /// tell each other whether that is done, for [`NamedFile::end_sync`].
+    ///
+    /// # Errors
+    /// The system's, also for a write since the last call that went through the page cache.
+    pub fn sync(&self) -> io::Result<()> {
+        blocking_signals(|| self.unsynced().begin_sync());
+        let Kind::Disk(disk) = &self.kind else { return self.memory_to_write()?.sync() };
+        disk.file.sync_all()?;
+        if self.is_name_new.load(Ordering::Relaxed) {
+            sync_name(&disk.file)?;
+            self.is_name_new.store(false, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// A sync has ended on all ranks: one has `failed`, with an error number, or none. Bytes that were written `again` before it began are
+    /// doubtful no more if none has. Returns what is doubtful then, also since a sync before.
+    pub fn end_sync(&self, failed: Option<i32>, again: &[Range<u64>]) -> Option<Doubt> {
+        let size_bytes = self.size_bytes().unwrap_or(u64::MAX);
+        blocking_signals(|| {
+            let mut unsynced = self.unsynced();
+            match failed {
+                Some(errno) => unsynced.on_failed(errno),
+                None => unsynced.on_succeeded(again, size_bytes),
+            }
+            let doubt = unsynced.doubt();
+            self.is_doubted.store(doubt.is_some(), Ordering::Release);
+            doubt
+        })
+    }
+
+    /// What a failed sync has left doubtful.
+    pub fn doubt(&self) -> Option<Doubt> {
+        blocking_signals(|| self.unsynced().doubt())
+    }
+
+    /// The file was cut, by whichever rank: what lay behind is of no interest any more.
+    pub fn note_cut(&self, size_bytes: u64) {
+        blocking_signals(|| self.unsynced().cut(size_bytes));
+    }
+
+    /// An operation has succeeded.
+    pub(in crate::storage) fn note_done(&self, operation: &IoOperation) {
+        let range = operation.offset_bytes..operation.offset_bytes + operation.len_bytes as u64;
+        match operation.direction {
+            _ if self.is_nameless => {}
+            IoDirection::Write => self.unsynced().note_written(range),
+            IoDirection::Read if !self.is_doubted.load(Ordering::Acquire) => {}
+            IoDirection::Read => self.unsynced().note_read(range),
+        }
+    }
+
+    fn unsynced(&self) -> MutexGuard<'_, Unsynced> {
+        self.unsynced.lock().expect("nothing panics under this lock")
+    }
+}
+
+/// Waits until the name of a file is on the disk. A file that has none any more needs none.
+fn sync_name(file: &File) -> io::Result<()> {
+    if file.metadata()?.nlink() == 0 {
+        return Ok(());
+    }
+    let dir = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).and_then(|path| {
+        let dir = path.parent().ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))?;
+        File::open(dir)
+    });
+    match dir.map(|dir| dir.sync_all()) {
+        // Some file systems have nothing to sync there.
+        Ok(Err(error)) if is_because(&error, libc::EINVAL) => Ok(()),
+        Ok(done) => done,
+        // This user may not read the directory, or it goes by another name by now.
+        Err(_) => {
+            // SAFETY: the file is open.
+            let done = unsafe { libc::syncfs(file.as_raw_fd()) };
+            if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        }
+    }
+}
