@@ -94,15 +94,11 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    fn new(opened: io::Result<(NamedFile, About, Option<Written>)>, number: u32) -> Opened {
+    fn new(opened: io::Result<(Arc<NamedFile>, About, Option<Written>)>, number: u32) -> Opened {
         match opened {
-            Ok((file, about, written)) => Opened {
-                file: Some(Arc::new(file)),
-                found: Found::new(about, number),
-                written,
-                claim: None,
-                mark: None,
-            },
+            Ok((file, about, written)) => {
+                Opened { file: Some(file), found: Found::new(about, number), written, claim: None, mark: None }
+            }
             Err(error) => {
                 let found = Found { errno: errno_of(&error) as u32, ..Found::default() };
                 Opened { file: None, found, written: None, claim: None, mark: None }
@@ -178,8 +174,8 @@ impl Files {
         Opened::new(self.open_named(path, &options(arguments)), 0)
     }
 
-    fn open_named(&self, path: &Path, options: &NamedOptions) -> io::Result<(NamedFile, About, Option<Written>)> {
-        let file = NamedFile::open(path, options)?;
+    fn open_named(&self, path: &Path, options: &NamedOptions) -> io::Result<(Arc<NamedFile>, About, Option<Written>)> {
+        let file = Arc::new(NamedFile::open(path, options)?);
         let about = file.about()?;
         let written = if options.write { Some(self.writing.begin(about)?) } else { None };
         Ok((file, about, written))

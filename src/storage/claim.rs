@@ -4,25 +4,26 @@ use super::NamedFile;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 /// A byte far behind all that is read and written, beside the one that `libvgasnet-mpi-io` locks.
 const PLACE: i64 = i64::MAX - 2;
 
 /// A lock of a file that says that its pages are cached and written, until this is dropped.
 #[derive(Debug)]
-pub struct Claim(OwnedFd);
+pub struct Claim(Arc<NamedFile>);
 
 impl NamedFile {
     /// Claims a file that is open to be written. `None` where the file system has no locks.
     ///
     /// # Errors
     /// `EBUSY`: it is claimed already.
-    pub fn claim(&self) -> io::Result<Option<Claim>> {
+    pub fn claim(self: &Arc<NamedFile>) -> io::Result<Option<Claim>> {
         let Some(file) = self.as_fd() else { return Ok(None) };
-        let file = file.try_clone_to_owned()?;
-        match set_lock(&file, libc::F_WRLCK) {
-            Ok(()) => Ok(Some(Claim(file))),
+        // The lock is that of the open file: it takes no descriptor of its own.
+        match set_lock(file, libc::F_WRLCK) {
+            Ok(()) => Ok(Some(Claim(Arc::clone(self)))),
             Err(Errno::EAGAIN | Errno::EACCES) => Err(io::Error::from_raw_os_error(libc::EBUSY)),
             Err(_) => Ok(None),
         }
@@ -32,11 +33,11 @@ impl NamedFile {
 impl Drop for Claim {
     /// A child that the program has forked has the file open, too, and closing it here would leave the lock with that.
     fn drop(&mut self) {
-        let _failed = set_lock(&self.0, libc::F_UNLCK);
+        let _failed = self.0.as_fd().map(|file| set_lock(file, libc::F_UNLCK));
     }
 }
 
-fn set_lock(file: &OwnedFd, kind: libc::c_int) -> nix::Result<()> {
+fn set_lock(file: BorrowedFd<'_>, kind: libc::c_int) -> nix::Result<()> {
     // SAFETY: all fields may be 0.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
     lock.l_type = kind as i16;
