@@ -53,6 +53,8 @@ enum After {
     /// Nobody: it is closed.
     Nothing,
     Mpi,
+    /// MPI, from where the pointers are.
+    MpiAtPointers,
 }
 
 static FILES: RwLock<BTreeMap<u64, Arc<CachedFile>>> = RwLock::new(BTreeMap::new());
@@ -322,7 +324,7 @@ impl CachedFile {
     fn end_claim(&self, after: After) {
         let Hold::Own { claim, .. } = &self.hold else { return };
         let claim = claim.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if after == After::Mpi {
+        if after != After::Nothing {
             claim.and_then(Claim::of_mpi).into_iter().for_each(|claim| claims::keep(self.handle, claim));
         }
     }
@@ -333,6 +335,7 @@ impl CachedFile {
         let is_own = matches!(self.hold, Hold::Own { .. });
         let joint = self.together(is_own);
         watch::remove(self.handle);
+        let units = if after == After::MpiAtPointers { self.shared_units() } else { 0 };
         let answer = match &self.hold {
             Hold::Own { team, .. } => {
                 let seconds = shared_with(self.handle);
@@ -353,6 +356,9 @@ impl CachedFile {
                 synced
             }
         };
+        if after == After::MpiAtPointers {
+            self.hand_over(units);
+        }
         self.comm.free();
         answer
     }
@@ -363,9 +369,23 @@ impl CachedFile {
         if self.comm.rank == 0 && self.may_write {
             Claim::of_guest(&self.path).into_iter().for_each(|claim| claims::keep(self.handle, claim));
         }
+        self.hand_over(self.shared_units());
+        if let Hold::Shared { pointer, .. } = &self.hold {
+            self.comm.meet();
+            pointer.close(self.library);
+        }
+        self.comm.free();
+    }
+
+    /// The shared pointer, at the first rank.
+    fn shared_units(&self) -> u64 {
+        if self.comm.rank == 0 { self.take_in_order(0).unwrap_or(0) } else { 0 }
+    }
+
+    /// MPI's own file goes on where the handle is: the shared pointer where the first rank says. Collective.
+    fn hand_over(&self, shared: u64) {
         let units = *self.position() / self.view().unit;
         let _at = ffi::seek(self.handle, units as i64);
-        let shared = if self.comm.rank == 0 { self.take_in_order(0).unwrap_or(0) } else { 0 };
         // MPI's own pointer was not moved, so it is at the begin unless the file is appended to.
         match self.comm.of_first(shared) {
             Ok(units) if units > 0 || self.is_appended => drop(ffi::seek_shared(self.handle, units as i64)),
@@ -374,11 +394,6 @@ impl CachedFile {
         if self.is_atomic() {
             ffi::set_atomicity(self.handle);
         }
-        if let Hold::Shared { pointer, .. } = &self.hold {
-            self.comm.meet();
-            pointer.close(self.library);
-        }
-        self.comm.free();
     }
 }
 
@@ -410,7 +425,7 @@ pub fn has_atomic_second(handle: u64) -> bool {
     shared_with(handle).iter().any(|file| file.is_atomic() && of_all(file))
 }
 
-/// Closes what the program has left open: MPI is about to end. Collective over all ranks, which have the same files of a team open.
+/// Leaves to MPI what the program has open: that is about to end. Collective over all ranks, which have the same files of a team open.
 pub fn close_all() {
     let name_of = |file: &CachedFile| match file.hold {
         Hold::Own { name, .. } => Some(name),
@@ -423,11 +438,12 @@ pub fn close_all() {
         if file.comm.rank == 0 {
             let (rank, path) = (ffi::world_rank(), file.path.to_string_lossy());
             say(format_args!(
-                "rank {rank}: MPI_Finalize: {path} is open; it is closed now; call MPI_File_close before"
+                "rank {rank}: MPI_Finalize: {path} is open; it is written now, and cached no more; call MPI_File_close before"
             ));
         }
         remove(file.handle);
-        let _told = file.end(After::Nothing);
+        // A file of a session outlives this.
+        let _told = file.end(After::MpiAtPointers);
     }
 }
 

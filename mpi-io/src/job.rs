@@ -1,6 +1,7 @@
 //! vgasnet in a program that starts MPI: it starts right after that, on all ranks, since a file may be opened by some of them later.
 
 use crate::ffi::{self, Comm};
+use crate::patterns::Patterns;
 use crate::vgasnet::{self, Library};
 use crate::{rescue, say, settings};
 use std::sync::OnceLock;
@@ -10,9 +11,9 @@ use vgasnet_mpi_front::is_its_mpi;
 /// vgasnet's functions, if it runs.
 static RUNNING: OnceLock<Option<Library>> = OnceLock::new();
 
-/// vgasnet, if it runs. Files are not cached without it.
+/// vgasnet, if it runs and the program has not called `MPI_Finalize`. Files are not cached without it.
 pub fn library() -> Option<&'static Library> {
-    RUNNING.get().and_then(Option::as_ref)
+    RUNNING.get().and_then(Option::as_ref).filter(|_| !HAS_ENDED.load(Ordering::Relaxed))
 }
 
 /// MPI has started on this rank: starts vgasnet, once. Collective over all ranks.
@@ -28,10 +29,25 @@ pub fn start() {
     });
 }
 
-/// MPI is about to end: vgasnet's threads call it no more. Collective over all ranks.
+/// MPI was not started by a call that the library has seen, and a file is to be cached: says so, once.
+pub fn tell_if_not_started(is_meant: impl FnOnce() -> bool) {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if RUNNING.get().is_some() || HAS_ENDED.load(Ordering::Relaxed) || TOLD.load(Ordering::Relaxed) {
+        return;
+    }
+    if is_its_mpi() && is_meant() && !TOLD.swap(true, Ordering::Relaxed) {
+        let line = "MPI was started by a session, or by a library before this one; call MPI_Init, or preload this library first";
+        tell_by_launcher("MPI_File_open", line);
+    }
+}
+
+/// MPI is about to end: vgasnet's threads call it no more, and what is opened from now on is MPI's, such as the file that a tool writes then.
+/// Collective over all ranks.
 pub fn end() {
-    if let Some(library) = library() {
-        HAS_ENDED.store(true, Ordering::Relaxed);
+    let running = library();
+    HAS_ENDED.store(true, Ordering::Relaxed);
+    if let Some(library) = running {
+        Patterns::of_environment().tell_unmatched();
         library.end();
     }
 }
@@ -66,10 +82,11 @@ extern "C" fn at_exit() {
 pub fn has_its_mpi() -> bool {
     let is = is_its_mpi();
     if !is {
-        tell_by_launcher(&format!(
-            "the program has another MPI than this library, which was built for {}; preload the one for its MPI",
-            if cfg!(open_mpi) { "Open MPI" } else { "MPICH" }
-        ));
+        let own = if cfg!(open_mpi) { "Open MPI" } else { "MPICH" };
+        let line = format!(
+            "the program has another MPI than this library, which was built for {own}; preload the one for its MPI"
+        );
+        tell_by_launcher("MPI_Init", &line);
     }
     is
 }
@@ -112,15 +129,19 @@ fn agreed<T>(own: Result<T, String>) -> Option<T> {
 }
 
 fn tell(rank: &str, line: &str) {
-    say(format_args!("{rank}MPI_Init: {line}; no file is cached"));
+    tell_of("MPI_Init", rank, line);
+}
+
+fn tell_of(call: &str, rank: &str, line: &str) {
+    say(format_args!("{rank}{call}: {line}; no file is cached"));
 }
 
 /// Tells a line on the rank that its launcher calls the first one, or on all where no launcher says.
-fn tell_by_launcher(line: &str) {
+fn tell_by_launcher(call: &str, line: &str) {
     let rank = ["PMIX_RANK", "PMI_RANK"].iter().find_map(|name| std::env::var(name).ok());
     match rank.as_deref() {
-        None => tell("", line),
-        Some("0") => tell("rank 0: ", line),
+        None => tell_of(call, "", line),
+        Some("0") => tell_of(call, "rank 0: ", line),
         Some(_) => {}
     }
 }

@@ -4,7 +4,7 @@
 //! `VGASNET_MPI_FILES` names are served by vgasnet, which starts in `MPI_Init`; all others go on to the next definition of their name.
 //! What the user sees of it is in `docs/files.md`.
 //!
-//! - [`opening`] says which files are cached, [`files`] knows them, and [`sharing`] those that are open twice; [`access`] reads and writes, [`control`] does all else.
+//! - [`opening`] says which files are cached, by [`patterns`] and [`settings`], [`files`] knows them, and [`sharing`] those that are open twice; [`access`] reads and writes, [`control`] does all else.
 //! - [`view`] says where the bytes of a view are, [`layout`], [`types`] and [`named`] where those of a datatype; [`transfer`] brings the two together.
 //! - [`queue`] does what a program does not wait for.
 //!
@@ -20,6 +20,7 @@ mod accesses;
 mod calls;
 mod claims;
 mod control;
+mod descriptors;
 mod direct;
 mod errors;
 mod ffi;
@@ -31,6 +32,7 @@ mod job;
 mod layout;
 mod named;
 mod opening;
+mod patterns;
 mod queue;
 mod rescue;
 mod settings;

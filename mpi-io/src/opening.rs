@@ -2,10 +2,12 @@
 //! opens the file, so that a file which is refused is neither made nor changed.
 
 use crate::claims::{self, Claim};
+use crate::descriptors;
 use crate::ffi::{self, Comm, constants};
 use crate::files::{self, CachedFile, own_files};
 use crate::job;
-use crate::settings::{Hints, Patterns, paths_of};
+use crate::patterns::Patterns;
+use crate::settings::{Hints, paths_of};
 use crate::sharing::{Hold, Identity, Pointer};
 use crate::vgasnet::{self, Library, Opening};
 use std::ffi::{CString, c_int};
@@ -35,6 +37,13 @@ impl Wanted<'_> {
     fn may_write(&self) -> bool {
         !self.has(constants().mode_read_only)
     }
+
+    /// Whether a hint or a pattern means the file.
+    fn is_named(&self) -> bool {
+        let by_pattern =
+            CString::new(paths_of(self.name)[0]).is_ok_and(|path| Patterns::of_environment().match_path(&path));
+        !self.has(constants().mode_sequential) && self.hints.is_cached.unwrap_or(by_pattern)
+    }
 }
 
 /// Who serves a file.
@@ -61,7 +70,10 @@ pub trait HandlePlace {
 
 /// Opens a file by MPI, and has it cached if that is wanted on all ranks.
 pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place: &impl HandlePlace) -> c_int {
-    let Some(library) = job::library() else { return next() };
+    let Some(library) = job::library() else {
+        job::tell_if_not_started(|| wanted().is_named());
+        return next();
+    };
     let wanted = wanted();
     // MPI says what is wrong with a communicator that no file is opened by.
     let Some(theirs) = Comm::of(wanted.comm) else { return next() };
@@ -142,10 +154,10 @@ fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     let has_places = !wanted.has(constants().mode_sequential);
     let identity = path.as_deref().filter(|_| has_places).and_then(Identity::of);
     let is_open = identity.is_some_and(|identity| !own_files(identity).is_empty());
-    let by_pattern = || path.as_ref().is_some_and(|path| Patterns::of_environment().match_path(path));
-    let is_named = has_places && wanted.hints.is_cached.unwrap_or_else(by_pattern);
+    let is_named = wanted.is_named();
     // Each rank may open one file for itself, and they know nothing of each other: who has it cached has to say so.
     let is_meant = is_named && (wanted.hints.is_cached.is_some() || !theirs.is_one_of_several());
+    let is_short = is_meant && path.as_deref().is_some_and(descriptors::are_short);
     let is_first_writer = theirs.rank == 0 && wanted.may_write();
     // Before the ranks agree, so that the others wait for what the first one has to wait for.
     let claim_it = || path.as_deref().filter(|_| is_first_writer).and_then(Claim::of_guest);
@@ -156,7 +168,7 @@ fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     };
     let is_settled = is_free(&claim);
     let [all_mean_it, none_has_it, none_names_it, is_settled] =
-        theirs.agree([is_meant, !is_open, !is_named, is_settled]);
+        theirs.agree([is_meant && !is_short, !is_open, !is_named, is_settled]);
     if !is_settled {
         return Err(Taken);
     }

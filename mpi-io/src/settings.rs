@@ -1,10 +1,7 @@
-//! Which files are cached, and what vgasnet gets for them.
+//! What hints say of a file, and what vgasnet gets for files that are cached.
 
 use crate::{ffi, say};
-use std::ffi::{CStr, CString, OsString};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::sync::OnceLock;
+use std::ffi::CStr;
 
 /// What vgasnet has where the user says nothing: pages as large as blocks of parallel file systems are, and a pool that a program leaves
 /// room for which knows nothing of it.
@@ -140,50 +137,9 @@ pub fn hints_of(info: u64) -> Hints {
     Hints { stripe_bytes, ..hints }
 }
 
-/// Patterns, with colons between them. Those without a slash are for the last part of a path.
-#[derive(Debug)]
-pub struct Patterns(Vec<CString>);
-
-impl Patterns {
-    fn new(text: &OsString) -> Patterns {
-        let parts = text.as_bytes().split(|byte| *byte == b':').filter(|part| !part.is_empty());
-        Patterns(parts.filter_map(|part| CString::new(part).ok()).collect())
-    }
-
-    /// Those of `VGASNET_MPI_FILES`.
-    pub fn of_environment() -> &'static Patterns {
-        static PATTERNS: OnceLock<Patterns> = OnceLock::new();
-        PATTERNS.get_or_init(|| Patterns::new(&std::env::var_os("VGASNET_MPI_FILES").unwrap_or_default()))
-    }
-
-    /// Whether a path is meant.
-    pub fn match_path(&self, path: &CStr) -> bool {
-        let last = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes())).file_name();
-        let last = last.and_then(|last| CString::new(last.as_bytes()).ok());
-        let matches = |pattern: &CStr, text: &CStr| {
-            // SAFETY: both are strings.
-            unsafe { libc::fnmatch(pattern.as_ptr(), text.as_ptr(), 0) == 0 }
-        };
-        self.0.iter().any(|pattern| {
-            let is_path = pattern.to_bytes().contains(&b'/');
-            let text = if is_path { Some(path) } else { last.as_deref() };
-            text.is_some_and(|text| matches(pattern, text))
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patterns_are_for_names_and_for_paths() {
-        let patterns = Patterns::new(&OsString::from("*.nc::check?:/data/*.h5"));
-        let is = |path: &CStr| patterns.match_path(path);
-        assert!(is(c"a.nc") && is(c"/x/y/a.nc") && is(c"dir/check1") && is(c"/data/deep/a.h5"));
-        assert!(!is(c"a.ncx") && !is(c"check") && !is(c"data/a.h5") && !is(c"a.h5") && !is(c""));
-        assert!(!Patterns::new(&OsString::new()).match_path(c"a"));
-    }
 
     #[test]
     fn the_name_of_a_file_system_is_no_part_of_a_path() {

@@ -336,7 +336,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
         audience: Audience::MpiPrograms,
         meaning: "of libvgasnet-mpi-io: files whose name matches are cached, unless one rank of several opens one for itself; a pattern \
                   with a slash is for the whole path; see docs/files.md",
-        allowed: "patterns of the shell with colons between them",
+        allowed: "patterns of the shell with colons between them, or newlines",
         default: "none",
         set: |_, _| Ok(()),
     },

@@ -1,0 +1,53 @@
+//! Descriptors of the process, of which a file that is cached takes more than one that MPI serves. A program that has so many files open that it
+//! may need all of them gets its further files from MPI alone.
+
+use crate::{ffi, say};
+use std::sync::Once;
+
+/// Whether the library leaves the rest to the program: half of them are in use. The first time a line says so.
+pub fn are_short(path: &std::ffi::CStr) -> bool {
+    let limit = limit();
+    let is_short = lowest_free().is_none_or(|free| free >= limit / 2);
+    if is_short {
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| {
+            say(format_args!(
+                "rank {}: MPI_File_open: {}: more than half of the {limit} descriptors of this process are in use; it is not cached, nor \
+                 are further files until some are closed; raise ulimit -n",
+                ffi::world_rank(),
+                path.to_string_lossy()
+            ));
+        });
+    }
+    is_short
+}
+
+/// How many there may be.
+fn limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: there is room for the limits.
+    let error = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    if error == 0 { limit.rlim_cur } else { u64::MAX }
+}
+
+/// The descriptor that is given next: all below are in use. `None` if there is none.
+fn lowest_free() -> Option<u64> {
+    // SAFETY: the path is a string.
+    let opened = unsafe { libc::open(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };
+    if opened >= 0 {
+        // SAFETY: it was just opened.
+        unsafe { libc::close(opened) };
+    }
+    u64::try_from(opened).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_free_descriptor_is_the_next_one() {
+        let free = lowest_free().expect("the test has few files");
+        assert!(free > 2 && free < limit());
+    }
+}

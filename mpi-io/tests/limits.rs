@@ -1,0 +1,123 @@
+//! Where the library hands a file to MPI by itself: no descriptors are left, MPI ends, or nothing names the file.
+
+use std::path::PathBuf;
+use vgasnet_preloaded::{Language, Program, Suite};
+
+static SUITE: Suite = Suite {
+    mpicc: env!("VGASNET_MPICC"),
+    programs: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"),
+    scratch: env!("CARGO_TARGET_TMPDIR"),
+    library: ("libvgasnet_mpi_io.so", "libvgasnet-mpi-io.so"),
+    beside: &["libvgasnet.so.0"],
+    tool: None,
+    variables: &[
+        "VGASNET_MPI_FILES",
+        "VGASNET_PAGE_SIZE",
+        "VGASNET_POOL_SIZE",
+        "VGASNET_CONDUIT",
+        "EXPECT_CACHED",
+        "VGASNET_MPICC",
+    ],
+};
+
+const ALL_FILES: (&str, &str) = ("VGASNET_MPI_FILES", "*");
+const EXPECTED: (&str, &str) = ("EXPECT_CACHED", "1");
+
+/// An empty directory of a program, until this is dropped.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(program: &Program, name: &str) -> Dir {
+        let dir = program.scratch(name);
+        let _gone = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).expect("a directory of ours");
+        Dir(dir)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("a path of ours").to_owned()
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The numbers in a line that a rank has printed: of files that were cached, and of descriptors for a hundred files.
+fn of_rank(stdout: &str, rank: u32) -> (u32, u32) {
+    let line = stdout.lines().find_map(|line| line.strip_prefix(&format!("rank {rank}: "))).expect("a line");
+    let numbers: Vec<u32> = line.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
+    (numbers[0], numbers[1])
+}
+
+#[test]
+fn as_many_files_are_open_as_plain_mpi_can_have() {
+    let program = SUITE.compile("many", Language::C);
+    let dir = Dir::new(&program, "files");
+    let variables = [ALL_FILES, ("VGASNET_POOL_SIZE", "16M")];
+    let launcher = format!("ulimit -Sn 256; exec {} \"$@\"", SUITE.mpi("mpiexec"));
+    let launcher = ["sh", "-c", &launcher, "launcher"];
+    let ended = program.run_by(&launcher, 2, &[&dir.file("few"), "100"], &variables);
+    ended.expect_done();
+    let (cached, descriptors) = of_rank(&ended.stdout, 0);
+    assert!((20..100).contains(&cached), "{ended}");
+    assert!(descriptors < 250, "{ended}");
+    for rank in ["rank 0: ", "rank 1: "] {
+        assert!(ended.stderr.matches(&format!("{rank}MPI_File_open: ")).count() <= 1, "{ended}");
+    }
+    assert!(ended.stderr.contains("more than half of the 256 descriptors"), "{ended}");
+    // Where there are enough each file is cached, and takes MPI's descriptor, the pages', and at the first rank that of the claim.
+    let ended = program.run(2, &[&dir.file("all"), "40"], &variables);
+    ended.expect_done();
+    assert_eq!([0, 1].map(|rank| of_rank(&ended.stdout, rank)), [(40, 300), (40, 200)], "{ended}");
+}
+
+#[test]
+fn a_file_of_a_session_goes_on_after_mpi_finalize() {
+    if !SUITE.is_of_others_than_openmpi() {
+        return SUITE.say_not_run("session", "this MPI has no sessions");
+    }
+    let program = SUITE.compile("session", Language::C);
+    let dir = Dir::new(&program, "session");
+    for ranks in [1, 2] {
+        let name = format!("cached{ranks}");
+        program.run(ranks, &[&dir.file(&name)], &[ALL_FILES, EXPECTED]).expect_done();
+        // MPICH 4.0 opens no file in a program that never calls MPI_Init.
+        let ended = program.run(ranks, &[&dir.file(&format!("only{ranks}")), "only"], &[ALL_FILES]);
+        let line = "MPI_File_open: MPI was started by a session";
+        assert_eq!(ended.stderr.matches(line).count(), 1, "{ended}");
+        program.run_without(ranks, &[&dir.file(&format!("plain{ranks}"))], &[]).expect_done();
+    }
+}
+
+#[test]
+fn patterns_name_any_file() {
+    let program = SUITE.compile("hints", Language::C);
+    let dir = Dir::new(&program, "names");
+    // MPICH takes what is before a colon for a file system.
+    let before = if SUITE.is_of_others_than_openmpi() { "ufs:" } else { "" };
+    let (whole, colon) = (dir.file("*"), format!("{before}{}", dir.file("run:1.dat")));
+    // From the directory of the tests.
+    let here = std::env::current_dir().expect("there is one");
+    let relative = format!("names-{}.dat", std::process::id());
+    for (file, patterns, is_cached) in [
+        (&colon, r"run\:*.dat", "1"),
+        (&colon, "/none/such\nrun:1.dat", "1"),
+        (&colon, "run:1.dat", "0"),
+        (&relative, &format!("{}/*", here.display()), "1"),
+        (&relative, &whole, "0"),
+    ] {
+        let ended = program.run(2, &[file, "-", "-", is_cached], &[("VGASNET_MPI_FILES", patterns)]);
+        ended.expect_done();
+        let lines = ended.stderr.matches("MPI_Finalize: VGASNET_MPI_FILES: ").count();
+        let unmatched = match patterns {
+            "run:1.dat" => 2,
+            _ if is_cached == "0" || patterns.contains("/none/such") => 1,
+            _ => 0,
+        };
+        assert_eq!(lines, unmatched, "{patterns:?}: {ended}");
+    }
+    let _gone = std::fs::remove_file(here.join(relative));
+}
