@@ -43,10 +43,10 @@ unsafe extern "C" {
 // MPI's own functions whose arguments are the same in every MPI.
 #[allow(non_snake_case, reason = "MPI's names")]
 unsafe extern "C" {
-    fn MPI_Start(request: *mut Request) -> c_int;
+    fn PMPI_Start(request: *mut Request) -> c_int;
     fn PMPI_Finalize() -> c_int;
-    fn MPI_Initialized(is_so: *mut c_int) -> c_int;
-    fn MPI_Finalized(is_so: *mut c_int) -> c_int;
+    fn PMPI_Initialized(is_so: *mut c_int) -> c_int;
+    fn PMPI_Finalized(is_so: *mut c_int) -> c_int;
 }
 
 /// MPI's answers at its start.
@@ -156,7 +156,7 @@ impl Mpi {
     pub(crate) fn is_finalized(&self) -> bool {
         let mut is_so = 0;
         // SAFETY: this may be asked at any time.
-        unsafe { MPI_Finalized(&mut is_so) == 0 && is_so != 0 }
+        unsafe { PMPI_Finalized(&mut is_so) == 0 && is_so != 0 }
     }
 }
 
@@ -182,7 +182,7 @@ pub(crate) unsafe fn finalize() -> c_int {
 pub fn is_initialised() -> bool {
     let mut is_so = 0;
     // SAFETY: this may be asked at any time.
-    unsafe { MPI_Initialized(&mut is_so) == 0 && is_so != 0 }
+    unsafe { PMPI_Initialized(&mut is_so) == 0 && is_so != 0 }
 }
 
 /// Ends all ranks of the job. Returns if MPI does not do so.
@@ -250,7 +250,7 @@ impl ReceiveBuffer {
     /// Makes the place ready for the next message.
     pub(crate) fn restart(&mut self, _mpi: &mut Mpi) -> Result<(), ConduitError> {
         // SAFETY: the request is persistent and not active: it is new, or done.
-        check("MPI_Start", unsafe { MPI_Start(&mut self.request) })
+        check("MPI_Start", unsafe { PMPI_Start(&mut self.request) })
     }
 
     /// Gives the place up; nothing will come.

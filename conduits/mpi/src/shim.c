@@ -1,6 +1,9 @@
 /* MPI for Rust, which cannot call it by itself: handles and constants differ from one implementation to the next.
  * Functions that have neither in their arguments are called directly.
  *
+ * MPI is called by its names for profiling: a tool that stands before it may not have started yet when this library does, and would be called by
+ * threads that it knows nothing of.
+ *
  * Every function returns an MPI error code. A request is 8 bytes of the caller's, whatever MPI makes of them. */
 #include <mpi.h>
 #include <stddef.h>
@@ -38,16 +41,16 @@ static int level(int constant) {
 int vgasnet_mpi_start(struct vgasnet_mpi_started *started) {
     int provided, found, error;
     int *tag_max;
-    if ((error = MPI_Initialized(&started->was_there))) return error;
-    error = started->was_there ? MPI_Query_thread(&provided)
+    if ((error = PMPI_Initialized(&started->was_there))) return error;
+    error = started->was_there ? PMPI_Query_thread(&provided)
                                : PMPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     if (error) return error;
     is_started = !started->was_there;
     provided_level = provided;
     started->threads = level(provided);
-    if ((error = MPI_Comm_rank(MPI_COMM_WORLD, &started->rank))) return error;
-    if ((error = MPI_Comm_size(MPI_COMM_WORLD, &started->ranks))) return error;
-    if ((error = MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_max, &found))) return error;
+    if ((error = PMPI_Comm_rank(MPI_COMM_WORLD, &started->rank))) return error;
+    if ((error = PMPI_Comm_size(MPI_COMM_WORLD, &started->ranks))) return error;
+    if ((error = PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_max, &found))) return error;
     started->tag_max = found ? *tag_max : 32767;
     return MPI_SUCCESS;
 }
@@ -73,17 +76,17 @@ static int on_end(MPI_Comm self, int key, void *value, void *extra) {
 int vgasnet_mpi_call_before_end(void (*function)(void)) {
     int key, error;
     before_end = function;
-    if ((error = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_end, &key, NULL))) return error;
-    return MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    if ((error = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_end, &key, NULL))) return error;
+    return PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
 }
 
 /* Collective. Not part of the start, which the caller may want to refuse. */
 int vgasnet_mpi_make_communicators(void) {
     int error;
-    if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &messages))) return error;
-    if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &pages))) return error;
-    if ((error = MPI_Comm_set_errhandler(messages, MPI_ERRORS_RETURN))) return error;
-    return MPI_Comm_set_errhandler(pages, MPI_ERRORS_RETURN);
+    if ((error = PMPI_Comm_dup(MPI_COMM_WORLD, &messages))) return error;
+    if ((error = PMPI_Comm_dup(MPI_COMM_WORLD, &pages))) return error;
+    if ((error = PMPI_Comm_set_errhandler(messages, MPI_ERRORS_RETURN))) return error;
+    return PMPI_Comm_set_errhandler(pages, MPI_ERRORS_RETURN);
 }
 
 int vgasnet_mpi_barrier(void *request) {
@@ -109,31 +112,31 @@ int vgasnet_mpi_receive_page(void *buffer, int bytes, int from, int tag, void *r
 /* Source, tag and bytes are set for receives that are done. */
 int vgasnet_mpi_test(void *request, int *done, int *source, int *tag, int *bytes) {
     MPI_Status status;
-    int error = MPI_Test(request, done, &status);
+    int error = PMPI_Test(request, done, &status);
     if (error || !*done) return error;
     *source = status.MPI_SOURCE;
     *tag = status.MPI_TAG;
-    return MPI_Get_count(&status, MPI_BYTE, bytes);
+    return PMPI_Get_count(&status, MPI_BYTE, bytes);
 }
 
 /* Gives up a receive that nothing will come for. */
 int vgasnet_mpi_cancel(void *request) {
     MPI_Request *its = request;
     int error;
-    if ((error = MPI_Cancel(its))) return error;
-    if ((error = MPI_Wait(its, MPI_STATUS_IGNORE))) return error;
-    return *its == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Request_free(its);
+    if ((error = PMPI_Cancel(its))) return error;
+    if ((error = PMPI_Wait(its, MPI_STATUS_IGNORE))) return error;
+    return *its == MPI_REQUEST_NULL ? MPI_SUCCESS : PMPI_Request_free(its);
 }
 
 int vgasnet_mpi_abort(int status) {
-    return MPI_Abort(MPI_COMM_WORLD, status);
+    return PMPI_Abort(MPI_COMM_WORLD, status);
 }
 
 /* Writes at most `bytes` bytes and no terminator; returns how many. */
 int vgasnet_mpi_describe(int code, char *text, int bytes) {
     char whole[MPI_MAX_ERROR_STRING];
     int length = 0, at;
-    if (MPI_Error_string(code, whole, &length) != MPI_SUCCESS) return 0;
+    if (PMPI_Error_string(code, whole, &length) != MPI_SUCCESS) return 0;
     for (at = 0; at < length && at < bytes; ++at) text[at] = whole[at] == '\n' ? ' ' : whole[at];
     return at;
 }
@@ -141,7 +144,7 @@ int vgasnet_mpi_describe(int code, char *text, int bytes) {
 /* Has MPI go on with what it has to send. */
 int vgasnet_mpi_poll(void) {
     int is_there;
-    return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, messages, &is_there, MPI_STATUS_IGNORE);
+    return PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, messages, &is_there, MPI_STATUS_IGNORE);
 }
 
 /* Whether this is an MPICH that talks to its launcher by PMI-1, as it does unless it was built otherwise. */
@@ -149,7 +152,7 @@ int vgasnet_mpi_talks_pmi1(void) {
 #ifdef MPICH_NUMVERSION
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0;
-    if (MPI_Get_library_version(version, &length) != MPI_SUCCESS) return 0;
+    if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS) return 0;
     return !strstr(version, "--with-pmi=pmi2") && !strstr(version, "--with-pmi=pmix") && !strstr(version, "--with-pmix");
 #else
     return 0;
