@@ -13,7 +13,10 @@ pub const fn c_string(text: &'static str) -> &'static CStr {
     }
 }
 
-/// Defines functions with these arguments. `|next|` is a call of the next definition with the same ones.
+/// Defines functions with these arguments, by both of MPI's names. `|next|` is a call of the next definition with the same ones.
+///
+/// A tool that stands before this library calls it by `PMPI_`. One behind it comes back by that name with a call that the library has
+/// passed on, which goes to MPI then ([`crate::passing`]).
 ///
 /// Every argument is an integer or a pointer, which differ from one MPI to the next. Each is passed on as a whole register or stack slot,
 /// which holds any of them on 64-bit systems. What an `int` has beyond its half means nothing.
@@ -21,31 +24,56 @@ pub const fn c_string(text: &'static str) -> &'static CStr {
 #[allow(clippy::crate_in_macro_def, reason = "the constant is that of the library that calls this")]
 macro_rules! calls {
     ($($name:ident ($($argument:ident)*) |$next:ident| $body:expr;)+) => {
-        $(
+        $(const _: () = {
+            const NAME: &std::ffi::CStr = $crate::c_string(concat!(stringify!($name), "\0"));
+            const PROFILING_NAME: &std::ffi::CStr = $crate::c_string(concat!("P", stringify!($name), "\0"));
+            static NEXT: $crate::Next = $crate::Next::new(crate::LIBRARY, NAME, PROFILING_NAME);
+            static NEXT_PROFILING: $crate::Next = $crate::Next::new(crate::LIBRARY, PROFILING_NAME, NAME);
+
+            #[inline(always)]
+            #[allow(non_snake_case, reason = "MPI's name")]
+            fn call(function: usize, $($argument: usize),*) -> std::ffi::c_int {
+                // SAFETY: the function has this name, so it takes these arguments, which are those of the caller, who calls MPI.
+                unsafe {
+                    let function: unsafe extern "C" fn($($crate::calls!(@word $argument)),*) -> std::ffi::c_int =
+                        std::mem::transmute(function);
+                    function($($argument),*)
+                }
+            }
+
+            #[inline(always)]
+            fn serve(from: &'static $crate::Next, $($argument: usize),*) -> std::ffi::c_int {
+                let _serving = $crate::Serving::begin();
+                let $next = || -> std::ffi::c_int {
+                    let (function, _passing) = from.pass();
+                    call(function, $($argument),*)
+                };
+                $body
+            }
+
             /// See the MPI standard.
             ///
             /// # Safety
             ///
             /// As for MPI's.
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case, reason = "MPI's name")]
-            pub unsafe extern "C" fn $name($($argument: usize),*) -> std::ffi::c_int {
-                static NEXT: $crate::Next = $crate::Next::new(
-                    crate::LIBRARY,
-                    $crate::c_string(concat!(stringify!($name), "\0")),
-                    $crate::c_string(concat!("P", stringify!($name), "\0")),
-                );
-                let $next = || -> std::ffi::c_int {
-                    // SAFETY: the function has this name, so it takes these arguments, which are those of the caller, who calls MPI.
-                    unsafe {
-                        let function: unsafe extern "C" fn($($crate::calls!(@word $argument)),*) -> std::ffi::c_int =
-                            std::mem::transmute(NEXT.address());
-                        function($($argument),*)
-                    }
-                };
-                $body
+            #[unsafe(export_name = stringify!($name))]
+            unsafe extern "C" fn plain($($argument: usize),*) -> std::ffi::c_int {
+                serve(&NEXT, $($argument),*)
             }
-        )+
+
+            /// The same by MPI's second name.
+            ///
+            /// # Safety
+            ///
+            /// As for MPI's.
+            #[unsafe(export_name = concat!("P", stringify!($name)))]
+            unsafe extern "C" fn profiling($($argument: usize),*) -> std::ffi::c_int {
+                if NEXT_PROFILING.is_passed() {
+                    return call(NEXT_PROFILING.address(), $($argument),*);
+                }
+                serve(&NEXT_PROFILING, $($argument),*)
+            }
+        };)+
     };
     (@word $argument:ident) => { usize };
 }

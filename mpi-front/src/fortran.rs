@@ -3,6 +3,8 @@
 //!
 //! Every argument is an address. Handles are integers; `mpi_f08` has them in structs of one integer. The next definition gets the caller's
 //! own arguments, so what Fortran has of its own, its `MPI_BOTTOM` and its statuses, is left to MPI.
+//!
+//! MPI's second names in Fortran are not defined: MPI's own functions of these names call those of C by `PMPI_`, which are.
 
 /// Defines functions with these arguments, all by the same body: that of mpif.h and `use mpi` before the comma, that of `mpi_f08` after it.
 /// Arguments behind a semicolon are lengths of strings, which come last.
@@ -28,14 +30,16 @@ macro_rules! fortran {
                 $crate::c_string(concat!(stringify!($name), "\0")),
                 $crate::c_string(concat!("p", stringify!($name), "\0")),
             );
+            let _serving = $crate::Serving::begin();
             let $next = || -> std::ffi::c_int {
                 let mut code: std::ffi::c_int = 0;
+                let (function, _passing) = NEXT.pass();
                 // SAFETY: the function has this name, so it takes these arguments, which are those of the caller, who calls MPI.
                 unsafe {
                     let function: unsafe extern "C" fn(
                         $($crate::fortran!(@word $argument),)* *mut std::ffi::c_int
                         $($(, $crate::fortran!(@word $length))+)?
-                    ) = std::mem::transmute(NEXT.address());
+                    ) = std::mem::transmute(function);
                     function($($argument,)* &mut code $($(, $length)+)?);
                 }
                 code

@@ -38,8 +38,8 @@ static int note_path(struct dl_phdr_info *info, size_t size, void *argument) {
     return 0;
 }
 
-/* Looks for either name in libraries that somebody has loaded for himself alone, as Python does. */
-static void *find_in_libraries(const char *name, const char *profiling_name) {
+/* Looks for a name in libraries that somebody has loaded for himself alone, as Python does. */
+static void *find_in_libraries(const char *name) {
     static struct paths paths;
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     void *found = NULL;
@@ -50,7 +50,6 @@ static void *find_in_libraries(const char *name, const char *profiling_name) {
         void *library = dlopen(paths.of[i], RTLD_LAZY | RTLD_NOLOAD);
         if (library == NULL) continue;
         found = dlsym(library, name);
-        if (found == NULL) found = dlsym(library, profiling_name);
         dlclose(library);
     }
     pthread_mutex_unlock(&mutex);
@@ -59,14 +58,32 @@ static void *find_in_libraries(const char *name, const char *profiling_name) {
 
 #ifdef OPEN_MPI
 void *vgasnet_mpi_front_variable(void *linked, const char *name) {
-    return linked != NULL ? linked : find_in_libraries(name, name);
+    return linked != NULL ? linked : find_in_libraries(name);
 }
 #endif
 
-void *vgasnet_mpi_front_find(const char *name, const char *profiling_name) {
+void *vgasnet_mpi_front_find(const char *name, const char *other_name) {
     void *function = dlsym(RTLD_NEXT, name);
-    if (function == NULL) function = dlsym(RTLD_NEXT, profiling_name);
-    return function != NULL ? function : find_in_libraries(name, profiling_name);
+    /* A tool behind has the first name of what MPI has by the second, and would call that of the library again. */
+    if (function == NULL) function = find_in_libraries(name);
+    if (function == NULL) function = dlsym(RTLD_NEXT, other_name);
+    return function != NULL ? function : find_in_libraries(other_name);
+}
+
+/* Whether a tool stands behind the library: it has a function's first name, and another library has the second. It does with others what it does
+ * with these. */
+int vgasnet_mpi_front_has_tool(void) {
+    static const char *const names[] = {"PMPI_Init", "PMPI_Finalize", "PMPI_Get", "PMPI_Rget", "PMPI_Put", "PMPI_Accumulate",
+        "PMPI_Fetch_and_op", "PMPI_Compare_and_swap", "PMPI_Win_allocate", "PMPI_Win_free", "PMPI_Win_flush", "PMPI_Win_flush_local",
+        "PMPI_Win_lock_all", "PMPI_Win_unlock_all", "PMPI_Wait", "PMPI_Test", "PMPI_File_open", "PMPI_File_close", "PMPI_Barrier",
+        "PMPI_Allreduce", "PMPI_Comm_dup", "PMPI_Recv", "PMPI_Iprobe"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+        Dl_info first, second;
+        void *of_first = vgasnet_mpi_front_find(names[i] + 1, names[i]), *of_second = vgasnet_mpi_front_find(names[i], names[i] + 1);
+        if (of_first == of_second || !dladdr(of_first, &first) || !dladdr(of_second, &second)) continue;
+        if (first.dli_fbase != second.dli_fbase) return 1;
+    }
+    return 0;
 }
 
 /* Whether the process has the MPI that the library was built for: others have other handles. */

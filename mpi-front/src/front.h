@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The next definition of a function by its name, or NULL. */
-void *vgasnet_mpi_front_find(const char *name, const char *profiling_name);
+/* The next definition of a function by its name, else by MPI's other name of it, or NULL. */
+void *vgasnet_mpi_front_find(const char *name, const char *other_name);
 
 /* Handles are integers or pointers. Rust has them as 8 bytes, the upper ones 0 where MPI's are shorter. */
 #define FROM_HANDLE(handle) (sizeof(handle) == 4 ? (uint64_t)(uint32_t)(uintptr_t)(handle) : (uint64_t)(uintptr_t)(handle))
@@ -17,6 +17,9 @@ void *vgasnet_mpi_front_find(const char *name, const char *profiling_name);
 /* In a function that returns the name of one that no library has, or NULL. NEXT is the library's own. */
 #define FIND_NEXT(name) \
     if ((NEXT(name) = vgasnet_mpi_front_find("MPI_" #name, "PMPI_" #name)) == NULL) return "MPI_" #name;
+/* The same for calls that stand for none of the program's: they are no business of a tool behind the library. */
+#define FIND_OWN(name) \
+    if ((NEXT(name) = vgasnet_mpi_front_find("PMPI_" #name, "MPI_" #name)) == NULL) return "MPI_" #name;
 
 #ifdef OPEN_MPI
 /* Handles are addresses of MPI's variables. A process without MPI that loads a library lacks them, and does not use them. */

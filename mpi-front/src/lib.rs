@@ -11,6 +11,7 @@ mod calls;
 mod fortran;
 mod handles;
 mod next;
+mod passing;
 mod say;
 
 pub use calls::c_string;
@@ -21,6 +22,7 @@ pub use handles::{
     type_of, win_of,
 };
 pub use next::{Next, is_its_mpi};
+pub use passing::{Passing, Serving, end};
 pub use say::say;
 
 /// MPI's success, by the standard.

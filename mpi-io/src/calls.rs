@@ -7,6 +7,7 @@ use crate::files;
 use crate::opening::{self, HandlePlace, Wanted};
 use crate::{job, rescue, settings};
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_mpi_front::{SUCCESS, calls, handle, handle_at};
 
 /// An `int`.
@@ -46,14 +47,25 @@ fn string<'a>(place: usize) -> &'a [u8] {
 
 /// Starts MPI, with its highest thread level, and vgasnet.
 pub(super) fn start(init: impl Fn() -> c_int, next: impl Fn() -> c_int) -> c_int {
-    if !job::has_its_mpi() {
+    /// A tool behind comes back with the call.
+    static IS_STARTING: AtomicBool = AtomicBool::new(false);
+    if IS_STARTING.swap(true, Ordering::Relaxed) || !job::has_its_mpi() {
         return next();
     }
     let code = init();
     if code == SUCCESS {
         job::start();
     }
+    IS_STARTING.store(false, Ordering::Relaxed);
     code
+}
+
+/// Ends vgasnet, and then MPI.
+pub(super) fn finalize(next: impl Fn() -> c_int) -> c_int {
+    files::close_all();
+    job::end();
+    vgasnet_mpi_front::end();
+    next()
 }
 
 calls! {
@@ -61,11 +73,7 @@ calls! {
     MPI_Init(argc argv) |next| start(|| unsafe { ffi::init(argc, argv, std::ptr::null_mut()) }, next);
     // SAFETY: as above.
     MPI_Init_thread(argc argv required provided) |next| start(|| unsafe { ffi::init(argc, argv, provided as *mut c_int) }, next);
-    MPI_Finalize() |next| {
-        files::close_all();
-        job::end();
-        next()
-    };
+    MPI_Finalize() |next| finalize(next);
     MPI_Abort(comm code) |next| {
         if job::library().is_some() {
             rescue::all("MPI_Abort");

@@ -1,7 +1,7 @@
 //! The functions as Fortran calls them, where its calls do not come by the C functions: all of them in Open MPI, and in MPICH those of
 //! `mpi_f08` without buffers.
 
-use crate::calls::start;
+use crate::calls::{finalize, start};
 use crate::control::{self, Pointer};
 use crate::ffi::{self, put};
 use crate::files;
@@ -63,11 +63,7 @@ fortran! {
         }
         next()
     };
-    mpi_finalize_, mpi_finalize_f08_ => () |next| {
-        files::close_all();
-        job::end();
-        next()
-    };
+    mpi_finalize_, mpi_finalize_f08_ => () |next| finalize(next);
 
     mpi_file_open_, mpi_file_open_f08_ => (comm name mode info place; len) |next| {
         let wanted = || Wanted {

@@ -8,7 +8,9 @@ struct vgasnet_mpi_io_next vgasnet_mpi_io_next;
 
 /* Finds what the layer calls. Returns the name of a function that there is not, or NULL. */
 const char *vgasnet_mpi_io_resolve(void) {
-    NEXT_FUNCTIONS(FIND_NEXT)
+    NEXT_FUNCTIONS(FIND_OWN)
+    /* It stands for a call of the program's, and a tool behind starts with MPI. */
+    NEXT(Init_thread) = vgasnet_mpi_front_find("MPI_Init_thread", "PMPI_Init_thread");
     return NULL;
 }
 

@@ -1,0 +1,2 @@
+#define WRAPS_ALL
+#include "tool.inc"

@@ -1,0 +1,2 @@
+#define WRAPS_OPEN
+#include "tool.inc"

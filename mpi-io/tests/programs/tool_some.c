@@ -1,0 +1,2 @@
+#define WRAPS_SOME
+#include "tool.inc"
