@@ -70,8 +70,8 @@ void *vgasnet_mpi_front_find(const char *name, const char *other_name) {
     return function != NULL ? function : find_in_libraries(other_name);
 }
 
-/* Whether a tool stands behind the library: it has a function's first name, and another library has the second. It does with others what it does
- * with these. */
+/* Whether a tool stands behind the library: it has a function's first name, and another library has the second. Tools wrap some of these
+ * functions, whatever else they wrap. */
 int vgasnet_mpi_front_has_tool(void) {
     static const char *const names[] = {"PMPI_Init", "PMPI_Finalize", "PMPI_Get", "PMPI_Rget", "PMPI_Put", "PMPI_Accumulate",
         "PMPI_Fetch_and_op", "PMPI_Compare_and_swap", "PMPI_Win_allocate", "PMPI_Win_free", "PMPI_Win_flush", "PMPI_Win_flush_local",

@@ -1,5 +1,6 @@
-//! Calls that a library has passed on and that come back. A tool behind the library is called by `MPI_Send`, and calls `PMPI_Send`, whose first
-//! definition in the process is the library's again. MPI's functions for Fortran call those for C by that name, too. Such a call goes to MPI.
+//! Calls that a library has passed on and that come back. A tool behind the library is called by `MPI_Send`, and calls `PMPI_Send`, whose
+//! first definition in the process is the library's again. MPI's functions for Fortran call those for C by that name, too. Such a call goes to
+//! MPI.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -118,8 +119,8 @@ const FINALIZE: Family = Family::of(b"MPI_Finalize");
 /// See [`end`].
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// The program has called `MPI_Finalize`, which is passed on next. Other calls go past the tools behind the library from now on, since they may
-/// have ended: those come of other tools, which write their files by MPI then.
+/// The program has called `MPI_Finalize`, which is passed on next. Other calls go past the tools behind the library from now on, since they
+/// may have ended. Another tool makes such calls as it writes its file.
 pub fn end() {
     IS_ENDING.store(true, Ordering::Relaxed);
 }

@@ -1,5 +1,5 @@
-//! Descriptors of the process, of which a file that is cached takes more than one that MPI serves. A program that has so many files open that it
-//! may need all of them gets its further files from MPI alone.
+//! Descriptors of the process. A file that is cached takes more of them than one that MPI serves, so a program that has many files open gets
+//! further ones from MPI alone.
 
 use crate::{ffi, say};
 use std::sync::Once;

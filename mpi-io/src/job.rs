@@ -41,7 +41,7 @@ pub fn tell_if_not_started(is_meant: impl FnOnce() -> bool) {
     }
 }
 
-/// MPI is about to end: vgasnet's threads call it no more, and what is opened from now on is MPI's, such as the file that a tool writes then.
+/// MPI is about to end: vgasnet's threads call it no more. A file that is opened from now on is MPI's, such as one that a tool writes.
 /// Collective over all ranks.
 pub fn end() {
     let running = library();
