@@ -30,7 +30,7 @@ pub use debugger::{Unread, read_for_debugger};
 
 use crate::engine::Driver;
 use crate::error::UserError;
-use crate::memory::{FRAMES_MIN, MAPPED_BLOCK_BYTES, PageAccess, SegmentView};
+use crate::memory::{MAPPED_BLOCK_BYTES, PageAccess, SegmentView};
 use crate::request::Fault;
 use crate::stats::{self, Row};
 use crate::sys::children::WipedInChildren;
@@ -239,12 +239,6 @@ impl Scene {
             self.say(address, why);
             // SAFETY: `info` and `context` are what the kernel gave the handler of SIGSEGV.
             return unsafe { chain(libc::SIGSEGV, info, context) };
-        }
-        if self.view.frames() < FRAMES_MIN {
-            return self.refuse(
-                address,
-                "the pool is too small for loads and stores; set VGASNET_POOL_SIZE to at least 4 pages",
-            );
         }
         let index = self.view.index_of(address);
         // SAFETY: `context` is the ucontext of the handler of SIGSEGV.

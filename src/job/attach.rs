@@ -5,7 +5,7 @@ use super::slow::{tell, watched};
 use super::{ATTACH, Failure, FailureClass, Job, Runtime, fail, ranks_on_host, say, segment_bytes};
 use crate::am::{BadEntry, CLIENT_FIRST, Entry};
 use crate::error::UserError;
-use crate::memory::{Reservation, Segment, Shape, all_frames, table_bytes, with_homes};
+use crate::memory::{FRAMES_MIN, Reservation, Segment, Shape, all_frames, table_bytes, with_homes};
 use crate::settings::{Config, format_size, format_size_about};
 use crate::storage::{self, Storage};
 use crate::sys::observers::is_under_valgrind;
@@ -100,6 +100,7 @@ impl Job {
     /// Rounds the segment up to whole pages, and checks that this rank may have so much. What it was offered at init it
     /// may have, however much is free now: the storage refuses what does not fit.
     fn check_segment(&self, asked_bytes: u64) -> Result<Shape, UserError> {
+        self.check_pool(asked_bytes)?;
         let page_bytes = self.config.page_bytes;
         let rounded_bytes = asked_bytes.checked_next_multiple_of(page_bytes);
         let most_bytes = match rounded_bytes {
@@ -109,8 +110,23 @@ impl Job {
         let size_bytes = rounded_bytes.filter(|size_bytes| *size_bytes <= most_bytes);
         match size_bytes {
             Some(size_bytes) => Ok(self.shape_of(size_bytes)),
-            None => Err(self.too_large(asked_bytes, most_bytes)?),
+            None => Err(self.too_large(asked_bytes)?),
         }
+    }
+
+    /// Checks that a load or store in a segment of so many bytes will find room in the pool for all pages of its instruction.
+    pub(super) fn check_pool(&self, segment_bytes: u64) -> Result<(), UserError> {
+        let Config { page_bytes, pool_bytes, .. } = self.config;
+        let is_mapped = self.conduit.capabilities().second_mapping && !is_under_valgrind();
+        let least_bytes = page_bytes * u64::from(FRAMES_MIN);
+        if segment_bytes == 0 || !is_mapped || pool_bytes >= least_bytes {
+            return Ok(());
+        }
+        let [pool, page, least] = [pool_bytes, page_bytes, least_bytes].map(format_size);
+        Err(UserError::new(format!(
+            "a pool of {pool} has fewer than {FRAMES_MIN} pages of {page}, which one load or store may need; set VGASNET_POOL_SIZE to \
+             at least {least}, or lower VGASNET_PAGE_SIZE"
+        )))
     }
 
     /// The shape of this rank with a segment of whole pages.
@@ -119,12 +135,12 @@ impl Job {
         Shape { pages: (size_bytes / page_bytes) as u32, frames: (self.config.pool_bytes / page_bytes) as u32 }
     }
 
-    /// Says that a rank may have less.
+    /// Says that a rank may have less. The number is the one that the client was told at init.
     ///
     /// # Errors
     /// The storage directory cannot be used at all.
-    pub(super) fn too_large(&self, asked_bytes: u64, most_bytes: u64) -> Result<UserError, UserError> {
-        let page_bytes = self.config.page_bytes;
+    pub(super) fn too_large(&self, asked_bytes: u64) -> Result<UserError, UserError> {
+        let (page_bytes, most_bytes) = (self.config.page_bytes, self.max_local_bytes);
         let free_bytes = storage::free_bytes(&self.config.storage_dir)?;
         let ranks = ranks_on_host(&*self.conduit);
         let share_bytes = free_bytes / u64::from(ranks) / page_bytes * page_bytes;

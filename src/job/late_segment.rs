@@ -77,10 +77,11 @@ impl Job {
 
     /// Takes the space for a segment of so many bytes on the disk.
     fn take_space(&self, size_bytes: u64) -> Result<(), UserError> {
+        self.check_pool(size_bytes)?;
         let room_bytes = *self.late_segment.room_bytes.get().expect("it is awaited");
         let rounded_bytes = size_bytes.checked_next_multiple_of(self.config.page_bytes);
         let rounded_bytes = rounded_bytes.filter(|bytes| *bytes <= room_bytes);
-        let Some(rounded_bytes) = rounded_bytes else { return Err(self.too_large(size_bytes, room_bytes)?) };
+        let Some(rounded_bytes) = rounded_bytes else { return Err(self.too_large(size_bytes)?) };
         if self.config.cyclic_homes {
             // Where its pages lie in which files, and those of other segments between them, nobody knows before all have told.
             return Ok(());

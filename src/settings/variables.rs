@@ -107,7 +107,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
         name: "VGASNET_POOL_SIZE",
         audience: Audience::Users,
         meaning: "DRAM cache of each rank, rounded down to whole pages",
-        allowed: "a size of at least one page and at most the rank's share of the host's available memory",
+        allowed: "a size of at least one page, four beside a segment, and at most the rank's share of the host's available memory",
         default: "half of the rank's share of the host's available memory, at most 64G",
         set: |settings, value| parse_size(value).map(|bytes| settings.pool_bytes = Some(bytes)),
     },

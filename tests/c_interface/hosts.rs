@@ -78,7 +78,7 @@ struct Hosts {
     _alone: MutexGuard<'static, ()>,
 }
 
-const SMALL: Setup = Setup { ranks: 2, page_bytes: 64 << 10, pool_pages: 2, peer_memory: true, cooperative: true };
+const SMALL: Setup = Setup { ranks: 2, page_bytes: 64 << 10, pool_pages: 4, peer_memory: true, cooperative: true };
 
 /// A job that has ended, with its output for the report of a failure.
 #[derive(Debug)]

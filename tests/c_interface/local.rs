@@ -1,6 +1,7 @@
 //! Loads from and stores to the own segment: the C programs of `tests/c/` that test them, as jobs.
 
 use crate::support::compile::{self, Language, Linking};
+use crate::support::gasnet::{self, Compiler, Mode};
 use crate::support::run::{Ended, Setup, conduit, is_across_hosts, run, run_with, say_not_run, some_of};
 use nix::sys::statvfs::statvfs;
 use std::path::Path;
@@ -318,12 +319,23 @@ fn a_client_with_a_handler_may_survive_a_wild_access() {
 }
 
 #[test]
-fn a_pool_that_is_too_small_says_so() {
-    for pool_pages in 1..4 {
-        let (line, ended) = dies_saying("first-load", small(2, pool_pages, true, true));
-        assert!(line.contains("VGASNET_POOL_SIZE") && line.contains('4'), "{ended}");
+fn a_pool_of_fewer_than_four_pages_is_refused_at_attach() {
+    let [gasnet1, ex] = [gasnet::program, gasnet::ex_program];
+    let programs = [
+        program("values"),
+        gasnet1("values", Compiler::GccC99, Mode::Par, &[]),
+        ex("ex_rma", Compiler::GccC99, Mode::Par, &[]),
+    ];
+    for (page_bytes, least) in [(4 * KIB, "16K"), (64 * KIB, "256K"), (4 * MIB, "16M")] {
+        for (program, pool_pages) in programs.iter().flat_map(|program| (1..4).map(move |pages| (program, pages))) {
+            let ended = run(program, &[], Setup { page_bytes, ..small(1, pool_pages, true, true) });
+            let lines: Vec<_> = ended.stderr.lines().filter(|line| line.contains("VGASNET_POOL_SIZE")).collect();
+            let says = format!("set VGASNET_POOL_SIZE to at least {least}, or lower VGASNET_PAGE_SIZE");
+            assert!(ended.status != Some(0) && lines.len() == 1 && lines[0].contains(&says), "{ended}");
+            assert!(lines[0].starts_with("vgasnet: rank 0: "), "{ended}");
+        }
     }
-    run_in("wild", &["first-load"], [small(2, 4, true, true)]);
+    run_in("wild", &["first-load"], [small(2, 4, true, true), tiny(2, 4), large(2, 4)]);
 }
 
 #[test]

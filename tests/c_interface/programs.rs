@@ -10,20 +10,20 @@ const MIB: u64 = 1 << 20;
 
 /// Every value of each setting with every value of each other setting, but not all combinations.
 const SETUPS: [Setup; 16] = [
-    small(1, 1, true, true),
+    small(1, 4, true, true),
     small(1, 7, false, false),
-    small(2, 1, false, true),
-    small(2, 2, true, false),
+    small(2, 4, false, true),
+    small(2, 5, true, false),
     small(2, 7, true, true),
-    small(4, 1, true, true),
-    small(4, 1, false, false),
-    small(4, 2, false, true),
+    small(4, 4, true, true),
+    small(4, 4, false, false),
+    small(4, 5, false, true),
     small(4, 7, true, false),
-    small(7, 1, false, true),
-    small(7, 2, true, true),
+    small(7, 4, false, true),
+    small(7, 5, true, true),
     small(7, 7, false, false),
     tiny(2, 7, true),
-    tiny(4, 2, false),
+    tiny(4, 5, false),
     large(2, true, true),
     large(4, false, false),
 ];
@@ -113,7 +113,7 @@ fn segments_of_sixteen_times_the_pool() {
     let is_small = |setup: &Setup| setup.page_bytes < MIB;
     run_in("larger_than_memory", SETUPS.into_iter().filter(is_small));
     // Pages of the default size. The disk decides how long this takes.
-    run_in("larger_than_memory", [Setup { pool_pages: 2, ..large(2, true, true) }]);
+    run_in("larger_than_memory", [Setup { pool_pages: 4, ..large(2, true, true) }]);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn a_list_with_an_error_ends_the_job_though_a_get_has_joined() {
 #[test]
 fn ranges_that_cannot_be_read_only_are_refused() {
     let program = compile::program("readonly", Language::C99, Linking::Shared);
-    let ended = run(&program, &["misuse"], small(1, 2, true, true));
+    let ended = run(&program, &["misuse"], small(1, 5, true, true));
     let lines: Vec<_> = ended.expect(0).stderr.lines().collect();
     assert!(lines.iter().all(|line| line.starts_with("vgasnet: rank 0: vgasnet_readonly_")), "{ended}");
     assert_eq!(lines.len(), 22, "{ended}");
@@ -364,7 +364,7 @@ fn a_rank_that_computes_serves_and_an_idle_one_sleeps() {
 fn the_static_library_does_as_well() {
     for program in ["threads", "implicit"] {
         let program = compile::program(program, Language::C99, Linking::Static);
-        run(&program, &[], small(2, 2, true, true)).expect(0);
+        run(&program, &[], small(2, 5, true, true)).expect(0);
     }
 }
 
@@ -474,7 +474,7 @@ fn what_gasnet_lets_pass_passes_with_one_warning_of_a_kind() {
 #[test]
 fn a_message_for_no_handler_ends_the_job_at_its_target() {
     let program = compile::program("fatal", Language::C99, Linking::Shared);
-    let ended = run(&program, &["no-handler-there"], small(3, 1, true, true));
+    let ended = run(&program, &["no-handler-there"], small(3, 4, true, true));
     let line = "vgasnet: rank 0: active message: rank 2 sent a message for handler 201, which is not registered here";
     assert!(ended.expect(1).stderr.contains(line), "{ended}");
 }
@@ -488,10 +488,10 @@ fn calls_that_come_too_early_say_what_to_call_first() {
         ("notify-before-attach", "rank 0: vgasnet_barrier_notify: this rank is not attached"),
     ];
     for (error, line) in early {
-        let ended = run(&program, &[error], small(1, 1, true, true));
+        let ended = run(&program, &[error], small(1, 4, true, true));
         assert!(ended.expect(1).stderr.contains(line), "{ended}");
     }
-    let ended = run(&program, &["too-large"], small(3, 1, true, true));
+    let ended = run(&program, &["too-large"], small(3, 4, true, true));
     ended.expect(4);
     assert_eq!(ended.stderr.matches("vgasnet_attach: a segment of ").count(), 1, "{ended}");
 }

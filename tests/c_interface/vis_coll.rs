@@ -11,16 +11,16 @@ const fn small(ranks: u32, pool_pages: u64, peer_memory: bool, cooperative: bool
 
 /// Numbers of ranks with different trees, with each value of the other settings.
 const SETUPS: [Setup; 11] = [
-    small(1, 1, true, true),
-    small(2, 1, false, true),
+    small(1, 4, true, true),
+    small(2, 4, false, true),
     small(2, 7, true, false),
-    small(3, 2, true, true),
-    small(4, 1, true, true),
+    small(3, 5, true, true),
+    small(4, 4, true, true),
     small(4, 7, false, false),
-    small(5, 2, false, true),
-    small(7, 1, true, true),
+    small(5, 5, false, true),
+    small(7, 4, true, true),
     small(7, 7, false, true),
-    small(8, 2, true, false),
+    small(8, 5, true, false),
     Setup { page_bytes: 4096 * KIB, ..small(4, 4, true, true) },
 ];
 
