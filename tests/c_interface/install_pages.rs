@@ -95,7 +95,7 @@ fn examples_are_built_as_they_say() {
 }
 
 #[test]
-fn each_function_leads_to_its_page() {
+fn each_function_has_a_page_that_begins_with_it() {
     let header = header();
     let macros = header.lines().filter_map(|line| line.strip_prefix("#define ")?.split_once('('));
     let macros: Vec<_> =
@@ -105,8 +105,8 @@ fn each_function_leads_to_its_page() {
     assert!(functions.len() > 100 && macros.len() > 5 && messages.len() > 100, "{functions:?}");
     for function in functions.into_iter().chain(macros).chain(messages) {
         let page = shared("man/man3").join(format!("{function}.3"));
-        let leads_to = std::fs::read_link(&page).unwrap_or_else(|error| panic!("{function}: {error}"));
-        assert_eq!(leads_to.to_str(), Some("vgasnet.3"), "{function}");
+        let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{function}: {error}"));
+        assert!(text.starts_with(&format!(".TH {} 3 ", function.to_uppercase())), "{function}: {text}");
     }
 }
 

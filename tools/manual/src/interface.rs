@@ -53,6 +53,46 @@ pub fn text() -> String {
     page.finish()
 }
 
+/// The page of a function, or of a macro that is called as one: its declaration, and what the header says of that. `None` if no chapter
+/// declares it.
+pub fn text_of(function: &str) -> Option<String> {
+    // Those that are made for each number of arguments are declared once.
+    let stem = function.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let declarations = [format!("{function}("), format!("{stem}##M(")];
+    let is_declared = |text: &str| declarations.iter().any(|declaration| declares(text, declaration));
+    for (name, text) in CHAPTERS {
+        let parts = declarations_first(parts(text));
+        let is_it = |part: &Part| matches!(part, Part::Declaration(text) if is_declared(text));
+        let Some(at) = parts.iter().position(is_it) else { continue };
+        let said = parts[at + 1..].iter().map_while(|part| match part {
+            Part::Comment(text) => Some(text),
+            Part::Declaration(_) => None,
+        });
+        let mut page = Page::new(function, 3, &format!("declared in <vgasnet/{name}>"));
+        page.section("SYNOPSIS");
+        page.verbatim("#include <vgasnet.h>");
+        if let Part::Declaration(text) = &parts[at] {
+            page.verbatim(&narrow(text));
+        }
+        page.section("DESCRIPTION");
+        said.for_each(|text| page.paragraphs(&sentence(text)));
+        if let Some(Part::Comment(about)) = parts.first().filter(|_| at > 0) {
+            page.section("NOTES");
+            page.paragraphs(&sentence(about));
+        }
+        page.documents();
+        page.see_also(&["vgasnet(3)", "vgasnet(7)"]);
+        return Some(page.finish());
+    }
+    None
+}
+
+/// Whether a text has this declaration: the name alone, not as the end of a longer one.
+fn declares(text: &str, declaration: &str) -> bool {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    text.match_indices(declaration).any(|(at, _)| !text[..at].ends_with(is_part))
+}
+
 /// A text whose first letter is a capital: in a header it follows the header's name. The name of a function stays as it is.
 fn sentence(text: &str) -> String {
     if text.split(' ').next().is_some_and(|word| word.contains('_')) {
@@ -272,6 +312,18 @@ mod tests {
         assert!(text.contains("int vgasnet_init(int *argc, char ***argv);\n"), "{text}");
         assert!(text.contains("Makes this process a rank of the job."));
         assert!(!text.contains("#include <stdint.h>") && !text.contains("extern \"C\""));
+    }
+
+    #[test]
+    fn a_function_has_a_page_of_its_own() {
+        for function in ["vgasnet_get", "vgasnet_init", "vgasnet_put_nb_bulk", "vgasnet_AMRequestShort3"] {
+            let page = text_of(function).unwrap_or_else(|| panic!("{function}"));
+            assert!(page.starts_with(&format!(".TH {} 3 ", function.to_uppercase())), "{page}");
+            let (_, behind) = page.split_once("#include <vgasnet.h>").expect("a synopsis");
+            let (synopsis, description) = behind.split_once("DESCRIPTION").expect("a description");
+            assert!(synopsis.contains(function.trim_end_matches('3')) && description.len() > 100, "{page}");
+        }
+        assert!(text_of("vgasnet_ge").is_none() && text_of("get").is_none());
     }
 
     #[test]

@@ -52,12 +52,16 @@ pub fn print(command: Command, what: &str, besides: Besides<'_>) -> bool {
     true
 }
 
-/// Prints a page that is no tool's own: of the interface, from the headers, or of the settings. False if there is none of this name.
+/// Prints a page that is no tool's own: of the interface, from the headers, of a function of that as `interface:vgasnet_get`, or of the
+/// settings. False if there is none of this name.
 pub fn print_page(program: &str, what: &str) -> bool {
     let text = match what {
         "interface" => interface::text(),
         "settings" => settings_page::text(),
-        _ => return false,
+        _ => match what.strip_prefix("interface:").and_then(interface::text_of) {
+            Some(text) => text,
+            None => return false,
+        },
     };
     write_out(program, text.as_bytes());
     true
