@@ -400,12 +400,12 @@ mod tests {
     const BASE: usize = 1 << 40;
 
     fn space() -> AddressSpace {
-        let memory = vec![0u128; 1024].leak();
+        let memory = vec![0u128; (PAGE + 64) / size_of::<u128>()].leak();
         let address = memory.as_mut_ptr().expose_provenance().next_multiple_of(64);
         let region = Region { address, len_bytes: 4096 };
         let memory = RankMemory {
             table: PageTable::new(region, 4),
-            pool: Pool::new(region, region, PAGE),
+            pool: Pool::new(Region { len_bytes: PAGE, ..region }, region, PAGE),
             hints: region,
             blocks: DirtyBlocks::new(region, 4, PAGE),
             meeting: region,
