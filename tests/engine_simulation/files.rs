@@ -15,6 +15,7 @@
 mod aging;
 mod calls;
 mod closed;
+mod crashes;
 mod flush;
 mod history;
 mod io_watch;
@@ -71,6 +72,10 @@ counters! {
         flushes,
         /// Those of which a rank was told that something could not be written.
         failed_flushes,
+        /// Syncs that have failed, or were refused for one before.
+        doubted,
+        /// Crashes after which something that a sync had promised was there.
+        survived,
         /// Flushes while another pool had dirty pages of the file.
         elsewhere,
         /// What all do together and had to repeat, because something could not be written.
@@ -145,6 +150,8 @@ pub struct SharedFile {
     most_bytes: u64,
     /// Something goes wrong with it.
     is_faulty: bool,
+    /// How often it was synced.
+    syncs: u64,
     manner: Manner,
 }
 
@@ -250,6 +257,7 @@ impl Job {
             least_bytes: size,
             most_bytes: size,
             is_faulty,
+            syncs: 0,
             manner,
         };
         self.files.open.insert(space, file);

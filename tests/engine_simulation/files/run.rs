@@ -21,6 +21,9 @@ const STEPS_MAX: usize = 400_000;
 /// Random draws before a step looks for anything that can happen.
 const TRIES: usize = 64;
 
+/// Steps between those after which a crash is looked at.
+const CRASH_EVERY: usize = 50;
+
 /// Kinds of things that happen; see [`Fate::try_kind`].
 const KINDS: u32 = 29;
 
@@ -190,6 +193,9 @@ impl Fate {
             }
             if step % check_every == 0 {
                 job.check();
+            }
+            if step % CRASH_EVERY == 0 {
+                job.check_crash(step as u64);
             }
         }
         panic!("still busy after {STEPS_MAX} steps");

@@ -61,6 +61,8 @@ pub struct Member {
     refusal: Option<Cause>,
     /// The moment when it came to do something together with the others.
     came: u64,
+    /// What it had written by then is on the disk: a sync has succeeded.
+    pub promised: Option<u64>,
     /// What it has asked itself, as a home.
     recalls: Vec<u32>,
 }
@@ -68,7 +70,17 @@ pub struct Member {
 impl Member {
     pub fn new(known_bytes: u64, state: Arc<FileState>) -> Member {
         let (step, waits, refusal) = (Step::Using, Waits::Nothing, None);
-        Member { step, waits, known_bytes, state, locks: Vec::new(), refusal, came: 0, recalls: Vec::new() }
+        Member {
+            step,
+            waits,
+            known_bytes,
+            state,
+            locks: Vec::new(),
+            refusal,
+            came: 0,
+            promised: None,
+            recalls: Vec::new(),
+        }
     }
 
     /// Whether its threads may begin calls: also while another of them syncs the file, until that has the bytes alone.
@@ -240,15 +252,18 @@ impl Job {
     /// A file gets its size while some write, and has what each rank had written when it came.
     fn end_sync(&mut self, space: Space) {
         let end = self.give_end(space);
+        let is_synced = self.files.get(space).reach_disk();
         let calls = self.nodes.iter().flat_map(|node| &node.operations).filter_map(|operation| operation.call.as_ref());
         let under_way = calls.filter(|call| call.space == space && call.is_put).count();
         let (file, seen) = (self.files.open.get_mut(&space).expect("it is open"), &mut self.files.seen);
         seen.synced_beside += u64::from(under_way > 0);
         seen.synced += 1;
+        seen.doubted += u64::from(!is_synced);
         let bytes = file.memory.bytes();
         for (rank, member) in &mut file.members {
             file.history.check_flushed(*rank, member.came, &bytes);
             member.known_bytes = end;
+            member.promised = if is_synced { Some(member.came) } else { member.promised };
         }
         file.errand = None;
         file.return_to(Step::Using);
@@ -274,6 +289,7 @@ impl Job {
         for member in file.members.values_mut() {
             member.state.written_end.store(0, Ordering::Relaxed);
             member.known_bytes = bytes;
+            member.promised = None;
         }
         if let Some(steps) = &mut file.steps {
             steps.check();
