@@ -1,7 +1,7 @@
 //! The variables: what each means, and what its value does.
 
 use super::edit_distance::edit_distance;
-use super::io_fault::{self, IoFault};
+use super::io_fault::IoFault;
 use super::size::{format_size, parse_size};
 use super::{CONDUITS, Conduit, GET_CACHE_BYTES_MAX, GET_CACHE_BYTES_MIN, PAGE_BYTES_MAX, page_bytes_min};
 use crate::error::UserError;
@@ -256,7 +256,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
                   spill- of what is kept of those, fail, or writes find the disk or a quota full",
         allowed: "read:N, read:N:COUNT, write:N, write:N:COUNT, full:N:COUNT, quota:N:COUNT or one of them after file- or spill-, N from 1",
         default: "none",
-        set: |settings, value| io_fault::parse(value).map(|fault| settings.io_fault = Some(fault)),
+        set: |settings, value| super::io_fault::parse(value).map(|fault| settings.io_fault = Some(fault)),
     },
     Variable {
         name: "VGASNET_SMP_JOB",
