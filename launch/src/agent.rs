@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
+use vgasnet_conduit::environment;
 use vgasnet_conduit::launchers::{MPI_RANK_VARIABLES, SLURM_RANK_VARIABLE};
 use vgasnet_hybrid::Report;
 use vgasnet_protocol::{PROTOCOL_VERSION, RankState};
@@ -161,7 +162,7 @@ impl Role for Agent {
 
 impl Agent {
     fn start() -> Result<Agent, String> {
-        let text = std::env::var(LAUNCHER_VARIABLE).unwrap_or_default();
+        let text = environment::var(LAUNCHER_VARIABLE).unwrap_or_default();
         let address =
             Address::parse(&text).ok_or_else(|| format!("{LAUNCHER_VARIABLE}={text} does not name a launcher"))?;
         let mut variables = MPI_RANK_VARIABLES.into_iter().chain([SLURM_RANK_VARIABLE]);

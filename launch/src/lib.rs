@@ -55,6 +55,7 @@ mod wire;
 use std::io::Write;
 use std::time::Duration;
 
+use vgasnet_conduit::environment;
 use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
 
 pub use address::{LAUNCHER_VARIABLE, Reach};
@@ -93,7 +94,7 @@ impl StartError {
 /// # Errors
 /// The variable makes no sense; the text says which values do.
 pub fn host_timeout() -> Result<Duration, String> {
-    let Some(value) = std::env::var_os(TIMEOUT_VARIABLE) else { return Ok(Duration::from_secs(TIMEOUT_DEFAULT_S)) };
+    let Some(value) = environment::var_os(TIMEOUT_VARIABLE) else { return Ok(Duration::from_secs(TIMEOUT_DEFAULT_S)) };
     let value = value.to_string_lossy();
     let seconds = value.parse().ok().filter(|seconds| HOST_TIMEOUT_S.contains(seconds));
     let why = || {

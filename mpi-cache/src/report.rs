@@ -6,6 +6,7 @@ use crate::{ffi, windows};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
+use vgasnet_mpi_front::whole_file;
 
 /// Tells something about a call, in one line.
 pub fn line(call: &str, text: &str) {
@@ -102,7 +103,7 @@ pub fn at_end() {
         Statistics::Shown => tell(&text),
         Statistics::File(mut path) => {
             path.push(format!(".{rank}"));
-            if let Err(error) = std::fs::write(&path, text) {
+            if let Err(error) = whole_file::replace(path.as_ref(), |file| file.write_all(text.as_bytes())) {
                 let place = std::path::Path::new(&path).display().to_string();
                 line("MPI_Finalize", &format!("VGASNET_MPI_CACHE_STATS: {place}: {error}; there are no statistics"));
             }

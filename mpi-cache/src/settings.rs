@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::sync::OnceLock;
 use vgasnet_getcache::MEMORY_MAX;
+use vgasnet_mpi_front::environment;
 
 /// What a window's cache relies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +106,7 @@ pub fn default_mode(call: &str) -> Mode {
 }
 
 fn text(name: &str) -> Option<String> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
+    environment::var_os(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
 }
 
 const SIZE_DEFAULT: u64 = 64 << 20;
@@ -143,7 +144,7 @@ pub enum Statistics {
 
 /// Where statistics go.
 pub fn statistics() -> Statistics {
-    match std::env::var_os("VGASNET_MPI_CACHE_STATS") {
+    match environment::var_os("VGASNET_MPI_CACHE_STATS") {
         None => Statistics::None,
         Some(value) if value.is_empty() || value == "0" => Statistics::None,
         Some(value) if value == "1" => Statistics::Shown,

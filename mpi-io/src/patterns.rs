@@ -7,6 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use vgasnet_mpi_front::environment;
 
 /// Patterns of which it is known whether they match a file.
 const WATCHED: usize = u32::BITS as usize;
@@ -29,7 +30,7 @@ impl Patterns {
     /// Those of `VGASNET_MPI_FILES`.
     pub fn of_environment() -> &'static Patterns {
         static PATTERNS: OnceLock<Patterns> = OnceLock::new();
-        PATTERNS.get_or_init(|| Patterns::new(&std::env::var_os("VGASNET_MPI_FILES").unwrap_or_default()))
+        PATTERNS.get_or_init(|| Patterns::new(&environment::var_os("VGASNET_MPI_FILES").unwrap_or_default()))
     }
 
     /// Whether a path is meant.

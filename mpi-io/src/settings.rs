@@ -2,6 +2,7 @@
 
 use crate::{ffi, say};
 use std::ffi::CStr;
+use vgasnet_mpi_front::environment;
 
 /// What vgasnet has where the user says nothing: pages as large as blocks of parallel file systems are, and a pool that a program leaves
 /// room for which knows nothing of it.
@@ -39,7 +40,7 @@ pub unsafe fn set_defaults() {
 
 /// Bytes of vgasnet's pages, as the environment has them: vgasnet has started, so it has them right.
 fn page_bytes() -> Option<usize> {
-    parse_bytes(&std::env::var("VGASNET_PAGE_SIZE").ok()?)
+    parse_bytes(&environment::var("VGASNET_PAGE_SIZE")?)
 }
 
 /// A size as vgasnet takes it: digits, then at most one of K and M.
@@ -67,7 +68,7 @@ pub fn paths_of(name: &[u8]) -> Vec<&[u8]> {
 
 /// Whether the user wants to be told what vgasnet lets pass.
 fn is_checked() -> bool {
-    std::env::var_os("VGASNET_CHECK").is_some_and(|value| value == "1")
+    environment::var_os("VGASNET_CHECK").is_some_and(|value| value == "1")
 }
 
 /// What infos say about a file.

@@ -15,7 +15,6 @@ mod statistics;
 mod termination;
 mod threads;
 mod transport;
-mod whole_file;
 
 pub use crate::fault::{Unread, read_for_debugger};
 pub use attach::bad_table;

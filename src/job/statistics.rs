@@ -1,7 +1,7 @@
 //! The statistics of the job: brought together when all ranks are through, and those of a rank while it runs.
 
 use super::termination::{handler_of, set_handler};
-use super::{ATTACH, Job, job, report, runtime, say, threads, whole_file};
+use super::{ATTACH, Job, job, report, runtime, say, threads};
 use crate::error::UserError;
 use crate::ops::CopyStats;
 use crate::settings::Config;
@@ -10,8 +10,10 @@ use crate::sys::{futex, keep_errno};
 use std::ffi::c_int;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use vgasnet_conduit::{ConduitError, of_other_version};
+use std::time::Instant;
+use vgasnet_conduit::{ConduitError, of_other_version, whole_file};
 use vgasnet_protocol::Rank;
 
 /// A rank wishes for the table.
@@ -35,7 +37,7 @@ impl Job {
     /// Counts from now on, if a rank wishes. Called before the rank serves others.
     pub(super) fn turn_on_statistics(&self) {
         if self.statistics == 0 {
-            return;
+            return answer_without_statistics();
         }
         self.try_file();
         stats::turn_on(self.config.page_bytes, self.config.pool_bytes);
@@ -157,6 +159,42 @@ extern "C" fn on_signal(_: c_int) {
     keep_errno(|| {
         ASKED.fetch_add(1, Ordering::SeqCst);
         futex::wake_one(&ASKED);
+    });
+}
+
+/// When this rank began to attach.
+static ATTACHED: OnceLock<Instant> = OnceLock::new();
+
+/// A signal that asks for statistics where they are off does not end the job.
+fn answer_without_statistics() {
+    ATTACHED.get_or_init(Instant::now);
+    if handler_of(libc::SIGUSR2) == Some(libc::SIG_DFL) {
+        let handler: extern "C" fn(c_int) = on_signal_without_statistics;
+        set_handler(libc::SIGUSR2, handler as usize);
+    }
+}
+
+/// Runs at any moment in any thread, so it makes only async-signal-safe calls: the line is made in its own frame.
+extern "C" fn on_signal_without_statistics(_: c_int) {
+    keep_errno(|| {
+        let Some((job, since)) = job().zip(ATTACHED.get()) else { return };
+        let mut bytes = [0_u8; 256];
+        let room = bytes.len();
+        let mut rest = &mut bytes[..];
+        // It fits.
+        let _ = writeln!(
+            rest,
+            "vgasnet: rank {} of {} still runs, {} s after vgasnet_attach; pool {} KiB, pages of {} KiB; statistics are off: set \
+             VGASNET_STATS=1",
+            job.conduit.rank(),
+            job.conduit.ranks(),
+            since.elapsed().as_secs(),
+            job.config.pool_bytes >> 10,
+            job.config.page_bytes >> 10
+        );
+        let len = room - rest.len();
+        // SAFETY: so many bytes of the frame have been written.
+        unsafe { libc::write(libc::STDERR_FILENO, bytes.as_ptr().cast(), len) };
     });
 }
 

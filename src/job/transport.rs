@@ -139,7 +139,7 @@ pub unsafe fn attach_gasnet(
 
 /// What to run on where nobody says.
 fn launched_for() -> settings::Conduit {
-    let is_set = |name: &str| std::env::var_os(name).is_some();
+    let is_set = |name: &str| vgasnet_conduit::environment::var_os(name).is_some();
     if is_set(vgasnet_smp::JOB_VARIABLE) {
         return settings::Conduit::Smp;
     }

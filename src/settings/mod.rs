@@ -258,10 +258,11 @@ pub fn variables(audience: Audience) -> impl Iterator<Item = &'static Variable> 
     VARIABLES.iter().filter(move |variable| variable.audience == audience)
 }
 
-/// This process's environment, for [`Config::from_env`]. Bytes that are not UTF-8 become U+FFFD, which no valid name or
+/// This process's environment, for [`Config::from_env`], as far as its user may set it. Bytes that are not UTF-8 become U+FFFD, which no valid name or
 /// size has, and hardly any directory: such a variable is refused with its name.
 pub fn environment() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+    vgasnet_conduit::environment::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
 }
 
 /// The settings with which a conduit starts. A value that makes no sense counts as not set: [`Config::from_env`]

@@ -235,7 +235,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
         name: "VGASNET_STATS_FILE",
         audience: Audience::Users,
         meaning: "the job counts what its ranks do, and rank 0 writes that there as JSON when the job ends",
-        allowed: "a path",
+        allowed: "a path; no symbolic link in a directory where others can make files",
         default: "none",
         set: |settings, value| parse_file(value).map(|path| settings.stats_file = Some(path)),
     },

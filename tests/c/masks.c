@@ -247,7 +247,7 @@ static void on_quit(int signal) {
 static void on_tick(int signal) {
     struct sigaction now;
     (void)signal;
-    CHECK(sigaction(SIGUSR2, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+    CHECK(sigaction(SIGWINCH, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
     CHECK(raise(SIGINT) == 0);
 }
 
@@ -258,7 +258,7 @@ static void change_while_ticking(void) {
     signal(SIGALRM, on_tick);
     signal(SIGQUIT, on_quit);
     set_timer(1000);
-    while (handled < TICKS) CHECK(sigaction(SIGUSR2, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+    while (handled < TICKS) CHECK(sigaction(SIGWINCH, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
     set_timer(0);
 }
 

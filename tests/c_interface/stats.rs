@@ -223,6 +223,26 @@ fn a_running_rank_answers_sigusr2_where_the_program_does_not() {
 }
 
 #[test]
+fn a_signal_without_statistics_ends_nothing() {
+    if is_across_hosts() {
+        return say_not_run("SIGUSR2 to vgasnetrun", "it runs on another host");
+    }
+    let program = compile::program("stats", Language::C99, Linking::Shared);
+    let mut said = String::new();
+    let ended = run_beside(&program, &["launcher"], setup(2, true), &[], |launcher| {
+        read_until(launcher.stdout.as_mut().expect("piped"), "ready", 1);
+        // SAFETY: the call takes numbers, and the launcher is a child that has not been waited for.
+        assert_eq!(unsafe { libc::kill(launcher.id() as i32, libc::SIGUSR2) }, 0);
+        said = read_until(launcher.stderr.as_mut().expect("piped"), "VGASNET_STATS=1", 2);
+        drop(launcher.stdin.take());
+    });
+    ended.expect(0);
+    for rank in 0..2 {
+        assert!(said.contains(&format!("vgasnet: rank {rank} of 2 still runs, ")), "{said}{ended}");
+    }
+}
+
+#[test]
 fn a_signal_to_the_launcher_reaches_all_ranks() {
     if is_across_hosts() {
         return say_not_run("SIGUSR2 to vgasnetrun", "it runs on another host");

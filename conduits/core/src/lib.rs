@@ -16,12 +16,14 @@
 
 mod agreement;
 pub mod conformance;
+pub mod environment;
 mod give_way;
 pub mod launchers;
 mod readable;
 mod region;
 mod say;
 mod signals;
+pub mod whole_file;
 
 use std::fmt;
 use std::os::fd::BorrowedFd;

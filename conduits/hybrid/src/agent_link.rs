@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
-use vgasnet_conduit::{Rank, blocking_signals, say};
+use vgasnet_conduit::{Rank, blocking_signals, environment, say};
 use vgasnet_protocol::wire::encode;
 use vgasnet_protocol::{RankState, messages};
 
@@ -61,7 +61,7 @@ static LINK: OnceLock<Option<UnixDatagram>> = OnceLock::new();
 /// Opens the link, and says that this process becomes a rank. It comes before the start of the network, which waits for the other
 /// ranks.
 pub fn open_agent_link() {
-    LINK.get_or_init(|| std::env::var(AGENT_VARIABLE).ok().and_then(|value| adopt(&value)));
+    LINK.get_or_init(|| environment::var(AGENT_VARIABLE).and_then(|value| adopt(&value)));
     report(RankState::Initialised, None);
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use nix::errno::Errno;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use vgasnet_conduit::{ConduitError, Sleeper};
+use vgasnet_conduit::{ConduitError, Sleeper, environment};
 
 use crate::RANKS_MAX;
 use crate::arena::Control;
@@ -113,7 +113,7 @@ pub(crate) struct Job {
 impl Job {
     /// Joins the job that [`JOB_VARIABLE`] names, or makes a job of a single rank.
     pub(crate) fn join() -> Result<Self, ConduitError> {
-        let Some(value) = std::env::var_os(JOB_VARIABLE) else {
+        let Some(value) = environment::var_os(JOB_VARIABLE) else {
             return Self::alone();
         };
         let text = value.to_string_lossy();

@@ -39,7 +39,7 @@ fn udp(options: &Options) -> Launcher {
     let arguments = ["-np", &options.ranks.to_string(), "-spawn", spawner].map(str::to_owned).to_vec();
     let mut variables = servers(options);
     // The ranks' output need not go through the launcher, which may be gone before they are.
-    if std::env::var_os(ROUTE_VARIABLE).is_none() {
+    if vgasnet_conduit::environment::var_os(ROUTE_VARIABLE).is_none() {
         variables.push((ROUTE_VARIABLE, "0".to_owned()));
     }
     let reach = if options.hosts.is_empty() { Reach::Here } else { Reach::Hosts(options.hosts.clone()) };

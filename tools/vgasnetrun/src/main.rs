@@ -106,7 +106,7 @@ fn main() {
         std::process::exit(vgasnet_launch::run_agent(&options.program));
     }
     if options.conduit.is_none() {
-        options.conduit = std::env::var(CONDUIT_VARIABLE).ok();
+        options.conduit = vgasnet_conduit::environment::var(CONDUIT_VARIABLE);
     }
     let status = match options.conduit.as_deref() {
         #[cfg(feature = "mpi")]

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::process::Command;
 
 use vgasnet::settings::CONDUIT_VARIABLE;
+use vgasnet_conduit::environment;
 use vgasnet_conduit::launchers::{SLURM_PMI_VARIABLE, are_many_tasks};
 use vgasnet_launch::{IsNoise, LAUNCHER_VARIABLE, Plan, Reach, host_timeout};
 
@@ -30,7 +31,7 @@ pub fn run(options: &Options, conduit: &str, default_launcher: &str) -> i32 {
 
 fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan, Refusal> {
     let host_timeout = host_timeout().map_err(|why| (2, why))?;
-    let launcher = std::env::var(MPIEXEC_VARIABLE).unwrap_or_else(|_| default_launcher.to_owned());
+    let launcher = environment::var(MPIEXEC_VARIABLE).unwrap_or_else(|| default_launcher.to_owned());
     let mut words = launcher.split_whitespace();
     let launcher = words.next().unwrap_or(default_launcher);
     let words: Vec<_> = words.collect();
@@ -59,7 +60,7 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
     }
     add_agent(&mut command, options)?;
     let is_noise = (dialect == Dialect::OpenMpi).then_some(is_noise_of_open_mpi as IsNoise);
-    let is_named_launcher = std::env::var_os(MPIEXEC_VARIABLE).is_some();
+    let is_named_launcher = environment::var_os(MPIEXEC_VARIABLE).is_some();
     let reach = reach(&options.hosts, is_named_launcher || dialect == Dialect::Slurm || may_know_hosts());
     Ok(Plan { ranks: options.ranks, reach, launcher: command, is_dispensable: false, host_timeout, is_noise })
 }

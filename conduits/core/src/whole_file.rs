@@ -1,0 +1,211 @@
+//! A file that a user has named, and that is replaced whole or stays as it is.
+//!
+//! Its directory may be one in which anybody can make files, like `/tmp`. So no link there is followed that others may have laid, and
+//! nothing is found twice by its path: the directory is opened once, and the rest happens in it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Error, ErrorKind};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
+use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
+
+/// Has `write` write what the file at `path` is to have.
+///
+/// # Errors
+/// There is no way to write it. Then the file is as it was, unless only the file itself can be written: a device, a file behind a
+/// link, or a file in a directory that takes no other.
+pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let place = Place::of(path)?;
+    let (mut file, temporary) = place.begin()?;
+    let Some(temporary) = temporary else {
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
+        }
+        return write(&mut file);
+    };
+    // Some file systems tell only then that they are full.
+    let written = write(&mut file).and_then(|()| file.sync_all()).and_then(|()| place.rename(&temporary));
+    if written.is_err() {
+        // What is left of it is told of by the error before.
+        let _ = place.remove(&temporary);
+    }
+    written
+}
+
+/// Whether the file can be written, as far as can be known before.
+///
+/// # Errors
+/// It cannot.
+pub fn try_path(path: &Path) -> io::Result<()> {
+    let place = Place::of(path)?;
+    if place.is(SFlag::S_IFIFO) {
+        // To open it would wait for a reader.
+        return place.check_owner();
+    }
+    let (_, temporary) = place.begin()?;
+    temporary.map_or(Ok(()), |temporary| place.remove(&temporary))
+}
+
+/// A name in a directory.
+struct Place {
+    dir: OwnedFd,
+    name: OsString,
+    /// What has that name.
+    found: Option<FileStat>,
+}
+
+impl Place {
+    fn of(path: &Path) -> io::Result<Place> {
+        let name = path.file_name().ok_or(Errno::EISDIR)?.to_owned();
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let dir = openat(AT_FDCWD, parent, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+        let found = match fstatat(&dir, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Err(Errno::ENOENT) => None,
+            found => Some(found?),
+        };
+        Ok(Place { dir, name, found })
+    }
+
+    /// Whether the name is that of a file of this type.
+    fn is(&self, kind: SFlag) -> bool {
+        self.found.is_some_and(|found| SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == kind)
+    }
+
+    /// Opens a file to be written, with a temporary name if it is a new one.
+    fn begin(&self) -> io::Result<(File, Option<OsString>)> {
+        if self.is(SFlag::S_IFLNK) {
+            return self.open_behind_link().map(|file| (file, None));
+        }
+        if self.found.is_none() || self.is(SFlag::S_IFREG) {
+            match self.create() {
+                Ok((file, temporary)) => return Ok((file, Some(temporary))),
+                Err(error) if self.found.is_none() => return Err(error),
+                Err(_) => {}
+            }
+        }
+        self.check_owner()?;
+        Ok((self.open(&self.name, OFlag::O_WRONLY | OFlag::O_NOFOLLOW)?, None))
+    }
+
+    /// A new file, and its name, which nobody guesses.
+    fn create(&self) -> io::Result<(File, OsString)> {
+        const ATTEMPTS: usize = 100;
+        for _ in 0..ATTEMPTS {
+            let mut temporary = OsString::from(".");
+            temporary.push(&self.name);
+            temporary.push(format!(".{:016x}.tmp", RandomState::new().hash_one(std::process::id())));
+            match self.open(&temporary, OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                opened => return Ok((opened?, temporary)),
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
+    }
+
+    fn open(&self, name: &OsStr, flags: OFlag) -> io::Result<File> {
+        let opened = openat(&self.dir, name, flags | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o666))?;
+        Ok(File::from(opened))
+    }
+
+    /// A link is followed in a directory in which nobody else can lay one, as `/dev/stdout` is.
+    fn open_behind_link(&self) -> io::Result<File> {
+        let dir = fstat(&self.dir)?;
+        let is_for_others = dir.st_mode & (Mode::S_IWGRP | Mode::S_IWOTH).bits() != 0;
+        if is_for_others || !is_trusted(dir.st_uid) {
+            let why = "it is a symbolic link in a directory in which others can lay links; name the file itself";
+            return Err(Error::new(ErrorKind::PermissionDenied, why));
+        }
+        self.open(&self.name, OFlag::O_WRONLY)
+    }
+
+    /// A file that is written in place is not one with which another user could hold up or read this process.
+    fn check_owner(&self) -> io::Result<()> {
+        if self.found.is_some_and(|found| !is_trusted(found.st_uid)) {
+            return Err(Error::new(ErrorKind::PermissionDenied, "it is another user's; name another file"));
+        }
+        Ok(())
+    }
+
+    fn rename(&self, temporary: &OsStr) -> io::Result<()> {
+        Ok(renameat(&self.dir, temporary, &self.dir, self.name.as_os_str())?)
+    }
+
+    fn remove(&self, temporary: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(self.dir.as_fd(), temporary, UnlinkatFlags::NoRemoveDir)?)
+    }
+}
+
+fn is_trusted(uid: u32) -> bool {
+    uid == geteuid().as_raw() || uid == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn directory(name: &str, mode: u32) -> std::path::PathBuf {
+        let dir = std::env::temp_dir().join(format!("vgasnet-whole-file-{name}-{}", std::process::id()));
+        fs::create_dir(&dir).expect("a directory");
+        fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).expect("a directory of ours");
+        dir
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_or_not_at_all() {
+        let dir = directory("whole", 0o755);
+        let (path, link) = (dir.join("file"), dir.join("link"));
+        let files = || fs::read_dir(&dir).expect("a directory").count();
+        try_path(&path).expect("it can be written");
+        assert_eq!(files(), 0);
+        replace(&path, |file| file.write_all(b"first")).expect("it can be written");
+        let full = |file: &mut File| file.write_all(b"sec").and_then(|()| Err(io::ErrorKind::StorageFull.into()));
+        assert!(replace(&path, full).is_err());
+        assert_eq!((fs::read(&path).expect("a file"), files()), (b"first".to_vec(), 1));
+        // A link of ours stays.
+        symlink("file", &link).expect("a link");
+        replace(&link, |file| file.write_all(b"2nd")).expect("it can be written");
+        assert_eq!((fs::read(&path).expect("a file"), files()), (b"2nd".to_vec(), 2));
+        assert!(try_path(&dir.join("none").join("file")).is_err() && try_path(&dir).is_err());
+        assert!(try_path(Path::new("/")).is_err());
+        assert!(try_path(Path::new("/dev/null")).is_ok());
+        assert!(replace(Path::new("/dev/full"), |file| file.write_all(b"more")).is_err());
+        fs::remove_dir_all(dir).expect("a directory of ours");
+    }
+
+    /// In a directory like `/tmp` another user may lay links, and guess names.
+    #[test]
+    fn a_link_in_a_directory_of_everybody_leads_nowhere() {
+        let (dir, home) = (directory("sticky", 0o1777), directory("home", 0o700));
+        let (file, fresh) = (home.join(".bashrc"), home.join("fresh"));
+        fs::write(&file, "mine").expect("a file");
+        for (name, target) in [("stats", &file), ("dangling", &fresh)] {
+            let link = dir.join(name);
+            symlink(target, &link).expect("a link");
+            for done in [try_path(&link), replace(&link, |file| file.write_all(b"{}"))] {
+                let why = done.expect_err("it is a link").to_string();
+                assert!(why.contains("symbolic link") && !why.contains('\n'), "{why}");
+            }
+            assert!(fs::symlink_metadata(&link).expect("it stays").is_symlink());
+        }
+        assert_eq!((fs::read(&file).expect("a file"), fresh.exists()), (b"mine".to_vec(), false));
+        // The old name of the temporary file.
+        let (path, trap) = (dir.join("file"), dir.join(format!("file.{}.tmp", std::process::id())));
+        symlink(&file, &trap).expect("a link");
+        replace(&path, |file| file.write_all(b"{}")).expect("it can be written");
+        assert_eq!(
+            (fs::read(&file).expect("a file"), fs::read(&path).expect("a file")),
+            (b"mine".into(), b"{}".into())
+        );
+        fs::remove_dir_all(dir).expect("a directory of ours");
+        fs::remove_dir_all(home).expect("a directory of ours");
+    }
+}
