@@ -54,7 +54,7 @@ typedef struct {
  * operations are synced wait for those that are not; a rank says so once for a file.
  *
  * open: opens a regular file. Each rank's pool has at least two pages. A file is open to be written once at a time: a second
- * time, by a rank, another team or another job, is VGASNET_ERR_IO with EBUSY. Where the file system has no locks, teams and jobs do
+ * time, by a rank, another team or another job, is VGASNET_ERR_IO with EBUSY. Where the file system has no locks, or where another program has locked the file for reading, teams and jobs do
  * not know of each other, and write over each other's pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, and
  * for a file of 2^32 pages or more, VGASNET_ERR_IO if the file cannot be opened on some rank: then none is made, emptied or changed. On
  * several hosts a file that is opened to be written gets a new time of change, so that copies of it are told apart, and then its old one

@@ -131,7 +131,8 @@ fn hint(errno: i32) -> &'static str {
         libc::ENOSPC | libc::EDQUOT => "make room on its file system",
         libc::ENOENT => "give the path of a file, or one in a directory that is there, and VGASNET_FILE_CREATE",
         libc::EBUSY => {
-            "a rank, another team or another job has it open to be written: use that handle, or close it first"
+            "a rank, another team or another job has it open to be written, or another program has locked it: use that handle, or \
+             close it first"
         }
         libc::EEXIST => "remove it, or open it without VGASNET_FILE_EXCLUSIVE",
         libc::EACCES | libc::EPERM => "give this user the right to it; to write a file also that to read it",
