@@ -5,7 +5,7 @@ use crate::ffi;
 use crate::gets::Get;
 use crate::window::Effect;
 use crate::writers::Write;
-use crate::{completion, creation, gets, news, pools, report, requests, writers};
+use crate::{completion, creation, gets, news, pools, report, requests, windows, writers};
 use std::ffi::c_int;
 use vgasnet_mpi_front::{HANDLE_BYTES, calls, handle, handle_at};
 
@@ -79,10 +79,40 @@ impl Transfer {
             target_count: self.target_count,
             target_type: handle(self.target_type),
             win: handle(self.win),
+            is_atomic: false,
         }
     }
 
-    #[inline]
+    /// `MPI_Get_accumulate`, which is a get if it changes nothing. The origin is the buffer of the result.
+    fn get_accumulate(self, op: usize, next: impl Fn() -> c_int) -> c_int {
+        if !windows::is_any_cached() {
+            return next();
+        }
+        let get = self.get();
+        if ffi::is_no_op(handle(op)) {
+            // SAFETY: as of `get_now`.
+            return unsafe { gets::get(&Get { is_atomic: true, ..get }, next) };
+        }
+        writers::write(&write_of(&get), Effect::Fetch, next)
+    }
+
+    /// `MPI_Rget_accumulate`.
+    fn rget_accumulate(self, op: usize, request: usize, next: impl Fn() -> c_int) -> c_int {
+        if !windows::is_any_cached() {
+            return next();
+        }
+        let get = self.get();
+        if ffi::is_no_op(handle(op)) {
+            // SAFETY: as of `get_by_request`.
+            let complete = || unsafe { ffi::completed_request(request) };
+            // SAFETY: as above.
+            return unsafe { gets::rget(&Get { is_atomic: true, ..get }, next, complete, || at(request)) };
+        }
+        writers::write_by_request(&write_of(&get), next, || at(request))
+    }
+
+    /// Out of line, so that a call which only goes on saves no registers.
+    #[inline(never)]
     fn get_now(self, next: impl Fn() -> c_int) -> c_int {
         // SAFETY: the arguments are those of the caller, who calls MPI.
         unsafe { gets::get(&self.get(), next) }
@@ -94,6 +124,12 @@ impl Transfer {
         // SAFETY: as above.
         unsafe { gets::rget(&self.get(), next, complete, || at(request)) }
     }
+}
+
+/// What an accumulate writes that fetches what this get would.
+fn write_of(get: &Get) -> Write {
+    let &Get { target, displacement, target_count: count, target_type: datatype, win, .. } = get;
+    Write { target, displacement, count, datatype, win }
 }
 
 /// What an operation writes.
@@ -116,6 +152,10 @@ calls! {
     MPI_Win_detach(win base) |next| next();
 
     MPI_Get(origin origin_count origin_type target displacement target_count target_type win) |next| {
+        // Before anything is made of the arguments: so the call is a jump.
+        if !windows::is_any_cached() {
+            return next();
+        }
         let (origin_count, target_count) = (short(origin_count), short(target_count));
         Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }.get_now(next)
     };
@@ -133,19 +173,27 @@ calls! {
         writers::update(&to(target, displacement, short(count), datatype, win), handle(op), Effect::Write, next);
     MPI_Raccumulate(origin origin_count origin_type target displacement count datatype op win request) |next|
         writers::update(&to(target, displacement, short(count), datatype, win), handle(op), Effect::Write, next);
-    MPI_Get_accumulate(origin origin_count origin_type result result_count result_type target displacement count datatype op win) |next|
-        writers::update(&to(target, displacement, short(count), datatype, win), handle(op), Effect::Fetch, next);
+    MPI_Get_accumulate(origin origin_count origin_type result result_count result_type target displacement count datatype op win) |next| {
+        let (origin_count, target_count) = (short(result_count), short(count));
+        let (origin, origin_type, target_type) = (result, result_type, datatype);
+        Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }.get_accumulate(op, next)
+    };
     MPI_Rget_accumulate(origin origin_count origin_type result result_count result_type target displacement count datatype op win
-        request) |next| writers::update_by_request(&to(target, displacement, short(count), datatype, win), handle(op), next, || at(request));
+        request) |next| {
+        let (origin_count, target_count) = (short(result_count), short(count));
+        let (origin, origin_type, target_type) = (result, result_type, datatype);
+        Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }
+            .rget_accumulate(op, request, next)
+    };
     MPI_Fetch_and_op(origin result datatype target displacement op win) |next|
         writers::update(&to(target, displacement, 1, datatype, win), handle(op), Effect::Fetch, next);
     MPI_Compare_and_swap(origin compare result datatype target displacement win) |next|
         writers::write(&to(target, displacement, 1, datatype, win), Effect::Fetch, next);
 
-    MPI_Win_flush(rank win) |next| news::after(|| completion::flush(handle(win), int(rank), true, next));
-    MPI_Win_flush_local(rank win) |next| news::after(|| completion::flush(handle(win), int(rank), false, next));
-    MPI_Win_flush_all(win) |next| news::after(|| completion::flush_all(handle(win), true, next));
-    MPI_Win_flush_local_all(win) |next| news::after(|| completion::flush_all(handle(win), false, next));
+    MPI_Win_flush(rank win) |next| news::after_cached(next, move || completion::flush(handle(win), int(rank), true, next));
+    MPI_Win_flush_local(rank win) |next| news::after_cached(next, move || completion::flush(handle(win), int(rank), false, next));
+    MPI_Win_flush_all(win) |next| news::after_cached(next, move || completion::flush_all(handle(win), true, next));
+    MPI_Win_flush_local_all(win) |next| news::after_cached(next, move || completion::flush_all(handle(win), false, next));
     MPI_Win_fence(assert win) |next| news::after(|| completion::fence(handle(win), int(assert), next));
     MPI_Win_lock(kind rank assert win) |next| news::after(|| completion::lock_one(handle(win), int(rank), next));
     MPI_Win_unlock(rank win) |next| news::after(|| completion::unlock_one(handle(win), int(rank), next));
@@ -195,6 +243,10 @@ calls! {
     MPI_Win_allocate_shared_c(size unit info comm base win) |next| news::after(|| creation::create_other(next));
 
     MPI_Get_c(origin origin_count origin_type target displacement target_count target_type win) |next| {
+        // Before anything is made of the arguments: so the call is a jump.
+        if !windows::is_any_cached() {
+            return next();
+        }
         let (origin_count, target_count) = (long(origin_count), long(target_count));
         Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }.get_now(next)
     };
@@ -212,10 +264,18 @@ calls! {
         writers::update(&to(target, displacement, long(count), datatype, win), handle(op), Effect::Write, next);
     MPI_Raccumulate_c(origin origin_count origin_type target displacement count datatype op win request) |next|
         writers::update(&to(target, displacement, long(count), datatype, win), handle(op), Effect::Write, next);
-    MPI_Get_accumulate_c(origin origin_count origin_type result result_count result_type target displacement count datatype op win) |next|
-        writers::update(&to(target, displacement, long(count), datatype, win), handle(op), Effect::Fetch, next);
+    MPI_Get_accumulate_c(origin origin_count origin_type result result_count result_type target displacement count datatype op win) |next| {
+        let (origin_count, target_count) = (long(result_count), long(count));
+        let (origin, origin_type, target_type) = (result, result_type, datatype);
+        Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }.get_accumulate(op, next)
+    };
     MPI_Rget_accumulate_c(origin origin_count origin_type result result_count result_type target displacement count datatype op win
-        request) |next| writers::update_by_request(&to(target, displacement, long(count), datatype, win), handle(op), next, || at(request));
+        request) |next| {
+        let (origin_count, target_count) = (long(result_count), long(count));
+        let (origin, origin_type, target_type) = (result, result_type, datatype);
+        Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }
+            .rget_accumulate(op, request, next)
+    };
 }
 
 /// As CLaMPI's users call it: the window's entries are old.

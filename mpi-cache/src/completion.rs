@@ -85,7 +85,7 @@ fn flush_one(window: &Window, number: u32, is_there: bool, next: impl Fn() -> c_
     let mut refused = SUCCESS;
     loop {
         let underway = Underway::of(window, number);
-        let error = next();
+        let error = window.targets[number as usize].nearness.complete(&next);
         if error != SUCCESS {
             return error;
         }
@@ -121,7 +121,7 @@ pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int
     let mut refused = SUCCESS;
     loop {
         let underway = Underway::of_all(window);
-        let error = next();
+        let error = measure(window, &underway, &next);
         if error != SUCCESS {
             return error;
         }
@@ -134,6 +134,14 @@ pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int
             return refused;
         }
         std::thread::yield_now();
+    }
+}
+
+/// Completes operations of several targets. Where it is one target, its share is known.
+fn measure(window: &Window, underway: &Underway, next: impl Fn() -> c_int) -> c_int {
+    match underway.marks.as_slice() {
+        [mark] => window.targets[mark.target as usize].nearness.complete(next),
+        _ => next(),
     }
 }
 
@@ -167,7 +175,7 @@ pub fn unlock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
             words::tell_own(window);
         }
     }
-    let error = next();
+    let error = target.nearness.complete(&next);
     if error != SUCCESS {
         return error;
     }
@@ -200,7 +208,7 @@ pub fn unlock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
         underway.marks.iter().for_each(|mark| tell_before_unlock(window, mark));
         words::tell_own(window);
     }
-    let error = next();
+    let error = measure(window, &underway, next);
     if error == SUCCESS { end_all(window, &underway, access::ALL_LOCKED) } else { error }
 }
 

@@ -1,6 +1,7 @@
 //! What `layer.c`, `handles.c` and `words.c` offer, by safe names where that is possible. Handles are 8 bytes.
 
 use crate::LIBRARY;
+use crate::store::Atom;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -35,6 +36,7 @@ unsafe extern "C" {
         target: c_int,
         displacement: i64,
         win: u64,
+        atom_bytes: c_int,
     ) -> c_int;
     fn vgasnet_mpi_cache_completed(place: *mut c_void) -> c_int;
     fn vgasnet_mpi_cache_is_complete(request: u64) -> c_int;
@@ -124,14 +126,16 @@ pub fn look_at_messages() {
     unsafe { vgasnet_mpi_cache_look() }
 }
 
-/// A get of bytes.
+/// A get of bytes, by atomic operations where it is one of those.
 ///
 /// # Safety
 ///
 /// As of `MPI_Get`.
-pub unsafe fn get_bytes(origin: usize, bytes: usize, target: u32, displacement: i64, win: u64) -> c_int {
+pub unsafe fn get_bytes(origin: usize, bytes: usize, target: u32, displacement: i64, win: u64, atom: Atom) -> c_int {
+    let atom_bytes = atom.bytes().unwrap_or(0) as c_int;
+    let origin = origin as *mut c_void;
     // SAFETY: as the caller says.
-    unsafe { vgasnet_mpi_cache_get_bytes(origin as *mut c_void, bytes as c_int, target as c_int, displacement, win) }
+    unsafe { vgasnet_mpi_cache_get_bytes(origin, bytes as c_int, target as c_int, displacement, win, atom_bytes) }
 }
 
 /// Makes a request that is complete.

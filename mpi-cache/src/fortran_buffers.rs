@@ -4,7 +4,7 @@ use super::{int, make, win};
 use crate::gets::{self, Get};
 use crate::window::Effect;
 use crate::writers::{self, Write};
-use crate::{ffi, news};
+use crate::{ffi, news, windows};
 use std::ffi::c_int;
 use vgasnet_mpi_front::{fortran, op_of, request_of, request_to_fortran, type_of};
 
@@ -26,6 +26,7 @@ fn get_of(arguments: [usize; 8]) -> Get {
         target_count: i64::from(int(target_count)),
         target_type: type_of(int(target_type)),
         win: win(place),
+        is_atomic: false,
     }
 }
 
@@ -34,7 +35,34 @@ fn get(arguments: [usize; 8], next: impl Fn() -> c_int) -> c_int {
     unsafe { gets::get(&get_of(arguments), next) }
 }
 
+/// The arguments are those of a get into the buffer of the result.
+fn get_accumulate(arguments: [usize; 8], op: usize, next: impl Fn() -> c_int) -> c_int {
+    if !windows::is_any_cached() || !ffi::is_no_op(op_of(int(op))) {
+        return write(write_part(arguments), Effect::Fetch, next);
+    }
+    let get = Get { is_atomic: true, ..get_of(arguments) };
+    // SAFETY: as of `get`.
+    unsafe { gets::get(&get, next) }
+}
+
+fn rget_accumulate(arguments: [usize; 8], op: usize, request: usize, next: impl Fn() -> c_int) -> c_int {
+    if !windows::is_any_cached() || !ffi::is_no_op(op_of(int(op))) {
+        let write = write_of(write_part(arguments));
+        return writers::write_by_request(&write, next, || request_of(int(request)));
+    }
+    rget(&Get { is_atomic: true, ..get_of(arguments) }, request, next)
+}
+
+/// The arguments that say what is written.
+fn write_part([_, _, _, target, displacement, count, datatype, place]: [usize; 8]) -> [usize; 5] {
+    [target, displacement, count, datatype, place]
+}
+
 fn get_by_request(arguments: [usize; 8], request: usize, next: impl Fn() -> c_int) -> c_int {
+    rget(&get_of(arguments), request, next)
+}
+
+fn rget(get: &Get, request: usize, next: impl Fn() -> c_int) -> c_int {
     let complete = || {
         let mut place: u64 = 0;
         let place = &raw mut place as usize;
@@ -45,7 +73,7 @@ fn get_by_request(arguments: [usize; 8], request: usize, next: impl Fn() -> c_in
         code
     };
     // SAFETY: as above.
-    unsafe { gets::rget(&get_of(arguments), next, complete, || request_of(int(request))) }
+    unsafe { gets::rget(get, next, complete, || request_of(int(request))) }
 }
 
 fn write(arguments: [usize; 5], effect: Effect, next: impl Fn() -> c_int) -> c_int {
@@ -89,9 +117,9 @@ fortran! {
     mpi_raccumulate_, mpi_raccumulate_f08_ => (o n t rank at count kind op place request) |next|
         update([rank, at, count, kind, place], op, Effect::Write, next);
     mpi_get_accumulate_, mpi_get_accumulate_f08_ => (o n t r rn rt rank at count kind op place) |next|
-        update([rank, at, count, kind, place], op, Effect::Fetch, next);
+        get_accumulate([r, rn, rt, rank, at, count, kind, place], op, next);
     mpi_rget_accumulate_, mpi_rget_accumulate_f08_ => (o n t r rn rt rank at count kind op place request) |next|
-        writers::update_by_request(&write_of([rank, at, count, kind, place]), op_of(int(op)), next, || request_of(int(request)));
+        rget_accumulate([r, rn, rt, rank, at, count, kind, place], op, request, next);
     mpi_fetch_and_op_, mpi_fetch_and_op_f08_ => (o r kind rank at op place) |next|
         update([rank, at, one(), kind, place], op, Effect::Fetch, next);
     mpi_compare_and_swap_, mpi_compare_and_swap_f08_ => (o c r kind rank at place) |next|

@@ -4,7 +4,7 @@ use crate::ffi::{self, SUCCESS};
 use crate::pending::{self, Noted, Reissue, Ticket};
 use crate::report::{COUNTS, count};
 use crate::settings::Mode;
-use crate::store::{self, Fill, GET_BYTES_MAX, Outcome};
+use crate::store::{self, Atom, Fill, GET_BYTES_MAX, Outcome};
 use crate::window::{Effect, Target, Window};
 use crate::{completion, requests, windows, words};
 use std::ffi::c_int;
@@ -21,6 +21,8 @@ pub struct Get {
     pub target_count: i64,
     pub target_type: u64,
     pub win: u64,
+    /// By an accumulate that changes nothing: its elements are read atomically.
+    pub is_atomic: bool,
 }
 
 /// What a get is about, as the cache knows it.
@@ -28,6 +30,7 @@ struct Place<'a> {
     window: &'a Window,
     target: &'a Target,
     number: u32,
+    atom: Atom,
     displacement: i64,
     /// In the target's memory.
     address: u64,
@@ -37,7 +40,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn noted(&self) -> Noted {
-        Noted { space: self.window.space, target: self.number, dest: self.origin, len: self.len }
+        Noted { space: self.window.space, target: self.number, atom: self.atom, dest: self.origin, len: self.len }
     }
 }
 
@@ -45,10 +48,15 @@ impl Place<'_> {
 static NAMED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 static NAMED_BYTES: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
+#[inline]
+fn slot_of(datatype: u64) -> usize {
+    (datatype.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize
+}
+
 /// Bytes of elements that lie in one piece, or 0.
 #[inline]
 fn contiguous(datatype: u64, elements: i64) -> usize {
-    let slot = (datatype.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
+    let slot = slot_of(datatype);
     // The size is written once, before the type. A slot that has a type keeps it.
     let element = match NAMED[slot].load(Ordering::Acquire) == datatype && datatype != 0 {
         true => NAMED_BYTES[slot].load(Ordering::Relaxed) as u32,
@@ -70,11 +78,18 @@ fn look_at(datatype: u64, slot: usize) -> u32 {
     bytes
 }
 
+/// What an atomic operation reads at once, if it is of one of MPI's own types.
+fn atom(call: &Get) -> Option<Atom> {
+    let slot = slot_of(call.target_type);
+    let is_named = NAMED[slot].load(Ordering::Acquire) == call.target_type && call.origin_type == call.target_type;
+    Atom::of_bytes(NAMED_BYTES[slot].load(Ordering::Relaxed) as u32).filter(|_| is_named)
+}
+
 /// What a get of a cached window is about, if it may be cached.
 #[inline]
 fn place<'a>(window: &'a Window, call: &Get) -> Option<Place<'a>> {
     let target = window.target(call.target)?;
-    if call.target as u32 == window.rank || !window.is_accessible(target) {
+    if call.target as u32 == window.rank || !window.is_accessible(target) || target.nearness.is_near() {
         return None;
     }
     let len = contiguous(call.target_type, call.target_count);
@@ -84,8 +99,9 @@ fn place<'a>(window: &'a Window, call: &Get) -> Option<Place<'a>> {
     }
     let address = call.displacement.checked_mul(target.unit).and_then(|address| u64::try_from(address).ok())?;
     address.checked_add(len as u64)?;
+    let atom = if call.is_atomic { atom(call)? } else { Atom::NONE };
     let (displacement, origin, number) = (call.displacement, call.origin, call.target as u32);
-    Some(Place { window, target, number, displacement, address, origin, len })
+    Some(Place { window, target, number, atom, displacement, address, origin, len })
 }
 
 /// Asks MPI for the bytes of gets that joined in vain.
@@ -101,7 +117,7 @@ pub fn reissue(reissues: Vec<Reissue>, window: &Window) {
             }
         };
         // SAFETY: the arguments are those of a get of the program's that is not complete yet.
-        let error = unsafe { ffi::get_bytes(get.dest, get.len, get.target, get.displacement, win.handle) };
+        let error = unsafe { ffi::get_bytes(get.dest, get.len, get.target, get.displacement, win.handle, get.atom) };
         pending::on_reissued(&get, error);
         // Also where MPI has refused it: so the next completion does not find that nothing is left to do.
         win.on_issued(get.target, Effect::Read);
@@ -121,7 +137,7 @@ fn pass(window: &Window, target: i32, next: impl Fn() -> c_int) -> c_int {
 /// Asks MPI for what is not here, and notes that it is under way.
 fn fetch(place: &Place<'_>, fill: Option<Fill>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
     let window = place.window;
-    let error = next();
+    let error = place.target.nearness.get(place.len, next);
     if error != SUCCESS {
         if let Some(fill) = fill {
             reissue(pending::abandon(window.space, place.number, fill), window);
@@ -150,13 +166,13 @@ fn keep(place: &Place<'_>, fill: Option<Fill>, window: &Window) -> Option<Fill> 
 fn fetch_tail(place: &Place<'_>, from: usize, fill: Option<Fill>, next: impl Fn() -> c_int) -> c_int {
     let unit = place.target.unit;
     let (skip, rest) = (from as i64 / unit.max(1), from as i64 % unit.max(1));
-    if from == 0 || rest != 0 {
+    if from == 0 || rest != 0 || place.atom != Atom::NONE {
         return fetch(place, fill, next).0;
     }
     let tail = || {
         let (origin, len) = (place.origin + from, place.len - from);
         // SAFETY: it is a part of the get that the program asks for.
-        unsafe { ffi::get_bytes(origin, len, place.number, place.displacement + skip, place.window.handle) }
+        unsafe { ffi::get_bytes(origin, len, place.number, place.displacement + skip, place.window.handle, Atom::NONE) }
     };
     fetch(place, fill, tail).0
 }
@@ -170,7 +186,7 @@ fn fetch_tail(place: &Place<'_>, from: usize, fill: Option<Fill>, next: impl Fn(
 unsafe fn look_up(place: &Place<'_>) -> Outcome {
     let window = place.window;
     // SAFETY: MPI's rules for the buffer are those of the cache: it is the get's until that is complete.
-    let outcome = unsafe { store::get(window.space, place.number, place.address, place.origin, place.len) };
+    let outcome = unsafe { store::get(window.space, place.number, place.atom, place.address, place.origin, place.len) };
     if matches!(outcome, Outcome::Hit | Outcome::Joined) && matches!(window.mode(), Mode::Checked | Mode::Told) {
         window.worth.on_paid();
     }

@@ -78,8 +78,14 @@ void vgasnet_mpi_cache_look(void) {
     NEXT(Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
-int vgasnet_mpi_cache_get_bytes(void *origin, int bytes, int target, int64_t displacement, uint64_t win) {
-    return NEXT(Get)(origin, bytes, MPI_BYTE, target, displacement, bytes, MPI_BYTE, TO_HANDLE(MPI_Win, win));
+/* Atomically in each element of so many bytes, if that is not 0. */
+int vgasnet_mpi_cache_get_bytes(void *origin, int bytes, int target, int64_t displacement, uint64_t win, int atom_bytes) {
+    MPI_Win of = TO_HANDLE(MPI_Win, win);
+    MPI_Datatype type;
+    if (atom_bytes == 0) return NEXT(Get)(origin, bytes, MPI_BYTE, target, displacement, bytes, MPI_BYTE, of);
+    type = atom_bytes == 1 ? MPI_UINT8_T : atom_bytes == 2 ? MPI_UINT16_T : atom_bytes == 4 ? MPI_UINT32_T : MPI_UINT64_T;
+    return NEXT(Get_accumulate)(NULL, 0, type, origin, bytes / atom_bytes, type, target, displacement, bytes / atom_bytes, type,
+                                MPI_NO_OP, of);
 }
 
 static int on_query(void *state, MPI_Status *status) {

@@ -21,6 +21,7 @@ mod creation;
 mod ffi;
 mod fortran;
 mod gets;
+mod near;
 mod news;
 mod news_c;
 mod news_fortran;

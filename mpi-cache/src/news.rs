@@ -32,6 +32,18 @@ pub fn after(next: impl Fn() -> c_int) -> c_int {
     error
 }
 
+/// A call that nothing is to be done about where no window is cached.
+#[inline]
+pub fn after_cached(plain: impl Fn() -> c_int, next: impl Fn() -> c_int) -> c_int {
+    if windows::is_any_cached() { after_out_of_line(next) } else { plain() }
+}
+
+/// So a call which only goes on saves no registers.
+#[inline(never)]
+fn after_out_of_line(next: impl Fn() -> c_int) -> c_int {
+    after(next)
+}
+
 /// A call that brings news where it sets a flag.
 #[inline]
 pub fn if_found(next: impl Fn() -> c_int, flag: usize) -> c_int {

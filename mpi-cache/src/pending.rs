@@ -6,7 +6,7 @@
 
 use crate::ffi::SUCCESS;
 use crate::origins::Origins;
-use crate::store::{self, Fill};
+use crate::store::{self, Atom, Fill};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,6 +33,7 @@ struct Record {
     space: u32,
     target: u32,
     number: u64,
+    atom: Atom,
     dest: usize,
     len: usize,
     purpose: Purpose,
@@ -47,6 +48,7 @@ pub struct Reissue {
     pub id: u32,
     pub space: u32,
     pub target: u32,
+    pub atom: Atom,
     pub dest: usize,
     pub len: usize,
     pub displacement: i64,
@@ -57,6 +59,7 @@ pub struct Reissue {
 pub struct Noted {
     pub space: u32,
     pub target: u32,
+    pub atom: Atom,
     pub dest: usize,
     pub len: usize,
 }
@@ -152,14 +155,14 @@ impl Pending {
     fn add(&mut self, noted: &Noted, purpose: Purpose) -> Ticket {
         let number = self.next_number;
         self.next_number += 1;
-        let &Noted { space, target, dest, len } = noted;
+        let &Noted { space, target, atom, dest, len } = noted;
         // None: MPI was asked for it. Else whether it joined.
         let is_lacking = match purpose {
             Purpose::Joined { .. } => Some(true),
             Purpose::Asking => Some(false),
             Purpose::Keep(_) | Purpose::None | Purpose::Refused(_) => None,
         };
-        let record = Record { space, target, number, dest, len, purpose, has_joined: is_lacking.is_some() };
+        let record = Record { space, target, number, atom, dest, len, purpose, has_joined: is_lacking.is_some() };
         let id = self.free.pop().unwrap_or(self.records.len() as u32);
         if id as usize == self.records.len() {
             self.records.push(None);
@@ -235,7 +238,8 @@ impl Pending {
             let record = self.records[id as usize].as_mut().expect("it was found");
             let Purpose::Joined { displacement } = record.purpose else { continue };
             record.purpose = Purpose::Asking;
-            reissues.push(Reissue { id, space, target, dest, len: record.len, displacement });
+            let (atom, len) = (record.atom, record.len);
+            reissues.push(Reissue { id, space, target, atom, dest, len, displacement });
         }
         reissues
     }
@@ -299,8 +303,8 @@ pub fn note_joined(noted: &Noted, displacement: i64) -> Vec<Reissue> {
     let spoiled = pending.origins.insert(ticket.id, noted.dest, noted.len);
     let mut reissues = pending.spoil(spoiled);
     if early.is_some() {
-        let &Noted { space, target, dest, len } = noted;
-        reissues.push(Reissue { id: ticket.id, space, target, dest, len, displacement });
+        let &Noted { space, target, atom, dest, len } = noted;
+        reissues.push(Reissue { id: ticket.id, space, target, atom, dest, len, displacement });
     }
     reissues
 }
@@ -412,7 +416,7 @@ mod tests {
 
     #[test]
     fn who_completes_a_get_that_joined_in_vain_goes_on_until_it_has_its_bytes() {
-        let noted = Noted { space: 7, target: 3, dest: 4096, len: 8 };
+        let noted = Noted { space: 7, target: 3, atom: Atom::NONE, dest: 4096, len: 8 };
         // Whose bytes this one was to share is not kept, before it was noted.
         lock().early.push((noted.dest, false));
         let reissues = note_joined(&noted, 0);

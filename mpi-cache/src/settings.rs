@@ -109,6 +109,12 @@ fn text(name: &str) -> Option<String> {
     environment::var_os(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
 }
 
+/// Whether gets are cached that take no longer without the cache: for tests of that.
+pub fn are_near_cached() -> bool {
+    static ARE: OnceLock<bool> = OnceLock::new();
+    *ARE.get_or_init(|| text("VGASNET_MPI_CACHE_NEAR").is_some_and(|value| value == "1"))
+}
+
 const SIZE_DEFAULT: u64 = 64 << 20;
 
 /// Bytes of memory that the cache may have, or 0.

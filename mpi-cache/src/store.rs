@@ -3,9 +3,41 @@
 use crate::report::line;
 use crate::settings;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_getcache::{Ask, GetCache, Key, Limits, Stats, TellingHeap};
 
 pub use vgasnet_getcache::{Fill, GENERATION_PLACES, Outcome};
+
+/// What gets by atomic operations read is kept apart, by the size of their elements: what another get read may be torn. Keys have this beside
+/// the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Atom(u32);
+
+impl Atom {
+    /// No operation that is atomic.
+    pub const NONE: Atom = Atom(0);
+
+    /// Elements of so many bytes.
+    pub fn of_bytes(bytes: u32) -> Option<Atom> {
+        matches!(bytes, 1 | 2 | 4 | 8).then(|| Atom(bytes.trailing_zeros() + 1))
+    }
+
+    pub fn bytes(self) -> Option<u32> {
+        (self != Atom::NONE).then(|| 1 << (self.0 - 1))
+    }
+}
+
+/// Bits of a key's target that are its rank's.
+const RANK_BITS: u32 = 28;
+
+/// There are keys of atomic operations.
+static HAS_ATOMS: AtomicBool = AtomicBool::new(false);
+
+/// The targets of a rank's keys.
+fn keys(target: u32) -> impl Iterator<Item = u32> {
+    let last = if HAS_ATOMS.load(Ordering::Acquire) { 4 } else { 0 };
+    (0..=last).map(move |atom| target | atom << RANK_BITS)
+}
 
 /// Larger gets are not cached: for them the network's bandwidth counts, and they would drive many small ones out.
 pub const GET_BYTES_MAX: usize = 64 << 10;
@@ -39,8 +71,12 @@ fn tell_refused() {
 ///
 /// As of `GetCache::get`.
 #[inline]
-pub unsafe fn get(space: u32, target: u32, address: u64, dest: usize, len: usize) -> Outcome {
+pub unsafe fn get(space: u32, target: u32, atom: Atom, address: u64, dest: usize, len: usize) -> Outcome {
     let Some(cache) = cache() else { return Outcome::Miss { from: 0, fill: None } };
+    if atom != Atom::NONE && !HAS_ATOMS.load(Ordering::Relaxed) {
+        HAS_ATOMS.store(true, Ordering::SeqCst);
+    }
+    let target = target | atom.0 << RANK_BITS;
     let (key, ask) = (Key { space, target, address }, Ask::all(len, 1.0, dest as u64));
     // SAFETY: as the caller says.
     unsafe { cache.get(&key, &ask, dest as *mut u8) }
@@ -80,14 +116,14 @@ pub fn forget(space: u32) {
 /// Bytes of a window are overwritten.
 pub fn drop_range(space: u32, target: u32, start: u64, len: u64) {
     if let Some(cache) = cache() {
-        cache.drop_range(space, target, start, len);
+        keys(target).for_each(|target| cache.drop_range(space, target, start, len));
     }
 }
 
 /// All of a target's bytes may be overwritten.
 pub fn drop_target(space: u32, target: u32) {
     if let Some(cache) = cache() {
-        cache.invalidate_target(space, target);
+        keys(target).for_each(|target| cache.invalidate_target(space, target));
     }
 }
 

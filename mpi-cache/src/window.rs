@@ -1,5 +1,6 @@
 //! What is known of a window: its targets, which epochs are open, what is under way.
 
+use crate::near::Nearness;
 use crate::pools::Words;
 use crate::settings::Mode;
 use crate::worth::Worth;
@@ -50,6 +51,7 @@ pub struct Target {
     /// The interval without news in which it was made sure last that what is kept of it is not old.
     pub looked_at: AtomicU64,
     pub progress: Progress,
+    pub nearness: Nearness,
     /// Operations that write: issued, done at the target, and told by the target's word.
     pub writes: AtomicU64,
     pub writes_done: AtomicU64,

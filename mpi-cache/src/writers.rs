@@ -68,11 +68,11 @@ pub fn update(write: &Write, op: u64, effect: Effect, next: impl Fn() -> c_int) 
     error
 }
 
-/// As [`update`], with a request. `handle` reads it.
-pub fn update_by_request(write: &Write, op: u64, next: impl Fn() -> c_int, handle: impl Fn() -> u64) -> c_int {
-    let error = update(write, op, Effect::Fetch, next);
+/// As [`write`], with a request. `handle` reads it.
+pub fn write_by_request(write: &Write, next: impl Fn() -> c_int, handle: impl Fn() -> u64) -> c_int {
+    let error = self::write(write, Effect::Fetch, next);
     let window = windows::find_cached(write.win).filter(|window| error == SUCCESS && window.words.is_some());
-    let Some(window) = window.filter(|window| window.target(write.target).is_some() && !ffi::is_no_op(op)) else {
+    let Some(window) = window.filter(|window| window.target(write.target).is_some()) else {
         return error;
     };
     // MPIs have one request for all that is complete at once, which cannot be told from others of its kind.

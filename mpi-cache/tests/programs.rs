@@ -110,6 +110,27 @@ fn a_thread_that_flushes_beside_one_that_gets() {
 }
 
 #[test]
+fn accumulates_that_change_nothing_are_gets() {
+    let program = c("atoms");
+    for mode in ["always", "phase"] {
+        program.run(2, &[mode], &[("OMPI_MCA_osc", "^rdma")]).expect_done();
+    }
+}
+
+/// Only tests cache what MPI brings by a copy.
+#[test]
+fn gets_that_need_no_cache_are_left_to_mpi() {
+    let program = c("near");
+    // The clock decides, which a loaded machine disturbs.
+    let ended = [(); 3].map(|()| program.run(2, &["always"], &[("VGASNET_MPI_CACHE_NEAR", "0")]));
+    let says = |what: &str| ended.iter().filter(|ended| ended.expect_done().stdout.contains(what)).count();
+    assert!(says("left") > 0 || says("kept") < 3, "{}", ended[0]);
+    if says("left") == 0 {
+        SUITE.say_not_run("near", "this MPI takes longer for a get than a copy, or the machine is busy");
+    }
+}
+
+#[test]
 fn requests_of_gets() {
     let program = c("requests");
     for mode in ["always", "phase"] {

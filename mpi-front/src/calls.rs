@@ -44,7 +44,8 @@ macro_rules! calls {
             #[inline(always)]
             fn serve(from: &'static $crate::Next, $($argument: usize),*) -> std::ffi::c_int {
                 let _serving = $crate::Serving::begin();
-                let $next = || -> std::ffi::c_int {
+                // By value, so that nothing is stored before the body wants it.
+                let $next = move || -> std::ffi::c_int {
                     let (function, _passing) = from.pass();
                     call(function, $($argument),*)
                 };

@@ -37,7 +37,10 @@ void *vgasnet_mpi_front_find(const char *name, const char *other_name);
 #pragma weak ompi_mpi_op_no_op
 #pragma weak ompi_mpi_op_sum
 #pragma weak ompi_mpi_short_int
+#pragma weak ompi_mpi_uint16_t
+#pragma weak ompi_mpi_uint32_t
 #pragma weak ompi_mpi_uint64_t
+#pragma weak ompi_mpi_uint8_t
 #pragma weak ompi_mpi_win_null
 #pragma weak ompi_request_null
 

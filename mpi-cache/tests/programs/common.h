@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Of tool.c. */
-extern int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_refuses;
+extern int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_atoms, tool_refuses;
 
 static int rank, ranks;
 

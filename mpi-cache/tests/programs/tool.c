@@ -1,7 +1,13 @@
 /* A tool of MPI's profiling interface. It counts, and refuses gets of MPI_BYTE where it is to. */
 #include <mpi.h>
+#include <stdlib.h>
 
-int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_refuses;
+int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_atoms, tool_refuses;
+
+/* Gets of these tests are cached, also where MPI maps the memory: what is tested is the cache. */
+__attribute__((constructor)) static void cache_what_is_near(void) {
+    setenv("VGASNET_MPI_CACHE_NEAR", "1", 0);
+}
 
 int MPI_Get(void *origin, int count, MPI_Datatype type, int target, MPI_Aint at, int target_count, MPI_Datatype target_type,
             MPI_Win win) {
@@ -34,6 +40,12 @@ int MPI_Win_flush_all(MPI_Win win) {
 int MPI_Win_flush_local_all(MPI_Win win) {
     __atomic_add_fetch(&tool_flushes, 1, __ATOMIC_RELAXED);
     return PMPI_Win_flush_local_all(win);
+}
+
+int MPI_Get_accumulate(const void *origin, int origin_count, MPI_Datatype origin_type, void *result, int result_count,
+                       MPI_Datatype result_type, int target, MPI_Aint at, int count, MPI_Datatype type, MPI_Op op, MPI_Win win) {
+    __atomic_add_fetch(&tool_atoms, 1, __ATOMIC_RELAXED);
+    return PMPI_Get_accumulate(origin, origin_count, origin_type, result, result_count, result_type, target, at, count, type, op, win);
 }
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy) {

@@ -1,0 +1,119 @@
+//! Whether a target is so near that its gets are not worth caching: ranks of one host whose MPI maps the memory of windows get by a copy,
+//! and no cache is faster than that. The first gets tell, by the time that MPI takes for them and for their completion.
+
+use crate::settings;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Gets after which it is decided, and how often that is tried: other programs may have disturbed a round.
+const GETS: u32 = 64;
+const ROUNDS: u32 = 16;
+
+/// A hit takes about as long, and so many bytes more a nanosecond.
+const HIT_NS: u64 = 100;
+const BYTES_A_NS: u64 = 8;
+
+/// What is known of a target. Threads may lose each other's counts.
+#[derive(Debug, Default)]
+pub struct Nearness {
+    is_near: AtomicBool,
+    rounds: AtomicU32,
+    gets: AtomicU32,
+    bytes: AtomicU64,
+    spent_ns: AtomicU64,
+}
+
+impl Nearness {
+    #[inline]
+    pub fn is_near(&self) -> bool {
+        self.is_near.load(Ordering::Relaxed)
+    }
+
+    /// A get by MPI.
+    #[inline]
+    pub fn get<T>(&self, bytes: usize, next: impl FnOnce() -> T) -> T {
+        if self.rounds.load(Ordering::Relaxed) == ROUNDS {
+            return next();
+        }
+        self.gets.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.measure(next)
+    }
+
+    /// A completion by MPI of what is under way.
+    #[inline]
+    pub fn complete<T>(&self, next: impl FnOnce() -> T) -> T {
+        let gets = self.gets.load(Ordering::Relaxed);
+        if gets == 0 || self.rounds.load(Ordering::Relaxed) == ROUNDS {
+            return next();
+        }
+        let result = self.measure(next);
+        if gets >= GETS {
+            self.decide(u64::from(gets));
+        }
+        result
+    }
+
+    fn measure<T>(&self, next: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = next();
+        self.spent_ns.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        result
+    }
+
+    #[cold]
+    fn decide(&self, gets: u64) {
+        self.gets.store(0, Ordering::Relaxed);
+        let (spent_ns, bytes) = (self.spent_ns.swap(0, Ordering::Relaxed), self.bytes.swap(0, Ordering::Relaxed));
+        let is_near = spent_ns < gets * HIT_NS + bytes / BYTES_A_NS && !settings::are_near_cached();
+        self.is_near.store(is_near, Ordering::Relaxed);
+        let rounds = self.rounds.load(Ordering::Relaxed) + 1;
+        self.rounds.store(if is_near { ROUNDS } else { rounds.min(ROUNDS) }, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Gets that take so long each, flushed after so many.
+    fn run(gets: u32, each: Duration, flushed_after: u32) -> bool {
+        let nearness = Nearness::default();
+        for number in 1..=gets {
+            nearness.get(8, || {
+                let start = Instant::now();
+                while start.elapsed() < each {}
+            });
+            if number % flushed_after == 0 {
+                nearness.complete(|| ());
+            }
+        }
+        nearness.is_near()
+    }
+
+    #[test]
+    fn gets_that_take_as_long_as_a_message_are_far() {
+        assert!(!run(1000, Duration::from_micros(1), 1));
+        assert!(!run(1000, Duration::from_micros(1), 100));
+    }
+
+    #[test]
+    fn a_few_gets_decide_nothing() {
+        assert!(!run(GETS - 1, Duration::ZERO, 1));
+    }
+
+    /// What is decided of gets of 8 bytes that take so many nanoseconds.
+    fn is_near(each_ns: u64) -> bool {
+        let nearness = Nearness::default();
+        nearness.spent_ns.store(u64::from(GETS) * each_ns, Ordering::Relaxed);
+        nearness.bytes.store(u64::from(GETS) * 8, Ordering::Relaxed);
+        nearness.decide(u64::from(GETS));
+        nearness.is_near()
+    }
+
+    #[test]
+    fn gets_that_a_copy_serves_are_near() {
+        assert!(is_near(HIT_NS) && !is_near(HIT_NS + 2));
+    }
+}
