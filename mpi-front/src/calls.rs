@@ -31,7 +31,7 @@ macro_rules! calls {
             static NEXT_PROFILING: $crate::Next = $crate::Next::new(crate::LIBRARY, PROFILING_NAME, NAME);
 
             #[inline(always)]
-            #[allow(non_snake_case, reason = "MPI's name")]
+            #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
             fn call(function: usize, $($argument: usize),*) -> std::ffi::c_int {
                 // SAFETY: the function has this name, so it takes these arguments, which are those of the caller, who calls MPI.
                 unsafe {
@@ -42,6 +42,7 @@ macro_rules! calls {
             }
 
             #[inline(always)]
+            #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
             fn serve(from: &'static $crate::Next, $($argument: usize),*) -> std::ffi::c_int {
                 let _serving = $crate::Serving::begin();
                 // By value, so that nothing is stored before the body wants it.
@@ -58,6 +59,7 @@ macro_rules! calls {
             ///
             /// As for MPI's.
             #[unsafe(export_name = stringify!($name))]
+            #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
             unsafe extern "C" fn plain($($argument: usize),*) -> std::ffi::c_int {
                 serve(&NEXT, $($argument),*)
             }
@@ -68,6 +70,7 @@ macro_rules! calls {
             ///
             /// As for MPI's.
             #[unsafe(export_name = concat!("P", stringify!($name)))]
+            #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
             unsafe extern "C" fn profiling($($argument: usize),*) -> std::ffi::c_int {
                 if NEXT_PROFILING.is_passed() {
                     return call(NEXT_PROFILING.address(), $($argument),*);

@@ -97,6 +97,7 @@ fn without(range: Range<u64>, others: &Ranges) -> Ranges {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "lists of ranges, some of one")]
 mod tests {
     use super::*;
 

@@ -28,7 +28,7 @@ impl Single {
         &self.actions
     }
 
-    fn to_cache(&mut self, from: Rank, body: ToCache) -> &[Action] {
+    fn tell_cache(&mut self, from: Rank, body: ToCache) -> &[Action] {
         let message = CoherenceMessage { page: PAGE, body: CoherenceBody::Cache(body) };
         self.event(Event::Message { from, message })
     }
@@ -44,28 +44,28 @@ fn an_answer_waits_for_the_ranks_of_all_relays() {
     let (mut rank, version) = (Single::new(Rank(1)), CopyVersion(5));
     // The rank has no copy itself any more. The second share has one rank, which a count that is one less would miss.
     for share in [&[Rank(2), Rank(3)][..], &[Rank(4)], &[Rank(5), Rank(6), Rank(7)]] {
-        let relayed = rank.to_cache(HOME, ToCache::Relay { version, to: Share::new(share) });
+        let relayed = rank.tell_cache(HOME, ToCache::Relay { version, to: Share::new(share) });
         assert!(!relayed.is_empty());
     }
-    assert_eq!(rank.to_cache(HOME, ToCache::Invalidate { version }), []);
+    assert_eq!(rank.tell_cache(HOME, ToCache::Invalidate { version }), []);
     for (from, copies) in [(4, 1), (2, 1), (3, 1), (5, 2)] {
-        assert_eq!(rank.to_cache(Rank(from), ToCache::Acknowledge { version, copies }), [], "rank {from}");
+        assert_eq!(rank.tell_cache(Rank(from), ToCache::Acknowledge { version, copies }), [], "rank {from}");
     }
-    assert_eq!(rank.to_cache(Rank(7), ToCache::Acknowledge { version, copies: 1 }), acknowledgement(version, 7));
+    assert_eq!(rank.tell_cache(Rank(7), ToCache::Acknowledge { version, copies: 1 }), acknowledgement(version, 7));
 }
 
 #[test]
 fn an_order_to_give_up_an_earlier_copy_leaves_a_later_one() {
     let mut rank = Single::new(Rank(1));
     rank.event(Event::Want { page: PAGE, access: Access::Read, waiter: Waiter(0) });
-    rank.to_cache(HOME, ToCache::Data { version: CopyVersion(7), grant: false, zeros: false });
+    rank.tell_cache(HOME, ToCache::Data { version: CopyVersion(7), grant: false, zeros: false });
     let is_open = |rank: &Single| rank.protocol.cache.page_in(FrameId(0)) == Some(PAGE);
     assert!(is_open(&rank));
     for version in [CopyVersion(6), CopyVersion(7)] {
-        assert_eq!(rank.to_cache(HOME, ToCache::Invalidate { version }), acknowledgement(version, 1), "{version:?}");
+        assert_eq!(rank.tell_cache(HOME, ToCache::Invalidate { version }), acknowledgement(version, 1), "{version:?}");
         assert!(is_open(&rank));
     }
-    assert_eq!(rank.to_cache(HOME, ToCache::Invalidate { version: CopyVersion(8) }), [Action::Close(PAGE)]);
+    assert_eq!(rank.tell_cache(HOME, ToCache::Invalidate { version: CopyVersion(8) }), [Action::Close(PAGE)]);
 }
 
 #[test]
