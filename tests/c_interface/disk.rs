@@ -205,9 +205,13 @@ fn a_rank_that_nobody_lets_in_says_so() {
     let storage = fresh_dir();
     let script = r#"kill -STOP $PPID; exec "$0" init /"#;
     let job = Waiting::start_program(Path::new("sh"), &["-c", script, text(&program())], 1, &storage);
+    let launcher = job.child.id();
     assert_eq!(
         job.line_with("waits"),
-        "vgasnet: rank 0: vgasnet_init: waits for its shared memory from vgasnetrun or the first rank of this host (since 5 s)"
+        format!(
+            "vgasnet: rank 0: vgasnet_init: waits for its shared memory from vgasnetrun or the first rank of this host, pid {launcher} \
+             (since 5 s)"
+        )
     );
     // SAFETY: the call takes numbers only, and the launcher is our child that nobody has waited for.
     assert_eq!(unsafe { libc::kill(job.child.id() as i32, libc::SIGCONT) }, 0);

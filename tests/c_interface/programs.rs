@@ -371,12 +371,12 @@ fn the_static_library_does_as_well() {
 #[test]
 fn job_control_answers() {
     for ranks in [1, 2, 4, 7] {
-        let ended = job(&["answers"], small(ranks, 2, true, true));
+        let ended = job(&["answers"], small(ranks, 4, true, true));
         ended.expect(0);
         let lines: Vec<_> = ended.stderr.lines().filter(|line| line.contains("handler table")).collect();
         assert_eq!(lines.len(), 2 * ranks as usize, "{ended}");
         assert!(lines[0].contains(": vgasnet_attach: "), "{ended}");
-        job(&["different-sizes"], small(ranks, 2, ranks % 2 == 0, ranks > 2)).expect(0);
+        job(&["different-sizes"], small(ranks, 4, ranks % 2 == 0, ranks > 2)).expect(0);
     }
 }
 
@@ -392,9 +392,9 @@ fn the_exit_status_is_that_of_the_rank_that_ended_the_job() {
     for ranks in [1, 4] {
         for end in ["returns", "exits"] {
             for status in [1, 7, 255] {
-                job(&[end, &status.to_string()], small(ranks, 2, true, true)).expect(status);
+                job(&[end, &status.to_string()], small(ranks, 4, true, true)).expect(status);
             }
-            let ended = job(&[end, "0"], small(ranks, 2, true, true));
+            let ended = job(&[end, "0"], small(ranks, 4, true, true));
             let mut lines: Vec<_> = ended.expect(0).stdout.lines().collect();
             lines.sort_unstable();
             let expected: Vec<_> = (0..ranks).map(|rank| format!("out of {rank}")).collect();
@@ -442,7 +442,7 @@ fn errors_without_a_code_end_the_job_with_one_line() {
     let program = compile::program("fatal", Language::C99, Linking::Shared);
     for ranks in some_of([1, 3]) {
         for (error, function, text) in ERRORS {
-            let ended = run_with(&program, &[error], small(ranks, 1, true, true), &[("VGASNET_CHECK", "1")]);
+            let ended = run_with(&program, &[error], small(ranks, 4, true, true), &[("VGASNET_CHECK", "1")]);
             ended.expect(1);
             let lines: Vec<_> = ended.stderr.lines().collect();
             assert_eq!(lines.len(), 2, "{ended}");
