@@ -1,5 +1,5 @@
 /* Every rank writes and reads all of rank 0's segment, which is several pools long. traffic SEGMENT_MIB ROUNDS
- * [die]: with `die` the last rank kills itself after one round. */
+ * [die | offered]: with `die` the last rank kills itself after one round; with `offered` rank 0 says first how much it may have. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,9 @@ int main(int argc, char **argv) {
     ranks = vgasnet_nodes();
     size = (uintptr_t)strtoull(argv[1], NULL, 10) * MIB;
     /* Where attach is refused, the first rank that ends may end the others before they say anything. */
-    if (me == 0) fprintf(stderr, "offered: %lu\n", (unsigned long)vgasnet_getMaxLocalSegmentSize());
+    if (me == 0 && argc > 3 && strcmp(argv[3], "offered") == 0) {
+        fprintf(stderr, "offered: %lu\n", (unsigned long)vgasnet_getMaxLocalSegmentSize());
+    }
     if (vgasnet_attach(NULL, 0, size, 0) != VGASNET_OK) return 3;
     vgasnet_getSegmentInfo(&segment, 1);
 

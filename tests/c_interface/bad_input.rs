@@ -161,7 +161,7 @@ fn a_storage_folder_that_is_not_there() {
 
 #[test]
 fn a_segment_larger_than_the_space() {
-    let huge = Case { args: &["1000000000", "1"], ..case(&[]) };
+    let huge = Case { args: &["1000000000", "1", "offered"], ..case(&[]) };
     huge.fails_saying(&[
         "rank 0: vgasnet_attach",
         "was asked for",
