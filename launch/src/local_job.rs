@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use vgasnet_protocol::RankState;
-use vgasnet_smp::{JOB_VARIABLE, RANKS_MAX, Rendezvous, Visit};
+use vgasnet_smp::{JOB_VARIABLE, RANKS_MAX, Rendezvous};
 
 use crate::event_loop::{Role, Watched, run};
 use crate::exit_policy::{Decision, End, ExitPolicy, Graces, Outcome, RankView};
@@ -255,21 +255,13 @@ impl LocalJob {
         if self.is_refused {
             return Ok(());
         }
-        let visits = self.rendezvous.serve().map_err(|error| {
+        let ranks = &mut self.ranks;
+        // A rank that is lost says so itself, or has ended.
+        let visits = self.rendezvous.serve(&mut |rank, pid| ranks[rank as usize].found(pid));
+        visits.map(drop).map_err(|error| {
             self.is_refused = true;
             ("cannot give a rank its shared memory".to_owned(), error)
-        })?;
-        for visit in visits {
-            match visit {
-                Visit::Joined { rank, pid } => {
-                    let found = self.ranks[rank as usize].found(pid);
-                    found.map_err(|error| (format!("cannot watch rank {rank} (pid {pid})"), error))?;
-                }
-                // A rank that is lost says so itself, or has ended.
-                Visit::Entrusted | Visit::Lost { .. } => {}
-            }
-        }
-        Ok(())
+        })
     }
 
     /// Tells of processes that were not let in, where ranks never came so far: one of them may have been meant to be a rank.

@@ -26,7 +26,7 @@ pub use handshake::random;
 pub use job::{JOB_VARIABLE, raise_descriptor_limit};
 pub use joining::join;
 pub use peers::{Peer, Strangers, listen_locally};
-pub use rendezvous::{Rendezvous, Visit};
+pub use rendezvous::{Adopt, Rendezvous, Visit};
 
 /// The largest number of ranks of a job on one host.
 pub const RANKS_MAX: u32 = 4096;

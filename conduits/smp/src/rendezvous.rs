@@ -63,8 +63,6 @@ pub enum Visit {
     Joined {
         /// The rank.
         rank: u32,
-        /// Its process, as this process sees it; 0 if it does not.
-        pid: u32,
     },
     /// It has entrusted a file.
     Entrusted,
@@ -75,6 +73,18 @@ pub enum Visit {
         /// In words.
         why: String,
     },
+}
+
+/// Called with a rank and its process, as this process sees it; 0 if it does not.
+pub type Adopt<'a> = dyn FnMut(u32, u32) -> io::Result<()> + 'a;
+
+/// Who a visitor is.
+enum Identity {
+    /// A rank, from now on.
+    New(u32),
+    Known(u32),
+    /// A rank that has entrusted a file.
+    File,
 }
 
 /// The shared objects of the ranks of a host, in the hands of the first party.
@@ -136,11 +146,12 @@ impl Rendezvous {
     }
 
     /// Serves visitors for a bounded time, without waiting. [`AsFd::as_fd`] stays readable where more is to do. Returns what has become
-    /// of ranks.
+    /// of ranks. `adopt` is told the rank and the process of each visitor that is made a rank, before that gets anything: so no rank
+    /// goes on that the first party does not know.
     ///
     /// # Errors
-    /// The system refuses a connection: too many files are open.
-    pub fn serve(&mut self) -> io::Result<Vec<Visit>> {
+    /// The system refuses a connection: too many files are open. Or `adopt` fails.
+    pub fn serve(&mut self, adopt: &mut Adopt<'_>) -> io::Result<Vec<Visit>> {
         let mut ready = [EpollEvent::empty(); ACCEPTED_MAX];
         let count = self.arrivals.wait(&mut ready, EpollTimeout::ZERO).or_else(|error| match error {
             Errno::EINTR => Ok(0),
@@ -151,7 +162,10 @@ impl Rendezvous {
             due.extend(self.accept()?);
         }
         due.extend(self.visitors.iter().filter(|(_, visitor)| visitor.is_held_up).map(|(at, _)| *at));
-        let visits = due.into_iter().filter_map(|at| self.attend(at)).collect();
+        let mut visits = Vec::new();
+        for at in due {
+            visits.extend(self.attend(at, adopt)?);
+        }
         self.drop_silent(Instant::now());
         self.listen_or_not()?;
         Ok(visits)
@@ -187,39 +201,44 @@ impl Rendezvous {
         self.visitors.values().filter(|visitor| visitor.is_unknown()).count()
     }
 
-    /// Goes on with a visitor, if it is there. Returns what has become of its rank.
-    fn attend(&mut self, at: RawFd) -> Option<Visit> {
-        let mut visitor = self.visitors.remove(&at)?;
-        match self.advance(&mut visitor) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.visitors.insert(at, visitor);
-                None
+    /// Goes on with a visitor, if it is there. Returns what has become of its rank. The error is that of `adopt`.
+    fn attend(&mut self, at: RawFd, adopt: &mut Adopt<'_>) -> io::Result<Option<Visit>> {
+        let Some(mut visitor) = self.visitors.remove(&at) else { return Ok(None) };
+        let done = match self.identify(&mut visitor) {
+            Ok(Identity::New(rank)) => {
+                adopt(rank, visitor.peer.pid)?;
+                self.advance(&mut visitor, rank)
             }
-            done => {
-                self.forget(&visitor);
-                match done {
-                    Ok(visit) => Some(visit),
-                    Err(error) => visitor.rank.map(|rank| Visit::Lost { rank, why: error.to_string() }),
-                }
-            }
+            Ok(Identity::Known(rank)) => self.advance(&mut visitor, rank),
+            Ok(Identity::File) => Ok(Visit::Entrusted),
+            Err(error) => Err(error),
+        };
+        if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+            self.visitors.insert(at, visitor);
+            return Ok(None);
         }
+        self.forget(&visitor);
+        Ok(match done {
+            Ok(visit) => Some(visit),
+            Err(error) => visitor.rank.map(|rank| Visit::Lost { rank, why: error.to_string() }),
+        })
     }
 
-    /// Goes on with a visitor. [`ErrorKind::WouldBlock`] says that it takes longer; another error is its end.
-    fn advance(&mut self, visitor: &mut Visitor) -> io::Result<Visit> {
-        let rank = match visitor.rank {
-            Some(rank) => rank,
-            None => match self.answer(&visitor.stream)? {
-                Some(rank) => {
-                    visitor.since = Instant::now();
-                    *visitor.rank.insert(rank)
-                }
-                None => return Ok(Visit::Entrusted),
-            },
-        };
+    /// Finds out who a visitor is. [`ErrorKind::WouldBlock`] says that it takes longer; another error is its end.
+    fn identify(&mut self, visitor: &mut Visitor) -> io::Result<Identity> {
+        if let Some(rank) = visitor.rank {
+            return Ok(Identity::Known(rank));
+        }
+        let Some(rank) = self.answer(&visitor.stream)? else { return Ok(Identity::File) };
+        visitor.since = Instant::now();
+        Ok(Identity::New(*visitor.rank.insert(rank)))
+    }
+
+    /// Goes on with a rank. Errors are as for [`Rendezvous::identify`].
+    fn advance(&self, visitor: &mut Visitor, rank: u32) -> io::Result<Visit> {
         self.hand_over(visitor)?;
         visitor.confirm()?;
-        Ok(Visit::Joined { rank, pid: visitor.peer.pid })
+        Ok(Visit::Joined { rank })
     }
 
     fn drop_silent(&mut self, now: Instant) {
@@ -317,12 +336,12 @@ impl Rendezvous {
         let mut late = Instant::now() + PATIENCE;
         let mut missing: Vec<u32> = (1..self.ranks).collect();
         while !missing.is_empty() {
-            let visits = self.serve();
+            let visits = self.serve(&mut |_, _| Ok(()));
             let visits = visits.map_err(|error| ConduitError(format!("ranks of this host cannot come: {error}")))?;
             let has_visits = !visits.is_empty();
             for visit in visits {
                 match visit {
-                    Visit::Joined { rank, .. } => missing.retain(|one| *one != rank),
+                    Visit::Joined { rank } => missing.retain(|one| *one != rank),
                     Visit::Entrusted => {}
                     Visit::Lost { rank, why } => {
                         let what = format!("rank {rank} of this host did not get its shared memory: {why}");

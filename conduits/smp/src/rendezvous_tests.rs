@@ -11,12 +11,20 @@ fn visit(rendezvous: &Rendezvous) -> UnixStream {
     UnixStream::connect_addr(&rendezvous.address.socket().expect("a name")).expect("a socket")
 }
 
-/// Serves until `ranks` have joined, and then closes the socket.
+/// Serves until `ranks` have joined, and then closes the socket. Each must be this process, known before it joins.
 fn serve(mut rendezvous: Rendezvous, count: usize) -> Vec<Visit> {
-    let mut joined = Vec::new();
+    let (mut joined, mut known) = (Vec::new(), Vec::new());
     while joined.len() < count {
         let _ = poll(&mut [PollFd::new(rendezvous.as_fd(), PollFlags::POLLIN)], PollTimeout::from(1000_u16));
-        joined.extend(rendezvous.serve().expect("room for a descriptor"));
+        let adopt = &mut |rank, pid| {
+            known.push((rank, pid));
+            Ok(())
+        };
+        joined.extend(rendezvous.serve(adopt).expect("room for a descriptor"));
+    }
+    for visit in &joined {
+        let Visit::Joined { rank } = visit else { panic!("{visit:?} is no rank") };
+        assert!(known.contains(&(*rank, std::process::id())), "{visit:?}: {known:?}");
     }
     joined
 }
@@ -28,15 +36,34 @@ fn serve_until_closed(rendezvous: &mut Rendezvous, visitor: &mut UnixStream) -> 
     while visitor.read_to_end(&mut said).is_err() {
         assert!(Instant::now() < late, "it stays open");
         rendezvous.sleep_until(late);
-        assert_eq!(rendezvous.serve().expect("no error"), []);
+        assert_eq!(rendezvous.serve(&mut |_, _| Ok(())).expect("no error"), []);
     }
     said
+}
+
+/// A rank that the first party cannot watch would go on when the job has ended.
+#[test]
+fn a_rank_that_is_not_adopted_gets_nothing() {
+    let mut rendezvous = Rendezvous::open(2).expect("a small job");
+    let address = rendezvous.address().to_owned();
+    let rank = std::thread::spawn(move || ask(address.as_bytes(), 1, 2).map(drop));
+    let late = Instant::now() + Duration::from_secs(20);
+    let refused = loop {
+        rendezvous.sleep_until(late);
+        match rendezvous.serve(&mut |_, _| Err(ErrorKind::OutOfMemory.into())) {
+            Ok(visits) => assert!(visits.is_empty() && Instant::now() < late, "{visits:?}"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused.kind(), ErrorKind::OutOfMemory);
+    drop(rendezvous);
+    assert!(matches!(rank.join().expect("a thread"), Err(Refusal::Misled(_))));
 }
 
 #[test]
 fn a_rank_gets_everything_once() {
     let rendezvous = Rendezvous::open(200).expect("a small job");
-    let (address, own) = (rendezvous.address().to_owned(), std::process::id());
+    let address = rendezvous.address().to_owned();
     assert_eq!(address.len(), ADDRESS_BYTES);
     let server = std::thread::spawn(move || serve(rendezvous, 2));
     let ask = |rank, ranks| ask(address.as_bytes(), rank, ranks).map(|objects| objects.doorbells.len());
@@ -47,7 +74,7 @@ fn a_rank_gets_everything_once() {
         assert_eq!(ask(rank, ranks), Err(Refusal::Misled(why)));
     }
     assert_eq!(ask(199, 200), Ok(400));
-    assert_eq!(server.join().expect("a thread"), [3, 199].map(|rank| Visit::Joined { rank, pid: own }));
+    assert_eq!(server.join().expect("a thread"), [3, 199].map(|rank| Visit::Joined { rank }));
     let why = ask(0, 200).expect_err("the job is over").to_string();
     assert!(why.starts_with("nobody answers at the socket: ") && !why.contains('\n'), "{why}");
 }
@@ -58,7 +85,7 @@ fn an_entrusted_file_is_emptied_at_the_end() {
     let file = nix::sys::memfd::memfd_create(c"file", nix::sys::memfd::MFdFlags::empty()).expect("a file");
     ftruncate(&file, 4096).expect("room");
     entrust(rendezvous.address(), 1, 2, file.as_fd()).expect("a socket");
-    assert_eq!(rendezvous.serve().expect("no error"), [Visit::Entrusted]);
+    assert_eq!(rendezvous.serve(&mut |_, _| Ok(())).expect("no error"), [Visit::Entrusted]);
     assert_eq!(rendezvous.state(1), RankState::Fresh);
     let len_bytes = || nix::sys::stat::fstat(&file).expect("a file").st_size;
     assert_eq!(len_bytes(), 4096);
@@ -123,7 +150,7 @@ fn visitors_are_served_side_by_side() {
     let (mut silent, mut stopped) = (visit(&rendezvous), visit(&rendezvous));
     stopped.write_all(Request::new(1, 4, key).as_bytes()).expect("room");
     let begin = Instant::now();
-    assert_eq!(rendezvous.serve().expect("no error"), []);
+    assert_eq!(rendezvous.serve(&mut |_, _| Ok(())).expect("no error"), []);
     assert_eq!(rendezvous.state(1), RankState::Initialised);
     let address = rendezvous.address().to_owned();
     let ranks = [0, 2].map(|rank| {
@@ -133,7 +160,7 @@ fn visitors_are_served_side_by_side() {
     let mut joined = 0;
     while joined < 2 {
         rendezvous.sleep_until(begin + SILENCE);
-        joined += rendezvous.serve().expect("no error").len();
+        joined += rendezvous.serve(&mut |_, _| Ok(())).expect("no error").len();
         assert!(begin.elapsed() < SILENCE, "{joined} have joined");
     }
     assert!(ranks.into_iter().all(|rank| rank.join().expect("no panic") == Ok(())));
@@ -144,27 +171,30 @@ fn visitors_are_served_side_by_side() {
     let named = format!("1 (pid {}, stopped?), 3", std::process::id());
     assert!(missing.contains(&named) && missing.contains("60 s"), "{missing}");
     stopped.write_all(&[GRANTED]).expect("it is still open");
-    let visits = rendezvous.serve().expect("no error");
-    assert_eq!(visits, [Visit::Joined { rank: 1, pid: std::process::id() }]);
+    let visits = rendezvous.serve(&mut |_, _| Ok(())).expect("no error");
+    assert_eq!(visits, [Visit::Joined { rank: 1 }]);
 }
 
 /// However many say nothing: the others wait in the queue of the socket, and no descriptors are used up.
 #[test]
 fn silent_visitors_are_bounded() {
     let mut rendezvous = Rendezvous::open(2).expect("a small job");
-    let silent: Vec<_> = (0..100).map(|_| visit(&rendezvous)).collect();
-    let address = rendezvous.address().to_owned();
+    let (address, socket) = (rendezvous.address().to_owned(), rendezvous.address.socket().expect("a name"));
+    // More than the queue has room for: they come while the others are served.
+    let silent = std::thread::spawn(move || -> Vec<UnixStream> {
+        (0..100).map(|_| UnixStream::connect_addr(&socket).expect("a socket")).collect()
+    });
     let rank = std::thread::spawn(move || ask(address.as_bytes(), 1, 2).map(drop));
     let begin = Instant::now();
     let mut visits = Vec::new();
-    while visits.is_empty() {
-        rendezvous.sleep_until(begin + 5 * SILENCE);
-        visits = rendezvous.serve().expect("no error");
-        assert!(rendezvous.visitors.len() <= UNKNOWN_MAX && begin.elapsed() < 5 * SILENCE);
+    while visits.is_empty() || !silent.is_finished() {
+        rendezvous.sleep_until(Instant::now() + SILENCE / 10);
+        visits.extend(rendezvous.serve(&mut |_, _| Ok(())).expect("no error"));
+        assert!(rendezvous.unknown() <= UNKNOWN_MAX && begin.elapsed() < 5 * SILENCE);
     }
-    assert_eq!(visits, [Visit::Joined { rank: 1, pid: std::process::id() }]);
+    assert_eq!(visits, [Visit::Joined { rank: 1 }]);
     assert_eq!(rank.join().expect("no panic"), Ok(()));
-    drop(silent);
+    silent.join().expect("all have connected");
 }
 
 #[test]
