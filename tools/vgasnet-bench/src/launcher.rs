@@ -175,8 +175,8 @@ fn sharing(options: &SharingOptions) -> Result<u8, Stop> {
 fn hits(options: &HitOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &None)?;
     let mut job = Job::new(options.ranks, true, true, &options.setup, Spec::new(Workload::Hit, &options.setup))?;
-    if job.config.pool_bytes < 2 * BLOCK_BYTES {
-        return Err(Stop::usage("--pool is too small for this benchmark; give it at least 8M"));
+    if job.config.pool_bytes < 4 * job.config.page_bytes.max(BLOCK_BYTES) {
+        return Err(Stop::usage("--pool is too small for this benchmark; give it at least 16M, and four pages"));
     }
     if !options.only_random && options.ranks < 2 {
         return Err(Stop::usage("-n 1 is for --only-random; the other measurements need two ranks"));

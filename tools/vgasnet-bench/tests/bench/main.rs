@@ -110,7 +110,7 @@ fn sharing_a_page_has_a_target_where_four_ranks_share_no_memory() {
 #[test]
 fn every_target_of_hits_is_judged() {
     let folder = Folder::new("hit");
-    let results = folder.results(&["hit", "--pool", "8M", "--repeat", "1"]);
+    let results = folder.results(&["hit", "--pool", "16M", "--repeat", "1"]);
     let expected = [
         "random_get_8_bytes_over_load_ns",
         "random_get_8_bytes_neighbour_over_load_ns",
@@ -124,10 +124,10 @@ fn every_target_of_hits_is_judged() {
     ];
     check_targets(&results, &expected, true);
     let targets = results["targets"].as_array().unwrap();
-    assert_eq!(results["segment_bytes"], 16 * (8 << 20));
+    assert_eq!(results["segment_bytes"], 16 * (16 << 20));
     let memory = targets.iter().find(|target| target["name"] == "memory_to_allowed").unwrap();
     assert_eq!(memory["reached"], true, "a rank takes its pool and 64 MiB at most: {memory}");
-    assert!(number(&results, "pss_bytes_all_ranks") > f64::from(8 << 20), "a pool that is in use takes memory");
+    assert!(number(&results, "pss_bytes_all_ranks") > f64::from(16 << 20), "a pool that is in use takes memory");
 }
 
 /// Checks the run's targets, their verdicts by their figures, and the verdict on all.

@@ -35,7 +35,7 @@ fn nonsense_is_one_line_that_names_it() {
         (&["false-sharing", "--rounds", "0"], "'0'"),
         (&["false-sharing", "--cooperative", "maybe"], "'maybe'"),
         (&["hit", "-n", "1"], "--only-random"),
-        (&["hit", "--pool", "4M"], "8M"),
+        (&["hit", "--pool", "8M"], "16M"),
         (&["operations", "--size", "3M"], "power of two"),
         (&["operations", "--pool", "8M"], "from 4K to 4M"),
         (&["triad", "--size", "0"], "--size 0"),
