@@ -129,6 +129,14 @@ fn leave_to_mpi(wanted: &Wanted<'_>, handle: u64, mut claims: Vec<Claim>) {
         // The file may not have been there before.
         claims = settled_claims(wanted.name);
     }
+    // A claim takes a descriptor, which the program may need. Owners have handed the file back by now; one that comes later does not see it.
+    if paths_of(wanted.name)
+        .first()
+        .and_then(|path| CString::new(*path).ok())
+        .is_some_and(|path| descriptors::are_short(&path))
+    {
+        return;
+    }
     claims.into_iter().for_each(|claim| claims::keep(handle, claim));
 }
 
