@@ -17,7 +17,7 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(test_faults)");
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     let profile = out.ancestors().nth(3).and_then(std::path::Path::file_name);
-    if profile.is_some_and(|profile| profile == "quick" || profile == "debug") {
+    if profile.is_some_and(|profile| ["quick", "checked", "debug"].iter().any(|name| profile == *name)) {
         println!("cargo::rustc-cfg=test_faults");
     }
 }

@@ -119,8 +119,7 @@ fn put(job: &mut Job, space: Space, rank: usize, run: Run, random: &mut Rng, see
 fn run(seed: u64, fault: Fault) -> Seen {
     let mut random = Rng::with_seed(seed);
     let ranks = random.u32(1..=3);
-    let mut job =
-        Job::new(shape_far_apart(ranks, 3, random.u32(2..=5), random.bool().then_some(u64::MAX)), &mut random);
+    let mut job = Job::new(shape_far_apart(ranks, 3, random.u32(2..=5), random.bool().then_some(0)), &mut random);
     let memory = MemoryFile::new(1, seed);
     if fault == Fault::NoSync {
         memory.lose_syncs();
