@@ -4,10 +4,14 @@
 use crate::{ffi, say};
 use std::sync::Once;
 
-/// Whether the library leaves the rest to the program: half of them are in use. The first time a line says so.
-pub fn are_short(path: &std::ffi::CStr) -> bool {
-    let limit = limit();
-    let is_short = lowest_free().is_none_or(|free| free >= limit / 2);
+/// Whether the library leaves the rest to the program: half of them are in use.
+pub fn are_short() -> bool {
+    lowest_free().is_none_or(|free| free >= limit() / 2)
+}
+
+/// Whether a file is not cached for that. The first time a line says so.
+pub fn are_short_for(path: &std::ffi::CStr) -> bool {
+    let (is_short, limit) = (are_short(), limit());
     if is_short {
         static TOLD: Once = Once::new();
         TOLD.call_once(|| {

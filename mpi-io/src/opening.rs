@@ -129,12 +129,8 @@ fn leave_to_mpi(wanted: &Wanted<'_>, handle: u64, mut claims: Vec<Claim>) {
         // The file may not have been there before.
         claims = settled_claims(wanted.name);
     }
-    // A claim takes a descriptor, which the program may need. Owners have handed the file back by now; one that comes later does not see it.
-    if paths_of(wanted.name)
-        .first()
-        .and_then(|path| CString::new(*path).ok())
-        .is_some_and(|path| descriptors::are_short(&path))
-    {
+    // A claim takes a descriptor, which the program may need. Owners have handed the file back by now; a later one does not see the handle.
+    if !claims.is_empty() && descriptors::are_short() {
         return;
     }
     claims.into_iter().for_each(|claim| claims::keep(handle, claim));
@@ -165,7 +161,7 @@ fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     let is_named = wanted.is_named();
     // Each rank may open one file for itself, and they know nothing of each other: who has it cached has to say so.
     let is_meant = is_named && (wanted.hints.is_cached.is_some() || !theirs.is_one_of_several());
-    let is_short = is_meant && path.as_deref().is_some_and(descriptors::are_short);
+    let is_short = is_meant && path.as_deref().is_some_and(descriptors::are_short_for);
     let is_first_writer = theirs.rank == 0 && wanted.may_write();
     // Before the ranks agree, so that the others wait for what the first one has to wait for.
     let claim_it = || path.as_deref().filter(|_| is_first_writer).and_then(Claim::of_guest);

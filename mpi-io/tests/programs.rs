@@ -1,27 +1,10 @@
 //! Programs that use files by MPI and know nothing of the library, compiled and started as MPI's users do it.
 
+mod suite;
+
 use std::path::PathBuf;
-use vgasnet_preloaded::{Ended, Language, Program, Suite};
-
-static SUITE: Suite = Suite {
-    mpicc: env!("VGASNET_MPICC"),
-    programs: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"),
-    scratch: env!("CARGO_TARGET_TMPDIR"),
-    library: ("libvgasnet_mpi_io.so", "libvgasnet-mpi-io.so"),
-    beside: &["libvgasnet.so.0"],
-    tool: None,
-    variables: &[
-        "VGASNET_MPI_FILES",
-        "VGASNET_PAGE_SIZE",
-        "VGASNET_POOL_SIZE",
-        "VGASNET_CONDUIT",
-        "EXPECT_CACHED",
-        "VGASNET_MPICC",
-    ],
-};
-
-const ALL_FILES: (&str, &str) = ("VGASNET_MPI_FILES", "*");
-const EXPECTED: (&str, &str) = ("EXPECT_CACHED", "1");
+use suite::{ALL_FILES, EXPECTED, SUITE};
+use vgasnet_preloaded::{Ended, Language, Program};
 
 /// A file that is not there, and the text of its path. It goes when this does.
 struct Scratch {

@@ -1,25 +1,9 @@
 //! Handles of one file beside each other, whoever serves them, and names and communicators that MPI has opinions about.
 
-use vgasnet_preloaded::{Ended, Language, Program, Suite};
+mod suite;
 
-static SUITE: Suite = Suite {
-    mpicc: env!("VGASNET_MPICC"),
-    programs: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"),
-    scratch: env!("CARGO_TARGET_TMPDIR"),
-    library: ("libvgasnet_mpi_io.so", "libvgasnet-mpi-io.so"),
-    beside: &["libvgasnet.so.0"],
-    tool: None,
-    variables: &[
-        "VGASNET_MPI_FILES",
-        "VGASNET_PAGE_SIZE",
-        "VGASNET_POOL_SIZE",
-        "VGASNET_CONDUIT",
-        "EXPECT_CACHED",
-        "VGASNET_MPICC",
-    ],
-};
-
-const ALL_FILES: (&str, &str) = ("VGASNET_MPI_FILES", "*");
+use suite::{ALL_FILES, SUITE};
+use vgasnet_preloaded::{Ended, Language, Program};
 
 /// Kinds of handles that `square.c` has: hints, communicators and modes. Names are drawn.
 const KINDS: u32 = 3 * 6 * 4;

@@ -1,26 +1,10 @@
 //! Tools of MPI's profiling interface in the same process, before the library and behind it.
 
-use std::path::{Path, PathBuf};
-use vgasnet_preloaded::{Ended, Language, Program, Suite};
+mod suite;
 
-static SUITE: Suite = Suite {
-    mpicc: env!("VGASNET_MPICC"),
-    programs: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"),
-    scratch: env!("CARGO_TARGET_TMPDIR"),
-    library: ("libvgasnet_mpi_io.so", "libvgasnet-mpi-io.so"),
-    beside: &["libvgasnet.so.0"],
-    tool: None,
-    variables: &[
-        "VGASNET_MPI_FILES",
-        "VGASNET_PAGE_SIZE",
-        "VGASNET_POOL_SIZE",
-        "VGASNET_CONDUIT",
-        "EXPECT_CACHED",
-        "TOOL_FILE",
-        "VGASNET_MPICC",
-        "VGASNET_TEST_MPI_TOOLS",
-    ],
-};
+use std::path::{Path, PathBuf};
+use suite::SUITE;
+use vgasnet_preloaded::{Ended, Language, Program};
 
 /// What the tools wrap: all about files, what writes and closes, and the open alone.
 const TOOLS: [&str; 3] = ["tool_all", "tool_some", "tool_open"];

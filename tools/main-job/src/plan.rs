@@ -129,10 +129,3 @@ pub struct Done {
     /// Bytes that ranks found in their own pools.
     pub own_pool_bytes: u64,
 }
-
-/// Bytes that disks have read for this process; 0 if the kernel does not count them.
-pub fn disk_bytes() -> u64 {
-    let counts = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let count = counts.lines().find_map(|line| line.strip_prefix("read_bytes:"));
-    count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
-}

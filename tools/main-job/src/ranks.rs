@@ -1,6 +1,6 @@
 //! A rank of vgasnet: it puts its share of the file into the segments, and gets all of it back.
 
-use crate::plan::{BLOCK_BYTES, Done, Orders, Sums, disk_bytes};
+use crate::plan::{BLOCK_BYTES, Done, Orders, Sums};
 use crate::readers::leave_report;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,6 +9,7 @@ use vgasnet::error::UserError;
 use vgasnet::job::{self, Failure, Runtime};
 use vgasnet::ops::{Operation, Remote};
 use vgasnet_measuring::cgroup;
+use vgasnet_measuring::disk::disk_bytes;
 use vgasnet_measuring::progress::Bytes;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::Name;
@@ -55,9 +56,9 @@ impl Member<'_> {
         let fill_seconds = self.timed(|| self.fill());
         self.empty_pool();
         let mut own = 0;
-        let before = disk_bytes();
+        let [before, _] = disk_bytes();
         let seconds = self.timed(|| own = self.read(&sums));
-        let mine = [self.orders.data_bytes, disk_bytes() - before, own, 0];
+        let mine = [self.orders.data_bytes, disk_bytes()[0] - before, own, 0];
         let all = self.gather(mine);
         let total = |column: usize| all.iter().map(|row| row[column]).sum();
         let (read_bytes, disk_bytes, own_pool_bytes) = (total(0), total(1), total(2));

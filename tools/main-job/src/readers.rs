@@ -1,11 +1,12 @@
 //! Processes that read the file by mmap or read(): what a program does without vgasnet.
 
-use crate::plan::{BLOCK_BYTES, Done, Orders, Sums, Way, disk_bytes};
+use crate::plan::{BLOCK_BYTES, Done, Orders, Sums, Way};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use vgasnet_measuring::cgroup;
+use vgasnet_measuring::disk::disk_bytes;
 use vgasnet_measuring::memory::Memory;
 use vgasnet_measuring::progress::Bytes;
 
@@ -26,7 +27,7 @@ pub fn run(orders: &Orders) -> Result<(), String> {
         _ => Source::Read(file, vec![0; BLOCK_BYTES as usize]),
     };
     io::stdin().read_exact(&mut [0]).map_err(told)?;
-    let before = disk_bytes();
+    let [before, _] = disk_bytes();
     let mut progress = Bytes::new(orders.me == 0, &format!("  {} reads", orders.way.name()), orders.data_bytes);
     for block in orders.order(orders.me) {
         let bytes = source.block(block, orders.block_bytes(block)).map_err(told)?;
@@ -36,7 +37,7 @@ pub fn run(orders: &Orders) -> Result<(), String> {
         progress.add(bytes.len() as u64);
     }
     drop(progress);
-    let done = Done { read_bytes: orders.data_bytes, disk_bytes: disk_bytes() - before, ..Done::default() };
+    let done = Done { read_bytes: orders.data_bytes, disk_bytes: disk_bytes()[0] - before, ..Done::default() };
     println!("{}", serde_json::to_string(&done).map_err(|error| error.to_string())?);
     Ok(())
 }

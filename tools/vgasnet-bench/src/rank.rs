@@ -13,6 +13,8 @@ use vgasnet::error::UserError;
 use vgasnet::job::Runtime;
 use vgasnet::job::{self, Failure};
 use vgasnet::ops::{Operation, Remote};
+pub use vgasnet_measuring::disk::disk_bytes;
+
 use vgasnet_conduit::launchers::MPI_RANK_VARIABLES;
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::{Access, PageId};
@@ -221,15 +223,6 @@ pub fn leave_alternate_stack() {
     let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
     // SAFETY: this thread is in no signal handler, so nothing is on the stack that it gives up.
     unsafe { libc::sigaltstack(&raw const none, std::ptr::null_mut()) };
-}
-
-/// Bytes that disks have read and written for this process; 0 if the kernel does not count them.
-pub fn disk_bytes() -> [u64; 2] {
-    let counts = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-    ["read_bytes:", "write_bytes:"].map(|name| {
-        let count = counts.lines().find_map(|line| line.strip_prefix(name));
-        count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
-    })
 }
 
 /// The little-endian words of `bytes`.
