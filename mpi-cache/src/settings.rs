@@ -109,10 +109,17 @@ fn text(name: &str) -> Option<String> {
     environment::var_os(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Whether gets are cached that take no longer without the cache: for tests of that.
+/// Whether gets of near targets are cached. Tests of the cache on one host ask for it.
+#[cfg(test_faults)]
 pub fn are_near_cached() -> bool {
     static ARE: OnceLock<bool> = OnceLock::new();
-    *ARE.get_or_init(|| text("VGASNET_MPI_CACHE_NEAR").is_some_and(|value| value == "1"))
+    *ARE.get_or_init(|| text("VGASNET_TEST_MPI_CACHE_NEAR").is_some_and(|value| value == "1"))
+}
+
+/// Whether gets of near targets are cached.
+#[cfg(not(test_faults))]
+pub const fn are_near_cached() -> bool {
+    false
 }
 
 const SIZE_DEFAULT: u64 = 64 << 20;

@@ -122,7 +122,7 @@ fn accumulates_that_change_nothing_are_gets() {
 fn gets_that_need_no_cache_are_left_to_mpi() {
     let program = c("near");
     // The clock decides, which a loaded machine disturbs.
-    let ended = [(); 3].map(|()| program.run(2, &["always"], &[("VGASNET_MPI_CACHE_NEAR", "0")]));
+    let ended = [(); 3].map(|()| program.run(2, &["always"], &[("VGASNET_TEST_MPI_CACHE_NEAR", "0")]));
     let says = |what: &str| ended.iter().filter(|ended| ended.expect_done().stdout.contains(what)).count();
     assert!(says("left") > 0 || says("kept") < 3, "{}", ended[0]);
     if says("left") == 0 {

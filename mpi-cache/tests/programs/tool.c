@@ -6,7 +6,7 @@ int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_atoms, 
 
 /* Gets of these tests are cached, also where MPI maps the memory: what is tested is the cache. */
 __attribute__((constructor)) static void cache_what_is_near(void) {
-    setenv("VGASNET_MPI_CACHE_NEAR", "1", 0);
+    setenv("VGASNET_TEST_MPI_CACHE_NEAR", "1", 0);
 }
 
 int MPI_Get(void *origin, int count, MPI_Datatype type, int target, MPI_Aint at, int target_count, MPI_Datatype target_type,

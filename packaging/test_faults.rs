@@ -1,0 +1,13 @@
+// Variables of tests. Included by build scripts.
+
+/// Sets `test_faults` in the profiles that tests are built with. Code behind it reads variables that begin with `VGASNET_TEST_`; no
+/// release has it.
+fn test_faults() {
+    println!("cargo::rustc-check-cfg=cfg(test_faults)");
+    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
+    // Cargo's PROFILE/build/PACKAGE/out.
+    let profile = out.ancestors().nth(3).and_then(std::path::Path::file_name);
+    if profile.is_some_and(|profile| ["quick", "checked", "debug"].iter().any(|name| profile == *name)) {
+        println!("cargo::rustc-cfg=test_faults");
+    }
+}
