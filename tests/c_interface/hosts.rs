@@ -40,8 +40,8 @@ const ELSEWHERE: [&str; 12] = [
     "local::input_and_output",
 ];
 
-/// Tests of what does not go from host to host. They run over the same MPI on one host, and across hosts with `CHECK_ALL`.
-const OF_ONE_HOST: [&str; 15] = [
+/// Tests of what does not go from host to host. They run on one host, most of them over the same MPI, and across hosts with `CHECK_ALL`.
+const OF_ONE_HOST: [&str; 33] = [
     "compat::",
     "documents::",
     "ex_tools::",
@@ -52,6 +52,25 @@ const OF_ONE_HOST: [&str; 15] = [
     "install_ex::",
     "install_libraries::",
     "install_pages::",
+    // What a rank does with its own signals, mappings, threads and children.
+    "local::a_",
+    "local::blocked",
+    "local::children",
+    "local::forked",
+    "local::handlers",
+    "local::hints",
+    "local::input",
+    "local::instructions",
+    "local::misses",
+    "local::pinned",
+    "local::programs",
+    "local::signal_handlers_store",
+    "local::signal_handlers_that_store",
+    "local::single",
+    "local::small",
+    "local::the",
+    "local::threads",
+    "programs::a_rank_that_computes",
     "python::",
     "refused::",
     "settings::",
