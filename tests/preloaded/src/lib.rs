@@ -154,8 +154,8 @@ impl Suite {
         let symbols = symbols.lines().filter_map(|line| line.split_whitespace().next_back());
         let is_ours = |name: &&str| name.starts_with("vgasnet_") || ours.contains(name);
         let (second, first): (Vec<_>, Vec<_>) =
-            symbols.filter(|name| !is_ours(name)).partition(|name| name.starts_with("PMPI_"));
-        let (of_c, of_fortran): (Vec<_>, Vec<_>) = first.into_iter().partition(|name| name.starts_with("MPI_"));
+            symbols.filter(|name| !is_ours(name)).partition(|name| name.starts_with("PMPI"));
+        let (of_c, of_fortran): (Vec<_>, Vec<_>) = first.into_iter().partition(|name| name.starts_with("MPI"));
         // By both names of MPI's, or a tool before the library would go past it.
         let of_second: BTreeSet<_> = second.iter().filter_map(|name| name.strip_prefix('P')).collect();
         assert_eq!(of_second, of_c.iter().copied().collect(), "{}", self.library.1);
