@@ -104,6 +104,21 @@ fn r9_gets_see_what_their_rank_may_have_learned() {
     }
 }
 
+/// The rows of "What is outside" in docs/cached-gets.md: a way to learn of a write, and the modes that read the old value then.
+#[test]
+fn what_is_outside_is_as_documented() {
+    let program = c("outside");
+    let rows: [(&str, &[&str]); 4] =
+        [("message", &["told"]), ("receive", &["told"]), ("window", &["told"]), ("flag", &["checked", "told"])];
+    for (way, outside) in rows {
+        for mode in ["off", "checked", "told"] {
+            let ended = passes(&program, 2, &[mode, way]);
+            let is_old = !ended.stdout.contains("done: 0 of ");
+            assert_eq!(is_old, outside.contains(&mode), "{way}, {mode}: {ended}");
+        }
+    }
+}
+
 #[test]
 fn a_thread_that_flushes_beside_one_that_gets() {
     passes(&c("flushes"), 2, &["always"]);
