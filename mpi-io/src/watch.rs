@@ -4,11 +4,15 @@
 use crate::direct::Direct;
 use crate::files::{CachedFile, shared_with};
 use crate::sharing::Hold;
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between two looks. A guest waits for as long, and for what the team has to write.
+/// Between two turns. A guest waits for the turn of its file, and for the bytes that the team has to write.
 const PERIOD: Duration = Duration::from_millis(10);
+
+/// Files that a turn looks at. A look is a system call or a probe: so many of them take a thousandth of a processor.
+const LOOKS: usize = 16;
 
 /// How long what cannot be written is tried again.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -19,11 +23,11 @@ const SYNCED: u16 = 2;
 const GO_ON: u16 = 3;
 
 struct Watched {
-    files: Vec<Arc<CachedFile>>,
+    files: VecDeque<Arc<CachedFile>>,
     has_thread: bool,
 }
 
-static WATCHED: Mutex<Watched> = Mutex::new(Watched { files: Vec::new(), has_thread: false });
+static WATCHED: Mutex<Watched> = Mutex::new(Watched { files: VecDeque::new(), has_thread: false });
 static HAS_FILES: Condvar = Condvar::new();
 
 fn watched() -> MutexGuard<'static, Watched> {
@@ -33,7 +37,7 @@ fn watched() -> MutexGuard<'static, Watched> {
 /// Looks after a file until it is closed or handed over.
 pub fn add(file: &Arc<CachedFile>) {
     let mut watched = watched();
-    watched.files.push(Arc::clone(file));
+    watched.files.push_back(Arc::clone(file));
     if !watched.has_thread {
         let thread = std::thread::Builder::new().name("vgasnet-mpi-look".to_owned());
         watched.has_thread = thread.spawn(look).is_ok();
@@ -52,10 +56,13 @@ fn look() {
         while watched.files.is_empty() {
             watched = HAS_FILES.wait(watched).unwrap_or_else(PoisonError::into_inner);
         }
-        watched.files.retain(|file| match wanted(file) {
-            Some(joint_calls) => !start(file, joint_calls),
-            None => true,
-        });
+        for _ in 0..watched.files.len().min(LOOKS) {
+            let file = watched.files.pop_front().expect("it was counted");
+            match wanted(&file) {
+                Some(joint_calls) => start(&file, joint_calls),
+                None => watched.files.push_back(file),
+            }
+        }
         drop(watched);
         std::thread::sleep(PERIOD);
     }
@@ -73,13 +80,12 @@ fn wanted(file: &CachedFile) -> Option<u64> {
 }
 
 /// Hands a file over, in a thread if there is one.
-fn start(file: &Arc<CachedFile>, joint_calls: u64) -> bool {
+fn start(file: &Arc<CachedFile>, joint_calls: u64) {
     let its = Arc::clone(file);
     let thread = std::thread::Builder::new().name("vgasnet-mpi-hand".to_owned());
     if thread.spawn(move || hand_over(&its, joint_calls)).is_err() {
         hand_over(file, joint_calls);
     }
-    true
 }
 
 /// All ranks of the team come here, each once.

@@ -60,6 +60,24 @@ fn as_many_files_are_open_as_plain_mpi_can_have() {
     assert_eq!(found, [(40, of_mpi[0] + 210), (40, of_mpi[1] + 110)], "{ended}");
 }
 
+/// The processor time of a second, in microseconds, of the rank that takes most, with so many files open.
+fn idle_us(program: &Program, dir: &Dir, files: u32) -> u64 {
+    let launcher = format!("ulimit -Sn 4096; exec {} \"$@\"", SUITE.mpi("mpiexec"));
+    let launcher = ["sh", "-c", &launcher, "launcher"];
+    let variables = [ALL_FILES, ("VGASNET_POOL_SIZE", "16M")];
+    let ended = program.run_by(&launcher, 2, &[&dir.file(&format!("idle{files}-")), &files.to_string()], &variables);
+    let lines = ended.expect_done().stdout.lines();
+    lines.filter_map(|line| line.strip_suffix(" us")?.rsplit(' ').next()?.parse().ok()).max().expect("a line a rank")
+}
+
+#[test]
+fn open_files_take_no_processor_time() {
+    let program = SUITE.compile("idle", Language::C);
+    let dir = Dir::new(&program, "idle");
+    let (one, many) = (idle_us(&program, &dir, 1), idle_us(&program, &dir, 300));
+    assert!(many < one + 10_000, "of a second, {many} us with 300 files, {one} us with one");
+}
+
 #[test]
 fn a_file_of_a_session_goes_on_after_mpi_finalize() {
     if !SUITE.is_of_others_than_openmpi() {
