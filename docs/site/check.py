@@ -20,7 +20,7 @@ from selenium.webdriver.chrome.service import Service
 WINDOWS = [(1400, 1000), (400, 800)]
 
 # Pages that a person should look at after a change of the theme or of many pages.
-SHOWN = ["index", "getting-started", "settings", "performance", "figures", "statistics", "cached-gets", "reference/transfer"]
+SHOWN = ["index", "tutorials/python", "reference/settings", "explanation/performance", "figures", "reference/statistics", "reference/cached-gets", "interface/transfer"]
 
 CHROMIUM = [
     "--headless",

@@ -58,14 +58,12 @@ fn read(document: &str) -> String {
 }
 
 fn documents() -> Vec<(String, String)> {
-    let docs = fs::read_dir(source_dir().join("docs")).expect("a directory");
-    let mut names: Vec<String> =
-        docs.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect();
-    names.retain(|name| name.ends_with(".md"));
-    names.sort_unstable();
+    let mut pages = files_below(&source_dir().join("docs"), &["md"]);
+    pages.sort_unstable();
+    let relative = |page: PathBuf| page.strip_prefix(source_dir()).expect("a page of ours").to_str().map(str::to_owned);
+    let pages = pages.into_iter().map(|page| relative(page).expect("text"));
     let elsewhere = ["README.md", "ARCHITECTURE.md", "python/README.md"].map(str::to_owned).into_iter();
-    let names = elsewhere.chain(names.into_iter().map(|name| format!("docs/{name}")));
-    names.map(|name| (name.clone(), read(&name))).collect()
+    elsewhere.chain(pages).map(|name| (name.clone(), read(&name))).collect()
 }
 
 fn how(line: &str) -> How {
@@ -124,18 +122,21 @@ const HELPERS: [&str; 5] = [
     "python/tests/conftest.py",
 ];
 
-/// Files of Rust and Python: this one, or those below it.
-fn sources_of(path: &Path) -> Vec<PathBuf> {
+/// Files with one of these extensions: this one, or those below it.
+pub fn files_below(path: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     if path.is_dir() {
         let entries = fs::read_dir(path).expect("a directory");
-        return entries.flat_map(|entry| sources_of(&entry.expect("an entry").path())).collect();
+        return entries.flat_map(|entry| files_below(&entry.expect("an entry").path(), extensions)).collect();
     }
-    let is_source = path.extension().is_some_and(|extension| extension == "rs" || extension == "py");
-    is_source.then(|| path.to_owned()).into_iter().collect()
+    let is_wanted = path.extension().is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted));
+    is_wanted.then(|| path.to_owned()).into_iter().collect()
 }
 
 fn texts_below(paths: &[&str], is_wanted: impl Fn(&Path) -> bool) -> Vec<String> {
-    let files = paths.iter().flat_map(|path| sources_of(&source_dir().join(path))).filter(|file| is_wanted(file));
+    let files = paths
+        .iter()
+        .flat_map(|path| files_below(&source_dir().join(path), &["rs", "py"]))
+        .filter(|file| is_wanted(file));
     files.map(|file| fs::read_to_string(file).expect("a file")).collect()
 }
 
@@ -238,7 +239,8 @@ fn as_sources() -> PathBuf {
     // Programs that were linked with it look for this name.
     symlink("libvgasnet.so", target.join("libvgasnet.so.0")).expect("a new link");
     let hello = program_text("README.md");
-    let (fortran, python) = (fenced("docs/fortran.md", "fortran"), fenced("docs/python.md", "python"));
+    let (fortran, python) =
+        (fenced("docs/tutorials/fortran.md", "fortran"), fenced("docs/tutorials/python.md", "python"));
     for (name, text) in [
         ("hello.c", &*hello),
         ("program.c", &hello),
@@ -377,7 +379,7 @@ fn elsewhere(block: &Block) -> Vec<String> {
 #[test]
 fn the_site_has_all_of_the_interface() {
     succeed(&mut Command::new(source_dir().join("scripts/docs")));
-    let pages = fs::read_dir(source_dir().join("target/docs/reference")).expect("the reference");
+    let pages = fs::read_dir(source_dir().join("target/docs/interface")).expect("the reference");
     let pages: String = pages.map(|page| fs::read_to_string(page.expect("an entry").path()).expect("a page")).collect();
     // Highlighted code has a tag around each word.
     let pages = without_tags(&pages);
@@ -389,7 +391,7 @@ fn the_site_has_all_of_the_interface() {
         declared.len()
     );
     let index = fs::read_to_string(source_dir().join("target/docs/index.html")).expect("the first page");
-    assert!(index.contains("getting-started.html"), "{index}");
+    assert!(index.contains("how-to/install.html"), "{index}");
     // What stands in a comment is for browsers of long ago.
     let shown: String = index.split("<!--").map(|part| part.split_once("-->").map_or(part, |(_, rest)| rest)).collect();
     let scripts: Vec<_> = shown.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -409,7 +411,7 @@ fn without_tags(page: &str) -> String {
 /// What the tables of figures have been measured by is still there: the benchmark, and each option of it.
 #[test]
 fn the_commands_of_figures_have_options_that_there_are() {
-    let text = read("docs/performance.md");
+    let text = read("docs/explanation/performance.md");
     let (_, table) = text.split_once("| what | command: `vgasnet-bench …` |").expect("a table of figures");
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     let mut helps = std::collections::BTreeMap::new();
