@@ -100,10 +100,13 @@ def resize(driver, width, height):
 
 
 def photograph(driver, page, width, shots):
-    """Screenshots of the page that is shown, in both colour schemes; it is left in the light one."""
+    """Screenshots of the upper part of the page that is shown, in both colour schemes; it is left in the light one."""
+    resize(driver, width, 2000)
     for scheme in ["dark", "light"]:
         media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        # There the theme remembers the scheme of the page before.
+        driver.execute_script("localStorage.clear()")
         driver.refresh()
         driver.save_screenshot(str(shots / f"{page.removesuffix('.html').replace('/', '-')}-{width}-{scheme}.png"))
 
