@@ -1,4 +1,4 @@
-! Module vgasnet: the interface of vgasnet.h for Fortran 2018, with the names of C. docs/fortran.md tells how to use it.
+! Module vgasnet: the interface of vgasnet.h for Fortran 2018, with the names of C. docs/reference/fortran.md tells how to use it.
 !
 ! Addresses are of type(c_ptr), those of the program's own variables, by c_loc, and those of other ranks alike: a segment is no
 ! variable of Fortran, and a compiler that passes a section of an array passes a copy, which is gone before a call without

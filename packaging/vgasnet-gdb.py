@@ -1,4 +1,4 @@
-"""gdb for programs that use vgasnet; docs/debugging.md tells how to load and use it.
+"""gdb for programs that use vgasnet; docs/how-to/debugging.md tells how to load and use it.
 
 A load or store in the segment that finds no page raises SIGSEGV, which the library handles: gdb is told to pass it on. Pages
 that are not mapped look like zeros to gdb: the commands here read them where they are, or have the library fetch them.

@@ -20,7 +20,17 @@ from selenium.webdriver.chrome.service import Service
 WINDOWS = [(1400, 1000), (400, 800)]
 
 # Pages that a person should look at after a change of the theme or of many pages.
-SHOWN = ["index", "getting-started", "settings", "performance", "figures", "statistics", "cached-gets", "reference/transfer"]
+SHOWN = [
+    "index",
+    "tutorials/python",
+    "how-to/sizes",
+    "reference/settings",
+    "reference/statistics",
+    "explanation/performance",
+    "explanation/when",
+    "figures",
+    "interface/transfer",
+]
 
 CHROMIUM = [
     "--headless",
@@ -89,6 +99,18 @@ def resize(driver, width, height):
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
+def photograph(driver, page, width, shots):
+    """Screenshots of the upper part of the page that is shown, in both colour schemes; it is left in the light one."""
+    resize(driver, width, 2000)
+    for scheme in ["dark", "light"]:
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        # There the theme remembers the scheme of the page before.
+        driver.execute_script("localStorage.clear()")
+        driver.refresh()
+        driver.save_screenshot(str(shots / f"{page.removesuffix('.html').replace('/', '-')}-{width}-{scheme}.png"))
+
+
 def look(driver, base, pages, shots):
     """What is wrong on the pages, each with its page; the links and anchors of each."""
     wrong, links, anchors = [], {}, {}
@@ -98,7 +120,7 @@ def look(driver, base, pages, shots):
             driver.get(base + page)
             wrong += [f"{page} at {width} pixels: {what}" for what in driver.execute_script(LOOK)]
             if page.removesuffix(".html") in SHOWN:
-                driver.save_screenshot(str(shots / f"{page.removesuffix('.html').replace('/', '-')}-{width}.png"))
+                photograph(driver, page, width, shots)
         links[page] = driver.execute_script(LINKS)
         anchors[page] = set(driver.execute_script(ANCHORS))
     return wrong, links, anchors

@@ -37,12 +37,16 @@ class Site:
         self.root = root
         # Each page of the site, by the file it is made from.
         self.pages = {root / name: place for name, place in PAGES.items()}
-        self.pages |= {path: path.name for path in sorted((root / "docs").glob("*.md"))}
-        self.pages |= {path: f"reference/{path.stem}.md" for path in reference.headers(root)}
+        self.pages |= {path: str(path.relative_to(root / "docs")) for path in sorted((root / "docs").rglob("*.md"))}
+        self.pages |= {path: f"interface/{path.stem}.md" for path in reference.headers(root)}
         self.texts = {path: self.text(path) for path in self.pages}
 
     def text(self, path):
         return reference.page(path, self.root) if path.suffix == ".h" else path.read_text()
+
+    def up(self, path):
+        """The way from the page made from `path` to the top of the site."""
+        return "../" * self.pages[path].count("/")
 
     def link(self, path, shown, target):
         """A link of the page made from `path`, for the site. A file that is no page is named without a link."""
@@ -53,25 +57,23 @@ class Site:
         if not leads_to.exists():
             raise SystemExit(f"{path.relative_to(self.root)}: [{shown}]({target}) leads nowhere")
         if leads_to not in self.pages:
-            return shown if leads_to.suffix != ".html" else f"[{shown}]({leads_to.name})"
+            return shown if leads_to.suffix != ".html" else f"[{shown}]({self.up(path)}{leads_to.name})"
         if anchor and anchor not in anchors(self.texts[leads_to]):
             raise SystemExit(f"{path.relative_to(self.root)}: [{shown}]({target}): there is no such heading")
-        up = "../" * self.pages[path].count("/")
-        return f"[{shown}]({up}{self.pages[leads_to]}{'#' + anchor if anchor else ''})"
+        return f"[{shown}]({self.up(path)}{self.pages[leads_to]}{'#' + anchor if anchor else ''})"
 
     def image(self, path, opening, target):
         """An image of the page made from `path`, for the site, which has those of docs/."""
         file = (path.parent / target).resolve()
         if not file.is_file():
             raise SystemExit(f"{path.relative_to(self.root)}: there is no image {target}")
-        up = "../" * self.pages[path].count("/")
-        return f"{opening}{up}{file.relative_to(self.root / 'docs')})"
+        return f"{opening}{self.up(path)}{file.relative_to(self.root / 'docs')})"
 
     def check_contents(self):
         """Each page is in the table of contents, those that are HTML already among them."""
         contents = (self.root / "mkdocs.yml").read_text()
         for place in [*self.pages.values(), *(page.name for page in (self.root / "docs").glob("*.html"))]:
-            if f": {place}\n" not in contents:
+            if not re.search(rf"[:-] {re.escape(place)}\n", contents):
                 raise SystemExit(f"mkdocs.yml: the table of contents lacks {place}")
         # Chapters of the reference are called there as the first header calls them.
         for path in reference.headers(self.root)[1:]:

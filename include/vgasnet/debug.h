@@ -2,7 +2,7 @@
  * vgasnet: for debuggers.
  *
  * A page of the segment that is not mapped looks like zeros in a debugger. The script for gdb (vgasnet-gdb.py) reads the
- * segment by what is declared here; docs/debugging.md tells how to use it. Programs need none of it.
+ * segment by what is declared here; docs/how-to/debugging.md tells how to use it. Programs need none of it.
  */
 #ifndef VGASNET_DEBUG_H
 #define VGASNET_DEBUG_H

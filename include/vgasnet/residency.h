@@ -27,7 +27,7 @@
  *
  * A pin is not enough for MPI: it remembers memory that it has registered, and pinned pages leave again. In a library that is built with
  * MPI, blocking calls of MPI take addresses in the segment as they are; other calls need ordinary memory
- * (docs/clusters.md).
+ * (docs/reference/clusters.md).
  */
 #ifndef VGASNET_RESIDENCY_H
 #define VGASNET_RESIDENCY_H

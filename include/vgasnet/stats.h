@@ -1,7 +1,7 @@
 /*
  * vgasnet: what this rank does, and where its time goes.
  *
- * Nothing is counted unless the job runs with VGASNET_STATS=1 or VGASNET_STATS_FILE; docs/statistics.md tells what those
+ * Nothing is counted unless the job runs with VGASNET_STATS=1 or VGASNET_STATS_FILE; docs/reference/statistics.md tells what those
  * show, and more about each number.
  */
 #ifndef VGASNET_STATS_H

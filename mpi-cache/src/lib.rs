@@ -1,7 +1,7 @@
 //! `libvgasnet-mpi-cache.so`: a cache of `MPI_Get` for MPI programs that know nothing of it.
 //!
 //! It is loaded before MPI, and defines functions of MPI's by their names ([`calls`], [`fortran`]). Each goes on to the next definition of
-//! its name, MPI's own or another library's. What the user sees of it is in `docs/cached-gets.md`.
+//! its name, MPI's own or another library's. What the user sees of it is in `docs/reference/cached-gets.md`.
 //!
 //! - [`gets`] serves gets from the [`store`]; [`completion`] files what has come; [`writers`] drops what is overwritten.
 //! - [`window`] knows which epochs are open and which targets have operations under way; [`pending`] knows the gets whose bytes are on

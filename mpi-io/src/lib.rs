@@ -2,7 +2,7 @@
 //!
 //! It is loaded before MPI, and defines functions of MPI's by their names ([`calls`], [`fortran`]). Those about files that a hint or
 //! `VGASNET_MPI_FILES` names are served by vgasnet, which starts in `MPI_Init`; all others go on to the next definition of their name.
-//! What the user sees of it is in `docs/files.md`.
+//! What the user sees of it is in `docs/reference/files.md`.
 //!
 //! - [`opening`] says which files are cached, by [`patterns`] and [`settings`], [`files`] knows them, and [`sharing`] those that are open twice; [`access`] reads and writes, [`control`] does all else.
 //! - [`view`] says where the bytes of a view are, [`layout`], [`types`] and [`named`] where those of a datatype; [`transfer`] brings the two together.

@@ -356,6 +356,23 @@ fn the_library_may_be_linked() {
     program.run_without(2, &[file.text(), "vgasnet_cache", "enable", "1"], &[]).expect_done().expect_silence();
 }
 
+/// The program of docs/tutorials/mpi-files.md, with the library and without.
+#[test]
+fn the_program_of_the_tutorial() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tutorials/mpi-files.md");
+    let document = std::fs::read_to_string(document).expect("the documentation");
+    let source = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/rows.c")).expect("it");
+    assert!(document.contains(&format!("```c\n{source}```\n")), "docs/tutorials/mpi-files.md has another rows.c");
+    let program = c("rows");
+    let (file, plain) = (Scratch::new(&program, "rows.dat"), Scratch::new(&program, "plain.dat"));
+    let ended = program.run(4, &[file.text()], &[ALL_FILES, ("VGASNET_STATS", "1")]);
+    ended.expect_done();
+    assert!(ended.stdout.starts_with("sum 33550336, ") && ended.stderr.contains("files"), "{ended}");
+    let without = program.run_without(4, &[plain.text()], &[]);
+    assert!(without.expect_done().stdout.starts_with("sum 33550336, "), "{without}");
+    assert!(file.bytes() == plain.bytes() && plain.bytes().len() == 64 << 20, "the files differ: {ended}");
+}
+
 /// The library works together with that for cached gets, whichever comes first.
 #[test]
 fn gets_may_be_cached_as_well() {
@@ -466,6 +483,6 @@ fn programs_without_mpi_do_not_mind() {
 
 #[test]
 fn what_is_replaced_is_documented() {
-    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/mpi-programs.md");
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/mpi-programs.md");
     SUITE.expect_replaced_as_documented(document, &[]);
 }

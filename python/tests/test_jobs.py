@@ -58,3 +58,12 @@ def test_the_example(run, ranks, tmp_path):
     ended = run("examples/python/out_of_core.py", str(tmp_path / "shared"), "8", ranks=ranks)
     assert ended.stdout == f"{ranks} ranks, 8 MiB each: all is right\n"
     assert not (tmp_path / "shared").exists()
+
+
+@pytest.mark.parametrize("ranks", [1, 2] if conduit() == "smp" else [2])
+def test_the_example_of_an_array_larger_than_memory(run, ranks):
+    ended = run("examples/python/larger_than_memory.py", "32", ranks=ranks)
+    lines = sorted(ended.stdout.splitlines())
+    assert [line.split(";")[0] for line in lines] == [
+        f"rank {rank}: numpy array of 32 MiB, sum 12570624 is right" for rank in range(ranks)
+    ]

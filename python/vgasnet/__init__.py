@@ -14,7 +14,7 @@
 
 The job is started by ``vgasnetrun -n 4 python3 program.py``, or over MPI by its launcher. What the library refuses is an exception
 with its line (``vgasnet.Error``). Any thread may call any function, unless that says otherwise; calls let other threads run.
-docs/python.md has more.
+docs/reference/python.md has more.
 """
 
 from .collectives import WORLD, Collective, Reduction, Team, reduction, team_of

@@ -1,4 +1,4 @@
-"""Shared files: all ranks of a team open a file together, and their pools cache it coherently. See docs/files.md."""
+"""Shared files: all ranks of a team open a file together, and their pools cache it coherently. See docs/reference/files.md."""
 
 from __future__ import annotations
 

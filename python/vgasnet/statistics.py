@@ -1,4 +1,4 @@
-"""What this rank does, and where its time goes. docs/statistics.md tells what each number is."""
+"""What this rank does, and where its time goes. docs/reference/statistics.md tells what each number is."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
     if is_alone && is_later_process_of_mpi(|name| std::env::var(name).ok()) {
         return Err(ConduitError(
             "a launcher of MPI has started this process beside others, and each is a job of its own, since this vgasnet was \
-             not built for that MPI; start the program with vgasnetrun -n, or install vgasnet --with mpi (docs/clusters.md); if that is \
+             not built for that MPI; start the program with vgasnetrun -n, or install vgasnet --with mpi (docs/reference/clusters.md); if that is \
              meant, set VGASNET_CONDUIT=smp"
                 .to_owned(),
         ));

@@ -284,10 +284,10 @@ fn help_names_every_variable_that_is_for_users() {
     }
 }
 
-/// `docs/settings.md` has the table, too: one for each audience, a row a variable.
+/// `docs/reference/settings.md` has the table, too: one for each audience, a row a variable.
 #[test]
 fn the_documents_have_every_variable_that_is_for_somebody() {
-    let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/settings.md")).unwrap();
+    let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/settings.md")).unwrap();
     let tables: Vec<_> =
         document.split("| variable | meaning | allowed | default |\n| --- | --- | --- | --- |\n").collect();
     // What is built in is not the same everywhere.

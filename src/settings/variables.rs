@@ -210,7 +210,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
         name: "VGASNET_FILE_SPILL",
         audience: Audience::Users,
         meaning: "whether what is evicted of shared files goes to the disk of VGASNET_STORAGE_DIR, and to the file system later; see \
-                  docs/files.md",
+                  docs/reference/files.md",
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.spills = Some(on)),
@@ -226,7 +226,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_STATS",
         audience: Audience::Users,
-        meaning: "whether the job counts what its ranks do, and prints a table when it ends; see docs/statistics.md",
+        meaning: "whether the job counts what its ranks do, and prints a table when it ends; see docs/reference/statistics.md",
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.stats = Some(on)),
@@ -335,7 +335,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
         name: "VGASNET_MPI_FILES",
         audience: Audience::MpiPrograms,
         meaning: "of libvgasnet-mpi-io: files whose name matches are cached, unless one rank of several opens one for itself; a pattern \
-                  with a slash is for the whole path; see docs/files.md",
+                  with a slash is for the whole path; see docs/reference/files.md",
         allowed: "patterns of the shell with colons between them, or newlines",
         default: "none",
         set: |_, _| Ok(()),
@@ -344,7 +344,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
         name: "VGASNET_MPI_CACHE",
         audience: Audience::MpiPrograms,
         meaning: "of libvgasnet-mpi-cache: when gets of a window are served from copies, unless an info of the window says; see \
-                  docs/cached-gets.md",
+                  docs/reference/cached-gets.md",
         allowed: "off, checked, told, phase or always",
         default: "off",
         set: |_, _| Ok(()),

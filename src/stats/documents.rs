@@ -1,4 +1,4 @@
-//! docs/statistics.md and the structure of C name every row, in order: both are made from the table of rows.
+//! docs/reference/statistics.md and the structure of C name every row, in order: both are made from the table of rows.
 
 use super::rows::{Kind, ROWS, Row, sections};
 use std::fs;
@@ -80,5 +80,5 @@ fn the_structure_of_c_has_every_row() {
 
 #[test]
 fn the_page_about_statistics_has_every_row() {
-    check("docs/statistics.md", "<!-- rows -->\n\n", "<!-- end of rows -->", &tables());
+    check("docs/reference/statistics.md", "<!-- rows -->\n\n", "<!-- end of rows -->", &tables());
 }

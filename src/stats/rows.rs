@@ -1,4 +1,4 @@
-//! The rows: what is counted. The table that users see, the file in JSON, the structure of C and docs/statistics.md all
+//! The rows: what is counted. The table that users see, the file in JSON, the structure of C and docs/reference/statistics.md all
 //! come from here.
 
 /// What a row's number is.
@@ -41,7 +41,10 @@ pub struct Declared {
     /// Its name in the table for users: at most 30 letters.
     pub label: &'static str,
     /// What is counted, in a sentence without its end.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the header and docs/statistics.md are made from it, by tests"))]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the header and docs/reference/statistics.md are made from it, by tests")
+    )]
     pub meaning: &'static str,
 }
 

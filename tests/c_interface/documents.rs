@@ -1,12 +1,17 @@
 //! The commands of the documents. A block of commands runs as it stands, in a directory that looks like the sources after a build, unless
 //! a comment before it says otherwise: `<!-- tested: room::name -->` names the tests that run the same in another place, `<!-- part of:
 //! FILE -->` a script that does, and `<!-- by hand: why -->` why nothing here does. Of a block that is tested, programs, options and
-//! variables are all in the tests; of one that is part of a script, each command is.
+//! variables are all in the tests; of one that is part of a script, each command is. The reader of a document has one shell, so what a
+//! block exports is there for the next ones. A program behind `<!-- file: NAME -->` is there by this name, and the lines behind
+//! `<!-- prints -->` are those of the block before, with `…` for what differs from run to run.
+
+mod blocks;
 
 use crate::install::{build_dir, is_here, prefix};
 use crate::support::compile::{library, program_text, source_dir};
 use crate::support::run::{IN_CONTAINERS, fresh_dir, say_not_run, succeed};
 use crate::support::tools::tool;
+use blocks::{Block, How, blocks_of, commands_of, differences, essential_words, has_command, marked};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -35,81 +40,17 @@ int main(int argc, char **argv) {
 }
 ";
 
-/// How a block is tested.
-#[derive(Debug)]
-enum How {
-    Runs,
-    Tested(String),
-    PartOf(String),
-    ByHand(String),
-}
-
-/// Some commands of a document.
-#[derive(Debug)]
-struct Block {
-    document: String,
-    line: usize,
-    commands: String,
-    how: How,
-}
-
 fn read(document: &str) -> String {
     fs::read_to_string(source_dir().join(document)).unwrap_or_else(|error| panic!("{document}: {error}"))
 }
 
 fn documents() -> Vec<(String, String)> {
-    let docs = fs::read_dir(source_dir().join("docs")).expect("a directory");
-    let mut names: Vec<String> =
-        docs.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect();
-    names.retain(|name| name.ends_with(".md"));
-    names.sort_unstable();
+    let mut pages = files_below(&source_dir().join("docs"), &["md"]);
+    pages.sort_unstable();
+    let relative = |page: PathBuf| page.strip_prefix(source_dir()).expect("a page of ours").to_str().map(str::to_owned);
+    let pages = pages.into_iter().map(|page| relative(page).expect("text"));
     let elsewhere = ["README.md", "ARCHITECTURE.md", "python/README.md"].map(str::to_owned).into_iter();
-    let names = elsewhere.chain(names.into_iter().map(|name| format!("docs/{name}")));
-    names.map(|name| (name.clone(), read(&name))).collect()
-}
-
-fn how(line: &str) -> How {
-    let said = |begin: &str| line.strip_prefix(begin)?.strip_suffix(" -->").map(str::to_owned);
-    let tested = said("<!-- tested: ").map(How::Tested);
-    tested
-        .or_else(|| said("<!-- part of: ").map(How::PartOf))
-        .or_else(|| said("<!-- by hand: ").map(How::ByHand))
-        .unwrap_or(How::Runs)
-}
-
-/// The blocks of a document: what is fenced as a shell's, and what is indented behind an empty line.
-fn blocks_of(document: &str, text: &str) -> Vec<Block> {
-    let (mut blocks, mut fence, mut last, mut is_before_empty) = (Vec::<Block>::new(), None::<bool>, "", true);
-    let mut inside = false;
-    for (at, line) in text.lines().enumerate() {
-        let is_shown = match (fence, line.strip_prefix("```")) {
-            (None, Some(kind)) => {
-                fence = Some(kind == "sh");
-                false
-            }
-            (Some(_), Some(_)) => {
-                fence = None;
-                false
-            }
-            (Some(is_shell), None) => is_shell,
-            (None, None) => line.starts_with("    ") && (inside || is_before_empty),
-        };
-        if is_shown && !inside {
-            let how = how(last);
-            blocks.push(Block { document: document.to_owned(), line: at + 1, commands: String::new(), how });
-        }
-        if is_shown {
-            let block = blocks.last_mut().expect("it was begun");
-            block.commands += line.strip_prefix("    ").unwrap_or(line);
-            block.commands.push('\n');
-        }
-        inside = is_shown;
-        is_before_empty = line.is_empty();
-        if !line.is_empty() && !line.starts_with("```") {
-            last = line;
-        }
-    }
-    blocks
+    elsewhere.chain(pages).map(|name| (name.clone(), read(&name))).collect()
 }
 
 /// Directories of tests, of which a file is a room.
@@ -124,18 +65,21 @@ const HELPERS: [&str; 5] = [
     "python/tests/conftest.py",
 ];
 
-/// Files of Rust and Python: this one, or those below it.
-fn sources_of(path: &Path) -> Vec<PathBuf> {
+/// Files with one of these extensions: this one, or those below it.
+pub fn files_below(path: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     if path.is_dir() {
         let entries = fs::read_dir(path).expect("a directory");
-        return entries.flat_map(|entry| sources_of(&entry.expect("an entry").path())).collect();
+        return entries.flat_map(|entry| files_below(&entry.expect("an entry").path(), extensions)).collect();
     }
-    let is_source = path.extension().is_some_and(|extension| extension == "rs" || extension == "py");
-    is_source.then(|| path.to_owned()).into_iter().collect()
+    let is_wanted = path.extension().is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted));
+    is_wanted.then(|| path.to_owned()).into_iter().collect()
 }
 
 fn texts_below(paths: &[&str], is_wanted: impl Fn(&Path) -> bool) -> Vec<String> {
-    let files = paths.iter().flat_map(|path| sources_of(&source_dir().join(path))).filter(|file| is_wanted(file));
+    let files = paths
+        .iter()
+        .flat_map(|path| files_below(&source_dir().join(path), &["rs", "py"]))
+        .filter(|file| is_wanted(file));
     files.map(|file| fs::read_to_string(file).expect("a file")).collect()
 }
 
@@ -146,42 +90,6 @@ fn text_of_test(name: &str) -> String {
     let has_it =
         |text: &String| [format!("fn {test}("), format!("def {test}(")].iter().any(|begin| text.contains(begin));
     texts.into_iter().filter(has_it).collect()
-}
-
-/// The commands of a block, a line each, without what is behind `#`.
-fn commands_of(block: &Block) -> Vec<String> {
-    let joined = block.commands.replace("\\\n", " ");
-    let lines = joined.lines().map(|line| line.split(" # ").next().unwrap_or_default().trim().to_owned());
-    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
-}
-
-/// What a test of a command must have as well: the program that is started, its options, and the variables that are set.
-fn essential_words(command: &str) -> Vec<String> {
-    let words: Vec<_> = command.split_whitespace().collect();
-    let variable = |word: &str| {
-        let (name, _) = word.split_once('=')?;
-        let is_name = name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
-        (is_name && !name.is_empty()).then(|| name.to_owned())
-    };
-    let program = words.iter().find(|word| variable(word).is_none());
-    let program = program.map(|word| word.rsplit('/').next().unwrap_or(word).to_owned());
-    let options = words.iter().filter(|word| word.starts_with("--")).map(|word| word.split('=').next().unwrap_or(word));
-    program
-        .into_iter()
-        .chain(options.map(str::to_owned))
-        .chain(words.iter().filter_map(|word| variable(word)))
-        .collect()
-}
-
-/// Whether a line of a script has a command: all of its words, in order, but for variables, and for names that stand for others.
-fn has_command(script: &str, command: &str) -> bool {
-    let is_name = |word: &&str| {
-        let is_variable = word.contains('=') && !word.starts_with('-');
-        !is_variable && !word.chars().all(|letter| letter.is_ascii_uppercase()) && !word.starts_with(['>', '<'])
-    };
-    let words: Vec<_> = command.split_whitespace().filter(is_name).collect();
-    let has_all = |line: &str| words.iter().try_fold(line, |rest, word| Some(rest.split_once(word)?.1)).is_some();
-    !words.is_empty() && script.lines().any(has_all)
 }
 
 /// Why a block cannot run here, if it cannot.
@@ -238,14 +146,7 @@ fn as_sources() -> PathBuf {
     // Programs that were linked with it look for this name.
     symlink("libvgasnet.so", target.join("libvgasnet.so.0")).expect("a new link");
     let hello = program_text("README.md");
-    let (fortran, python) = (fenced("docs/fortran.md", "fortran"), fenced("docs/python.md", "python"));
-    for (name, text) in [
-        ("hello.c", &*hello),
-        ("program.c", &hello),
-        ("client.c", CLIENT),
-        ("hello.f90", &fortran),
-        ("program.py", &python),
-    ] {
+    for (name, text) in [("hello.c", &*hello), ("program.c", &hello), ("client.c", CLIENT)] {
         fs::write(dir.join(name), text).expect("a new file");
     }
     let mut compile = Command::new("cc");
@@ -259,16 +160,11 @@ fn as_sources() -> PathBuf {
         "-Wl,-rpath,target/release",
     ]);
     succeed(compile.current_dir(&dir));
+    for (_, name, text) in documents().iter().flat_map(|(_, text)| marked(text, "<!-- file: ")) {
+        fs::write(dir.join(name), text).expect("a new file");
+    }
     stand_ins(&dir);
     dir
-}
-
-/// The first block of a document that is fenced as this language.
-fn fenced(document: &str, language: &str) -> String {
-    let text = read(document);
-    let (_, begin) =
-        text.split_once(&format!("```{language}\n")).unwrap_or_else(|| panic!("{document} has no {language}"));
-    begin.split_once("```").expect("its end").0.to_owned()
 }
 
 /// What comes first in `PATH`. The build has been, so cargo takes what would build, and does nothing; `python3` is one that has numpy.
@@ -290,8 +186,8 @@ fn stand_ins(dir: &Path) {
     }
 }
 
-fn run(block: &Block, dir: &Path, storage: &Path) {
-    let mut commands = block.commands.clone();
+fn run(block: &Block, exports: &str, dir: &Path, storage: &Path) {
+    let mut commands = format!("{exports}{}", block.commands);
     // What other tests use stays as it is.
     let placed = if commands.contains("scripts/install") { dir.join("placed") } else { prefix().to_owned() };
     for place in INSTALLED {
@@ -321,28 +217,42 @@ fn run(block: &Block, dir: &Path, storage: &Path) {
         said(&output.stdout),
         said(&output.stderr)
     );
+    if !block.prints.is_empty() {
+        let wrong = differences(&block.prints, &said(&output.stdout), &said(&output.stderr));
+        assert!(wrong.is_empty(), "{}:{}: {commands}\n{}", block.document, block.line, wrong.join("\n"));
+    }
+}
+
+/// What a block leaves for the next ones of its document.
+fn exports_of(block: &Block) -> String {
+    let lines = block.commands.lines().filter(|line| line.starts_with("export ") || line.starts_with(". "));
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
 fn each_command_runs_or_says_where() {
     let (dir, storage) = (as_sources(), fresh_dir());
     let (mut runs, mut complaints) = (0, Vec::new());
-    for block in documents().iter().flat_map(|(document, text)| blocks_of(document, text)) {
-        let place = format!("{}:{}", block.document, block.line);
-        if let How::Runs = block.how {
-            match lacking(&block) {
-                Some(why) => say_not_run(&place, &why),
-                None => {
-                    println!("{place}: {}", block.commands.trim_end());
-                    run(&block, &dir, &storage);
-                    runs += 1;
+    for (document, text) in documents() {
+        let mut exports = String::new();
+        for block in blocks_of(&document, &text) {
+            let place = format!("{document}:{}", block.line);
+            if let How::Runs = block.how {
+                match lacking(&block) {
+                    Some(why) => say_not_run(&place, &why),
+                    None => {
+                        println!("{place}: {}", block.commands.trim_end());
+                        run(&block, &exports, &dir, &storage);
+                        exports += &exports_of(&block);
+                        runs += 1;
+                    }
                 }
             }
+            complaints.extend(elsewhere(&block).into_iter().map(|complaint| format!("{place}: {complaint}")));
         }
-        complaints.extend(elsewhere(&block).into_iter().map(|complaint| format!("{place}: {complaint}")));
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
-    assert!(runs > 10, "{runs} blocks run");
+    assert!(runs > 20, "{runs} blocks run");
     fs::remove_dir_all(&storage).expect("a directory of ours");
 }
 
@@ -377,7 +287,7 @@ fn elsewhere(block: &Block) -> Vec<String> {
 #[test]
 fn the_site_has_all_of_the_interface() {
     succeed(&mut Command::new(source_dir().join("scripts/docs")));
-    let pages = fs::read_dir(source_dir().join("target/docs/reference")).expect("the reference");
+    let pages = fs::read_dir(source_dir().join("target/docs/interface")).expect("the reference");
     let pages: String = pages.map(|page| fs::read_to_string(page.expect("an entry").path()).expect("a page")).collect();
     // Highlighted code has a tag around each word.
     let pages = without_tags(&pages);
@@ -389,7 +299,7 @@ fn the_site_has_all_of_the_interface() {
         declared.len()
     );
     let index = fs::read_to_string(source_dir().join("target/docs/index.html")).expect("the first page");
-    assert!(index.contains("getting-started.html"), "{index}");
+    assert!(index.contains("how-to/install.html"), "{index}");
     // What stands in a comment is for browsers of long ago.
     let shown: String = index.split("<!--").map(|part| part.split_once("-->").map_or(part, |(_, rest)| rest)).collect();
     let scripts: Vec<_> = shown.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -409,7 +319,7 @@ fn without_tags(page: &str) -> String {
 /// What the tables of figures have been measured by is still there: the benchmark, and each option of it.
 #[test]
 fn the_commands_of_figures_have_options_that_there_are() {
-    let text = read("docs/performance.md");
+    let text = read("docs/explanation/performance.md");
     let (_, table) = text.split_once("| what | command: `vgasnet-bench …` |").expect("a table of figures");
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     let mut helps = std::collections::BTreeMap::new();
@@ -431,30 +341,4 @@ fn the_commands_of_figures_have_options_that_there_are() {
         }
     }
     assert!(options > 40, "{options} options in {} benchmarks", helps.len());
-}
-
-#[test]
-fn blocks_are_found_with_how_they_are_tested() {
-    let text = "Text:\n\n    a b\n    c\n\n<!-- tested: x::y -->\n\n```sh\nd\n```\n\n- item\n    no command\n\n```c\nno\n```\n\n<!-- by hand: it is far -->\n\n    e\n";
-    let found: Vec<String> = blocks_of("z", text)
-        .iter()
-        .map(|block| format!("{} {:?} {:?}", block.line, block.commands, block.how))
-        .collect();
-    assert_eq!(found, [r#"3 "a b\nc\n" Runs"#, r#"9 "d\n" Tested("x::y")"#, r#"21 "e\n" ByHand("it is far")"#]);
-}
-
-#[test]
-fn all_of_a_block_is_looked_for() {
-    let block = Block {
-        document: "z".into(),
-        line: 1,
-        commands: "A=b x/run --one=1 \\\n  -p DIR # why\n# no\nmake -C dir\n".into(),
-        how: How::Runs,
-    };
-    let commands = commands_of(&block);
-    assert_eq!(commands, ["A=b x/run --one=1    -p DIR", "make -C dir"]);
-    assert_eq!(essential_words(&commands[0]), ["run", "--one", "A"]);
-    let script = "cd x && make -C \"$work/dir\"\nmake all\n";
-    assert!(has_command(script, "make -C dir >log") && has_command(script, "X=1 make DIR"));
-    assert!(!has_command(script, "make -C all") && !has_command(script, "make clean") && !has_command(script, "X=1"));
 }

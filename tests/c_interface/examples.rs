@@ -48,6 +48,24 @@ fn triad() {
 }
 
 #[test]
+fn larger_than_memory() {
+    let name = "larger_than_memory";
+    // Segments of eight pools.
+    says(name, &["32"], setup(1, 256 * KIB, 4 * MIB), &["rank 0 of 1: 32 MiB", "every word is right"]);
+    let ended = run(&example(name, Language::Cxx17), &["8", "3"], setup(3, 64 * KIB, MIB));
+    let lines: Vec<_> = ended.expect(0).stdout.lines().collect();
+    assert!(
+        lines.len() == 3 && lines.iter().all(|line| line.contains("8 MiB stored and loaded, as many got")),
+        "{ended}"
+    );
+    assert!((0..3).all(|rank| ended.stderr.contains(&format!("rank {rank} is process "))), "{ended}");
+    explains(name, &["--help"], 0);
+    for args in [&["0"][..], &["6"], &["8", "x"], &["8", "1", "2"]] {
+        explains(name, args, 2);
+    }
+}
+
+#[test]
 fn sort() {
     says("sort", &["8", "1"], setup(3, 64 * KIB, 2 * MIB), &["3 x 8 MiB"]);
     says("sort", &[], setup(1, 64 * KIB, 4 * MIB), &["1 x 16 MiB"]);

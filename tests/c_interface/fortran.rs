@@ -169,13 +169,13 @@ fn ranks_that_are_ended_print_no_backtrace() {
     }
 }
 
-/// The program of docs/fortran.md, built as that says, against what scripts/install has installed.
+/// The program of docs/tutorials/fortran.md, built as that says, against what scripts/install has installed.
 #[test]
 fn the_installed_module_builds_the_program_of_the_documentation() {
     if !is_here("gfortran") || !is_here("pkg-config") {
         return;
     }
-    let text = std::fs::read_to_string(source_dir().join("docs/fortran.md")).expect("the documentation");
+    let text = std::fs::read_to_string(source_dir().join("docs/tutorials/fortran.md")).expect("the documentation");
     let (_, program) = text.split_once("```fortran\n").expect("a program");
     let dir = build_dir("fortran");
     std::fs::write(dir.join("hello.f90"), program.split_once("```").expect("its end").0).expect("a file of ours");

@@ -111,7 +111,7 @@ fn defined(header: &str, name: &str) -> u64 {
 /// The documents tell which functions of other libraries this one replaces: the names in the first column of the table.
 #[test]
 fn the_documents_name_what_is_replaced() {
-    let text = std::fs::read_to_string(compile::source_dir().join("docs/programs.md")).expect("the document");
+    let text = std::fs::read_to_string(compile::source_dir().join("docs/reference/programs.md")).expect("the document");
     let (_, table) = text.split_once("| replaced | why |\n").expect("the table");
     let rows = table.lines().take_while(|line| line.starts_with('|')).skip(1);
     let cells: Vec<_> = rows.map(|row| row.split('|').nth(1).expect("a cell")).collect();

@@ -1,5 +1,6 @@
 //! What is installed for people at a terminal: man pages, completions, a modulefile, and what programs say of themselves.
 
+use crate::documents::files_below;
 use crate::header::{declared, header, renamed};
 use crate::install::{PROGRAMS, build_dir, is_here, prefix};
 use crate::support::run::{say_not_run, succeed};
@@ -53,19 +54,16 @@ fn documents_that_pages_name_are_installed() {
 fn links_of_documents_lead_to_files() {
     let dir = shared("doc/vgasnet");
     let mut links = 0;
-    for document in std::fs::read_dir(&dir).expect("the documents").map(|entry| entry.expect("an entry").path()) {
-        if document.is_dir() {
-            continue;
-        }
+    for document in files_below(&dir, &["md"]) {
         let text = std::fs::read_to_string(&document).expect("a document");
         for target in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
             if !target.is_empty() && !target.contains("://") {
-                assert!(dir.join(target).is_file(), "{}: {target}", document.display());
+                assert!(document.with_file_name(target).is_file(), "{}: {target}", document.display());
                 links += 1;
             }
         }
     }
-    assert!(links > 30, "{links}");
+    assert!(links > 40, "{links}");
 }
 
 /// From the directory of the installed examples.

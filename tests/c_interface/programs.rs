@@ -310,7 +310,7 @@ fn program_in(document: &str) -> PathBuf {
 
 #[test]
 fn the_program_about_shared_files_runs() {
-    let (program, dir) = (program_in("docs/files.md"), fresh_dir());
+    let (program, dir) = (program_in("docs/reference/files.md"), fresh_dir());
     let file = dir.join("rows");
     for setup in [large(2, true, true), small(4, 7, false, true), small(1, 7, true, true)] {
         let ended = run(&program, &[file.to_str().expect("paths of tests are text")], setup);
@@ -325,7 +325,7 @@ fn the_program_about_shared_files_runs() {
 
 #[test]
 fn the_program_about_read_only_ranges_runs() {
-    let program = program_in("docs/cached-gets.md");
+    let program = program_in("docs/reference/cached-gets.md");
     for setup in [large(2, true, true), small(4, 7, false, true)] {
         let ended = run(&program, &[], setup);
         let mut lines: Vec<_> = ended.expect(0).stdout.lines().collect();

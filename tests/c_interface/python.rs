@@ -121,11 +121,11 @@ fn the_tests_of_the_package_pass() {
     println!("{said}");
 }
 
-/// The program of docs/python.md, with the package and the library of an installation, which find each other.
+/// The program of docs/tutorials/python.md, with the package and the library of an installation, which find each other.
 #[test]
 fn the_installed_package_runs_the_program_of_the_documentation() {
     let Some(python) = python("the installed Python package", "numpy") else { return };
-    let text = std::fs::read_to_string(source_dir().join("docs/python.md")).expect("the documentation");
+    let text = std::fs::read_to_string(source_dir().join("docs/tutorials/python.md")).expect("the documentation");
     let (_, program) = text.split_once("```python\n").expect("a program");
     let program = program.split_once("```").expect("its end").0.replace("1 << 30", "1 << 20");
     let file = build_dir("python").join("program");

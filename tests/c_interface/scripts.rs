@@ -8,7 +8,7 @@ use crate::uninstall::stand_in;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// The command with programs of `dir` before those of the machine.
 fn with_programs_of<'a>(dir: &Path, command: &'a mut Command) -> &'a mut Command {
@@ -192,6 +192,42 @@ fn the_main_job_takes_a_file_from_where_its_user_is() {
     assert!(!job().output().expect("a script").status.success());
     let left = fs::read_dir(&tools).expect("a directory of ours").map(|entry| entry.expect("an entry").file_name());
     assert!(!left.into_iter().any(|name| name.to_string_lossy().starts_with("main-job.input")));
+}
+
+/// All of it, with the library of these tests, and nobody at a terminal.
+#[test]
+fn the_tour_shows_what_it_says() {
+    let json = format!("{{\"executable\":\"{}/vgasnetrun\"}}", built().display());
+    let cargo = format!("case $* in --version) echo cargo 1.99.0 ;; *=json) echo '{json}' ;; esac");
+    let (tools, storage) = (machine("tour-tools", &[("cargo", &cargo)]), build_dir("tour"));
+    if !is_here("cc") || !Path::new("/usr/lib/python3/dist-packages/numpy").is_dir() {
+        return say_not_run(
+            "scripts/try",
+            "there is no cc or no numpy of the distribution; scripts/test installs them",
+        );
+    }
+    let mut command = script("try");
+    command.env("CARGO_HOME", &tools).env("TMPDIR", &storage).env("VGASNET_STATS_FILE", "/nowhere/at/all");
+    let said = succeed(with_programs_of(&tools, &mut command).stdin(Stdio::null()));
+    for part in [
+        "rank 0 of 1: 512 MiB stored and loaded, every word is right",
+        "numpy array of 512 MiB, sum 201129984 is right",
+        "rank 1 of 2: 512 MiB stored and loaded, as many got from the next rank",
+        "vgasnet: statistics of 2 ranks",
+        "was killed by signal 9 (SIGKILL); the other ranks were ended\nThe status is 137. No process and no file is left.",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    // With 64 MiB of memory for pages.
+    let in_use = said.lines().filter_map(|line| line.rsplit_once("memory in use: ")?.1.strip_suffix(" MiB"));
+    let in_use: Vec<u64> = in_use.map(|number| number.parse().expect("a number")).collect();
+    assert!(in_use.len() == 5 && in_use.iter().all(|mib| *mib < 128), "{said}");
+    for page in said.lines().filter_map(|line| line.strip_prefix("More: ")) {
+        assert!(source_dir().join(page).is_file(), "{page}");
+    }
+    assert_eq!(fs::read_dir(&storage).expect("a directory of ours").count(), 0);
+    // An argument is none of its options.
+    assert!(refused(&script("try").arg("--fast").output().expect("a script")).contains("without arguments"));
 }
 
 /// An ordinary user's machine without Rust, which has `sudo` as that is by default: it takes no variables along.

@@ -49,7 +49,7 @@ fn page_times_of_a_page_for_all_are_as_documented() {
 
 #[test]
 fn each_key_of_a_machine_file_is_documented() {
-    let (machine, text) = (file("tools/vgasnet-sim/machines/today.toml"), file("docs/performance.md"));
+    let (machine, text) = (file("tools/vgasnet-sim/machines/today.toml"), file("docs/explanation/performance.md"));
     let (mut table, mut keys) = (String::new(), 0);
     for line in machine.lines() {
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
