@@ -15,7 +15,7 @@ import sys
 import reference
 
 # Pages from outside docs/, by their place in the site.
-PAGES = {"README.md": "index.md", "ARCHITECTURE.md": "internals.md"}
+PAGES = {"README.md": "index.md", "ARCHITECTURE.md": "internals.md", "HACKING.md": "hacking.md", "CONTRIBUTING.md": "contributing.md"}
 
 IMAGE = re.compile(r"(!\[[^\]]*\]\()([^)\s]+)\)")
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
@@ -37,7 +37,7 @@ class Site:
         self.root = root
         # Each page of the site, by the file it is made from.
         self.pages = {root / name: place for name, place in PAGES.items()}
-        self.pages |= {path: path.name for path in sorted((root / "docs").glob("*.md"))}
+        self.pages |= {path: str(path.relative_to(root / "docs")) for path in sorted((root / "docs").rglob("*.md"))}
         self.pages |= {path: f"reference/{path.stem}.md" for path in reference.headers(root)}
         self.texts = {path: self.text(path) for path in self.pages}
 

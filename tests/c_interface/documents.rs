@@ -58,14 +58,15 @@ fn read(document: &str) -> String {
 }
 
 fn documents() -> Vec<(String, String)> {
-    let docs = fs::read_dir(source_dir().join("docs")).expect("a directory");
-    let mut names: Vec<String> =
-        docs.map(|entry| entry.expect("an entry").file_name().into_string().expect("text")).collect();
-    names.retain(|name| name.ends_with(".md"));
-    names.sort_unstable();
-    let elsewhere = ["README.md", "ARCHITECTURE.md", "python/README.md"].map(str::to_owned).into_iter();
-    let names = elsewhere.chain(names.into_iter().map(|name| format!("docs/{name}")));
-    names.map(|name| (name.clone(), read(&name))).collect()
+    let pages_of = |folder: &str| {
+        let entries = fs::read_dir(source_dir().join(folder)).expect("a directory");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("text"));
+        names.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")).collect()
+    };
+    let mut pages: Vec<String> = ["docs", "docs/internals"].into_iter().flat_map::<Vec<_>, _>(pages_of).collect();
+    pages.sort_unstable();
+    let elsewhere = ["README.md", "ARCHITECTURE.md", "HACKING.md", "python/README.md"].map(str::to_owned).into_iter();
+    elsewhere.chain(pages).map(|name| (name.clone(), read(&name))).collect()
 }
 
 fn how(line: &str) -> How {
