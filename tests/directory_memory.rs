@@ -51,7 +51,8 @@ fn entry_bytes(ranks: u32, holders: u32, stride: u32) -> f64 {
 
 /// The numbers of the sentence of memory.md, and of the table there.
 fn documented() -> [f64; 4] {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/internals/memory.md")).expect("it is text");
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/internals/memory.md")).expect("it is text");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let number_behind = |before: &str| -> f64 {
         let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("memory.md lacks: {before}"));
