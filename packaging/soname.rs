@@ -1,7 +1,7 @@
 // The versioned name of a shared library. Included by build scripts.
 
 /// The version of the binary interface. A program that was linked with a library of another number does not start with this one.
-/// ARCHITECTURE.md says when it goes up.
+/// docs/internals/packages.md says when it goes up.
 const ABI: u32 = 0;
 
 /// Has the linker write a versioned name into the shared library `installed`. Cargo calls the file `built`: links of the versioned name

@@ -1,4 +1,4 @@
-//! What an entry of a home's directory takes, as ARCHITECTURE.md says: by how many ranks hold the page, whatever the ranks of the job.
+//! What an entry of a home's directory takes, as docs/internals/memory.md says: by how many ranks hold the page, whatever the ranks of the job.
 
 use std::fs;
 use std::path::Path;
@@ -49,18 +49,19 @@ fn entry_bytes(ranks: u32, holders: u32, stride: u32) -> f64 {
     (live_bytes() - before) as f64 / f64::from(PAGES)
 }
 
-/// The numbers of the sentence of ARCHITECTURE.md, and of the table there.
+/// The numbers of the sentence of memory.md, and of the table there.
 fn documented() -> [f64; 4] {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).expect("it is text");
+    let text =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/internals/memory.md")).expect("it is text");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let number_behind = |before: &str| -> f64 {
-        let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("ARCHITECTURE.md lacks: {before}"));
+        let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("memory.md lacks: {before}"));
         rest.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number")
     };
     let one = number_behind("A directory entry is");
     assert_eq!(one, number_behind("| directory |"), "the table says something else");
     let few = number_behind("bytes where one rank holds the page, about");
-    [one, few, number_behind("for up to four and"), number_behind("of more than 64 holders each takes at most")]
+    [one, few, number_behind("for up to four and"), number_behind("Beyond 64 holders each takes at most")]
 }
 
 #[test]

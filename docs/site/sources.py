@@ -15,7 +15,7 @@ import sys
 import reference
 
 # Pages from outside docs/, by their place in the site.
-PAGES = {"README.md": "index.md", "ARCHITECTURE.md": "internals.md"}
+PAGES = {"README.md": "index.md", "ARCHITECTURE.md": "internals.md", "HACKING.md": "hacking.md", "CONTRIBUTING.md": "contributing.md"}
 
 IMAGE = re.compile(r"(!\[[^\]]*\]\()([^)\s]+)\)")
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")

@@ -114,7 +114,7 @@ fn is_of_its_number(file: &str, today: &BTreeSet<String>) {
     let changed: Vec<_> = before.difference(today).collect();
     assert!(
         changed.is_empty() || !is_of_number,
-        "{file}: gone or changed: {changed:?}; raise ABI in packaging/soname.rs (ARCHITECTURE.md, \"The binary interface\")"
+        "{file}: gone or changed: {changed:?}; raise ABI in packaging/soname.rs (docs/internals/packages.md)"
     );
     if std::env::var("CHECK_ABI").is_ok_and(|value| value == "write") {
         write(file, today);

@@ -49,7 +49,7 @@ fn documents() -> Vec<(String, String)> {
     pages.sort_unstable();
     let relative = |page: PathBuf| page.strip_prefix(source_dir()).expect("a page of ours").to_str().map(str::to_owned);
     let pages = pages.into_iter().map(|page| relative(page).expect("text"));
-    let elsewhere = ["README.md", "ARCHITECTURE.md", "python/README.md"].map(str::to_owned).into_iter();
+    let elsewhere = ["README.md", "ARCHITECTURE.md", "HACKING.md", "python/README.md"].map(str::to_owned).into_iter();
     elsewhere.chain(pages).map(|name| (name.clone(), read(&name))).collect()
 }
 

@@ -15,7 +15,7 @@
 //! | nack | the answer of a rank that was told to serve a requester and has no copy |
 //!
 //! Sources: Matsumiya and Endo, "vGASNet" (2017); for the states of a copy Sweazey and Smith, "A Class of Compatible
-//! Cache Consistency Protocols and Their Support by the IEEE Futurebus" (1986). ARCHITECTURE.md has the message
+//! Cache Consistency Protocols and Their Support by the IEEE Futurebus" (1986). docs/internals/protocol.md has the message
 //! diagrams and the invariants.
 
 mod cache;

@@ -1,7 +1,7 @@
 //! Several ranks' protocols joined by a network, disks and pools that do one thing at a time, in any order.
 //!
 //! Everything under way is in `flights`; the test picks the flight that lands next. After each step [`World::check`]
-//! compares every byte of every copy with a model and checks the invariants of ARCHITECTURE.md.
+//! compares every byte of every copy with a model and checks the invariants of docs/internals/protocol.md.
 
 mod canonical;
 mod check;

@@ -1,4 +1,4 @@
-//! Patterns on 4,096 nodes, as ARCHITECTURE.md has them: those that take seconds, and with `CHECK_ALL=1` the others, too, which take a
+//! Patterns on 4,096 nodes, as model-results.md has them: those that take seconds, and with `CHECK_ALL=1` the others, too, which take a
 //! quarter of a minute each, or more.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ const FAST: [&str; 3] = ["all data of the first node", "false sharing", "a share
 
 /// Cells of 32 and of 4,096 nodes of the document's rows that begin so and have both.
 fn documented(what: &str) -> Vec<[String; 2]> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/model-results.md");
     let text = std::fs::read_to_string(path).expect("it is there");
     let cells = |row: &str| -> Vec<String> { row.trim_matches(['|', ' ']).split(" | ").map(str::to_owned).collect() };
     let rows = text.lines().filter(|line| line.starts_with(&format!("| {what} |"))).map(cells);
@@ -30,7 +30,7 @@ fn parts_and_messages_of_4096_nodes_are_as_documented() {
                 let found = documented(what);
                 assert!(
                     found.contains(&[few.clone(), many.clone()]),
-                    "ARCHITECTURE.md has {found:?} in place of {row:?}"
+                    "model-results.md has {found:?} in place of {row:?}"
                 );
                 compared += 1;
             }

@@ -1,4 +1,4 @@
-//! The same work for more and more nodes of the machine of today: as ARCHITECTURE.md says, and as the protocol promises.
+//! The same work for more and more nodes of the machine of today: as model-results.md says, and as the protocol promises.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ fn run(nodes: &[u32], choice: Choice) -> Vec<Scaled> {
 }
 
 fn documented() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/model-results.md");
     std::fs::read_to_string(path).expect("it is there")
 }
 
@@ -25,7 +25,7 @@ fn assert_documented(table: &Table) {
     let rows = table.markdown();
     let begins = |row: &&String| !text.lines().any(|line| line.starts_with(row.trim_end_matches(" |")));
     let missing: Vec<&String> = rows[2..].iter().filter(|row| !row.contains("not run")).filter(begins).collect();
-    assert!(missing.is_empty(), "ARCHITECTURE.md lacks these rows:\n{missing:#?}");
+    assert!(missing.is_empty(), "model-results.md lacks these rows:\n{missing:#?}");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn parts_with_larger_pools_are_as_documented() {
     let in_order = |one: &&Scaled| one.what == "data of all nodes, in order";
     let cells: Vec<String> = all.iter().filter(in_order).map(scale::messages_cell).collect();
     let row = format!("| data of all nodes, in order | {} |", cells.join(" | "));
-    assert!(documented().contains(row.trim_end_matches(" |")), "ARCHITECTURE.md lacks: {row}");
+    assert!(documented().contains(row.trim_end_matches(" |")), "model-results.md lacks: {row}");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn what_known_holders_bring_is_as_documented() {
         gain("data of all nodes, pages at random"),
         gain("a shared file: sliding window"),
     );
-    assert!(documented().replace('\n', " ").contains(&sentence), "ARCHITECTURE.md lacks: {sentence}");
+    assert!(documented().replace('\n', " ").contains(&sentence), "model-results.md lacks: {sentence}");
 }
 
 #[test]

@@ -1,0 +1,294 @@
+//! The language of the documents, and that the code has what those for engineers name. Bounds are on words and sentences outside of code.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Words of a sentence outside of tables.
+const SENTENCE_WORDS_MAX: usize = 35;
+
+/// Words that make sentences circle, and how many of 1,000 words they may be. One is allowed in any document.
+const CIRCLING: [(&[&str], usize); 2] = [(&["what", "who", "whose"], 3), (&["that", "those"], 13)];
+
+/// Documents at the root, and the most lines that they may have.
+const AT_ROOT: [(&str, usize); 5] = [
+    ("ARCHITECTURE.md", 250),
+    ("README.md", 120),
+    ("HACKING.md", usize::MAX),
+    ("CONTRIBUTING.md", usize::MAX),
+    ("SECURITY.md", usize::MAX),
+];
+
+const GLOSSARY: &str = "docs/internals/glossary.md";
+const GLOSSARY_ENTRIES_MAX: usize = 40;
+
+/// Documents, by the names of their files, that are still to be written anew. This list is to become empty.
+const EXCEPTIONS: [&str; 14] = [
+    "README.md",
+    "cached-gets.md",
+    "clients.md",
+    "clusters.md",
+    "debugging.md",
+    "files.md",
+    "fortran.md",
+    "getting-started.md",
+    "mpi-programs.md",
+    "performance.md",
+    "programs.md",
+    "python.md",
+    "settings.md",
+    "statistics.md",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The files below a directory, but for those of builds and of version control.
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let is_ours = |path: &PathBuf| path.file_name().is_some_and(|name| name != "target" && name != ".git");
+    paths.filter(is_ours).flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+/// All documents that are measured, by their paths from the root.
+fn documents() -> Vec<String> {
+    let below =
+        files_below(&root().join("docs")).into_iter().filter(|path| path.extension().is_some_and(|e| e == "md"));
+    let relative = below.map(|path| path.strip_prefix(root()).expect("below the root").display().to_string());
+    AT_ROOT.iter().map(|(name, _)| (*name).to_owned()).chain(relative).collect()
+}
+
+/// A line without links' targets, and with each piece of code as one word.
+fn plain(line: &str) -> String {
+    let parts = line.split('`').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "code" });
+    let text: String = parts.collect();
+    let (mut plain, mut rest) = (String::new(), &*text);
+    while let Some((before, after)) = rest.split_once("](") {
+        plain += before;
+        rest = after.split_once(')').map_or("", |(_, behind)| behind);
+    }
+    plain + rest
+}
+
+/// The lines of prose, tables included: no fenced or indented code, no comments.
+fn prose(text: &str) -> Vec<String> {
+    let (mut is_fenced, mut is_comment, mut is_in_list) = (false, false, false);
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let fence = line.trim_start().starts_with("```");
+        is_comment |= line.trim_start().starts_with("<!--");
+        is_in_list = is_item(line) || is_in_list && (line.is_empty() || line.starts_with(' '));
+        let is_code = is_fenced || fence || is_comment || line.starts_with("    ") && !is_in_list;
+        lines.push(if is_code { String::new() } else { plain(line) });
+        is_fenced ^= fence;
+        is_comment &= !line.contains("-->");
+    }
+    lines
+}
+
+fn is_item(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("- ")
+        || line.starts_with("* ")
+        || line.split_once(". ").is_some_and(|(n, _)| n.parse::<u32>().is_ok())
+}
+
+/// The sentences of the lines, a paragraph, heading or item of a list each beginning a new one.
+fn sentences(lines: &[String]) -> Vec<String> {
+    let (mut sentences, mut sentence) = (Vec::new(), String::new());
+    for line in lines {
+        let is_apart = line.trim().is_empty() || line.starts_with(['#', '|']);
+        if is_apart || is_item(line) {
+            sentences.push(std::mem::take(&mut sentence));
+        }
+        for word in line.split_whitespace().filter(|_| !is_apart) {
+            sentence = format!("{sentence} {word}");
+            if word.trim_end_matches(['*', ')', '"']).ends_with(['.', '?', '!']) {
+                sentences.push(std::mem::take(&mut sentence));
+            }
+        }
+    }
+    sentences.push(sentence);
+    sentences.retain(|sentence| !sentence.is_empty());
+    sentences
+}
+
+/// What is wrong with the language of a text.
+fn complaints(text: &str) -> Vec<String> {
+    let lines = prose(text);
+    let joined = lines.join("\n").to_lowercase();
+    let words: Vec<&str> =
+        joined.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let circling = CIRCLING.iter().filter_map(|(circling, most)| {
+        let found = words.iter().filter(|word| circling.contains(word)).count();
+        let is_much = found > 1 && found * 1000 > most * words.len();
+        is_much
+            .then(|| format!("{} are {found} of {} words; at most {most} of 1,000", circling.join(", "), words.len()))
+    });
+    let long = sentences(&lines).into_iter().filter_map(|sentence| {
+        let count = sentence.split_whitespace().count();
+        (count > SENTENCE_WORDS_MAX).then(|| format!("{count} words, at most {SENTENCE_WORDS_MAX}:{sentence}"))
+    });
+    circling.chain(long).collect()
+}
+
+fn file_name(document: &str) -> &str {
+    document.rsplit('/').next().unwrap_or(document)
+}
+
+#[test]
+fn documents_keep_to_the_bounds_of_prose() {
+    let mut wrong = Vec::new();
+    let mut needless: BTreeSet<&str> = EXCEPTIONS.into_iter().collect();
+    for document in documents() {
+        let found = complaints(&read(&root().join(&document)));
+        if EXCEPTIONS.contains(&file_name(&document)) && !document.starts_with("docs/internals/") {
+            if !found.is_empty() {
+                needless.remove(file_name(&document));
+            }
+        } else {
+            wrong.extend(found.into_iter().map(|complaint| format!("{document}: {complaint}")));
+        }
+    }
+    wrong.extend(needless.into_iter().map(|name| format!("{name} needs no exception: remove it from EXCEPTIONS")));
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn documents_keep_to_their_lengths() {
+    for (document, most) in AT_ROOT {
+        let lines = read(&root().join(document)).lines().count();
+        assert!(lines <= most, "{document} has {lines} lines; at most {most}");
+    }
+    let entries = entries(&read(&root().join(GLOSSARY)));
+    assert!((10..=GLOSSARY_ENTRIES_MAX).contains(&entries), "{entries} words in {GLOSSARY}");
+}
+
+/// Rows of a table, but for its head.
+fn entries(text: &str) -> usize {
+    text.lines().filter(|line| line.starts_with("| ")).count() - 2
+}
+
+/// Pieces of code of a line: between backquotes.
+fn code_spans(text: &str) -> BTreeSet<String> {
+    let outside_fences = text.split("```").step_by(2);
+    outside_fences.flat_map(|part| part.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+/// The project's files, by their paths from the root, and the words of the sources among them.
+struct Code {
+    files: Vec<String>,
+    words: BTreeSet<String>,
+    functions: BTreeSet<String>,
+}
+
+impl Code {
+    fn of_project() -> Code {
+        let paths = files_below(root());
+        let files: Vec<String> =
+            paths.iter().map(|path| path.strip_prefix(root()).expect("below the root").display().to_string()).collect();
+        let is_source = |file: &&String| [".rs", ".c", ".h", ".py"].iter().any(|end| file.ends_with(end));
+        let mut code = Code { files: files.clone(), words: BTreeSet::new(), functions: BTreeSet::new() };
+        for file in files.iter().filter(is_source).filter(|file| *file != "tests/prose.rs") {
+            code.take(&String::from_utf8_lossy(&fs::read(root().join(file)).expect("a file")));
+        }
+        code
+    }
+
+    fn take(&mut self, text: &str) {
+        let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        let mut before = "";
+        for word in words.filter(|word| !word.is_empty()) {
+            if before == "fn" {
+                self.functions.insert(word.to_owned());
+            }
+            self.words.insert(word.to_owned());
+            before = word;
+        }
+    }
+
+    /// Whether there is such a file: it may be named by the end of its path, as a folder by its beginning.
+    fn has_file(&self, name: &str) -> bool {
+        let as_end = format!("/{name}");
+        self.files.iter().any(|file| match name.strip_suffix('/') {
+            Some(_) => file.starts_with(name) || file.contains(&as_end),
+            None => file == name || file.ends_with(&as_end),
+        })
+    }
+
+    /// Whether the sources have what a document names. Code that is neither a name of Rust's nor a file is not looked at.
+    fn has(&self, span: &str) -> bool {
+        let is_file =
+            [".rs", ".c", ".h", ".py", ".toml", ".svg"].iter().any(|end| span.ends_with(end)) || span.ends_with('/');
+        let parts: Vec<&str> = span.split("::").collect();
+        let is_word = |part: &&str| part.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+        if is_file && !span.contains([' ', '*']) {
+            return self.has_file(span);
+        }
+        if parts.len() < 2 || !parts.iter().all(|part| is_word(&part)) {
+            return true;
+        }
+        let last = parts[parts.len() - 1];
+        let is_function = last.starts_with(char::is_lowercase);
+        parts.iter().all(|part| self.words.contains(*part)) && (!is_function || self.functions.contains(last))
+    }
+}
+
+/// Walks and tables lead to functions and files that there are.
+#[test]
+fn names_of_code_in_documents_for_engineers_are_in_the_code() {
+    let code = Code::of_project();
+    let is_for_engineers = |document: &String| {
+        document.starts_with("docs/internals/") || ["ARCHITECTURE.md", "HACKING.md"].contains(&&**document)
+    };
+    let mut wrong = Vec::new();
+    let mut names = 0;
+    for document in documents().into_iter().filter(is_for_engineers) {
+        let spans = code_spans(&read(&root().join(&document)));
+        names += spans.len();
+        wrong.extend(
+            spans.into_iter().filter(|span| !code.has(span)).map(|span| format!("{document}: there is no {span}")),
+        );
+    }
+    assert!(names > 500 && wrong.is_empty(), "{names} names\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_text_that_circles_is_found() {
+    let good = "The home writes the page. ".repeat(20);
+    assert_eq!(complaints(&good), [""; 0]);
+    let circling = format!("{good}What leaves, who asks.");
+    assert_eq!(complaints(&circling).len(), 1, "{:?}", complaints(&circling));
+    let pointing = format!("{good}That of those that ask.");
+    assert!(complaints(&pointing)[0].starts_with("that, those are 3 of 105 words"), "{:?}", complaints(&pointing));
+    let long = ["word"; 36].join(" ");
+    assert!(complaints(&format!("{long}."))[0].starts_with("36 words"), "{:?}", complaints(&long));
+    assert!(complaints(&format!("- {long}\n- {long}")).len() == 2);
+    // Neither code, nor a table's cells, nor two items of a list are one sentence.
+    for fine in
+        [format!("```text\nwhat what {long}\n```"), format!("| {long} |"), format!("Text:\n\n    what who {long}")]
+    {
+        assert_eq!(complaints(&fine), [""; 0], "{fine}");
+    }
+    assert_eq!(complaints("- one `what who whose`\n  two\n- three [four](what-who.md)\n"), [""; 0]);
+}
+
+#[test]
+fn names_that_are_gone_are_found() {
+    let mut code = Code { files: vec!["src/a/b.rs".into()], words: BTreeSet::new(), functions: BTreeSet::new() };
+    code.take("impl Engine { fn drive(&self) {} } enum Work { Put }");
+    for there in ["src/a/b.rs", "b.rs", "a/", "src/", "Engine::drive", "Work::Put", "cargo test -p x", "Gone", "page"] {
+        assert!(code.has(there), "{there}");
+    }
+    for gone in ["c.rs", "z/", "Engine::poll", "Engine::gone", "Gone::drive", "Work::Get", "Engine::Put::poll"] {
+        assert!(!code.has(gone), "{gone}");
+    }
+    assert_eq!(code_spans("`a` b `c`\n```sh\nd `e`\n```\n`f`"), ["a", "c", "f"].map(str::to_owned).into());
+    assert_eq!(entries("| word | meaning |\n| --- | --- |\n| a | b |\n"), 1);
+}
