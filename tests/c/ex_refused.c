@@ -1,5 +1,7 @@
 /* GASNet-EX: no rank gets its segment, and each ends at once, rank 0 as the slowest. ex_refused BYTES */
+#ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
+#endif
 #include <sys/resource.h>
 
 #include "ex_check.h"

@@ -1,5 +1,7 @@
 /* GASNet-EX: which variables of the environment the library tells a program of that may have more rights than its user. */
+#ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
+#endif
 #include <sys/auxv.h>
 
 #include "ex_check.h"
