@@ -37,10 +37,12 @@
  * Threads. Any thread may call any function at any time, unless the description of the function says otherwise. A
  *   handle may be synced by another thread than the one that got it. Implicit operations and access regions are the
  *   calling thread's. A signal handler may call vgasnet_exit with another status than 0, and the functions that only
- *   return a number of the job; no others. It may jump (siglongjmp) out of a load or store of the segment, but out of no
- *   call of the library. A thread that is cancelled ends at a cancellation point of its own: no function or handler of
- *   the library, load or store is one, but the functions for input and output that take addresses in the segment. No
- *   thread is cancelled asynchronously (PTHREAD_CANCEL_ASYNCHRONOUS) while it uses the segment.
+ *   return a number of the job; no others. It may jump (siglongjmp) out of a load or store of the segment, but out of
+ *   no call of the library. A get or put whose address cannot be used raises SIGSEGV or SIGBUS in the call: its handler
+ *   returns or ends the process, and a wait of the thread from the handler, or after a jump, is fatal. A thread that is
+ *   cancelled ends at a cancellation point of its own: no function or handler of the library, load or store is one, but
+ *   the functions for input and output that take addresses in the segment. No thread is cancelled asynchronously
+ *   (PTHREAD_CANCEL_ASYNCHRONOUS) while it uses the segment.
  *   The threads of the library do not end before the process does: a program ends by exit or by a return from main, not
  *   by pthread_exit of all its threads.
  *

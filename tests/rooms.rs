@@ -146,6 +146,46 @@ fn every_room_is_in_the_table() {
     }
 }
 
+/// A program with more rights than its user ignores the library's variables: so what is released reads the environment in one place.
+#[test]
+fn the_environment_is_read_in_one_place() {
+    // `getenv` stands in this file for programs of C. The loader has taken LD_PRELOAD from programs with more rights; the room below all
+    // others uses none.
+    const ALLOWED: [(&str, usize); 2] = [("conduits/core/src/environment.rs", 3), ("src/sys/observers.rs", 1)];
+    let mut dirs = vec![root().join("src"), root().join("launch/src")];
+    for parent in ["conduits", "."] {
+        let entries = fs::read_dir(root().join(parent)).expect("a folder").map(|entry| entry.expect("readable").path());
+        dirs.extend(entries.map(|crate_dir| crate_dir.join("src")).filter(|dir| {
+            let is_layer = dir.components().any(|part| part.as_os_str().to_string_lossy().starts_with("mpi-"));
+            (parent == "conduits" || is_layer) && dir.is_dir()
+        }));
+    }
+    assert!(dirs.len() > 9, "only {dirs:?}");
+    let mut found = BTreeMap::new();
+    for file in dirs.iter().flat_map(|dir| source_files(dir)) {
+        let path = file.strip_prefix(root()).expect("a file of ours").display().to_string().replace("./", "");
+        if ["/tests/", "_tests.rs", "/tests.rs", "src/stats/documents.rs"].iter().any(|test| path.contains(test)) {
+            continue;
+        }
+        let text = read(&file);
+        let code = text.split("#[cfg(test)]\nmod tests {").next().expect("a text");
+        let reads = ["env::var", "getenv(", "environ;"].iter().map(|way| code.matches(way).count()).sum::<usize>();
+        let withdrawn = code.matches("_getenv(").count();
+        if reads > withdrawn {
+            found.insert(path, reads - withdrawn);
+        }
+    }
+    let allowed = BTreeMap::from(ALLOWED.map(|(path, count)| (path.to_owned(), count)));
+    assert_eq!(found, allowed, "read variables by vgasnet_conduit::environment");
+}
+
+fn source_files(dir: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("readable").path());
+    let is_source =
+        |path: &PathBuf| path.extension().is_some_and(|end| ["rs", "c", "h"].iter().any(|known| end == *known));
+    paths.flat_map(|path| if path.is_dir() { source_files(&path) } else { vec![path] }).filter(is_source).collect()
+}
+
 /// The protocol can do no I/O: it is built without the standard library and depends on nothing that has it.
 #[test]
 fn the_protocol_is_built_without_std_and_unsafe() {

@@ -116,9 +116,10 @@ int vgasnet_getNodeInfo(vgasnet_nodeinfo_t *nodeinfo_table, int numentries);
 #define VGASNET_WAIT_SPINBLOCK 2
 int vgasnet_set_waitmode(int wait_mode);
 
-/* The value of an environment variable; null if it is not set. The launcher gives all ranks its own environment. The
- * string must not be changed, and is valid until the process changes the variable. A null name and a call before
- * vgasnet_init are fatal. Threads: as getenv. */
+/* The value of an environment variable; null if it is not set, and for VGASNET_ and GASNET_ variables in a program that
+ * has more rights than its user (AT_SECURE). The launcher gives all ranks its own environment. The string must not be
+ * changed, and is valid until the process changes the variable. A null name and a call before vgasnet_init are fatal.
+ * Threads: as getenv. */
 char *vgasnet_getenv(const char *name);
 
 #ifdef __cplusplus

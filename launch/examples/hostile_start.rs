@@ -1,6 +1,7 @@
 //! The parts of `tests/hostile_start.rs`: a launcher, its ranks, and processes of another user that get in their way.
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::Command;
@@ -16,7 +17,8 @@ fn main() {
     match argument(1) {
         "launch" => launch(argument(2), argument(3)),
         "rank" => rank(argument(2)),
-        "supervise" => supervise_agents(argument(2), argument(3)),
+        "supervise" => supervise_agents(argument(2), argument(3), Reach::Here),
+        "supervise-hosts" => supervise_agents(argument(2), argument(3), Reach::Unknown),
         "agent" => std::process::exit(run_agent(&["true".into()])),
         "attack" => attack(argument(2), argument(3)),
         other => panic!("no part is called \"{other}\""),
@@ -30,14 +32,17 @@ fn launch(ranks: &str, gate: &str) {
     std::process::exit(job.time_limit(Duration::from_secs(60)).run().status);
 }
 
-/// Runs a job of agents, which a shell starts as soon as it hears something from a FIFO.
-fn supervise_agents(ranks: &str, gate: &str) {
+/// Runs a job of agents, which a shell starts as soon as it hears something from a FIFO. Those of other hosts come by TCP, to an address
+/// that strangers do not use: else these would take its ports from them.
+fn supervise_agents(ranks: &str, gate: &str, reach: Reach) {
     let own = std::env::current_exe().expect("this program has a path");
-    let script = r#"cat "$1" > /dev/null; for rank in $(seq "$2"); do "$0" agent & done; wait"#;
+    let by_tcp = r#"export VGASNET_LAUNCHER="${VGASNET_LAUNCHER%%@*}@none@127.0.0.2:${VGASNET_LAUNCHER##*:}"; "#;
+    let agents = r#"cat "$1" > /dev/null; for rank in $(seq "$2"); do "$0" agent & done; wait"#;
+    let script = if reach == Reach::Here { agents.to_owned() } else { by_tcp.to_owned() + agents };
     let mut launcher = Command::new("sh");
-    launcher.args(["-c", script]).arg(own).args([gate, ranks]);
+    launcher.arg("-c").arg(script).arg(own).args([gate, ranks]);
     let (ranks, host_timeout) = (ranks.parse().expect("a number"), Duration::from_secs(30));
-    let (reach, is_dispensable, is_noise) = (Reach::Here, false, None);
+    let (is_dispensable, is_noise) = (false, None);
     std::process::exit(supervise(Plan { ranks, reach, launcher, is_dispensable, host_timeout, is_noise }));
 }
 
@@ -51,8 +56,14 @@ fn rank(gate: &str) {
 
 /// Connects to a socket as a stranger of this kind, until it is killed.
 fn attack(kind: &str, name: &str) {
+    if let Some(place) = name.strip_prefix("tcp:") {
+        return attack_by(kind, || TcpStream::connect(place));
+    }
     let address = SocketAddr::from_abstract_name(name).expect("a name");
-    let connect = || UnixStream::connect_addr(&address);
+    attack_by(kind, || UnixStream::connect_addr(&address));
+}
+
+fn attack_by<S: Read + Write>(kind: &str, connect: impl Fn() -> std::io::Result<S>) {
     match kind {
         "silent" => {
             let held: Vec<_> = (0..200).map(|_| connect()).collect();
@@ -66,7 +77,7 @@ fn attack(kind: &str, name: &str) {
             let Ok(mut stream) = connect() else { continue };
             let _ = stream.write_all(&[0x5a; 4096]);
         },
-        // The beginning of a request.
+        // The beginning of a request of ranks, or of a message of agents.
         "half" => loop {
             let Ok(mut stream) = connect() else { continue };
             let _ = stream.write_all(b"vgasnet?").and_then(|()| stream.read(&mut [0; 64]));

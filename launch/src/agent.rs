@@ -166,7 +166,7 @@ impl Agent {
         let address =
             Address::parse(&text).ok_or_else(|| format!("{LAUNCHER_VARIABLE}={text} does not name a launcher"))?;
         let mut variables = MPI_RANK_VARIABLES.into_iter().chain([SLURM_RANK_VARIABLE]);
-        let rank = variables.find_map(|name| std::env::var(name).ok()?.parse().ok());
+        let rank = variables.find_map(|name| environment::var(name)?.parse().ok());
         let hello = Event::Hello { version: PROTOCOL_VERSION, cookie: address.cookie, rank };
         let (mut is_refused, begin) = (false, Instant::now());
         // A supervisor drops an agent that stood still before its hello, and one that strangers crowd out.

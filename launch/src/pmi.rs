@@ -6,6 +6,7 @@ use std::os::fd::FromRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use vgasnet_conduit::environment;
 use vgasnet_conduit::launchers::HYDRA_SOCKET_VARIABLE;
 use vgasnet_protocol::RankState;
 
@@ -26,7 +27,7 @@ pub(crate) fn say_finalized(state: RankState) {
     if !starter.is_ok_and(|name| name.starts_with("hydra_pmi")) {
         return;
     }
-    let Some(socket) = std::env::var(HYDRA_SOCKET_VARIABLE).ok().and_then(|number| number.parse().ok()) else { return };
+    let Some(socket) = environment::var(HYDRA_SOCKET_VARIABLE).and_then(|number| number.parse().ok()) else { return };
     // SAFETY: hydra has made this socket for the process, which uses it nowhere else. As a stream it is read and written only.
     let mut hydra = unsafe { UnixStream::from_raw_fd(socket) };
     // It fails where the rank has said so itself: hydra has closed the other end.

@@ -19,8 +19,8 @@ use crate::signals::Signals;
 use crate::wire::{Command, Event};
 use crate::{StartError, host_name, say};
 
-/// How long a connection may take to say hello: agents say it at once. Lost packets of a network are sent again after a second.
-const HELLO_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a connection may take to say hello: agents say it at once, and come again where it was lost on the way.
+const HELLO_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The most connections at a time that have not said hello. For a further one the oldest goes, so strangers keep no agent out.
 const UNAUTHENTICATED_MAX: usize = 256;

@@ -1,6 +1,8 @@
 //! Starts in the way of which stand processes of another user: silent, flooding, with garbage, with half a handshake. The parts are
 //! played by `examples/hostile_start.rs`. Only root can start processes of another user.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -17,6 +19,9 @@ const ENEMY: u32 = 64_201;
 
 /// A start with enemies may take so much longer than one without.
 const DELAY_MAX: Duration = Duration::from_secs(1);
+
+/// The part whose agents come by TCP, where nobody's user is known.
+const BY_TCP: &str = "supervise-hosts";
 
 const RANKS: u32 = 4;
 const ENEMIES: usize = 6;
@@ -59,7 +64,8 @@ impl Stage {
         let launcher = self.start(uid, &[part, &RANKS.to_string(), self.gate.to_str().expect("text")]);
         let late = Instant::now() + Duration::from_secs(20);
         loop {
-            if let Some(name) = socket_of(launcher.0.id()) {
+            let pid = launcher.0.id();
+            if let Some(name) = if part == BY_TCP { port_of(pid) } else { socket_of(pid) } {
                 return (launcher, name);
             }
             assert!(Instant::now() < late, "the launcher opens no socket");
@@ -104,11 +110,29 @@ impl Drop for Ended {
     }
 }
 
+/// The sockets that a process has, as its descriptors name them.
+fn sockets_of(pid: u32) -> Option<Vec<PathBuf>> {
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+    Some(descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect())
+}
+
+/// Where a process listens for other hosts, from this one.
+fn port_of(pid: u32) -> Option<String> {
+    let lists = ["tcp", "tcp6"].map(|name| std::fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default());
+    let links = sockets_of(pid)?;
+    lists.iter().flat_map(|list| list.lines()).find_map(|line| {
+        const LISTENS: &str = "0A";
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let is_its = links.iter().any(|link| link.to_str() == Some(&format!("socket:[{}]", fields[9])));
+        let port = u16::from_str_radix(fields[1].split_once(':')?.1, 16).ok()?;
+        (is_its && fields[3] == LISTENS).then(|| format!("tcp:127.0.0.1:{port}"))
+    })
+}
+
 /// The name of the abstract socket at which a process listens: the list of sockets is everybody's.
 fn socket_of(pid: u32) -> Option<String> {
     let list = std::fs::read_to_string("/proc/net/unix").expect("it exists");
-    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
-    let links: Vec<_> = descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
+    let links = sockets_of(pid)?;
     let is_its = |inode: &str| links.iter().any(|link| link.to_str() == Some(&format!("socket:[{inode}]")));
     list.lines().find_map(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();
@@ -120,7 +144,9 @@ fn socket_of(pid: u32) -> Option<String> {
 /// Starts a job of `owner` with enemies of a kind: of its socket, or of one that is not there. Returns how long it took.
 fn time(stage: &Stage, part: &str, owner: u32, kind: &str, is_in_the_way: bool) -> Duration {
     let (launcher, socket) = stage.launch(part, owner);
-    let target = if is_in_the_way { socket } else { format!("vgasnet-nobody-{}", std::process::id()) };
+    let nobody =
+        if part == BY_TCP { "tcp:127.0.0.1:1".to_owned() } else { format!("vgasnet-nobody-{}", std::process::id()) };
+    let target = if is_in_the_way { socket } else { nobody };
     let _enemies: Vec<_> = (0..ENEMIES).map(|_| stage.attack(kind, &target)).collect();
     // They have begun.
     std::thread::sleep(Duration::from_millis(300));
@@ -152,6 +178,11 @@ fn another_user_delays_no_agent() {
     held_up("a user's agents", "supervise", OWNER);
 }
 
+#[test]
+fn strangers_of_the_network_delay_no_agent() {
+    held_up("agents of other hosts", BY_TCP, OWNER);
+}
+
 /// Ends the launcher of a part by a signal while strangers flood its socket.
 fn flooded(part: &str) {
     let Some(stage) = Stage::set(&format!("a signal to {part}")) else { return };
@@ -168,4 +199,36 @@ fn flooded(part: &str) {
 #[test]
 fn a_flood_delays_no_signal() {
     flooded("launch");
+}
+
+/// One that says nothing, or half of what it should, hears the end of its connection soon, and there is room for few such.
+#[test]
+fn strangers_of_the_network_are_dropped() {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    const HELD_MAX: usize = 256;
+    let Some(stage) = Stage::set("strangers of the network") else { return };
+    let (launcher, place) = stage.launch(BY_TCP, OWNER);
+    let connect = || TcpStream::connect(place.trim_start_matches("tcp:")).expect("somebody listens");
+    for said in [&b""[..], b"v", &[0x5a; 4096], &[0; 20]] {
+        let mut stream = connect();
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        let _ = stream.write_all(said);
+        let heard = stream.read(&mut [0; 64]);
+        let is_over = |error: &std::io::Error| error.kind() == std::io::ErrorKind::ConnectionReset;
+        assert!(heard.as_ref().map_or_else(is_over, |len| *len == 0), "{} bytes: {heard:?}", said.len());
+    }
+    let begin = Instant::now();
+    let mut held: Vec<_> = (0..2 * HELD_MAX).map(|_| connect()).collect();
+    let mut left = held.len();
+    while left > HELD_MAX {
+        assert!(begin.elapsed() < PATIENCE, "{left} are held");
+        held.iter().for_each(|stream| stream.set_nonblocking(true).expect("a socket"));
+        left = held
+            .iter_mut()
+            .filter_map(|stream| stream.read(&mut [0; 1]).err())
+            .filter(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+            .count();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    stage.open_gate(launcher);
 }

@@ -6,7 +6,7 @@ use crate::vgasnet::{self, Library};
 use crate::{rescue, say, settings};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use vgasnet_mpi_front::is_its_mpi;
+use vgasnet_mpi_front::{environment, is_its_mpi};
 
 /// vgasnet's functions, if it runs.
 static RUNNING: OnceLock<Option<Library>> = OnceLock::new();
@@ -138,7 +138,7 @@ fn tell_of(call: &str, rank: &str, line: &str) {
 
 /// Tells a line on the rank that its launcher calls the first one, or on all where no launcher says.
 fn tell_by_launcher(call: &str, line: &str) {
-    let rank = ["PMIX_RANK", "PMI_RANK"].iter().find_map(|name| std::env::var(name).ok());
+    let rank = ["PMIX_RANK", "PMI_RANK"].iter().find_map(|name| environment::var(name));
     match rank.as_deref() {
         None => tell_of(call, "", line),
         Some("0") => tell_of(call, "rank 0: ", line),

@@ -31,7 +31,7 @@ const FOR_MPI: [&CStr; 9] = [
 /// No other thread looks at the environment.
 pub unsafe fn set_defaults() {
     for (name, value) in DEFAULTS {
-        if std::env::var_os(name).is_none_or(|value| value.is_empty()) {
+        if environment::var_os(name).is_none_or(|value| value.is_empty()) {
             // SAFETY: as the caller says.
             unsafe { std::env::set_var(name, value) };
         }

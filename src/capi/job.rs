@@ -8,6 +8,7 @@ use crate::engine::WaitMode;
 use crate::error::UserError;
 use crate::job::{self, Arguments, Failure, FailureClass, Place, Runtime};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use vgasnet_conduit::environment;
 
 /// `vgasnet_seginfo_t`.
 #[repr(C)]
@@ -122,7 +123,7 @@ entry_points! {
         if name.is_null() {
             return Err(UserError::new("the name is a null pointer; give the name of a variable").into());
         }
-        Ok(libc::getenv(name))
+        Ok(environment::c_value(CStr::from_ptr(name)))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::sleepers::{Awaited, Happened, Sleepers, time_left};
 use super::{Driver, WaitMode};
+use crate::error::UserError;
 use crate::request::CompletionId;
 use crate::stats::{self, Row};
-use crate::sys::SignalGuard;
+use crate::sys::{self, SignalGuard};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -96,6 +97,9 @@ impl Driver {
     fn wait_for(&self, done: &dyn Fn() -> bool, awaited: Awaited, end: Option<Instant>) {
         let callers = self.callers.get().filter(|callers| callers.may_work());
         let mut rounds = 0_u32;
+        if sys::has_raised_copy() {
+            self.refuse_in_raised_copy();
+        }
         while !done() {
             if self.pass_host_barrier() || callers.is_some_and(|callers| callers.work()) {
                 continue;
@@ -111,6 +115,17 @@ impl Driver {
                 return;
             }
         }
+    }
+
+    #[cold]
+    fn refuse_in_raised_copy(&self) -> ! {
+        self.fail(
+            "get or put",
+            &UserError::new(
+                "SIGSEGV or SIGBUS was raised at the program's address, and the program's handler has called the library or jumped out \
+                 of the call; a handler may return or end the process; give addresses that can be read and written",
+            ),
+        )
     }
 
     /// Lets other threads run, for a client that has asked in vain and is about to ask again. With more ranks than processors, such a loop

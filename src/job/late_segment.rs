@@ -60,12 +60,16 @@ impl Job {
         let taken = wanted.and_then(|size_bytes| self.take_space(size_bytes).map(|()| size_bytes));
         let mine = *taken.as_ref().unwrap_or(&REFUSED);
         let told = runtime.coll().gather_all(TEAM_ALL, mine).map_err(|line| resource(Some(line)))?;
-        if makes_no_sense {
-            return Err(Failure { class: FailureClass::BadArgument, line: taken.err(), said: None });
-        }
         if let Some(first) = told.iter().position(|told| *told == REFUSED) {
-            let is_first = first == self.conduit.rank().index();
-            return Err(resource(taken.err().filter(|_| is_first)));
+            let mine = taken.err().filter(|_| first == self.conduit.rank().index());
+            let said = mine.map(|line| format!("rank {first}: gex_Segment_Attach: {line}"));
+            if let Some(said) = &said {
+                say(said);
+            }
+            // A rank that fails may end the job, so it waits until the error has been reported.
+            runtime.coll().gather_all(TEAM_ALL, 0_u8).map_err(|line| resource(Some(line)))?;
+            let class = if makes_no_sense { FailureClass::BadArgument } else { FailureClass::Resource };
+            return Err(Failure { class, line: None, said });
         }
         let page_bytes = self.config.page_bytes;
         runtime.space().segments.set_sizes(told.iter().map(|told| told.next_multiple_of(page_bytes) as usize));

@@ -4,7 +4,7 @@ use crate::settings::{self, wanted_transport};
 use crate::sys::let_descendants_read;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
-use vgasnet_conduit::{Conduit, ConduitError, RANKS_MAX, launchers};
+use vgasnet_conduit::{Conduit, ConduitError, RANKS_MAX, environment, launchers};
 use vgasnet_smp::SmpConduit;
 
 /// The program's arguments, in which GASNet's launchers may hide something.
@@ -68,21 +68,21 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
             Arc::new(vgasnet_hybrid::HybridConduit::start(network, wanted.peer_memory)?)
         }
     };
-    if let Some(ranks) = ranks_in_vain(|name| std::env::var(name).ok(), &*conduit) {
+    if let Some(ranks) = ranks_in_vain(|name| environment::var(name), &*conduit) {
         return Err(ConduitError(format!(
             "GASNET_PSHM_NODES={ranks}, but a program that starts by itself is one rank: start it by vgasnetrun -n {ranks}, or \
              unset the variable"
         )));
     }
     let is_alone = conduit.ranks() == 1 && wanted.conduit != Some(settings::Conduit::Smp);
-    if is_alone && is_later_task(|name| std::env::var(name).ok()) {
+    if is_alone && is_later_task(|name| environment::var(name)) {
         return Err(ConduitError(
             "Slurm has started several tasks of this program, and each is a job of its own; name the PMI of your MPI (srun \
              --mpi=pmix, say; srun --mpi=list) or start the program with vgasnetrun; if that is meant, set VGASNET_CONDUIT=smp"
                 .to_owned(),
         ));
     }
-    if is_alone && is_later_process_of_mpi(|name| std::env::var(name).ok()) {
+    if is_alone && is_later_process_of_mpi(|name| environment::var(name)) {
         return Err(ConduitError(
             "a launcher of MPI has started this process beside others, and each is a job of its own, since this vgasnet was \
              not built for that MPI; start the program with vgasnetrun -n, or install vgasnet --with mpi (docs/reference/clusters.md); if that is \
@@ -139,7 +139,7 @@ pub unsafe fn attach_gasnet(
 
 /// What to run on where nobody says.
 fn launched_for() -> settings::Conduit {
-    let is_set = |name: &str| vgasnet_conduit::environment::var_os(name).is_some();
+    let is_set = |name: &str| environment::var_os(name).is_some();
     if is_set(vgasnet_smp::JOB_VARIABLE) {
         return settings::Conduit::Smp;
     }

@@ -18,6 +18,8 @@ pub(super) struct Mark {
     is_deferred: Cell<u32>,
     /// The thread's mask before that.
     before: Cell<Mask>,
+    /// A handler of the client runs that an instruction of the copy has raised, or has left the copy by siglongjmp.
+    is_raised: Cell<u32>,
 }
 
 std::arch::global_asm!(
@@ -151,8 +153,16 @@ pub(super) unsafe fn defer_until_copied(context: *mut c_void) {
 pub(super) fn outside_of_copies(body: impl FnOnce()) {
     let mark = mark();
     let is_copying = mark.is_copying.replace(0);
+    let was_raised = mark.is_raised.replace(mark.is_raised.get() | is_copying);
     compiler_fence(Ordering::SeqCst);
     body();
     compiler_fence(Ordering::SeqCst);
+    mark.is_raised.set(was_raised);
     mark.is_copying.set(is_copying);
+}
+
+/// Whether this thread has a copy that cannot go on: it is in a handler of the client that the copy has raised, or was. Its page stays
+/// pinned, so the thread must not wait for other ranks, which may wait for the page.
+pub fn has_raised_copy() -> bool {
+    mark().is_raised.get() != 0
 }

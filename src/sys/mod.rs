@@ -36,7 +36,7 @@ mod thread_table;
 
 pub use cancellation::CancellationGuard;
 pub use client_calls::{call_client, tell_of_exceptions};
-pub use copy_guard::CopyGuard;
+pub use copy_guard::{CopyGuard, has_raised_copy};
 pub use copying::copy_bytes;
 pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
 pub use errno::{keep_errno, last_errno, set_errno};

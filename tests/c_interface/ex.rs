@@ -239,6 +239,20 @@ fn calls_that_make_no_sense_end_the_job_with_a_line() {
     }
 }
 
+/// One rank says why there is no segment, before any ends the job.
+#[test]
+fn an_attach_that_all_ranks_are_refused_is_told_once() {
+    let program = ex_program("ex_refused", Compiler::GccC99, Mode::Seq, &[]);
+    for (bytes, line) in [("0x4000000000000000", "a segment of "), ("0", "a segment of 0 bytes; give 1 to ")].repeat(10)
+    {
+        let ended = run(&program, &[bytes], setup(6));
+        ended.expect(1);
+        let told: Vec<_> = ended.stderr.lines().filter(|told| told.contains(": gex_Segment_Attach: ")).collect();
+        let is_it = told.iter().all(|told| told.starts_with("vgasnet: rank 0: ") && told.contains(line));
+        assert!(told.len() == 1 && is_it, "{ended}");
+    }
+}
+
 #[test]
 fn calls_that_answer_with_a_code_say_why() {
     let bad = ex_program("ex_bad", Compiler::GccC99, Mode::Seq, &[]);

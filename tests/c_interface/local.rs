@@ -169,6 +169,24 @@ fn signal_handlers_store_to_the_page_of_the_copy_that_they_interrupt() {
     }
 }
 
+/// The page of such a copy stays in use, and another rank that wants it would wait for ever.
+#[test]
+fn handlers_that_a_copy_raises_return_or_end_the_process() {
+    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        return say_not_run("handlers that copies raise", "this processor's copies are not watched");
+    }
+    let setups = [small(2, 6, true, true), small(2, 8, false, true)];
+    for (setup, side) in setups.into_iter().flat_map(|setup| [(setup, "get"), (setup, "put")]) {
+        run_in("raised_copies", &["returns", side], [setup]);
+        run(&program("raised_copies"), &["exits", side], setup).expect(3);
+        for way in ["calls", "jumps"] {
+            let ended = run(&program("raised_copies"), &[way, side], setup);
+            let line = "vgasnet: rank 0: get or put: SIGSEGV or SIGBUS was raised at the program's address, and the program's handler";
+            assert_eq!(ended.expect(1).stderr.matches(line).count(), 1, "{ended}");
+        }
+    }
+}
+
 #[test]
 fn misses_while_malloc_is_interrupted() {
     if is_across_hosts() {

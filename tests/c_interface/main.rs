@@ -35,6 +35,7 @@ mod python;
 mod refused;
 mod sanitizers;
 mod scripts;
+mod secure;
 mod stats;
 mod support;
 mod tools;

@@ -25,6 +25,7 @@ const ADDRESSES: Checker = Checker {
     exceptions: &[
         ("cancellation", "a thread that is cancelled leaves its stack poisoned, where the checker itself stumbles"),
         ("dlopened_plugin", "it is no program; dlopened loads it"),
+        ("ex_secure", "it is run as another user, by no launcher"),
         ("malloc_faults", "it sets the C library's malloc, in whose place there is another"),
     ],
 };
@@ -36,6 +37,7 @@ const THREADS: Checker = Checker {
     exceptions: &[
         ("collectives", "threads reduce one after the other, in an order that the library makes unseen"),
         ("dlopened_plugin", "it is no program; dlopened loads it"),
+        ("ex_secure", "it is run as another user, by no launcher"),
         ("interrupted_copies", "handlers run late, and never in a copy that stands still"),
         ("interrupts", "handlers run late, also where the library has a lock, and use the segment there"),
         ("jumps", "handlers run late, and never in its loop of loads and stores, which they are to leave"),
@@ -46,18 +48,19 @@ const THREADS: Checker = Checker {
 };
 
 /// Programs that look at how SIGSEGV is handled, where the checkers have a handler otherwise.
-const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
+const LOOK_AT_SIGSEGV: [&str; 3] = ["forks", "raised_copies", "signals"];
 
 /// Programs that look at statistics.
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
 /// What programs need on their command line.
-const ARGUMENTS: [(&str, &[&str]); 29] = [
+const ARGUMENTS: [(&str, &[&str]); 31] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
     ("ex_bad", &["category"]),
     ("ex_bytes_bad", &["atomic", "operation"]),
     ("ex_coll_bad", &["root"]),
+    ("ex_refused", &["0"]),
     ("ex_thrown", &["caught"]),
     ("exits", &["main", "0"]),
     ("fatal", &["outside"]),
@@ -70,6 +73,7 @@ const ARGUMENTS: [(&str, &[&str]); 29] = [
     ("job", &["answers"]),
     ("masks", &["threads"]),
     ("partly", &["all"]),
+    ("raised_copies", &["returns", "get"]),
     ("readonly", &["phases"]),
     ("scattered", &["blocks"]),
     // And a directory, as the other shared files.
@@ -87,7 +91,7 @@ const ARGUMENTS: [(&str, &[&str]); 29] = [
 ];
 
 /// Programs whose job ends with an error.
-const FATAL: [&str; 4] = ["ex_bad", "ex_bytes_bad", "ex_coll_bad", "fatal"];
+const FATAL: [&str; 5] = ["ex_bad", "ex_bytes_bad", "ex_coll_bad", "ex_refused", "fatal"];
 
 /// Programs of `examples/`, with what they need on their command line.
 const EXAMPLES: [(&str, &[&str]); 2] = [

@@ -2,9 +2,9 @@
 //!
 //! A program with more rights than the user who runs it (setuid, setgid, file capabilities: `AT_SECURE`, getauxval(3)) must not let that
 //! user name files or sizes. There the variables of vgasnet and GASNet count as not set. Everything in vgasnet that reads them does so here.
-#![allow(unsafe_code, reason = "getauxval")]
+#![allow(unsafe_code, reason = "getauxval and getenv")]
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString, c_char};
 use std::sync::Once;
 
 use crate::say;
@@ -16,6 +16,13 @@ const PREFIXES: [&str; 2] = ["VGASNET_", "GASNET_"];
 pub fn var_os(name: &str) -> Option<OsString> {
     let value = std::env::var_os(name)?;
     may_set(name, is_secure()).then_some(value)
+}
+
+/// As [`var_os`], as C's `getenv` answers: null where there is none.
+pub fn c_value(name: &CStr) -> *mut c_char {
+    // SAFETY: the name is a C string.
+    let value = unsafe { libc::getenv(name.as_ptr()) };
+    if value.is_null() || may_set(&name.to_string_lossy(), is_secure()) { value } else { std::ptr::null_mut() }
 }
 
 /// As [`var_os`]; none where the value is not text.
@@ -61,6 +68,7 @@ mod tests {
         }
         assert!(!is_secure());
         assert_eq!(var_os("PATH"), std::env::var_os("PATH"));
+        assert!(c_value(c"NO_SUCH_VARIABLE").is_null() && !c_value(c"PATH").is_null());
         assert_eq!(vars_os().count(), std::env::vars_os().count());
     }
 }

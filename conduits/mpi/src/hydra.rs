@@ -6,6 +6,7 @@ use std::os::fd::FromRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use vgasnet_conduit::environment;
 use vgasnet_conduit::launchers::HYDRA_SOCKET_VARIABLE;
 
 /// What hydra sets besides on all hosts, and other launchers with a PMI do not.
@@ -23,8 +24,8 @@ pub(crate) struct Hydra(ManuallyDrop<UnixStream>);
 impl Hydra {
     /// The connection, where hydra is the launcher. MPI has started, and talks PMI-1.
     pub(crate) fn of_this_rank() -> Option<Hydra> {
-        std::env::var_os(HYDRA_RANKS_VARIABLE)?;
-        let socket = std::env::var(HYDRA_SOCKET_VARIABLE).ok()?.parse().ok()?;
+        environment::var_os(HYDRA_RANKS_VARIABLE)?;
+        let socket = environment::var(HYDRA_SOCKET_VARIABLE)?.parse().ok()?;
         // SAFETY: MPI has this socket open until it ends, and it is not closed here. As a stream it is read and written only.
         Some(Hydra(ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(socket) })))
     }

@@ -1,6 +1,7 @@
 //! The protocol's tests: golden transcripts, random interleavings, and every interleaving of small jobs.
 
 mod awaiting;
+mod crashes;
 mod exploration;
 mod forged;
 mod hosts;

@@ -95,7 +95,7 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize,
     true
 }
 
-fn run_until_quiet(world: &mut World, random: &mut fastrand::Rng) {
+pub fn run_until_quiet(world: &mut World, random: &mut fastrand::Rng) {
     for _ in 0..STEPS_MAX {
         if !step(world, random, &mut 0, 1, 0) {
             return;
@@ -152,7 +152,7 @@ fn run(seed: u64, trace: bool, tells_itself: Option<usize>) -> World {
     world
 }
 
-fn number(variable: &str) -> Option<u64> {
+pub fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")))
 }

@@ -5,12 +5,13 @@
 
 mod canonical;
 mod check;
+pub mod disk;
+mod io;
 mod shipped;
 
 use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::{
-    Access, Action, Cause, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Priority, Protocol,
-    Waiter,
+    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Priority, Protocol, Waiter,
 };
 use vgasnet_protocol::{Hosts, Limits, Nonsense, Rank, RankSizes};
 
@@ -131,6 +132,8 @@ pub struct World {
     model: BTreeMap<PageId, Vec<u8>>,
     /// How often pages are to be written back wherever they are.
     pub recalls: BTreeMap<PageId, u32>,
+    /// The homes' disks, if they lose what is not synced.
+    pub disks: Option<disk::Disks>,
     /// Every event and action, if they are to be shown.
     pub trace: Option<Vec<String>>,
     /// Some rank has sent what the protocol does not allow: bytes may be any, and a rank may refuse a message.
@@ -160,8 +163,8 @@ impl World {
             waiting: BTreeMap::new(),
         };
         let nodes = (0..shape.ranks).map(node).collect();
-        let (flights, model, recalls, trace, refusal) = Default::default();
-        World { shape, nodes, flights, model, recalls, trace, is_tainted: false, refusal }
+        let (flights, model, recalls, disks, trace, refusal) = Default::default();
+        World { shape, nodes, flights, model, recalls, disks, trace, is_tainted: false, refusal }
     }
 
     /// The same world, whose homes keep what they read for others. Nothing has happened yet.
@@ -292,19 +295,6 @@ impl World {
         }
     }
 
-    fn land_store(&mut self, page: PageId, from: Rank, frame: FrameId, priority: Priority, second_half: bool) {
-        let bytes = self.nodes[from.index()].frames[frame.0 as usize].clone();
-        let len = bytes.len();
-        let file = self.nodes[home_of(page).index()].file.entry(page.index).or_insert_with(|| vec![0; len]);
-        let half = if second_half { len / 2..len } else { 0..len / 2 };
-        file[half.clone()].copy_from_slice(&bytes[half]);
-        if second_half {
-            self.event(home_of(page), Event::Stored(page));
-        } else {
-            self.flights.push(Flight::Store { page, from, frame, priority, second_half: true });
-        }
-    }
-
     fn land_copy(&mut self, rank: Rank, page: PageId, frame: FrameId, op: Op) {
         match op.access {
             Access::Read => {
@@ -325,7 +315,9 @@ impl World {
         let len = self.shape.page_bytes;
         let range = if op.whole { 0..len } else { op.offset..op.offset + 1 };
         self.nodes[rank.index()].frames[frame.0 as usize][range.clone()].fill(op.value);
-        self.model.entry(page).or_insert_with(|| vec![0; len])[range].fill(op.value);
+        let model = self.model.entry(page).or_insert_with(|| vec![0; len]);
+        model[range.clone()].fill(op.value);
+        self.disks.iter_mut().for_each(|disks| disks.note_newest(page, range.clone(), model));
     }
 
     fn fill(&mut self, to: Rank, frame: FrameId, bytes: &[u8], second_half: bool) {
@@ -374,6 +366,7 @@ impl World {
             }
             Action::Hurry { page, priority } => self.hurry(page, priority),
             Action::Recalled { page, cause } => {
+                self.disks.iter_mut().for_each(|disks| disks.is_unwritten |= cause.is_some());
                 let left = self.recalls.get_mut(&page).expect("it was asked for");
                 *left -= 1;
                 if *left == 0 {
@@ -418,55 +411,13 @@ impl World {
         }
     }
 
-    /// The load or store of a page that is under way becomes more urgent.
-    fn hurry(&mut self, page: PageId, to: Priority) {
-        let hurried = self.flights.iter_mut().filter_map(|flight| match flight {
-            Flight::Load { page: its, priority, .. } | Flight::Store { page: its, priority, .. } if *its == page => {
-                Some(priority)
-            }
-            _ => None,
-        });
-        let [priority] = hurried.collect::<Vec<_>>().try_into().expect("a page has one operation on its file");
-        assert!(to < *priority, "it was as urgent already");
-        *priority = to;
-    }
-
-    /// Whether the flight at `at` is a load for which nobody waits: it may fail in segments, too.
-    pub fn is_load_ahead(&self, at: usize) -> bool {
-        matches!(self.flights[at], Flight::Load { priority: Priority::Soon | Priority::Later, .. })
-    }
-
-    /// Whether the flight at `at` is a load or a store, which may fail in files. Those are cached cooperatively.
-    pub fn is_io(&self, at: usize) -> bool {
-        self.shape.cooperative && matches!(self.flights[at], Flight::Load { .. } | Flight::Store { .. })
-    }
-
-    /// Lets the load or store at `at` fail.
-    pub fn fail(&mut self, at: usize) {
-        match self.flights.remove(at) {
-            Flight::Load { page, to, frame, priority, .. } => {
-                self.nodes[to.index()].frames[frame.0 as usize].fill(0xEE);
-                let cause = (priority == Priority::Now).then_some(Cause(5));
-                self.event(home_of(page), Event::LoadFailed { page, cause });
-            }
-            Flight::Store { page, .. } => {
-                // A page that was not written before counts as zeros still.
-                if let Some(bytes) = self.nodes[home_of(page).index()].file.get_mut(&page.index) {
-                    bytes.fill(0xEE);
-                }
-                self.event(home_of(page), Event::StoreFailed { page, cause: Cause(28) });
-            }
-            other => panic!("{other:?} cannot fail"),
-        }
-    }
-
     fn note(&mut self, line: impl FnOnce() -> String) {
         if let Some(trace) = &mut self.trace {
             trace.push(line());
         }
     }
 
-    fn pages(&self) -> impl Iterator<Item = PageId> + use<> {
+    pub fn pages(&self) -> impl Iterator<Item = PageId> + use<> {
         let shape = self.shape;
         (0..shape.ranks).flat_map(move |home| (0..shape.pages).map(move |index| PageId::of_segment(Rank(home), index)))
     }

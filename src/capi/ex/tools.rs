@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::{LazyLock, Mutex};
-use vgasnet_conduit::say;
+use vgasnet_conduit::{environment, say};
 
 fn parse(text: &str, unit: u64) -> Result<i64, String> {
     if unit == 0 { parse_integer(text) } else { parse_quantity(text, unit) }
@@ -36,7 +36,7 @@ unsafe fn text_of<'a>(text: *const c_char, what: &str) -> Result<Cow<'a, str>, R
 /// Whether this rank shows the variables that it is asked for.
 fn shows_variables() -> bool {
     let is_first = job::job().is_some_and(|job| job.conduit().rank().0 == 0);
-    is_first && std::env::var(GASNET_VERBOSEENV).is_ok_and(|text| parse_answer(&text) == Some(true))
+    is_first && environment::var(GASNET_VERBOSEENV).is_some_and(|text| parse_answer(&text) == Some(true))
 }
 
 /// Shows a variable, the first time.
@@ -63,7 +63,7 @@ unsafe fn variable<T: Copy>(
 ) -> Result<T, Refusal> {
     // SAFETY: the caller's promise.
     let name = unsafe { text_of(name, "the name of the variable")? };
-    let text = std::env::var_os(&*name).map(|text| text.to_string_lossy().into_owned());
+    let text = environment::var_os(&name).map(|text| text.to_string_lossy().into_owned());
     let text = text.filter(|text| !text.trim().is_empty());
     let value = match &text {
         Some(text) => {
@@ -150,7 +150,7 @@ entry_points! {
 
     unsafe fn vgasnet_ex_tool_getenv_withdefault(name: *const c_char, otherwise: *const c_char) -> *mut c_char {
         let shown = text_of(name, "the name of the variable")?;
-        let value = libc::getenv(name).cast_const();
+        let value = environment::c_value(CStr::from_ptr(name)).cast_const();
         let (answer, is_default) = if value.is_null() { (otherwise, true) } else { (value, false) };
         let text = if answer.is_null() { "*not set*".into() } else { CStr::from_ptr(answer).to_string_lossy() };
         show(&shown, &text, is_default);
@@ -236,7 +236,7 @@ entry_points! {
 
 /// Whether a variable says no.
 fn is_left_alone(variable: &str) -> bool {
-    std::env::var(variable).is_ok_and(|text| parse_answer(&text) == Some(false))
+    environment::var(variable).is_some_and(|text| parse_answer(&text) == Some(false))
 }
 
 fn maximize(resource: c_int) -> bool {

@@ -15,7 +15,9 @@ mod two_hosts;
 use crate::Stop;
 use crate::options::FiguresOptions;
 use page::Page;
+use std::io::Write;
 use std::path::Path;
+use vgasnet_conduit::whole_file;
 use vgasnet_sim::paper::{self, Choice, Figures};
 use vgasnet_sim::parts::{self, Compared};
 use vgasnet_sim::scale::{self, Scaled};
@@ -59,14 +61,11 @@ pub fn run(options: &FiguresOptions) -> Result<u8, Stop> {
         return Err(Stop::usage("--nodes are to be ascending: each is compared with the first"));
     }
     let unwritable = |error: std::io::Error| Stop::usage(format!("--out {}: {error}", options.out.display()));
-    // Nothing long runs for a file that cannot be written. An empty one is no page, should this not come to its end.
-    let is_new = !options.out.exists();
-    std::fs::File::options().append(true).create(true).open(&options.out).map_err(unwritable)?;
-    if is_new {
-        std::fs::remove_file(&options.out).map_err(unwritable)?;
-    }
+    // Nothing long runs for a file that cannot be written.
+    whole_file::try_path(&options.out).map_err(unwritable)?;
     let results = results(options).map_err(Stop::failure)?;
-    std::fs::write(&options.out, html(&results, options).map_err(Stop::failure)?).map_err(unwritable)?;
+    let page = html(&results, options).map_err(Stop::failure)?;
+    whole_file::replace(&options.out, |file| file.write_all(page.as_bytes())).map_err(unwritable)?;
     println!("{}", options.out.display());
     Ok(0)
 }

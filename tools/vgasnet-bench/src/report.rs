@@ -45,10 +45,10 @@ use crate::Stop;
 use crate::plan::{Job, Workload};
 use crate::targets::{Bound, Target};
 use serde::Serialize;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use vgasnet::settings::format_size;
+use vgasnet_conduit::whole_file;
 
 /// Where the results go.
 pub struct Output {
@@ -58,27 +58,30 @@ pub struct Output {
 
 enum Json {
     Nowhere,
-    File(File, PathBuf),
+    File(PathBuf),
     /// The table goes to stderr then.
     Stdout,
 }
 
 impl Output {
-    /// Opens all files, so that nothing long runs for a file that cannot be written.
+    /// Tries all files, so that nothing long runs for a file that cannot be written.
     pub fn open(json: &Option<PathBuf>, plot: &Option<PathBuf>) -> Result<Output, Stop> {
         if let Some(path) = plot.as_ref().filter(|path| path.extension().is_none_or(|extension| extension != "svg")) {
             return Err(Stop::usage(format!("--plot {}: it draws SVG; give a name that ends in .svg", path.display())));
         }
-        let create = |option: &str, path: &Path| {
-            File::create(path).map_err(|error| Stop::usage(format!("{option} {}: {error}", path.display())))
+        let try_path = |option: &str, path: &Path| {
+            whole_file::try_path(path).map_err(|error| Stop::usage(format!("{option} {}: {error}", path.display())))
         };
         if let Some(path) = plot {
-            create("--plot", path)?;
+            try_path("--plot", path)?;
         }
         let json = match json {
             None => Json::Nowhere,
             Some(path) if path.as_os_str() == "-" => Json::Stdout,
-            Some(path) => Json::File(create("--json", path)?, path.clone()),
+            Some(path) => {
+                try_path("--json", path)?;
+                Json::File(path.clone())
+            }
         };
         Ok(Output { json, plot: plot.clone() })
     }
@@ -95,9 +98,8 @@ impl Output {
         json.push('\n');
         let shown = match &self.json {
             Json::Nowhere => io::stdout().write_all(table.as_bytes()),
-            Json::File(file, path) => {
-                let mut file: &File = file;
-                let written = file.write_all(json.as_bytes());
+            Json::File(path) => {
+                let written = whole_file::replace(path, |file| file.write_all(json.as_bytes()));
                 written.map_err(|error| Stop::failure(format!("--json {}: {error}", path.display())))?;
                 io::stdout().write_all(table.as_bytes())
             }
@@ -107,7 +109,10 @@ impl Output {
         };
         shown.map_err(failed)?;
         let Some(path) = &self.plot else { return Ok(()) };
-        let drawn = image().and_then(|image| std::fs::write(path, image).map_err(|error| error.to_string()));
+        let drawn = image().and_then(|image| {
+            let written = whole_file::replace(path, |file| file.write_all(image.as_bytes()));
+            written.map_err(|error| error.to_string())
+        });
         drawn.map_err(|error| Stop::failure(format!("--plot {}: {error}", path.display())))
     }
 }

@@ -54,7 +54,8 @@ impl Counting {
             return Ok(Counting { file: None });
         }
         let path = std::env::temp_dir().join(format!("vgasnet-bench-statistics-{}", std::process::id()));
-        std::fs::File::create(&path).map_err(|error| Stop::failure(format!("{}: {error}", path.display())))?;
+        // The name can be guessed: nothing is opened that another user has laid there.
+        std::fs::File::create_new(&path).map_err(|error| Stop::failure(format!("{}: {error}", path.display())))?;
         Ok(Counting { file: Some(path) })
     }
 

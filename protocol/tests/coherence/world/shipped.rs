@@ -32,7 +32,12 @@ impl World {
                 self.event(home, Event::Written(page));
                 let file = self.nodes[home.index()].file.entry(page.index).or_insert_with(|| vec![0; len]);
                 file[op.offset] = op.value;
-                self.model.entry(page).or_insert_with(|| vec![0; len])[op.offset] = op.value;
+                let model = self.model.entry(page).or_insert_with(|| vec![0; len]);
+                model[op.offset] = op.value;
+                if let Some(disks) = &mut self.disks {
+                    disks.note_newest(page, op.offset..op.offset + 1, model);
+                    disks.note_stored(page, op.offset..op.offset + 1);
+                }
             }
         }
     }
