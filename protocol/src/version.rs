@@ -1,6 +1,6 @@
-//! What ranks have to have in common.
+//! The protocol version, equal on all ranks of a job.
 
-/// The sources that say what messages are and what follows from them.
+/// The sources defining messages and their handling.
 const SOURCES: [&[u8]; 35] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
@@ -39,8 +39,8 @@ const SOURCES: [&[u8]; 35] = [
     include_bytes!("writes.rs"),
 ];
 
-/// Names the protocol of this build: a hash of the version of vgasnet and of the sources that lay messages out and
-/// answer them. Ranks with another number are refused at init. A rank with the other byte order reads another number.
+/// Identifies the protocol of this build: a hash of vgasnet's version and of the sources defining messages and answers.
+/// Ranks with another number are refused at init. A rank of the other byte order reads a different number.
 pub const PROTOCOL_VERSION: u64 = hash_sources();
 
 const fn hash_sources() -> u64 {

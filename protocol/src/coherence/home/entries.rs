@@ -1,4 +1,4 @@
-//! The entries of a directory, with little memory for those of pages about which nothing is under way.
+//! The entries of a directory, compact while stable.
 
 use super::super::{CopyVersion, PageId};
 use super::entry::{Entry, Holder};
@@ -11,24 +11,24 @@ use core::mem;
 
 /// The entries by page.
 ///
-/// An event takes the entry of its page into motion with [`Entries::open`], and lets it come to rest with [`Entries::settle`]. So
-/// between two events those are at rest that may be.
+/// An event makes its page's entry transient with [`Entries::open`] and stable again with [`Entries::settle`]. Between
+/// two events every entry that can be stable is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Entries {
     records: PageMap<Record>,
     moving: PageMap<Entry>,
-    /// The pages of files at rest of which some holder is the dirty owner.
+    /// Stable file pages with a dirty owner.
     dirty_of_files: OrderedSet<PageId>,
 }
 
-/// What is known of a page that is held or asked for.
+/// The record of a page held or requested.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Record {
-    /// A page at rest with one holder, which accounts for its bytes if it is dirty.
+    /// A stable page with one holder, the dirty owner if `is_dirty`.
     One { copy: CopyVersion, rank: Rank, is_dirty: bool },
-    /// A page at rest with several holders.
+    /// A stable page with several holders.
     Several(Box<Several>),
-    /// A page in motion, which has its entry in [`Entries::moving`].
+    /// A transient page; its entry is in [`Entries::moving`].
     Moving,
 }
 
@@ -50,12 +50,12 @@ impl Entries {
         self.records.len()
     }
 
-    /// The pages that have entries.
+    /// The pages with entries.
     pub fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
         self.records.iter().map(|(page, _)| page)
     }
 
-    /// The pages from this one on that have entries, in order.
+    /// The pages from `page` on with entries, in order.
     pub fn pages_from(&self, page: PageId) -> impl Iterator<Item = PageId> + '_ {
         self.records.from(page).map(|(page, _)| page)
     }
@@ -67,12 +67,12 @@ impl Entries {
         self.dirty_of_files.remove(&page);
     }
 
-    /// Whether the page is held or asked for.
+    /// Whether the page is held or requested.
     pub fn has(&self, page: PageId) -> bool {
         self.records.get(page).is_some()
     }
 
-    /// Takes a page's entry into motion. It is empty if there was none.
+    /// Makes a page's entry transient, adding an empty one if there was none.
     pub fn open(&mut self, page: PageId) -> &mut Entry {
         let record = self.records.get_or_insert_with(page, || Record::Moving);
         let known = mem::replace(record, Record::Moving);
@@ -82,17 +82,17 @@ impl Entries {
         self.moving.get_or_insert_with(page, || known.at_rest().unwrap_or_default())
     }
 
-    /// The entry of a page in motion.
+    /// The entry of a transient page.
     pub fn moving(&self, page: PageId) -> Option<&Entry> {
         self.moving.get(page)
     }
 
-    /// The entry of a page in motion.
+    /// The entry of a transient page.
     pub fn moving_mut(&mut self, page: PageId) -> Option<&mut Entry> {
         self.moving.get_mut(page)
     }
 
-    /// Lets the entry of a page in motion come to rest, if nothing is under way, or drops it if it has nothing left to say.
+    /// Makes a transient entry stable if nothing is in flight, or drops it if it is empty.
     pub fn settle(&mut self, page: PageId) {
         if self.moving.get(page).is_none_or(|entry| !entry.is_quiet() || entry.io.is_some()) {
             return;
@@ -123,7 +123,7 @@ impl Entries {
         one.into_iter().chain(several.into_iter().flat_map(Holders::iter).copied())
     }
 
-    /// The holder that accounts for bytes which the backing file lacks.
+    /// The holder accounting for bytes missing from the backing file.
     pub fn dirty_owner(&self, page: PageId) -> Option<Rank> {
         match self.records.get(page)? {
             Record::One { rank, is_dirty, .. } => is_dirty.then_some(*rank),
@@ -132,22 +132,22 @@ impl Entries {
         }
     }
 
-    /// The pages of a file at rest of which some holder is the dirty owner.
+    /// The stable pages of a file with a dirty owner.
     pub fn dirty_at_rest(&self, file: Space) -> impl Iterator<Item = PageId> + '_ {
         self.dirty_of_files.range(file.all_pages()).copied()
     }
 
-    /// The pages of a file in motion, with their entries.
+    /// The transient pages of a file, with their entries.
     pub fn moving_of(&self, file: Space) -> impl Iterator<Item = (PageId, &Entry)> + '_ {
         self.moving.from(*file.all_pages().start()).take_while(move |(page, _)| page.space == file)
     }
 
-    /// The entries of all pages in motion.
+    /// The entries of all transient pages.
     pub fn all_moving(&self) -> impl Iterator<Item = &Entry> {
         self.moving.iter().map(|(_, entry)| entry)
     }
 
-    /// The copies that holders of pages at rest have, and the entries of the others.
+    /// The versions of stable pages' copies, and the entries of transient pages.
     pub fn all_mut(&mut self) -> (impl Iterator<Item = &mut CopyVersion>, impl Iterator<Item = &mut Entry>) {
         let copies = self.records.iter_mut().flat_map(|(_, record)| {
             let (one, several) = match record {
@@ -162,7 +162,7 @@ impl Entries {
 }
 
 impl Record {
-    /// The entry of a page at rest.
+    /// The entry of a stable page.
     fn at_rest(self) -> Option<Entry> {
         let Several { holders, dirty_owner } = match self {
             Record::One { copy, rank, is_dirty } => {

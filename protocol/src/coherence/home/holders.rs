@@ -1,4 +1,4 @@
-//! The holders of a page, of which most pages have one.
+//! The holders of a page. Most pages have one.
 
 use super::entry::Holder;
 use crate::Rank;
@@ -9,22 +9,22 @@ use core::hash::{Hash, Hasher};
 use core::ops::Range;
 use core::{iter, slice};
 
-/// Holders that are looked through one by one. Of more, each is found by its rank and its place.
+/// Maximum number of holders searched linearly. More are indexed by rank and place.
 const FEW_MAX: usize = 64;
 
-/// A stack of holders, each of another rank. One alone needs no memory elsewhere.
+/// A stack of holders, one a rank. A single holder needs no heap memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Holders {
     #[default]
     Nobody,
     One(Holder),
-    /// Two to [`FEW_MAX`]. The back is the top.
+    /// Two to [`LIST_MAX`]. The back is the top.
     Few(VecDeque<Holder>),
-    /// More.
+    /// More than [`LIST_MAX`].
     Many(Box<Many>),
 }
 
-/// Holders of which the one with the greatest place is the top.
+/// Holders ordered by place; the greatest place is the top.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Many {
     order: BTreeMap<i64, Holder>,
@@ -49,7 +49,7 @@ impl Holders {
         Iter::Few(lower.iter().chain(upper))
     }
 
-    /// The copies of all, which may be renumbered.
+    /// All copies, for renumbering.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Holder> {
         let (few, many) = match self {
             Holders::Nobody => ((&mut [][..], &mut [][..]), None),
@@ -69,7 +69,7 @@ impl Holders {
         }
     }
 
-    /// The holder that is this rank.
+    /// The holder of this rank.
     pub fn of(&self, rank: Rank) -> Option<Holder> {
         match self {
             Holders::Many(many) => many.places.get(&rank).map(|place| many.order[place]),
@@ -77,7 +77,7 @@ impl Holders {
         }
     }
 
-    /// Those that are among these ranks.
+    /// The holders among `ranks`.
     pub fn among(&self, ranks: &Range<Rank>) -> impl Iterator<Item = Holder> + '_ {
         let within = ranks.clone();
         let (few, many) = match self {
@@ -91,7 +91,7 @@ impl Holders {
         self.of(holder.rank) == Some(*holder)
     }
 
-    /// A holder comes to the top.
+    /// Pushes a holder on top.
     pub fn push_top(&mut self, holder: Holder) {
         match self {
             Holders::Nobody => *self = Holders::One(holder),
@@ -107,7 +107,7 @@ impl Holders {
         }
     }
 
-    /// A holder goes to the bottom.
+    /// Moves a holder to the bottom.
     pub fn sink(&mut self, holder: Holder) {
         match self {
             Holders::Nobody | Holders::One(_) => {}
@@ -165,7 +165,7 @@ impl Many {
     }
 }
 
-// Places tell of the past, which is not to show.
+// Places depend on history; equality must not.
 impl PartialEq for Many {
     fn eq(&self, other: &Many) -> bool {
         self.order.values().eq(other.order.values())
@@ -222,7 +222,7 @@ mod tests {
         Holder { rank: Rank(rank), copy: CopyVersion(u64::from(rank) + 1) }
     }
 
-    /// Holders of so many ranks come and go, and more come than go while `grows`.
+    /// Holders of `ranks` ranks come and go; insertions outnumber removals while `grows`.
     fn come_and_go(ranks: u32, grows: impl Fn(u32) -> bool) {
         let mut random = fastrand::Rng::with_seed(1);
         let (mut holders, mut model) = (Holders::default(), Vec::new());
