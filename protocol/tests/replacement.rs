@@ -1,4 +1,4 @@
-//! Properties of the policies, on pools that a seed makes: pinned, used, read ahead and freed at random.
+//! Properties of the policies, on seeded random pools: frames are pinned, used, read ahead and freed.
 
 use Coming::{Ahead, AsGuest, ForUse};
 use fastrand::Rng;
@@ -9,10 +9,10 @@ use vgasnet_protocol::replacement::{Coming, FrameUse, Need, PolicyKind, Replacem
 
 const KINDS: [PolicyKind; 2] = [PolicyKind::ClockPro, PolicyKind::Clock];
 
-/// Looks at frames that a victim may cost, on average.
+/// Maximum average number of frames examined per victim.
 const STEPS_PER_VICTIM: u64 = 40;
 
-/// What a driver knows of each frame.
+/// The driver's state of each frame.
 struct Frames(Vec<Known>);
 
 #[derive(Clone, Copy)]
@@ -21,12 +21,12 @@ struct Known {
     ahead: bool,
     used: bool,
     is_filled: bool,
-    /// How often searches told that the page will go, since it came.
+    /// Number of `will_go` reports since the page arrived.
     told: u32,
 }
 
 impl Known {
-    /// What a page is at first that has come.
+    /// Initial state of an arrived page.
     fn of(coming: Coming) -> Known {
         Known { standing: Standing::Idle, ahead: coming == Ahead, used: coming == ForUse, is_filled: true, told: 0 }
     }
@@ -70,7 +70,7 @@ impl Pool {
         pool
     }
 
-    /// Another page comes to a frame.
+    /// Fills a frame with another page.
     fn fill(&mut self, frame: FrameId, coming: Coming) {
         self.pages += 1;
         self.replacement.on_freed(frame);
@@ -114,7 +114,7 @@ fn victims_suit_and_are_named_once() {
     }
 }
 
-/// One thing that happens to a pool.
+/// Executes a random step on a pool.
 fn act(pool: &mut Pool, random: &mut Rng, frames: u32, run: &str) {
     const STANDINGS: [Standing; 4] = [Standing::Idle, Standing::Idle, Standing::InUse, Standing::Held];
     let frame = FrameId(random.u32(0..frames));
@@ -215,7 +215,7 @@ fn a_search_that_finds_nothing_is_not_repeated_until_something_changes() {
     }
 }
 
-/// More pages await frames than there are frames which are not held: whichever opens is the next victim.
+/// More pages await frames than frames are not held: the next frame released is the next victim.
 #[test]
 fn frames_that_are_held_cost_nothing_where_each_page_that_comes_is_the_next_victim() {
     const HELD: u32 = 20_000;
@@ -250,7 +250,7 @@ fn pages_kept_for_others_go_first_but_for_those_that_are_used() {
         guests.iter().for_each(|frame| pool.fill(*frame, AsGuest));
         assert_eq!(pool.replacement.guests(), 8);
         (pool.known(guests[0]).used, pool.known(guests[1]).standing) = (true, Standing::Held);
-        // To make room for another guest, one that is used stays a guest.
+        // To make room for another guest, a used guest stays a guest.
         let gone = pool.replacement.first_guest(&mut pool.frames);
         assert_eq!((gone, pool.replacement.guests()), (None, 8), "{kind:?}: none of the first two can go");
         assert_eq!(pool.replacement.first_guest(&mut pool.frames), Some(guests[2]));
@@ -274,7 +274,7 @@ fn pages_that_wait_for_their_first_use_stay_while_others_can_go() {
             assert!(!ahead.contains(&victim), "{kind:?}");
             pool.fill(victim, ForUse);
         }
-        // A page that is never used goes in the end.
+        // A page never used is evicted in the end.
         let gone = (0..1000).filter(|_| {
             let victim = pool.victim(Need::Now).expect("all are idle");
             let was_ahead = pool.known(victim).ahead;
@@ -285,8 +285,8 @@ fn pages_that_wait_for_their_first_use_stay_while_others_can_go() {
     }
 }
 
-/// The part of the pages that the last round of a cyclic scan finds, where pages are fetched ahead whenever the last of
-/// those has been used, as for loads of a program that computes in between.
+/// The hit ratio of the last round of a cyclic scan, with the next pages read ahead whenever the last one has been
+/// used, as for a program's loads with computation in between.
 fn kept_of_scan(frames: u32, window: u32) -> f64 {
     const ROUNDS: u32 = 6;
     let pages = 2 * frames;
