@@ -1,31 +1,31 @@
-//! How long to sleep before the network is polled again.
+//! Sleep lengths between polls of the network.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use vgasnet_conduit::give_way;
 
-/// The first sleep after something happened.
+/// The first sleep after an event.
 pub(crate) const FIRST: Duration = Duration::from_micros(20);
 
-/// So many sleeps are as short: about 2 ms in all, with the 50 us that the system's timers add to each. A rank whose peer has just asked
-/// for a page is about to be asked for the next.
+/// Number of initial sleeps of this length: about 2 ms in total, with the 50 us the system's timers add to each. After
+/// one page request, a peer usually sends the next soon.
 const SHORT: u32 = 24;
 
-/// Then sleeps double up to this, the longest that a message to a waiting rank waits in turn.
+/// Later sleeps double up to this, the maximum delay of a message to a waiting rank.
 const LAST: Duration = Duration::from_millis(5);
 
-/// After so many sleeps in a row, a third of a second, a rank is idle and looks less often. A look takes 0.1 ms over TCP, so an idle rank
-/// costs its host about a hundredth of a processor.
+/// After this many consecutive sleeps, a third of a second, a rank is idle and polls less often. A poll takes 0.1 ms
+/// over TCP, so an idle rank costs its host about a hundredth of a processor.
 const IDLE_AFTER: u32 = 96;
 const IDLE: Duration = Duration::from_millis(20);
 
-/// The sleep of a helper beside a client thread that drives.
+/// The sleep of a helper while a client thread drives.
 pub(crate) const BESIDE_A_DRIVER: Duration = Duration::from_millis(12);
 
-/// Looks that only yield the processor, while a transfer is under way: the system's timers would hold it up.
+/// Polls that only yield the processor, while a transfer is in flight: the system's timers would delay it.
 const EAGER_LOOKS: u32 = 256;
 
-/// How a rank waits in start-up, where it looks at the network again and again.
+/// Waiting during start-up, with repeated polls of the network.
 #[derive(Debug, Default)]
 pub struct Patience {
     looks: u32,
@@ -42,29 +42,29 @@ impl Patience {
     }
 }
 
-/// How to rest when there is nothing to do.
+/// A pause between polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// Let others have the processor, and look again; where that costs much, sleep as shortly as can be.
+    /// Yield the processor and poll again; if yielding is expensive, sleep as briefly as possible.
     GiveWay,
-    /// Sleep for so long.
+    /// Sleep for this long.
     Sleep(Duration),
 }
 
-/// Counts the looks in vain. Threads that race make it longer or shorter by a step.
+/// Counts unsuccessful polls. Races between threads may change it by a step.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     in_vain: AtomicU32,
 }
 
 impl Backoff {
-    /// Something happened.
+    /// An event occurred.
     pub(crate) fn reset(&self) {
         self.in_vain.store(0, Ordering::Relaxed);
     }
 
-    /// How to rest after a look in vain, with transfers under way (`is_active`) or without. Who sleeps for `most` at most does not make
-    /// the sleeps of others longer by many of its own.
+    /// The pause after an unsuccessful poll, with transfers in flight (`is_active`) or without. A sleeper limited to
+    /// `most` does not lengthen the others' sleeps by its many short ones.
     pub(crate) fn next(&self, is_active: bool, most: Option<Duration>) -> Rest {
         let before = self.in_vain.load(Ordering::Relaxed);
         let rest = Backoff::after(before, is_active);
@@ -75,7 +75,7 @@ impl Backoff {
         rest
     }
 
-    /// How to rest after so many looks in vain.
+    /// The pause after `before` unsuccessful polls.
     fn after(before: u32, is_active: bool) -> Rest {
         let eager = if is_active { EAGER_LOOKS } else { 0 };
         match before.checked_sub(eager) {
