@@ -132,25 +132,25 @@ pub enum AmMessage<'a> {
 impl Head {
     /// Writes the head and its arguments to the front of `buffer`. Returns their number of bytes.
     pub fn encode(&self, args: &Args, buffer: &mut [u8; HEAD_BYTES_MAX]) -> usize {
-        let (head, rest) = buffer.split_at_mut(size_of::<Head>());
+        let (head, tail) = buffer.split_at_mut(size_of::<Head>());
         head.copy_from_slice(Head { args: args.len, ..*self }.as_bytes());
         let args = args.as_bytes();
-        rest[..args.len()].copy_from_slice(args);
+        tail[..args.len()].copy_from_slice(args);
         size_of::<Head>() + args.len()
     }
 }
 
 /// Reads a message; `None` if the bytes are not one.
 pub fn decode(bytes: &[u8]) -> Option<AmMessage<'_>> {
-    let mut rest = bytes;
+    let mut tail = bytes;
     match *bytes.first()? {
         TAG_MESSAGE => {
-            let head: Head = take(&mut rest)?;
-            let (args, payload) = rest.split_at_checked(size_of::<i32>() * usize::from(head.args))?;
+            let head: Head = take(&mut tail)?;
+            let (args, payload) = tail.split_at_checked(size_of::<i32>() * usize::from(head.args))?;
             Some(AmMessage::First(head, Args::from_bytes(args)?, payload))
         }
-        TAG_FRAGMENT => take(&mut rest).map(|head| AmMessage::Fragment(head, rest)),
-        TAG_CREDIT => take(&mut rest).map(AmMessage::Credit),
+        TAG_FRAGMENT => take(&mut tail).map(|head| AmMessage::Fragment(head, tail)),
+        TAG_CREDIT => take(&mut tail).map(AmMessage::Credit),
         _ => None,
     }
 }
@@ -185,7 +185,7 @@ mod tests {
         }
         assert_eq!(Args::new(&[0; ARGS_MAX + 1]), None);
         let head = FragmentHead { tag: TAG_FRAGMENT, id: 7, offset_bytes: 8 };
-        assert_eq!(decode(&[head.as_bytes(), b"rest"].concat()), Some(AmMessage::Fragment(head, b"rest")));
+        assert_eq!(decode(&[head.as_bytes(), b"tail"].concat()), Some(AmMessage::Fragment(head, b"tail")));
         let credit = Credit { tag: TAG_CREDIT, requests: 3, cost: 4 };
         assert_eq!(decode(credit.as_bytes()), Some(AmMessage::Credit(credit)));
         assert_eq!(decode(&[TAG_MESSAGE, 0, 3, 0]), None);

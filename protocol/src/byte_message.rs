@@ -177,13 +177,13 @@ impl PieceHead {
 
 /// Parses a request: its head, and its pieces with their payloads' offsets in `bytes`. `None` if the bytes are not one.
 pub fn read_request(bytes: &[u8]) -> Option<(RequestHead, alloc::vec::Vec<(PieceHead, usize)>)> {
-    let mut rest = bytes;
-    let head: RequestHead = take(&mut rest)?;
+    let mut tail = bytes;
+    let head: RequestHead = take(&mut tail)?;
     let mut pieces = alloc::vec::Vec::new();
     for _ in 0..head.pieces {
-        pieces.push((take::<PieceHead>(&mut rest)?, 0));
+        pieces.push((take::<PieceHead>(&mut tail)?, 0));
     }
-    let mut at = bytes.len() - rest.len();
+    let mut at = bytes.len() - tail.len();
     for (piece, start) in &mut pieces {
         *start = at;
         at += piece.request_bytes();
@@ -194,10 +194,10 @@ pub fn read_request(bytes: &[u8]) -> Option<(RequestHead, alloc::vec::Vec<(Piece
 
 /// Parses an answer: its head, the status of each piece, and the bytes read. `None` if the bytes are not one.
 pub fn read_answer(bytes: &[u8]) -> Option<(AnswerHead, alloc::vec::Vec<Status>, &[u8])> {
-    let mut rest = bytes;
-    let head: AnswerHead = take(&mut rest)?;
-    let statuses: Option<_> = (0..head.pieces).map(|_| take::<Status>(&mut rest)).collect();
-    (head.tag == TAG_ANSWER && head.pieces > 0).then_some((head, statuses?, rest))
+    let mut tail = bytes;
+    let head: AnswerHead = take(&mut tail)?;
+    let statuses: Option<_> = (0..head.pieces).map(|_| take::<Status>(&mut tail)).collect();
+    (head.tag == TAG_ANSWER && head.pieces > 0).then_some((head, statuses?, tail))
 }
 
 impl AtomicOp {

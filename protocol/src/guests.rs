@@ -201,7 +201,7 @@ const REPLACED_PART: u32 = 8;
 const OWN_PART: u32 = 8;
 
 /// A rank without a miss during this many offers is idle.
-const AT_REST: u32 = 64;
+const IDLE_OFFERS: u32 = 64;
 
 /// A rank's reaction to an offered page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,11 +238,11 @@ impl GuestRoom {
     /// A page is offered while `free` frames are free or being freed, and `guests` hold guests.
     pub fn on_offer(&mut self, free: u32, guests: u32) -> Room {
         self.offered = self.offered.saturating_add(1);
-        let is_at_rest = self.offered > AT_REST;
-        let kept_free = if is_at_rest { 0 } else { self.frames.div_ceil(OWN_PART) };
+        let is_idle = self.offered > IDLE_OFFERS;
+        let kept_free = if is_idle { 0 } else { self.frames.div_ceil(OWN_PART) };
         if free > kept_free {
             Room::ForIt
-        } else if is_at_rest && guests < self.frames / 2 {
+        } else if is_idle && guests < self.frames / 2 {
             Room::AfterAnOwn
         } else if free == kept_free && guests > 0 && self.offered % REPLACED_PART == 0 {
             Room::AfterAGuest
@@ -347,8 +347,8 @@ mod tests {
             count
         };
         assert_eq!(offered(0..1024, false), 1024);
-        let few = offered(1024..2024, false);
-        assert!((100..200).contains(&few), "{few} of 1000");
+        let count = offered(1024..2024, false);
+        assert!((100..200).contains(&count), "{count} of 1000");
         assert!(offered(3000..3100, true) > 80);
         assert_eq!(offered(4000..4100, true), 100);
     }
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_at_rest_gives_up_half_of_its_own_pages() {
+    fn an_idle_rank_gives_up_half_of_its_own_pages() {
         let mut room = GuestRoom::new(64);
         assert!((0..64).all(|_| room.on_offer(0, 0) == Room::None), "it may be about to miss");
         for guests in 0..32 {

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_of_a_host_are_those_beside() {
+    fn around_gives_the_ranks_of_a_host() {
         let hosts = Hosts::of([7, 7, 7, 2, 2, 9]);
         let around: Vec<_> =
             (0..7).map(|rank| hosts.around(Rank(rank)).map(|host| (host.start.0, host.end.0))).collect();

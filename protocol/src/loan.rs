@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_wishes_are_understood() {
+    fn only_whole_messages_decode() {
         let message = LoanMessage::AskedBack { index: 513 };
         let bytes = message.encode();
         assert_eq!((LoanMessage::decode(&bytes), bytes[0], bytes.len()), (Ok(message), LoanMessage::TAG, 5));

@@ -56,15 +56,15 @@ const fn hash_sources() -> u64 {
 /// FNV-1a with words of 8 bytes, so that compilers evaluate it quickly.
 #[allow(long_running_const_eval)]
 const fn hash(mut hash: u64, mut bytes: &[u8]) -> u64 {
-    while let Some((word, rest)) = bytes.split_first_chunk() {
+    while let Some((word, tail)) = bytes.split_first_chunk() {
         hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x100_0000_01b3);
         // The multiplication moves bits up only.
         hash ^= hash >> 32;
-        bytes = rest;
+        bytes = tail;
     }
-    while let [byte, rest @ ..] = bytes {
+    while let [byte, tail @ ..] = bytes {
         hash = (hash ^ *byte as u64).wrapping_mul(0x100_0000_01b3);
-        bytes = rest;
+        bytes = tail;
     }
     hash
 }

@@ -67,8 +67,8 @@ pub fn decode<T: Layout>(mut bytes: &[u8]) -> Result<T, Malformed> {
 
 /// Removes a value from the front of some bytes, in its memory representation; `None` if there is none.
 pub fn take<T: TryFromBytes>(from: &mut &[u8]) -> Option<T> {
-    let (value, rest) = T::try_read_from_prefix(from).ok()?;
-    *from = rest;
+    let (value, tail) = T::try_read_from_prefix(from).ok()?;
+    *from = tail;
     Some(value)
 }
 

@@ -259,10 +259,10 @@ pub fn read_question(bytes: &[u8]) -> Option<Question> {
 
 /// Parses an answer; `None` if the bytes are not one.
 pub fn read_answer(bytes: &[u8]) -> Option<(AnswerHead, Vec<WrittenPage>)> {
-    let mut rest = bytes;
-    let head: AnswerHead = take(&mut rest)?;
-    let pages: Option<Vec<WrittenPage>> = (0..head.pages).map(|_| take(&mut rest)).collect();
-    (head.tag == TAG_WRITES && head.is_answer == 1 && rest.is_empty()).then_some((head, pages?))
+    let mut tail = bytes;
+    let head: AnswerHead = take(&mut tail)?;
+    let pages: Option<Vec<WrittenPage>> = (0..head.pages).map(|_| take(&mut tail)).collect();
+    (head.tag == TAG_WRITES && head.is_answer == 1 && tail.is_empty()).then_some((head, pages?))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 /// State of a request at one home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Standing {
+enum AskState {
     /// Holds nothing and asks for nothing: its try was refused, or its grant was returned.
     Lacking,
     /// The ask is in flight or queued.
@@ -29,7 +29,7 @@ enum Standing {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct AtHome {
     home: Rank,
-    standing: Standing,
+    state: AskState,
     /// Emptied once the whole request is granted.
     ranges: Vec<LockRange>,
 }
@@ -72,7 +72,7 @@ impl LockClient {
         let number = self.last;
         // With one home the request holds nothing while it waits.
         let waits = ranges.len() == 1;
-        let lacking = |(home, ranges)| AtHome { home, standing: Standing::Lacking, ranges };
+        let lacking = |(home, ranges)| AtHome { home, state: AskState::Lacking, ranges };
         let at = ranges.into_iter().map(lacking).collect();
         let mut request = Request { number, file, purpose, is_granted: false, at };
         for index in 0..request.at.len() {
@@ -98,16 +98,16 @@ impl LockClient {
         grants: bool,
         actions: &mut Vec<Action>,
     ) -> Result<(), Nonsense> {
-        let asked = Standing::Asked { waits: name.waits };
+        let asked = AskState::Asked { waits: name.waits };
         let request = self.requests.get_mut(&name.number);
         let found = request.and_then(|request| {
             let index = request.at.binary_search_by_key(&from, |at| at.home).ok()?;
-            (request.at[index].standing == asked && (grants || !name.waits)).then_some((request, index))
+            (request.at[index].state == asked && (grants || !name.waits)).then_some((request, index))
         });
         let Some((request, index)) = found else {
             return Err(Nonsense::new(from, "an answer about a lock that this rank has not asked for"));
         };
-        request.at[index].standing = if grants { Standing::Granted { waits: name.waits } } else { Standing::Lacking };
+        request.at[index].state = if grants { AskState::Granted { waits: name.waits } } else { AskState::Lacking };
         request.go_on(self.ranges_max, actions);
         Ok(())
     }
@@ -131,13 +131,13 @@ impl LockClient {
 impl Request {
     /// Continues after an answer.
     fn go_on(&mut self, ranges_max: usize, actions: &mut Vec<Action>) {
-        let is_missing = |at: &AtHome| matches!(at.standing, Standing::Lacking | Standing::Asked { waits: true });
+        let is_missing = |at: &AtHome| matches!(at.state, AskState::Lacking | AskState::Asked { waits: true });
         if let Some(missing) = self.at.iter().position(is_missing) {
             // Grants below are kept, as if taken in order. Grants above must not be kept while the request waits; a try
             // there is returned as soon as it is granted.
             (missing + 1..self.at.len()).for_each(|above| self.give_back(above, actions));
             let has_all_below = self.at[..missing].iter().all(AtHome::is_granted);
-            if has_all_below && self.at[missing].standing == Standing::Lacking {
+            if has_all_below && self.at[missing].state == AskState::Lacking {
                 self.ask(missing, true, ranges_max, actions);
             }
         } else if self.at.iter().all(AtHome::is_granted) {
@@ -151,8 +151,8 @@ impl Request {
     fn ask(&mut self, index: usize, waits: bool, ranges_max: usize, actions: &mut Vec<Action>) {
         let name = AskName { number: self.number, waits };
         let (file, purpose) = (self.file, self.purpose);
-        let AtHome { home, standing, ranges } = &mut self.at[index];
-        *standing = Standing::Asked { waits };
+        let AtHome { home, state, ranges } = &mut self.at[index];
+        *state = AskState::Asked { waits };
         let count = u32::try_from(ranges.len()).expect("a request has fewer than 2^32 ranges");
         let mut first = 0;
         for part in ranges.chunks(ranges_max) {
@@ -165,8 +165,8 @@ impl Request {
     /// Returns a home's grant, if there is one.
     fn give_back(&mut self, index: usize, actions: &mut Vec<Action>) {
         let at = &mut self.at[index];
-        if let Standing::Granted { waits } = at.standing {
-            at.standing = Standing::Lacking;
+        if let AskState::Granted { waits } = at.state {
+            at.state = AskState::Lacking;
             actions.push(Action::send(at.home, LockMessage::Unlock(AskName { number: self.number, waits })));
         }
     }
@@ -174,6 +174,6 @@ impl Request {
 
 impl AtHome {
     fn is_granted(&self) -> bool {
-        matches!(self.standing, Standing::Granted { .. })
+        matches!(self.state, AskState::Granted { .. })
     }
 }

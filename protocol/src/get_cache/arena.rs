@@ -199,13 +199,13 @@ impl Arena {
     }
 
     /// Free units adjacent to a region.
-    pub fn free_beside(&self, region: RegionId) -> u32 {
+    pub fn free_adjacent(&self, region: RegionId) -> u32 {
         let Region { before, after, .. } = self.regions[region.0 as usize];
         [before, after].into_iter().filter(|at| self.is_free(*at)).map(|at| self.units_of(RegionId(at))).sum()
     }
 
     /// The entries adjacent to a region.
-    pub fn beside(&self, region: RegionId) -> [Option<EntryId>; 2] {
+    pub fn adjacent(&self, region: RegionId) -> [Option<EntryId>; 2] {
         let Region { before, after, .. } = self.regions[region.0 as usize];
         [before, after].map(|at| self.regions.get(at as usize)?.entry)
     }
@@ -285,12 +285,12 @@ impl Arena {
         if all == units {
             return;
         }
-        let rest = Region { start: start + units, units: all - units, entry: None, before: region.0, after };
-        let rest = self.regions.insert(rest) as u32;
-        self.link(rest, after);
-        self.link(region.0, rest);
+        let remainder = Region { start: start + units, units: all - units, entry: None, before: region.0, after };
+        let remainder = self.regions.insert(remainder) as u32;
+        self.link(remainder, after);
+        self.link(region.0, remainder);
         self.regions[region.0 as usize].units = units;
-        self.note_free(RegionId(rest));
+        self.note_free(RegionId(remainder));
     }
 
     /// Merges a region into the one before it.

@@ -35,9 +35,9 @@ impl Heat {
     pub fn at(self, clock: Clock) -> f32 {
         let age = clock.now.wrapping_sub(self.noted_at);
         let halvings = age >> clock.half_life_log2;
-        let rest = (age - (halvings << clock.half_life_log2)) as f32 / (1u64 << clock.half_life_log2) as f32;
+        let fraction = (age - (halvings << clock.half_life_log2)) as f32 / (1u64 << clock.half_life_log2) as f32;
         let scale = if halvings < 100 { 1.0 / (1u128 << halvings) as f32 } else { 0.0 };
-        self.level as f32 / USE as f32 * scale * (1.0 - rest / 2.0)
+        self.level as f32 / USE as f32 * scale * (1.0 - fraction / 2.0)
     }
 
     /// Heat with one use removed.

@@ -79,7 +79,7 @@ impl Ranges {
     /// The entries possibly with bytes of a range, including some that end before it. `None`: examining all entries is
     /// faster.
     pub fn near(&self, start: &Key, len: u64, key_of: impl Fn(EntryId) -> Key) -> Option<Vec<EntryId>> {
-        let Some(end) = len.checked_sub(1).map(|rest| start.address.saturating_add(rest)) else {
+        let Some(end) = len.checked_sub(1).map(|last| start.address.saturating_add(last)) else {
             return Some(Vec::new());
         };
         let first = start.address.saturating_sub(u64::from(self.len_max));

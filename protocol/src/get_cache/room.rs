@@ -167,13 +167,14 @@ impl<M: Mirror, W> Machine<M, W> {
             return self.window.has_room(units, self.arena.units()) && self.evict_group(group, left);
         }
         // Its neighbours are evicted only if they are worth no more than the alternative.
-        let beside = self.group(oldest, units, *left);
-        let beside = beside.filter(|group| group.members[1].is_none() || group.worth <= density * group.units as f32);
-        let is_made = if beside.is_none() {
+        let adjacent = self.group(oldest, units, *left);
+        let adjacent =
+            adjacent.filter(|group| group.members[1].is_none() || group.worth <= density * group.units as f32);
+        let is_made = if adjacent.is_none() {
             self.evict_for(oldest, left);
             false
         } else {
-            self.evict_group(beside, left)
+            self.evict_group(adjacent, left)
         };
         if self.entries.is_new(oldest) {
             // It is pinned.

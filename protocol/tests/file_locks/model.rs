@@ -85,8 +85,8 @@ impl Model {
         asks.retain(|ask| !ask.is(from, name));
         let mut answers = Vec::new();
         for at in 0..asks.len() {
-            let (before, rest) = asks.split_at_mut(at);
-            let ask = &mut rest[0];
+            let (before, later) = asks.split_at_mut(at);
+            let ask = &mut later[0];
             if !ask.is_granted && !before.iter().any(|before| before.conflicts_with(ask)) {
                 ask.is_granted = true;
                 answers.push((ask.from, LockMessage::Granted(ask.part.name)));

@@ -311,12 +311,12 @@ impl World {
 
     fn check_beside(&self, regions: &[(u32, u32, Option<EntryId>)], at: usize, entry: EntryId) {
         let chunk = |place: u32| place / (self.limits.chunk_bytes / UNIT_BYTES);
-        let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|at| regions.get(at));
+        let adjacent = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|at| regions.get(at));
         let own = regions[at].0;
-        let free = beside.filter(|(place, _, entry)| entry.is_none() && chunk(*place) == chunk(own));
+        let free = adjacent.filter(|(place, _, entry)| entry.is_none() && chunk(*place) == chunk(own));
         let free: u32 = free.map(|(_, units, _)| units).sum();
         let region = self.machine.entries().get(entry).region;
-        assert_eq!(self.machine.arena().free_beside(region), free, "{}", self.run);
+        assert_eq!(self.machine.arena().free_adjacent(region), free, "{}", self.run);
     }
 
     /// Each entry is in one of its two buckets, once, and all other slots are empty.

@@ -110,8 +110,8 @@ impl<'a> Paper<'a> {
     fn score(&self, object: u32) -> f64 {
         let kept = self.kept[object as usize].expect("it is kept");
         let mean = self.bytes as f64 / self.gets as f64;
-        let beside = 64.0 * f64::from(self.arena.free_beside(kept.region));
-        ((mean - beside).abs() / mean).min(1.0) * kept.last as f64 / self.gets as f64
+        let adjacent = 64.0 * f64::from(self.arena.free_adjacent(kept.region));
+        ((mean - adjacent).abs() / mean).min(1.0) * kept.last as f64 / self.gets as f64
     }
 
     /// The least of the sampled consecutive slots from a random one on, extended to the first occupied one.

@@ -24,7 +24,7 @@ impl Cache {
 
     /// Number of file pages that are dirty here or about to be.
     pub fn dirty_of_files(&self) -> u32 {
-        (self.dirty_of_files.len() + self.pages.soiling()) as u32
+        (self.dirty_of_files.len() + self.pages.pending_dirty()) as u32
     }
 
     /// Whether a page is dirty here or about to be.
@@ -42,7 +42,7 @@ impl Cache {
         let is_quiet =
             |cached: &CachedPage| cached.is_evictable() && !cached.flushing && cached.deferred.flush.is_none();
         self.relays.iter().all(|relay| relay.page.space != space)
-            && self.pages.moving().filter(|(page, _)| page.space == space).all(|(_, cached)| is_quiet(cached))
+            && self.pages.transient().filter(|(page, _)| page.space == space).all(|(_, cached)| is_quiet(cached))
     }
 
     /// Whether no write-back of a page of the space is in flight or pending.
@@ -53,7 +53,7 @@ impl Cache {
     /// Drops the copy of a file page, dirty or clean, without a message: no rank uses the file any more. The page is
     /// stable and the driver has closed it. Returns its frame, now free.
     pub fn forget_page(&mut self, page: PageId, actions: &mut Vec<Action>) -> FrameId {
-        let frame = self.frame_of(page).expect("a page at rest has a frame");
+        let frame = self.frame_of(page).expect("a stable page has a frame");
         self.free_frame(page, actions);
         frame
     }

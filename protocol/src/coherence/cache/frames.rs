@@ -135,13 +135,13 @@ impl Cache {
         let first = PageId { index: page.index & !(group - 1), ..page };
         let last = PageId { index: page.index | (group - 1), ..page };
         // The frame at the same distance from the neighbour's frame as the page from the neighbour.
-        let beside = |(other, frame): (PageId, Option<FrameId>)| {
+        let adjacent = |(other, frame): (PageId, Option<FrameId>)| {
             let frame = frame?.0.checked_add_signed(page.index.wrapping_sub(other.index) as i32)?;
             Some(FrameId(frame))
         };
         let before = self.pages.frames_before(page).take(LOOKS).take_while(|(other, _)| *other >= first);
         let behind = self.pages.frames_from(page).take(LOOKS).take_while(|(other, _)| *other <= last);
-        self.free.take(page.index, before.chain(behind).filter_map(beside)).expect("there is a free frame")
+        self.free.take(page.index, before.chain(behind).filter_map(adjacent)).expect("there is a free frame")
     }
 
     /// Gives free frames to pages awaiting one.

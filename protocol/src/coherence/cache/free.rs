@@ -75,13 +75,13 @@ impl FreeFrames {
 
     /// Takes a frame for the page at `index`. `adjacent` yields the frames implied by resident pages of the same group;
     /// it is empty if none is resident.
-    pub fn take(&mut self, index: u32, mut beside: impl Iterator<Item = FrameId>) -> Option<FrameId> {
+    pub fn take(&mut self, index: u32, mut adjacent: impl Iterator<Item = FrameId>) -> Option<FrameId> {
         let mut begins_group = self.group > 1;
         let suits = |frame: &FrameId| {
             begins_group = false;
             self.begun.has(frame.0)
         };
-        if let Some(frame) = beside.find(suits) {
+        if let Some(frame) = adjacent.find(suits) {
             return Some(self.remove(frame));
         }
         if let Some(group) = self.whole.last().filter(|_| begins_group) {
@@ -188,8 +188,8 @@ mod tests {
     #[test]
     fn pages_of_a_group_lie_in_a_group_of_frames() {
         let mut free = FreeFrames::new(18).in_groups(4);
-        let take = |free: &mut FreeFrames, index, beside: &[u32]| {
-            free.take(index, beside.iter().copied().map(FrameId)).expect("some are free").0
+        let take = |free: &mut FreeFrames, index, adjacent: &[u32]| {
+            free.take(index, adjacent.iter().copied().map(FrameId)).expect("some are free").0
         };
         assert_eq!(take(&mut free, 6, &[]), 2);
         assert_eq!(take(&mut free, 13, &[]), 5);

@@ -97,14 +97,14 @@ impl Cache {
 
     /// The pages whose write-backs [`Cache::flushed`] waits for.
     pub fn unflushed(&self) -> impl Iterator<Item = PageId> + '_ {
-        self.pages.moving().filter(|(_, cached)| cached.deferred.flush.is_some()).map(|(page, _)| page)
+        self.pages.transient().filter(|(_, cached)| cached.deferred.flush.is_some()).map(|(page, _)| page)
     }
 
     /// Whether nothing is in flight or pending.
     pub fn is_quiet(&self) -> bool {
         self.awaiting() == 0
             && self.relays.is_empty()
-            && self.pages.moving().all(|(_, cached)| {
+            && self.pages.transient().all(|(_, cached)| {
                 matches!((cached.phase, cached.access_state), (Phase::Shared | Phase::Owned, AccessState::Open(_)))
                     && !cached.flushing
             })
@@ -141,9 +141,9 @@ impl Cache {
         let mut versions: Vec<_> = self.notices.iter_mut().collect();
         versions.extend(self.for_others.iter_mut().map(|(page, version)| (*page, version)));
         versions.extend(self.relays.iter_mut().map(|relay| (relay.page, &mut relay.version)));
-        let (at_rest, moving) = self.pages.all_mut();
-        versions.extend(at_rest);
-        for (page, cached) in moving {
+        let (stable, transient) = self.pages.all_mut();
+        versions.extend(stable);
+        for (page, cached) in transient {
             let deferred = &mut cached.deferred;
             let forwards =
                 deferred.serve_writer.iter_mut().chain(&mut deferred.serve_readers).map(|forward| &mut forward.version);

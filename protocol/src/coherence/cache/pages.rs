@@ -37,7 +37,7 @@ impl core::fmt::Debug for Place {
 enum Content {
     Nothing,
     /// A transient page.
-    Moving,
+    Transient,
     /// A stable readable page. The backing file has its bytes, or another rank accounts for them.
     Clean,
     /// A stable readable page. This rank accounts for its bytes.
@@ -55,9 +55,9 @@ pub(super) struct Pages {
     pages: Box<[PageId]>,
     /// By frame, the version of a stable page's copy, else 0.
     copies: Box<[CopyVersion]>,
-    moving: PageMap<CachedPage>,
+    transient: PageMap<CachedPage>,
     /// Transient file pages, clean now and about to be dirty.
-    soiling: OrderedSet<PageId>,
+    pending_dirty: OrderedSet<PageId>,
     /// The transient page accessed last that may become stable; none between events.
     touched: Option<PageId>,
 }
@@ -73,8 +73,8 @@ impl Pages {
             contents: vec![Content::Nothing; frames].into(),
             pages: vec![NO_PAGE; frames].into(),
             copies: vec![CopyVersion(0); frames].into(),
-            moving: PageMap::new(),
-            soiling: OrderedSet::new(),
+            transient: PageMap::new(),
+            pending_dirty: OrderedSet::new(),
             touched: None,
         }
     }
@@ -115,14 +115,14 @@ impl Pages {
         if self.touched != Some(page) {
             self.settle();
         }
-        if self.moving.get(page).is_none() {
+        if self.transient.get(page).is_none() {
             let frame = self.places.get(page)?.frame()?;
-            let cached = self.at_rest(frame)?;
-            self.moving.get_or_insert_with(page, || cached);
-            self.note(frame, Content::Moving, CopyVersion(0));
+            let cached = self.stable(frame)?;
+            self.transient.get_or_insert_with(page, || cached);
+            self.note(frame, Content::Transient, CopyVersion(0));
         }
         self.touched = Some(page);
-        self.moving.get_mut(page)
+        self.transient.get_mut(page)
     }
 
     /// Makes a page transient, adding it if new.
@@ -137,24 +137,24 @@ impl Pages {
     pub fn insert(&mut self, page: PageId, cached: CachedPage) {
         assert!(cached.frame.is_none() && !self.contains(page), "{page:?} is known, or has a frame");
         self.places.get_or_insert_with(page, || Place::NOWHERE);
-        self.moving.get_or_insert_with(page, || cached);
+        self.transient.get_or_insert_with(page, || cached);
     }
 
     /// Assigns an empty frame to a page without one.
     pub fn place(&mut self, page: PageId, frame: FrameId) -> &mut CachedPage {
         *self.places.get_mut(page).expect("it waits for a frame") = Place(frame.0);
         self.pages[frame.0 as usize] = page;
-        self.note(frame, Content::Moving, CopyVersion(0));
+        self.note(frame, Content::Transient, CopyVersion(0));
         self.get_mut(page).expect("a page without a frame is in motion")
     }
 
     /// Forgets a page; its frame becomes empty.
     pub fn remove(&mut self, page: PageId) -> Option<CachedPage> {
         let place = self.places.remove(page)?;
-        let cached = self.moving.remove(page);
-        self.soiling.remove(&page);
+        let cached = self.transient.remove(page);
+        self.pending_dirty.remove(&page);
         let Some(frame) = place.frame() else { return cached };
-        let cached = cached.or_else(|| self.at_rest(frame));
+        let cached = cached.or_else(|| self.stable(frame));
         self.pages[frame.0 as usize] = NO_PAGE;
         self.note(frame, Content::Nothing, CopyVersion(0));
         cached
@@ -163,9 +163,9 @@ impl Pages {
     /// Makes the last accessed page stable, if possible.
     pub fn settle(&mut self) {
         let Some(page) = self.touched.take() else { return };
-        let Some(cached) = self.moving.get(page) else { return };
+        let Some(cached) = self.transient.get(page) else { return };
         if page.space.segment().is_none() {
-            note_soiling(&mut self.soiling, page, cached);
+            note_pending_dirty(&mut self.pending_dirty, page, cached);
         }
         let (Some(frame), copy) = (cached.frame, cached.copy) else { return };
         let content = match (cached.phase, cached.dirty) {
@@ -174,16 +174,16 @@ impl Pages {
             (Phase::Owned, true) => Content::Owned,
             _ => return,
         };
-        if resting(frame, content, copy).as_ref() == Some(cached) {
-            self.moving.remove(page);
+        if stable(frame, content, copy).as_ref() == Some(cached) {
+            self.transient.remove(page);
             self.note(frame, content, copy);
         }
     }
 
     /// Number of file pages, clean here and about to be dirty. A page accessed in the current event counts by its state
     /// before the event.
-    pub fn soiling(&self) -> usize {
-        self.soiling.len()
+    pub fn pending_dirty(&self) -> usize {
+        self.pending_dirty.len()
     }
 
     /// All pages in order.
@@ -207,30 +207,29 @@ impl Pages {
     }
 
     /// The transient pages, in order: every page not open, waiting for something, or awaited by an operation.
-    pub fn moving(&self) -> impl Iterator<Item = (PageId, &CachedPage)> {
-        self.moving.iter()
+    pub fn transient(&self) -> impl Iterator<Item = (PageId, &CachedPage)> {
+        self.transient.iter()
     }
 
     /// The versions of stable pages, and the state of transient ones.
     pub fn all_mut(
         &mut self,
     ) -> (impl Iterator<Item = (PageId, &mut CopyVersion)>, impl Iterator<Item = (PageId, &mut CachedPage)>) {
-        let is_at_rest = |content: &Content| !matches!(content, Content::Nothing | Content::Moving);
+        let is_stable = |content: &Content| !matches!(content, Content::Nothing | Content::Transient);
         let copies = self.contents.iter().zip(&self.pages).zip(&mut self.copies);
-        let at_rest =
-            copies.filter(move |((content, _), _)| is_at_rest(content)).map(|((_, page), copy)| (*page, copy));
-        (at_rest, self.moving.iter_mut())
+        let stable = copies.filter(move |((content, _), _)| is_stable(content)).map(|((_, page), copy)| (*page, copy));
+        (stable, self.transient.iter_mut())
     }
 
     /// State of a page located at `place`.
     fn at(&self, page: PageId, place: Place) -> Cow<'_, CachedPage> {
-        let at_rest = place.frame().and_then(|frame| self.at_rest(frame)).map(Cow::Owned);
-        at_rest.unwrap_or_else(|| Cow::Borrowed(self.moving.get(page).expect("it is not at rest")))
+        let stable = place.frame().and_then(|frame| self.stable(frame)).map(Cow::Owned);
+        stable.unwrap_or_else(|| Cow::Borrowed(self.transient.get(page).expect("it is not stable")))
     }
 
-    fn at_rest(&self, frame: FrameId) -> Option<CachedPage> {
+    fn stable(&self, frame: FrameId) -> Option<CachedPage> {
         let at = frame.0 as usize;
-        resting(frame, self.contents[at], self.copies[at])
+        stable(frame, self.contents[at], self.copies[at])
     }
 
     fn note(&mut self, frame: FrameId, content: Content, copy: CopyVersion) {
@@ -246,18 +245,18 @@ impl Cache {
     }
 }
 
-fn note_soiling(soiling: &mut OrderedSet<PageId>, page: PageId, cached: &CachedPage) {
+fn note_pending_dirty(pending_dirty: &mut OrderedSet<PageId>, page: PageId, cached: &CachedPage) {
     if !cached.dirty && cached.will_be_dirty() {
-        soiling.insert(page);
+        pending_dirty.insert(page);
     } else {
-        soiling.remove(&page);
+        pending_dirty.remove(&page);
     }
 }
 
 /// A stable page: open, with nothing in flight and no waiters.
-fn resting(frame: FrameId, content: Content, copy: CopyVersion) -> Option<CachedPage> {
+fn stable(frame: FrameId, content: Content, copy: CopyVersion) -> Option<CachedPage> {
     let (phase, access, dirty) = match content {
-        Content::Nothing | Content::Moving => return None,
+        Content::Nothing | Content::Transient => return None,
         Content::Clean => (Phase::Shared, Access::Read, false),
         Content::Dirty => (Phase::Shared, Access::Read, true),
         Content::Owned => (Phase::Owned, Access::Write, true),

@@ -28,7 +28,7 @@ impl Home {
 
     /// Whether this home has no transaction in flight and no request pending about a page of a file.
     pub fn is_quiet_about(&self, file: Space) -> bool {
-        self.entries.moving_of(file).all(|(_, entry)| entry.is_quiet())
+        self.entries.transient_of(file).all(|(_, entry)| entry.is_quiet())
     }
 
     /// The pages of a file with an entry, in order.

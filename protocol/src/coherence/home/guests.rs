@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 impl Home {
     /// Whether the page is stable and every holder keeps it for others: the file has its bytes, and no rank uses it.
     pub fn has_only_guests(&self, page: PageId) -> bool {
-        let is_at_rest = self.entries.moving(page).is_none_or(|entry| entry.is_quiet());
-        is_at_rest && self.are_all_guests(page)
+        let is_stable = self.entries.transient(page).is_none_or(|entry| entry.is_quiet());
+        is_stable && self.are_all_guests(page)
     }
 
     fn are_all_guests(&self, page: PageId) -> bool {

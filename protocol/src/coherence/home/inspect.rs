@@ -36,7 +36,7 @@ impl Home {
     /// The rank with the given access to a stable page: the top holder, or for [`Access::Write`] the owner. It may have
     /// given up its copy, or write access, without this home knowing.
     pub fn user_at_rest(&self, page: PageId, access: Access) -> Option<Rank> {
-        if self.entries.moving(page).is_some_and(|entry| !entry.is_quiet()) {
+        if self.entries.transient(page).is_some_and(|entry| !entry.is_quiet()) {
             return None;
         }
         match access {
@@ -47,17 +47,17 @@ impl Home {
 
     /// Whether nothing is in flight or pending.
     pub fn is_quiet(&self) -> bool {
-        self.entries.all_moving().all(Entry::is_quiet)
+        self.entries.all_transient().all(Entry::is_quiet)
     }
 
     /// Whether a rank is being made the owner of the page.
     pub fn is_writing(&self, page: PageId) -> bool {
-        self.entries.moving(page).is_some_and(Entry::is_writing)
+        self.entries.transient(page).is_some_and(Entry::is_writing)
     }
 
     /// The rank with write access to the page, now or shortly, that need not ask before each write.
     pub fn writer(&self, page: PageId) -> Option<Rank> {
-        if let Some(Transaction::Write(write)) = self.entries.moving(page).map(|entry| &entry.transaction) {
+        if let Some(Transaction::Write(write)) = self.entries.transient(page).map(|entry| &entry.transaction) {
             return Some(write.requester);
         }
         self.dirty_owner(page).filter(|_| self.has_one_holder(page))
@@ -79,10 +79,10 @@ impl Home {
 
     /// Every version stored in this home; the exploration renumbers them.
     pub fn versions_mut(&mut self) -> Vec<&mut CopyVersion> {
-        let (copies, moving) = self.entries.all_mut();
+        let (copies, transient) = self.entries.all_mut();
         let mut versions = vec![&mut self.last_version];
         versions.extend(copies);
-        versions.extend(moving.flat_map(Entry::versions_mut));
+        versions.extend(transient.flat_map(Entry::versions_mut));
         versions
     }
 }

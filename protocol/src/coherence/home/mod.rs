@@ -20,7 +20,7 @@
 //!                                       ▼ First or Write
 //! ```
 //!
-//! `AtHome` is of the mode without cooperative caching only, and so is `Recall` but for flushes of a file (`recalls.rs`).
+//! `AtHome` occurs only without cooperative caching, as does `Recall`, except for flushes of a file (`recalls.rs`).
 //!
 //! A holder serves one reader of a page at a time, or a small number for small pages. A served reader serves others, so
 //! a page requested by n ranks at once reaches all of them in about log2(n) page times. A nacked read returns to the
@@ -476,10 +476,10 @@ impl Home {
     }
 
     fn entry(&self, page: PageId) -> &Entry {
-        self.entries.moving(page).expect("a transaction keeps its entry in motion")
+        self.entries.transient(page).expect("a transaction keeps its entry transient")
     }
 
     fn entry_mut(&mut self, page: PageId) -> &mut Entry {
-        self.entries.moving_mut(page).expect("a transaction keeps its entry in motion")
+        self.entries.transient_mut(page).expect("a transaction keeps its entry transient")
     }
 }

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 /// Maximum number of readers searched linearly. More are indexed by rank.
-const FEW_MAX: usize = 32;
+const LIST_MAX: usize = 32;
 
 /// A read being served by `source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,7 +55,7 @@ impl Readers {
         self.all.push(reader);
         match &mut self.index {
             Some(index) => index.add(place, &reader),
-            None if self.all.len() > FEW_MAX => {
+            None if self.all.len() > LIST_MAX => {
                 let mut index = Index::default();
                 self.all.iter().enumerate().for_each(|(place, reader)| index.add(place, reader));
                 self.index = Some(Box::new(index));
@@ -172,7 +172,7 @@ mod tests {
             forgotten: false,
         };
         let mut random = fastrand::Rng::with_seed(2);
-        for ranks in [3, 4 * FEW_MAX as u32] {
+        for ranks in [3, 4 * LIST_MAX as u32] {
             let first = reader(0, 1, 1);
             let (mut readers, mut model) = (Readers::one(first), vec![first]);
             for version in 2..3000 {

@@ -11,8 +11,8 @@ impl Home {
     /// The pages of a file whose newest bytes are missing from the file, or may be soon, unordered.
     pub fn dirty_pages_of(&self, file: Space) -> impl Iterator<Item = PageId> + '_ {
         let is_dirty = |entry: &Entry| entry.dirty_owner.is_some() || entry.is_writing();
-        let moving = self.entries.moving_of(file).filter(move |(_, entry)| is_dirty(entry));
-        self.entries.dirty_at_rest(file).chain(moving.map(|(page, _)| page))
+        let transient = self.entries.transient_of(file).filter(move |(_, entry)| is_dirty(entry));
+        self.entries.stable_dirty(file).chain(transient.map(|(page, _)| page))
     }
 
     /// Recalls a page, after earlier requests about it.
