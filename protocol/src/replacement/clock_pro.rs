@@ -275,7 +275,7 @@ impl Policy for ClockPro {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Coming, FrameUse, Need, PolicyKind, Replacement, Standing};
+    use super::super::{FillKind, FrameState, FrameUse, Need, PolicyKind, Replacement};
     use super::*;
     use crate::Rank;
     use std::collections::HashMap;
@@ -284,8 +284,8 @@ mod tests {
     struct Marks(Vec<bool>);
 
     impl FrameUse for Marks {
-        fn standing(&self, _frame: FrameId) -> Standing {
-            Standing::Idle
+        fn state(&self, _frame: FrameId) -> FrameState {
+            FrameState::Idle
         }
 
         fn is_ahead(&self, _frame: FrameId) -> bool {
@@ -316,7 +316,7 @@ mod tests {
                     frame_of.remove(&gone);
                 }
                 frame_of.insert(page, frame);
-                pool.on_filled(frame, page, Coming::ForUse);
+                pool.on_filled(frame, page, FillKind::ForUse);
                 marks.0[frame.0 as usize] = true;
             }
         }
@@ -338,8 +338,8 @@ mod tests {
     struct OnlyCopies(Vec<bool>);
 
     impl FrameUse for OnlyCopies {
-        fn standing(&self, _frame: FrameId) -> Standing {
-            Standing::Idle
+        fn state(&self, _frame: FrameId) -> FrameState {
+            FrameState::Idle
         }
 
         fn is_ahead(&self, _frame: FrameId) -> bool {
@@ -362,11 +362,11 @@ mod tests {
                 let mut pool = Replacement::new(policy.make(frames), frames);
                 let mut copies = OnlyCopies(std::vec![true; frames as usize]);
                 let page = |at| PageId::of_segment(Rank(0), at);
-                (0..frames).for_each(|frame| pool.on_filled(FrameId(frame), page(frame), Coming::ForUse));
+                (0..frames).for_each(|frame| pool.on_filled(FrameId(frame), page(frame), FillKind::ForUse));
                 for at in 0..100 {
                     let frame = pool.victim(&mut copies, Need::Now);
                     let frame = frame.unwrap_or_else(|| panic!("all of {frames} are idle, {policy:?}"));
-                    pool.on_filled(frame, page(frames + at), Coming::ForUse);
+                    pool.on_filled(frame, page(frames + at), FillKind::ForUse);
                 }
             }
         }
@@ -379,14 +379,14 @@ mod tests {
                 let mut pool = Replacement::new(policy.make(64), 64);
                 let mut copies = OnlyCopies((0..64).map(|frame| frame % 64 < only).collect());
                 (0..64).for_each(|frame| {
-                    pool.on_filled(FrameId(frame), PageId::of_segment(Rank(0), frame), Coming::ForUse)
+                    pool.on_filled(FrameId(frame), PageId::of_segment(Rank(0), frame), FillKind::ForUse)
                 });
                 let mut gone = 0;
                 for at in 64..1064 {
                     let frame = pool.victim(&mut copies, Need::Now).expect("all are idle");
                     // The page fetched into it is a second copy.
                     gone += u32::from(core::mem::take(&mut copies.0[frame.0 as usize]));
-                    pool.on_filled(frame, PageId::of_segment(Rank(0), at), Coming::ForUse);
+                    pool.on_filled(frame, PageId::of_segment(Rank(0), at), FillKind::ForUse);
                 }
                 assert!(gone <= most, "{gone} only copies of {only} with {policy:?}");
             }

@@ -36,7 +36,7 @@ use queues::{AHEAD, GUESTS, HELD};
 
 /// Whether a frame can be evicted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FrameState {
     /// It can, and is not in use.
     Idle,
     /// It can once the current access ends.
@@ -48,7 +48,7 @@ pub enum Standing {
 /// The driver's state of the frames of its pool.
 pub trait FrameUse {
     /// Whether a frame can be evicted.
-    fn standing(&self, frame: FrameId) -> Standing;
+    fn state(&self, frame: FrameId) -> FrameState;
 
     /// Whether the page was read ahead and is still unused.
     fn is_ahead(&self, frame: FrameId) -> bool;
@@ -107,7 +107,7 @@ impl PolicyKind {
 
 /// The purpose of a page's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coming {
+pub enum FillKind {
     /// To be used at once.
     ForUse,
     /// Read ahead of its first use.
@@ -167,7 +167,7 @@ impl Replacement {
     }
 
     /// A page is in a frame. Repeated for the same page, the frame may no longer be held.
-    pub fn on_filled(&mut self, frame: FrameId, page: PageId, coming: Coming) {
+    pub fn on_filled(&mut self, frame: FrameId, page: PageId, kind: FillKind) {
         if self.pages[frame.0 as usize] == page {
             return self.on_released(frame);
         }
@@ -175,10 +175,10 @@ impl Replacement {
         self.pages[frame.0 as usize] = page;
         self.fills = self.fills.wrapping_add(1);
         self.filled_at[frame.0 as usize] = self.fills;
-        match coming {
-            Coming::ForUse => self.policy.on_filled(frame, page, &mut self.queues),
-            Coming::Ahead => self.queues.push_back(AHEAD, frame),
-            Coming::AsGuest => self.queues.push_back(GUESTS, frame),
+        match kind {
+            FillKind::ForUse => self.policy.on_filled(frame, page, &mut self.queues),
+            FillKind::Ahead => self.queues.push_back(AHEAD, frame),
+            FillKind::AsGuest => self.queues.push_back(GUESTS, frame),
         }
     }
 
@@ -293,7 +293,7 @@ impl Replacement {
         for _ in 0..looks.min(self.queues.len(GUESTS)) {
             let frame = self.queues.front(GUESTS)?;
             self.steps += 1;
-            let is_idle = frames.standing(frame) == Standing::Idle;
+            let is_idle = frames.state(frame) == FrameState::Idle;
             let is_used = is_idle && frames.take_used(frame);
             if is_used && is_admitted {
                 self.admit(frame);
@@ -312,7 +312,7 @@ impl Replacement {
         for _ in 0..self.queues.len(AHEAD) {
             let frame = self.queues.front(AHEAD)?;
             self.steps += 1;
-            if frames.standing(frame) == Standing::Idle && frames.is_ahead(frame) {
+            if frames.state(frame) == FrameState::Idle && frames.is_ahead(frame) {
                 self.queues.remove(frame);
                 return Some(frame);
             }
@@ -327,7 +327,7 @@ impl Replacement {
         for _ in 0..looks.min(self.queues.len(HELD)) {
             let Some(frame) = self.queues.front(HELD) else { break };
             self.steps += 1;
-            if frames.standing(frame) == Standing::Held {
+            if frames.state(frame) == FrameState::Held {
                 self.queues.push_back(HELD, frame);
             } else {
                 self.policy.put_back(frame, &mut self.queues);

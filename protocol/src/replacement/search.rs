@@ -1,7 +1,7 @@
 //! A policy's view of frames during the search for a victim, and the limits of the search.
 
 use super::queues::{HELD, Queues};
-use super::{FrameUse, Standing};
+use super::{FrameState, FrameUse};
 use crate::coherence::{FrameId, PageId};
 
 /// Maximum number of recently used frames a search passes over, so that it ends even if all frames are in constant use.
@@ -58,18 +58,18 @@ impl<'a> Search<'a> {
     /// Examines a frame, which counts as unused from now on.
     pub fn look(&mut self, frame: FrameId) -> Look {
         *self.steps += 1;
-        match self.frames.standing(frame) {
-            Standing::Held => {
+        match self.frames.state(frame) {
+            FrameState::Held => {
                 self.queues.push_back(HELD, frame);
                 Look::Held
             }
-            Standing::InUse if self.takes_in_use => Look::Unused,
-            Standing::InUse => {
+            FrameState::InUse if self.takes_in_use => Look::Unused,
+            FrameState::InUse => {
                 self.in_use += 1;
                 Look::InUse
             }
-            Standing::Idle if self.frames.take_used(frame) => Look::Used,
-            Standing::Idle => Look::Unused,
+            FrameState::Idle if self.frames.take_used(frame) => Look::Used,
+            FrameState::Idle => Look::Unused,
         }
     }
 

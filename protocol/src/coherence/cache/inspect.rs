@@ -28,7 +28,7 @@ impl Cache {
     }
 
     /// Number of frames free or being evicted, beyond the number of pages awaiting one.
-    pub fn frames_coming_free(&self) -> u32 {
+    pub fn surplus_frames(&self) -> u32 {
         (self.free.len() as u32 + self.evictions).saturating_sub(self.awaiting())
     }
 

@@ -35,7 +35,7 @@ impl Home {
 
     /// The rank with the given access to a stable page: the top holder, or for [`Access::Write`] the owner. It may have
     /// given up its copy, or write access, without this home knowing.
-    pub fn user_at_rest(&self, page: PageId, access: Access) -> Option<Rank> {
+    pub fn stable_user(&self, page: PageId, access: Access) -> Option<Rank> {
         if self.entries.transient(page).is_some_and(|entry| !entry.is_quiet()) {
             return None;
         }

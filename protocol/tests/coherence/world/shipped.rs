@@ -13,7 +13,7 @@ impl World {
             self.do_in_file(page, op);
             return true;
         }
-        home.user_at_rest(page, op.access).is_some_and(|rank| self.do_at_user(rank, page, op))
+        home.stable_user(page, op.access).is_some_and(|rank| self.do_at_user(rank, page, op))
     }
 
     /// One step, because the engine holds back messages about the page meanwhile.
