@@ -77,8 +77,8 @@ struct Report(Vec<serde_json::Value>);
 impl Report {
     fn add(&mut self, what: &str, bytes: usize, objects: u32, threads: usize, ns: f64, copy_ns: Option<f64>) {
         let ratio = copy_ns.map(|copy| copy / ns);
-        let beside = copy_ns.map_or(String::new(), |copy| format!(", copy {copy:>6.1} ns: {:.2} x", copy / ns));
-        eprintln!("{what:<9} {bytes:>5} bytes, {objects:>7} objects, {threads} threads: {ns:>7.1} ns{beside}");
+        let compared = copy_ns.map_or(String::new(), |copy| format!(", copy {copy:>6.1} ns: {:.2} x", copy / ns));
+        eprintln!("{what:<9} {bytes:>5} bytes, {objects:>7} objects, {threads} threads: {ns:>7.1} ns{compared}");
         self.0.push(serde_json::json!({
             "what": what, "bytes": bytes, "objects": objects, "threads": threads, "ns": ns, "copy_ns": copy_ns, "ratio": ratio
         }));

@@ -282,10 +282,10 @@ impl ExitPolicy {
             Phase::Deserted { rank, quit_at } if quit_at <= now => self.fail(rank, End::Status(0), ranks, now),
             Phase::Interrupted { signal, kill_at } if kill_at <= now => {
                 self.note_interrupt(signal);
-                self.kill_the_rest(&name_signal(signal), self.graces.interrupt, ranks, now)
+                self.kill_running(&name_signal(signal), self.graces.interrupt, ranks, now)
             }
             Phase::Ending { kill_at } if kill_at <= now => {
-                self.kill_the_rest("being told to", self.graces.quit, ranks, now)
+                self.kill_running("being told to", self.graces.quit, ranks, now)
             }
             Phase::Killed { since, look_at } if look_at <= now => self.wait_for_killed(since, ranks, now),
             _ if self.is_at_work() && self.time_limit.is_some_and(|(_, at)| at <= now) => {
@@ -427,7 +427,7 @@ impl ExitPolicy {
         Decision { say, ..self.end(now) }
     }
 
-    fn kill_the_rest(&mut self, since: &str, grace: Duration, ranks: &[RankView], now: Instant) -> Decision {
+    fn kill_running(&mut self, since: &str, grace: Duration, ranks: &[RankView], now: Instant) -> Decision {
         let say = format!("{} did not end within {} s of {since}; killed", running(ranks), grace.as_secs());
         Decision { say: Some(say), ..self.kill(now) }
     }

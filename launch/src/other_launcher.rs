@@ -17,7 +17,7 @@ use crate::{StartError, cannot_run_status, terminal};
 
 /// Time from the launcher's end until agents that vanished with it are given up. Some launchers end as soon as a rank
 /// does, while the rank's agent is about to report its end.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const REPORT_GRACE: Duration = Duration::from_secs(1);
 
 /// Interval of checks for held-up output.
 const OUTPUT_LOOK: Duration = Duration::from_millis(100);
@@ -77,7 +77,7 @@ impl OtherLauncher {
 
     /// Reports its end once, in words, after its agents had time to report their ranks' ends.
     pub(crate) fn take_end(&mut self, now: Instant) -> Option<String> {
-        let (end, _) = self.end.filter(|(_, at)| !self.is_judged && now >= *at + LAST_WORDS)?;
+        let (end, _) = self.end.filter(|(_, at)| !self.is_judged && now >= *at + REPORT_GRACE)?;
         self.is_judged = true;
         let how = match end {
             End::Status(status) => format!("ended with exit status {status}"),

@@ -125,8 +125,8 @@ impl LabelledPipe {
             None if self.partial.len() >= LINE_BYTES_MAX => self.partial.len(),
             None => return,
         };
-        let rest = self.partial.split_off(whole_bytes);
-        let whole = std::mem::replace(&mut self.partial, rest);
+        let tail = self.partial.split_off(whole_bytes);
+        let whole = std::mem::replace(&mut self.partial, tail);
         self.write_lines(&whole);
     }
 

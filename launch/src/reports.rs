@@ -49,10 +49,10 @@ impl Reports {
                     _ => {}
                 }
             }
-            let mut rest = &bytes[..count];
-            let Some(report) = Report::read(&mut rest) else { continue };
+            let mut tail = &bytes[..count];
+            let Some(report) = Report::read(&mut tail) else { continue };
             match report.passed {
-                Passed::Nothing => return Some((report, String::from_utf8_lossy(rest).replace('\n', " "), sender)),
+                Passed::Nothing => return Some((report, String::from_utf8_lossy(tail).replace('\n', " "), sender)),
                 Passed::Connection => self.connections.append(&mut passed),
                 Passed::File => self.files.append(&mut passed),
             }

@@ -62,7 +62,7 @@ struct Supervisor {
     /// Lines for the user, held until the ranks' output has arrived through the other launcher.
     to_say: Vec<String>,
     /// The current command, for agents that arrive late.
-    standing: Option<Command>,
+    current_command: Option<Command>,
     launcher: OtherLauncher,
     is_dispensable: bool,
     /// The job ended before any agent arrived.
@@ -166,7 +166,7 @@ impl Supervisor {
             came: Instant::now(),
             policy: ExitPolicy::new(Graces::JOB, None),
             to_say: Vec::new(),
-            standing: None,
+            current_command: None,
             launcher: OtherLauncher::start(plan.launcher, plan.is_noise, signals.previous_mask())?,
             is_dispensable: plan.is_dispensable,
             nobody_came: false,
@@ -219,7 +219,7 @@ impl Supervisor {
     fn welcome(&mut self, mut connection: Connection, rank: Option<u32>, host: String) {
         let Some(place) = self.table.place(rank) else { return };
         connection.send(&Command::Welcome { timeout_s: self.host_timeout.as_secs() as u32 });
-        if let Some(command) = self.standing {
+        if let Some(command) = self.current_command {
             connection.send(&command);
         }
         let host = Host::new(host, connection.peer(), &self.host_name);
@@ -341,7 +341,7 @@ impl Supervisor {
             entry.connection.send(&Command::Order(order));
         }
         if !matches!(order, Order::Forward(signal) if signal != libc::SIGTERM && signal != libc::SIGINT) {
-            self.standing = Some(Command::Order(order));
+            self.current_command = Some(Command::Order(order));
         }
     }
 
@@ -359,7 +359,7 @@ impl Supervisor {
         for (_, entry) in self.table.present_mut() {
             entry.connection.send(&Command::Release);
         }
-        self.standing = Some(Command::Release);
+        self.current_command = Some(Command::Release);
     }
 
     fn may_dismiss_launcher(&self) -> bool {

@@ -65,12 +65,12 @@ pub(crate) fn frame(message: &impl Layout, text: &str) -> Vec<u8> {
 
 /// Takes the first message, with its text, out of the received bytes. `None` if incomplete.
 pub(crate) fn take<M: Layout>(bytes: &mut Vec<u8>) -> Result<Option<(M, String)>, Malformed> {
-    let Some((len_bytes, rest)) = bytes.split_first_chunk() else { return Ok(None) };
+    let Some((len_bytes, tail)) = bytes.split_first_chunk() else { return Ok(None) };
     let len_bytes = usize::from(u16::from_le_bytes(*len_bytes));
     if !(1..=MESSAGE_BYTES_MAX).contains(&len_bytes) {
         return Err(Malformed);
     }
-    let Some(message) = rest.get(..len_bytes) else { return Ok(None) };
+    let Some(message) = tail.get(..len_bytes) else { return Ok(None) };
     let (layout, text) = message[1..].split_at_checked(message[0].into()).ok_or(Malformed)?;
     let message = (decode(layout)?, String::from_utf8_lossy(text).into_owned());
     bytes.drain(..2 + len_bytes);
@@ -174,12 +174,12 @@ pub(crate) mod tests {
         vgasnet_fuzzing::run("-p vgasnet-launch --lib what_is_taken", 200_000, |random| {
             let bytes = random_message(random);
             let _ = take::<Command>(&mut bytes.clone());
-            let mut rest = bytes.clone();
-            match take::<Event>(&mut rest) {
+            let mut tail = bytes.clone();
+            match take::<Event>(&mut tail) {
                 Ok(Some((event, text))) => {
-                    assert!(bytes.len() - rest.len() <= 2 + MESSAGE_BYTES_MAX, "{event:?} {text}")
+                    assert!(bytes.len() - tail.len() <= 2 + MESSAGE_BYTES_MAX, "{event:?} {text}")
                 }
-                Ok(None) | Err(Malformed) => assert_eq!(rest, bytes),
+                Ok(None) | Err(Malformed) => assert_eq!(tail, bytes),
             }
             1
         });

@@ -86,7 +86,7 @@ struct Meter {
     /// Cost of shipping so far, less the leak.
     level: u64,
     /// Total shipping at the last update.
-    looked_at: u64,
+    updated_at: u64,
     /// End of the last operation's bytes, and the bytes in order before it.
     end_bytes: u32,
     in_order_bytes: u32,
@@ -100,7 +100,7 @@ impl Meter {
     const NONE: Meter = Meter {
         page: None,
         level: 0,
-        looked_at: 0,
+        updated_at: 0,
         end_bytes: u32::MAX,
         in_order_bytes: 0,
         writer: NOBODY,
@@ -187,7 +187,7 @@ impl Meters {
         let page_bytes = self.page_bytes();
         let meter = self.meter(page);
         let is_scan = meter.is_scan(operation, scan_bytes, page_bytes);
-        let leaked = if has_room { 0 } else { (shipped - meter.looked_at) / frames };
+        let leaked = if has_room { 0 } else { (shipped - meter.updated_at) / frames };
         meter.level = meter.level.saturating_sub(leaked);
         let most = if meter.is_contended { move_bytes.max(undisturbed) } else { move_bytes };
         let is_dear = !meter.is_contended && is_dear(move_bytes, cost);
@@ -196,7 +196,7 @@ impl Meters {
             return Choice::Move;
         }
         meter.level += cost;
-        meter.looked_at = shipped + cost;
+        meter.updated_at = shipped + cost;
         self.shipped += cost;
         Choice::Ship
     }
@@ -233,11 +233,11 @@ impl Meters {
         let set = (key.wrapping_mul(GOLDEN) >> 32) as usize % sets * WAYS;
         let ways = &mut self.meters[set..set + WAYS];
         let found = ways.iter().position(|meter| meter.page == Some(page));
-        let least = |meter: &Meter| (meter.page.is_some(), meter.is_contended, meter.level, meter.looked_at);
+        let least = |meter: &Meter| (meter.page.is_some(), meter.is_contended, meter.level, meter.updated_at);
         let at = found.or_else(|| (0..WAYS).min_by_key(|at| least(&ways[*at]))).expect("a place has meters");
         let meter = &mut ways[at];
         if meter.page != Some(page) {
-            *meter = Meter { page: Some(page), looked_at: self.shipped, ..Meter::NONE };
+            *meter = Meter { page: Some(page), updated_at: self.shipped, ..Meter::NONE };
         }
         meter
     }

@@ -18,16 +18,16 @@ const PAUSE_TO_YIELD: u32 = 16;
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 /// A thread's choice between sleeping and yielding.
-struct Manners {
+struct YieldPolicy {
     /// Time until which it should sleep.
     until: Cell<Option<Instant>>,
     /// Length of the pause after the last yield.
     pause: Cell<Duration>,
 }
 
-impl Manners {
-    const fn new() -> Manners {
-        Manners { until: Cell::new(None), pause: Cell::new(Duration::ZERO) }
+impl YieldPolicy {
+    const fn new() -> YieldPolicy {
+        YieldPolicy { until: Cell::new(None), pause: Cell::new(Duration::ZERO) }
     }
 
     /// Whether to yield now.
@@ -47,18 +47,18 @@ impl Manners {
 }
 
 thread_local! {
-    static MANNERS: Manners = const { Manners::new() };
+    static YIELD_POLICY: YieldPolicy = const { YieldPolicy::new() };
 }
 
 /// Yields the processor, unless recent yields of this thread were long. Returns whether it did; if not, the thread
 /// should sleep, or go on.
 pub fn give_way() -> bool {
-    MANNERS.with(|manners| {
+    YIELD_POLICY.with(|policy| {
         let before = Instant::now();
-        manners.may_yield(before) && {
+        policy.may_yield(before) && {
             std::thread::yield_now();
             let after = Instant::now();
-            manners.on_yielded(after - before, after);
+            policy.on_yielded(after - before, after);
             true
         }
     })
@@ -73,18 +73,18 @@ mod tests {
 
     /// A thread yielding as soon as it may, on a clock advanced only by its yields and pauses.
     struct Thread {
-        manners: Manners,
+        policy: YieldPolicy,
         now: Instant,
     }
 
     impl Thread {
         /// Yields for `took`. Returns the following pause.
         fn yields(&mut self, took: Duration) -> Duration {
-            assert!(self.manners.may_yield(self.now));
+            assert!(self.policy.may_yield(self.now));
             self.now += took;
-            self.manners.on_yielded(took, self.now);
-            let pause = self.manners.pause.get();
-            assert!(pause.is_zero() || !self.manners.may_yield(self.now + pause - Duration::from_nanos(1)));
+            self.policy.on_yielded(took, self.now);
+            let pause = self.policy.pause.get();
+            assert!(pause.is_zero() || !self.policy.may_yield(self.now + pause - Duration::from_nanos(1)));
             self.now += pause;
             pause
         }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn yields_that_take_long_become_seldom_and_come_back() {
-        let mut thread = Thread { manners: Manners::new(), now: Instant::now() };
+        let mut thread = Thread { policy: YieldPolicy::new(), now: Instant::now() };
         assert!((0..100).all(|_| thread.yields(SHORT).is_zero()) && thread.yields(LONG).is_zero());
         let pauses: Vec<_> = (0..5).map(|_| thread.yields(SLICE).as_millis()).collect();
         assert_eq!(pauses, [48, 96, 192, 250, 250]);

@@ -80,8 +80,8 @@ impl Inbox {
         }
         let mut queues = self.queues();
         let count = most.min(queues.client.len());
-        let rest = queues.client.split_off(count);
-        let taken = std::mem::replace(&mut queues.client, rest);
+        let tail = queues.client.split_off(count);
+        let taken = std::mem::replace(&mut queues.client, tail);
         self.held.fetch_sub(taken.len(), Ordering::Release);
         taken
     }
@@ -124,8 +124,8 @@ mod tests {
         }
         inbox.deliver(Rank(2), MessageKind::Exchange as u32, b"part");
         let first: Vec<_> = inbox.take(3).into_iter().map(|(_, bytes)| bytes[0]).collect();
-        let rest: Vec<_> = inbox.take(3).into_iter().map(|(_, bytes)| bytes[0]).collect();
-        assert_eq!((first, rest), (vec![0, 1, 2], vec![3, 4]));
+        let tail: Vec<_> = inbox.take(3).into_iter().map(|(_, bytes)| bytes[0]).collect();
+        assert_eq!((first, tail), (vec![0, 1, 2], vec![3, 4]));
         assert_eq!(inbox.take_exchange(), [(Rank(2), b"part".to_vec())]);
         assert_eq!(inbox.sender_of_nonsense(), None);
         inbox.deliver(Rank(3), 4, b"");

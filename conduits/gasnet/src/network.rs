@@ -120,7 +120,7 @@ impl GasnetNetwork {
                     // Peers' transfers may need this rank to poll.
                     self.insist(ffi::poll());
                     look();
-                    patience.rest();
+                    patience.pause();
                     if late.is_some_and(|late| Instant::now() >= late) {
                         return None;
                     }

@@ -19,7 +19,7 @@ const TRANSFERS_MAX: usize = 64;
 const GIVE_WAY_MAX: Duration = Duration::from_micros(100);
 
 /// Lets other threads run, from the thread in charge of GASNet.
-fn rest() {
+fn pause() {
     /// Sleep if the processor is busy.
     const PAUSE: Duration = Duration::from_micros(20);
     if !give_way() {
@@ -123,7 +123,7 @@ impl Transfers {
             let waited = self.complete.come.wait_timeout_while(copies, GIVE_WAY_MAX, |copies| copies.is_empty());
             drop(waited);
         } else {
-            rest();
+            pause();
         }
     }
 
@@ -176,7 +176,7 @@ fn move_pages(copies: &Receiver<PageCopy>, complete: &Complete) {
         let mut done = Vec::new();
         take_complete(&mut begun, &mut done);
         if done.is_empty() {
-            rest();
+            pause();
         } else {
             lock(&complete.copies).append(&mut done);
             complete.come.notify_all();

@@ -13,7 +13,7 @@ use vgasnet_protocol::RankState;
 use vgasnet_smp::SmpConduit;
 
 use crate::agent_link::{self, Passed, open_agent_link, pass_descriptor, report};
-use crate::backoff::{self, Backoff, Rest};
+use crate::backoff::{self, Backoff, Pause};
 use crate::network::{Network, PoolMemory};
 use crate::start::{Hosts, meet};
 
@@ -234,14 +234,14 @@ impl<N: Network> Conduit for HybridConduit<N> {
         if !self.needs_network() {
             return self.host.sleep(sleeper, also, timeout, stay_awake);
         }
-        let rest = match sleeper {
-            Sleeper::Helper if self.is_driven.load(Ordering::SeqCst) => Rest::Sleep(backoff::BESIDE_A_DRIVER),
+        let pause = match sleeper {
+            Sleeper::Helper if self.is_driven.load(Ordering::SeqCst) => Pause::Sleep(backoff::WHILE_DRIVEN),
             _ => self.backoff.next(self.network.is_active(), timeout),
         };
-        let limit = match rest {
-            Rest::GiveWay if give_way() => return,
-            Rest::GiveWay => backoff::FIRST,
-            Rest::Sleep(limit) => limit,
+        let limit = match pause {
+            Pause::GiveWay if give_way() => return,
+            Pause::GiveWay => backoff::FIRST,
+            Pause::Sleep(limit) => limit,
         };
         let limit = timeout.map_or(limit, |timeout| timeout.min(limit));
         self.host.sleep(sleeper, also, Some(limit), stay_awake);

@@ -170,10 +170,10 @@ fn push_block(blocks: &mut Vec<u8>, block: &[u8]) {
 /// Whether these bytes are `count` blocks.
 fn are_blocks(mut bytes: &[u8], count: u32) -> bool {
     for _ in 0..count {
-        let Some((len, rest)) = bytes.split_first_chunk() else { return false };
+        let Some((len, tail)) = bytes.split_first_chunk() else { return false };
         let len_bytes = usize::from(u16::from_le_bytes(*len));
-        let Some(rest) = rest.get(len_bytes..).filter(|_| len_bytes <= EXCHANGE_BYTES_MAX) else { return false };
-        bytes = rest;
+        let Some(tail) = tail.get(len_bytes..).filter(|_| len_bytes <= EXCHANGE_BYTES_MAX) else { return false };
+        bytes = tail;
     }
     bytes.is_empty()
 }

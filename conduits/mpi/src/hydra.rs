@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_goes_on_when_hydra_says_so_and_leaves_the_rest_to_mpi() {
+    fn a_rank_goes_on_when_hydra_says_so_and_leaves_later_bytes_to_mpi() {
         let (found, left) = answered(b"cmd=barrier_out\ncmd=finalize_ack\n", LONG);
         assert_eq!((found, &left[..]), (Ok(()), &b"cmd=finalize_ack\n"[..]));
     }

@@ -153,7 +153,7 @@ impl MpiNetwork {
         let mut patience = Patience::default();
         let have_all_come = loop {
             match barrier.test(&mut self.state().mpi) {
-                Ok(false) => patience.rest(),
+                Ok(false) => patience.pause(),
                 tested => break tested.is_ok(),
             }
         };
@@ -251,7 +251,7 @@ impl Network for MpiNetwork {
                 Next::Wait => {
                     self.keep_arrivals();
                     look();
-                    patience.rest();
+                    patience.pause();
                 }
             }
             for (from, part) in self.with(|state| Ok(state.take_parts())) {

@@ -101,7 +101,7 @@ static void copy_all(struct stand_in *it, int writes, MPI_Count limit) {
 }
 
 /* Smaller copies are not checked against the available memory: the check takes a fraction of a millisecond. */
-#define FEW (16 << 20)
+#define UNCHECKED_BYTES (16 << 20)
 
 /* Allocates memory for the span of the buffer, with the same alignment. Gaps in it stay untouched, so they cost no
  * memory. The system may promise more memory than it has, and end the process when it is used. */
@@ -117,7 +117,7 @@ static void allocate(struct stand_in *it, MPI_Count low, MPI_Count high) {
     it->bytes = (size_t)(high - low) + 64;
     it->is_mapped = covered < high - low;
     if (!it->is_mapped) covered = high - low;
-    has_room = covered < FEW || (uint64_t)covered <= functions.available_bytes();
+    has_room = covered < UNCHECKED_BYTES || (uint64_t)covered <= functions.available_bytes();
     if (!has_room) {
         it->memory = NULL;
     } else if (it->is_mapped) {

@@ -59,7 +59,7 @@ struct Flying {
     /// Polls of any rank until the next half moves.
     polls_left: u32,
     /// The half still to be moved, after the first one.
-    rest: Option<Half>,
+    other_half: Option<Half>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +130,7 @@ impl Network {
         self.traffic.transfers += 1;
         self.transfers[rank.index()] += 1;
         let polls_left = self.delay();
-        self.flying.push(Flying { what, polls_left, rest: None });
+        self.flying.push(Flying { what, polls_left, other_half: None });
         if polls_left == 0 {
             self.fly(self.flying.len() - 1);
         }
@@ -166,17 +166,17 @@ impl Network {
     /// Moves the halves of the transfer at `at` that are due.
     fn fly(&mut self, at: usize) {
         loop {
-            let Flying { what, rest, .. } = self.flying[at];
-            let half = rest.unwrap_or_else(|| if self.random.bool() { Half::First } else { Half::Second });
+            let Flying { what, other_half, .. } = self.flying[at];
+            let half = other_half.unwrap_or_else(|| if self.random.bool() { Half::First } else { Half::Second });
             // SAFETY: by the contract of `transfer` the regions are valid and untouched until completion, which
             // follows.
             unsafe { move_half(what, half) };
-            if rest.is_some() {
+            if other_half.is_some() {
                 self.flying.swap_remove(at);
                 self.post(what.rank, OwnedArrival::Complete(what.token));
                 return;
             }
-            self.flying[at].rest = Some(match half {
+            self.flying[at].other_half = Some(match half {
                 Half::First => Half::Second,
                 Half::Second => Half::First,
             });

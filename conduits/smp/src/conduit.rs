@@ -150,7 +150,7 @@ impl SmpConduit {
             len_bytes,
         };
         for (at, sizes) in placement.pools.iter().zip(sizes) {
-            mapping.wish_for_large_pages(at - placement.start_bytes, sizes.pool_bytes);
+            mapping.request_large_pages(at - placement.start_bytes, sizes.pool_bytes);
         }
         let attached = Attached {
             pools: placement.pools.iter().zip(sizes).map(|(at, s)| region(at, s.pool_bytes)).collect(),

@@ -73,7 +73,7 @@ impl Mapping {
     }
 
     /// Asks the system to back a part of the mapping with large pages; optional.
-    pub(crate) fn wish_for_large_pages(&self, offset_bytes: usize, len_bytes: usize) {
+    pub(crate) fn request_large_pages(&self, offset_bytes: usize, len_bytes: usize) {
         assert!(offset_bytes + len_bytes <= self.len_bytes, "{len_bytes} bytes at {offset_bytes} of a mapping");
         let start = NonNull::new(self.at(offset_bytes).cast());
         if let Some(start) = start.filter(|_| len_bytes > 0) {

@@ -145,7 +145,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Handles a get that did not find its bytes, or did not look.
     pub fn get(&mut self, key: &Key, want: &Want, waiter: W) -> Answer {
-        self.tend();
+        self.maintain();
         self.clock.now = self.clock.now.wrapping_add(1);
         let listed = self.entries.listed().len().max(1);
         self.clock.half_life_log2 = (listed.ilog2() + HALF_LIFE_LOG2).min(31);
@@ -187,7 +187,7 @@ impl<M: Mirror, W> Machine<M, W> {
             self.mirror.pin(entry);
         }
         if !is_kept {
-            self.end_in_vain(entry);
+            self.discard_fill(entry);
         }
         Filled { is_kept, is_pinned, waiters }
     }
@@ -199,7 +199,7 @@ impl<M: Mirror, W> Machine<M, W> {
         if known.is_listed() && known.valid > 0 {
             known.claimed = known.valid;
         } else {
-            self.end_in_vain(entry);
+            self.discard_fill(entry);
         }
         waiters
     }
@@ -388,14 +388,14 @@ impl<M: Mirror, W> Machine<M, W> {
     }
 
     /// Bytes in flight arrived for an entry no longer cached, or will not arrive.
-    fn end_in_vain(&mut self, entry: EntryId) {
+    fn discard_fill(&mut self, entry: EntryId) {
         let known = self.entries.get_mut(entry);
         let was_open = known.valid > 0;
         known.claimed = known.valid;
         if known.is_listed() {
             self.unlist(entry);
         }
-        self.let_go(entry, was_open);
+        self.free_or_linger(entry, was_open);
     }
 
     /// Drops indexed entries. Examines all of them.
@@ -414,12 +414,12 @@ impl<M: Mirror, W> Machine<M, W> {
             self.mirror.close(entry);
         }
         if !is_filling {
-            self.let_go(entry, is_open);
+            self.free_or_linger(entry, is_open);
         }
     }
 
     /// Frees an unlisted entry, or lets it linger.
-    fn let_go(&mut self, entry: EntryId, was_open: bool) {
+    fn free_or_linger(&mut self, entry: EntryId, was_open: bool) {
         if was_open {
             self.mirror.close(entry);
         }
@@ -447,17 +447,17 @@ impl<M: Mirror, W> Machine<M, W> {
     }
 
     /// Incremental upkeep at each get.
-    fn tend(&mut self) {
-        self.look_at_lingering();
+    fn maintain(&mut self) {
+        self.free_lingering();
         self.sweep();
         if self.clock.now % GETS_A_LOOK == 0 {
-            self.look_at_size();
+            self.review_size();
         }
         self.resize();
     }
 
     /// Reviews the amount of memory, and whether lookups pay.
-    fn look_at_size(&mut self) {
+    fn review_size(&mut self) {
         let seen = self.mirror.seen();
         let stats = &self.stats;
         let missed = stats.partial + stats.joined + stats.direct + stats.conflicting + stats.capacity + stats.failing;
@@ -474,7 +474,7 @@ impl<M: Mirror, W> Machine<M, W> {
     }
 
     /// Frees a lingering entry if it is no longer pinned.
-    fn look_at_lingering(&mut self) {
+    fn free_lingering(&mut self) {
         for _ in 0..2.min(self.lingering.len()) {
             let entry = self.lingering.swap_remove(0);
             if self.mirror.is_pinned(entry) {
