@@ -8,7 +8,7 @@ use crate::{ConduitError, EXCHANGE_BYTES_MAX};
 pub type Heard = Result<Vec<Vec<u8>>, (usize, Vec<u8>)>;
 
 /// Tells every rank whether this one failed, with some bytes, and returns the answers of all ranks. `exchange` is
-/// [`Conduit::exchange`](crate::Conduit::exchange) or its future implementation. Collective. At most
+/// [`Conduit::exchange`](crate::Conduit::exchange) or the function behind it. Collective. At most
 /// `EXCHANGE_BYTES_MAX - 1` bytes.
 ///
 /// # Errors

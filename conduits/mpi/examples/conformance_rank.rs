@@ -25,7 +25,7 @@ fn main() {
     conduit.exit(0)
 }
 
-/// From now on this thread alternates between running and stopping for some milliseconds each, as on a busy machine.
+/// From now on this thread runs for some milliseconds at a time and then stops for longer, as on a busy machine.
 fn get_little_time() {
     extern "C" fn stop(_signal: libc::c_int) {
         std::thread::sleep(Duration::from_millis(40));
