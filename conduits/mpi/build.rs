@@ -1,4 +1,4 @@
-//! Compiles the C shim with the flags of the site's MPI, and links against that.
+//! Compiles the C shim with the flags of the site's MPI, and links against it.
 
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +34,7 @@ fn main() {
     println!("cargo::rustc-env=VGASNET_MPIEXEC={}", launcher_of(&mpicc));
 }
 
-/// Has the functions defined that this MPI declares: those of later versions are not in its library.
+/// Enables the functions declared by this MPI: functions of later versions are not in its library.
 fn tell_version(flags: &[String]) {
     println!("cargo::rustc-check-cfg=cfg(mpi_3_1)");
     println!("cargo::rustc-check-cfg=cfg(mpi_4_0)");
@@ -53,7 +53,7 @@ fn tell_version(flags: &[String]) {
     }
 }
 
-/// The launcher that belongs to a compiler wrapper: it lies beside it, and has the same ending.
+/// The launcher of a compiler wrapper: in the same directory, with the same suffix.
 fn launcher_of(mpicc: &str) -> String {
     match mpicc.rsplit_once("mpicc") {
         Some((before, after)) => format!("{before}mpiexec{after}"),
@@ -61,7 +61,7 @@ fn launcher_of(mpicc: &str) -> String {
     }
 }
 
-/// The flags that an MPI's compiler wrapper passes on. MPICH, Open MPI and their kin understand `-show`.
+/// The flags passed on by an MPI's compiler wrapper. MPICH, Open MPI and their derivatives accept `-show`.
 fn flags_of(mpicc: &str) -> Vec<String> {
     let advice = "install MPI (Debian: libmpich-dev or libopenmpi-dev), or set MPICC to the C compiler wrapper of the site's MPI";
     let output = Command::new(mpicc).arg("-show").output();

@@ -1,7 +1,7 @@
-//! What hits and misses cost: `cargo bench -p vgasnet-getcache --bench hits -- [--json] [--all]`.
+//! Cost of hits and misses: `cargo bench -p vgasnet-getcache --bench hits -- [--json] [--all]`.
 //!
-//! Hits are of random objects, and beside them is what a copy takes from equally random places in memory of the same size. Nanoseconds of
-//! the thread's own time a get, least of rounds, which alternate with those of copies.
+//! Hits are on random objects, compared with copies from equally random places in memory of the same size. Nanoseconds
+//! of thread CPU time per get, minimum over rounds; rounds of hits and copies alternate.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -28,14 +28,14 @@ fn key(object: u32) -> Key {
     Key { space: 1, target: object % 7, address: u64::from(object) << 12 }
 }
 
-/// Returns whether it hit. What misses is kept, without a fetch.
+/// Returns whether the get hit. A miss is cached, without a fetch.
 fn get(cache: &GetCache, object: u32, dest: &mut [u8]) -> bool {
-    // SAFETY: no get joins another: one thread at a time gets what is not there.
+    // SAFETY: no get joins another: one thread at a time gets missing bytes.
     match unsafe { cache.get(&key(object), &Ask::all(dest.len(), 1.0, 0), dest.as_mut_ptr()) } {
         Outcome::Hit => return true,
         Outcome::Miss { fill: Some(fill), .. } => {
             let (room, len) = fill.room();
-            // SAFETY: the room is the fill's.
+            // SAFETY: the room belongs to the fill.
             unsafe { room.write_bytes(1, len) };
             _ = cache.fill_in_place(fill);
         }
@@ -49,15 +49,15 @@ fn draws(objects: u32, seed: u64) -> Vec<u32> {
     (0..GETS).map(|_| random.u32(0..objects)).collect()
 }
 
-/// Nanoseconds that this thread has run.
+/// CPU time of this thread, in nanoseconds.
 fn now() -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is there to be written.
+    // SAFETY: `time` is valid for writes.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
-/// What a call takes, in so many threads at once, of which the slowest counts.
+/// Time per call in `threads` concurrent threads; the slowest thread counts.
 fn time(threads: usize, calls: usize, work: impl Fn(usize) + Sync) -> f64 {
     let barrier = Barrier::new(threads);
     let run = |thread: usize| {
@@ -77,8 +77,8 @@ struct Report(Vec<serde_json::Value>);
 impl Report {
     fn add(&mut self, what: &str, bytes: usize, objects: u32, threads: usize, ns: f64, copy_ns: Option<f64>) {
         let ratio = copy_ns.map(|copy| copy / ns);
-        let beside = copy_ns.map_or(String::new(), |copy| format!(", copy {copy:>6.1} ns: {:.2} x", copy / ns));
-        eprintln!("{what:<9} {bytes:>5} bytes, {objects:>7} objects, {threads} threads: {ns:>7.1} ns{beside}");
+        let compared = copy_ns.map_or(String::new(), |copy| format!(", copy {copy:>6.1} ns: {:.2} x", copy / ns));
+        eprintln!("{what:<9} {bytes:>5} bytes, {objects:>7} objects, {threads} threads: {ns:>7.1} ns{compared}");
         self.0.push(serde_json::json!({
             "what": what, "bytes": bytes, "objects": objects, "threads": threads, "ns": ns, "copy_ns": copy_ns, "ratio": ratio
         }));
@@ -91,7 +91,7 @@ fn hits(report: &mut Report, bytes: usize, objects: u32) {
     let mut dest = vec![0; bytes];
     (0..objects).for_each(|object| _ = get(&cache, object, &mut dest));
     let source = Heap.allocate(objects as usize * stride).expect("memory");
-    // SAFETY: it has so many bytes, which are zeros.
+    // SAFETY: the allocation has this many bytes, initialised to zeros.
     let places = unsafe { std::slice::from_raw_parts_mut(source.as_ptr(), objects as usize * stride) };
     places.fill(1);
     let places = &*places;
@@ -118,8 +118,8 @@ fn hits(report: &mut Report, bytes: usize, objects: u32) {
     Heap.free(source, objects as usize * stride);
 }
 
-/// Gets that miss: there is room, or others have to go. After each comes one that hits, so that the cache goes on looking; what that costs
-/// is among what is reported.
+/// Misses, with room or with evictions. Each is followed by a hit, so that the cache does not go dormant; the hit is
+/// included in the time.
 fn misses(report: &mut Report, what: &str, bytes: usize, objects: u32) {
     let mut dest = vec![0; bytes];
     let cache = cache(objects as usize * bytes.next_multiple_of(64), objects);
@@ -138,7 +138,7 @@ fn misses(report: &mut Report, what: &str, bytes: usize, objects: u32) {
     };
     for _ in 0..ROUNDS {
         let ns = if what == "direct" {
-            // All tables have their pages from the second time on.
+            // All tables are resident from the second round on.
             cache.forget(1);
             run(objects, &mut || {
                 at = (at + 1) % objects;

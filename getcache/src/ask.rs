@@ -1,25 +1,25 @@
-//! What a get asks for, and what becomes of it.
+//! Requests of gets, and their outcomes.
 
 use std::ptr::NonNull;
 use vgasnet_protocol::get_cache::{EntryId, Want};
 
-/// What a get asks for: a part of an object, or all of it.
+/// A get's request: a part of an object, or all of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
-    /// Bytes between the key's address and those that are asked for.
+    /// Bytes between the key's address and the requested bytes.
     pub skip: u32,
-    /// Bytes that are asked for. A get of [`u32::MAX`] bytes, as which those of more count, is never kept.
+    /// Requested bytes. [`u32::MAX`], the stand-in for any greater length, is never cached.
     pub len: u32,
-    /// On a miss all bytes from the key's address on, up to so many, are to be fetched and kept: `skip + len` at least.
+    /// Bytes to fetch and cache on a miss, from the key's address on; at least `skip + len`.
     pub fetch: u32,
-    /// Of equal use, what has more weight stays longer; 1 is usual.
+    /// Retention weight: with equal use, heavier entries stay longer; normally 1.
     pub weight: f32,
-    /// What the caller knows the get by, should it join another.
+    /// The caller's handle of the get, returned if it joins another.
     pub waiter: u64,
 }
 
 impl Ask {
-    /// All of an object.
+    /// All bytes of an object.
     #[inline]
     pub fn all(len: usize, weight: f32, waiter: u64) -> Ask {
         let len = u32::try_from(len).unwrap_or(u32::MAX);
@@ -32,24 +32,25 @@ impl Ask {
     }
 }
 
-/// What has become of a get.
+/// The outcome of a get.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All bytes are at the destination.
     Hit,
-    /// They come with those of another get. Who fills that one copies them, and is handed the waiter.
+    /// The bytes arrive with another get. The thread filling that one copies them, and receives the waiter.
     Joined,
     /// The caller fetches bytes.
     Miss {
-        /// So many of the first bytes that were asked for are at the destination already.
+        /// Number of leading requested bytes already at the destination.
         from: usize,
-        /// The bytes are to be kept. The caller must pass this to [`crate::GetCache::fill`], [`crate::GetCache::fill_in_place`] or
-        /// [`crate::GetCache::abandon`]. Without it, only those that were asked for are of use.
+        /// The place to cache the bytes. The caller must pass it to [`crate::GetCache::fill`],
+        /// [`crate::GetCache::fill_in_place`] or [`crate::GetCache::abandon`]. Without it, only the requested bytes
+        /// need a fetch.
         fill: Option<Fill>,
     },
 }
 
-/// A place for bytes that are on their way. Where it is neither filled nor abandoned, gets that join wait for ever.
+/// A place for bytes in flight. If it is neither filled nor abandoned, joined gets wait for ever.
 ///
 /// ```text
 ///  bytes()          room()
@@ -65,33 +66,33 @@ pub struct Fill {
     pub(crate) data: NonNull<u8>,
     pub(crate) first_missing: u32,
     pub(crate) size: u32,
-    /// Of which cache.
+    /// Number of the cache.
     pub(crate) cache: u64,
 }
 
-// SAFETY: the place is for whoever has this.
+// SAFETY: the holder of this value has exclusive use of the room.
 unsafe impl Send for Fill {}
 
 impl Fill {
-    /// The entry's first byte, which is the one at the key's address. Until the entry is filled or abandoned, its bytes stay; those in the
-    /// room are the caller's to write meanwhile, and the others nobody's.
+    /// The entry's first byte, at the key's address. The bytes stay until the entry is filled or abandoned. Until then
+    /// the caller may write the bytes in the room, and nobody the others.
     pub fn bytes(&self) -> NonNull<u8> {
         self.data
     }
 
-    /// How many bytes the entry will have.
+    /// Total bytes of the entry.
     pub fn size(&self) -> usize {
         self.size as usize
     }
 
-    /// How many of its first bytes are there already.
+    /// Number of leading bytes already present.
     pub fn first_missing(&self) -> usize {
         self.first_missing as usize
     }
 
-    /// Where the others are to go, and how many there are.
+    /// Place and number of the missing bytes.
     pub fn room(&self) -> (NonNull<u8>, usize) {
-        // SAFETY: the entry has more bytes than are there already.
+        // SAFETY: the entry is longer than its present bytes.
         let start = unsafe { self.data.add(self.first_missing()) };
         (start, self.size() - self.first_missing())
     }

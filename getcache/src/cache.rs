@@ -1,4 +1,4 @@
-//! The cache as threads use it.
+//! The cache's interface for threads.
 
 use crate::ask::{Ask, Fill, Outcome};
 use crate::driver::{Driver, HITS_A_LOOK_LOG2};
@@ -17,10 +17,10 @@ use vgasnet_protocol::get_cache::{
     Answer, Filled, GENERATION_PLACES, Hash, Hasher, Key, Limits, Machine, Part, Stats, TARGET_PLACES,
 };
 
-/// What is behind the lock: for the type parameter of [`GetCache`] only.
+/// The state behind the lock; public only as a type parameter of [`GetCache`].
 pub struct State<M: Memory>(Machine<Driver<M>, Waiter>);
 
-/// A get that waits for bytes which another one fetches.
+/// A get waiting for bytes fetched by another.
 struct Waiter {
     dest: *mut u8,
     skip: u32,
@@ -29,13 +29,13 @@ struct Waiter {
 }
 
 impl Waiter {
-    /// Copies its bytes from those of an entry.
+    /// Copies its bytes from an entry's.
     ///
     /// # Safety
     ///
-    /// The entry has as many bytes there as were claimed when the waiter joined, and nobody writes them meanwhile.
+    /// `bytes` has the bytes claimed when the waiter joined, and nobody writes them meanwhile.
     unsafe fn serve(&self, bytes: *const u8) {
-        // SAFETY: the caller says that the bytes are there, and who asked that there is room at the destination.
+        // SAFETY: the caller guarantees the bytes, and the get's caller the room at the destination.
         unsafe { copy(bytes.add(self.skip as usize), self.dest, self.len) }
     }
 }
@@ -47,7 +47,7 @@ impl Waiter {
 /// As of [`std::ptr::copy_nonoverlapping`].
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, len: u32) {
-    // SAFETY: as the caller says.
+    // SAFETY: as the caller guarantees.
     unsafe {
         if len == 8 {
             // Much shorter than a call.
@@ -58,13 +58,13 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: u32) {
     }
 }
 
-// SAFETY: who asked keeps the destination valid until the waiter is handed back, for whichever thread that does.
+// SAFETY: the get's caller keeps the destination valid for any thread until the waiter is handed back.
 unsafe impl Send for Waiter {}
 
-/// A cache of small gets that threads share. A hit takes no lock; everything else takes one, under which no bytes are copied.
+/// A cache of small gets shared by threads. A hit takes no lock; all else takes one, under which no bytes are copied.
 ///
-/// It knows nothing of the bytes' meaning: what it was given is what it returns, until [`GetCache::invalidate`] or
-/// [`GetCache::drop_range`] says that it is old.
+/// The cache does not interpret bytes: it returns cached bytes until [`GetCache::invalidate`] or
+/// [`GetCache::drop_range`] invalidates them.
 pub struct GetCache<M: Memory = Heap, L: Locked<State<M>> = Mutex<State<M>>> {
     shared: Arc<Shared>,
     hasher: Hasher,
@@ -79,7 +79,7 @@ impl<M: Memory, L: Locked<State<M>>> fmt::Debug for GetCache<M, L> {
     }
 }
 
-/// What all threads look at, for a cache within these limits, if there is memory for it.
+/// The tables shared by all threads, for a cache within `limits`, if there is memory for them.
 fn tables(limits: &Limits) -> Option<Shared> {
     let readers = Readers::new(threads::THREADS, !barrier::is_there());
     let arena = Arena::new(limits.chunk_bytes, limits.chunks_max)?;
@@ -89,8 +89,8 @@ fn tables(limits: &Limits) -> Option<Shared> {
 static CACHES: AtomicU64 = AtomicU64::new(0);
 
 impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
-    /// An empty cache. It asks for memory when something is to be kept. If there is none for its tables, which take address space for
-    /// all that it may ever have, it is off.
+    /// An empty cache. It allocates memory as entries are cached. It is off if there is no memory for its tables, which
+    /// reserve address space for the maximum size.
     pub fn new(limits: Limits, mut memory: M) -> GetCache<M, L> {
         let (shared, limits) = tables(&limits).map(|shared| (shared, limits)).unwrap_or_else(|| {
             memory.on_refused();
@@ -111,8 +111,8 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
         }
     }
 
-    /// Gets `len` bytes that begin `skip` bytes after the key's address, if they are all here and no lock is needed for it. Otherwise
-    /// nothing has happened, and nothing is counted.
+    /// Copies `len` bytes from `skip` bytes after the key's address, if all are cached and no lock is needed. Otherwise
+    /// it does nothing and counts nothing.
     ///
     /// # Safety
     ///
@@ -123,22 +123,22 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
         let shared = &*self.shared;
         let Some(shard) = shared.readers.shard(threads::own()).filter(|shard| shard.is_ready()) else { return false };
         let is_dormant = shared.is_dormant.load(Ordering::Relaxed) && !hash.is_sampled();
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         !is_dormant && unsafe { self.copy_found(shard, key, hash, (skip, len), dest) }
     }
 
-    /// Gets the bytes that `ask` says, as far as they are here.
+    /// Gets the bytes of `ask`, as far as they are cached.
     ///
     /// # Safety
     ///
-    /// `dest` is valid for writes of `ask.len` bytes. If the outcome is [`Outcome::Joined`], it stays so, and nobody else uses the bytes
-    /// there, until whoever fills or abandons the entry is handed the waiter.
+    /// `dest` is valid for writes of `ask.len` bytes. After [`Outcome::Joined`] it stays valid, and its bytes unused,
+    /// until the thread filling or abandoning the entry receives the waiter.
     #[inline]
     pub unsafe fn get(&self, key: &Key, ask: &Ask, dest: *mut u8) -> Outcome {
         let hash = self.hasher.hash(key);
         let shared = &*self.shared;
         let Some(shard) = shared.readers.shard(threads::own()).filter(|shard| shard.is_ready()) else {
-            // SAFETY: as the caller says.
+            // SAFETY: as the caller guarantees.
             return unsafe { self.get_anew(key, ask, dest) };
         };
         let is_dormant = shared.is_dormant.load(Ordering::Relaxed) && !hash.is_sampled();
@@ -146,7 +146,7 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
             shard.on_dormant(ask.len);
             return Outcome::Miss { from: 0, fill: None };
         }
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         unsafe {
             if self.copy_found(shard, key, hash, (ask.skip, ask.len), dest) {
                 Outcome::Hit
@@ -156,11 +156,11 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
         }
     }
 
-    /// Copies bytes of a key's entry, from so many behind the key on, if they are all here.
+    /// Copies `len` bytes of a key's entry from offset `skip`, if all are cached.
     ///
     /// # Safety
     ///
-    /// `dest` is valid for writes of as many bytes. The shard is this thread's, and ready.
+    /// `dest` is valid for writes of `len` bytes. The shard belongs to this thread, and is ready.
     #[inline]
     unsafe fn copy_found(&self, shard: &Shard, key: &Key, hash: Hash, (skip, len): (u32, u32), dest: *mut u8) -> bool {
         let shared = &*self.shared;
@@ -169,7 +169,8 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
             shard.end();
             return false;
         };
-        // SAFETY: the entry has as many bytes and this thread reads its key, so nobody writes them; the caller says that there is room.
+        // SAFETY: the entry has this many bytes, and nobody writes them while this thread reads its key; the caller
+        // guarantees the room.
         unsafe { copy(bytes.data.add(skip as usize), dest, len) };
         shared.warm(entry);
         shard.end();
@@ -179,7 +180,7 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
         true
     }
 
-    /// A get of a thread that this cache does not know, or that has no number, or that reads meanwhile.
+    /// A get of a thread unknown to this cache, without a number, or interrupted in a read.
     ///
     /// # Safety
     ///
@@ -191,17 +192,18 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
             self.shared.readers.shard(threads::own()).inspect(|shard| shard.on_dormant(ask.len));
             return Outcome::Miss { from: 0, fill: None };
         }
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller guarantees.
         unsafe { self.get_slowly(key, ask, dest) }
     }
 
-    /// The bytes that a get was to fetch are in the entry's room. Returns the waiters whose bytes came with them, and are at their
-    /// destinations: those are copied from the entry, also where it is not kept, since somebody wrote or invalidated meanwhile.
+    /// The fetched bytes are in the entry's room. Returns the joined waiters, after copying their bytes to their
+    /// destinations. The copies come from the entry even if it is not cached because of a write or invalidation
+    /// meanwhile.
     pub fn fill_in_place(&self, fill: Fill) -> impl ExactSizeIterator<Item = u64> + use<M, L> {
         assert_eq!(fill.cache, self.number, "a place of this cache");
         let Filled { waiters, is_pinned, .. } = self.state.with(|state| state.0.fill_pinned(fill.entry));
         for waiter in &waiters {
-            // SAFETY: all bytes that the entry was to have are there. It is pinned where there are waiters, so nobody writes them.
+            // SAFETY: all bytes of the entry are present. With waiters it is pinned, so nobody writes them.
             unsafe { waiter.serve(fill.data.as_ptr()) };
         }
         if is_pinned {
@@ -210,57 +212,57 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
         waiters.into_iter().map(|waiter| waiter.number)
     }
 
-    /// As [`GetCache::fill_in_place`], where the bytes came elsewhere: all of them from the key's address on, also those that were not
-    /// missing. The waiters' are copied from there.
+    /// As [`GetCache::fill_in_place`], with the bytes elsewhere: `bytes` has all of them from the key's address on,
+    /// including the ones not missing. The waiters' are copied from there.
     pub fn fill(&self, fill: Fill, bytes: &[u8]) -> impl ExactSizeIterator<Item = u64> + use<M, L> {
         assert_eq!(fill.cache, self.number, "a place of this cache");
         assert_eq!(bytes.len(), fill.size(), "all bytes of the entry");
         let (room, len) = fill.room();
-        // SAFETY: the room has as many bytes, is kept for this fill, and nobody looks at them before the machine opens or lengthens the
-        // entry.
+        // SAFETY: the room has this many bytes and belongs to this fill; nobody reads them before the machine opens or
+        // lengthens the entry.
         unsafe { copy(bytes[fill.first_missing()..].as_ptr(), room.as_ptr(), len as u32) };
         let waiters = self.state.with(|state| state.0.fill(fill.entry).waiters);
         for waiter in &waiters {
-            // SAFETY: all bytes that the entry was to have are there.
+            // SAFETY: all bytes of the entry are present.
             unsafe { waiter.serve(bytes.as_ptr()) };
         }
         waiters.into_iter().map(|waiter| waiter.number)
     }
 
-    /// The bytes that a get was to fetch do not come. Returns the waiters that do not get theirs.
+    /// The bytes to be fetched will not arrive. Returns the waiters, which did not get theirs.
     pub fn abandon(&self, fill: Fill) -> impl ExactSizeIterator<Item = u64> + use<M, L> {
         assert_eq!(fill.cache, self.number, "a place of this cache");
         let waiters = self.state.with(|state| state.0.abandon(fill.entry));
         waiters.into_iter().map(|waiter| waiter.number)
     }
 
-    /// Nothing of a space is served any more that was asked for before. Spaces whose numbers differ by a multiple of
-    /// [`GENERATION_PLACES`] share that.
+    /// Stops serving earlier bytes of a space. Also affects spaces whose numbers differ by a multiple of
+    /// [`GENERATION_PLACES`].
     pub fn invalidate(&self, space: u32) {
         self.state.with(|state| state.0.invalidate(space));
     }
 
-    /// As [`GetCache::invalidate`], for one target of a space. Few others may share that.
+    /// As [`GetCache::invalidate`], for one target of a space. May also affect a small number of other targets.
     pub fn invalidate_target(&self, space: u32, target: u32) {
         self.state.with(|state| state.0.invalidate_target(space, target));
     }
 
-    /// As [`GetCache::invalidate`], and its memory is free at once: the space is gone, or its number will be another's.
+    /// As [`GetCache::invalidate`], and frees the memory at once: the space is gone, or its number will be reused.
     pub fn forget(&self, space: u32) {
         self.state.with(|state| state.0.forget(space));
     }
 
-    /// Bytes of a range are not served any more, and those on their way are not kept: somebody writes them.
+    /// Stops serving bytes of a range, and does not cache its bytes in flight: they are being written.
     pub fn drop_range(&self, space: u32, target: u32, start: u64, len: u64) {
         self.state.with(|state| state.0.drop_range(space, target, start, len));
     }
 
-    /// What the cache has done so far.
+    /// Statistics so far.
     pub fn stats(&self) -> Stats {
         self.state.with(|state| state.0.stats())
     }
 
-    /// A get that does not find its bytes, or overlooks them.
+    /// A get that misses, or overlooks its bytes.
     ///
     /// # Safety
     ///
@@ -276,8 +278,8 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
         match answer {
             Answer::Hit(part) => {
                 let entry = self.shared.entry(part.entry);
-                // SAFETY: the machine has pinned it for this get, and it has `part.len` bytes, at which those end that are asked for; the
-                // caller says that there is room.
+                // SAFETY: the machine has pinned the entry for this get, its `part.len` bytes reach the end of the
+                // request, and the caller guarantees the room.
                 unsafe { copy(entry.bytes().data.add(ask.skip as usize), dest, ask.len) };
                 entry.unpin();
                 Outcome::Hit
@@ -292,30 +294,30 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
                     size: part.len,
                     cache: self.number,
                 });
-                // SAFETY: the machine has pinned the head for this get, and the caller says that there is room.
+                // SAFETY: the machine has pinned the head for this get, and the caller guarantees the room.
                 let from = head.map_or(0, |head| unsafe { self.copy_head(head, ask, dest, fill.as_ref()) });
                 Outcome::Miss { from, fill }
             }
         }
     }
 
-    /// Copies the first bytes of an object to where they are wanted, and unpins the entry that has them. Returns how many of those that
-    /// were asked for are there.
+    /// Copies the leading bytes of an object to the destination, and unpins their entry. Returns the number of
+    /// requested bytes copied.
     ///
     /// # Safety
     ///
-    /// The caller has the entry pinned, and as many bytes can be written at the destination as are asked for.
+    /// The caller has pinned the entry, and `dest` is valid for writes of `ask.len` bytes.
     unsafe fn copy_head(&self, head: Part, ask: &Ask, dest: *mut u8, fill: Option<&Fill>) -> usize {
         let entry = self.shared.entry(head.entry);
         let Bytes { data, len } = entry.bytes();
         debug_assert!(len >= head.len);
         let from = ask.want().within(head.len);
         if from > 0 {
-            // SAFETY: nobody writes bytes of a pinned entry, which are more than are skipped.
+            // SAFETY: nobody writes bytes of a pinned entry, and it has more than `skip` bytes.
             unsafe { copy(data.add(ask.skip as usize), dest, from) };
         }
         if let Some(fill) = fill.filter(|fill| fill.entry != head.entry) {
-            // SAFETY: as above; the new entry is longer, and nobody looks at its bytes before it is filled.
+            // SAFETY: as above; the new entry is longer, and nobody reads its bytes before it is filled.
             unsafe { copy(data, fill.data.as_ptr(), head.len) };
         }
         entry.unpin();

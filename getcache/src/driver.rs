@@ -1,4 +1,4 @@
-//! The state machine's side of what all threads look at.
+//! The state machine's access to the state shared by all threads.
 
 use crate::barrier;
 use crate::entry::Bytes;
@@ -10,24 +10,24 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use vgasnet_protocol::get_cache::{Clock, EntryId, Hasher, Heat, Mirror, Opened, Seen, UNIT_BYTES};
 
-/// Carries out what the machine decides. All of this is called under the cache's lock.
+/// Carries out the machine's decisions. All calls are made under the cache's lock.
 pub(crate) struct Driver<M: Memory> {
     pub shared: Arc<Shared>,
     memory: M,
     chunk_bytes: usize,
     chunks: Vec<NonNull<u8>>,
     hasher: Hasher,
-    /// Numbers of the threads that look things up.
+    /// Numbers of the reading threads.
     readers: Vec<u32>,
-    /// What threads other than the only reader have closed since readers were last looked at.
+    /// Closes by threads other than the only reader since the last review of readers.
     closes: u64,
 }
 
-/// Readers go unfenced where at most so much was closed while one of them hit 2 to the power of so many times.
+/// Readers go unfenced if at most `CLOSES_MAX` closes occurred while one of them hit 2^`HITS_A_LOOK_LOG2` times.
 const CLOSES_MAX: u64 = 16;
 pub(crate) const HITS_A_LOOK_LOG2: u32 = 14;
 
-// SAFETY: the chunks are the driver's own, and memory may be sent.
+// SAFETY: the driver owns the chunks, and memory may be sent.
 unsafe impl<M: Memory> Send for Driver<M> {}
 
 impl<M: Memory> Driver<M> {
@@ -35,7 +35,7 @@ impl<M: Memory> Driver<M> {
         Driver { shared, memory, chunk_bytes, chunks: Vec::new(), hasher, readers: Vec::new(), closes: 0 }
     }
 
-    /// A thread looks things up from now on.
+    /// Registers a reading thread.
     pub fn add_reader(&mut self, number: u32) {
         let shard = self.shared.readers.shard(number);
         if shard.is_some_and(|shard| !shard.is_known.swap(true, Ordering::Relaxed)) {
@@ -43,16 +43,16 @@ impl<M: Memory> Driver<M> {
         }
     }
 
-    /// Has readers go without barriers, if little was closed lately.
+    /// Lets readers go without barriers, if closes were rare lately.
     pub fn look_at_readers(&mut self) {
         if std::mem::take(&mut self.closes) <= CLOSES_MAX && barrier::is_there() {
             self.shared.readers.set_fenced(false);
         }
     }
 
-    /// Who reads from now on finds closed what was closed before.
+    /// Ensures that later readers see earlier closes.
     fn settle(&mut self) {
-        // The only reader reads nothing while it closes something, or has said so before in its own order.
+        // The only reader does not read while it closes, or it set its mark earlier in program order.
         if self.readers.iter().all(|number| *number == threads::known()) {
             return;
         }
@@ -65,13 +65,13 @@ impl<M: Memory> Driver<M> {
         }
     }
 
-    /// Whether an entry's bytes may be in use. If it is closed, and that is settled, nobody begins to use them.
+    /// Whether an entry's bytes may be in use. Once it is closed and settled, no new use begins.
     fn is_used(&self, entry: EntryId) -> bool {
         let entry = self.shared.entry(entry);
         entry.is_pinned() || self.shared.readers.are_reading(&self.readers, entry.mark())
     }
 
-    /// Where a place of the arena is.
+    /// Address of a place in the arena.
     pub fn data(&self, place: u32) -> NonNull<u8> {
         let at = place as usize * UNIT_BYTES as usize;
         let chunk = self.chunks[at / self.chunk_bytes];

@@ -1,11 +1,12 @@
-//! An entry as threads see it that hit.
+//! An entry, as accessed by hitting threads.
 //!
-//! Its word is even while it is closed and odd while it is open, and has another value each time that it is opened. Its other fields
-//! change only while it is closed, apart from the length, which grows. So a thread that finds the word the same before and after it has
-//! read the fields, and odd, has read those of one opening. It has said before which key it reads ([`crate::readers`]): from the moment
-//! that it finds the entry open, as this key's, the bytes stay until it says that it is done.
+//! Its word is even while it is closed and odd while it is open, with a new value at each opening. The other fields
+//! change only while it is closed, except the length, which grows. A thread that reads the same odd word before and
+//! after the fields has therefore read the fields of one opening. It has announced the key beforehand
+//! ([`crate::readers`]): once it finds the entry open with this key, the bytes stay until it announces the end of its
+//! read.
 //!
-//! What is under the cache's lock pins an entry by a count instead: gets that it has answered, and fills that copy for others.
+//! Code under the cache's lock pins an entry by a count instead: for answered gets, and for fills copying to waiters.
 
 use crate::readers::mark;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
@@ -13,7 +14,7 @@ use vgasnet_protocol::get_cache::{Hash, Heat, Key};
 
 const OPEN: u64 = 1;
 
-/// One entry. All zeros: it is closed. A cache line, so that a hit reads one.
+/// One entry; all zeros is closed. One cache line, so that a hit reads one.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Entry {
@@ -21,21 +22,21 @@ pub(crate) struct Entry {
     /// The key's space and target.
     owner: AtomicU64,
     address: AtomicU64,
-    /// Where its bytes are here.
+    /// Address of its bytes.
     data: AtomicU64,
-    /// The generation, and how many bytes there are.
+    /// The generation, and the number of bytes.
     extent: AtomicU64,
     heat: AtomicU64,
-    /// What those say who read its key.
+    /// The mark of its key's readers.
     mark: AtomicU64,
     pins: AtomicU32,
 }
 
-// SAFETY: it has nothing but atomic integers.
+// SAFETY: it consists of atomic integers.
 #[cfg(not(all(loom, test)))]
 unsafe impl crate::table::Zeroed for Entry {}
 
-/// The bytes of an entry that is not taken away meanwhile.
+/// The bytes of an entry, valid while it is read or pinned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes {
     pub data: *mut u8,
@@ -51,8 +52,8 @@ fn extent(generation: u32, len: u32) -> u64 {
 }
 
 impl Entry {
-    /// Its bytes, if it is open and has at least so many of this key, of this generation. They stay while the caller reads the key, which
-    /// it has begun to.
+    /// Its bytes, if it is open with this key and generation and at least `len` bytes. The caller has begun to read the
+    /// key; the bytes stay until it ends.
     #[inline]
     pub fn find(&self, key: &Key, generation: u32, len: u32) -> Option<Bytes> {
         // Acquire: the fields are of this opening or a later one.
@@ -61,7 +62,8 @@ impl Entry {
         let other_address = self.address.load(Ordering::Relaxed) ^ key.address;
         let data = self.data.load(Ordering::Relaxed) as *mut u8;
         let extent = self.extent.load(Ordering::Relaxed);
-        // Acquire: if a field was of a later opening, the word is so, too; and as many bytes as that were written before.
+        // Acquire: if a field was of a later opening, so is the word; and the bytes within the length were written
+        // before.
         fence(Ordering::Acquire);
         let other_word = self.word.load(Ordering::Relaxed) ^ word;
         let other_generation = (extent >> 32) ^ u64::from(generation);
@@ -72,7 +74,7 @@ impl Entry {
     /// Its bytes. The caller has it pinned.
     #[inline]
     pub fn bytes(&self) -> Bytes {
-        // Acquire: as many bytes as that were written before.
+        // Acquire: the bytes within the length were written before.
         let len = self.extent.load(Ordering::Acquire) as u32;
         Bytes { data: self.data.load(Ordering::Relaxed) as *mut u8, len }
     }
@@ -84,16 +86,16 @@ impl Entry {
 
     /// Undoes one pin.
     pub fn unpin(&self) {
-        // Release: whoever finds no pins may write where the bytes were.
+        // Release: a thread finding no pins may overwrite the bytes.
         self.pins.fetch_sub(1, Ordering::Release);
     }
 
-    /// Whether it is pinned. This is asked under the lock.
+    /// Whether it is pinned. Called under the lock.
     pub fn is_pinned(&self) -> bool {
         self.pins.load(Ordering::Acquire) != 0
     }
 
-    /// What those say who read its key.
+    /// The mark of its key's readers.
     pub fn mark(&self) -> u64 {
         self.mark.load(Ordering::Relaxed)
     }
@@ -103,10 +105,10 @@ impl Entry {
         self.word.load(Ordering::Relaxed) & OPEN != 0
     }
 
-    /// Opens a closed entry whose bytes are there.
+    /// Opens a closed entry with its bytes present.
     pub fn open(&self, key: &Key, hash: Hash, generation: u32, bytes: Bytes) {
         debug_assert!(!self.is_open());
-        // Release: who finds one of these finds the word closed, or of this opening.
+        // Release: a reader of one of these fields finds the word closed, or of this opening.
         fence(Ordering::Release);
         self.owner.store(owner(key), Ordering::Relaxed);
         self.address.store(key.address, Ordering::Relaxed);
@@ -116,31 +118,31 @@ impl Entry {
         self.word.store(self.word.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
-    /// More of its bytes are there.
+    /// Extends the present bytes.
     pub fn lengthen(&self, len: u32) {
         let generation = (self.extent.load(Ordering::Relaxed) >> 32) as u32;
         self.extent.store(extent(generation, len), Ordering::Release);
     }
 
-    /// Closes the entry. Who has begun to read it before goes on.
+    /// Closes the entry. Earlier readers continue.
     pub fn close(&self) {
         let word = self.word.load(Ordering::Relaxed);
         self.word.store(word + (word & OPEN), Ordering::Relaxed);
     }
 
-    /// Undoes a close after which nothing has changed.
+    /// Undoes a close if nothing has changed since.
     pub fn reopen(&self) {
         // Release: as after it was opened.
         self.word.store(self.word.load(Ordering::Relaxed) - 1, Ordering::Release);
     }
 
-    /// How much it was used.
+    /// Its heat.
     #[inline]
     pub fn heat(&self) -> Heat {
         Heat::from_bits(self.heat.load(Ordering::Relaxed))
     }
 
-    /// Changes that. Of changes at one time some may be lost.
+    /// Sets the heat. Concurrent updates may be lost.
     #[inline]
     pub fn set_heat(&self, heat: Heat) {
         self.heat.store(heat.to_bits(), Ordering::Relaxed);

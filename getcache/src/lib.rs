@@ -1,10 +1,11 @@
-//! A cache of small remote gets that threads share: the state machine of [`vgasnet_protocol::get_cache`] behind a lock, and hits without it.
+//! A cache of small remote gets shared by threads: the state machine of [`vgasnet_protocol::get_cache`] behind a lock,
+//! and hits without it.
 //!
-//! - [`GetCache`]: gets, fills, invalidation. [`Ask`]: what a get asks for; [`Fill`]: where the bytes go that it fetches.
-//! - [`Memory`]: where it has its bytes; [`Locked`]: the lock that it uses.
+//! - [`GetCache`]: gets, fills, invalidation. [`Ask`]: a get's request; [`Fill`]: the place for its fetched bytes.
+//! - [`Memory`]: the source of memory; [`Locked`]: the lock.
 //!
-//! A hit says which key it reads, finds an entry by the index, compares its key, copies, and says that it is done. Nobody waits for
-//! readers: what is read is not evicted, and what is dropped while it is read is freed later.
+//! A hit announces its key, finds an entry in the index, compares the key, copies, and announces the end. Nobody waits
+//! for readers: an entry being read is not evicted, and one dropped meanwhile is freed later.
 
 #![cfg_attr(all(loom, test), allow(dead_code, reason = "the model has tables and words only"))]
 

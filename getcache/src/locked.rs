@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// A value behind a lock. A program that defers signals while it has a lock, say, brings one of its own.
+/// A value behind a lock. A program can supply its own, for example to defer signals while the lock is held.
 pub trait Locked<T> {
     /// A lock around this value.
     fn new(value: T) -> Self;
 
-    /// Does something with the value while no other thread has it.
+    /// Runs `work` on the value in mutual exclusion.
     fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R;
 }
 

@@ -1,36 +1,36 @@
-//! Where the cache's bytes are.
+//! Memory for the cache's bytes.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-/// Chunks begin at a multiple of this.
+/// Alignment of chunks.
 pub const CHUNK_ALIGN: usize = 64;
 
-/// What is so large takes huge pages, if there are some: random places in it are found without a walk through page tables.
+/// Allocations from this size on request huge pages, to save page-table walks for random access.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Memory for a cache. It is asked under the cache's lock, so it must not use that cache.
+/// Memory for a cache. Called under the cache's lock, so it must not use that cache.
 ///
 /// # Safety
 ///
-/// A chunk is memory that begins at a multiple of [`CHUNK_ALIGN`], has as many bytes as were asked for, all of them initialised, and is the
-/// cache's alone until it gives it back.
+/// A chunk is aligned to [`CHUNK_ALIGN`], has the requested number of bytes, all initialised, and belongs to the cache
+/// alone until it is freed.
 pub unsafe trait Memory: Send {
-    /// A chunk, or `None`.
+    /// A chunk, or `None` if there is no memory.
     fn allocate(&mut self, bytes: usize) -> Option<NonNull<u8>>;
 
-    /// Takes a chunk of so many bytes back.
+    /// Frees a chunk of `bytes` bytes.
     fn free(&mut self, chunk: NonNull<u8>, bytes: usize);
 
-    /// There was no memory for the first chunk: the cache is off from now on. This is called once.
+    /// There was no memory for the first chunk: the cache is off from now on. Called once.
     fn on_refused(&mut self) {}
 }
 
-/// Memory of the process: of its heap, or mapped where it is large.
+/// Memory of the process: from its heap, or mapped if large.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Heap;
 
-/// Whether so many bytes are mapped by themselves.
+/// Whether an allocation of `bytes` is a mapping of its own.
 fn is_mapped(bytes: usize) -> bool {
     bytes >= HUGE_PAGE && cfg!(all(target_os = "linux", not(miri)))
 }
@@ -39,17 +39,17 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes, CHUNK_ALIGN).ok().filter(|_| bytes > 0)
 }
 
-/// Maps whole huge pages, which the kernel is asked to have as such.
+/// Maps whole huge pages, requested as such from the kernel.
 fn map(bytes: usize) -> Option<NonNull<u8>> {
     let bytes = bytes.checked_next_multiple_of(HUGE_PAGE)?;
     let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping, of one huge page more than is needed.
+    // SAFETY: a new mapping, one huge page longer than needed.
     let all = unsafe { libc::mmap(std::ptr::null_mut(), bytes + HUGE_PAGE, protection, flags, -1, 0) };
     if all == libc::MAP_FAILED {
         return None;
     }
     let before = all.align_offset(HUGE_PAGE);
-    // SAFETY: what is before and behind the pages is of the mapping, and nobody uses it. The wish for huge pages changes no bytes.
+    // SAFETY: the trimmed parts belong to the new mapping, and nobody uses them. `madvise` changes no bytes.
     unsafe {
         let start = all.byte_add(before);
         libc::munmap(all, before);
@@ -59,28 +59,28 @@ fn map(bytes: usize) -> Option<NonNull<u8>> {
     }
 }
 
-// SAFETY: the allocator or the kernel gives what is asked for, all zeros, and nobody else has it until it is freed.
+// SAFETY: the allocator or the kernel returns zeroed memory of the requested size, exclusive until it is freed.
 unsafe impl Memory for Heap {
     fn allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         if is_mapped(bytes) {
             return map(bytes);
         }
-        // SAFETY: the layout has bytes.
+        // SAFETY: the layout has a non-zero size.
         NonNull::new(unsafe { alloc_zeroed(layout(bytes)?) })
     }
 
     fn free(&mut self, chunk: NonNull<u8>, bytes: usize) {
         if is_mapped(bytes) {
-            // SAFETY: these pages were mapped, and the cache gives each chunk back once.
+            // SAFETY: these pages were mapped, and the cache frees each chunk once.
             unsafe { libc::munmap(chunk.as_ptr().cast(), bytes.next_multiple_of(HUGE_PAGE)) };
         } else if let Some(layout) = layout(bytes) {
-            // SAFETY: it was allocated with this layout, and the cache gives each chunk back once.
+            // SAFETY: it was allocated with this layout, and the cache frees each chunk once.
             unsafe { dealloc(chunk.as_ptr(), layout) }
         }
     }
 }
 
-/// [`Heap`], which calls a function when it has none for the first chunk.
+/// [`Heap`], with a callback if there is no memory for the first chunk.
 #[derive(Clone, Copy, Debug)]
 pub struct TellingHeap<F>(pub F);
 
@@ -99,19 +99,19 @@ unsafe impl<F: FnMut() + Send> Memory for TellingHeap<F> {
     }
 }
 
-/// Memory of the process, whose bytes are zeros at first.
+/// Memory of the process, initially zeros.
 pub(crate) struct Pages {
     start: NonNull<u8>,
     bytes: usize,
 }
 
 impl Pages {
-    /// So many bytes, one at least.
+    /// Allocates `bytes` bytes, at least one.
     pub fn new(bytes: usize) -> Option<Pages> {
         Some(Pages { start: Heap.allocate(bytes)?, bytes })
     }
 
-    /// The first one.
+    /// The first byte.
     #[inline]
     pub fn start(&self) -> NonNull<u8> {
         self.start

@@ -1,4 +1,4 @@
-//! Hits under the model checker: `RUSTFLAGS="--cfg loom" cargo test -p vgasnet-getcache --lib --release model` runs this.
+//! Hits under the model checker; run by `RUSTFLAGS="--cfg loom" cargo test -p vgasnet-getcache --lib --release model`.
 
 use crate::entry::{Bytes, Entry};
 use crate::readers::{Readers, mark};
@@ -13,7 +13,7 @@ const KEY: Key = Key { space: 0, target: 1, address: 64 };
 const THREADS: u32 = 2;
 const OTHER: Key = Key { space: 0, target: 1, address: 128 };
 
-/// A cache of one or two entries, and the two halves of the bytes of the first one.
+/// A cache of one or two entries, and the two halves of the first one's bytes.
 struct Cache {
     shared: Shared,
     cells: [UnsafeCell<u64>; 2],
@@ -46,7 +46,7 @@ impl Cache {
     }
 
     fn write(&self, half: usize, value: u64) {
-        // SAFETY: the checker tells if anybody reads meanwhile.
+        // SAFETY: the checker reports concurrent reads.
         self.cells[half].with_mut(|cell| unsafe { *cell = value });
     }
 
@@ -55,7 +55,7 @@ impl Cache {
         self.entry().open(key, hash(key), generation, Bytes { data: std::ptr::null_mut(), len });
     }
 
-    /// What a hit of so many halves gets in a thread, all of one value.
+    /// The value read by a hit of `len` halves, equal in all of them.
     fn hit(&self, thread: u32, key: &Key, len: u32) -> Option<u64> {
         let shard = self.shared.readers.shard(thread).unwrap();
         shard.begin(mark(hash(key)), &self.shared.readers);
@@ -65,7 +65,7 @@ impl Cache {
     }
 
     fn read(&self, bytes: &Bytes) -> u64 {
-        // SAFETY: the checker tells if anybody writes meanwhile.
+        // SAFETY: the checker reports concurrent writes.
         let read = |half: u32| self.cells[half as usize].with(|cell| unsafe { *cell });
         let value = read(0);
         assert!((0..bytes.len).all(|half| read(half) == value), "bytes of one get");
@@ -82,7 +82,7 @@ impl Cache {
         self.entry().is_pinned() || self.shared.readers.are_reading(&threads, self.entry().mark())
     }
 
-    /// As the driver does.
+    /// As in the driver.
     fn try_close(&self) -> bool {
         self.close();
         let is_used = self.is_used();
@@ -99,7 +99,7 @@ fn check(run: impl Fn() + Sync + Send + 'static) {
     model.check(run);
 }
 
-/// A thread hits, or not, while the entry is filled.
+/// A thread hits or misses while the entry is being filled.
 #[test]
 fn model_a_hit_finds_bytes_that_are_complete() {
     check(|| {
@@ -115,8 +115,8 @@ fn model_a_hit_finds_bytes_that_are_complete() {
     });
 }
 
-/// An entry goes to another key, of the same generation, while a thread looks for one of both. To look for one behind the other takes
-/// minutes.
+/// An entry is reused for another key of the same generation while a thread looks up one of both keys. Looking up both
+/// in sequence would take minutes.
 #[test]
 fn model_an_evicted_entry_is_nobodys() {
     for (key, value) in [(&KEY, 1), (&OTHER, 2)] {
@@ -138,7 +138,7 @@ fn model_an_evicted_entry_is_nobodys() {
     }
 }
 
-/// What is dropped while somebody has it pinned is written again only when nobody has.
+/// An entry dropped while pinned is overwritten only after its last unpin.
 #[test]
 fn model_a_dropped_entry_lingers_until_it_is_unpinned() {
     check(|| {
@@ -158,7 +158,7 @@ fn model_a_dropped_entry_lingers_until_it_is_unpinned() {
     });
 }
 
-/// Who asks after an invalidation gets nothing of before.
+/// A get after an invalidation receives nothing older.
 #[test]
 fn model_an_invalidated_space_serves_nothing_old() {
     check(|| {
@@ -186,7 +186,7 @@ fn model_an_invalidated_space_serves_nothing_old() {
     });
 }
 
-/// An entry whose slot moves is found or overlooked, and another key is never found in its place.
+/// An entry whose slot moves is found or overlooked, and never another key in its place.
 #[test]
 fn model_an_entry_that_moves_in_the_index_is_found_or_overlooked() {
     let mut keys = (0..).map(|at| Key { address: 64 * at, ..KEY });
@@ -209,7 +209,7 @@ fn model_an_entry_that_moves_in_the_index_is_found_or_overlooked() {
     });
 }
 
-/// An entry gets more bytes while threads hit its first ones.
+/// An entry grows while threads hit its leading bytes.
 #[test]
 fn model_an_entry_that_grows_serves_what_is_there() {
     check(|| {
@@ -230,7 +230,8 @@ fn model_an_entry_that_grows_serves_what_is_there() {
     });
 }
 
-/// Who has filled an entry holds it while it copies the bytes: nobody takes them for another key meanwhile, whether others hit or not.
+/// The filling thread keeps an entry pinned while it copies the bytes: they are not reused for another key meanwhile,
+/// with or without other hits.
 #[test]
 fn model_what_is_held_stays_until_it_is_unpinned() {
     check(|| {
@@ -241,7 +242,7 @@ fn model_what_is_held_stays_until_it_is_unpinned() {
         let filler = thread::spawn({
             let cache = cache.clone();
             move || {
-                // SAFETY: the checker tells if anybody writes meanwhile.
+                // SAFETY: the checker reports concurrent writes.
                 assert_eq!(cache.cells[0].with(|cell| unsafe { *cell }), 4);
                 cache.entry().unpin();
             }

@@ -1,21 +1,23 @@
-//! Threads that hit: what each of them reads now, so that it is not taken away, and what they have counted.
+//! Hitting threads: the key each reads now, which protects its entry, and their counters.
 //!
-//! A thread says which key it reads before it looks whether the entry is open ([`Shard::begin`]). Who wants an entry away closes it, and
-//! looks then whether anybody reads its key. With a full barrier between the two steps on both sides, one sees the other. Readers do
-//! without theirs while it is known that nothing goes, or while only one thread reads, which is also who closes: *unfenced*. Before
-//! another closes something, all are told to be *fenced*, and a barrier goes through all threads.
+//! A thread announces its key before it checks whether the entry is open ([`Shard::begin`]). To free an entry, a thread
+//! closes it and then checks for readers of its key. With a full barrier between the two steps on both sides, one sees
+//! the other.
+//!
+//! Readers skip theirs while no entry is being freed, or while the only reader is also the closing thread: *unfenced*.
+//! Before another thread closes an entry, all readers are set to *fenced*, and a barrier runs in all threads.
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::atomic::compiler_fence;
 use vgasnet_protocol::get_cache::{Hash, Seen};
 
-/// One thread's. Two cache lines: processors fetch lines in pairs.
+/// State of one thread. Two cache lines: processors fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Shard {
-    /// The mark of the key that the thread reads; 0: none.
+    /// The mark of the key being read; 0: none.
     reads: AtomicU64,
-    /// The thread is among those whose marks are looked at.
+    /// Whether the driver checks this thread's mark.
     pub is_known: AtomicBool,
     hits: AtomicU64,
     bytes_hit: AtomicU64,
@@ -23,19 +25,19 @@ pub(crate) struct Shard {
     bytes_dormant: AtomicU64,
 }
 
-/// All threads'.
+/// State of all threads.
 #[derive(Debug)]
 pub(crate) struct Readers {
     shards: Box<[Shard]>,
     is_fenced: AtomicBool,
 }
 
-/// What a thread says that it reads. Where keys have equal marks, one is kept for the sake of the other.
+/// The announcement of a key. A key with an equal mark may be retained needlessly.
 pub(crate) fn mark(hash: Hash) -> u64 {
     hash.bits() | 1
 }
 
-/// Adds to a count that only this thread changes.
+/// Adds to a counter modified only by this thread.
 #[inline]
 fn add(count: &AtomicU64, more: u64) -> u64 {
     let sum = count.load(Ordering::Relaxed) + more;
@@ -44,39 +46,39 @@ fn add(count: &AtomicU64, more: u64) -> u64 {
 }
 
 impl Shard {
-    /// The thread reads a key from now on, if the entry that it finds after this is open.
+    /// Announces a key. The read is valid if the entry found afterwards is open.
     #[inline]
     pub fn begin(&self, mark: u64, readers: &Readers) {
-        // Release: what it read before is over.
+        // Release: the previous read has ended.
         self.reads.store(mark, Ordering::Release);
         compiler_fence(Ordering::SeqCst);
-        // Told after the store: a barrier that comes between the two finds the mark there. Acquire: who is told of no barriers has seen
-        // closed what was closed while there were some.
+        // Loaded after the store: a barrier between the two finds the mark. Acquire: a thread told to go unfenced has
+        // seen every close made while fenced.
         if readers.is_fenced.load(Ordering::Acquire) {
             fence(Ordering::SeqCst);
         }
     }
 
-    /// It does not read any more.
+    /// Announces the end of the read.
     #[inline]
     pub fn end(&self) {
         self.reads.store(0, Ordering::Release);
     }
 
-    /// Whether the thread may begin: it is known, and this is no signal handler that came while it reads.
+    /// Whether the thread may begin: it is registered, and this is not a signal handler interrupting a read.
     #[inline]
     pub fn is_ready(&self) -> bool {
         self.reads.load(Ordering::Relaxed) == 0 && self.is_known.load(Ordering::Relaxed)
     }
 
-    /// A get of so many bytes hit. Returns how many have.
+    /// Counts a hit of `bytes` bytes. Returns the number of earlier hits.
     #[inline]
     pub fn on_hit(&self, bytes: u32) -> u64 {
         add(&self.bytes_hit, u64::from(bytes));
         add(&self.hits, 1)
     }
 
-    /// A get of so many bytes was not looked up.
+    /// Counts a get of `bytes` bytes without a lookup.
     #[inline]
     pub fn on_dormant(&self, bytes: u32) {
         add(&self.dormant, 1);
@@ -85,36 +87,36 @@ impl Shard {
 }
 
 impl Readers {
-    /// Nobody reads.
+    /// No readers.
     pub fn new(threads: u32, is_fenced: bool) -> Readers {
         let shards = (0..threads).map(|_| Shard::default()).collect();
         Readers { shards, is_fenced: AtomicBool::new(is_fenced) }
     }
 
-    /// A thread's, if it has a number.
+    /// State of the thread numbered `number`, if it has a number.
     #[inline]
     pub fn shard(&self, number: u32) -> Option<&Shard> {
         self.shards.get(number as usize)
     }
 
-    /// Whether threads have barriers of their own.
+    /// Whether threads execute barriers of their own.
     #[inline]
     pub fn is_fenced(&self) -> bool {
         self.is_fenced.load(Ordering::Relaxed)
     }
 
-    /// Sets that. What was closed before is settled only by a barrier in all threads after this.
+    /// Sets whether they do. Earlier closes are settled only by a later barrier in all threads.
     pub fn set_fenced(&self, is_fenced: bool) {
         self.is_fenced.store(is_fenced, Ordering::Release);
     }
 
-    /// Whether one of some threads may read a key. After the entry was closed, and that was settled, nobody begins to.
+    /// Whether one of `threads` may be reading a key. Once its entry is closed and settled, no new read begins.
     pub fn are_reading(&self, threads: &[u32], mark: u64) -> bool {
-        // Acquire: who has ended has read.
+        // Acquire: an ended read is complete.
         mark != 0 && threads.iter().any(|number| self.shards[*number as usize].reads.load(Ordering::Acquire) == mark)
     }
 
-    /// What all have counted.
+    /// Sum of all counters.
     pub fn sum(&self, threads: &[u32]) -> Seen {
         let mut sum = Seen::default();
         for shard in threads.iter().map(|number| &self.shards[*number as usize]) {

@@ -1,4 +1,4 @@
-//! What all threads look at: the slots of the index, the entries and the generations.
+//! State accessed by all threads: the slots of the index, the entries and the generations.
 
 use crate::entry::{Bytes, Entry};
 use crate::readers::Readers;
@@ -8,25 +8,25 @@ use vgasnet_protocol::get_cache::{
     Clock, EntryId, Hash, Key, SLOTS, UNIT_BYTES, entry_of, generation_place, place_of, target_place,
 };
 
-/// Slots that are looked at together.
+/// Slots examined together.
 #[derive(Debug, Default)]
 #[repr(C, align(32))]
 pub(crate) struct Bucket([AtomicU64; SLOTS as usize]);
 
-// SAFETY: it has nothing but atomic integers.
+// SAFETY: it consists of atomic integers.
 #[cfg(not(all(loom, test)))]
 unsafe impl crate::table::Zeroed for Bucket {}
 
-/// Where chunks are, so that bytes are on their way into the processor's cache while their entry is looked at.
+/// Addresses of chunks, for prefetching bytes while their entry is examined.
 #[derive(Debug)]
 pub(crate) struct Arena {
     chunks: Table<AtomicU64>,
-    /// The logarithm of a chunk's units, if it has a whole one.
+    /// The logarithm of a chunk's units, if that is a whole number.
     chunk_log2: u32,
 }
 
 impl Arena {
-    /// So many chunks of so many bytes. `None`: there is no memory to say where they are.
+    /// `chunks` chunks of `chunk_bytes`. `None`: no memory for their addresses.
     pub fn new(chunk_bytes: u32, chunks: u32) -> Option<Arena> {
         let units = chunk_bytes / UNIT_BYTES;
         let is_known = units.is_power_of_two();
@@ -34,14 +34,14 @@ impl Arena {
         Some(Arena { chunks: Table::new(if is_known { chunks as usize } else { 0 })?, chunk_log2 })
     }
 
-    /// There is a chunk.
+    /// Records the address of a chunk.
     pub fn set_chunk(&self, at: usize, chunk: *mut u8) {
         if let Some(place) = self.chunks.get(at) {
             place.store(chunk as u64, Ordering::Relaxed);
         }
     }
 
-    /// Has the first bytes at a place fetched, if they are there.
+    /// Prefetches the first bytes at a place, if present.
     #[inline]
     fn prefetch(&self, place: u32) {
         let Some(chunk) = self.chunks.get((place >> self.chunk_log2) as usize) else { return };
@@ -52,20 +52,20 @@ impl Arena {
     }
 }
 
-/// Has a cache line fetched.
+/// Prefetches a cache line.
 #[inline]
 fn prefetch(address: u64) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: it is a hint, and reads nothing where there is nothing.
+        // SAFETY: a prefetch is a hint, harmless at any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address as *const i8) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
 }
 
-/// The tables of a cache. They change under its lock, and are looked at without.
+/// The tables of a cache. Written under its lock, read without it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     slots: Table<Bucket>,
@@ -82,7 +82,7 @@ pub(crate) struct Shared {
     pub readers: Readers,
 }
 
-/// The slots of a bucket that may lead to the entry of a key, all in one word: nearly always there is one.
+/// The slots of a bucket possibly leading to the key's entry, combined in one word: nearly always there is one.
 #[inline]
 fn suiting(bucket: &Bucket, hash: Hash) -> u64 {
     let suiting = bucket.0.each_ref().map(|slot| slot.load(Ordering::Relaxed));
@@ -90,7 +90,7 @@ fn suiting(bucket: &Bucket, hash: Hash) -> u64 {
 }
 
 impl Shared {
-    /// Tables with room for so many, if there is memory for them.
+    /// Tables of these sizes, if there is memory for them.
     pub fn new(buckets: u32, entries: u32, generations: u32, arena: Arena, readers: Readers) -> Option<Shared> {
         Some(Shared {
             slots: Table::new(buckets as usize)?,
@@ -105,12 +105,12 @@ impl Shared {
         })
     }
 
-    /// Finds an entry that has at least so many bytes of a key, which the caller has begun to read. It may overlook one that is being
+    /// Finds an entry with at least `len` bytes of a key the caller has begun to read. May overlook an entry being
     /// moved.
     #[inline]
     pub fn find(&self, key: &Key, hash: Hash, len: u32) -> Option<(&Entry, Bytes)> {
         let [one, other] = self.buckets_of(hash)?;
-        // All slots are read, and none is jumped to: processors guess jumps, and wrongly where all is random.
+        // All slots are read without branches: with random slots, branches would be mispredicted.
         let slot = suiting(one, hash) | suiting(other, hash);
         let id = entry_of(slot)?;
         self.arena.prefetch(place_of(slot));
@@ -121,7 +121,7 @@ impl Shared {
         }
     }
 
-    /// Looks at the entries one by one: there may be more than one that suits.
+    /// Examines the entries one by one, because several may suit.
     #[cold]
     fn find_each(&self, key: &Key, hash: Hash, len: u32) -> Option<(&Entry, Bytes)> {
         let mut slots = self.buckets_of(hash)?.into_iter().flat_map(|bucket| &bucket.0);
@@ -140,7 +140,7 @@ impl Shared {
 
     #[inline]
     fn generation(&self, key: &Key) -> u32 {
-        // Acquire: what was asked for before this generation began is older than it.
+        // Acquire: bytes requested before this generation began are of an older one.
         let at = |place: usize| self.generations.get(place).map_or(0, |generation| generation.load(Ordering::Acquire));
         at(generation_place(key.space)).wrapping_add(at(target_place(key.space, key.target)))
     }
@@ -156,7 +156,7 @@ impl Shared {
         &self.entries[id.index()]
     }
 
-    /// Notes that an entry is used.
+    /// Counts a use of an entry.
     #[inline]
     pub fn warm(&self, entry: &Entry) {
         let clock = self.clock.load(Ordering::Relaxed);

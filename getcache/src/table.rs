@@ -1,4 +1,4 @@
-//! Tables of atomics: zeros at first, which take memory as they are used, in huge pages where they are large.
+//! Tables of atomics: initially zeros, resident as they are used, in huge pages if large.
 
 #[cfg(not(all(loom, test)))]
 pub(crate) use real::{Table, Zeroed};
@@ -10,19 +10,19 @@ mod real {
     use std::marker::PhantomData;
     use std::ops::Deref;
 
-    /// What may be all zeros.
+    /// A type valid as all zeros.
     ///
     /// # Safety
     ///
-    /// A value all of whose bytes are zero is valid, has nothing to drop, and needs no alignment beyond a cache line's.
+    /// An all-zero value is valid, has nothing to drop, and needs no alignment beyond a cache line's.
     pub(crate) unsafe trait Zeroed {}
 
-    // SAFETY: atomic integers are as the integers are.
+    // SAFETY: atomic integers have the representation of integers.
     unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
     // SAFETY: as above.
     unsafe impl Zeroed for std::sync::atomic::AtomicU32 {}
 
-    /// So many values.
+    /// A fixed number of values.
     pub(crate) struct Table<T> {
         pages: Pages,
         count: usize,
@@ -35,7 +35,7 @@ mod real {
     unsafe impl<T: Sync> Sync for Table<T> {}
 
     impl<T: Zeroed> Table<T> {
-        /// So many zeros, if there is memory for them.
+        /// `count` zeros, if there is memory for them.
         pub fn new(count: usize) -> Option<Table<T>> {
             let bytes = count.checked_mul(size_of::<T>())?;
             Some(Table { pages: Pages::new(bytes.max(1))?, count, values: PhantomData })
@@ -47,7 +47,7 @@ mod real {
 
         #[inline]
         fn deref(&self) -> &[T] {
-            // SAFETY: the pages have room for as many, were zeros at first, and are aligned to cache lines.
+            // SAFETY: the pages have room for `count` values, initially zeros, and are aligned to cache lines.
             unsafe { std::slice::from_raw_parts(self.pages.start().as_ptr().cast(), self.count) }
         }
     }
@@ -59,14 +59,14 @@ mod real {
     }
 }
 
-/// So many values.
+/// A fixed number of values.
 #[cfg(all(loom, test))]
 #[derive(Debug)]
 pub(crate) struct Table<T>(Box<[T]>);
 
 #[cfg(all(loom, test))]
 impl<T: Default> Table<T> {
-    /// So many zeros.
+    /// `count` zeros.
     pub fn new(count: usize) -> Option<Table<T>> {
         Some(Table((0..count).map(|_| T::default()).collect()))
     }

@@ -1,12 +1,12 @@
-//! Numbers of threads, low ones: those of threads that ended are given anew.
+//! Small thread numbers, reused after a thread ends.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
-/// Threads at one time that have a number. Others go without.
+/// Maximum number of concurrent threads with a number. Others go without.
 pub(crate) const THREADS: u32 = 256;
 
-/// The number of those that have none.
+/// The number of threads without one.
 pub(crate) const NONE: u32 = u32::MAX;
 
 thread_local! {
@@ -21,13 +21,13 @@ struct Free {
 
 static FREE: Mutex<Free> = Mutex::new(Free { numbers: Vec::new(), next: 0 });
 
-/// Gives the number back when the thread ends.
+/// Returns the number when the thread ends.
 struct Return;
 
 impl Drop for Return {
     fn drop(&mut self) {
         let number = NUMBER.replace(NONE);
-        // There may have been none left for this thread.
+        // None may have been left for this thread.
         if number == NONE {
             return;
         }
@@ -35,7 +35,7 @@ impl Drop for Return {
     }
 }
 
-/// The number of this thread, if it has one already.
+/// The number of this thread, if already assigned.
 #[inline]
 pub(crate) fn known() -> u32 {
     NUMBER.get()
@@ -50,7 +50,7 @@ pub(crate) fn own() -> u32 {
 
 #[cold]
 fn new_number() -> u32 {
-    // A thread that has given one back, since it is about to end, gets no other: nobody would give that back.
+    // A thread about to end has returned its number and gets no other, because nothing would return it.
     if RETURN.try_with(|_| ()).is_err() {
         return NONE;
     }
@@ -73,7 +73,7 @@ mod tests {
         assert!(numbers.iter().all(|number| *number != mine && *number < THREADS), "{numbers:?}");
     }
 
-    /// Asks for a number when its thread has given one back.
+    /// Requests a number after its thread has returned one.
     struct Late;
 
     impl Drop for Late {
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn threads_that_are_about_to_end_take_no_number_with_them() {
         for _ in 0..2 * THREADS {
-            // What is used first is dropped last.
+            // Thread-locals are dropped in reverse order of first use.
             let number = std::thread::spawn(|| {
                 LATE.with(|_| ());
                 own()

@@ -1,4 +1,4 @@
-//! A cache for which the system has no address space. Alone in its process, whose limit it lowers.
+//! A cache without address space. Runs alone in its process, whose limit it lowers.
 
 mod support;
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use vgasnet_getcache::{GetCache, Limits, TellingHeap};
 
-/// Lets this process map so many bytes more.
+/// Limits this process to `more` bytes of further mappings.
 fn limit_address_space(more: u64) {
     let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
     let pages: u64 = pages.split(' ').next().and_then(|size| size.parse().ok()).expect("it begins with a number");

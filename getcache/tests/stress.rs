@@ -1,4 +1,4 @@
-//! Threads that get, fill, write and invalidate: whoever hits gets bytes that were right at some time during the get.
+//! Concurrent gets, fills, writes and invalidations: a hit returns bytes valid at some time during the get.
 
 mod support;
 
@@ -16,7 +16,7 @@ const WAITING: u32 = 0;
 const SERVED: u32 = 1;
 const ABANDONED: u32 = 2;
 
-/// A version of bytes: the one that is there, and the last of which all were told.
+/// The version of some bytes: the present one, and the last one announced to all.
 #[derive(Default)]
 struct Version {
     now: AtomicU32,
@@ -26,7 +26,7 @@ struct Version {
 struct World {
     cache: GetCache,
     versions: Vec<Version>,
-    /// By thread, what has become of the get that waits.
+    /// By thread, the state of its waiting get.
     waits: [AtomicU32; THREADS],
     run: String,
     joined: Mutex<u32>,
@@ -68,7 +68,7 @@ impl World {
         &self.versions[(key.space * BLOCKS + key.address as u32 / BLOCK_BYTES) as usize]
     }
 
-    /// Gets a part of an object, or all of it, which is of versions between now and the end of the get.
+    /// Gets all or part of an object; the bytes must be of versions between now and the end of the get.
     fn get(&self, thread: usize, random: &mut Rng) {
         let block = random.u32(0..BLOCKS);
         let offset = random.u32(0..4) * 64;
@@ -103,12 +103,12 @@ impl World {
         }
     }
 
-    /// Fetches bytes and fills the entry, in one of two ways, or does not.
+    /// Fetches bytes and fills the entry, in one of two ways, or abandons it.
     fn end(&self, fill: Fill, key: &Key, first: u32, random: &mut Rng) {
-        // SAFETY: the place is the fill's, and those bytes are there.
+        // SAFETY: the place belongs to the fill, and these bytes are present.
         let head = unsafe { std::slice::from_raw_parts(fill.bytes().as_ptr(), fill.first_missing()) };
         self.check(key, head, first);
-        // The head's version may be over by now: then the entry is, too, and what is filled is not kept.
+        // The head's version may be outdated by now: then the entry is too, and the fill is not cached.
         let version = self.version(key).now.load(Ordering::Acquire);
         let missing = Key { address: key.address + head.len() as u64, ..*key };
         let is_in_place = random.bool();
@@ -116,7 +116,7 @@ impl World {
         all.resize(fill.size(), 0);
         if is_in_place {
             let (room, len) = fill.room();
-            // SAFETY: the room is the fill's.
+            // SAFETY: the room belongs to the fill.
             write_words(unsafe { std::slice::from_raw_parts_mut(room.as_ptr(), len) }, &missing, version);
         } else {
             write_words(&mut all[fill.first_missing()..], &missing, version);
@@ -134,7 +134,7 @@ impl World {
         }
     }
 
-    /// Each word is of a version that was there during the get.
+    /// Each word must be of a version present during the get.
     fn check(&self, key: &Key, bytes: &[u8], first: u32) {
         let last = self.version(key).now.load(Ordering::Acquire);
         for (at, chunk) in bytes.chunks_exact(8).enumerate() {
@@ -201,10 +201,10 @@ fn hits_are_right_while_threads_write_and_invalidate() {
     assert!(cfg!(miri) || counts.len() < 10 || (sums.0 > 10_000 && sums.1 > 100), "{sums:?}");
 }
 
-/// Memory that is refused.
+/// Memory that refuses every request.
 struct Refusing(std::sync::Arc<AtomicU32>);
 
-// SAFETY: it gives nothing.
+// SAFETY: it returns no memory.
 unsafe impl vgasnet_getcache::Memory for Refusing {
     fn allocate(&mut self, _bytes: usize) -> Option<std::ptr::NonNull<u8>> {
         None

@@ -1,4 +1,4 @@
-//! The parts of `tests/hostile_start.rs`: a launcher, its ranks, and processes of another user that get in their way.
+//! The processes of `tests/hostile_start.rs`: a launcher, its ranks, and interfering processes of another user.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ fn main() {
     }
 }
 
-/// Runs a job of so many ranks, which wait for a line on a FIFO before they start.
+/// Runs a job of `ranks` ranks, waiting for a line on a FIFO before they start.
 fn launch(ranks: &str, gate: &str) {
     let own = std::env::current_exe().expect("this program has a path");
     let job = Launch::new(ranks.parse().expect("a number"), own).args(["rank", gate]);
@@ -47,7 +47,7 @@ fn supervise_agents(ranks: &str, gate: &str, reach: Reach) {
 }
 
 fn rank(gate: &str) {
-    // It ends when the test opens the gate for all of them.
+    // Returns when the test opens the gate for all ranks.
     std::fs::read(gate).expect("a FIFO");
     let conduit = SmpConduit::start().expect("start");
     conduit.exchange(&[]).expect("exchange");

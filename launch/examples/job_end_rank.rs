@@ -1,4 +1,4 @@
-//! A rank that ends in the way its argument says; `tests/job_end.rs` starts it.
+//! A rank ending in the way named by its argument; `tests/job_end.rs` starts it.
 
 use std::process::Command;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn main() {
         std::process::exit(0);
     }
     if act == "stale variable" {
-        // The variable of another process, or of a job that is over.
+        // The variable of another process, or of a finished job.
         let why = std::env::args().nth(2).expect("the reason");
         let error = SmpConduit::start().err().expect("it is no rank").to_string();
         assert!(error.contains(&why) && error.contains("must unset it") && !error.contains('\n'), "{error}");

@@ -1,4 +1,4 @@
-//! Where agents find their supervisor.
+//! The supervisor's address, for its agents.
 
 use std::fmt;
 use std::io;
@@ -17,26 +17,26 @@ use vgasnet_smp::{Peer, Strangers, listen_locally, random};
 use crate::connection::Stream;
 use crate::wire::Cookie;
 
-/// The environment variable by which agents get the address.
+/// The environment variable with the address, set for agents.
 pub const LAUNCHER_VARIABLE: &str = "VGASNET_LAUNCHER";
 
-/// How long an agent tries each address.
+/// Time-out of an agent's attempt at each address.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long the names of hosts may take to become addresses.
+/// Time-out of resolving host names.
 const NAMES_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The most connections that are taken in at once from each listener.
+/// Maximum number of connections accepted at once from each listener.
 const ACCEPTED_MAX: usize = 64;
 
-/// The hosts of a job, as far as they are known before its launcher starts.
+/// The hosts of a job, as far as known before its launcher starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// This one.
+    /// This host.
     Here,
     /// These, by name or address.
     Hosts(Vec<String>),
-    /// Those that the launcher finds by itself.
+    /// Hosts known only to the launcher.
     Unknown,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Reads exactly the text that `Display` writes.
+    /// Parses exactly the format of `Display`.
     pub(crate) fn parse(text: &str) -> Option<Address> {
         let mut fields = text.split('@');
         let cookie = fields.next().filter(|digits| digits.len() == 32)?;
@@ -67,8 +67,8 @@ impl Address {
         fields.next().is_none().then_some(Address { cookie, unix_name, hosts })
     }
 
-    /// Every way to the supervisor, the nearest first; each is tried when it is asked for. On another host the socket by this name
-    /// may be anybody's.
+    /// Every way to the supervisor, nearest first; each is tried when requested. On another host the socket of this
+    /// name may be anybody's.
     pub(crate) fn streams(&self) -> impl Iterator<Item = Stream> + '_ {
         let near = std::iter::once_with(|| {
             let address = UnixAddress::from_abstract_name(&self.unix_name)?;
@@ -80,7 +80,7 @@ impl Address {
         near.chain(far).flatten()
     }
 
-    /// Why none of them works, perhaps.
+    /// A likely reason if none of them works.
     pub(crate) fn advice(&self) -> String {
         match self.hosts.as_slice() {
             [] => "from this host, since it expects all ranks on its own; name the hosts with --hosts".to_owned(),
@@ -93,10 +93,10 @@ impl Address {
     }
 }
 
-/// Where the supervisor waits for agents.
+/// The supervisor's listening sockets.
 pub(crate) struct Listeners {
     pub(crate) unix: UnixListener,
-    /// None where all ranks are on this host.
+    /// Empty if all ranks are on this host.
     pub(crate) tcp: Vec<TcpListener>,
     pub(crate) address: Address,
     strangers: Strangers,
@@ -120,7 +120,7 @@ impl Listeners {
         Ok(Listeners { unix, tcp, address, strangers: Strangers::default() })
     }
 
-    /// Some of the streams that have come. Local ones of other users are closed.
+    /// Accepts some of the pending streams. Closes local ones of other users.
     pub(crate) fn accept(&mut self) -> Vec<Stream> {
         let strangers = &mut self.strangers;
         let near = std::iter::from_fn(|| self.unix.accept().ok()).take(ACCEPTED_MAX).map(|(stream, _)| stream);
@@ -132,11 +132,11 @@ impl Listeners {
     }
 }
 
-/// The addresses by which these hosts reach this one, without those of this host itself. `None` where a name means nothing here:
-/// launchers may know more names.
+/// The addresses by which these hosts reach this one, except those of this host itself. `None` if a name is unknown
+/// here: launchers may know more names.
 fn ways_to(names: Vec<String>) -> Option<Vec<IpAddr>> {
     let (sender, found) = std::sync::mpsc::channel();
-    // A name server that does not answer would hold up the job.
+    // An unresponsive name server would delay the job.
     std::thread::spawn(move || {
         let ways: Option<Vec<_>> = names.iter().map(|name| way_to(name)).collect();
         let _ = sender.send(ways);
@@ -153,7 +153,7 @@ fn way_to(name: &str) -> Option<Vec<IpAddr>> {
     for address in (name, 9).to_socket_addrs().ok()? {
         let any: IpAddr =
             if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { std::net::Ipv6Addr::UNSPECIFIED.into() };
-        // Nothing is sent: the system only says from which address it would be.
+        // Nothing is sent: the system only selects the source address.
         let socket = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect(address).map(|()| socket));
         let Ok(own) = socket.and_then(|socket| socket.local_addr()) else { continue };
         if own.ip() == address.ip() {
@@ -173,7 +173,7 @@ fn listen_at(addresses: &[IpAddr]) -> io::Result<(Vec<TcpListener>, Vec<SocketAd
 }
 
 fn listen_everywhere() -> io::Result<(Vec<TcpListener>, Vec<SocketAddr>)> {
-    // Hosts without version 6 of the protocol have version 4.
+    // Hosts without IPv6 have IPv4.
     let tcp = listen_on_both().or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
     tcp.set_nonblocking(true)?;
     let port = tcp.local_addr()?.port();
@@ -181,7 +181,7 @@ fn listen_everywhere() -> io::Result<(Vec<TcpListener>, Vec<SocketAddr>)> {
     Ok((vec![tcp], hosts))
 }
 
-/// Listens by both versions of the protocol, also where the system's default is one.
+/// Listens by IPv6 and IPv4, whatever the system's default.
 fn listen_on_both() -> io::Result<TcpListener> {
     let socket = socket(AddressFamily::Inet6, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&socket, sockopt::Ipv6V6Only, &false)?;
@@ -193,7 +193,7 @@ fn listen_on_both() -> io::Result<TcpListener> {
     Ok(TcpListener::from(socket))
 }
 
-/// The addresses of this host's interfaces by which others may reach it.
+/// The addresses of this host's interfaces for use by other hosts.
 fn own_addresses() -> Vec<IpAddr> {
     let mut addresses = Vec::new();
     for interface in nix::ifaddrs::getifaddrs().into_iter().flatten() {
@@ -207,7 +207,7 @@ fn own_addresses() -> Vec<IpAddr> {
             addresses.push(address);
         }
     }
-    // Clusters are mostly reached by version 4.
+    // Clusters are mostly reached by IPv4.
     addresses.sort_by_key(IpAddr::is_ipv6);
     addresses
 }
@@ -263,7 +263,7 @@ mod tests {
         let Some(own) = own_addresses().into_iter().find(IpAddr::is_ipv4) else {
             return println!("NOT RUN: listening for other hosts: this host has no network");
         };
-        // An address for examples, which no host has.
+        // An address reserved for documentation, which no host has.
         let Some(ways) = way_to("192.0.2.1") else {
             return println!("NOT RUN: listening for other hosts: this host has no route to others");
         };

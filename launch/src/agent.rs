@@ -25,15 +25,15 @@ use crate::signals::Signals;
 use crate::wire::{Command, Event};
 use crate::{StartError, cannot_run_status, host_name, pmi};
 
-/// How long a supervisor has to answer a hello. Another process at its address, on another network, never does.
+/// Time-out of a supervisor's answer to a hello. Another process at its address, on another network, never answers.
 const WELCOME_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often an agent tries all ways to its supervisor.
+/// Number of times an agent tries all ways to its supervisor.
 const ATTEMPTS: usize = 3;
 
 /// Runs this process as an agent for `program`, a command with its arguments. Returns its exit status.
 ///
-/// The supervisor says how the child has ended, so that is 0 unless the supervisor is not there.
+/// The supervisor reports the child's end, so the status is 0 unless the supervisor is missing.
 pub fn run(program: &[OsString]) -> i32 {
     let start = |signals: &Signals| {
         let mut agent = Agent::start().map_err(|why| StartError::new(1, why))?;
@@ -48,18 +48,18 @@ pub fn run(program: &[OsString]) -> i32 {
     })
 }
 
-/// An agent that its supervisor knows.
+/// An agent known to its supervisor.
 struct Agent {
     supervisor: Connection,
-    /// A supervisor that is silent for so long is lost.
+    /// Silence after which the supervisor counts as lost.
     timeout: Duration,
     heard: Instant,
     rank: Option<u32>,
     state: RankState,
     child: Option<Child>,
-    /// How the child has ended, as long as the supervisor has not been told.
+    /// The child's end, until reported to the supervisor.
     end: Option<End>,
-    /// The child has got an order.
+    /// The child has received an order.
     is_ordered: bool,
     /// Since the agent's start.
     shortage: MemoryShortage,
@@ -67,7 +67,7 @@ struct Agent {
     ending: Ending,
 }
 
-/// The program of a rank. The connections that it has passed stay open after its end.
+/// The program of a rank. The connections it has passed stay open after its end.
 struct Child {
     process: RankProcess,
     reports: Reports,
@@ -107,7 +107,7 @@ impl Role for Agent {
         if self.ending == Ending::No { Some(self.heard + self.timeout) } else { self.policy.deadline() }
     }
 
-    /// A signal of the other launcher or the system is meant for the child.
+    /// Signals of the other launcher or the system are meant for the child.
     fn on_signal(&mut self, signal: i32, _from_terminal: bool) {
         match self.running_child() {
             Some(child) => child.process.obey(Order::Forward(signal), self.state),
@@ -119,7 +119,7 @@ impl Role for Agent {
     fn on_ready(&mut self, source: Source) {
         match source {
             Source::Child => self.hear_child(),
-            // `on_time` hears it, since it may have said more than its welcome.
+            // `on_time` handles it, because more than its welcome may have arrived.
             Source::Supervisor => {}
         }
     }
@@ -169,7 +169,7 @@ impl Agent {
         let rank = variables.find_map(|name| environment::var(name)?.parse().ok());
         let hello = Event::Hello { version: PROTOCOL_VERSION, cookie: address.cookie, rank };
         let (mut is_refused, begin) = (false, Instant::now());
-        // A supervisor drops an agent that stood still before its hello, and one that strangers crowd out.
+        // A supervisor drops an agent that stalled before its hello, or was crowded out by strangers.
         let attempts = (0..ATTEMPTS).take_while(|at| *at == 0 || begin.elapsed() < WELCOME_PATIENCE);
         let mut streams = attempts.flat_map(|_| address.streams());
         let found = streams.find_map(|stream| match greet(stream, &hello) {
@@ -181,7 +181,7 @@ impl Agent {
             Greeting::Silence => None,
         });
         let (supervisor, timeout) = found.flatten().ok_or_else(|| match is_refused {
-            // The supervisor has said it.
+            // The supervisor has reported it.
             true => String::new(),
             false => format!("cannot reach vgasnetrun {}", address.advice()),
         })?;
@@ -212,7 +212,7 @@ impl Agent {
 
     fn hear_child(&mut self) {
         let Some(child) = self.child.as_mut().filter(|child| child.process.is_running()) else { return };
-        // In this order: the last report of the child came before its end.
+        // In this order: the child's last report precedes its end.
         self.end = self.end.or(child.process.reap());
         while let Some((Report { state, rank, .. }, why, pid)) = child.reports.next() {
             if let Err(error) = child.process.found(pid) {
@@ -225,7 +225,8 @@ impl Agent {
         if !child.process.is_running() {
             child.reports.give_space_back();
         }
-        // A rank within a script that has died of an order has its time: the supervisor, once told, waits no longer.
+        // If a script has died of an order, the rank within it keeps its grace period: the supervisor stops waiting
+        // once told.
         let is_due = !self.is_ordered || !child.process.is_running();
         if let Some(end) = self.end.take_if(|_| is_due) {
             self.tell_of_shortage(end);
@@ -233,7 +234,7 @@ impl Agent {
         }
     }
 
-    /// The supervisor does not know what has happened on this host.
+    /// The supervisor does not know about this host's memory.
     fn tell_of_shortage(&self, end: End) {
         let is_killed = end == End::Signal(libc::SIGKILL) && !self.is_ordered;
         if let Some(what) = self.shortage.advice().filter(|_| is_killed) {
@@ -241,7 +242,7 @@ impl Agent {
         }
     }
 
-    /// The rank, where it is.
+    /// The rank and its host.
     fn name(&self) -> String {
         let rank = self.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
         format!("{rank} on {}", host_name())
@@ -319,14 +320,14 @@ impl Child {
 
 /// The answer to a hello.
 enum Greeting {
-    /// Of the supervisor, with its time-out.
+    /// From the supervisor, with its time-out.
     Welcome(Connection, Duration),
-    /// Of a supervisor of another version.
+    /// From a supervisor of another version.
     Refused,
     Silence,
 }
 
-/// Says hello.
+/// Sends a hello and waits for the answer.
 fn greet(stream: Stream, hello: &Event) -> Greeting {
     let late = Instant::now() + WELCOME_PATIENCE;
     let Ok(mut connection) = Connection::new(stream) else { return Greeting::Silence };
@@ -348,23 +349,23 @@ fn greet(stream: Stream, hello: &Event) -> Greeting {
     Greeting::Silence
 }
 
-/// Ends the other launcher's daemon on this host. The daemon waits for that launcher, too, and TCP tries for a quarter of an hour to
-/// deliver the daemon's bytes. Where the supervisor has just ended, so has that launcher, and sees to its daemons.
+/// Ends the other launcher's daemon on this host. The daemon also waits for its launcher, and TCP retransmits its bytes
+/// for a quarter of an hour. If the supervisor has just ended, so has the launcher, which sees to its daemons.
 fn end_starter() {
     let starter = nix::unistd::getppid();
     if starter.as_raw() > 1 {
-        // It fails when the daemon is another user's, or has just ended.
+        // Fails if the daemon is another user's, or has just ended.
         let _ = nix::sys::signal::kill(starter, Signal::SIGTERM);
     }
 }
 
-/// Writes one line to stderr, unless it would have to wait: the process that forwards stderr may be gone.
+/// Writes one line to stderr unless it would block: the process forwarding stderr may be gone.
 fn tell(text: &str) {
     let stderr = std::io::stderr();
     let mut watched = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
     let is_ready = poll(&mut watched, PollTimeout::ZERO).is_ok_and(|ready| ready > 0);
     if is_ready && watched[0].revents().is_some_and(|events| events.contains(PollFlags::POLLOUT)) {
-        // Nobody is left to be told when it fails.
+        // On failure there is nobody left to tell.
         let _ = stderr.lock().write_all(format!("vgasnetrun: {text}\n").as_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! A stream of messages. Writing never waits.
+//! A stream of messages with non-blocking writes.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -9,7 +9,7 @@ use vgasnet_protocol::wire::{Layout, Malformed};
 
 use crate::wire::{frame, take};
 
-/// The most bytes that may wait to be sent. A peer that lets more pile up is about to be given up.
+/// Maximum bytes waiting to be sent. A peer exceeding it is about to be given up.
 const OUTGOING_BYTES_MAX: usize = 64 << 10;
 
 /// The two ways to reach a peer.
@@ -44,10 +44,10 @@ impl Stream {
     }
 }
 
-/// The most bytes that are taken in at once, so that a peer that sends all the time holds nobody up.
+/// Maximum bytes read at once, so that a constantly sending peer delays nobody.
 const FILL_BYTES_MAX: usize = 64 << 10;
 
-/// The most bytes that are taken in of a peer that has not said hello, at least a message.
+/// Maximum bytes read from a peer before its hello; at least one message.
 const HELLO_BYTES_MAX: usize = 4 << 10;
 
 /// Messages in, messages out.
@@ -65,12 +65,12 @@ impl Connection {
         Ok(Connection { stream, incoming: Vec::new(), outgoing: Vec::new(), is_open: true })
     }
 
-    /// Whether the peer may still say something.
+    /// Whether the peer may still send.
     pub(crate) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether something waits to be sent.
+    /// Whether bytes wait to be sent.
     pub(crate) fn has_outgoing(&self) -> bool {
         self.is_open && !self.outgoing.is_empty()
     }
@@ -96,32 +96,32 @@ impl Connection {
         }
     }
 
-    /// Sends a sign of life, unless other messages wait, which are one too.
+    /// Sends a heartbeat, unless other messages are pending: they serve as one.
     pub(crate) fn beat(&mut self, beat: &impl Layout) {
         if self.outgoing.is_empty() {
             self.send(beat);
         }
     }
 
-    /// Sends the waiting bytes, as far as there is room.
+    /// Sends pending bytes, as far as there is room.
     pub(crate) fn flush(&mut self) {
         while self.has_outgoing() {
             match self.stream.write(&self.outgoing) {
                 Ok(count) => drop(self.outgoing.drain(..count)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The earlier messages of the peer can still be read, and reading tells that it is gone.
+                // The peer's earlier messages can still be read, and reading will report its end.
                 Err(_) => self.outgoing.clear(),
             }
         }
     }
 
-    /// Takes in the bytes that have come. Returns whether any have.
+    /// Reads the bytes available. Returns whether there were any.
     pub(crate) fn fill(&mut self) -> bool {
         self.fill_up_to(FILL_BYTES_MAX)
     }
 
-    /// As [`Connection::fill`], of a peer that may be anybody: what an agent says first is short.
+    /// As [`Connection::fill`], from an unauthenticated peer: an agent's hello is short.
     pub(crate) fn fill_hello(&mut self) -> bool {
         self.fill_up_to(HELLO_BYTES_MAX.saturating_sub(self.incoming.len()))
     }
@@ -148,12 +148,12 @@ impl Connection {
         has_come
     }
 
-    /// Whether these bytes are among those that have come and nobody has taken.
+    /// Whether these bytes are among the unconsumed ones.
     pub(crate) fn has_said(&self, bytes: &[u8]) -> bool {
         self.incoming.windows(bytes.len()).any(|said| said == bytes)
     }
 
-    /// The next message that has come whole. Malformed bytes close the connection.
+    /// The next complete message. Malformed bytes close the connection.
     pub(crate) fn next<M: Layout>(&mut self) -> Option<M> {
         self.next_with_text().map(|(message, _)| message)
     }
@@ -231,7 +231,7 @@ mod tests {
         assert!(near.is_open());
     }
 
-    /// Messages, whole and changed, in pieces of any length: the connection hands out messages or closes.
+    /// Messages, valid and altered, in pieces of any length: the connection yields messages or closes.
     #[test]
     fn bytes_of_any_kind_are_messages_or_the_end() {
         vgasnet_fuzzing::run("-p vgasnet-launch --lib bytes_of_any_kind", 50_000, |random| {

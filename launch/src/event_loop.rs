@@ -1,5 +1,5 @@
-//! The one loop of all processes that look after ranks. It sleeps until a signal, a descriptor, the end of a child process, a timer or
-//! the beat, and dispatches it to the role of this process.
+//! The event loop of all processes that look after ranks. It sleeps until a signal, a ready descriptor, the end of a
+//! child, a timer or a beat, and dispatches to the role of this process.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -10,43 +10,43 @@ use crate::StartError;
 use crate::connection::Connection;
 use crate::signals::Signals;
 
-/// How often a role that beats tells others that it is there.
+/// Interval of the heartbeats of a role.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
 
 /// The part of a process in the loop.
 pub(crate) trait Role {
-    /// Names a descriptor to the role.
+    /// Identifies a descriptor to the role.
     type Source: Copy;
 
-    /// Whether somebody wants to hear a beat.
+    /// Whether the role sends heartbeats.
     const BEATS: bool;
 
     /// Adds the descriptors to wait for, including pidfds.
     fn watch<'a>(&'a self, watched: &mut Watched<'a, Self::Source>);
 
-    /// When [`Role::on_time`] is next needed.
+    /// Time of the next needed [`Role::on_time`].
     fn deadline(&self) -> Option<Instant>;
 
-    /// A signal has come, perhaps from the terminal.
+    /// A signal arrived, possibly from the terminal.
     fn on_signal(&mut self, signal: i32, from_terminal: bool);
 
-    /// A descriptor may be read or written, or has ended.
+    /// A descriptor is readable or writable, or has ended.
     fn on_ready(&mut self, source: Self::Source);
 
-    /// Called after everything else that happened.
+    /// Called after all other events.
     fn on_time(&mut self, now: Instant);
 
-    /// Tells others that this process is there.
+    /// Sends a heartbeat.
     fn beat(&mut self) {}
 
-    /// This process stood still for this time. That others were silent in it means nothing.
+    /// This process was stopped for `time`; the silence of others during it is meaningless.
     fn forgive(&mut self, _time: Duration) {}
 
     /// Whether the loop ends.
     fn is_over(&self) -> bool;
 }
 
-/// The descriptors that a role waits for.
+/// The descriptors a role waits for.
 pub(crate) struct Watched<'a, S> {
     descriptors: Vec<PollFd<'a>>,
     sources: Vec<S>,
@@ -58,7 +58,7 @@ impl<'a, S: Copy> Watched<'a, S> {
         self.add(descriptor, PollFlags::POLLIN, source);
     }
 
-    /// Waits for messages on an open connection, and for room if some wait to be sent.
+    /// Waits for messages on an open connection, and for room if bytes are pending.
     pub(crate) fn connection(&mut self, connection: &'a Connection, source: S) {
         let room = if connection.has_outgoing() { PollFlags::POLLOUT } else { PollFlags::empty() };
         self.add(connection.is_open().then(|| connection.as_fd()), PollFlags::POLLIN | room, source);
@@ -72,7 +72,7 @@ impl<'a, S: Copy> Watched<'a, S> {
     }
 }
 
-/// Takes over the signals, starts a role, runs it until it is over, and finishes it.
+/// Takes over the signals, starts a role, runs it to its end, and finishes it.
 pub(crate) fn run<R: Role, T>(
     start: impl FnOnce(&Signals) -> Result<R, StartError>,
     finish: impl FnOnce(R) -> T,
@@ -85,7 +85,7 @@ pub(crate) fn run<R: Role, T>(
         let look = Instant::now();
         let next = role.deadline().into_iter().chain(R::BEATS.then_some(next_beat)).min();
         let ready = wait(&role, &signals, next);
-        // A role that beats looks up at every beat.
+        // A running role with heartbeats wakes at every beat.
         let elapsed = look.elapsed();
         if R::BEATS && elapsed > 3 * BEAT {
             role.forgive(elapsed - BEAT);
@@ -107,13 +107,13 @@ pub(crate) fn run<R: Role, T>(
     Ok(finish(role))
 }
 
-/// Sleeps until something happens or until `next`. Returns the descriptors that are ready.
+/// Sleeps until an event or until `next`. Returns the ready descriptors.
 fn wait<R: Role>(role: &R, signals: &Signals, next: Option<Instant>) -> Vec<R::Source> {
     let mut watched =
         Watched { descriptors: vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)], sources: Vec::new() };
     role.watch(&mut watched);
     let Watched { mut descriptors, sources } = watched;
-    // A signal that interrupts it is a reason to look, too.
+    // After an interrupting signal the loop looks, too.
     if poll(&mut descriptors, next.map_or(PollTimeout::NONE, timeout_until)).is_err() {
         return Vec::new();
     }
@@ -121,9 +121,9 @@ fn wait<R: Role>(role: &R, signals: &Signals, next: Option<Instant>) -> Vec<R::S
     sources.into_iter().zip(ready).filter(|(_, is_ready)| *is_ready).map(|(source, _)| source).collect()
 }
 
-/// How long to sleep until `at`.
+/// Time-out from now until `at`.
 pub(crate) fn timeout_until(at: Instant) -> PollTimeout {
-    // One millisecond more than rounded down: waking before the deadline would only mean to sleep again.
+    // One millisecond more than rounded down: an early wake-up would only sleep again.
     let left_ms = at.saturating_duration_since(Instant::now()).as_millis() + 1;
     PollTimeout::from(u16::try_from(left_ms).unwrap_or(u16::MAX))
 }

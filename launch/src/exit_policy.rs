@@ -16,12 +16,12 @@
 //! Killed ── 60 s: not waited for ──▶ GivenUp
 //! ```
 //!
-//! To quit is to get SIGQUIT, which GASNet's clients may handle to clean up, or SIGTERM for a process that is no rank yet.
+//! Quitting sends SIGQUIT, which GASNet's clients may handle to clean up, or SIGTERM to a process that is no rank yet.
 //!
 //! The first failure decides the status. From `Ending` on, how ranks end no longer matters: they were told to.
 //!
-//! Three parties have a policy each: a launcher for its job, an agent for its one rank, and a launcher for the other launcher that
-//! has nothing left to do. They differ in their [`Graces`].
+//! There are three policies: a launcher's for its job, an agent's for its one rank, and a launcher's for the other
+//! launcher once it has nothing left to do. They differ in their [`Graces`].
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -30,16 +30,16 @@ use vgasnet_protocol::{RankState, messages};
 
 use crate::rank_table::name_ranks;
 
-/// How long processes may take to end.
+/// Grace periods of processes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Graces {
-    /// From the first orderly end to the others' being told to quit.
+    /// From the first orderly end to quitting the others.
     leave: Duration,
-    /// From the first end without leaving the job, likewise.
+    /// From the first end without leaving the job to quitting the others.
     desert: Duration,
-    /// From a signal that the user sent, to SIGKILL.
+    /// From a user's signal to SIGKILL.
     interrupt: Duration,
-    /// From being told to quit to SIGKILL.
+    /// From quitting to SIGKILL.
     quit: Duration,
 }
 
@@ -55,24 +55,25 @@ impl Graces {
     pub(crate) const ORPHAN: Graces = Graces { quit: Duration::from_secs(1), ..Graces::JOB };
     /// Another launcher, after all its processes.
     pub(crate) const LAUNCHER: Graces = Graces::of_seconds(5, 5, 1);
-    /// Another launcher that may wait in vain: for a host that is lost, or for processes that became no ranks.
+    /// Another launcher possibly waiting in vain: for a lost host, or for processes that became no ranks.
     pub(crate) const LAUNCHER_IN_VAIN: Graces = Graces::of_seconds(1, 1, 1);
 }
 
-/// A launcher that looks so late did not run, and perhaps the ranks did not either: they get their time again.
+/// A launcher this late was stopped, and possibly the ranks too: the grace periods start again.
 const LATE: Duration = Duration::from_secs(1);
 
-/// How long a killed process may take to end before the user is told. The system takes its memory and its files back first.
+/// Time from SIGKILL until the user is told of processes still running. The system first reclaims their memory and
+/// files.
 const KILLED_SLOW: Duration = Duration::from_secs(5);
 
-/// How long nobody waits for a killed process: the system has it, for a disk that does not answer, say.
+/// Time from SIGKILL until a process is given up: the system holds it, for example for an unresponsive disk.
 const KILLED_PATIENCE: Duration = Duration::from_secs(60);
 
-/// The status when the time limit ends a job, as timeout(1) has it.
+/// Exit status at the time limit, as of timeout(1).
 const TIME_LIMIT_STATUS: i32 = 124;
 
 messages! {
-    /// How a rank ended.
+    /// The end of a rank.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum End {
         /// It exited with this status.
@@ -83,7 +84,7 @@ messages! {
 }
 
 impl End {
-    /// The exit status that a shell reports.
+    /// The exit status as reported by a shell.
     pub(crate) fn status(self) -> i32 {
         match self {
             End::Status(status) => status,
@@ -97,41 +98,41 @@ impl End {
 pub struct Failure {
     /// The rank.
     pub rank: u32,
-    /// Its process, which is gone.
+    /// Its process, now gone.
     pub pid: u32,
     /// How it ended.
     pub end: End,
 }
 
-/// How a job ended. No rank is left.
+/// The end of a job. No rank is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The exit status for a launcher: 0, or the status of the first rank that failed (128 + n for signal n), or 124
-    /// when the time limit ended the job, 126 or 127 when the program could not be run.
+    /// The exit status for a launcher: 0, or the status of the first failed rank (128 + n for signal n), or 124 at the
+    /// time limit, or 126 or 127 if the program could not be run.
     pub status: i32,
-    /// The first rank that failed.
+    /// The first failed rank.
     pub failure: Option<Failure>,
 }
 
-/// A rank as its launcher knows it at some moment.
+/// The current state of a rank, as known to its launcher.
 #[derive(Clone, Debug)]
 pub(crate) struct RankView {
-    /// Its process; 0 when that is not known.
+    /// Its process; 0 if unknown.
     pub(crate) pid: u32,
-    /// Where that is, if not on this machine.
+    /// Its host, if not this one.
     pub(crate) host: Option<Rc<str>>,
-    /// How far it has come.
+    /// Its progress.
     pub(crate) state: RankState,
-    /// Why it fails, if it has said so: its network has failed, which may come of the end of others.
+    /// Its reason to fail, if reported: its network has failed, possibly because of others' ends.
     pub(crate) why: Option<Rc<str>>,
-    /// If it was killed when memory was short, what to tell of that.
+    /// Advice to the user, if it was killed during a memory shortage.
     pub(crate) shortage: Option<&'static str>,
     /// Whether it has not ended.
     pub(crate) is_running: bool,
 }
 
 impl RankView {
-    /// The process as a line names it.
+    /// The process, for messages.
     fn name(&self) -> String {
         match &self.host {
             Some(host) => format!("pid {} on {host}", self.pid),
@@ -140,10 +141,10 @@ impl RankView {
     }
 }
 
-/// The decision: an order for every rank that runs, and a line for the user.
+/// A decision: an order for every running rank, and a line for the user.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// The order for every rank that runs.
+    /// The order for every running rank.
     pub(crate) order: Option<Order>,
     /// The line for the user.
     pub(crate) say: Option<String>,
@@ -153,9 +154,9 @@ messages! {
     /// An order for a rank.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Order {
-        /// A signal that the launcher got.
+        /// A signal received by the launcher.
         0 => Forward(signal: i32),
-        /// To clean up and end.
+        /// Clean up and end.
         1 => Quit,
         /// SIGKILL.
         2 => Kill,
@@ -173,35 +174,35 @@ enum Phase {
     GivenUp,
 }
 
-/// The state of a job as its launcher judges it.
+/// The launcher's judgement of a job.
 #[derive(Debug)]
 pub(crate) struct ExitPolicy {
     graces: Graces,
     phase: Phase,
     outcome: Outcome,
     time_limit: Option<(Duration, Instant)>,
-    /// A rank that ended in peace without ever initialising.
+    /// A rank that ended successfully without ever initialising.
     never_initialised: Option<usize>,
 }
 
 impl ExitPolicy {
-    /// For processes that begin, with a limit and when it is over.
+    /// A policy for starting processes, with a time limit and its deadline.
     pub(crate) fn new(graces: Graces, time_limit: Option<(Duration, Instant)>) -> Self {
         let outcome = Outcome { status: 0, failure: None };
         ExitPolicy { graces, phase: Phase::Running, outcome, time_limit, never_initialised: None }
     }
 
-    /// For processes that have nothing left to do.
+    /// A policy for processes that have nothing left to do.
     pub(crate) fn leaving(graces: Graces, now: Instant) -> Self {
         ExitPolicy { phase: Phase::Leaving { first: None, quit_at: now + graces.leave }, ..Self::new(graces, None) }
     }
 
-    /// How the job has ended, or would if all ranks ended well now.
+    /// The job's outcome, or its outcome if all ranks ended well now.
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
     }
 
-    /// A rank ended; `ranks` already says so.
+    /// A rank ended; `ranks` already reflects it.
     pub(crate) fn on_end(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Decision {
         match self.phase {
             Phase::Ending { .. } | Phase::Killed { .. } | Phase::GivenUp => Decision::default(),
@@ -209,7 +210,7 @@ impl ExitPolicy {
                 self.note_failure(rank, end, ranks);
                 Decision::default()
             }
-            // The network breaks where ranks end of a signal.
+            // The network breaks if ranks end by a signal.
             Phase::Interrupted { signal, .. } if ranks[rank].why.is_some() => {
                 self.note_interrupt(signal);
                 Decision::default()
@@ -231,7 +232,7 @@ impl ExitPolicy {
         }
     }
 
-    /// The job is broken by something else than the end of a rank, so it ends with `status`.
+    /// The job is broken for a reason other than a rank's end, and ends with `status`.
     pub(crate) fn on_breakdown(&mut self, status: i32, say: String, now: Instant) -> Decision {
         if self.is_ending() {
             return Decision::default();
@@ -251,17 +252,17 @@ impl ExitPolicy {
         };
     }
 
-    /// Whether the ranks were told to end, so that how they do so no longer matters.
+    /// Whether the ranks were told to end, so that their statuses no longer matter.
     pub(crate) fn is_ending(&self) -> bool {
         matches!(self.phase, Phase::Ending { .. } | Phase::Killed { .. } | Phase::GivenUp)
     }
 
-    /// Whether ranks that were killed have not ended, and nobody waits for them any more.
+    /// Whether killed ranks have not ended and have been given up.
     pub(crate) fn has_given_up(&self) -> bool {
         self.phase == Phase::GivenUp
     }
 
-    /// The launcher got a signal, perhaps from the terminal, which sends it to the ranks too.
+    /// The launcher received a signal, possibly from the terminal, which sends it to the ranks too.
     pub(crate) fn on_signal(&mut self, signal: i32, from_terminal: bool, now: Instant) -> Decision {
         if self.is_at_work() && matches!(signal, libc::SIGINT | libc::SIGTERM) {
             self.phase = Phase::Interrupted { signal, kill_at: now + self.graces.interrupt };
@@ -281,10 +282,10 @@ impl ExitPolicy {
             Phase::Deserted { rank, quit_at } if quit_at <= now => self.fail(rank, End::Status(0), ranks, now),
             Phase::Interrupted { signal, kill_at } if kill_at <= now => {
                 self.note_interrupt(signal);
-                self.kill_the_rest(&name_signal(signal), self.graces.interrupt, ranks, now)
+                self.kill_running(&name_signal(signal), self.graces.interrupt, ranks, now)
             }
             Phase::Ending { kill_at } if kill_at <= now => {
-                self.kill_the_rest("being told to", self.graces.quit, ranks, now)
+                self.kill_running("being told to", self.graces.quit, ranks, now)
             }
             Phase::Killed { since, look_at } if look_at <= now => self.wait_for_killed(since, ranks, now),
             _ if self.is_at_work() && self.time_limit.is_some_and(|(_, at)| at <= now) => {
@@ -294,7 +295,7 @@ impl ExitPolicy {
         }
     }
 
-    /// Whether nobody has told the ranks to end.
+    /// Whether the ranks have not been told to end.
     fn is_at_work(&self) -> bool {
         matches!(self.phase, Phase::Running | Phase::Leaving { .. } | Phase::Deserted { .. })
     }
@@ -318,7 +319,7 @@ impl ExitPolicy {
         }
     }
 
-    /// When `on_time` is next needed.
+    /// Time of the next needed `on_time`.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let limit = self.time_limit.map(|(_, at)| at);
         match self.phase {
@@ -337,14 +338,14 @@ impl ExitPolicy {
         Decision { order: Some(Order::Forward(libc::SIGTERM)), ..self.end(now) }
     }
 
-    /// The processes that leave have something to do after all, so they get their time again.
+    /// The leaving processes have work after all: their grace period starts again.
     pub(crate) fn on_delay(&mut self, now: Instant) {
         if let Phase::Leaving { quit_at, .. } = &mut self.phase {
             *quit_at = now + self.graces.leave;
         }
     }
 
-    /// The user does not want to wait for the processes that leave.
+    /// The user does not want to wait for the leaving processes.
     pub(crate) fn on_impatience(&mut self, now: Instant) {
         if let Phase::Leaving { quit_at, .. } = &mut self.phase {
             *quit_at = now;
@@ -369,7 +370,7 @@ impl ExitPolicy {
         self.end_unless_told(format!("rank {rank} ({name}) {how}{others}"), now)
     }
 
-    /// All programs are over, and the others have their time to end.
+    /// All programs are over, and the other ranks keep their grace period.
     fn fail_in_peace(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Decision {
         let is_first = self.outcome.failure.is_none();
         self.note_failure(rank, end, ranks);
@@ -380,14 +381,14 @@ impl ExitPolicy {
         Decision { order: None, say: is_first.then(line) }
     }
 
-    /// Notes the job's first failure and returns it.
+    /// Records the job's first failure and returns it.
     fn note_failure(&mut self, rank: usize, end: End, ranks: &[RankView]) -> Failure {
         let exit_status = |rank: &RankView| match rank.state {
             RankState::Exiting(status) if status & 0xff != 0 => Some(status & 0xff),
             _ => None,
         };
         let reported = Failure { rank: rank as u32, pid: ranks[rank].pid, end };
-        // Ranks that raced to end the job: the lowest status counts.
+        // If ranks raced to end the job, the lowest status counts.
         let first = if exit_status(&ranks[rank]).is_some() {
             let racing = (0..).zip(ranks).filter_map(|(rank, view)| Some((exit_status(view)?, rank, view.pid)));
             racing.min().map_or(reported, |(status, rank, pid)| Failure { rank, pid, end: End::Status(status) })
@@ -395,13 +396,13 @@ impl ExitPolicy {
             reported
         };
         if self.outcome.failure.is_none() {
-            // To end without leaving is a failure whatever the status.
+            // Ending without leaving is a failure whatever the status.
             self.outcome = Outcome { status: first.end.status().max(1), failure: Some(first) };
         }
         first
     }
 
-    /// One rank ended without becoming part of the job: fine if no rank does, an error if another did and waits for it.
+    /// One rank ended without joining the job: fine if no rank joins, an error if another did and waits for it.
     fn check_never_initialised(&mut self, ranks: &[RankView], now: Instant) -> Decision {
         let Some(rank) = self.never_initialised.filter(|_| self.outcome.failure.is_none()) else {
             return Decision::default();
@@ -418,7 +419,7 @@ impl ExitPolicy {
         Decision { say: Some(say), ..self.end(now) }
     }
 
-    /// The ranks have had their time to leave after the first one.
+    /// The grace period after the first rank left is over.
     fn cut_off(&mut self, first: Option<usize>, ranks: &[RankView], now: Instant) -> Decision {
         let seconds = self.graces.leave.as_secs();
         let say =
@@ -426,12 +427,12 @@ impl ExitPolicy {
         Decision { say, ..self.end(now) }
     }
 
-    fn kill_the_rest(&mut self, since: &str, grace: Duration, ranks: &[RankView], now: Instant) -> Decision {
+    fn kill_running(&mut self, since: &str, grace: Duration, ranks: &[RankView], now: Instant) -> Decision {
         let say = format!("{} did not end within {} s of {since}; killed", running(ranks), grace.as_secs());
         Decision { say: Some(say), ..self.kill(now) }
     }
 
-    /// Tells of ranks that were killed and have not ended, and later gives them up.
+    /// Reports killed ranks still running, and later gives them up.
     fn wait_for_killed(&mut self, since: Instant, ranks: &[RankView], now: Instant) -> Decision {
         let (end, running) = (since + KILLED_PATIENCE, running(ranks));
         let say = if now < end {
@@ -455,7 +456,7 @@ impl ExitPolicy {
 
     fn end_unless_told(&mut self, say: String, now: Instant) -> Decision {
         let order = match self.phase {
-            // The ranks were told already, and have their time.
+            // The ranks were told already, and have their grace period.
             Phase::Interrupted { .. } => None,
             _ => self.end(now).order,
         };
@@ -467,19 +468,20 @@ impl ExitPolicy {
         Decision { order: Some(Order::Quit), say: None }
     }
 
-    /// The job cannot start, or somebody is of no use any more.
+    /// The job cannot start, or a process is no longer useful.
     pub(crate) fn kill(&mut self, now: Instant) -> Decision {
         self.phase = Phase::Killed { since: now, look_at: now + KILLED_SLOW };
         Decision { order: Some(Order::Kill), say: None }
     }
 }
 
-/// Whether a rank had left the job when it ended with another status than 0: all programs were over, and it has waited for them.
+/// Whether a rank ended with a non-zero status after it had left the job: all programs were over, and it had waited for
+/// them.
 fn is_in_peace(end: End, rank: &RankView) -> bool {
     matches!(end, End::Status(status) if status != 0) && rank.state == RankState::Exiting(0)
 }
 
-/// Names the ranks that run.
+/// Names the running ranks.
 fn running(ranks: &[RankView]) -> String {
     name_ranks(&(0..ranks.len()).filter(|&rank| ranks[rank].is_running).collect::<Vec<_>>())
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A job of four ranks at some moment: their states, all running.
+/// A job of four running ranks in these states.
 fn four(states: [RankState; 4]) -> Vec<RankView> {
     (100..)
         .zip(states)

@@ -1,6 +1,6 @@
-//! The stderr of the other launcher and its ranks on its way to the user, without lines of the launcher that say nothing.
+//! Forwards stderr of the other launcher and its ranks to the user, without the launcher's meaningless lines.
 //!
-//! A process of its own copies it, so that the launcher can still say what it has to when this one has been killed.
+//! A separate process copies it, so that the last output still arrives after this process has been killed.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -13,62 +13,62 @@ use nix::unistd::{ForkResult, fork, pipe2};
 
 use crate::process::Process;
 
-/// Tells a line of the other launcher that means nothing to the user.
+/// Recognises a line of the other launcher without meaning to the user.
 pub type IsNoise = fn(&str) -> bool;
 
-/// As much as a pipe holds, so that a line that was written at once is read at once.
+/// Capacity of a pipe, so that a line written at once is read at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// How long the rest may take to come, once the launcher has ended. A process that it left behind keeps the pipe open.
+/// Time-out for the remaining output after the launcher's end. A process it left behind keeps the pipe open.
 const PATIENCE_MS: u16 = 1000;
 
-/// The process that copies.
+/// The copying process.
 pub(crate) struct LauncherStderr(Process);
 
 impl LauncherStderr {
-    /// Has stderr of the process that `launcher` starts copied to this one's.
+    /// Copies stderr of the process started by `launcher` to this process's.
     ///
     /// # Errors
     /// The system has no descriptor or no process left.
     pub(crate) fn redirect(launcher: &mut Command, is_noise: IsNoise) -> io::Result<LauncherStderr> {
         let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
         launcher.stderr(Stdio::from(write));
-        // SAFETY: no other thread has begun yet; were there some, the C library keeps its heap usable in the child, which needs no
-        // other lock.
+        // SAFETY: no other thread has started yet; otherwise the C library still keeps the heap usable in the child,
+        // which needs no other lock.
         match unsafe { fork() }? {
             ForkResult::Child => copy_and_end(&read, is_noise),
             ForkResult::Parent { child } => Ok(LauncherStderr(Process::adopt(child.as_raw() as u32)?)),
         }
     }
 
-    /// Waits for the rest, also as long as the user holds it up.
+    /// Waits for the remaining output, for as long as the user holds it up.
     pub(crate) fn finish(&self, is_held_up: fn() -> bool) {
         let Some(running) = self.0.running_fd() else { return };
         while poll(&mut [PollFd::new(running, PollFlags::POLLIN)], PATIENCE_MS) == Ok(0) && is_held_up() {}
     }
 }
 
-/// What the copying process does. It has the signals of the launcher blocked, and nothing open but what it needs.
+/// Body of the copying process. It has the launcher's signals blocked, and only the needed descriptors open.
 fn copy_and_end(pipe: &OwnedFd, is_noise: IsNoise) -> ! {
-    // SAFETY: this process uses these descriptors alone from now on, and no value that owns another is used or dropped. Descriptor 0
-    // is owned once.
+    // SAFETY: from now on only this code uses these descriptors, and no value owning another is used or dropped.
+    // Descriptor 0 is owned once.
     unsafe {
         libc::dup2(pipe.as_raw_fd(), 0);
         libc::dup2(2, 1);
-        // Where the system does not know the call, others' ends of streams are closed later.
+        // If the system lacks the call, other processes' ends of streams close later.
         libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
         copy(File::from_raw_fd(0), io::stderr(), is_noise);
         libc::_exit(0)
     }
 }
 
-/// Copies what comes, as soon as it comes.
+/// Copies bytes as soon as they arrive.
 fn copy(mut from: impl Read, mut to: impl Write, is_noise: IsNoise) {
     let mut bytes = vec![0; READ_BYTES];
     loop {
         match from.read(&mut bytes) {
             Ok(0) => return,
-            // Where stderr is closed there is nobody to tell.
+            // If stderr is closed there is nobody to tell.
             Ok(count) => drop(to.write_all(&without_noise(&bytes[..count], is_noise))),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(_) => return,
@@ -76,7 +76,7 @@ fn copy(mut from: impl Read, mut to: impl Write, is_noise: IsNoise) {
     }
 }
 
-/// The lines that say something. An unfinished line at the end may be a prompt, so it does not wait for its rest.
+/// The meaningful lines. An unfinished last line may be a prompt, so it is written at once.
 fn without_noise(lines: &[u8], is_noise: IsNoise) -> Vec<u8> {
     let says_something = |line: &&[u8]| !(line.ends_with(b"\n") && is_noise(&String::from_utf8_lossy(line)));
     lines.split_inclusive(|byte| *byte == b'\n').filter(says_something).collect::<Vec<_>>().concat()

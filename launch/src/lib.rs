@@ -1,4 +1,4 @@
-//! Starting the ranks of a job, and looking after them until the job's end.
+//! Starts the ranks of a job, and looks after them until its end.
 //!
 //! On this machine a [`Launch`] does everything by itself:
 //!
@@ -10,8 +10,9 @@
 //! assert_eq!(outcome.status, 0);
 //! ```
 //!
-//! On several hosts another launcher, such as `mpiexec`, starts the ranks. `vgasnetrun` stays as the supervisor ([`supervise`]). It has
-//! the other launcher start an agent ([`run_agent`]) in place of each rank, and the agent starts the rank's program and looks after it:
+//! On several hosts another launcher, such as `mpiexec`, starts the ranks. `vgasnetrun` remains as the supervisor
+//! ([`supervise`]). The other launcher starts an agent ([`run_agent`]) in place of each rank, and the agent starts the
+//! rank's program and looks after it:
 //!
 //! ```text
 //!              starts            starts, on every host          starts
@@ -20,12 +21,12 @@
 //!      ╰──── a stream: commands, events, beats ─────────╯   ╰─ its state ──╯
 //! ```
 //!
-//! The other launcher does not learn how ranks end: an agent whose child has ended stays until all have, and then all agents end with
-//! status 0. An agent that has not heard of its supervisor for some time ends its child. A supervisor that has not heard of an agent
-//! for some time ends the job, and does not wait for that rank.
+//! The other launcher does not learn how ranks end: agents stay until all children have ended, and then end with status
+//! 0. An agent without messages from its supervisor for some time ends its child. A supervisor without messages from an
+//! agent for some time ends the job, without waiting for its rank.
 //!
-//! The local job, the supervisor and the agent are three roles in one loop (`event_loop`), and one state machine decides for all of
-//! them when processes quit and when they are killed (`exit_policy`).
+//! The local job, the supervisor and the agent are three roles in one loop (`event_loop`). One state machine decides for
+//! all of them when processes quit and when they are killed (`exit_policy`).
 
 #![deny(unsafe_code)]
 
@@ -68,10 +69,10 @@ pub use supervisor::{Plan, supervise};
 /// The environment variable for [`Plan::host_timeout`].
 pub const TIMEOUT_VARIABLE: &str = "VGASNET_HOST_TIMEOUT";
 
-/// [`Plan::host_timeout`] where nobody sets it, in seconds.
+/// Default of [`Plan::host_timeout`], in seconds.
 const TIMEOUT_DEFAULT_S: u64 = 30;
 
-/// Why a job did not start, and the exit status for that.
+/// The reason a job did not start, and its exit status.
 struct StartError {
     status: i32,
     text: String,
@@ -82,17 +83,17 @@ impl StartError {
         StartError { status, text }
     }
 
-    /// Says why on stderr. Returns the exit status.
+    /// Writes the reason to stderr. Returns the exit status.
     fn tell(self) -> i32 {
         say(&self.text);
         self.status
     }
 }
 
-/// The time-out that the environment asks for.
+/// The time-out set in the environment.
 ///
 /// # Errors
-/// The variable makes no sense; the text says which values do.
+/// The value is invalid; the text names the valid ones.
 pub fn host_timeout() -> Result<Duration, String> {
     let Some(value) = environment::var_os(TIMEOUT_VARIABLE) else { return Ok(Duration::from_secs(TIMEOUT_DEFAULT_S)) };
     let value = value.to_string_lossy();
@@ -107,13 +108,13 @@ pub fn host_timeout() -> Result<Duration, String> {
     seconds.map(Duration::from_secs).ok_or_else(why)
 }
 
-/// Writes one line to stderr, whole.
+/// Writes one whole line to stderr.
 pub fn say(text: &str) {
-    // Nobody is left to be told when stderr is gone.
+    // If stderr is gone there is nobody left to tell.
     let _ = std::io::stderr().write_all(format!("vgasnetrun: {text}\n").as_bytes());
 }
 
-/// The exit status as shells have it: 127 when there is no such program, 126 when it cannot be run.
+/// The exit status as of shells: 127 if there is no such program, 126 if it cannot be run.
 fn cannot_run_status(error: &std::io::Error) -> i32 {
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }

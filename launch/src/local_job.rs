@@ -20,7 +20,7 @@ use crate::rank_process::RankProcess;
 use crate::signals::Signals;
 use crate::{StartError, cannot_run_status, say};
 
-/// A job to run: a program, its arguments, and how many ranks of it.
+/// A job to run: a program, its arguments, and the number of ranks.
 #[derive(Clone, Debug)]
 pub struct Launch {
     ranks: u32,
@@ -33,7 +33,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// A job of `ranks` ranks of `program`, which is looked for in `PATH` unless it contains a slash.
+    /// A job of `ranks` ranks of `program`, found in `PATH` unless it contains a slash.
     pub fn new(ranks: u32, program: impl Into<OsString>) -> Self {
         assert!((1..=RANKS_MAX).contains(&ranks), "a job of {ranks} ranks; 1 to {RANKS_MAX} are possible");
         let (args, env) = Default::default();
@@ -53,26 +53,26 @@ impl Launch {
         self
     }
 
-    /// Sets an environment variable for the ranks. They inherit the others from this process.
+    /// Sets an environment variable for the ranks. They inherit all others from this process.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    /// Whether every line of output begins with the rank that wrote it. Without it, ranks write where this process does.
+    /// Whether every line of output is prefixed with its rank. Otherwise ranks share this process's output.
     pub fn label_output(mut self, label_output: bool) -> Self {
         self.label_output = label_output;
         self
     }
 
-    /// Whether the system places each rank's code and data at random. Without that, functions and variables have the same
-    /// addresses on all ranks, as in ranks that are forked; where the system does not allow that, they have not.
+    /// Whether the system randomises each rank's addresses. Without it, functions and variables have the same addresses
+    /// on all ranks, as in forked ranks, if the system allows it.
     pub fn randomize_addresses(mut self, randomizes_addresses: bool) -> Self {
         self.randomizes_addresses = randomizes_addresses;
         self
     }
 
-    /// Ends the job with status 124 when it runs for longer.
+    /// Ends the job with status 124 at this time limit.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
         self
@@ -80,8 +80,8 @@ impl Launch {
 
     /// Runs the job to its end. An error is one line on stderr.
     ///
-    /// The ranks die with the calling thread, and signals are only forwarded when no other thread of this process takes
-    /// them: call this from the main thread, before there are others, where that matters.
+    /// The ranks die with the calling thread, and signals are forwarded only if no other thread of this process takes
+    /// them. If this matters, call it from the main thread before starting others.
     pub fn run(&self) -> Outcome {
         let ran = run(|signals| self.start(signals), LocalJob::finish);
         ran.unwrap_or_else(|error| Outcome { status: error.tell(), failure: None })
@@ -121,7 +121,7 @@ impl Launch {
         Ok(job)
     }
 
-    /// Starts `rank` with this signal mask. With labelled output there are pipes to read.
+    /// Starts `rank` with this signal mask. Labelled output has pipes to read.
     fn spawn(
         &self,
         rank: u32,
@@ -152,7 +152,7 @@ impl Launch {
     }
 }
 
-/// Advice for the user on an error of the system, if there is any.
+/// Advice to the user on a system error, if any.
 fn advice(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EMFILE) => {
@@ -165,7 +165,7 @@ fn advice(error: &std::io::Error) -> String {
     }
 }
 
-/// A job that runs.
+/// A running job.
 struct LocalJob {
     ranks: Vec<RankProcess>,
     pipes: Vec<LabelledPipe>,
@@ -175,7 +175,7 @@ struct LocalJob {
     is_refused: bool,
     /// Since the job's start.
     shortage: MemoryShortage,
-    /// The first rank that was killed when memory was short, and what to tell of that.
+    /// The first rank killed during a memory shortage, with advice.
     starved: Option<(usize, &'static str)>,
 }
 
@@ -212,7 +212,7 @@ impl Role for LocalJob {
 
     fn on_ready(&mut self, source: Source) {
         match source {
-            // `on_time` serves the ranks that have come.
+            // `on_time` serves the arrived ranks.
             Source::Rendezvous => {}
             Source::Pipe(at) => {
                 self.pipes[at].forward();
@@ -249,14 +249,13 @@ impl Role for LocalJob {
 }
 
 impl LocalJob {
-    /// Serves the ranks that have come, for one turn: signals and the ends of ranks come first. An error comes with the words for what
-    /// has failed.
+    /// Serves arrived ranks for one turn: signals and ends of ranks come first. An error includes the failed operation.
     fn serve(&mut self) -> Result<(), (String, std::io::Error)> {
         if self.is_refused {
             return Ok(());
         }
         let ranks = &mut self.ranks;
-        // A rank that is lost says so itself, or has ended.
+        // A lost rank reports itself, or has ended.
         let visits = self.rendezvous.serve(&mut |rank, pid| ranks[rank as usize].found(pid));
         visits.map(drop).map_err(|error| {
             self.is_refused = true;
@@ -264,7 +263,7 @@ impl LocalJob {
         })
     }
 
-    /// Tells of processes that were not let in, where ranks never came so far: one of them may have been meant to be a rank.
+    /// Reports processes not let in while ranks are missing: one of them may have been meant as a rank.
     fn tell_of_strangers(&self, status: i32) {
         let is_missing = |rank| self.rendezvous.state(rank) == RankState::Fresh;
         let missing = (0..self.ranks.len() as u32).filter(|rank| is_missing(*rank)).count();
@@ -284,7 +283,7 @@ impl LocalJob {
         }
     }
 
-    /// Kills the ranks that have been started of a job that cannot start.
+    /// Kills the started ranks of a job that cannot start.
     fn abandon(&mut self) {
         let decision = self.policy.kill(Instant::now());
         self.take(decision);
@@ -304,11 +303,10 @@ impl LocalJob {
     }
 
     fn finish(mut self) -> Outcome {
-        // A rank may outlive the script that has started it.
+        // A rank may outlive the script that started it.
         let decision = self.policy.kill(Instant::now());
         self.take(decision);
-        // The output of the ranks is in the pipes. A process that a rank left behind may hold them open, so nobody waits for
-        // their end.
+        // The ranks' output is in the pipes. A process left behind may hold them open, so their end is not awaited.
         self.pipes.iter_mut().for_each(LabelledPipe::finish);
         let refusal = self.pipes.iter_mut().find_map(LabelledPipe::refusal);
         // A process that cannot be killed may have locked its file.

@@ -1,20 +1,20 @@
-//! Whether the system has ended processes for want of memory, as it does with SIGKILL and without a word to them.
+//! Detection of processes ended by the system for lack of memory, silently by SIGKILL.
 
 use std::fs;
 
-/// How many it had ended at some moment, on the whole machine: for its memory, or for a limit of a cgroup.
+/// Number of such ends on the whole machine so far: for its memory, or for a cgroup's limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryShortage {
     ended: Option<u64>,
 }
 
 impl MemoryShortage {
-    /// None since now.
+    /// Starts counting now.
     pub(crate) fn since_now() -> MemoryShortage {
         MemoryShortage { ended: fs::read_to_string("/proc/vmstat").ok().as_deref().and_then(ended) }
     }
 
-    /// What to tell of a process that was killed since then, if the system has ended any.
+    /// Advice on a process killed since then, if the system has ended any.
     pub(crate) fn advice(self) -> Option<&'static str> {
         let before = self.ended?;
         (MemoryShortage::since_now().ended? > before).then_some(

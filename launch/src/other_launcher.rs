@@ -15,18 +15,18 @@ use crate::launcher_stderr::{IsNoise, LauncherStderr};
 use crate::process::Process;
 use crate::{StartError, cannot_run_status, terminal};
 
-/// From the launcher's end until the agents that vanished with it are given up. Some launchers end as soon as a rank does, while the
-/// rank's agent is about to say how it ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Time from the launcher's end until agents that vanished with it are given up. Some launchers end as soon as a rank
+/// does, while the rank's agent is about to report its end.
+const REPORT_GRACE: Duration = Duration::from_secs(1);
 
-/// How often to look whether the output is held up.
+/// Interval of checks for held-up output.
 const OUTPUT_LOOK: Duration = Duration::from_millis(100);
 
-/// A launcher that has started.
+/// A started launcher.
 pub(crate) struct OtherLauncher {
     process: Process,
     name: String,
-    /// Its stderr, where that does not go straight to the user.
+    /// Its stderr, if forwarded rather than inherited.
     stderr: Option<LauncherStderr>,
     end: Option<(End, Instant)>,
     /// Its end has been judged.
@@ -36,13 +36,13 @@ pub(crate) struct OtherLauncher {
 }
 
 impl OtherLauncher {
-    /// Starts the launcher with this signal mask. With `is_noise`, its lines that say nothing are kept from the user.
+    /// Starts the launcher with this signal mask. `is_noise` selects stderr lines to drop.
     pub(crate) fn start(
         mut command: Command,
         is_noise: Option<IsNoise>,
         mask: SigSet,
     ) -> Result<OtherLauncher, StartError> {
-        // Signals are to take the way through the agents.
+        // Signals must go through the agents.
         command.process_group(0);
         terminal::replace(&mut command);
         let name = command.get_program().to_string_lossy().into_owned();
@@ -61,7 +61,7 @@ impl OtherLauncher {
         self.process.running_fd()
     }
 
-    /// Takes in its end.
+    /// Records its end, if it has ended.
     pub(crate) fn reap(&mut self, now: Instant) {
         self.end = self.process.reap().map(|end| (end, now)).or(self.end);
     }
@@ -70,14 +70,14 @@ impl OtherLauncher {
         self.end.is_some()
     }
 
-    /// The exit status for its end; 1 before.
+    /// Its exit status; 1 while it runs.
     pub(crate) fn status(&self) -> i32 {
         self.end.map_or(1, |(end, _)| end.status())
     }
 
-    /// Says once that it has ended, in words, after its agents had time to say how their ranks ended.
+    /// Reports its end once, in words, after its agents had time to report their ranks' ends.
     pub(crate) fn take_end(&mut self, now: Instant) -> Option<String> {
-        let (end, _) = self.end.filter(|(_, at)| !self.is_judged && now >= *at + LAST_WORDS)?;
+        let (end, _) = self.end.filter(|(_, at)| !self.is_judged && now >= *at + REPORT_GRACE)?;
         self.is_judged = true;
         let how = match end {
             End::Status(status) => format!("ended with exit status {status}"),
@@ -86,13 +86,13 @@ impl OtherLauncher {
         Some(format!("{} {how} before the ranks did; they were ended", self.name))
     }
 
-    /// All its processes are about to end. With `waits_in_vain`, it may wait for one that never ends.
+    /// All its processes are about to end. `waits_in_vain`: it may wait for one that never ends.
     pub(crate) fn see_off(&mut self, waits_in_vain: bool, now: Instant) {
         let graces = if waits_in_vain { Graces::LAUNCHER_IN_VAIN } else { Graces::LAUNCHER };
         self.policy = Some(ExitPolicy::leaving(graces, now));
     }
 
-    /// Kills it, which is of no use any more; with `has_lost`, also the processes by which it reaches hosts that are lost.
+    /// Kills it, as it is no longer useful; with `has_lost`, also its processes for lost hosts.
     pub(crate) fn dismiss(&mut self, has_lost: bool) {
         let Some(order) = self.policy.as_mut().and_then(|policy| policy.kill(Instant::now()).order) else { return };
         if has_lost { self.obey(order) } else { self.process.obey(order, RankState::Fresh) }
@@ -103,7 +103,7 @@ impl OtherLauncher {
         self.policy.is_some()
     }
 
-    /// Whether nobody has told it to end.
+    /// Whether it has not been told to end.
     pub(crate) fn is_left_alone(&self) -> bool {
         !self.policy.as_ref().is_some_and(ExitPolicy::is_ending)
     }
@@ -115,13 +115,13 @@ impl OtherLauncher {
         }
     }
 
-    /// When [`OtherLauncher::on_time`] is next needed.
+    /// Time of the next needed [`OtherLauncher::on_time`].
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let look = self.is_left_alone().then(|| Instant::now() + OUTPUT_LOOK);
         self.policy.as_ref()?.deadline().into_iter().chain(look).min()
     }
 
-    /// The order for a launcher that has nothing left to do. Output on its way through it is a reason to wait.
+    /// The order for a launcher that has nothing left to do. Pending output through it delays the order.
     pub(crate) fn on_time(&mut self, now: Instant) -> Option<Order> {
         let is_running = self.process.is_running();
         let view = RankView { pid: 0, host: None, state: RankState::Fresh, why: None, shortage: None, is_running };
@@ -133,25 +133,25 @@ impl OtherLauncher {
         order
     }
 
-    /// It has ended: waits until all is written that it and its ranks have said.
+    /// After its end: waits until all its and its ranks' output is written.
     pub(crate) fn finish_output(&self) {
         if let Some(stderr) = &self.stderr {
             stderr.finish(is_output_held_up);
         }
     }
 
-    /// Reaches the launcher and the processes that it has started here.
+    /// Signals the launcher and the processes it started here.
     pub(crate) fn obey(&self, order: Order) {
         let signal = if order == Order::Kill { Signal::SIGKILL } else { Signal::SIGTERM };
-        // The number is the launcher's own, since it is not reaped.
+        // The number is still the launcher's own, since it is not reaped.
         if self.process.is_running() {
-            // It fails when all have just ended.
+            // Fails if all have just ended.
             let _ = killpg(Pid::from_raw(self.process.pid() as i32), signal);
         }
     }
 }
 
-/// Whether the reader of this process's output, and so of the other launcher's, does not read: a pager, say.
+/// Whether the reader of this process's output, and thus of the other launcher's, is not reading: a pager, for example.
 fn is_output_held_up() -> bool {
     let (out, err) = (std::io::stdout(), std::io::stderr());
     let mut watched = [out.as_fd(), err.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLOUT));

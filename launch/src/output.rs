@@ -1,4 +1,4 @@
-//! Output with labels: every line begins with the rank that wrote it, and lines are written whole.
+//! Labelled output: every line is prefixed with its rank and written whole.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,13 +7,13 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// A line longer than this is broken, so that memory has a bound.
+/// Longer lines are broken, to bound memory.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// How much of a pipe is read before another one has its turn.
+/// Bytes read from a pipe before the next pipe's turn.
 const TURN_BYTES_MAX: usize = 64 << 10;
 
-/// The stream of the launcher that a pipe is copied to.
+/// The launcher's stream a pipe is copied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     Out,
@@ -29,7 +29,8 @@ impl Stream {
     }
 }
 
-/// Writes all bytes, also to what its other users have made nonblocking, as ssh and some programs do with pipes and terminals.
+/// Writes all bytes, even if other users of the stream made it nonblocking, as ssh and some programs do with pipes and
+/// terminals.
 fn write_patiently(to: &mut (impl Write + AsFd), mut bytes: &[u8]) -> io::Result<()> {
     loop {
         let step = if bytes.is_empty() { to.flush().map(|()| 0) } else { to.write(bytes) };
@@ -39,7 +40,7 @@ fn write_patiently(to: &mut (impl Write + AsFd), mut bytes: &[u8]) -> io::Result
             Ok(count) => bytes = &bytes[count..],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                // Whatever comes of it, the next attempt tells.
+                // Whatever the result, the next attempt tells.
                 let _ = poll(&mut [PollFd::new(to.as_fd(), PollFlags::POLLOUT)], PollTimeout::NONE);
             }
             Err(error) => return Err(error),
@@ -47,31 +48,32 @@ fn write_patiently(to: &mut (impl Write + AsFd), mut bytes: &[u8]) -> io::Result
     }
 }
 
-/// One rank's stdout or stderr on its way to the launcher's.
+/// One rank's stdout or stderr, forwarded to the launcher's.
 pub(crate) struct LabelledPipe {
     label: String,
     stream: Stream,
-    /// None when the rank has closed it, or nobody can be written to any more.
+    /// None when the rank has closed it, or the launcher's stream is gone.
     pipe: Option<OwnedFd>,
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of an incomplete line.
     partial: Vec<u8>,
-    /// Why lines are lost, unless it is that nobody reads them.
+    /// The error that lost lines, unless their reader is gone.
     refusal: Option<io::Error>,
 }
 
 impl LabelledPipe {
     pub(crate) fn new(rank: u32, pipe: OwnedFd, stream: Stream) -> Self {
-        // On this end only: the rank's end is another open file. Should it fail, a read may block until the rank writes.
+        // Affects this end only: the rank's end is another open file. If it fails, a read may block until the rank
+        // writes.
         let _ = fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
         LabelledPipe { label: format!("[{rank}] "), stream, pipe: Some(pipe), partial: Vec::new(), refusal: None }
     }
 
-    /// Readable when there is something to copy; none after the end.
+    /// Readable when there are bytes to copy; none after the end.
     pub(crate) fn open_fd(&self) -> Option<BorrowedFd<'_>> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Copies the bytes that the pipe holds now, up to a bound.
+    /// Copies the bytes in the pipe, up to a bound.
     pub(crate) fn forward(&mut self) {
         let mut buffer = [0; 16 << 10];
         let mut turn_bytes = 0;
@@ -92,16 +94,16 @@ impl LabelledPipe {
         }
     }
 
-    /// Why lines of the rank are lost, if they are; told once.
+    /// The reason lines of the rank were lost, if any; reported once.
     pub(crate) fn refusal(&mut self) -> Option<String> {
         let error = self.refusal.take()?;
         let stream = if self.stream == Stream::Out { "output" } else { "error" };
         Some(format!("standard {stream}: {error}; lines of {}are lost", self.label))
     }
 
-    /// Copies the rest when all ranks have ended, and an unfinished last line.
+    /// Copies the remaining bytes when all ranks have ended, and an unfinished last line.
     pub(crate) fn finish(&mut self) {
-        // A pipe holds more than one turn; a process that the rank left behind could write for ever.
+        // A pipe holds more than one turn; a process left behind could write for ever.
         for _ in 0..16 {
             self.forward();
         }
@@ -123,16 +125,16 @@ impl LabelledPipe {
             None if self.partial.len() >= LINE_BYTES_MAX => self.partial.len(),
             None => return,
         };
-        let rest = self.partial.split_off(whole_bytes);
-        let whole = std::mem::replace(&mut self.partial, rest);
+        let tail = self.partial.split_off(whole_bytes);
+        let whole = std::mem::replace(&mut self.partial, tail);
         self.write_lines(&whole);
     }
 
-    /// Writes lines with their labels, at once; the last one may lack its newline and gets one.
+    /// Writes labelled lines at once, ending the last one with a newline if it has none.
     fn write_lines(&mut self, lines: &[u8]) {
         let labelled = label_lines(&self.label, lines);
         if let Err(error) = self.stream.write(&labelled) {
-            // The rank shall notice, as it would if it wrote there itself.
+            // The rank must notice, as if it wrote there itself.
             self.pipe = None;
             self.partial.clear();
             if error.kind() != io::ErrorKind::BrokenPipe {

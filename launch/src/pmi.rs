@@ -10,17 +10,17 @@ use vgasnet_conduit::environment;
 use vgasnet_conduit::launchers::HYDRA_SOCKET_VARIABLE;
 use vgasnet_protocol::RankState;
 
-/// How long hydra may take to answer.
+/// Time-out of hydra's answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long hydra may take to open a barrier that all ranks have come to. It has that long in vain where one has not.
+/// Time hydra gets to open a barrier all ranks have entered. The wait is in vain if a rank has not.
 const BARRIER_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What hydra says is short.
+/// Maximum bytes of hydra's answer.
 const HEARD_BYTES_MAX: usize = 16 << 10;
 
-/// Tells hydra, for a rank that has ended and had come so far, that MPI was finalised there, and waits for the answer. Of a rank that
-/// ends without this, hydra complains on stdout, and hydra's own exit status then means nothing. The supervisor judges how the rank has
+/// Tells hydra, for a rank that has ended in this state, that MPI was finalised there, and waits for the answer.
+/// Without it, hydra complains on stdout and its own exit status is meaningless. The supervisor judges how the rank
 /// ended.
 pub(crate) fn say_finalized(state: RankState) {
     let starter = std::fs::read_to_string(format!("/proc/{}/comm", nix::unistd::getppid()));
@@ -30,12 +30,13 @@ pub(crate) fn say_finalized(state: RankState) {
     let Some(socket) = environment::var(HYDRA_SOCKET_VARIABLE).and_then(|number| number.parse().ok()) else { return };
     // SAFETY: hydra has made this socket for the process, which uses it nowhere else. As a stream it is read and written only.
     let mut hydra = unsafe { UnixStream::from_raw_fd(socket) };
-    // It fails where the rank has said so itself: hydra has closed the other end.
+    // Fails if the rank did so itself: hydra has closed the other end.
     let _ = finalize(&mut hydra, state == RankState::Exiting(0));
 }
 
-/// With `may_be_in_barrier`, the rank was over, and ended in the midst of `MPI_Finalize` if hydra still listens. That has a barrier. Hydra
-/// breaks where it opens a barrier for a rank that has finalized, so it gets time to do so before.
+/// `may_be_in_barrier`: the rank's program was over, and it ended inside `MPI_Finalize` if hydra still listens.
+/// `MPI_Finalize` has a barrier, and hydra breaks when it opens a barrier for a finalised rank, so it gets time to open
+/// it first.
 fn finalize(hydra: &mut UnixStream, may_be_in_barrier: bool) -> io::Result<()> {
     hydra.set_nonblocking(false)?;
     if may_be_in_barrier {
@@ -50,7 +51,7 @@ fn finalize(hydra: &mut UnixStream, may_be_in_barrier: bool) -> io::Result<()> {
     hear(hydra, b"finalize_ack")
 }
 
-/// Reads until this word has come.
+/// Reads until this word arrives.
 fn hear(hydra: &mut impl Read, word: &[u8]) -> io::Result<()> {
     let (mut heard, mut part) = (Vec::new(), [0; 1024]);
     while !heard.windows(word.len()).any(|its| its == word) {
@@ -67,7 +68,7 @@ fn hear(hydra: &mut impl Read, word: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A finalize, and hydra's end of the connection.
+    /// Starts a finalize; returns hydra's end of the connection too.
     fn begin(may_be_in_barrier: bool) -> (std::thread::JoinHandle<io::Result<()>>, UnixStream) {
         let (mut agent, hydra) = UnixStream::pair().expect("sockets");
         (std::thread::spawn(move || finalize(&mut agent, may_be_in_barrier)), hydra)
@@ -97,7 +98,7 @@ mod tests {
         }
     }
 
-    /// A word in the midst of anything is found, and nothing else is.
+    /// The word is found within any other bytes, and nothing else is.
     #[test]
     fn hydra_may_say_anything() {
         vgasnet_fuzzing::run("-p vgasnet-launch --lib hydra_may_say", 100_000, |random| {

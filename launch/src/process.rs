@@ -1,4 +1,4 @@
-//! A process that a launcher looks after.
+//! A process looked after by a launcher.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -13,7 +13,7 @@ use vgasnet_protocol::RankState;
 use crate::exit_policy::{End, Order};
 use crate::say;
 
-/// A process that this launcher started, or a descendant of it. Signals go through its pidfd, so never to another process
+/// A process started by this launcher, or a descendant of it. Signals go through its pidfd, so never to another process
 /// that has got its number.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -25,8 +25,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a process that has this signal mask, gets `on_death` when the calling thread dies, and keeps the `inherited`
-    /// descriptor through exec.
+    /// Starts a process with this signal mask. It gets `on_death` when the calling thread dies, and keeps the
+    /// `inherited` descriptor through exec.
     pub(crate) fn spawn(
         mut command: Command,
         mask: SigSet,
@@ -34,19 +34,19 @@ impl Process {
         inherited: Option<RawFd>,
     ) -> io::Result<Self> {
         let launcher = std::process::id();
-        // SAFETY: the closure runs in the child between fork and exec. It makes system calls only: it neither allocates
-        // nor takes a lock that another thread of the launcher may have held.
+        // SAFETY: the closure runs in the child between fork and exec. It only makes system calls: it neither allocates
+        // nor takes a lock another thread of the launcher may have held.
         unsafe { command.pre_exec(move || prepare(launcher, &mask, on_death, inherited)) };
         let mut child = command.spawn()?;
         let pidfd = open_pidfd(child.id()).inspect_err(|_| {
-            // It is our child and not reaped yet, so these reach no other process.
+            // It is our unreaped child, so these reach no other process.
             let _ = child.kill();
             let _ = child.wait();
         })?;
         Ok(Process { pid: child.id(), child: Some(child), pidfd, is_running: true })
     }
 
-    /// A descendant, which has just said something. It fails when the process is gone already.
+    /// A descendant that has just sent a message. Fails if the process is already gone.
     pub(crate) fn adopt(pid: u32) -> io::Result<Self> {
         Ok(Process { pid, child: None, pidfd: open_pidfd(pid)?, is_running: true })
     }
@@ -56,7 +56,7 @@ impl Process {
         self.child.as_mut()?.stdin.take()
     }
 
-    /// The pipes from its standard output and error, likewise.
+    /// The pipes from its standard output and error, once.
     pub(crate) fn take_output(&mut self) -> [Option<OwnedFd>; 2] {
         let child = self.child.as_mut();
         child.map_or([None, None], |child| {
@@ -69,7 +69,7 @@ impl Process {
         self.pid
     }
 
-    /// Whether it has not been reaped, or seen to have ended.
+    /// Whether it has neither been reaped nor seen to have ended.
     pub(crate) fn is_running(&self) -> bool {
         self.is_running
     }
@@ -82,8 +82,8 @@ impl Process {
     /// Sends a signal, if the process still runs.
     pub(crate) fn signal(&self, signal: i32) {
         if self.is_running {
-            // It fails when the process has just ended, and then there is nobody to tell.
-            // SAFETY: the descriptor is open; no information is passed along.
+            // Fails if the process has just ended, and then there is nobody to tell. SAFETY: the descriptor is open; no
+            // information is passed along.
             unsafe {
                 let info = std::ptr::null::<libc::siginfo_t>();
                 libc::syscall(libc::SYS_pidfd_send_signal, self.pidfd.as_raw_fd(), signal, info, 0);
@@ -96,20 +96,20 @@ impl Process {
         match order {
             Order::Forward(signal) => self.signal(signal),
             Order::Kill => self.signal(libc::SIGKILL),
-            // SIGQUIT means nothing to a process that is no rank yet.
+            // SIGQUIT is meaningless to a process that is no rank yet.
             Order::Quit if state == RankState::Fresh => self.signal(libc::SIGTERM),
             Order::Quit => self.quit(),
         }
     }
 
-    /// Sends SIGQUIT, if the process still runs. Where that is not handled, the process ends without a core file: it is
-    /// told to end, and has not failed.
+    /// Sends SIGQUIT, if the process still runs. An unhandled SIGQUIT ends the process without a core file: it was told
+    /// to end, and has not failed.
     fn quit(&self) {
         if self.is_running {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
             let pid = self.pid as libc::pid_t;
-            // A limit of 1 also holds where a program takes the cores (core(5)). If it fails there is a core too many.
-            // SAFETY: the calls read and write `limit` only. The number is that of a process that we have not seen end.
+            // A limit of 1 also holds if a program takes the cores (core(5)). If the call fails there is one core too
+            // many. SAFETY: the calls read and write `limit` only. The number belongs to a process not seen to end.
             unsafe {
                 if libc::prlimit(pid, libc::RLIMIT_CORE, std::ptr::null(), &mut limit) == 0 {
                     limit.rlim_cur = limit.rlim_max.min(1);
@@ -120,7 +120,7 @@ impl Process {
         }
     }
 
-    /// Notes whether a descendant has ended. Its status is its parent's to know.
+    /// Checks whether a descendant has ended. Only its parent gets its status.
     pub(crate) fn look(&mut self) {
         let mut watched = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
         if poll(&mut watched, PollTimeout::ZERO).is_ok_and(|ready| ready > 0) {
@@ -128,7 +128,7 @@ impl Process {
         }
     }
 
-    /// How the child ended, once.
+    /// The child's end, once.
     pub(crate) fn reap(&mut self) -> Option<End> {
         let child = self.child.as_mut().filter(|_| self.is_running)?;
         let end = match child.try_wait().transpose()? {
@@ -142,19 +142,19 @@ impl Process {
         Some(end)
     }
 
-    /// Waits until the process has ended, a child of this launcher.
+    /// Waits for the end of the process, a child of this launcher.
     pub(crate) fn wait(&mut self) {
         let _ = self.child.as_mut().map(Child::wait);
         self.is_running = false;
     }
 }
 
-/// Has the system place the program that `command` starts, and all that it starts, as it places every program.
+/// Disables address randomisation for the program `command` starts, and its descendants.
 pub(crate) fn fix_addresses(command: &mut Command) {
     const ANY: libc::c_ulong = 0xffff_ffff;
     let fix = || {
-        // Containers may forbid it, and then programs are placed at random.
-        // SAFETY: the calls take numbers, and change nothing but where the next program is placed.
+        // Containers may forbid it; addresses are then random. SAFETY: the calls take numbers, and change only the
+        // placement of the next program.
         unsafe {
             let current = libc::personality(ANY);
             if current >= 0 {
@@ -163,20 +163,20 @@ pub(crate) fn fix_addresses(command: &mut Command) {
         }
         Ok(())
     };
-    // SAFETY: the closure runs in the child between fork and exec. It makes system calls only.
+    // SAFETY: the closure runs in the child between fork and exec. It only makes system calls.
     unsafe { command.pre_exec(fix) };
 }
 
-/// In the child: get a signal when the launcher dies, have the launcher's signal mask and not the one with which it
-/// forwards signals, and keep the inherited descriptor through exec. SIGQUIT, by which the launcher ends a rank, is not ignored:
-/// a shell has its background jobs ignore it.
+/// In the child: requests a signal on the launcher's death, restores the launcher's original signal mask, and keeps the
+/// inherited descriptor through exec. SIGQUIT, the launcher's way to end a rank, is not ignored: shells make background
+/// jobs ignore it.
 fn prepare(launcher: u32, mask: &SigSet, on_death: Signal, inherited: Option<RawFd>) -> io::Result<()> {
     mask.thread_set_mask()?;
     // SAFETY: plain system calls on numbers; clearing a descriptor's flags affects this process alone.
     unsafe {
         Errno::result(libc::prctl(libc::PR_SET_PDEATHSIG, on_death as libc::c_int))?;
         libc::signal(libc::SIGQUIT, libc::SIG_DFL);
-        // Had the launcher died before that call, no signal would come.
+        // If the launcher died before that call, no signal would arrive.
         if libc::getppid() as u32 != launcher {
             libc::_exit(1);
         }
@@ -188,7 +188,7 @@ fn prepare(launcher: u32, mask: &SigSet, on_death: Signal, inherited: Option<Raw
 }
 
 fn open_pidfd(pid: u32) -> io::Result<OwnedFd> {
-    // SAFETY: the call takes numbers only, and a descriptor it returns is new and ours.
+    // SAFETY: the call takes numbers only, and a returned descriptor is new and ours.
     unsafe {
         let descriptor = Errno::result(libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0))?;
         Ok(OwnedFd::from_raw_fd(descriptor as RawFd))

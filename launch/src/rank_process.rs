@@ -8,7 +8,7 @@ use vgasnet_protocol::RankState;
 use crate::exit_policy::{End, Order};
 use crate::process::Process;
 
-/// A child process, and the rank itself where the child is a script that has started it.
+/// A child process, and the rank itself if the child is a script that started it.
 #[derive(Debug)]
 pub(crate) struct RankProcess {
     child: Process,
@@ -36,23 +36,23 @@ impl RankProcess {
         Ok(())
     }
 
-    /// The number of the child.
+    /// The process number of the child.
     pub(crate) fn pid(&self) -> u32 {
         self.child.pid()
     }
 
-    /// Whether the child has not been reaped, or the rank within it has not ended: a script dies of signals that a rank
-    /// handles.
+    /// Whether the child has not been reaped, or the rank within it has not ended: a script dies of signals handled by
+    /// a rank.
     pub(crate) fn is_running(&self) -> bool {
         self.child.is_running() || self.within.as_ref().is_some_and(Process::is_running)
     }
 
-    /// Readable when one of the two has ended, as long as [`RankProcess::reap`] has not seen that.
+    /// Readable when one of the two has ended and [`RankProcess::reap`] has not seen it yet.
     pub(crate) fn running_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.child.running_fd().into_iter().chain(self.within.as_ref().and_then(Process::running_fd))
     }
 
-    /// Looks who has ended. Returns how the child ended, once.
+    /// Checks for ends. Returns the child's end, once.
     pub(crate) fn reap(&mut self) -> Option<End> {
         if let Some(within) = &mut self.within {
             within.look();
@@ -65,12 +65,12 @@ impl RankProcess {
         self.child.wait();
     }
 
-    /// Gives an order to the rank, which has come so far, and to its script.
+    /// Orders the rank, in this state, and its script.
     pub(crate) fn obey(&self, order: Order, state: RankState) {
         if let Some(within) = &self.within {
             within.obey(order, state);
         }
-        // A script does not know the signals by which a rank is told.
+        // A script does not know the signals meant for a rank.
         self.child.obey(order, if self.within.is_some() { RankState::Fresh } else { state });
     }
 }

@@ -1,4 +1,4 @@
-//! The rank table: the agents that have come, by the ranks of their children.
+//! The rank table: the connected agents, by the ranks of their children.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use vgasnet_protocol::RankState;
 use crate::connection::Connection;
 use crate::exit_policy::RankView;
 
-/// How the supervisor knows a host.
+/// A host, as known to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Host {
     pub(crate) name: Rc<str>,
@@ -18,7 +18,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// The host of an agent with this name for it and this address. `own_name` is the name of the supervisor's host.
+    /// The host of an agent reporting this name from this address. `own_name` is the supervisor's host.
     pub(crate) fn new(name: String, address: Option<IpAddr>, own_name: &str) -> Host {
         // Namespaces of one machine all have its name.
         let name = match address {
@@ -39,11 +39,11 @@ impl Host {
 pub(crate) enum ChildStatus {
     /// It runs, or is about to.
     Running,
-    /// The connection has ended while it ran, at this time.
+    /// The connection ended at this time while it ran.
     Vanished(Instant),
     /// It has ended.
     Ended,
-    /// Nobody knows, and nobody waits for it.
+    /// Unknown, and not awaited.
     Lost,
 }
 
@@ -54,14 +54,14 @@ pub(crate) struct Entry {
     pub(crate) host: Host,
     pub(crate) pid: u32,
     pub(crate) state: RankState,
-    /// Why it fails, if it has said so.
+    /// Its reason to fail, if reported.
     pub(crate) why: Option<Rc<str>>,
     pub(crate) child: ChildStatus,
-    /// When the agent has last said something.
+    /// Time of the agent's last message.
     pub(crate) heard: Instant,
 }
 
-/// All ranks. A rank whose agent has not come yet has no entry.
+/// All ranks. A rank without a connected agent has no entry.
 #[derive(Debug)]
 pub(crate) struct RankTable {
     pub(crate) entries: Vec<Option<Entry>>,
@@ -72,13 +72,13 @@ impl RankTable {
         RankTable { entries: (0..ranks).map(|_| None).collect() }
     }
 
-    /// The place for an agent that expects to be `rank`: that, if it is free, else the first that is.
+    /// The entry for an agent expecting to be `rank`: that one if free, otherwise the first free one.
     pub(crate) fn place(&self, rank: Option<u32>) -> Option<usize> {
         let is_free = |at: &usize| self.entries.get(*at).is_some_and(Option::is_none);
         rank.map(|rank| rank as usize).filter(is_free).or_else(|| (0..self.entries.len()).find(is_free))
     }
 
-    /// The agents that have come, with their ranks.
+    /// The connected agents, with their ranks.
     pub(crate) fn present(&self) -> impl Iterator<Item = (usize, &Entry)> {
         self.entries.iter().enumerate().filter_map(|(rank, entry)| Some((rank, entry.as_ref()?)))
     }
@@ -88,7 +88,7 @@ impl RankTable {
         self.entries.iter_mut().enumerate().filter_map(|(rank, entry)| Some((rank, entry.as_mut()?)))
     }
 
-    /// How many have not come yet.
+    /// Number of agents not connected yet.
     pub(crate) fn missing(&self) -> usize {
         self.entries.iter().filter(|entry| entry.is_none()).count()
     }
@@ -98,7 +98,7 @@ impl RankTable {
         self.present().any(|(_, entry)| matches!(entry.child, ChildStatus::Running | ChildStatus::Vanished(_)))
     }
 
-    /// The ranks as the exit policy sees them. A rank whose agent has not come yet is about to run.
+    /// The ranks for the exit policy. A rank without a connected agent is about to run.
     pub(crate) fn view(&self) -> Vec<RankView> {
         let view = |entry: &Option<Entry>| match entry {
             None => {
@@ -116,15 +116,14 @@ impl RankTable {
         self.entries.iter().map(view).collect()
     }
 
-    /// Time that does not count, because nobody listened.
+    /// Excludes a period from all silences: this process was not listening.
     pub(crate) fn forgive(&mut self, time: Duration) {
         for (_, entry) in self.present_mut() {
             entry.heard += time;
         }
     }
 
-    /// A host that has been silent for `timeout`, and its lost ranks: those that have been silent for half as long, since
-    /// ranks beat at different moments.
+    /// A host silent for `timeout`, and its lost ranks: silent for half as long, since ranks beat at different times.
     pub(crate) fn silent_host(&self, timeout: Duration, now: Instant) -> Option<(Host, Vec<usize>)> {
         let is_silent = |entry: &Entry, limit| entry.child == ChildStatus::Running && now >= entry.heard + limit;
         let (_, first) = self.present().find(|(_, entry)| is_silent(entry, timeout))?;
@@ -133,7 +132,7 @@ impl RankTable {
         Some((host.clone(), ranks.map(|(rank, _)| rank).collect()))
     }
 
-    /// The host and the ranks of agents that vanished `patience` ago or earlier.
+    /// The host and the ranks of agents that vanished at least `patience` ago.
     pub(crate) fn vanished_host(&self, patience: Duration, now: Instant) -> Option<(Host, Vec<usize>)> {
         let since = |entry: &Entry| match entry.child {
             ChildStatus::Vanished(since) => Some(since),
@@ -146,7 +145,7 @@ impl RankTable {
     }
 }
 
-/// `rank 2` or `ranks 2, 3`, and how many more there are.
+/// `rank 2` or `ranks 2, 3`, and the number of further ones.
 pub(crate) fn name_ranks(ranks: &[usize]) -> String {
     const SHOWN_MAX: usize = 16;
     let shown: Vec<_> = ranks.iter().take(SHOWN_MAX).map(usize::to_string).collect();

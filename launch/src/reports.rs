@@ -1,4 +1,4 @@
-//! The reports of ranks to the agent that looks after them.
+//! Reports of ranks to their agent.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -12,17 +12,17 @@ use nix::unistd::ftruncate;
 use vgasnet_hybrid::{AGENT_VARIABLE, Passed, REASON_BYTES_MAX, Report};
 use vgasnet_protocol::wire::Layout;
 
-/// The end of a socket at which reports arrive.
+/// The receiving end of the report socket.
 pub(crate) struct Reports {
     socket: UnixDatagram,
-    /// The connections that ranks have passed.
+    /// Connections passed by ranks.
     connections: Vec<OwnedFd>,
-    /// The files that ranks have passed.
+    /// Files passed by ranks.
     files: Vec<OwnedFd>,
 }
 
 impl Reports {
-    /// A socket for the processes that `command` will start, and the end that it has to inherit.
+    /// A socket for the processes `command` will start, and the end they must inherit.
     pub(crate) fn open(command: &mut Command) -> io::Result<(Reports, OwnedFd)> {
         let (socket, theirs) = UnixDatagram::pair()?;
         socket.set_nonblocking(true)?;
@@ -32,7 +32,7 @@ impl Reports {
         Ok((Reports { socket, connections: Vec::new(), files: Vec::new() }, theirs.into()))
     }
 
-    /// The next report that makes sense, its text, and the process that has sent it.
+    /// The next valid report, its text, and its sending process.
     pub(crate) fn next(&mut self) -> Option<(Report, String, u32)> {
         loop {
             let mut bytes = [0; Report::BYTES_MAX + REASON_BYTES_MAX];
@@ -49,26 +49,26 @@ impl Reports {
                     _ => {}
                 }
             }
-            let mut rest = &bytes[..count];
-            let Some(report) = Report::read(&mut rest) else { continue };
+            let mut tail = &bytes[..count];
+            let Some(report) = Report::read(&mut tail) else { continue };
             match report.passed {
-                Passed::Nothing => return Some((report, String::from_utf8_lossy(rest).replace('\n', " "), sender)),
+                Passed::Nothing => return Some((report, String::from_utf8_lossy(tail).replace('\n', " "), sender)),
                 Passed::Connection => self.connections.append(&mut passed),
                 Passed::File => self.files.append(&mut passed),
             }
         }
     }
 
-    /// Empties the files that ranks have passed, when they have ended.
+    /// Truncates the files passed by ranks, after their end.
     pub(crate) fn give_space_back(&mut self) {
         for file in self.files.drain(..) {
-            // It fails for a file that cannot be emptied, which has to wait for its other holders.
+            // Fails for a file that cannot be truncated; its space waits for its other holders.
             let _ = ftruncate(&file, 0);
         }
     }
 }
 
-/// A descriptor that has come through a socket.
+/// Takes ownership of a received descriptor.
 #[expect(unsafe_code)]
 fn own(descriptor: RawFd) -> OwnedFd {
     // SAFETY: the kernel has just made this descriptor for this process, and nobody else here knows of it.
@@ -91,7 +91,7 @@ mod tests {
     use vgasnet_protocol::RankState;
     use vgasnet_protocol::wire::encode;
 
-    /// A file with a few bytes, which has no name any more.
+    /// An unlinked file with some bytes.
     fn file(path: &Path) -> File {
         let mut file = File::create_new(path).expect("a new file");
         std::fs::remove_file(path).expect("our file");

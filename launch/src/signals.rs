@@ -1,4 +1,4 @@
-//! The signals that the launcher forwards.
+//! The signals forwarded by the launcher.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -9,7 +9,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 const FORWARDED: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGQUIT];
 
-/// The forwarded signals, blocked in this thread and readable from a descriptor, until this is dropped.
+/// The forwarded signals, blocked in this thread and readable from a descriptor until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Signals {
     descriptor: SignalFd,
@@ -17,12 +17,11 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over. Signals that this process ignores stay ignored: `nohup` and background shells
-    /// rely on it.
+    /// Takes the signals over. Signals ignored by this process stay ignored: `nohup` and background shells rely on it.
     pub(crate) fn block() -> Result<Self, Errno> {
         if is_ignored(Signal::SIGCHLD)? {
-            // With it ignored, the kernel would reap the ranks and forget how they ended.
-            // SAFETY: the default action is no handler that could run at a bad moment.
+            // If ignored, the kernel would reap the ranks and discard their statuses. SAFETY: the default action runs
+            // no handler.
             unsafe { nix::sys::signal::signal(Signal::SIGCHLD, SigHandler::SigDfl)? };
         }
         let mut mask = SigSet::empty();
@@ -36,7 +35,7 @@ impl Signals {
         Ok(Signals { descriptor, previous_mask })
     }
 
-    /// The signal mask without the forwarded signals, for processes that have to take them.
+    /// The signal mask before blocking, for child processes.
     pub(crate) fn previous_mask(&self) -> SigSet {
         self.previous_mask
     }
@@ -56,14 +55,14 @@ impl AsFd for Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // It can only fail for a mask that is none.
+        // Fails only for an invalid mask.
         let _ = self.previous_mask.thread_set_mask();
     }
 }
 
 fn is_ignored(signal: Signal) -> Result<bool, Errno> {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: the call changes nothing and fills `action` when it succeeds, which is checked before the value is used.
+    // SAFETY: the call changes nothing and fills `action` on success, which is checked before the value is used.
     unsafe {
         Errno::result(libc::sigaction(signal as i32, std::ptr::null(), action.as_mut_ptr()))?;
         Ok(action.assume_init().sa_sigaction == libc::SIG_IGN)

@@ -1,4 +1,5 @@
-//! The process that looks after a job on several hosts. Agents report on their ranks, and pass on the orders of the exit policy.
+//! The process that looks after a job on several hosts. Agents report on their ranks, and pass on the orders of the
+//! exit policy.
 
 use std::os::fd::AsFd;
 use std::process::Command as Program;
@@ -22,26 +23,26 @@ use crate::{StartError, host_name, say};
 /// How long a connection may take to say hello: agents say it at once, and come again where it was lost on the way.
 const HELLO_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The most connections at a time that have not said hello. For a further one the oldest goes, so strangers keep no agent out.
+/// Maximum number of connections without a hello. A further one replaces the oldest, so strangers keep no agent out.
 const UNAUTHENTICATED_MAX: usize = 256;
 
-/// How long an agent has been gone before that is told: if the other launcher has ended it, its end says more.
+/// Delay before a vanished agent is reported: if the other launcher ended it, the launcher's end says more.
 const VANISHED_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A job to look after.
 #[derive(Debug)]
 pub struct Plan {
-    /// How many ranks it has.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Where they are going to be.
+    /// Their hosts.
     pub reach: Reach,
-    /// The command that starts an agent in place of each of them.
+    /// The command to start an agent in place of each rank.
     pub launcher: Program,
-    /// The launcher has nothing to do once a rank has failed, but complains: it is killed.
+    /// Whether to kill the launcher once a rank has failed: it has nothing left to do, and would complain.
     pub is_dispensable: bool,
-    /// An agent that is silent for so long is lost.
+    /// Silence after which an agent counts as lost.
     pub host_timeout: Duration,
-    /// Tells lines on the launcher's stderr that are kept from the user, if there are any.
+    /// Selects lines of the launcher's stderr to drop, if any.
     pub is_noise: Option<IsNoise>,
 }
 
@@ -52,19 +53,19 @@ pub fn supervise(plan: Plan) -> i32 {
 
 struct Supervisor {
     listeners: Listeners,
-    /// Peers that have not said hello yet, and how long each may take.
+    /// Peers without a hello yet, and their deadlines.
     unauthenticated: Vec<(Connection, Instant)>,
     table: RankTable,
-    /// When an agent came last.
+    /// Time of the last agent's arrival.
     came: Instant,
     policy: ExitPolicy,
-    /// Lines for the user, after the output of the ranks, which takes its time through the other launcher.
+    /// Lines for the user, held until the ranks' output has arrived through the other launcher.
     to_say: Vec<String>,
-    /// The command for agents that come late.
-    standing: Option<Command>,
+    /// The current command, for agents that arrive late.
+    current_command: Option<Command>,
     launcher: OtherLauncher,
     is_dispensable: bool,
-    /// The job ended before any agent came.
+    /// The job ended before any agent arrived.
     nobody_came: bool,
     host_name: String,
     host_timeout: Duration,
@@ -73,7 +74,7 @@ struct Supervisor {
 /// The meaning of a descriptor for the supervisor.
 #[derive(Clone, Copy)]
 enum Source {
-    /// A listener, or a peer that has not said hello.
+    /// A listener, or a peer without a hello.
     Unauthenticated,
     Rank(usize),
     Launcher,
@@ -113,7 +114,7 @@ impl Role for Supervisor {
 
     fn on_ready(&mut self, source: Source) {
         match source {
-            // `on_time` looks at them all, since each has its time.
+            // `on_time` checks them all, since each has a deadline.
             Source::Unauthenticated => {}
             Source::Rank(rank) => self.hear(rank),
             Source::Launcher => self.launcher.reap(Instant::now()),
@@ -152,7 +153,7 @@ impl Role for Supervisor {
 
 impl Supervisor {
     fn start(mut plan: Plan, signals: &Signals) -> Result<Supervisor, StartError> {
-        // A supervisor that the terminal stops would be taken for lost.
+        // A supervisor stopped by the terminal would be taken for lost.
         let _ = SigSet::from(Signal::SIGTSTP).thread_block();
         let _ = raise_descriptor_limit(64 + u64::from(plan.ranks));
         let listeners = Listeners::open(&plan.reach)
@@ -165,7 +166,7 @@ impl Supervisor {
             came: Instant::now(),
             policy: ExitPolicy::new(Graces::JOB, None),
             to_say: Vec::new(),
-            standing: None,
+            current_command: None,
             launcher: OtherLauncher::start(plan.launcher, plan.is_noise, signals.previous_mask())?,
             is_dispensable: plan.is_dispensable,
             nobody_came: false,
@@ -174,13 +175,13 @@ impl Supervisor {
         })
     }
 
-    /// Whether nobody is left to wait for.
+    /// Whether no rank is left to wait for.
     fn has_nobody_left(&self) -> bool {
         let waits_for_missing = !self.launcher.has_ended() && !self.policy.is_ending();
         !(self.table.has_running() || (waits_for_missing && self.table.missing() > 0))
     }
 
-    /// Lets agents in that have the cookie.
+    /// Admits agents presenting the cookie.
     fn admit(&mut self) {
         let late = Instant::now() + HELLO_PATIENCE;
         let new = self.listeners.accept().into_iter().filter_map(|stream: Stream| Connection::new(stream).ok());
@@ -189,7 +190,7 @@ impl Supervisor {
         for (at, (mut peer, late)) in std::mem::take(&mut self.unauthenticated).into_iter().enumerate() {
             peer.fill_hello();
             let own = self.listeners.address.cookie;
-            // Whoever knows the cookie is an agent, of whatever version.
+            // A peer that knows the cookie is an agent, of whatever version.
             let is_agent = peer.has_said(&own.to_ne_bytes());
             match peer.next_with_text() {
                 Some((Event::Hello { version: PROTOCOL_VERSION, cookie, rank }, host)) if cookie == own => {
@@ -200,13 +201,13 @@ impl Supervisor {
                 None if peer.is_open() && Instant::now() < late && at >= surplus => {
                     self.unauthenticated.push((peer, late));
                 }
-                // It is dropped, and so closed.
+                // Dropped, and thus closed.
                 _ => {}
             }
         }
     }
 
-    /// An agent is of another version.
+    /// An agent has another version.
     fn refuse(&mut self, mut connection: Connection) {
         connection.send(&Command::Refuse);
         let host = connection.peer().map_or_else(|| self.host_name.clone(), |address| address.to_string());
@@ -218,7 +219,7 @@ impl Supervisor {
     fn welcome(&mut self, mut connection: Connection, rank: Option<u32>, host: String) {
         let Some(place) = self.table.place(rank) else { return };
         connection.send(&Command::Welcome { timeout_s: self.host_timeout.as_secs() as u32 });
-        if let Some(command) = self.standing {
+        if let Some(command) = self.current_command {
             connection.send(&command);
         }
         let host = Host::new(host, connection.peer(), &self.host_name);
@@ -229,7 +230,7 @@ impl Supervisor {
         self.hear(place);
     }
 
-    /// Takes in the events of the agent of `rank`.
+    /// Handles the events of the agent of `rank`.
     fn hear(&mut self, rank: usize) {
         let Some(entry) = &mut self.table.entries[rank] else { return };
         entry.connection.flush();
@@ -248,7 +249,7 @@ impl Supervisor {
         }
     }
 
-    /// Takes in an event of the agent of `rank`. Returns its rank, which that may change.
+    /// Handles an event of the agent of `rank`. Returns its rank, which may have changed.
     fn on_event(&mut self, rank: usize, event: Event, text: &str) -> usize {
         let entry = self.table.entries[rank].as_mut().expect("somebody has said it");
         match event {
@@ -275,7 +276,7 @@ impl Supervisor {
         rank
     }
 
-    /// An agent's child turns out to be another rank than it had been taken for. Returns its place.
+    /// An agent's child turns out to be a different rank. Returns its entry.
     fn move_to(&mut self, rank: usize, own: usize) -> usize {
         if own == rank || own >= self.table.entries.len() {
             return rank;
@@ -285,7 +286,7 @@ impl Supervisor {
         own
     }
 
-    /// Judges the end of the other launcher, if that came before the ranks'. Ranks whose agents vanished with it are lost.
+    /// Judges an end of the other launcher before the ranks'. Ranks whose agents vanished with it are lost.
     fn judge_launcher(&mut self, now: Instant) {
         let Some(text) = self.launcher.take_end(now) else { return };
         let nobody_came = self.table.present().next().is_none();
@@ -299,7 +300,7 @@ impl Supervisor {
         self.break_down(self.launcher.status().max(1), text);
     }
 
-    /// Gives up agents that do not answer, and ranks that cannot start.
+    /// Gives up unresponsive agents, and ranks that cannot start.
     fn look_for_the_lost(&mut self, now: Instant) {
         self.judge_launcher(now);
         let seconds = self.host_timeout.as_secs();
@@ -340,16 +341,16 @@ impl Supervisor {
             entry.connection.send(&Command::Order(order));
         }
         if !matches!(order, Order::Forward(signal) if signal != libc::SIGTERM && signal != libc::SIGINT) {
-            self.standing = Some(Command::Order(order));
+            self.current_command = Some(Command::Order(order));
         }
     }
 
-    /// Lets the agents go, and the other launcher.
+    /// Releases the agents and the other launcher.
     fn release(&mut self, now: Instant) {
         let has_lost = self.table.present().any(|(_, entry)| entry.child == ChildStatus::Lost);
         self.nobody_came = self.table.present().next().is_none();
-        // It may wait for GASNet's ranks where the program never was one. If it was, only the launcher knows the status of
-        // its gasnet_exit.
+        // The launcher may wait for GASNet's ranks although the program never became one. If it did, only the launcher
+        // knows the status of its gasnet_exit.
         let no_ranks = self.table.present().all(|(_, entry)| entry.state == RankState::Fresh);
         self.launcher.see_off(has_lost || (self.is_dispensable && no_ranks), now);
         if self.may_dismiss_launcher() {
@@ -358,7 +359,7 @@ impl Supervisor {
         for (_, entry) in self.table.present_mut() {
             entry.connection.send(&Command::Release);
         }
-        self.standing = Some(Command::Release);
+        self.current_command = Some(Command::Release);
     }
 
     fn may_dismiss_launcher(&self) -> bool {
@@ -371,7 +372,7 @@ impl Supervisor {
         self.launcher.finish_output();
         self.to_say.drain(..).for_each(|text| say(&text));
         let status = self.policy.outcome().status;
-        // Where no rank has failed, the other launcher may have.
+        // If no rank has failed, the other launcher may have.
         let launcher_counts = self.nobody_came || (status == 0 && self.launcher.is_left_alone());
         if launcher_counts { self.launcher.status().max(status) } else { status }
     }

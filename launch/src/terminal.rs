@@ -1,4 +1,4 @@
-//! The user's input. The other launcher has a process group of its own, so the terminal would stop it for reading.
+//! The user's input. The other launcher has its own process group, so the terminal would stop it for reading.
 
 use std::io::{IsTerminal, stdin};
 use std::process::{ChildStdin, Command, Stdio};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// How often a job in the background tries to read again.
+/// Interval of a background job's attempts to read.
 const BACKGROUND_LOOK: Duration = Duration::from_secs(1);
 
-/// Gives the launcher a pipe in the terminal's place, where there is one.
+/// Replaces the launcher's terminal input by a pipe.
 pub(crate) fn replace(launcher: &mut Command) {
     if stdin().is_terminal() {
         launcher.stdin(Stdio::piped());
@@ -19,7 +19,7 @@ pub(crate) fn replace(launcher: &mut Command) {
 /// Copies the user's input to the pipe, until the process ends.
 pub(crate) fn forward(mut pipe: ChildStdin) {
     let read = move || {
-        // In the background, reading is an error then, in place of stopping this process.
+        // In the background, reading then returns an error instead of stopping this process.
         let _ = SigSet::from(Signal::SIGTTIN).thread_block();
         while let Err(error) = std::io::copy(&mut stdin().lock(), &mut pipe) {
             if error.raw_os_error() != Some(libc::EIO) {
@@ -29,6 +29,6 @@ pub(crate) fn forward(mut pipe: ChildStdin) {
             std::thread::sleep(BACKGROUND_LOOK);
         }
     };
-    // Where there is no thread, nothing can be typed.
+    // Without a thread, nothing can be typed.
     let _ = std::thread::Builder::new().name("terminal".into()).spawn(read);
 }

@@ -1,6 +1,7 @@
 //! The messages between an agent and the supervisor.
 //!
-//! A message is its length (two bytes, without themselves), the length of its layout (one byte), its layout, and at most one text.
+//! A message is its length (two bytes, excluding themselves), the length of its layout (one byte), its layout, and at
+//! most one text.
 
 use vgasnet_protocol::RankState;
 use vgasnet_protocol::messages;
@@ -8,31 +9,31 @@ use vgasnet_protocol::wire::{Layout, Malformed, decode, encode};
 
 use crate::exit_policy::{End, Order};
 
-/// The longest message, without its length, in bytes.
+/// Maximum bytes of a message, without its length.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024;
 
-/// The longest text in a message, in bytes; longer ones are cut.
+/// Maximum bytes of a text in a message; longer ones are cut.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// By which an agent is known to its supervisor.
+/// Authenticates an agent to its supervisor.
 pub(crate) type Cookie = u128;
 
 messages! {
     /// From an agent.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Event {
-        /// The first message, with the number that the other launcher has given the process. The text names the host.
-        /// The cookie is somewhere in the hello of every version.
+        /// The first message, with the process number assigned by the other launcher. The text names the host. The
+        /// hello of every version contains the cookie.
         1 => Hello { version: u64, cookie: Cookie, rank: Option<u32> },
         /// The child runs.
         2 => Started { pid: u32 },
-        /// There is no child. The text says why.
+        /// There is no child. The text gives the reason.
         3 => CannotStart { status: i32 },
-        /// The child says so. The text says why it fails, if it does.
+        /// The state reported by the child. The text gives the reason of a failure.
         4 => State { state: RankState, rank: Option<u32> },
         /// The child has ended.
         5 => Ended(end: End),
-        /// Nothing, but the agent is there.
+        /// Heartbeat.
         6 => Beat,
     }
 }
@@ -41,13 +42,13 @@ messages! {
     /// From the supervisor.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Command {
-        /// The answer to a hello: start the child. A supervisor that is silent for so long is lost.
+        /// The answer to a hello: start the child. A supervisor silent for this long is lost.
         1 => Welcome { timeout_s: u32 },
         /// An order for the child.
         2 => Order(order: Order),
         /// The job is over: end.
         3 => Release,
-        /// Nothing, but the supervisor is there.
+        /// Heartbeat.
         4 => Beat,
         /// The answer to a hello of another version: end. The supervisor tells the user.
         5 => Refuse,
@@ -62,14 +63,14 @@ pub(crate) fn frame(message: &impl Layout, text: &str) -> Vec<u8> {
     [&len_bytes.to_le_bytes(), &[layout.len() as u8][..], &layout, &text.as_bytes()[..end]].concat()
 }
 
-/// Takes the first message, with its text, out of the bytes that have come. Nothing if it is not complete yet.
+/// Takes the first message, with its text, out of the received bytes. `None` if incomplete.
 pub(crate) fn take<M: Layout>(bytes: &mut Vec<u8>) -> Result<Option<(M, String)>, Malformed> {
-    let Some((len_bytes, rest)) = bytes.split_first_chunk() else { return Ok(None) };
+    let Some((len_bytes, tail)) = bytes.split_first_chunk() else { return Ok(None) };
     let len_bytes = usize::from(u16::from_le_bytes(*len_bytes));
     if !(1..=MESSAGE_BYTES_MAX).contains(&len_bytes) {
         return Err(Malformed);
     }
-    let Some(message) = rest.get(..len_bytes) else { return Ok(None) };
+    let Some(message) = tail.get(..len_bytes) else { return Ok(None) };
     let (layout, text) = message[1..].split_at_checked(message[0].into()).ok_or(Malformed)?;
     let message = (decode(layout)?, String::from_utf8_lossy(text).into_owned());
     bytes.drain(..2 + len_bytes);
@@ -81,12 +82,12 @@ pub(crate) mod tests {
     use super::*;
     use std::fmt::Debug;
 
-    /// The message and the text that come of the bytes of others.
+    /// The message and text decoded from their frame.
     fn read_back<M: Layout + Debug>(message: &M, text: &str) -> (M, String) {
         take(&mut frame(message, text)).expect("it is well-formed").expect("it is complete")
     }
 
-    /// Every message comes through whole, and no part of it is taken for one.
+    /// Every message is decoded whole, and no part of it is mistaken for one.
     fn survive<M: Layout + Clone + PartialEq + Debug>(messages: &[(M, &str)]) {
         let mut stream = Vec::new();
         for (message, text) in messages {
@@ -146,7 +147,7 @@ pub(crate) mod tests {
         assert_eq!(take::<Event>(&mut unknown), Err(Malformed));
     }
 
-    /// The bytes of a message, most often as they should be.
+    /// The bytes of a message, mostly valid.
     pub(crate) fn random_message(random: &mut vgasnet_fuzzing::Rng) -> Vec<u8> {
         let number = vgasnet_fuzzing::odd_number(random);
         let rank = random.bool().then_some(number as u32);
@@ -173,12 +174,12 @@ pub(crate) mod tests {
         vgasnet_fuzzing::run("-p vgasnet-launch --lib what_is_taken", 200_000, |random| {
             let bytes = random_message(random);
             let _ = take::<Command>(&mut bytes.clone());
-            let mut rest = bytes.clone();
-            match take::<Event>(&mut rest) {
+            let mut tail = bytes.clone();
+            match take::<Event>(&mut tail) {
                 Ok(Some((event, text))) => {
-                    assert!(bytes.len() - rest.len() <= 2 + MESSAGE_BYTES_MAX, "{event:?} {text}")
+                    assert!(bytes.len() - tail.len() <= 2 + MESSAGE_BYTES_MAX, "{event:?} {text}")
                 }
-                Ok(None) | Err(Malformed) => assert_eq!(rest, bytes),
+                Ok(None) | Err(Malformed) => assert_eq!(tail, bytes),
             }
             1
         });

@@ -1,5 +1,5 @@
-//! Starts in the way of which stand processes of another user: silent, flooding, with garbage, with half a handshake. The parts are
-//! played by `examples/hostile_start.rs`. Only root can start processes of another user.
+//! Starts disturbed by processes of another user: silent, flooding, with garbage, with half a handshake.
+//! `examples/hostile_start.rs` provides the processes. Only root can start processes of another user.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,11 +13,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use vgasnet_conduit::conformance::example;
 
-/// The users of the job and of its enemies. Neither need have a name.
+/// The users of the job and of its attackers. Neither needs a name.
 const OWNER: u32 = 64_200;
 const ENEMY: u32 = 64_201;
 
-/// A start with enemies may take so much longer than one without.
+/// Maximum extra time of a start with attackers.
 const DELAY_MAX: Duration = Duration::from_secs(1);
 
 /// The part whose agents come by TCP, where nobody's user is known.
@@ -26,7 +26,7 @@ const BY_TCP: &str = "supervise-hosts";
 const RANKS: u32 = 4;
 const ENEMIES: usize = 6;
 
-/// A copy of the example and a FIFO, in a directory that all users can reach.
+/// A copy of the example and a FIFO, in a directory accessible to all users.
 struct Stage {
     dir: PathBuf,
     program: PathBuf,
@@ -34,7 +34,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// `None` where this process is not root.
+    /// `None` if this process is not root.
     fn set(name: &str) -> Option<Stage> {
         if !geteuid().is_root() {
             println!("NOT RUN: {name}: only root can start processes of another user");
@@ -52,14 +52,14 @@ impl Stage {
         Some(Stage { dir, program, gate })
     }
 
-    /// Starts a part as this user.
+    /// Starts a process as this user.
     fn start(&self, uid: u32, arguments: &[&str]) -> Ended {
         let mut command = Command::new(&self.program);
         command.args(arguments).uid(uid).gid(uid).current_dir("/").stdin(Stdio::null()).stdout(Stdio::null());
         Ended(command.spawn().expect("the program is there"))
     }
 
-    /// Starts a job of the user, by this part. Returns its launcher and the name of its socket.
+    /// Starts a job of the user, with `part` as the launcher. Returns the launcher and the name of its socket.
     fn launch(&self, part: &str, uid: u32) -> (Ended, String) {
         let launcher = self.start(uid, &[part, &RANKS.to_string(), self.gate.to_str().expect("text")]);
         let late = Instant::now() + Duration::from_secs(20);
@@ -77,9 +77,9 @@ impl Stage {
         self.start(ENEMY, &["attack", kind, socket])
     }
 
-    /// Lets the ranks go, which all wait for it. Returns how long the job took from then on.
+    /// Opens the gate all ranks wait for. Returns the job's remaining time.
     fn open_gate(&self, mut launcher: Ended) -> Duration {
-        // The ranks' opens wait for this one. A rank that comes later finds no writer, and waits for the next.
+        // The ranks' opens wait for this one. A later rank finds no writer, and waits for the next.
         let begin = Instant::now();
         loop {
             let mut options = std::fs::OpenOptions::new();
@@ -100,7 +100,7 @@ impl Drop for Stage {
     }
 }
 
-/// A process that is killed when this is dropped.
+/// A process, killed on drop.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -141,19 +141,19 @@ fn socket_of(pid: u32) -> Option<String> {
     })
 }
 
-/// Starts a job of `owner` with enemies of a kind: of its socket, or of one that is not there. Returns how long it took.
+/// Starts a job of `owner` with attackers of a kind, on its socket or on a missing one. Returns its time.
 fn time(stage: &Stage, part: &str, owner: u32, kind: &str, is_in_the_way: bool) -> Duration {
     let (launcher, socket) = stage.launch(part, owner);
     let nobody =
         if part == BY_TCP { "tcp:127.0.0.1:1".to_owned() } else { format!("vgasnet-nobody-{}", std::process::id()) };
     let target = if is_in_the_way { socket } else { nobody };
     let _enemies: Vec<_> = (0..ENEMIES).map(|_| stage.attack(kind, &target)).collect();
-    // They have begun.
+    // Time for the attackers to start.
     std::thread::sleep(Duration::from_millis(300));
     stage.open_gate(launcher)
 }
 
-/// Enemies take processor time, too. So the bound is on top of what a job takes beside as many that call nobody.
+/// Attackers also take processor time, so the bound is relative to a job with as many attackers on a missing socket.
 fn held_up(name: &str, part: &str, owner: u32) {
     let Some(stage) = Stage::set(name) else { return };
     for kind in ["silent", "garbage", "half", "flooding"] {

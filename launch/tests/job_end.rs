@@ -1,4 +1,4 @@
-//! How jobs of real ranks start and end. The ranks run `examples/job_end_rank.rs`.
+//! Starts and ends of jobs of real ranks. The ranks run `examples/job_end_rank.rs`.
 
 use std::time::{Duration, Instant};
 
@@ -78,7 +78,7 @@ fn ranks_within_scripts_end_with_the_job() {
     }
 }
 
-/// Whether a process has this variable in its environment. A process that has ended has none.
+/// Whether some process has this variable in its environment. An ended process has none.
 fn is_anybody_marked(mark: &str) -> bool {
     let processes = std::fs::read_dir("/proc").expect("it exists").flatten();
     let environments = processes.filter_map(|process| std::fs::read(process.path().join("environ")).ok());

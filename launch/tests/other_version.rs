@@ -1,6 +1,6 @@
-//! An agent of another version is refused by the supervisor, with one line.
+//! The supervisor refuses an agent of another version, with one line.
 //!
-//! The test runs itself as the supervisor, and that has it run as the agent.
+//! The test runs itself as the supervisor, which in turn runs it as the agent.
 
 use std::io::{Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use vgasnet_launch::{LAUNCHER_VARIABLE, Plan, Reach, supervise};
 
-/// What the test is run as.
+/// The role of a run of this test.
 const ROLE: &str = "OTHER_VERSION_ROLE";
 
 fn again(role: &str) -> Command {
@@ -19,7 +19,7 @@ fn again(role: &str) -> Command {
     command
 }
 
-/// Says hello as another version would: the cookie is in it, between other things.
+/// Sends the hello of another version: it contains the cookie among other fields.
 fn say_hello() {
     let address = std::env::var(LAUNCHER_VARIABLE).expect("the supervisor sets it");
     let mut fields = address.split('@');

@@ -1,7 +1,7 @@
 //! Active Messages as bytes.
 //!
 //! A request or reply begins with its [`Head`] and arguments and carries as much of its payload as the conduit's
-//! messages hold. The rest follows in fragments, which may overtake it.
+//! messages hold. The remainder follows in fragments, which may overtake it.
 //!
 //! ```text
 //! ┌──────┬────────────────┬─────────┐   ┌──────────────┬─────────┐   ┌────────┐
@@ -16,16 +16,16 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 pub const TAG_MESSAGE: u8 = 40;
 /// First byte of a fragment.
 pub const TAG_FRAGMENT: u8 = 41;
-/// First byte of a return of credit.
+/// First byte of a credit return.
 pub const TAG_CREDIT: u8 = 42;
 
-/// The most arguments of a message (GASNet-1, E.1).
+/// Maximum number of arguments of a message (GASNet-1, E.1).
 pub const ARGS_MAX: usize = 16;
 
-/// The most bytes before a payload.
+/// Maximum number of bytes before a payload.
 pub const HEAD_BYTES_MAX: usize = size_of::<Head>() + size_of::<[i32; ARGS_MAX]>();
 
-/// The payload that a handler gets besides its arguments.
+/// The payload of a message besides its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum Category {
@@ -45,13 +45,12 @@ pub struct Args {
 }
 
 impl Args {
-    /// These arguments; `None` if there are more than [`ARGS_MAX`].
+    /// `args` as arguments; `None` if longer than [`ARGS_MAX`].
     pub fn new(args: &[i32]) -> Option<Args> {
         Args::from_bytes(args.as_bytes())
     }
 
-    /// As many arguments as these bytes fill, with zeros behind them in the last one; `None` if that is more than
-    /// [`ARGS_MAX`].
+    /// The arguments filled by `bytes`, the last one zero-padded; `None` if more than [`ARGS_MAX`].
     pub fn from_bytes(bytes: &[u8]) -> Option<Args> {
         let mut values = [0; ARGS_MAX];
         values.as_mut_bytes().get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -79,19 +78,19 @@ pub struct Head {
     pub handler: u8,
     /// The kind of payload.
     pub category: Category,
-    /// It is a reply; else a request.
+    /// Whether it is a reply rather than a request.
     pub is_reply: bool,
-    /// The payload is in the target's segment already, and not in the message.
+    /// The payload is already in the target's segment, not in the message.
     pub is_placed: bool,
-    /// How many arguments follow; at most [`ARGS_MAX`].
+    /// Number of arguments following; at most [`ARGS_MAX`].
     pub args: u8,
-    /// Names the message among those of its sender, for its fragments.
+    /// Identifies the message at its sender, for its fragments.
     pub id: u32,
     /// The length of the whole payload.
     pub payload_bytes: u32,
-    /// Of a reply: the credit in bytes that comes back for the request.
+    /// Reply: the credit in bytes returned for the request.
     pub cost: u32,
-    /// Of a [`Category::Long`]: the address in the target's segment where the payload belongs.
+    /// [`Category::Long`]: the payload's destination address in the target's segment.
     pub address: u64,
 }
 
@@ -103,17 +102,17 @@ pub struct FragmentHead {
     pub tag: u8,
     /// The [`Head::id`] of its message.
     pub id: u32,
-    /// Where the part starts in the payload.
+    /// Offset of the part in the payload.
     pub offset_bytes: u32,
 }
 
-/// Returns the credit of requests that were handled without a reply.
+/// Returns the credit of requests handled without a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, packed)]
 pub struct Credit {
     /// [`TAG_CREDIT`].
     pub tag: u8,
-    /// How many requests.
+    /// Number of requests.
     pub requests: u32,
     /// Their credit in bytes.
     pub cost: u32,
@@ -131,27 +130,27 @@ pub enum AmMessage<'a> {
 }
 
 impl Head {
-    /// Writes the head and its arguments to the front of `buffer`. Returns how many bytes they are.
+    /// Writes the head and its arguments to the front of `buffer`. Returns their number of bytes.
     pub fn encode(&self, args: &Args, buffer: &mut [u8; HEAD_BYTES_MAX]) -> usize {
-        let (head, rest) = buffer.split_at_mut(size_of::<Head>());
+        let (head, tail) = buffer.split_at_mut(size_of::<Head>());
         head.copy_from_slice(Head { args: args.len, ..*self }.as_bytes());
         let args = args.as_bytes();
-        rest[..args.len()].copy_from_slice(args);
+        tail[..args.len()].copy_from_slice(args);
         size_of::<Head>() + args.len()
     }
 }
 
-/// Reads a message; `None` if its bytes are none.
+/// Reads a message; `None` if the bytes are not one.
 pub fn decode(bytes: &[u8]) -> Option<AmMessage<'_>> {
-    let mut rest = bytes;
+    let mut tail = bytes;
     match *bytes.first()? {
         TAG_MESSAGE => {
-            let head: Head = take(&mut rest)?;
-            let (args, payload) = rest.split_at_checked(size_of::<i32>() * usize::from(head.args))?;
+            let head: Head = take(&mut tail)?;
+            let (args, payload) = tail.split_at_checked(size_of::<i32>() * usize::from(head.args))?;
             Some(AmMessage::First(head, Args::from_bytes(args)?, payload))
         }
-        TAG_FRAGMENT => take(&mut rest).map(|head| AmMessage::Fragment(head, rest)),
-        TAG_CREDIT => take(&mut rest).map(AmMessage::Credit),
+        TAG_FRAGMENT => take(&mut tail).map(|head| AmMessage::Fragment(head, tail)),
+        TAG_CREDIT => take(&mut tail).map(AmMessage::Credit),
         _ => None,
     }
 }
@@ -186,7 +185,7 @@ mod tests {
         }
         assert_eq!(Args::new(&[0; ARGS_MAX + 1]), None);
         let head = FragmentHead { tag: TAG_FRAGMENT, id: 7, offset_bytes: 8 };
-        assert_eq!(decode(&[head.as_bytes(), b"rest"].concat()), Some(AmMessage::Fragment(head, b"rest")));
+        assert_eq!(decode(&[head.as_bytes(), b"tail"].concat()), Some(AmMessage::Fragment(head, b"tail")));
         let credit = Credit { tag: TAG_CREDIT, requests: 3, cost: 4 };
         assert_eq!(decode(credit.as_bytes()), Some(AmMessage::Credit(credit)));
         assert_eq!(decode(&[TAG_MESSAGE, 0, 3, 0]), None);

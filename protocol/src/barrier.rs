@@ -14,11 +14,11 @@
 use crate::wire::{self, Encoded, Malformed};
 use crate::{Nonsense, Rank, messages};
 
-/// The most children of a rank in the tree.
+/// Maximum number of children of a rank in the tree.
 const CHILDREN_MAX: u32 = 4;
 
 messages! {
-    /// The name of a phase: as one rank gives it in [`Barrier::notify`], or as all ranks together do in the outcome.
+    /// The name of a phase: one rank's in [`Barrier::notify`], or all ranks' combined in the outcome.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Name {
         /// No id: it matches any.
@@ -31,7 +31,7 @@ messages! {
 }
 
 impl Name {
-    /// The name that two ranks, or two parts of the tree, give together.
+    /// Combines the names of two ranks, or of two subtrees.
     pub fn join(self, other: Name) -> Name {
         match (self, other) {
             (Name::Anonymous, name) | (name, Name::Anonymous) => name,
@@ -40,8 +40,8 @@ impl Name {
         }
     }
 
-    /// What a name at the notify gives together with the `name` at the wait, if all ranks together gave `outcome`. An id
-    /// at the wait counts only if some rank has notified with one.
+    /// Combines the name at the notify with `name` at the wait, given the `outcome` of all ranks. An id at the wait
+    /// counts only if some rank notified with one.
     pub fn at_wait(self, name: Name, outcome: Name) -> Name {
         let name = if outcome == Name::Anonymous && name != Name::Mismatch { Name::Anonymous } else { name };
         if self == Name::Anonymous { outcome.join(name) } else { self.join(name) }
@@ -52,9 +52,9 @@ messages! {
     /// A message between a rank and its parent or child in the tree.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum BarrierMessage {
-        /// To the parent: all ranks of this part of the tree have notified, with this name together.
+        /// To the parent: all ranks of this subtree have notified, with this combined name.
         0 => Arrived(name: Name),
-        /// To a child: all ranks have notified, with this name together.
+        /// To a child: all ranks have notified, with this combined name.
         1 => Released(outcome: Name),
     }
 }
@@ -67,14 +67,14 @@ messages! {
     }
 }
 
-/// A call that the specification forbids.
+/// A call forbidden by the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
-    /// A second notify before the phase was waited for.
+    /// A second notify before the wait for the phase.
     NotifiedTwice,
     /// A wait or try without a notify.
     NotNotified,
-    /// A result where no barrier has just matched.
+    /// A result without a barrier that has just matched.
     NoResult,
 }
 
@@ -83,9 +83,9 @@ pub enum Misuse {
 pub struct Barrier {
     rank: u32,
     ranks: u32,
-    /// Which children have arrived for the next phase to be released: a bit for each, the lowest for the first.
+    /// The children arrived for the next phase: one bit each, the first child lowest.
     arrived: u8,
-    /// The name that they give together, with this rank once it has notified.
+    /// Their combined name, including this rank's once it has notified.
     gathered: Name,
     phase: Phase,
     /// The name of the last phase, if it matched.
@@ -98,22 +98,22 @@ enum Phase {
     Between,
     /// The client has notified, with this name.
     Notified(Name),
-    /// So have all ranks below this one, and the parent knows.
+    /// All ranks below have notified too, and the parent knows.
     Told(Name),
     /// All ranks have notified; the client has not ended the phase.
     Released { own: Name, outcome: Name },
 }
 
 impl Barrier {
-    /// The part of rank `rank` in a barrier among ranks `0..ranks`.
+    /// The part of `rank` in a barrier of ranks `0..ranks`.
     pub fn new(rank: Rank, ranks: u32) -> Barrier {
         Barrier { rank: rank.0, ranks, arrived: 0, gathered: Name::Anonymous, phase: Phase::Between, last: None }
     }
 
-    /// The client notifies. `send` gets the messages that follow.
+    /// The client notifies. `send` gets the resulting messages.
     ///
     /// # Errors
-    /// [`Misuse::NotifiedTwice`] if the client has not ended the phase before.
+    /// [`Misuse::NotifiedTwice`] if the client has not ended the previous phase.
     pub fn notify(&mut self, name: Name, send: &mut dyn FnMut(Rank, BarrierMessage)) -> Result<(), Misuse> {
         if self.phase != Phase::Between {
             return Err(Misuse::NotifiedTwice);
@@ -124,10 +124,10 @@ impl Barrier {
         Ok(())
     }
 
-    /// A message came from a rank, as the barrier counts them. `send` gets the messages that follow.
+    /// A message arrived from a rank, in the barrier's numbering. `send` gets the resulting messages.
     ///
     /// # Errors
-    /// The sender is no child or parent of this rank, or has no reason to send this now.
+    /// The sender is neither child nor parent of this rank, or has no reason to send this now.
     pub fn on_message(
         &mut self,
         from: Rank,
@@ -163,8 +163,8 @@ impl Barrier {
         matches!(self.phase, Phase::Released { .. })
     }
 
-    /// Ends the phase if all ranks have notified: whether their names match, and match the `name` that the client waits
-    /// with. `None` if the phase goes on.
+    /// Ends the phase if all ranks have notified. Returns whether their names match each other and the client's `name`
+    /// at the wait; `None` if the phase goes on.
     ///
     /// # Errors
     /// [`Misuse::NotNotified`] if the client has not notified.
@@ -199,7 +199,7 @@ impl Barrier {
         self.rank.checked_sub(1).map(|above| Rank(above / CHILDREN_MAX))
     }
 
-    /// Tells the parent, or releases all ranks from the root, once this part of the tree is complete.
+    /// Tells the parent, or at the root releases all ranks, once this subtree is complete.
     fn pass_on(&mut self, send: &mut dyn FnMut(Rank, BarrierMessage)) {
         let Phase::Notified(own) = self.phase else { return };
         if self.arrived.count_ones() as usize != self.children().count() {
@@ -225,12 +225,12 @@ impl Barrier {
 }
 
 impl BarrierMessage {
-    /// The message as bytes, the first of which is `tag`.
+    /// The message as bytes; the first byte is `tag`.
     pub fn encode(self, tag: u8) -> Encoded {
         wire::encode(&Tagged { tag, message: self })
     }
 
-    /// Reads what [`BarrierMessage::encode`] wrote, with any tag.
+    /// Reads the bytes of [`BarrierMessage::encode`], with any tag.
     ///
     /// # Errors
     /// The bytes are something else.
@@ -271,7 +271,7 @@ mod tests {
             }
         }
 
-        /// One phase: what each rank notifies and waits with, and whether it sees a match.
+        /// Runs one phase with each rank's names at notify and wait; returns each rank's match.
         fn phase(&mut self, names: &[(Name, Name)]) -> Vec<bool> {
             let mut order: Vec<usize> = (0..names.len()).collect();
             self.random.shuffle(&mut order);
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(job.phase(&[(id(5), A), (id(5), id(5)), (id(5), A)]), [true; 3]);
         assert_eq!(job.phase(&[(A, id(5)), (id(5), id(5)), (A, id(6))]), [true, true, false]);
         assert_eq!(job.phase(&[(A, id(5)), (A, id(6)), (A, A)]), [true; 3]);
-        // A different id at the wait than at the notify is a mismatch there only.
+        // An id at the wait differing from the one at the notify is a mismatch on that rank only.
         assert_eq!(job.phase(&[(id(5), id(6)), (id(5), id(5)), (id(5), id(5))]), [false, true, true]);
         assert_eq!(job.phase(&[(id(5), M), (id(5), id(5)), (A, A)]), [false, true, true]);
     }

@@ -1,7 +1,7 @@
-//! Requests to read or write bytes of pages where these are, and their answers, as bytes.
+//! Requests to read or write bytes of pages in place, and their answers, as bytes.
 //!
-//! A request has pieces: the head of each, then what is to be written, piece after piece. The answer has a [`Status`] a piece,
-//! then what was read, piece after piece.
+//! A request has pieces: the head of each, then the payload of each. The answer has a [`Status`] per piece, then the
+//! bytes read, piece after piece.
 //!
 //! ```text
 //! ┌─────────────┬───────────┬─────┬──────────┬─────┐   ┌────────────┬────────┬─────┬──────────┬─────┐
@@ -29,64 +29,63 @@ pub const PIECE_HEAD_BYTES: usize = size_of::<PieceHead>();
 /// Bytes of an answer before its pieces.
 pub const ANSWER_HEAD_BYTES: usize = size_of::<AnswerHead>();
 
-/// What an atomic operation makes of a number and its operand. Numbers are of 4 or 8 bytes.
+/// The result of an atomic operation on a number and its operand. Numbers have 4 or 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum AtomicOp {
-    /// Their sum, which wraps.
+    /// Their sum, wrapping.
     Add,
-    /// The bits that both have.
+    /// Bitwise and.
     And,
-    /// The bits that either has.
+    /// Bitwise or.
     Or,
-    /// The bits that one of them has.
+    /// Bitwise exclusive or.
     Xor,
     /// The operand.
     Swap,
-    /// The operand, if the number is the one to compare with.
+    /// The operand, if the number equals the comparand.
     CompareSwap,
-    /// The smaller one.
+    /// The smaller one, unsigned.
     Min,
-    /// The larger one.
+    /// The larger one, unsigned.
     Max,
-    /// The smaller one, of numbers with a sign.
+    /// The smaller one, signed.
     MinSigned,
-    /// The larger one, of numbers with a sign.
+    /// The larger one, signed.
     MaxSigned,
-    /// The number, which stays as it is.
+    /// The number, unchanged.
     Get,
-    /// Their product, which wraps.
+    /// Their product, wrapping.
     Multiply,
-    /// Their sum, of floating-point numbers.
+    /// Their floating-point sum.
     AddFloat,
-    /// Their product, of floating-point numbers.
+    /// Their floating-point product.
     MultiplyFloat,
-    /// The smaller one, of floating-point numbers.
+    /// The smaller one, floating-point.
     MinFloat,
-    /// The larger one, of floating-point numbers.
+    /// The larger one, floating-point.
     MaxFloat,
 }
 
-/// What is to be done with the bytes of a piece.
+/// The operation on the bytes of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum PieceKind {
-    /// They are read.
+    /// Read.
     Get,
-    /// They are written.
+    /// Write.
     Put,
-    /// They are a number that an atomic operation changes. The payload is its [`Operands`], and the answer what the number
-    /// was.
+    /// An atomic operation on a number. The payload is its [`Operands`], the answer the number's old value.
     Atomic,
 }
 
-/// The operands of an atomic operation, in the low bytes where the number is shorter.
+/// The operands of an atomic operation, in the low bytes if the number is shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Operands {
     /// The operand.
     pub operand: u64,
-    /// What the number is compared with.
+    /// The comparand.
     pub compare: u64,
 }
 
@@ -96,11 +95,11 @@ pub struct Operands {
 pub struct RequestHead {
     /// [`TAG_REQUEST`].
     pub tag: u8,
-    /// 1: the receiver is no home; it does each piece of which it has the page here and now, and refuses the others.
+    /// 1: the receiver is not a home; it executes the pieces whose pages it has now and refuses the others.
     pub is_direct: u8,
-    /// How many pieces there are.
+    /// Number of pieces.
     pub pieces: u16,
-    /// Names the request among those of its sender.
+    /// Identifies the request at its sender.
     pub id: u32,
 }
 
@@ -110,13 +109,13 @@ pub struct RequestHead {
 pub struct PieceHead {
     /// The page.
     pub page: PageId,
-    /// Where the bytes begin in the page.
+    /// Offset of the bytes in the page.
     pub offset_bytes: u32,
-    /// How many there are.
+    /// Number of bytes.
     pub len_bytes: u16,
-    /// What is to be done.
+    /// The operation.
     pub kind: PieceKind,
-    /// By which operation, if the kind is atomic.
+    /// The atomic operation, if the kind is atomic.
     pub op: AtomicOp,
 }
 
@@ -126,25 +125,25 @@ pub struct PieceHead {
 pub struct AnswerHead {
     /// [`TAG_ANSWER`].
     pub tag: u8,
-    /// Why pieces have failed, as an error number; 0 if none has.
+    /// Error number of failed pieces; 0 if none failed.
     pub cause: u8,
-    /// How many pieces the request had.
+    /// Number of pieces of the request.
     pub pieces: u16,
     /// The request.
     pub id: u32,
 }
 
-/// What has come of a piece.
+/// The outcome of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum Status {
-    /// Nothing: a direct request came to a rank that does not have the page.
+    /// Not done: a direct request reached a rank without the page.
     Refused,
     /// It is done.
     Done,
-    /// It is done, and since the sender wrote the page last another rank has.
+    /// Done, and another rank has written the page since the sender last did.
     DoneContended,
-    /// Nothing: the file could not be read or written.
+    /// Not done: the file could not be read or written.
     Failed,
 }
 
@@ -168,7 +167,7 @@ impl PieceHead {
         }
     }
 
-    /// Whether the bytes lie in a page of `page_bytes`, and are a number if they are to be one.
+    /// Whether the bytes lie in a page of `page_bytes`, and for an atomic operation form an aligned number.
     pub fn is_inside(&self, page_bytes: usize) -> bool {
         let (offset_bytes, len_bytes) = (self.offset_bytes as usize, usize::from(self.len_bytes));
         let is_number = matches!(len_bytes, 4 | 8) && offset_bytes % len_bytes == 0;
@@ -176,15 +175,15 @@ impl PieceHead {
     }
 }
 
-/// Takes a request apart: its head, and its pieces, each with where its payload begins in `bytes`. `None` if it is none.
+/// Parses a request: its head, and its pieces with their payloads' offsets in `bytes`. `None` if the bytes are not one.
 pub fn read_request(bytes: &[u8]) -> Option<(RequestHead, alloc::vec::Vec<(PieceHead, usize)>)> {
-    let mut rest = bytes;
-    let head: RequestHead = take(&mut rest)?;
+    let mut tail = bytes;
+    let head: RequestHead = take(&mut tail)?;
     let mut pieces = alloc::vec::Vec::new();
     for _ in 0..head.pieces {
-        pieces.push((take::<PieceHead>(&mut rest)?, 0));
+        pieces.push((take::<PieceHead>(&mut tail)?, 0));
     }
-    let mut at = bytes.len() - rest.len();
+    let mut at = bytes.len() - tail.len();
     for (piece, start) in &mut pieces {
         *start = at;
         at += piece.request_bytes();
@@ -193,12 +192,12 @@ pub fn read_request(bytes: &[u8]) -> Option<(RequestHead, alloc::vec::Vec<(Piece
     is_request.then_some((head, pieces))
 }
 
-/// Takes an answer apart: its head, the status of each piece, and what was read. `None` if it is none.
+/// Parses an answer: its head, the status of each piece, and the bytes read. `None` if the bytes are not one.
 pub fn read_answer(bytes: &[u8]) -> Option<(AnswerHead, alloc::vec::Vec<Status>, &[u8])> {
-    let mut rest = bytes;
-    let head: AnswerHead = take(&mut rest)?;
-    let statuses: Option<_> = (0..head.pieces).map(|_| take::<Status>(&mut rest)).collect();
-    (head.tag == TAG_ANSWER && head.pieces > 0).then_some((head, statuses?, rest))
+    let mut tail = bytes;
+    let head: AnswerHead = take(&mut tail)?;
+    let statuses: Option<_> = (0..head.pieces).map(|_| take::<Status>(&mut tail)).collect();
+    (head.tag == TAG_ANSWER && head.pieces > 0).then_some((head, statuses?, tail))
 }
 
 impl AtomicOp {
@@ -208,7 +207,7 @@ impl AtomicOp {
         self == AtomicOp::Get
     }
 
-    /// What the operation makes of `old`, of numbers of `len_bytes`, 4 or 8; `None` if it leaves it.
+    /// The new value for `old`, with numbers of `len_bytes`, 4 or 8; `None` if the operation leaves it unchanged.
     #[inline]
     pub fn apply(self, old: u64, Operands { operand, compare }: Operands, len_bytes: usize) -> Option<u64> {
         let mask = if len_bytes == size_of::<u32>() { u64::from(u32::MAX) } else { u64::MAX };
@@ -241,7 +240,7 @@ impl AtomicOp {
         Some(new)
     }
 
-    /// What one of the operations on floating-point numbers makes of two.
+    /// The result of a floating-point operation.
     #[inline]
     fn of_floats<T: PartialOrd + core::ops::Add<Output = T> + core::ops::Mul<Output = T>>(
         self,

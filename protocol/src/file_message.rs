@@ -1,4 +1,4 @@
-//! Questions of one rank to another about a file that both have open, and their answers, as bytes.
+//! Questions between ranks about a file open on both, and their answers, as bytes.
 
 use crate::wire::take;
 use crate::{Space, layout_as_in_memory};
@@ -7,23 +7,22 @@ use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 /// First byte of these messages.
 pub const TAG_FILE: u8 = 43;
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum FileAsk {
-    /// The end of what the receiver has written.
+    /// The end of the bytes written by the receiver.
     End,
-    /// That the receiver, as a home, writes all blocks that it has of the file, and has some of its pages written that are dirty in any
-    /// pool.
+    /// The receiver, as a home, writes all blocks it has of the file, and has the given dirty pages written back from
+    /// any pool.
     Flush,
-    /// That the receiver, the first member of the file's team, adds to the file's shared pointer, and says what it was.
+    /// The receiver, first member of the file's team, adds to the file's shared pointer and returns the old value.
     Take,
-    /// The end of what any member has written. Asks the first member of the file's team.
+    /// The end of the bytes written by any member, asked of the first member of the file's team.
     Size,
 }
 
-/// Some pages of a file: at least those that were put in. Page n is bit n modulo 64, so it tells few pages, and those in a row, from all
-/// others.
+/// A superset of some pages of a file. Page n maps to bit n modulo 64, which separates a small or contiguous set well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageFilter(pub u64);
 
@@ -31,7 +30,7 @@ impl PageFilter {
     /// All pages.
     pub const ALL: PageFilter = PageFilter(u64::MAX);
 
-    /// The pages from one to another.
+    /// The pages from `first` to `last`.
     pub fn of(first: u32, last: u32) -> PageFilter {
         let count = last - first + 1;
         if count >= u64::BITS {
@@ -41,12 +40,12 @@ impl PageFilter {
         }
     }
 
-    /// Whether a page may be among them.
+    /// Whether a page may be in the set.
     pub fn has(self, index: u32) -> bool {
         self.0 >> (index % 64) & 1 != 0
     }
 
-    /// These and others.
+    /// The union with `other`.
     #[must_use]
     pub fn with(self, other: PageFilter) -> PageFilter {
         PageFilter(self.0 | other.0)
@@ -59,27 +58,27 @@ impl PageFilter {
 pub struct FileMessage {
     /// [`TAG_FILE`].
     pub tag: u8,
-    /// Whether it answers.
+    /// Whether it is an answer.
     pub is_answer: bool,
-    /// What is asked.
+    /// The question.
     pub ask: FileAsk,
-    /// Of an answer: why it could not be done, as an error number; 0 if it could.
+    /// In an answer: the error number of a failure, or 0.
     pub cause: u8,
-    /// Names the question among those of its sender; 0 where the sender asks many ranks for one number.
+    /// Identifies the question at its sender; 0 if the sender asks many ranks for one number.
     pub id: u32,
     /// The file.
     pub space: Space,
     /// Zero.
     pub padding: u32,
-    /// Of an answer to [`FileAsk::End`] or [`FileAsk::Size`]: that, in bytes. Of [`FileAsk::Flush`]: which pages, as a [`PageFilter`].
-    /// Of [`FileAsk::Take`]: how much is added; of its answer: what the pointer was.
+    /// Answer to [`FileAsk::End`] or [`FileAsk::Size`]: the end, in bytes. [`FileAsk::Flush`]: the pages, as a
+    /// [`PageFilter`]. [`FileAsk::Take`]: the increment; in its answer, the old value.
     pub value: u64,
 }
 
 layout_as_in_memory!(FileAsk, FileMessage);
 
 impl FileMessage {
-    /// Reads a message; `None` if it is none.
+    /// Reads a message; `None` if the bytes are not one.
     pub fn read(mut bytes: &[u8]) -> Option<FileMessage> {
         let message: FileMessage = take(&mut bytes)?;
         (bytes.is_empty() && message.tag == TAG_FILE).then_some(message)

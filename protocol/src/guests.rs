@@ -1,12 +1,12 @@
-//! Pages that a rank keeps for another, in frames that it does not use: whom to ask, and whom to refuse.
+//! Guests: pages kept by a rank for another in unused frames. Selection of the rank to ask, and of offers to refuse.
 //!
-//! A page that a rank gives up and that no other pool has is to be read from a disk by whoever wants it next. Before that it is offered
-//! to another rank, which keeps it as a guest if it has frames to spare. Guests leave before all other pages, and are given to nobody
-//! else then. So pools that their ranks do not use are a cache for those that need more.
+//! A page evicted from the only pool with a copy must be read from disk at its next use. Before that it is offered to
+//! another rank, which keeps it as a guest if it has spare frames. Guests are evicted before all other pages, and are
+//! not offered again. Idle pools thus serve as a cache for busy ones.
 //!
-//! Dahlin, Wang, Anderson and Patterson, "Cooperative Caching: Using Remote Client Memory to Improve File System Performance" (OSDI
-//! 1994), section 2.4: N-Chance forwarding, here with one chance. Which rank has room is not known, as there: one is asked, and another
-//! after a refusal. Where all refuse, hardly any page is offered.
+//! Dahlin, Wang, Anderson and Patterson, "Cooperative Caching: Using Remote Client Memory to Improve File System
+//! Performance" (OSDI 1994), section 2.4: N-Chance forwarding, here with one chance. As there, free room elsewhere is
+//! unknown: one rank is asked, and another after a refusal. If all refuse, offers become rare.
 
 use crate::coherence::PageId;
 use crate::ordered::OrderedMap;
@@ -14,34 +14,34 @@ use crate::wire::{self, Encoded, Malformed};
 use crate::{Rank, messages};
 
 messages! {
-    /// About a page that may leave the last pool that has it.
+    /// About a page that may leave the last pool with a copy.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum GuestMessage {
-        /// The sender gives the page up soon: the receiver is to keep it, if it has a frame to spare.
+        /// The sender will evict the page: the receiver keeps it, if it has a spare frame.
         24 => Offer {
             /// The page.
             page: PageId,
         },
-        /// The receiver may give the page up: the sender has it now.
+        /// The receiver may evict the page: the sender has it now.
         25 => Kept {
-            /// The page that was offered.
+            /// The offered page.
             page: PageId,
         },
-        /// The receiver may give the page up: others have it, or nobody has by now.
+        /// The receiver may evict the page: other ranks have it, or no rank by now.
         26 => Needless {
-            /// The page that was offered.
+            /// The offered page.
             page: PageId,
         },
-        /// The sender has no frame to spare.
+        /// The sender has no spare frame.
         27 => Refused {
-            /// The page that was offered.
+            /// The offered page.
             page: PageId,
         },
     }
 }
 
 impl GuestMessage {
-    /// The first bytes of these messages; no other message begins with one of them.
+    /// The first bytes of these messages; other messages begin with other bytes.
     pub const TAGS: core::ops::RangeInclusive<u8> = 24..=27;
 
     /// The message as bytes.
@@ -49,7 +49,7 @@ impl GuestMessage {
         wire::encode(self)
     }
 
-    /// Reads what [`GuestMessage::encode`] wrote.
+    /// Reads the bytes of [`GuestMessage::encode`].
     ///
     /// # Errors
     /// The bytes are something else.
@@ -58,46 +58,47 @@ impl GuestMessage {
     }
 }
 
-/// Pages of a pool of so many frames that are best on offer at a time at most: none in small pools, which need all their frames.
+/// Recommended maximum of simultaneous offers of a pool of `frames`: 0 for small pools, which need all their frames.
 pub const fn offers_max(frames: u32) -> u32 {
     const PART: u32 = 16;
     const MOST: u32 = 32;
     if frames / PART < MOST { frames / PART } else { MOST }
 }
 
-/// Pages that are kept in a row before one comes back, in pools of this rank, until few are offered: they are read once, it seems.
+/// Pages kept in a row without one coming back, in pools of this rank, before offers become rare: the pages are
+/// apparently read once.
 const UNPROVEN_POOLS: u32 = 16;
 
-/// Of so many pages one is offered then. It shows when pages are read again.
+/// Rare offers: one page in this many, enough to detect renewed reads.
 const UNPROVEN_PART: u32 = 8;
 
-/// Ranks that are asked in a row before pages go without an offer.
+/// Consecutive refusals before pages are evicted without an offer.
 const ASKED_AT_ONCE: u32 = 4;
 
-/// Of so many pages, as a power of two, one is offered where all have refused.
+/// Binary logarithm of the maximum number of pages per offer when all ranks refuse.
 const PASSED_OVER_MAX: u32 = 6;
 
-/// What a rank has on offer, and whom it asks next.
+/// A rank's current offers, and the next rank to ask.
 #[derive(Clone, Debug)]
 pub struct Offers {
     own: Rank,
     ranks: u32,
     next: Rank,
-    /// Ranks asked so far that had no room: where to look next.
+    /// Ranks asked so far without success; selects the next rank.
     asked: u32,
     /// Refusals since a page was kept.
     refused: u32,
-    /// Pages that go without an offer before another one is offered.
+    /// Pages to evict without an offer before the next offer.
     to_pass_over: u32,
     under_way: OrderedMap<PageId, Rank>,
     most: usize,
-    /// Pages that others have kept since one came back, and how many may be until few are offered.
+    /// Pages kept by others since one came back, and the limit at which offers become rare.
     unproven: u32,
     unproven_max: u32,
 }
 
 impl Offers {
-    /// Nothing is on offer of the rank `own` of so many, whose pool has `frames` frames. It offers up to `most` pages at a time.
+    /// No offers yet, for rank `own` of `ranks` with a pool of `frames`. At most `most` offers at a time.
     pub fn new(own: Rank, ranks: u32, frames: u32, most: u32) -> Offers {
         let mut offers = Offers {
             own,
@@ -115,32 +116,32 @@ impl Offers {
         offers
     }
 
-    /// A page has come from the pool of another rank.
+    /// A page arrived from the pool of another rank.
     pub fn on_came_back(&mut self) {
         self.unproven = 0;
     }
 
-    /// How many pages are on offer.
+    /// Number of offers.
     pub fn len(&self) -> usize {
         self.under_way.len()
     }
 
-    /// Whether none is.
+    /// Whether there are no offers.
     pub fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// Whether as many are as may be at a time.
+    /// Whether the maximum number of offers is reached.
     pub fn is_full(&self) -> bool {
         self.under_way.len() >= self.most
     }
 
-    /// Whether the page is on offer. It stays where it is until that is answered.
+    /// Whether the page is on offer. It stays in its frame until the answer.
     pub fn has(&self, page: PageId) -> bool {
         self.under_way.contains_key(&page)
     }
 
-    /// A page that nobody else may have is given up soon. Returns the rank to which it is offered, if it is.
+    /// A page possibly without other copies will be evicted. Returns the rank it is offered to, if any.
     pub fn offer(&mut self, page: PageId) -> Option<Rank> {
         if self.ranks < 2 || self.is_full() || self.has(page) {
             return None;
@@ -150,14 +151,14 @@ impl Offers {
             return None;
         }
         self.under_way.insert(page, self.next);
-        // What is not answered yet may be refused, too.
+        // An unanswered offer may be refused, too.
         if self.refused >= ASKED_AT_ONCE {
             self.to_pass_over = 1 << (self.refused - ASKED_AT_ONCE).min(PASSED_OVER_MAX);
         }
         Some(self.next)
     }
 
-    /// The answer of a rank to an offer.
+    /// A rank's answer to an offer.
     ///
     /// # Errors
     /// Nothing was offered to it: in words.
@@ -177,7 +178,7 @@ impl Offers {
         Ok(())
     }
 
-    /// Takes another rank to ask: any, each as often as the others.
+    /// Chooses another rank to ask, uniformly.
     fn look_elsewhere(&mut self) {
         if self.ranks < 2 {
             return;
@@ -192,39 +193,39 @@ impl Offers {
     }
 }
 
-/// One guest in so many that are offered to a pool which has no more room takes the place of another. So some stay long enough to be
-/// wanted, however many pages go round (Qureshi, Jaleel, Patt, Steely and Emer, ISCA 2007: bimodal insertion).
+/// In a full pool, one offered guest in this many replaces another. Some guests thus stay long enough to be used,
+/// however many pages circulate (Qureshi, Jaleel, Patt, Steely and Emer, ISCA 2007: bimodal insertion).
 const REPLACED_PART: u32 = 8;
 
-/// Of the frames of a pool one in so many is for pages that its own rank will miss.
+/// One frame in this many is kept for the rank's own misses.
 const OWN_PART: u32 = 8;
 
-/// A rank that misses no page while it is offered so many is at rest.
-const AT_REST: u32 = 64;
+/// A rank without a miss during this many offers is idle.
+const IDLE_OFFERS: u32 = 64;
 
-/// What a rank does about a page that it is offered.
+/// A rank's reaction to an offered page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// It comes as a guest.
+    /// It is kept as a guest.
     ForIt,
-    /// There is none. A guest is to leave, so that there is for the next.
+    /// There is no room. A guest leaves, making room for the next offer.
     AfterAGuest,
-    /// There is none. The next page of the rank's own that it would give up is to leave.
+    /// There is no room. The rank's own next victim leaves.
     AfterAnOwn,
-    /// There is none.
+    /// There is no room.
     None,
 }
 
-/// How much room a rank has for guests.
+/// The room of a rank for guests.
 #[derive(Clone, Debug)]
 pub struct GuestRoom {
     frames: u32,
-    /// Pages that were offered since this rank has missed one.
+    /// Offers since this rank's last miss.
     offered: u32,
 }
 
 impl GuestRoom {
-    /// The room of a pool of `frames` frames.
+    /// The room in a pool of `frames`.
     pub fn new(frames: u32) -> GuestRoom {
         GuestRoom { frames, offered: 0 }
     }
@@ -234,14 +235,14 @@ impl GuestRoom {
         self.offered = 0;
     }
 
-    /// A page is offered, where so many frames are free or will be, and so many have guests.
+    /// A page is offered while `free` frames are free or being freed, and `guests` hold guests.
     pub fn on_offer(&mut self, free: u32, guests: u32) -> Room {
         self.offered = self.offered.saturating_add(1);
-        let is_at_rest = self.offered > AT_REST;
-        let kept_free = if is_at_rest { 0 } else { self.frames.div_ceil(OWN_PART) };
+        let is_idle = self.offered > IDLE_OFFERS;
+        let kept_free = if is_idle { 0 } else { self.frames.div_ceil(OWN_PART) };
         if free > kept_free {
             Room::ForIt
-        } else if is_at_rest && guests < self.frames / 2 {
+        } else if is_idle && guests < self.frames / 2 {
             Room::AfterAnOwn
         } else if free == kept_free && guests > 0 && self.offered % REPLACED_PART == 0 {
             Room::AfterAGuest
@@ -307,7 +308,7 @@ mod tests {
             })
             .collect();
         assert!(offered.len() < 1600, "{} of 100000 pages are offered", offered.len());
-        // Somebody has room by now.
+        // Some rank has room by now.
         let asked = (100_000..100_065).find_map(|index| Some((index, offers.offer(page(index))?)));
         let (index, rank) = asked.expect("one of them is offered");
         offers.on_answer(rank, page(index), false).expect("it was asked");
@@ -346,8 +347,8 @@ mod tests {
             count
         };
         assert_eq!(offered(0..1024, false), 1024);
-        let few = offered(1024..2024, false);
-        assert!((100..200).contains(&few), "{few} of 1000");
+        let count = offered(1024..2024, false);
+        assert!((100..200).contains(&count), "{count} of 1000");
         assert!(offered(3000..3100, true) > 80);
         assert_eq!(offered(4000..4100, true), 100);
     }
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_at_rest_gives_up_half_of_its_own_pages() {
+    fn an_idle_rank_gives_up_half_of_its_own_pages() {
         let mut room = GuestRoom::new(64);
         assert!((0..64).all(|_| room.on_offer(0, 0) == Room::None), "it may be about to miss");
         for guests in 0..32 {

@@ -1,21 +1,21 @@
-//! Which ranks are on one host.
+//! Placement of ranks on hosts.
 
 use crate::Rank;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Ranks with consecutive numbers that are on one host, as ranges. A host whose ranks have other numbers counts as several.
+/// Consecutive ranks on one host, as ranges. A host with non-consecutive ranks counts as several.
 ///
-/// None are known where that is no use: each rank is on a host of its own, or all are on one.
+/// Empty if of no use: each rank on a host of its own, or all on one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hosts {
-    /// The first rank of each host, ascending, and behind them how many ranks there are.
+    /// The first rank of each host, ascending, followed by the number of ranks.
     firsts: Arc<[Rank]>,
 }
 
 impl Hosts {
-    /// Those of ranks that are on hosts of these numbers, in order.
+    /// The ranges of ranks, given each rank's host number in rank order.
     pub fn of(hosts: impl IntoIterator<Item = u32>) -> Hosts {
         let (mut firsts, mut ranks, mut last) = (Vec::new(), 0, None);
         for host in hosts {
@@ -31,7 +31,7 @@ impl Hosts {
         Hosts { firsts: firsts.into() }
     }
 
-    /// The ranks of the host of a rank, if that is known and of use.
+    /// The ranks of a rank's host, if known and of use.
     pub fn around(&self, rank: Rank) -> Option<Range<Rank>> {
         let behind = self.firsts.partition_point(|first| *first <= rank);
         let first = self.firsts.get(behind.checked_sub(1)?)?;
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_of_a_host_are_those_beside() {
+    fn around_gives_the_ranks_of_a_host() {
         let hosts = Hosts::of([7, 7, 7, 2, 2, 9]);
         let around: Vec<_> =
             (0..7).map(|rank| hosts.around(Rank(rank)).map(|host| (host.start.0, host.end.0))).collect();

@@ -1,20 +1,20 @@
 //! The state machines of vgasnet: events in, actions out, no I/O.
 //!
-//! There is no clock, thread, lock or unsafe code in here either. The crate is built without the standard library and
-//! depends on no crate that has it, so the compiler enforces that. A driver (the engine, the simulations, the
-//! exploration) hands events to a machine and carries its actions out.
+//! The crate has no clock, thread, lock or unsafe code either. It is built without the standard library, as are its
+//! dependencies, so the compiler enforces this. A driver (the engine, the simulations, the exploration) passes events
+//! to a machine and carries its actions out.
 //!
 //! - [`coherence`]: the copies of pages, and the right to write.
-//! - [`barrier`] and [`collectives`]: how ranks meet, and how they move data together.
+//! - [`barrier`] and [`collectives`]: synchronization and collective data movement.
 //! - [`file_locks`]: locks of bytes of shared files.
-//! - [`streams`] and [`replacement`]: the pages that will be read next, and the frame to give up.
-//! - [`shipping`]: whether a small operation has its page moved, or its bytes read or written where the page is;
-//!   [`byte_message`] has the layouts of the messages for that.
-//! - [`guests`]: pages that a rank keeps for another, in frames that it does not use.
-//! - [`get_cache`]: the cache of small gets of bytes that nobody writes meanwhile; [`writes`] tells whether somebody has.
+//! - [`streams`] and [`replacement`]: the pages to read ahead, and the frame to evict.
+//! - [`shipping`]: whether a small operation moves its page, or ships its bytes; [`byte_message`] has the message
+//!   layouts.
+//! - [`guests`]: pages kept by a rank for another, in unused frames.
+//! - [`get_cache`]: the cache of small gets of bytes not written meanwhile; [`writes`] detects writes.
 //! - [`wire`]: messages as bytes; [`active_message`] has the layouts of Active Messages.
-//! - [`ordered`]: maps and sets in order, which most of them have.
-//! - [`Limits`], [`Nonsense`], [`PROTOCOL_VERSION`]: messages of peers are not believed.
+//! - [`ordered`]: the ordered maps and sets shared by the machines.
+//! - [`Limits`], [`Nonsense`], [`PROTOCOL_VERSION`]: messages of peers are not trusted.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,20 +1,20 @@
-//! The limits that every message of a peer has to keep. They are known from attach on.
+//! Limits on every message of a peer, known from attach on.
 
 use crate::coherence::{CoherenceBody, CoherenceMessage, FrameId, ToCache, ToHome};
 use crate::{Nonsense, Rank, Space, Spaces};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// How much memory a rank has.
+/// Memory sizes of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RankSizes {
     /// Pages of its segment.
     pub pages: u32,
-    /// Frames of its pool that hold pages; at least 1.
+    /// Frames of its pool for pages; at least 1.
     pub frames: u32,
 }
 
-/// What a rank knows of all ranks' memory.
+/// Memory sizes of all ranks, as known to one rank.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Limits {
     rank: Rank,
@@ -24,14 +24,14 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What `rank` knows of these ranks, of which it is one.
+    /// The limits at `rank`, one of these ranks.
     pub fn new(rank: Rank, sizes: impl IntoIterator<Item = RankSizes>) -> Limits {
         let (pages, frames): (Vec<u32>, Vec<u32>) = sizes.into_iter().map(|sizes| (sizes.pages, sizes.frames)).unzip();
         assert!(rank.index() < frames.len(), "rank {rank} of {}", frames.len());
         Limits { rank, spaces: Spaces::new(pages), frames: frames.into() }
     }
 
-    /// The same, with the same segments, whose homes these spaces tell.
+    /// Replaces the spaces by `segments`, with the same segments and other homes.
     #[must_use]
     pub fn with_homes(self, segments: Spaces) -> Limits {
         Limits { spaces: segments, ..self }
@@ -56,16 +56,16 @@ impl Limits {
         &mut self.spaces
     }
 
-    /// How many ranks the job has.
+    /// Number of ranks in the job.
     pub fn ranks(&self) -> u32 {
         self.frames.len() as u32
     }
 
-    /// Checks a message of the coherence protocol that this rank got: its sender, page, rank and frame exist, and a
-    /// message for a home is about a page of this rank.
+    /// Checks a received coherence message: its sender, page, rank and frame exist, and a message to a home is about a
+    /// page of this rank.
     ///
     /// # Errors
-    /// One of them does not.
+    /// One of these does not hold.
     pub fn check(&self, from: Rank, message: &CoherenceMessage) -> Result<(), Nonsense> {
         let nonsense = |what| Err(Nonsense::about(message.page, from, what));
         if from.0 >= self.ranks() {

@@ -1,4 +1,4 @@
-//! The message about frames that are lent to the homes of their pages.
+//! The message about frames lent to the homes of their pages.
 
 use crate::messages;
 use crate::wire::{self, Encoded, Malformed};
@@ -9,14 +9,14 @@ messages! {
     pub enum LoanMessage {
         /// The lender wants the frame back.
         34 => AskedBack {
-            /// The page in the receiver's segment for which it was lent.
+            /// The page in the receiver's segment the frame was lent for.
             index: u32,
         },
     }
 }
 
 impl LoanMessage {
-    /// The first byte of every such message; no other message begins with it.
+    /// The first byte of every such message, and of no other.
     pub const TAG: u8 = 34;
 
     /// The message as bytes.
@@ -24,7 +24,7 @@ impl LoanMessage {
         wire::encode(self)
     }
 
-    /// Reads what [`LoanMessage::encode`] wrote.
+    /// Reads the bytes of [`LoanMessage::encode`].
     ///
     /// # Errors
     /// The bytes are something else.
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_wishes_are_understood() {
+    fn only_whole_messages_decode() {
         let message = LoanMessage::AskedBack { index: 513 };
         let bytes = message.encode();
         assert_eq!((LoanMessage::decode(&bytes), bytes[0], bytes.len()), (Ok(message), LoanMessage::TAG, 5));

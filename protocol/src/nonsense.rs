@@ -1,23 +1,22 @@
-//! Messages of peers that make no sense.
+//! Peers' messages that make no sense.
 
 use crate::Rank;
 use crate::coherence::PageId;
 use core::fmt;
 
-/// A message that no rank sends that keeps the protocol. The job cannot go on: the state that the sender speaks of is
-/// not this rank's.
+/// A message no conforming rank sends. The job cannot go on: the sender's state is inconsistent with this rank's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nonsense {
     /// The sender.
     pub from: Rank,
-    /// What it sent, in words.
+    /// The message, in words.
     pub what: &'static str,
-    /// The page that the message is about, if it is about one.
+    /// The page the message is about, if any.
     pub page: Option<PageId>,
 }
 
 impl Nonsense {
-    /// A message that is about no page.
+    /// A message about no page.
     pub fn new(from: Rank, what: &'static str) -> Nonsense {
         Nonsense { from, what, page: None }
     }

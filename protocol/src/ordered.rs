@@ -1,9 +1,9 @@
-//! Maps and sets in the order of their keys, of which the library has many kinds.
+//! Ordered maps and sets, cheap to instantiate for many types.
 //!
-//! The standard library's B-trees are compiled anew for every pair of types, 15 KB each. Here all kinds share one tree, which
-//! knows a key by a number and has the place of its entry. Costs are those of a B-tree, one look more at the entry, and one
-//! more at the tree where an entry that is removed is not the last. What is looked at for every block of a small access is
-//! better the standard library's, and so is what many ranks have an entry in: one takes twice the memory here.
+//! The standard library's B-trees are compiled anew for every pair of types, 15 KB each. Here all types share one tree
+//! from key codes to entry positions. An operation costs a B-tree's, one more access to the entry, and one more to the
+//! tree when a removed entry is not the last. Maps accessed for every block of a small access, or with an entry for
+//! many ranks, should use the standard library's: an entry takes twice the memory here.
 
 mod keys;
 mod set;
@@ -19,16 +19,16 @@ use core::hash::{Hash, Hasher};
 use core::ops::{Bound, Index, RangeBounds};
 use core::{fmt, mem};
 
-/// What finds an entry.
+/// A key of an entry.
 pub trait OrderedKey: Copy {
-    /// Bits that codes have, at most 128.
+    /// Bits of a code, at most 128.
     const BITS: u32;
 
-    /// A number of its own, in the order of the keys.
+    /// A unique number, in the order of the keys.
     fn code(self) -> u128;
 }
 
-/// The codes, each with the place of its entry. Nothing here depends on what the entries are.
+/// The codes, each with the position of its entry. Independent of the entry type.
 #[derive(Default)]
 struct Tree(BTreeMap<u128, u32>);
 
@@ -45,7 +45,7 @@ impl Tree {
         self.0.insert(code, place);
     }
 
-    /// The place that a code has, or else is given.
+    /// The position of a code, inserting `place` if there is none.
     #[inline(never)]
     fn find_or_insert(&mut self, code: u128, place: u32) -> Option<u32> {
         match self.0.entry(code) {
@@ -86,14 +86,14 @@ impl Clone for Tree {
 }
 
 impl Drop for Tree {
-    /// Once, and not in each place where a map ends.
+    /// Not inlined: compiled once instead of for every map.
     #[inline(never)]
     fn drop(&mut self) {
         drop(mem::take(&mut self.0));
     }
 }
 
-/// Places in the order of their codes.
+/// Positions in the order of their codes.
 #[derive(Clone)]
 struct Places<'a>(btree_map::Range<'a, u128, u32>);
 
@@ -123,7 +123,7 @@ fn codes<K: OrderedKey>(keys: &impl RangeBounds<K>) -> Codes {
 #[derive(Clone)]
 pub struct OrderedMap<K, V> {
     tree: Tree,
-    /// In no order, without gaps.
+    /// Unordered, without gaps.
     entries: Vec<(K, V)>,
 }
 
@@ -133,12 +133,12 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         OrderedMap { tree: Tree(BTreeMap::new()), entries: Vec::new() }
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -163,7 +163,7 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         self.place(key).is_some()
     }
 
-    /// Adds an entry whose key has none. Returns its place.
+    /// Adds an entry; the key must have none. Returns its position.
     fn add(&mut self, key: K, value: V) -> usize {
         let place = self.entries.len();
         self.tree.insert(key.code(), place as u32);
@@ -171,7 +171,7 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         place
     }
 
-    /// Gives a key a value. Returns what it had before.
+    /// Sets the value of a key. Returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Some(place) = self.tree.find_or_insert(key.code(), self.entries.len() as u32) {
             return Some(mem::replace(&mut self.entries[place as usize].1, value));
@@ -180,7 +180,7 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         None
     }
 
-    /// Forgets a key. Returns its value.
+    /// Removes a key. Returns its value.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         if self.entries.is_empty() {
             return None;
@@ -196,12 +196,12 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         Some(value)
     }
 
-    /// Forgets all.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         *self = OrderedMap::new();
     }
 
-    /// What a key has, to be looked at and filled.
+    /// The entry of a key, to examine or fill.
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V> {
         Entry { place: self.place(&key), map: self, key }
     }
@@ -211,7 +211,7 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         Iter { places: self.tree.places(ALL), entries: &self.entries }
     }
 
-    /// The entries of these keys, in order.
+    /// The entries of a range of keys, in order.
     pub fn range(&self, keys: impl RangeBounds<K>) -> Iter<'_, K, V> {
         Iter { places: self.tree.places(codes(&keys)), entries: &self.entries }
     }
@@ -226,13 +226,13 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         Values(self.iter())
     }
 
-    /// The entries in order. It takes memory for all of them.
+    /// The entries in order. Allocates memory proportional to the map.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
         let mut all: Vec<_> = self.entries.iter_mut().map(|(key, value)| Some((&*key, value))).collect();
         self.tree.places(ALL).filter_map(move |place| all[place].take())
     }
 
-    /// The values in the order of their keys. It takes memory for all of them.
+    /// The values in the order of their keys. Allocates memory proportional to the map.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.iter_mut().map(|(_, value)| value)
     }
@@ -257,20 +257,20 @@ impl<K: OrderedKey, V> OrderedMap<K, V> {
         Some((key, value))
     }
 
-    /// Takes the first entry.
+    /// Removes the first entry.
     pub fn pop_first(&mut self) -> Option<(K, V)> {
         let key = *self.first_key_value()?.0;
         self.remove(&key).map(|value| (key, value))
     }
 
-    /// Forgets those that are not to be kept. They are looked at in order.
+    /// Removes the entries `keeps` rejects. Visits them in order.
     pub fn retain(&mut self, mut keeps: impl FnMut(&K, &mut V) -> bool) {
         let gone: Vec<K> = self.iter_mut().filter_map(|(key, value)| (!keeps(key, value)).then_some(*key)).collect();
         gone.iter().for_each(|key| drop(self.remove(key)));
     }
 }
 
-/// What a key has.
+/// The entry of a key.
 pub struct Entry<'a, K, V> {
     map: &'a mut OrderedMap<K, V>,
     key: K,
@@ -286,7 +286,7 @@ impl<'a, K: OrderedKey, V> Entry<'a, K, V> {
         self
     }
 
-    /// The value, which `make` makes if there is none.
+    /// The value, made by `make` if there is none.
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         let place = match self.place {
             Some(place) => place,
@@ -295,12 +295,12 @@ impl<'a, K: OrderedKey, V> Entry<'a, K, V> {
         &mut self.map.entries[place].1
     }
 
-    /// The value, which is this one if there was none.
+    /// The value, set to `value` if there is none.
     pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
-    /// The value, which is the default one if there was none.
+    /// The value, set to the default if there is none.
     pub fn or_default(self) -> &'a mut V
     where
         V: Default,
@@ -403,7 +403,7 @@ impl<K, V> Default for OrderedMap<K, V> {
     }
 }
 
-// The places of entries tell of the past, which is not to show.
+// Positions depend on history; equality must not.
 impl<K: OrderedKey + PartialEq, V: PartialEq> PartialEq for OrderedMap<K, V> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())

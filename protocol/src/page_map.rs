@@ -1,7 +1,7 @@
-//! A map from pages to a few bytes each, in order, with little memory besides them.
+//! An ordered map from pages to small values, with little memory overhead.
 //!
-//! Pages lie in leaves: sorted vectors that grow by a few pages at a time, so what is not full takes little. A tree finds the leaf
-//! of a page. How pages came to their leaves depends on the past of a map, and is no part of its value.
+//! Pages lie in leaves: sorted vectors growing by [`STEP`] pages, so partly filled leaves waste little. A tree finds
+//! the leaf of a page. The division into leaves depends on the map's history and is no part of its value.
 
 use crate::coherence::PageId;
 use alloc::collections::BTreeMap;
@@ -11,14 +11,14 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::{iter, mem};
 
-/// A leaf of so many pages is split.
+/// A leaf is split at this many pages.
 const LEAF_MAX: usize = 64;
 
-/// A leaf of fewer pages joins the one before it, if both together have no more than `JOINED_MAX`.
+/// A leaf with fewer pages joins the previous one, if both together have at most `JOINED_MAX`.
 const LEAF_MIN: usize = 16;
 const JOINED_MAX: usize = 48;
 
-/// Pages that a leaf has room for at a time.
+/// Pages by which a leaf's capacity grows.
 const STEP: usize = 8;
 
 type Leaf<V> = Vec<(PageId, V)>;
@@ -26,9 +26,9 @@ type Leaf<V> = Vec<(PageId, V)>;
 /// Values by page, in the order of the pages.
 #[derive(Clone)]
 pub(crate) struct PageMap<V> {
-    /// The leaf of the first pages, which small maps have alone.
+    /// The leaf of the first pages, the only one of small maps.
     first: Leaf<V>,
-    /// The others, each with a page that comes before none of the leaf and behind all of the leaf before.
+    /// The other leaves, each keyed by a lower bound of its pages above all pages of the previous leaf.
     others: BTreeMap<PageId, Leaf<V>>,
     len: usize,
 }
@@ -53,7 +53,7 @@ impl<V> PageMap<V> {
         place(leaf, page).ok().map(|at| &mut leaf[at].1)
     }
 
-    /// The value of a page, which `make` makes if there is none.
+    /// The value of a page, made by `make` if there is none.
     pub fn get_or_insert_with(&mut self, page: PageId, make: impl FnOnce() -> V) -> &mut V {
         if self.leaf_mut(page).len() >= LEAF_MAX {
             self.split(page);
@@ -71,7 +71,7 @@ impl<V> PageMap<V> {
         &mut leaf[at].1
     }
 
-    /// Forgets a page. Returns its value.
+    /// Removes a page. Returns its value.
     pub fn remove(&mut self, page: PageId) -> Option<V> {
         let leaf = self.leaf_mut(page);
         let (_, value) = leaf.remove(place(leaf, page).ok()?);
@@ -95,7 +95,7 @@ impl<V> PageMap<V> {
         iter::once(&mut self.first).chain(self.others.values_mut()).flatten().map(|(page, value)| (*page, value))
     }
 
-    /// The pages from this one on, in order.
+    /// The pages from `page` on, in order.
     pub fn from(&self, page: PageId) -> impl Iterator<Item = (PageId, &V)> {
         let key = self.leaf_key(page);
         let behind = move |leaf: &'_ Leaf<V>| leaf.partition_point(|(its, _)| *its < page);
@@ -105,14 +105,14 @@ impl<V> PageMap<V> {
         leaves.flat_map(move |leaf| &leaf[behind(leaf)..]).map(|(page, value)| (*page, value))
     }
 
-    /// The pages before this one, the last of them first.
+    /// The pages before `page`, in descending order.
     pub fn before(&self, page: PageId) -> impl Iterator<Item = (PageId, &V)> {
         let end = move |leaf: &'_ Leaf<V>| leaf.partition_point(|(its, _)| *its < page);
         let leaves = self.others.range(..page).rev().map(|(_, leaf)| leaf).chain([&self.first]);
         leaves.flat_map(move |leaf| leaf[..end(leaf)].iter().rev()).map(|(page, value)| (*page, value))
     }
 
-    /// Makes two leaves of a page's leaf.
+    /// Splits a page's leaf in two.
     fn split(&mut self, page: PageId) {
         let leaf = self.leaf_mut(page);
         let upper = leaf.split_off(leaf.len() / 2);
@@ -120,7 +120,7 @@ impl<V> PageMap<V> {
         self.others.insert(upper[0].0, upper);
     }
 
-    /// Joins a page's leaf with the one before it, if there is one that has room.
+    /// Joins a page's leaf with the previous one, if that has room.
     fn join(&mut self, page: PageId) {
         let Some(key) = self.leaf_key(page) else { return };
         let len = self.others[&key].len();
@@ -135,7 +135,7 @@ impl<V> PageMap<V> {
         *self.leaf_mut(page) = before;
     }
 
-    /// The key of the leaf that a page is in, or would be; `None` for the first.
+    /// The key of the leaf a page is in, or would be; `None` for the first.
     fn leaf_key(&self, page: PageId) -> Option<PageId> {
         if self.others.is_empty() {
             return None;
@@ -155,7 +155,7 @@ impl<V> PageMap<V> {
     }
 }
 
-/// The leaf that a page is in, or would be.
+/// The leaf a page is in, or would be.
 fn leaf_of<'a, V>(first: &'a mut Leaf<V>, others: &'a mut BTreeMap<PageId, Leaf<V>>, page: PageId) -> &'a mut Leaf<V> {
     if others.is_empty() {
         return first;
@@ -163,7 +163,7 @@ fn leaf_of<'a, V>(first: &'a mut Leaf<V>, others: &'a mut BTreeMap<PageId, Leaf<
     others.range_mut(..=page).next_back().map_or(first, |(_, leaf)| leaf)
 }
 
-/// Where a page is in a leaf, or would be.
+/// The position of a page in a leaf, or its insertion point.
 fn place<V>(leaf: &Leaf<V>, page: PageId) -> Result<usize, usize> {
     leaf.binary_search_by_key(&page, |(page, _)| *page)
 }
@@ -228,7 +228,7 @@ mod tests {
             let steps = if cfg!(miri) { 300 } else { 30_000 };
             for step in 0..steps {
                 let page = PageId::of_segment(Rank(random.u32(0..3)), random.u32(0..pages_max));
-                // It grows, and shrinks again in the end.
+                // Grows at first, and shrinks in the end.
                 if random.u32(0..steps) > step {
                     *map.get_or_insert_with(page, || step) += 1;
                     *model.entry(page).or_insert(step) += 1;

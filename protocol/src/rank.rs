@@ -3,7 +3,7 @@
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The number of a process in its job, from 0 up to the number of ranks.
+/// The number of a process in its job, below the number of ranks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(transparent)]
 pub struct Rank(pub u32);
@@ -11,7 +11,7 @@ pub struct Rank(pub u32);
 crate::layout_as_in_memory!(Rank);
 
 impl Rank {
-    /// The rank as an index into a table with an element for each rank of the job.
+    /// The rank as an index into a table of all ranks of the job.
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -1,27 +1,27 @@
-//! How far a rank has come in its job.
+//! Progress of a rank through its job.
 
 use crate::messages;
 use crate::wire::{self, Layout};
 
 messages! {
-    /// The state of a rank, as it tells others.
+    /// The state of a rank, as reported to others.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum RankState {
-        /// It has not called init, and perhaps never will.
+        /// It has not called init, and may never do so.
         0 => Fresh,
-        /// It is a rank of the job.
+        /// It has joined the job.
         1 => Initialised,
         /// It has its pool and table.
         2 => Attached,
         /// It called exit with this status.
         3 => Exiting(status: i32),
-        /// Its network has failed. It ends soon unless it is ended first.
+        /// Its network has failed. It ends soon unless ended first.
         4 => Broken,
     }
 }
 
 impl RankState {
-    /// The state as one word; that of `Fresh` is 0.
+    /// The state as one word; 0 for `Fresh`.
     pub fn encode(self) -> u64 {
         let mut word = [0; size_of::<u64>()];
         let bytes = wire::encode(&self);
@@ -29,7 +29,7 @@ impl RankState {
         u64::from_le_bytes(word)
     }
 
-    /// The state of a word. An unknown word counts as `Fresh`: a launcher must survive anything that a rank writes.
+    /// The state of a word. An unknown word counts as `Fresh`: a launcher must survive anything a rank writes.
     pub fn decode(word: u64) -> RankState {
         RankState::read(&mut &word.to_le_bytes()[..]).unwrap_or(RankState::Fresh)
     }

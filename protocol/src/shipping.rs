@@ -1,99 +1,98 @@
-//! Whether a small operation on a page that is not here has the page moved here, or its bytes shipped: read or written where the
-//! page is.
+//! Whether a small operation on a missing page moves the page here or ships its bytes: reads or writes them at the
+//! page's location.
 //!
-//! That is the problem of renting or buying. Each page has a meter, on which shipping adds what it costs. When it has cost as
-//! much as a move, the next operation moves the page. So what a page costs is at most twice what it would have cost somebody
-//! who knew all operations to come (Karlin, Manasse, Rudolph and Sleator, "Competitive Snoopy Caching", Algorithmica 3, 1988).
-//! Three things are not in their model:
+//! This is the ski-rental problem. Each page has a meter to which shipping adds its cost. When the meter reaches the
+//! cost of a move, the next operation moves the page. The total cost is at most twice the optimum (Karlin, Manasse,
+//! Rudolph and Sleator, "Competitive Snoopy Caching", Algorithmica 3, 1988). Three things are outside their model:
 //!
-//! - A full pool gives up another page for one that moves here. A page deserves a frame only if it is used more than what
-//!   the frames have, so each meter leaks a frame's share of all that is shipped. Of pages that are used alike, more than
-//!   there are frames, none is moved.
-//! - Pages that are read in order are moved at once: what comes next is known.
-//! - A page that several ranks write in turns goes on being shipped to: who has it would lose it to the next. Who reads much of it in
-//!   order, and is not disturbed, gets it.
+//! - In a full pool a move evicts another page. A page deserves a frame only if it is used more than the resident ones,
+//!   so each meter leaks a frame's share of all shipping. Among equally used pages, more than there are frames, none
+//!   moves.
+//! - Pages read in order move at once: their continuation is predictable.
+//! - A page written by several ranks alternately keeps being shipped to: its holder would lose it to the next writer.
+//!   An undisturbed rank reading much of it in order gets it.
 //!
-//! Costs are in bytes that a disk or a network moves meanwhile.
+//! Costs are expressed in bytes a disk or network moves in the same time.
 
 use crate::Rank;
 use crate::coherence::PageId;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What a request costs besides its bytes, as a rule. A disk that reads 2 GB/s moves so many while it answers one.
+/// Default fixed cost of a request, in bytes: a disk reading 2 GB/s moves this much while it answers one.
 pub const REQUEST_BYTES: u64 = 96 << 10;
 
-/// One that needs neither a disk nor another rank costs this part of it.
+/// A request needing neither disk nor another rank costs one part in this many.
 const AT_HAND_PART: u64 = 48;
 
-/// So many bytes in order are a scan.
+/// Bytes in order that make a scan.
 const SCAN_BYTES: u32 = 16 << 10;
 
-/// The largest part that is mapped for a load or store: one of so many parts of a page, and so many bytes. Twice as many bytes in
+/// Maximum size of a part mapped for a load or store, as a divisor of the page and in bytes. Twice as many bytes in
 /// order are a scan for them.
 const FILL_PARTS_MIN: u32 = 2;
 const FILL_BYTES_MAX: u32 = 64 << 10;
 
-/// A page that others have written, too, is scanned after so many times as many bytes in order, none written by others among them; but
-/// one of so many parts of the page is enough.
+/// Factor by which the scan threshold is raised for a page also written by others, without an interleaved write; capped
+/// at one part in `CONTENDED_PARTS` of the page.
 const CONTENDED_SCAN: u32 = 4;
 const CONTENDED_PARTS: u32 = 4;
 
-/// A page that ranks write in turns moves after so many puts of one rank at least, none of another rank's between them. A turn may
-/// have dozens.
+/// A page written alternately moves after at least this many puts of one rank without an interleaved put of another. A
+/// turn may have dozens.
 const UNDISTURBED_MIN: u64 = 64;
 
-/// Meters of one place in the table.
+/// Meters in one place of the table.
 const WAYS: usize = 4;
 
-/// Pages that have meters at a time: a few for each frame, so that a page of a working set that fits keeps its own. Of pages that are
-/// moved at once few have meters: those that ranks write in turns.
+/// Meters per frame, and bounds: a page of a working set that fits keeps its own meter. Pages moved at once rarely need
+/// a meter: only the alternately written ones do.
 const METERS_OF_FRAME: u32 = 4;
 const METERS_MIN: u32 = 64;
 const METERS_MAX: u32 = 1 << 18;
 const METERS_MAX_OF_SMALL: u32 = 1024;
 
-/// A rank that no message is from.
+/// No rank; never the sender of a message.
 const NOBODY: Rank = Rank(u32::MAX);
 
-/// What to do about a small operation.
+/// The handling of a small operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Carry it out where the page is.
+    /// Execute it at the page's location.
     Ship,
     /// Fetch the page.
     Move,
 }
 
-/// A small operation on a page that is not here.
+/// A small operation on a page not in this pool.
 #[derive(Clone, Copy, Debug)]
 pub struct SmallOperation {
-    /// Where its bytes begin in the page.
+    /// Offset of its bytes in the page.
     pub offset_bytes: u32,
-    /// How many there are.
+    /// Number of bytes.
     pub len_bytes: u32,
-    /// It writes them. Where they are on a disk, that is two requests.
+    /// Whether it writes them. On a disk, a write is two requests.
     pub is_put: bool,
-    /// It needs neither a disk nor another rank.
+    /// Whether it needs neither a disk nor another rank.
     pub is_at_hand: bool,
-    /// A load or store faults there, and what is read is mapped.
+    /// Whether it serves a fault of a load or store, mapping the bytes read.
     pub is_fill: bool,
 }
 
-/// What is known of one page.
+/// State of one page.
 #[derive(Clone, Copy, Debug)]
 struct Meter {
     page: Option<PageId>,
-    /// What shipping has cost, less what has leaked.
+    /// Cost of shipping so far, less the leak.
     level: u64,
-    /// What had been shipped in all, when this was looked at last.
-    looked_at: u64,
-    /// Where the bytes end that were asked for last, and how many in order before that were.
+    /// Total shipping at the last update.
+    updated_at: u64,
+    /// End of the last operation's bytes, and the bytes in order before it.
     end_bytes: u32,
     in_order_bytes: u32,
-    /// Who had bytes written here by shipping last.
+    /// The last rank to write here by shipping.
     writer: Rank,
-    /// Other ranks have written the page, too, since it was here last.
+    /// Whether other ranks have also written the page since it was last here.
     is_contended: bool,
 }
 
@@ -101,7 +100,7 @@ impl Meter {
     const NONE: Meter = Meter {
         page: None,
         level: 0,
-        looked_at: 0,
+        updated_at: 0,
         end_bytes: u32::MAX,
         in_order_bytes: 0,
         writer: NOBODY,
@@ -113,7 +112,8 @@ impl Meter {
         if operation.offset_bytes == self.end_bytes { self.in_order_bytes } else { 0 }
     }
 
-    /// Notes where the operation is. Returns whether it goes on with a scan, which is so many bytes in order of a page of `page_bytes`.
+    /// Records the operation's position. Returns whether it continues a scan, `scan_bytes` in order of a page of
+    /// `page_bytes`.
     fn is_scan(&mut self, operation: &SmallOperation, scan_bytes: u32, page_bytes: u32) -> bool {
         let contended_bytes = (scan_bytes * CONTENDED_SCAN).min(page_bytes / CONTENDED_PARTS);
         let scan_bytes = if self.is_contended { contended_bytes.max(scan_bytes) } else { scan_bytes };
@@ -134,18 +134,17 @@ impl Meter {
 pub struct Meters {
     rank: Rank,
     meters: Vec<Meter>,
-    /// What a request costs besides its bytes.
+    /// Fixed cost of a request.
     request_bytes: u64,
-    /// What moving a page costs.
+    /// Cost of moving a page.
     move_bytes: u64,
     frames: u64,
-    /// What all shipping has cost.
+    /// Total cost of shipping.
     shipped: u64,
 }
 
 impl Meters {
-    /// Meters of `rank`, whose pool has so many frames of `page_bytes`, where a request costs so many bytes, as
-    /// [`REQUEST_BYTES`].
+    /// Meters of `rank` with a pool of `frames` frames of `page_bytes`, and a fixed request cost as [`REQUEST_BYTES`].
     pub fn new(rank: Rank, page_bytes: usize, frames: u32, request_bytes: u64) -> Meters {
         let is_small = is_dear(request_bytes + page_bytes as u64, request_bytes);
         let most = if is_small { METERS_MAX_OF_SMALL } else { METERS_MAX };
@@ -160,8 +159,8 @@ impl Meters {
         }
     }
 
-    /// How many bytes are to be read and mapped for a load or store that faults: as many as were in order before it, so what is read in
-    /// vain is no more than what was read.
+    /// Number of bytes to read and map for a faulting load or store: as many as were in order before it, so the bytes
+    /// wasted are at most the bytes used.
     pub fn fill_bytes(&mut self, page: PageId, operation: &SmallOperation) -> u32 {
         let most = self.fill_bytes_max().max(operation.len_bytes);
         let left = self.page_bytes() - operation.offset_bytes;
@@ -177,7 +176,7 @@ impl Meters {
         (self.move_bytes - self.request_bytes) as u32
     }
 
-    /// Decides about an operation, and notes what it costs. `has_room`: the pool has a frame that nobody needs.
+    /// Decides on an operation, and records its cost. `has_room`: the pool has a spare frame.
     pub fn choose(&mut self, page: PageId, operation: &SmallOperation, has_room: bool) -> Choice {
         let each = self.request_bytes / if operation.is_at_hand { AT_HAND_PART } else { 1 };
         let requests = if operation.is_put && !operation.is_at_hand { 2 } else { 1 };
@@ -188,7 +187,7 @@ impl Meters {
         let page_bytes = self.page_bytes();
         let meter = self.meter(page);
         let is_scan = meter.is_scan(operation, scan_bytes, page_bytes);
-        let leaked = if has_room { 0 } else { (shipped - meter.looked_at) / frames };
+        let leaked = if has_room { 0 } else { (shipped - meter.updated_at) / frames };
         meter.level = meter.level.saturating_sub(leaked);
         let most = if meter.is_contended { move_bytes.max(undisturbed) } else { move_bytes };
         let is_dear = !meter.is_contended && is_dear(move_bytes, cost);
@@ -197,12 +196,12 @@ impl Meters {
             return Choice::Move;
         }
         meter.level += cost;
-        meter.looked_at = shipped + cost;
+        meter.updated_at = shipped + cost;
         self.shipped += cost;
         Choice::Ship
     }
 
-    /// Bytes of a page are written here for a rank, perhaps the own one. Returns whether another rank's were before.
+    /// Bytes of a page are written here for a rank, possibly this one. Returns whether another rank wrote last.
     pub fn on_written(&mut self, page: PageId, by: Rank) -> bool {
         let own = self.rank;
         let meter = self.meter(page);
@@ -214,19 +213,19 @@ impl Meters {
         is_contended
     }
 
-    /// A shipped operation that writes is done. `is_contended`: other ranks have written the page since this rank did last.
+    /// A shipped write is done. `is_contended`: other ranks have written the page since this rank last did.
     pub fn on_shipped(&mut self, page: PageId, is_contended: bool) {
         if is_contended {
             self.on_lost(page);
         }
     }
 
-    /// This rank had the right to write the page, and another rank takes that.
+    /// This rank had write access to the page and loses it to another rank.
     pub fn on_lost(&mut self, page: PageId) {
         self.meter(page).disturb();
     }
 
-    /// The meter of a page. Where it is new, one of another page goes: that which says least.
+    /// The meter of a page. A new one replaces the least significant meter of another page.
     fn meter(&mut self, page: PageId) -> &mut Meter {
         const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
         let key = u64::from(page.space.number()) << 32 | u64::from(page.index);
@@ -234,17 +233,17 @@ impl Meters {
         let set = (key.wrapping_mul(GOLDEN) >> 32) as usize % sets * WAYS;
         let ways = &mut self.meters[set..set + WAYS];
         let found = ways.iter().position(|meter| meter.page == Some(page));
-        let least = |meter: &Meter| (meter.page.is_some(), meter.is_contended, meter.level, meter.looked_at);
+        let least = |meter: &Meter| (meter.page.is_some(), meter.is_contended, meter.level, meter.updated_at);
         let at = found.or_else(|| (0..WAYS).min_by_key(|at| least(&ways[*at]))).expect("a place has meters");
         let meter = &mut ways[at];
         if meter.page != Some(page) {
-            *meter = Meter { page: Some(page), looked_at: self.shipped, ..Meter::NONE };
+            *meter = Meter { page: Some(page), updated_at: self.shipped, ..Meter::NONE };
         }
         meter
     }
 }
 
-/// Whether two requests would cost more than the move that they put off.
+/// Whether two requests cost more than the move they defer.
 fn is_dear(move_bytes: u64, cost: u64) -> bool {
     move_bytes < 2 * cost
 }
@@ -267,7 +266,7 @@ mod tests {
         SmallOperation { offset_bytes, len_bytes, is_put: false, is_at_hand: false, is_fill: false }
     }
 
-    /// Numbers that look random.
+    /// Pseudorandom numbers.
     fn draw(state: &mut u64) -> u64 {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         *state >> 33
@@ -385,7 +384,7 @@ mod tests {
         }
     }
 
-    /// The first byte of a scan by loads that has the page moved, if any has; `disturb` is called before each part.
+    /// The first byte of a scan by loads at which the page moves, if any; `disturb` is called before each part.
     fn moved_at(meters: &mut Meters, page_bytes: usize, mut disturb: impl FnMut(&mut Meters, u32)) -> Option<u32> {
         let mut at = 0;
         while at < page_bytes as u32 {
@@ -449,7 +448,7 @@ mod tests {
             assert_eq!(meters.choose(page(0), &put, true), Choice::Ship);
             meters.on_shipped(page(0), at % 4 == 0);
         }
-        // Nobody else writes any more.
+        // No other rank writes any more.
         let mut moves = (0..).map(|_| {
             let choice = meters.choose(page(0), &put, true);
             meters.on_shipped(page(0), false);

@@ -1,4 +1,4 @@
-//! Spaces: ranges of pages. Each rank's segment is one, and each shared file that is open.
+//! Spaces: ranges of pages. Each rank's segment is one, as is each open shared file.
 
 mod cyclic;
 
@@ -10,7 +10,7 @@ use core::fmt;
 use cyclic::Cyclic;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Names a range of pages: without the tag bit the segment of the rank of that number, with it a file.
+/// Identifies a range of pages: without the tag bit the segment of the rank with this number, with it a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
 #[repr(transparent)]
 pub struct Space(u32);
@@ -18,7 +18,7 @@ pub struct Space(u32);
 crate::layout_as_in_memory!(Space);
 
 impl Space {
-    /// The bit that tells files from segments.
+    /// The bit marking files.
     const FILE: u32 = 1 << 31;
 
     /// The segment of a rank.
@@ -27,24 +27,24 @@ impl Space {
         Space(rank.0)
     }
 
-    /// The file of this number, which is less than 2^31.
+    /// The file numbered `number`, below 2^31.
     pub const fn of_file(number: u32) -> Space {
         assert!(number & Space::FILE == 0, "files are numbered up to 2^31");
         Space(number | Space::FILE)
     }
 
-    /// The rank whose segment it is; `None` for a file.
+    /// The rank of a segment; `None` for a file.
     #[inline]
     pub const fn segment(self) -> Option<Rank> {
         if self.0 & Space::FILE == 0 { Some(Rank(self.0)) } else { None }
     }
 
-    /// The first and the last page that a space may have.
+    /// The first and the last page of any space.
     pub const fn all_pages(self) -> core::ops::RangeInclusive<PageId> {
         PageId { space: self, index: 0 }..=PageId { space: self, index: u32::MAX }
     }
 
-    /// The number as it is in messages and tables.
+    /// The number in messages and tables.
     #[inline]
     pub const fn number(self) -> u32 {
         self.0
@@ -60,7 +60,7 @@ impl fmt::Debug for Space {
     }
 }
 
-/// Which ranks are the homes of a file's pages: they take turns, a stripe each.
+/// The homes of a file's pages: round robin, a stripe each.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stripes {
     /// The homes, at least one.
@@ -70,54 +70,54 @@ pub struct Stripes {
 }
 
 impl Stripes {
-    /// The home of the page at this place of the file.
+    /// The home of the page at `index`.
     pub fn home(&self, index: u32) -> Rank {
         self.homes[(index / self.pages) as usize % self.homes.len()]
     }
 }
 
-/// The job's spaces: how many pages each has, and which rank is the home of each page.
+/// The job's spaces: the number of pages of each, and the home of each page.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spaces {
     /// Pages of each rank's segment.
     segments: Arc<[u32]>,
-    /// Where their homes are all ranks in turns, and not the ranks themselves.
+    /// Set if segments' pages have cyclic homes instead of their own rank.
     cyclic: Option<Cyclic>,
-    /// The files that are open.
+    /// The open files.
     files: Arc<OrderedMap<Space, Stripes>>,
 }
 
 impl Spaces {
-    /// The segments of ranks, with so many pages each, and no file.
+    /// The segments of ranks with `pages` pages each, and no file.
     pub fn new(pages: impl IntoIterator<Item = u32>) -> Spaces {
         Spaces { segments: pages.into_iter().collect(), cyclic: None, files: Arc::default() }
     }
 
-    /// The same, where the homes of segments' pages are all ranks in turns, so many pages each.
+    /// Assigns segments' pages to all ranks round robin, `stripe_pages` at a time.
     ///
     /// # Panics
-    /// That is none.
+    /// `stripe_pages` is 0.
     #[must_use]
     pub fn with_cyclic_homes(self, stripe_pages: u32) -> Spaces {
         Spaces { cyclic: Some(Cyclic::new(&self.segments, stripe_pages)), ..self }
     }
 
-    /// How many ranks the job has.
+    /// Number of ranks in the job.
     pub fn ranks(&self) -> u32 {
         self.segments.len() as u32
     }
 
-    /// Whether the homes of segments' pages are all ranks in turns.
+    /// Whether segments' pages have cyclic homes.
     pub fn are_homes_cyclic(&self) -> bool {
         self.cyclic.is_some()
     }
 
-    /// Whether pages of this space that have this rank as their home lie in its backing file.
+    /// Whether pages of this space with this home lie in the home's backing file.
     pub fn is_in_backing_file(&self, home: Rank, space: Space) -> bool {
         space.segment().is_some_and(|segment| segment == home || self.cyclic.is_some())
     }
 
-    /// The place of a segment's page in the backing file of its home, in pages.
+    /// The position of a segment's page in the backing file of its home, in pages.
     pub fn place_at_home(&self, page: PageId) -> u32 {
         match (&self.cyclic, page.space.segment()) {
             (Some(cyclic), Some(segment)) => cyclic.place(segment, page.index),
@@ -125,7 +125,7 @@ impl Spaces {
         }
     }
 
-    /// The page at a place of a home's backing file.
+    /// The page at a position of a home's backing file.
     pub fn page_at_place(&self, home: Rank, place: u32) -> PageId {
         match &self.cyclic {
             Some(cyclic) => cyclic.page(home, place),
@@ -133,7 +133,7 @@ impl Spaces {
         }
     }
 
-    /// How many pages the backing file of a rank has room for. That may be more than a place can name.
+    /// Pages in the backing file of a rank. May exceed the range of a position.
     pub fn places_at_home(&self, home: Rank) -> u64 {
         match &self.cyclic {
             Some(cyclic) => cyclic.places(),
@@ -144,7 +144,7 @@ impl Spaces {
     /// Adds a file. It may grow, so any page of it exists.
     ///
     /// # Panics
-    /// There is one of this number, or it is none.
+    /// The file exists, or `file` is a segment.
     pub fn add_file(&mut self, file: Space, stripes: Stripes) {
         assert!(file.segment().is_none() && !stripes.homes.is_empty() && stripes.pages > 0, "{file:?} is no file");
         let before = Arc::make_mut(&mut self.files).insert(file, stripes);
@@ -156,12 +156,12 @@ impl Spaces {
         Arc::make_mut(&mut self.files).remove(&file);
     }
 
-    /// Whether it is a file that is not open: not yet, or no more.
+    /// Whether it is a file not open: not yet, or no longer.
     pub fn is_closed(&self, space: Space) -> bool {
         space.segment().is_none() && !self.files.contains_key(&space)
     }
 
-    /// How many pages a space has; 0 if there is no such space.
+    /// Number of pages of a space; 0 if there is no such space.
     pub fn pages(&self, space: Space) -> u32 {
         match space.segment() {
             Some(rank) => self.segments.get(rank.index()).copied().unwrap_or_default(),
@@ -175,7 +175,7 @@ impl Spaces {
         page.index < self.pages(page.space)
     }
 
-    /// The rank that has the page's directory entry and does its I/O.
+    /// The home of a page: the rank with its directory entry, doing its I/O.
     ///
     /// # Panics
     /// There is no such space.

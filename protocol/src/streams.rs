@@ -1,54 +1,54 @@
-//! The pages that will be read next.
+//! Read-ahead: detection of pages to be read next.
 //!
-//! Three misses on consecutive pages make a stream. From then on a window of pages is fetched ahead of it. The window
-//! moves on when pages in it are used for the first time, by a MiB of small pages at a time. Streams that go on side by side
-//! share the frames for pages ahead: each has a smaller window where there are few.
+//! Three misses on consecutive pages make a stream, and a window of pages is read ahead of it. The window advances on
+//! first uses of its pages, by a MiB of small pages at a time. Concurrent streams share the frames for read-ahead: with
+//! limited frames each has a smaller window.
 
 use crate::Space;
 use crate::coherence::PageId;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// Streams that are told apart; of more, those that moved on last are remembered.
+/// Number of streams tracked; the least recently advanced is forgotten.
 const STREAMS: usize = 8;
 
 /// Consecutive misses that make a stream.
 const MISSES_MIN: u32 = 3;
 
-/// Bytes of the window. Of larger pages it has one; where few frames may be used ahead it has fewer pages.
+/// Bytes of the window. Larger pages get a window of one; a limit on read-ahead frames shrinks it.
 const WINDOW_BYTES: usize = 16 << 20;
 
-/// Bytes of small pages by which the window moves on, so that a disk has them as one request.
+/// Bytes by which the window advances over small pages, so that a disk reads them as one request.
 const STEP_BYTES: usize = 1 << 20;
 
-/// A stream goes on beside others while it is among those that moved in so many moves.
+/// A stream counts as concurrent if it advanced within this many advances.
 const MOVES_SIDE_BY_SIDE: u64 = 2 * STREAMS as u64;
 
-/// The window has at least so many steps: the next pages are asked for long before they are used.
+/// Minimum steps in the window: pages are requested long before their use.
 const STEPS_MIN: u32 = 4;
 
-/// Pages that are read in order, or a few misses that may become such.
+/// Pages read in order, or misses that may become a stream.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     space: Space,
-    /// The index of the page that comes next.
+    /// Index of the next page.
     next: u32,
     misses: u32,
-    /// Pages that were read so far, fetched ahead or not.
+    /// Pages read so far, including read-ahead.
     read: u32,
-    /// The index of the first page that is not fetched ahead yet.
+    /// Index of the first page not read ahead yet.
     ahead: u32,
-    /// Moves of all streams until it moved on last.
+    /// Value of `moves` at its last advance.
     moved_at: u64,
 }
 
 impl Stream {
-    /// One that may begin at a page.
+    /// A stream possibly beginning at a page.
     fn at(page: PageId) -> Stream {
         Stream { space: page.space, next: page.index, misses: 0, read: 0, ahead: page.index + 1, moved_at: 0 }
     }
 
-    /// The page `index` is read, and with it those before it.
+    /// Page `index` and all pages before it have been read.
     fn come_to(&mut self, index: u32) {
         self.read = self.read.saturating_add((index + 1).saturating_sub(self.next));
         self.next = self.next.max(index + 1);
@@ -58,21 +58,21 @@ impl Stream {
 /// The streams that one rank reads.
 #[derive(Debug)]
 pub struct Streams {
-    /// In pages, whole steps; 0 fetches nothing ahead.
+    /// Window in pages, whole steps; 0 disables read-ahead.
     window: u32,
-    /// Pages ahead of all streams together, at most.
+    /// Maximum number of read-ahead pages of all streams together.
     shared: u32,
-    /// Pages by which the window moves on.
+    /// Pages by which the window advances.
     step: u32,
-    /// How often streams have moved on.
+    /// Number of advances of all streams.
     moves: u64,
-    /// The one that moved on last is at the end.
+    /// In order of their last advance.
     streams: Vec<Stream>,
 }
 
 impl Streams {
-    /// Streams of pages of this size. Each may have so many frames of the pool for pages that nobody has used yet, and all
-    /// that go on side by side `frames_shared`.
+    /// Streams of pages of `page_bytes`. Each stream may occupy `frames_ahead` frames with unused pages, all concurrent
+    /// ones together `frames_shared`.
     pub fn new(page_bytes: usize, frames_ahead: u32, frames_shared: u32) -> Streams {
         let window = (WINDOW_BYTES / page_bytes).max(1).min(frames_ahead as usize) as u32;
         let step = (STEP_BYTES / page_bytes).min((window / STEPS_MIN) as usize).max(1) as u32;
@@ -80,24 +80,23 @@ impl Streams {
         Streams { window: window - window % step, shared: frames_shared, step, moves: 0, streams }
     }
 
-    /// Pages by which windows move on, at least 1. The first use of a page tells something only where [`ends_step`] holds
-    /// for the page and this.
+    /// Pages by which windows advance, at least 1. The first use of a page matters only if [`ends_step`] holds for it.
     pub fn step(&self) -> u32 {
         self.step
     }
 
-    /// Pages from `page` on will be read in order: a miss on it makes the stream at once.
+    /// Pages from `page` on will be read in order: a miss on it makes a stream at once.
     pub fn expect(&mut self, page: PageId) {
         let (misses, read) = (MISSES_MIN - 1, 2 * self.window);
         self.remember(Stream { misses, read, ..Stream::at(page) });
     }
 
-    /// An access missed `page`, in a space of `pages` pages. Returns the indices of the pages to fetch ahead.
+    /// An access missed `page`, in a space of `pages` pages. Returns the indices of pages to read ahead.
     pub fn on_miss(&mut self, page: PageId, pages: u32) -> Option<RangeInclusive<u32>> {
         if self.window == 0 {
             return None;
         }
-        // First uses of pages that were fetched ahead may be told late, so the stream may be further on than is known.
+        // First uses of read-ahead pages may be reported late, so the stream may be further on than known.
         let is_next = |stream: &Stream| {
             stream.space == page.space && (stream.next..=stream.ahead.max(stream.next)).contains(&page.index)
         };
@@ -113,8 +112,8 @@ impl Streams {
         range
     }
 
-    /// A page that was fetched ahead is used for the first time, in a space of `pages` pages. Returns the indices of
-    /// the pages to fetch ahead now.
+    /// A read-ahead page is used for the first time, in a space of `pages` pages. Returns the indices of pages to read
+    /// ahead now.
     pub fn on_use(&mut self, page: PageId, pages: u32) -> Option<RangeInclusive<u32>> {
         let window = self.window;
         let is_in = |stream: &Stream| {
@@ -128,7 +127,7 @@ impl Streams {
         range
     }
 
-    /// Adds the stream that has moved on last.
+    /// Adds a stream as the last advanced.
     fn remember(&mut self, mut stream: Stream) {
         self.moves += 1;
         stream.moved_at = self.moves;
@@ -138,15 +137,15 @@ impl Streams {
         self.streams.push(stream);
     }
 
-    /// The window of each of the streams that go on at present, one of which is not among those remembered.
+    /// The window of each concurrent stream, counting one not in `streams`.
     fn window_now(&self) -> u32 {
         let goes_on =
             |stream: &&Stream| stream.misses >= MISSES_MIN && self.moves - stream.moved_at < MOVES_SIDE_BY_SIDE;
         self.window.min(self.shared / (1 + self.streams.iter().filter(goes_on).count() as u32))
     }
 
-    /// Moves the window to begin behind `index`. Returns the part that is not fetched yet. At most half as much is fetched
-    /// as was read, so streams that end soon waste little.
+    /// Advances the window to begin after `index`. Returns the part not yet requested. It is at most half as long as
+    /// the stream so far, so short streams waste little.
     fn extend(&self, stream: &mut Stream, index: u32, pages: u32) -> Option<RangeInclusive<u32>> {
         let first = stream.ahead.max(index + 1);
         let window = self.window_now().min(stream.read.div_ceil(2));
@@ -162,7 +161,7 @@ impl Streams {
     }
 }
 
-/// Whether the window of a stream that has come to the page `index` moves on, where it does so by `step` pages.
+/// Whether a stream arriving at page `index` advances its window, with steps of `step` pages.
 #[inline]
 pub fn ends_step(index: u32, step: u32) -> bool {
     (index + 1) % step == 0
@@ -226,7 +225,7 @@ mod tests {
     fn streams_side_by_side_share_the_frames_for_pages_ahead() {
         let mut ahead = Streams::new(64 << 10, 2, 4);
         let mut space = 0;
-        // The window of one of so many streams, when all have read 64 pages.
+        // The window of one of `streams` streams after each has read 64 pages.
         let mut window = |streams: u32| {
             space += 1;
             let first = |stream: u32| (space * STREAMS as u32 + stream) * 10_000;

@@ -1,6 +1,6 @@
-//! What ranks have to have in common.
+//! The protocol version, equal on all ranks of a job.
 
-/// The sources that say what messages are and what follows from them.
+/// The sources defining messages and their handling.
 const SOURCES: [&[u8]; 35] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
@@ -39,8 +39,8 @@ const SOURCES: [&[u8]; 35] = [
     include_bytes!("writes.rs"),
 ];
 
-/// Names the protocol of this build: a hash of the version of vgasnet and of the sources that lay messages out and
-/// answer them. Ranks with another number are refused at init. A rank with the other byte order reads another number.
+/// Identifies the protocol of this build: a hash of vgasnet's version and of the sources defining messages and answers.
+/// Ranks with another number are refused at init. A rank of the other byte order reads a different number.
 pub const PROTOCOL_VERSION: u64 = hash_sources();
 
 const fn hash_sources() -> u64 {
@@ -56,15 +56,15 @@ const fn hash_sources() -> u64 {
 /// FNV-1a with words of 8 bytes, so that compilers evaluate it quickly.
 #[allow(long_running_const_eval)]
 const fn hash(mut hash: u64, mut bytes: &[u8]) -> u64 {
-    while let Some((word, rest)) = bytes.split_first_chunk() {
+    while let Some((word, tail)) = bytes.split_first_chunk() {
         hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x100_0000_01b3);
         // The multiplication moves bits up only.
         hash ^= hash >> 32;
-        bytes = rest;
+        bytes = tail;
     }
-    while let [byte, rest @ ..] = bytes {
+    while let [byte, tail @ ..] = bytes {
         hash = (hash ^ *byte as u64).wrapping_mul(0x100_0000_01b3);
-        bytes = rest;
+        bytes = tail;
     }
     hash
 }

@@ -1,28 +1,28 @@
 //! Messages as bytes.
 //!
-//! A message is its fields, one behind the other without gaps. Where it may be of several kinds, a tag byte comes
-//! first. `zerocopy` derives the layouts of plain values; [`messages!`](crate::messages) puts them together. All ranks
-//! of a job run the same build, so numbers are in the byte order of the machine.
+//! A message is its fields in order without gaps. A tag byte comes first if there are several kinds. `zerocopy` derives
+//! the layouts of plain values; [`messages!`](crate::messages) combines them. All ranks of a job run the same build, so
+//! numbers are in native byte order.
 
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
-/// The bytes are not a message: unknown tag, too few or too many bytes, or a field with a value that its type lacks.
+/// The bytes are not a message: unknown tag, wrong length, or an invalid field value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// A value that can be part of a message.
+/// A value in a message.
 pub trait Layout: Sized {
-    /// The most bytes that a value takes.
+    /// Maximum number of bytes of a value.
     const BYTES_MAX: usize;
 
-    /// Appends the value: [`Layout::BYTES_MAX`] bytes at most.
+    /// Appends the value: at most [`Layout::BYTES_MAX`] bytes.
     fn write(&self, to: &mut Encoded);
 
-    /// Takes a value off the front; `None` if no such value is there, and then `from` may have lost bytes.
+    /// Removes a value from the front; `None` if there is none, and `from` may have advanced.
     fn read(from: &mut &[u8]) -> Option<Self>;
 }
 
-/// The most bytes of an encoded message. [`encode`] does not compile for a type with a longer layout.
+/// Maximum number of bytes of an encoded message. [`encode`] does not compile for a longer layout.
 pub const MESSAGE_BYTES_MAX: usize = 56;
 
 /// A message as bytes.
@@ -33,7 +33,7 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    /// Appends a value as it lies in memory. The layout being written counts it, so there is room.
+    /// Appends a value's memory representation. Its layout accounts for it, so there is room.
     pub fn push(&mut self, value: &(impl IntoBytes + Immutable)) {
         let bytes = value.as_bytes();
         self.bytes[self.len_bytes..][..bytes.len()].copy_from_slice(bytes);
@@ -65,14 +65,14 @@ pub fn decode<T: Layout>(mut bytes: &[u8]) -> Result<T, Malformed> {
     T::read(&mut bytes).filter(|_| bytes.is_empty()).ok_or(Malformed)
 }
 
-/// Takes a value off the front of some bytes, as it lies in memory; `None` if no such value is there.
+/// Removes a value from the front of some bytes, in its memory representation; `None` if there is none.
 pub fn take<T: TryFromBytes>(from: &mut &[u8]) -> Option<T> {
-    let (value, rest) = T::try_read_from_prefix(from).ok()?;
-    *from = rest;
+    let (value, tail) = T::try_read_from_prefix(from).ok()?;
+    *from = tail;
     Some(value)
 }
 
-/// Gives types the layout that they have in memory. They derive zerocopy's `TryFromBytes`, `IntoBytes` and `Immutable`.
+/// Gives types their memory layout. They must derive zerocopy's `TryFromBytes`, `IntoBytes` and `Immutable`.
 #[macro_export]
 macro_rules! layout_as_in_memory {
     ($($type:ty),* $(,)?) => {$(
@@ -107,10 +107,10 @@ impl<T: Layout> Layout for Option<T> {
     }
 }
 
-/// Declares a struct or an enum with a [`Layout`]. All of its fields have one, too.
+/// Declares a struct or an enum with a [`Layout`]. All of its fields must have one.
 ///
-/// A struct is its fields in the order of declaration. An enum is the set of the kinds of a message: each has a tag,
-/// and named fields (`2 => Text { len: u32 }`), one field (`1 => Number(number: u64)`), or none (`0 => Nothing`).
+/// A struct is its fields in the order of declaration. An enum is the set of kinds of a message: each has a tag, and
+/// named fields (`2 => Text { len: u32 }`), one field (`1 => Number(number: u64)`), or none (`0 => Nothing`).
 #[macro_export]
 macro_rules! messages {
     ($(#[$about:meta])* $visibility:vis struct $name:ident {$(

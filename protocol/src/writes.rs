@@ -1,8 +1,9 @@
-//! What a home knows of writes to its pages: which were written lately, by whom, and which may be written without its hearing of it.
+//! A home's record of writes to its pages: recent writes with their ranks, and pages writable without the home's
+//! knowledge.
 //!
-//! A rank that wants to write a page asks the home, once, to own it; until it loses the page again it writes without a word. So a
-//! page that some rank may write counts as written at any moment, and once more when that right ends. What a home carries out
-//! itself it hears of each time.
+//! A rank asks the home once to own a page before writing it, and writes without messages until it loses the page. A
+//! page some rank may write therefore counts as written at any time, and once more when write access ends. Writes
+//! carried out by the home are recorded individually.
 
 use crate::Rank;
 use crate::layout_as_in_memory;
@@ -15,19 +16,19 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First byte of a question and of an answer.
 pub const TAG_WRITES: u8 = 39;
 
-/// One more range is checked: while there is any, the home remembers all pages that are written, however many.
+/// One more range is being checked: while any is, the home remembers all written pages, however many.
 pub const WATCH: u8 = 1;
 
-/// One range fewer is checked, as soon as the answer has come to the end of the pages.
+/// One range fewer is being checked, once the answer has reached the end of the pages.
 pub const UNWATCH: u8 = 2;
 
-/// Pages that a home remembers as written, while no range is checked.
+/// Maximum number of written pages remembered by a home while no range is checked.
 pub const WRITTEN_PAGES_MAX: usize = 4096;
 
-/// A moment after which nothing was written: a question with this is about who may write now, alone.
+/// A time after which nothing was written: a question with it is only about current write access.
 pub const NEVER: u64 = u64::MAX;
 
-/// A question to a home: which pages of a range have been written, or may have been.
+/// A question to a home: the pages of a range written, or possibly written, since a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Question {
@@ -37,19 +38,19 @@ pub struct Question {
     pub is_answer: u8,
     /// [`WATCH`], [`UNWATCH`], or 0.
     pub watch: u8,
-    /// 1: what the home may write itself without a word is to be written back, so that it asks before the next write.
+    /// 1: pages the home may write silently are to be written back, so that it asks before the next write.
     pub writes_back: u8,
-    /// Names the question among those of its sender.
+    /// Identifies the question at its sender.
     pub id: u32,
-    /// After this moment, as an answer has named it; 0: nobody remembers when; or [`NEVER`].
+    /// Since this time, as named by an answer; 0: unknown; or [`NEVER`].
     pub since: u64,
     /// The first page.
     pub first: u32,
-    /// The page behind the last one.
+    /// The page after the last one.
     pub end: u32,
 }
 
-/// The first bytes of an answer. Its pages follow, in order, each as a [`WrittenPage`].
+/// The first bytes of an answer. Its pages follow, in order, as [`WrittenPage`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct AnswerHead {
@@ -57,21 +58,21 @@ pub struct AnswerHead {
     pub tag: u8,
     /// 1.
     pub is_answer: u8,
-    /// 1: there may be others of which the home does not remember when they were written.
+    /// 1: there may be others whose time of writing the home has forgotten.
     pub has_forgotten: u8,
     /// Zero.
     pub padding: u8,
     /// The question.
     pub id: u32,
-    /// This moment.
+    /// The current time.
     pub now: u64,
     /// Pages from here on are not in this answer.
     pub next: u32,
-    /// How many pages follow.
+    /// Number of pages following.
     pub pages: u32,
 }
 
-/// A page that was written, or may have been.
+/// A page written, or possibly written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct WrittenPage {
@@ -79,56 +80,56 @@ pub struct WrittenPage {
     pub index: u32,
     /// The rank that has written it, or may have.
     pub rank: u32,
-    /// What is known, as [`WrittenPage::ASKED`] and [`WrittenPage::MAY_WRITE`] say.
+    /// Flags [`WrittenPage::ASKED`] and [`WrittenPage::MAY_WRITE`].
     pub what: u32,
 }
 
 layout_as_in_memory!(Question, AnswerHead, WrittenPage);
 
 impl WrittenPage {
-    /// The rank has asked to write the page since that moment.
+    /// The rank has asked to write the page since the given time.
     pub const ASKED: u32 = 1;
     /// The rank may write the page now.
     pub const MAY_WRITE: u32 = 2;
 
-    /// Whether all of this is known of it.
+    /// Whether all of these flags are set.
     pub fn is(&self, what: u32) -> bool {
         self.what & what == what
     }
 }
 
-/// A page that was written.
+/// The last write of a page.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     number: u64,
     by: Rank,
-    /// When a rank has asked last, and which.
+    /// Time and rank of the last request to write.
     asked: Option<(u64, Rank)>,
 }
 
-/// The writes of a home's pages, from the first question on; by default nobody has asked. Moments are numbers.
+/// The writes of a home's pages, recorded from the first question on. Times are sequence numbers.
 #[derive(Debug, Default)]
 pub struct Writes {
-    /// Somebody has asked, and everything is noted.
+    /// A question was asked, and all writes are recorded.
     is_on: bool,
-    /// Ranges that are checked.
+    /// Number of ranges being checked.
     watches: u32,
     now: u64,
-    /// Of pages that were written at this moment or before, some are forgotten.
+    /// Some pages written at this time or before are forgotten.
     forgotten: u64,
     last: OrderedMap<u32, Last>,
     order: OrderedMap<u64, u32>,
-    /// Pages that a rank may write without a word.
+    /// Pages a rank may write without messages.
     writers: OrderedMap<u32, Rank>,
 }
 
 impl Writes {
-    /// Whether anybody has asked: then everything is to be noted.
+    /// Whether recording is on.
     pub fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Notes things from now on. These ranks may write these pages.
+    /// Starts recording. These ranks may write these pages.
     pub fn turn_on(&mut self, writers: impl Iterator<Item = (u32, Rank)>) {
         self.is_on = true;
         (self.now, self.forgotten) = (1, 1);
@@ -140,7 +141,7 @@ impl Writes {
         self.note(index, by, true);
     }
 
-    /// This rank may write the page from now on, or no rank may.
+    /// Sets the rank with write access to a page, or none.
     pub fn set_writer(&mut self, index: u32, writer: Option<Rank>) {
         let before = self.writers.get(&index).copied();
         if before == writer {
@@ -167,7 +168,7 @@ impl Writes {
         self.forget_oldest();
     }
 
-    /// Forgets what is more than needs be remembered.
+    /// Forgets the oldest writes beyond the limit.
     fn forget_oldest(&mut self) {
         while self.order.len() > WRITTEN_PAGES_MAX && self.watches == 0 {
             let Some((number, index)) = self.order.pop_first() else { return };
@@ -176,7 +177,7 @@ impl Writes {
         }
     }
 
-    /// The answer to a question, with at most so many pages.
+    /// The answer to a question, with at most `most` pages.
     pub fn answer(&mut self, question: &Question, most: usize) -> (AnswerHead, Vec<WrittenPage>) {
         self.watches = self.watches.saturating_add(u32::from(question.watch == WATCH));
         let mut pages = Vec::new();
@@ -200,7 +201,7 @@ impl Writes {
         (head, pages)
     }
 
-    /// The answer of a rank that does not know of writes to its pages: any of them may have been written.
+    /// The answer of a rank without a record: any page may have been written.
     pub fn answer_knowing_nothing(&self, question: &Question) -> (AnswerHead, Vec<WrittenPage>) {
         let Question { id, end, .. } = *question;
         let head = AnswerHead {
@@ -216,14 +217,14 @@ impl Writes {
         (head, Vec::new())
     }
 
-    /// Pages of a range that a rank may write without a word.
+    /// Pages of a range a rank may write without messages.
     pub fn writable_by(&self, rank: Rank, pages: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let bounds = (Bound::Included(pages.start), Bound::Excluded(pages.end.max(pages.start)));
         let within = self.writers.range(bounds);
         within.filter(move |(_, writer)| **writer == rank).map(|(index, _)| *index)
     }
 
-    /// The first page of a range of which anything is known.
+    /// The first recorded page of a range.
     fn next_page(&self, range: Range<u32>) -> Option<u32> {
         if range.is_empty() {
             return None;
@@ -245,7 +246,7 @@ impl Writes {
     }
 }
 
-/// Reads a question. `None` if it is none.
+/// Reads a question; `None` if the bytes are not one.
 pub fn read_question(bytes: &[u8]) -> Option<Question> {
     let question = Question::read_from_bytes(bytes).ok()?;
     (question.tag == TAG_WRITES
@@ -256,12 +257,12 @@ pub fn read_question(bytes: &[u8]) -> Option<Question> {
         .then_some(question)
 }
 
-/// Takes an answer apart. `None` if it is none.
+/// Parses an answer; `None` if the bytes are not one.
 pub fn read_answer(bytes: &[u8]) -> Option<(AnswerHead, Vec<WrittenPage>)> {
-    let mut rest = bytes;
-    let head: AnswerHead = take(&mut rest)?;
-    let pages: Option<Vec<WrittenPage>> = (0..head.pages).map(|_| take(&mut rest)).collect();
-    (head.tag == TAG_WRITES && head.is_answer == 1 && rest.is_empty()).then_some((head, pages?))
+    let mut tail = bytes;
+    let head: AnswerHead = take(&mut tail)?;
+    let pages: Option<Vec<WrittenPage>> = (0..head.pages).map(|_| take(&mut tail)).collect();
+    (head.tag == TAG_WRITES && head.is_answer == 1 && tail.is_empty()).then_some((head, pages?))
 }
 
 #[cfg(test)]
@@ -330,14 +331,14 @@ mod tests {
         let now = writes.answer(&question(0, 0, 1), 9).0.now;
         (0..many).for_each(|index| writes.on_asked(index, B));
         drop(writes.answer(&watch(UNWATCH), many as usize + 1));
-        // Another range is still checked, and an answer that is not complete ends no check.
+        // Another range is still being checked, and an incomplete answer ends no check.
         drop(writes.answer(&watch(UNWATCH), 9));
         assert_eq!((writes.last.len(), writes.order.len()), (many as usize, many as usize));
         let (head, found) = writes.answer(&Question { since: now, ..watch(UNWATCH) }, many as usize + 1);
         assert_eq!((head.has_forgotten, found.len()), (0, many as usize));
         assert_eq!((writes.last.len(), writes.order.len()), (WRITTEN_PAGES_MAX, WRITTEN_PAGES_MAX));
         assert_eq!(writes.answer(&question(now, 0, 1), 9).0.has_forgotten, 1);
-        // More ends than begins, as of a peer that makes no sense.
+        // More ends than begins, as from a misbehaving peer.
         drop(writes.answer(&watch(UNWATCH), many as usize));
         assert_eq!(writes.watches, 0);
     }

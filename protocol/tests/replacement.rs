@@ -1,44 +1,50 @@
-//! Properties of the policies, on pools that a seed makes: pinned, used, read ahead and freed at random.
+//! Properties of the policies, on seeded random pools: frames are pinned, used, read ahead and freed.
 
-use Coming::{Ahead, AsGuest, ForUse};
+use FillKind::{Ahead, AsGuest, ForUse};
 use fastrand::Rng;
 use std::collections::{HashSet, VecDeque};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, PageId};
-use vgasnet_protocol::replacement::{Coming, FrameUse, Need, PolicyKind, Replacement, Standing};
+use vgasnet_protocol::replacement::{FillKind, FrameState, FrameUse, Need, PolicyKind, Replacement};
 
 const KINDS: [PolicyKind; 2] = [PolicyKind::ClockPro, PolicyKind::Clock];
 
-/// Looks at frames that a victim may cost, on average.
+/// Maximum average number of frames examined per victim.
 const STEPS_PER_VICTIM: u64 = 40;
 
-/// What a driver knows of each frame.
+/// The driver's state of each frame.
 struct Frames(Vec<Known>);
 
 #[derive(Clone, Copy)]
 struct Known {
-    standing: Standing,
+    state: FrameState,
     ahead: bool,
     used: bool,
     is_filled: bool,
-    /// How often searches told that the page will go, since it came.
+    /// Number of `will_go` reports since the page arrived.
     told: u32,
 }
 
 impl Known {
-    /// What a page is at first that has come.
-    fn of(coming: Coming) -> Known {
-        Known { standing: Standing::Idle, ahead: coming == Ahead, used: coming == ForUse, is_filled: true, told: 0 }
+    /// Initial state of an arrived page.
+    fn of(fill_kind: FillKind) -> Known {
+        Known {
+            state: FrameState::Idle,
+            ahead: fill_kind == Ahead,
+            used: fill_kind == ForUse,
+            is_filled: true,
+            told: 0,
+        }
     }
 }
 
-fn any_coming(random: &mut Rng) -> Coming {
+fn any_fill_kind(random: &mut Rng) -> FillKind {
     [Ahead, AsGuest, ForUse][random.usize(0..3)]
 }
 
 impl FrameUse for Frames {
-    fn standing(&self, frame: FrameId) -> Standing {
-        self.0[frame.0 as usize].standing
+    fn state(&self, frame: FrameId) -> FrameState {
+        self.0[frame.0 as usize].state
     }
 
     fn is_ahead(&self, frame: FrameId) -> bool {
@@ -62,20 +68,20 @@ struct Pool {
 
 impl Pool {
     /// A pool that is full.
-    fn new(kind: PolicyKind, frames: u32, coming: Coming) -> Pool {
-        let empty = Known { standing: Standing::Idle, ahead: false, used: false, is_filled: false, told: 0 };
+    fn new(kind: PolicyKind, frames: u32, fill_kind: FillKind) -> Pool {
+        let empty = Known { state: FrameState::Idle, ahead: false, used: false, is_filled: false, told: 0 };
         let replacement = Replacement::new(kind.make(frames), frames);
         let mut pool = Pool { replacement, frames: Frames(vec![empty; frames as usize]), pages: 0 };
-        (0..frames).for_each(|frame| pool.fill(FrameId(frame), coming));
+        (0..frames).for_each(|frame| pool.fill(FrameId(frame), fill_kind));
         pool
     }
 
-    /// Another page comes to a frame.
-    fn fill(&mut self, frame: FrameId, coming: Coming) {
+    /// Fills a frame with another page.
+    fn fill(&mut self, frame: FrameId, fill_kind: FillKind) {
         self.pages += 1;
         self.replacement.on_freed(frame);
-        self.replacement.on_filled(frame, PageId::of_segment(Rank(0), self.pages), coming);
-        *self.known(frame) = Known::of(coming);
+        self.replacement.on_filled(frame, PageId::of_segment(Rank(0), self.pages), fill_kind);
+        *self.known(frame) = Known::of(fill_kind);
     }
 
     fn known(&mut self, frame: FrameId) -> &mut Known {
@@ -90,11 +96,11 @@ impl Pool {
     }
 
     /// Finds `count` victims, and fills their frames.
-    fn turn_over(&mut self, count: u64, coming: Coming) -> u64 {
+    fn turn_over(&mut self, count: u64, fill_kind: FillKind) -> u64 {
         let before = self.replacement.steps();
         for _ in 0..count {
             let victim = self.victim(Need::Now).expect("some frame suits");
-            self.fill(victim, coming);
+            self.fill(victim, fill_kind);
         }
         self.replacement.steps() - before
     }
@@ -106,7 +112,7 @@ fn victims_suit_and_are_named_once() {
         for kind in KINDS {
             let mut random = Rng::with_seed(seed);
             let frames = random.u32(1..40);
-            let mut pool = Pool::new(kind, frames, any_coming(&mut random));
+            let mut pool = Pool::new(kind, frames, any_fill_kind(&mut random));
             for _ in 0..if cfg!(miri) { 100 } else { 2000 } {
                 act(&mut pool, &mut random, frames, &format!("{kind:?}, seed {seed}"));
             }
@@ -114,16 +120,16 @@ fn victims_suit_and_are_named_once() {
     }
 }
 
-/// One thing that happens to a pool.
+/// Executes a random step on a pool.
 fn act(pool: &mut Pool, random: &mut Rng, frames: u32, run: &str) {
-    const STANDINGS: [Standing; 4] = [Standing::Idle, Standing::Idle, Standing::InUse, Standing::Held];
+    const STATES: [FrameState; 4] = [FrameState::Idle, FrameState::Idle, FrameState::InUse, FrameState::Held];
     let frame = FrameId(random.u32(0..frames));
     match random.u32(0..6) {
         0 => {
             *pool.known(frame) = Known { used: true, ahead: false, ..*pool.known(frame) };
         }
         1 if pool.known(frame).is_filled => {
-            pool.known(frame).standing = STANDINGS[random.usize(0..4)];
+            pool.known(frame).state = STATES[random.usize(0..4)];
             if random.bool() {
                 pool.replacement.retry_all()
             } else {
@@ -135,18 +141,18 @@ fn act(pool: &mut Pool, random: &mut Rng, frames: u32, run: &str) {
             pool.replacement.on_freed(frame);
             pool.known(frame).is_filled = false;
         }
-        3 if !pool.known(frame).is_filled => pool.fill(frame, any_coming(random)),
+        3 if !pool.known(frame).is_filled => pool.fill(frame, any_fill_kind(random)),
         _ => {
             let need = if random.bool() { Need::Now } else { Need::Later };
             match pool.victim(need) {
                 Some(victim) => {
-                    let standing = pool.known(victim).standing;
+                    let state = pool.known(victim).state;
                     let may_be_in_use = need == Need::Now;
-                    assert_ne!(standing, Standing::Held, "{run}");
-                    assert!(standing == Standing::Idle || may_be_in_use, "{run}: the reserve takes a frame in use");
+                    assert_ne!(state, FrameState::Held, "{run}");
+                    assert!(state == FrameState::Idle || may_be_in_use, "{run}: the reserve takes a frame in use");
                 }
                 None if need == Need::Now => {
-                    let suits = |known: &Known| known.is_filled && known.standing != Standing::Held;
+                    let suits = |known: &Known| known.is_filled && known.state != FrameState::Held;
                     assert!(!pool.frames.0.iter().any(suits), "{run}: a frame suits, and is not found");
                 }
                 None => {}
@@ -159,11 +165,11 @@ fn act(pool: &mut Pool, random: &mut Rng, frames: u32, run: &str) {
 fn a_victim_costs_the_same_whatever_the_others_are() {
     const FRAMES: u32 = 4000;
     for kind in KINDS {
-        let steps = |what: &str, make: &dyn Fn(&mut Pool), coming: Coming| {
-            let mut pool = Pool::new(kind, FRAMES, coming);
+        let steps = |what: &str, make: &dyn Fn(&mut Pool), fill_kind: FillKind| {
+            let mut pool = Pool::new(kind, FRAMES, fill_kind);
             make(&mut pool);
-            let warm_up = pool.turn_over(u64::from(FRAMES), coming);
-            let steps = pool.turn_over(4 * u64::from(FRAMES), coming);
+            let warm_up = pool.turn_over(u64::from(FRAMES), fill_kind);
+            let steps = pool.turn_over(4 * u64::from(FRAMES), fill_kind);
             let most = STEPS_PER_VICTIM * u64::from(FRAMES);
             assert!(warm_up <= most && steps <= 4 * most, "{kind:?}, {what}: {warm_up} steps, then {steps}");
         };
@@ -171,12 +177,12 @@ fn a_victim_costs_the_same_whatever_the_others_are() {
         steps("read ahead", &|_| {}, Ahead);
         steps("kept for others", &|_| {}, AsGuest);
         let most_pinned = |pool: &mut Pool| {
-            (0..FRAMES - 8).for_each(|frame| pool.known(FrameId(frame)).standing = Standing::Held);
+            (0..FRAMES - 8).for_each(|frame| pool.known(FrameId(frame)).state = FrameState::Held);
         };
         steps("pinned by the client", &most_pinned, ForUse);
         steps("pinned by the client, and the others read ahead", &most_pinned, Ahead);
         let in_use = |pool: &mut Pool| {
-            (0..FRAMES - 8).for_each(|frame| pool.known(FrameId(frame)).standing = Standing::InUse);
+            (0..FRAMES - 8).for_each(|frame| pool.known(FrameId(frame)).state = FrameState::InUse);
         };
         steps("in use", &in_use, ForUse);
     }
@@ -200,45 +206,45 @@ fn a_victim_costs_the_same_where_all_frames_are_used_all_the_time() {
 fn a_search_that_finds_nothing_is_not_repeated_until_something_changes() {
     for kind in KINDS {
         let mut pool = Pool::new(kind, 1000, ForUse);
-        pool.frames.0.iter_mut().for_each(|known| known.standing = Standing::Held);
+        pool.frames.0.iter_mut().for_each(|known| known.state = FrameState::Held);
         assert_eq!(pool.victim(Need::Now), None);
         let before = pool.replacement.steps();
         assert!((0..100).all(|_| pool.victim(Need::Now).is_none()));
         assert_eq!(pool.replacement.steps(), before);
-        pool.known(FrameId(700)).standing = Standing::Idle;
+        pool.known(FrameId(700)).state = FrameState::Idle;
         pool.replacement.retry_all();
         assert_eq!(pool.victim(Need::Now), Some(FrameId(700)));
-        pool.known(FrameId(300)).standing = Standing::Idle;
+        pool.known(FrameId(300)).state = FrameState::Idle;
         assert_eq!(pool.victim(Need::Now), None, "nobody has said so");
         pool.replacement.on_released(FrameId(300));
         assert_eq!(pool.victim(Need::Now), Some(FrameId(300)));
     }
 }
 
-/// More pages await frames than there are frames which are not held: whichever opens is the next victim.
+/// More pages await frames than frames are not held: the next frame released is the next victim.
 #[test]
 fn frames_that_are_held_cost_nothing_where_each_page_that_comes_is_the_next_victim() {
     const HELD: u32 = 20_000;
     for kind in KINDS {
         let mut pool = Pool::new(kind, HELD + 64, ForUse);
-        (0..HELD).for_each(|frame| pool.known(FrameId(frame)).standing = Standing::Held);
-        let mut coming = VecDeque::new();
-        let take_all = |pool: &mut Pool, coming: &mut VecDeque<FrameId>| {
+        (0..HELD).for_each(|frame| pool.known(FrameId(frame)).state = FrameState::Held);
+        let mut arriving = VecDeque::new();
+        let take_all = |pool: &mut Pool, arriving: &mut VecDeque<FrameId>| {
             pool.replacement.retry();
             while let Some(victim) = pool.victim(Need::Now) {
                 pool.replacement.on_freed(victim);
-                coming.push_back(victim);
+                arriving.push_back(victim);
             }
         };
-        take_all(&mut pool, &mut coming);
+        take_all(&mut pool, &mut arriving);
         let (before, pages) = (pool.replacement.steps(), 1000);
         for _ in 0..pages {
-            let frame = coming.pop_front().expect("64 are not held");
+            let frame = arriving.pop_front().expect("64 are not held");
             pool.fill(frame, ForUse);
-            take_all(&mut pool, &mut coming);
+            take_all(&mut pool, &mut arriving);
         }
         let steps = pool.replacement.steps() - before;
-        assert!(coming.len() == 64 && steps <= STEPS_PER_VICTIM * pages, "{kind:?}: {steps}");
+        assert!(arriving.len() == 64 && steps <= STEPS_PER_VICTIM * pages, "{kind:?}: {steps}");
     }
 }
 
@@ -249,8 +255,8 @@ fn pages_kept_for_others_go_first_but_for_those_that_are_used() {
         let guests: Vec<FrameId> = (0..8).map(|frame| FrameId(8 * frame)).collect();
         guests.iter().for_each(|frame| pool.fill(*frame, AsGuest));
         assert_eq!(pool.replacement.guests(), 8);
-        (pool.known(guests[0]).used, pool.known(guests[1]).standing) = (true, Standing::Held);
-        // To make room for another guest, one that is used stays a guest.
+        (pool.known(guests[0]).used, pool.known(guests[1]).state) = (true, FrameState::Held);
+        // To make room for another guest, a used guest stays a guest.
         let gone = pool.replacement.first_guest(&mut pool.frames);
         assert_eq!((gone, pool.replacement.guests()), (None, 8), "{kind:?}: none of the first two can go");
         assert_eq!(pool.replacement.first_guest(&mut pool.frames), Some(guests[2]));
@@ -274,7 +280,7 @@ fn pages_that_wait_for_their_first_use_stay_while_others_can_go() {
             assert!(!ahead.contains(&victim), "{kind:?}");
             pool.fill(victim, ForUse);
         }
-        // A page that is never used goes in the end.
+        // A page never used is evicted in the end.
         let gone = (0..1000).filter(|_| {
             let victim = pool.victim(Need::Now).expect("all are idle");
             let was_ahead = pool.known(victim).ahead;
@@ -285,8 +291,8 @@ fn pages_that_wait_for_their_first_use_stay_while_others_can_go() {
     }
 }
 
-/// The part of the pages that the last round of a cyclic scan finds, where pages are fetched ahead whenever the last of
-/// those has been used, as for loads of a program that computes in between.
+/// The hit ratio of the last round of a cyclic scan, with the next pages read ahead whenever the last one has been
+/// used, as for a program's loads with computation in between.
 fn kept_of_scan(frames: u32, window: u32) -> f64 {
     const ROUNDS: u32 = 6;
     let pages = 2 * frames;
@@ -304,9 +310,9 @@ fn kept_of_scan(frames: u32, window: u32) -> f64 {
                     frame_of[gone as usize] = None;
                 }
                 frame_of[wanted as usize] = Some(victim);
-                let coming = if wanted == page { ForUse } else { Ahead };
-                pool.replacement.on_filled(victim, PageId::of_segment(Rank(1), wanted), coming);
-                *pool.known(victim) = Known::of(coming);
+                let fill_kind = if wanted == page { ForUse } else { Ahead };
+                pool.replacement.on_filled(victim, PageId::of_segment(Rank(1), wanted), fill_kind);
+                *pool.known(victim) = Known::of(fill_kind);
                 fetched += u32::from(at >= (ROUNDS - 1) * pages);
             }
         }

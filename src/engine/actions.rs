@@ -8,7 +8,7 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{
     Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, ToCache, ToHome, Waiter,
 };
-use vgasnet_protocol::replacement::Coming;
+use vgasnet_protocol::replacement::FillKind;
 
 impl Engine {
     /// Carries an action out, or has it carried out.
@@ -78,12 +78,12 @@ impl Engine {
         // If operations joined the fetch, they are its first use.
         let is_ahead = self.prefetch.on_opened(page);
         let is_guest = self.on_guest_came(page, frame);
-        let coming = match (is_wanted, is_ahead, is_guest) {
-            (false, true, _) => Coming::Ahead,
-            (false, false, true) => Coming::AsGuest,
-            _ => Coming::ForUse,
+        let kind = match (is_wanted, is_ahead, is_guest) {
+            (false, true, _) => FillKind::Ahead,
+            (false, false, true) => FillKind::AsGuest,
+            _ => FillKind::ForUse,
         };
-        self.frames.fill(frame, page, is_wanted, coming);
+        self.frames.fill(frame, page, is_wanted, kind);
         if is_ahead {
             if !is_wanted {
                 self.space.own.table.mark_ahead(frame);

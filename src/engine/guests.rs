@@ -12,7 +12,7 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Cache, Event, FrameId, PageId};
 use vgasnet_protocol::guests::{GuestMessage, GuestRoom, Offers, Room};
 use vgasnet_protocol::ordered::OrderedMap;
-use vgasnet_protocol::replacement::{Coming, Need};
+use vgasnet_protocol::replacement::{FillKind, Need};
 
 /// What a rank has on offer, and what is coming to it as a guest.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Engine {
         if !is_pinned && self.protocol.cache.evictable(frame) {
             self.handle(Event::Evict(frame));
         } else {
-            self.frames.fill(frame, page, false, Coming::ForUse);
+            self.frames.fill(frame, page, false, FillKind::ForUse);
         }
     }
 
@@ -141,7 +141,7 @@ impl Engine {
             return Ok(());
         }
         let room = match self.guests.is_on {
-            true => self.guests.room.on_offer(cache.frames_coming_free(), self.frames.guests()),
+            true => self.guests.room.on_offer(cache.surplus_frames(), self.frames.guests()),
             false => Room::None,
         };
         match room {

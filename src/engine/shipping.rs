@@ -388,7 +388,7 @@ impl Engine {
     /// Whether the pool has a frame that nobody needs: evictions have not made it free, and none serves for blocks.
     fn has_room(&self) -> bool {
         let is_full = self.storage.frames_for_blocks() > 0 || self.reserve.wants_more(0);
-        !is_full && self.protocol.cache.frames_coming_free() > 0
+        !is_full && self.protocol.cache.surplus_frames() > 0
     }
 
     /// Whether a load or store may do with a block of a page of this home: no rank holds the page. One that is zeros comes at once
@@ -412,7 +412,7 @@ impl Engine {
                 self.dismiss_guests_for(part, tries);
                 return None;
             }
-            let user = self.protocol.home.user_at_rest(page, part.copy.access());
+            let user = self.protocol.home.stable_user(page, part.copy.access());
             let may_ship = self.shipping.is_cooperative && tries < TRIES_MAX;
             // What is refused is done again, and what was done before might overwrite newer bytes then: so all of it goes at once.
             let may_ship = may_ship && part.piece.len_bytes <= self.shipping.chunk_bytes_max();

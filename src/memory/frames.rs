@@ -4,7 +4,7 @@ use super::{AddressSpace, LargePages, RankMemory};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use vgasnet_protocol::coherence::{Cache, FrameId, PageId};
-use vgasnet_protocol::replacement::{Coming, FrameUse, Need, PolicyKind, Replacement, Standing};
+use vgasnet_protocol::replacement::{FillKind, FrameState, FrameUse, Need, PolicyKind, Replacement};
 
 /// Where one frame in so many has a second copy, other pages stay: as many have room to come and go.
 const SECOND_COPIES_PART: u32 = 16;
@@ -89,12 +89,12 @@ impl Frames {
     }
 
     /// Notes that the frame has a page, which has come or is open again. It may be used now.
-    pub fn fill(&mut self, frame: FrameId, page: PageId, is_used: bool, coming: Coming) {
+    pub fn fill(&mut self, frame: FrameId, page: PageId, is_used: bool, kind: FillKind) {
         if is_used {
             self.space.own.pool.touch(frame);
         }
         self.filled[frame.0 as usize] = true;
-        self.replacement.on_filled(frame, page, coming);
+        self.replacement.on_filled(frame, page, kind);
     }
 
     /// Whether nobody has a copy of the page in this frame, as far as is known.
@@ -210,13 +210,13 @@ impl Uses<'_> {
 }
 
 impl FrameUse for Uses<'_> {
-    fn standing(&self, frame: FrameId) -> Standing {
+    fn state(&self, frame: FrameId) -> FrameState {
         let page = self.cache.page_in(frame).filter(|page| self.cache.evictable(frame) && !(self.is_pinned)(*page));
         match page {
-            None => Standing::Held,
-            Some(page) if self.is_lent(page, frame) => Standing::Held,
-            Some(_) if self.space.own.table.is_pinned(frame) => Standing::InUse,
-            Some(_) => Standing::Idle,
+            None => FrameState::Held,
+            Some(page) if self.is_lent(page, frame) => FrameState::Held,
+            Some(_) if self.space.own.table.is_pinned(frame) => FrameState::InUse,
+            Some(_) => FrameState::Idle,
         }
     }
 

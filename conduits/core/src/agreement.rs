@@ -1,14 +1,15 @@
-//! Agreement of all ranks: what goes wrong on one rank fails on all.
+//! Agreement of all ranks: an error on one rank fails on all.
 
 use vgasnet_protocol::PROTOCOL_VERSION;
 
 use crate::{ConduitError, EXCHANGE_BYTES_MAX};
 
-/// What each rank told, in rank order; or the lowest rank that failed, and what it told of that.
+/// Each rank's bytes, in rank order; or the lowest failed rank, with its bytes.
 pub type Heard = Result<Vec<Vec<u8>>, (usize, Vec<u8>)>;
 
-/// Tells every rank whether this one failed, with some bytes, and hears what all ranks tell. `exchange` is
-/// [`Conduit::exchange`](crate::Conduit::exchange) or what will be that. Collective. At most `EXCHANGE_BYTES_MAX - 1` bytes.
+/// Tells every rank whether this one failed, with some bytes, and returns the answers of all ranks. `exchange` is
+/// [`Conduit::exchange`](crate::Conduit::exchange) or the function behind it. Collective. At most
+/// `EXCHANGE_BYTES_MAX - 1` bytes.
 ///
 /// # Errors
 /// The exchange fails.
@@ -23,7 +24,7 @@ pub fn hear_all(
     assert!(told.len() <= EXCHANGE_BYTES_MAX);
     let mut all = exchange(&told)?;
     let bad = all.iter().position(|told| told.first() != Some(&0));
-    // In place: of many ranks there are many bytes.
+    // In place: with many ranks there are many bytes.
     all.iter_mut().for_each(|told| drop(told.drain(..told.len().min(1))));
     Ok(match bad {
         None => Ok(all),
@@ -31,10 +32,10 @@ pub fn hear_all(
     })
 }
 
-/// As [`hear_all`], for a rank that fares badly with an error: all ranks get that of the lowest such rank.
+/// As [`hear_all`], for a result: if any rank has an error, all ranks get the one of the lowest such rank.
 ///
 /// # Errors
-/// A rank fares badly, or the exchange fails.
+/// A rank has an error, or the exchange fails.
 pub fn agree<T>(
     exchange: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, ConduitError>,
     mine: &Result<T, ConduitError>,
@@ -54,13 +55,13 @@ pub fn greet(mine: &[u8]) -> Vec<u8> {
     [&PROTOCOL_VERSION.to_ne_bytes()[..], mine].concat()
 }
 
-/// Takes the versions off the contributions to the first exchange, which [`greet`] has made.
+/// Removes the versions from contributions made by [`greet`].
 ///
 /// # Errors
-/// The ranks are of several versions. All ranks that check get the same error.
+/// The ranks have different versions. All checking ranks get the same error.
 pub fn check_versions(all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, ConduitError> {
     let version = |told: &Vec<u8>| told.first_chunk::<{ size_of::<u64>() }>().copied();
-    // An odd first rank is the one to name, not all the others.
+    // Names an odd first rank rather than all others.
     let own = PROTOCOL_VERSION.to_ne_bytes();
     if let Some(rank) = all.iter().position(|told| version(told).is_none() || version(told) != version(&all[0])) {
         let (other, first) = if rank == 0 { (0, 1) } else { (rank, 0) };
@@ -76,7 +77,7 @@ pub fn check_versions(all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, ConduitError> {
     Ok(all.into_iter().map(|told| told[size_of::<u64>()..].to_vec()).collect())
 }
 
-/// The error where a rank has told something else than this version has it tell at this point.
+/// The error for a rank whose contribution this version cannot produce at this point.
 pub fn of_other_version(rank: usize, what: &str) -> ConduitError {
     ConduitError(format!("rank {rank} told nonsense in place of {what}; do all ranks run the same version of vgasnet?"))
 }
@@ -96,7 +97,7 @@ mod tests {
         for (all, expected) in [
             (vec![mine(), mine(), other()], line(2, 0)),
             (vec![other(), mine(), mine()], line(1, 0)),
-            // Versions that say nothing of theirs.
+            // Versions that contribute no version.
             (vec![mine(), b"4f3a-91 box".to_vec()], line(1, 0)),
             (vec![mine(), vec![]], line(1, 0)),
             (vec![vec![], mine()], line(0, 1)),

@@ -1,8 +1,8 @@
 //! The conformance suite: the contract of every conduit, as programs.
 //!
 //! All ranks of a fresh job call [`run`]. It uses the contract only. A test is skipped if and only if the conduit's
-//! [`Capabilities`] lack its subject. The suite is deterministic: contents are computed from sender, receiver and
-//! size, so a failure shows the same bytes every time.
+//! [`Capabilities`] lack its subject. The suite is deterministic: contents are computed from sender, receiver and size,
+//! so a failure shows the same bytes every time.
 //!
 //! [`Capabilities`]: crate::Capabilities
 
@@ -17,14 +17,13 @@ use std::time::{Duration, Instant};
 
 use crate::{Arrival, Conduit, EXCHANGE_BYTES_MAX, Rank, Sleeper, Token, Urgency};
 
-/// After this long without the arrival that a test waits for, something was lost.
+/// An expected arrival counts as lost after this time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a rank waits before it looks again by itself. Far below [`PATIENCE`]: a lost wake-up is a matter for the tests
-/// of sleeping, not of every test.
+/// Polling interval of waiting ranks. Far below [`PATIENCE`]: only the tests of sleeping detect lost wake-ups.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// An example of the package whose test this process is, which ranks are to run. Cargo builds it beside the test.
+/// The path of an example of the tested package, to run as ranks. Cargo builds it next to the test.
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test has a path");
     let profile = test.ancestors().nth(2).expect("tests are two below their profile");
@@ -33,7 +32,7 @@ pub fn example(name: &str) -> PathBuf {
     path
 }
 
-/// Runs the suite as one rank of a job in which nothing but start-up has happened. An error names the broken rule.
+/// Runs the suite as one rank of a job fresh after start-up. An error names the broken rule.
 pub fn run(conduit: &dyn Conduit) -> Result<(), String> {
     let mut suite = Suite { conduit, messages: Vec::new(), completions: Vec::new() };
     let tests: [(&str, Test); 11] = [
@@ -58,7 +57,7 @@ pub fn run(conduit: &dyn Conduit) -> Result<(), String> {
             let what = format!("left over: {:?} {:?}", suite.messages, suite.completions);
             return Err(suite.blame(name, &what));
         }
-        // No rank begins the next test, and sends, while another one still looks for arrivals of this one.
+        // No rank may start the next test, and send, while another still awaits arrivals of this one.
         suite.meet()?;
     }
     conduit.set_driving(false);
@@ -67,7 +66,7 @@ pub fn run(conduit: &dyn Conduit) -> Result<(), String> {
 
 type Test = fn(&mut Suite<'_>) -> Result<(), String>;
 
-/// One rank's view of the run: the conduit, and arrivals that no test has looked at.
+/// One rank's view of the run: the conduit, and unconsumed arrivals.
 struct Suite<'a> {
     conduit: &'a dyn Conduit,
     messages: Vec<(Rank, Vec<u8>)>,
@@ -96,7 +95,7 @@ impl Suite<'_> {
         self.conduit.exchange(&[]).map(drop).map_err(|error| error.to_string())
     }
 
-    /// Takes in arrivals. Returns whether there were any.
+    /// Collects arrivals. Returns whether there were any.
     fn poll(&mut self) -> bool {
         let (messages, completions) = (&mut self.messages, &mut self.completions);
         self.conduit.poll(&mut |arrival| match arrival {
@@ -123,7 +122,7 @@ impl Suite<'_> {
         }
     }
 
-    /// Starts something that may be refused, and takes in arrivals until it is not.
+    /// Retries a call while it is refused, collecting arrivals.
     fn insist(&mut self, what: &str, start: impl Fn(&dyn Conduit) -> Result<(), crate::Busy>) -> Result<(), String> {
         let begin = Instant::now();
         while start(self.conduit).is_err() {
@@ -145,7 +144,7 @@ impl Suite<'_> {
     }
 }
 
-/// `len_bytes` bytes that differ with the sender, the receiver and the length.
+/// `len_bytes` bytes specific to the sender, the receiver and the length.
 fn pattern(from: Rank, to: Rank, len_bytes: usize) -> Vec<u8> {
     let mut state = (u64::from(from.0) << 40) ^ (u64::from(to.0) << 20) ^ len_bytes as u64;
     let mut next = || {

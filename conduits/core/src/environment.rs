@@ -1,4 +1,4 @@
-//! The environment, as far as a user may set this library's variables in it.
+//! Environment variables of this library, as far as the user may set them.
 //!
 //! A program with more rights than the user who runs it (setuid, setgid, file capabilities: `AT_SECURE`, getauxval(3)) must not let that
 //! user name files or sizes. There the variables of vgasnet and GASNet count as not set. Everything in vgasnet that reads them does so here.
@@ -9,7 +9,7 @@ use std::sync::Once;
 
 use crate::say;
 
-/// The beginnings of the names of such variables.
+/// Prefixes of these variables.
 const PREFIXES: [&str; 2] = ["VGASNET_", "GASNET_"];
 
 /// The value of a variable, unless the user may not set it.
@@ -30,15 +30,15 @@ pub fn var(name: &str) -> Option<String> {
     var_os(name)?.into_string().ok()
 }
 
-/// All variables that the user may set.
+/// All variables the user may set.
 pub fn vars_os() -> impl Iterator<Item = (OsString, OsString)> {
     let is_secure = is_secure();
     std::env::vars_os().filter(move |(name, _)| may_set(&name.to_string_lossy(), is_secure))
 }
 
-/// Whether the system says that this program has rights which its user lacks.
+/// Whether this program has rights its user lacks.
 fn is_secure() -> bool {
-    // SAFETY: the call takes a number, and looks at memory that the kernel has filled at the program's start.
+    // SAFETY: the call takes a number, and reads memory the kernel filled at the program's start.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 

@@ -1,32 +1,33 @@
-//! Giving way to other threads, as long as that costs little.
+//! Yielding the processor to other threads while it is cheap.
 //!
-//! Threads that wait for each other on one processor run in turns of microseconds if each yields. Beside a thread that computes, a yield
-//! gives up slices of milliseconds. A thread that sleeps keeps its claim to the processor, and runs soon after it is woken.
+//! Threads waiting for each other on one processor alternate within microseconds if each yields. Next to a computing
+//! thread, a yield gives up slices of milliseconds. A sleeping thread keeps its scheduling claim, and runs soon after
+//! it is woken.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// A yield that took longer has let a thread run that does not wait.
+/// A longer yield has let a non-waiting thread run.
 const LONG: Duration = Duration::from_micros(200);
 
-/// After a long yield no other comes for so many times as long as it took: so at most a part of the time goes into finding out whether the
-/// processor is still taken.
+/// Pause after a long yield, as a multiple of its duration: it bounds the time lost on probing whether the processor is
+/// still busy.
 const PAUSE_TO_YIELD: u32 = 16;
 
-/// A processor that has become free is noticed after so long at most.
+/// Maximum delay until a free processor is noticed.
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
-/// Whether a thread had better sleep than yield.
-struct Manners {
-    /// Until then it had.
+/// A thread's choice between sleeping and yielding.
+struct YieldPolicy {
+    /// Time until which it should sleep.
     until: Cell<Option<Instant>>,
-    /// For how long it had after the last yield.
+    /// Length of the pause after the last yield.
     pause: Cell<Duration>,
 }
 
-impl Manners {
-    const fn new() -> Manners {
-        Manners { until: Cell::new(None), pause: Cell::new(Duration::ZERO) }
+impl YieldPolicy {
+    const fn new() -> YieldPolicy {
+        YieldPolicy { until: Cell::new(None), pause: Cell::new(Duration::ZERO) }
     }
 
     /// Whether to yield now.
@@ -34,7 +35,8 @@ impl Manners {
         self.until.get().is_none_or(|until| now >= until)
     }
 
-    /// A yield took so long, until now. One that follows a sleep may be short by chance, so that pauses end by halves.
+    /// Records a yield of length `took` ending now. A yield after a sleep may be short by chance, so pauses are only
+    /// halved.
     fn on_yielded(&self, took: Duration, now: Instant) {
         let before = self.pause.get();
         let pause = if took > LONG { (2 * before).max(PAUSE_TO_YIELD * took).min(PAUSE_MAX) } else { before / 2 };
@@ -45,17 +47,18 @@ impl Manners {
 }
 
 thread_local! {
-    static MANNERS: Manners = const { Manners::new() };
+    static YIELD_POLICY: YieldPolicy = const { YieldPolicy::new() };
 }
 
-/// Yields the processor, unless yields of this thread have taken long. Returns whether it did; if not, the thread had better sleep, or go on.
+/// Yields the processor, unless recent yields of this thread were long. Returns whether it did; if not, the thread
+/// should sleep, or go on.
 pub fn give_way() -> bool {
-    MANNERS.with(|manners| {
+    YIELD_POLICY.with(|policy| {
         let before = Instant::now();
-        manners.may_yield(before) && {
+        policy.may_yield(before) && {
             std::thread::yield_now();
             let after = Instant::now();
-            manners.on_yielded(after - before, after);
+            policy.on_yielded(after - before, after);
             true
         }
     })
@@ -68,20 +71,20 @@ mod tests {
     const SHORT: Duration = Duration::from_micros(3);
     const SLICE: Duration = Duration::from_millis(3);
 
-    /// A thread that yields as soon as it may, by a clock that only its yields and pauses move.
+    /// A thread yielding as soon as it may, on a clock advanced only by its yields and pauses.
     struct Thread {
-        manners: Manners,
+        policy: YieldPolicy,
         now: Instant,
     }
 
     impl Thread {
-        /// Yields for so long. Returns the pause after it.
+        /// Yields for `took`. Returns the following pause.
         fn yields(&mut self, took: Duration) -> Duration {
-            assert!(self.manners.may_yield(self.now));
+            assert!(self.policy.may_yield(self.now));
             self.now += took;
-            self.manners.on_yielded(took, self.now);
-            let pause = self.manners.pause.get();
-            assert!(pause.is_zero() || !self.manners.may_yield(self.now + pause - Duration::from_nanos(1)));
+            self.policy.on_yielded(took, self.now);
+            let pause = self.policy.pause.get();
+            assert!(pause.is_zero() || !self.policy.may_yield(self.now + pause - Duration::from_nanos(1)));
             self.now += pause;
             pause
         }
@@ -89,7 +92,7 @@ mod tests {
 
     #[test]
     fn yields_that_take_long_become_seldom_and_come_back() {
-        let mut thread = Thread { manners: Manners::new(), now: Instant::now() };
+        let mut thread = Thread { policy: YieldPolicy::new(), now: Instant::now() };
         assert!((0..100).all(|_| thread.yields(SHORT).is_zero()) && thread.yields(LONG).is_zero());
         let pauses: Vec<_> = (0..5).map(|_| thread.yields(SLICE).as_millis()).collect();
         assert_eq!(pauses, [48, 96, 192, 250, 250]);

@@ -1,14 +1,14 @@
 //! The contract between vgasnet and its transports.
 //!
 //! A *conduit* starts the ranks of a job, carries their Active Messages, moves pages between their pools by one-sided
-//! puts and gets, and lets a rank sleep until something arrives. Everything above it is the same on every conduit;
-//! where conduits differ, [`Capabilities`] says so.
+//! puts and gets, and lets a rank sleep until something arrives. All layers above are the same on every conduit;
+//! [`Capabilities`] describes the differences.
 //!
 //! # Rules
 //! - Messages are reliable and unordered. [`Conduit::send`] may refuse with [`Busy`]; then nothing was sent and the
 //!   caller tries again after a [`Conduit::poll`].
-//! - A sink given to `poll` notes the arrival and returns: it calls nothing of the conduit.
-//! - One thread at a time calls `poll`; any thread may call anything else at any time.
+//! - A sink given to `poll` records the arrival and returns: it makes no calls to the conduit.
+//! - One thread at a time calls `poll`; any thread may make any other call at any time.
 //! - Start-up ([`Conduit::exchange`], [`Conduit::attach`]) is collective and blocks: every rank makes the same calls in
 //!   the same order.
 
@@ -39,7 +39,7 @@ pub use region::{Region, map_again, page_bytes};
 pub use say::say;
 pub use signals::{NAMED, action_of, blocking_signals, keeping_handlers};
 
-/// Abilities of a conduit beyond the least that the contract asks.
+/// Abilities of a conduit beyond the minimum of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// The regions of ranks on the same host are mapped in this process: [`Conduit::pool`] and [`Conduit::table`]
@@ -47,37 +47,37 @@ pub struct Capabilities {
     pub peer_memory: bool,
     /// [`Conduit::sleep`] returns as soon as a message arrives. Without it, `sleep` backs off and looks again.
     pub wakes_on_arrival: bool,
-    /// The pool, which is mapped in any case, can be mapped a second time: it is a shared mapping. Known after attach.
+    /// The pool can be mapped a second time: it is a shared mapping. Known after attach.
     pub second_mapping: bool,
-    /// It may be used in a signal handler that has interrupted any code but its own: it takes no lock and no memory that
-    /// other code in the process may hold.
+    /// Usable in a signal handler interrupting any code but the conduit's own: it uses no lock and no memory other code
+    /// of the process may hold.
     pub signal_safe: bool,
 }
 
-/// Messages up to this size every conduit takes, in bytes; [`Conduit::message_bytes_max`] may be more.
+/// Message size supported by every conduit, in bytes; [`Conduit::message_bytes_max`] may be larger.
 pub const MESSAGE_BYTES_MIN: usize = 256;
 
-/// The largest number of ranks in a job.
+/// Maximum number of ranks in a job.
 pub const RANKS_MAX: u32 = 1 << 20;
 
-/// The largest contribution to [`Conduit::exchange`], in bytes.
+/// Maximum contribution to [`Conduit::exchange`], in bytes.
 pub const EXCHANGE_BYTES_MAX: usize = 512;
 
-/// A wait at the start or the end of a job that takes longer is told of.
+/// A longer wait at the start or the end of a job is reported to the user.
 pub const SLOW: Duration = Duration::from_secs(5);
 
-/// The sizes that a rank asks [`Conduit::attach`] for. They may differ from rank to rank.
+/// A rank's sizes for [`Conduit::attach`]. They may differ between ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct RegionSizes {
     /// The pool: page frames, the source and target of [`Conduit::put`] and [`Conduit::get`].
     pub pool_bytes: usize,
-    /// The page table and other memory that the ranks of a host share. Zero at first; only touched parts cost memory.
+    /// The page table and other memory shared by the ranks of a host. Initially zeros; only touched parts cost memory.
     pub table_bytes: usize,
 }
 
 impl RegionSizes {
-    /// The sizes that all ranks ask for, in rank order. Collective.
+    /// The sizes of all ranks, in rank order. Collective.
     ///
     /// # Errors
     /// The exchange fails.
@@ -90,26 +90,26 @@ impl RegionSizes {
     }
 }
 
-/// The starter's name for an operation; the conduit hands it back in [`Arrival::Complete`].
+/// The starter's name for an operation, returned in [`Arrival::Complete`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub u64);
 
-/// One page on its way between the own pool and a peer's.
+/// A page transfer between this rank's pool and a peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// The peer. It may be the own rank.
+    /// The peer. It may be this rank itself.
     pub peer: Rank,
-    /// Where in the peer's pool.
+    /// Offset in the peer's pool.
     pub peer_offset_bytes: usize,
-    /// Where in the own pool.
+    /// Offset in this rank's pool.
     pub own_offset_bytes: usize,
-    /// How much.
+    /// Number of bytes.
     pub len_bytes: usize,
-    /// Comes back when the bytes are at their target, visible to every rank that hears of it by a message.
+    /// Returned when the bytes are at their target, visible to every rank that learns of it by a message.
     pub token: Token,
 }
 
-/// An arrival that [`Conduit::poll`] found.
+/// An arrival found by [`Conduit::poll`].
 #[derive(Debug)]
 pub enum Arrival<'a> {
     /// An Active Message.
@@ -121,36 +121,36 @@ pub enum Arrival<'a> {
     },
     /// A put or get is complete at its target.
     Complete(Token),
-    /// What came is nothing that a rank of this version sends: a line for the user. The job cannot go on.
+    /// Bytes no rank of this version sends: a line for the user. The job cannot go on.
     Corrupt(String),
 }
 
-/// The conduit cannot take more now. Nothing was done; try again after a poll.
+/// The conduit cannot accept more now. The call had no effect; try again after a poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
-/// Who sleeps. A rank has one sleeper of each kind.
+/// The kind of a sleeper. A rank has one of each kind.
 ///
-/// A wake-up goes to the caller when one sleeps, else to the helper, so that a miss costs no thread switch.
+/// A wake-up goes to the caller if one sleeps, otherwise to the helper, so that a miss costs no thread switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleeper {
-    /// A client thread that waits in a call and drives the engine itself.
+    /// A client thread waiting in a call, driving the engine itself.
     Caller,
-    /// The helper thread, which drives when no client thread does.
+    /// The helper thread. It drives when no client thread does.
     Helper,
 }
 
-/// Whom a message wakes, and which messages keep room for it.
+/// The urgency of a message: the sleepers it wakes, and the room it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// Whoever sleeps, as [`Sleeper`] says.
+    /// Wakes any sleeper, as described by [`Sleeper`].
     Now,
-    /// A caller that sleeps. The helper is not woken: the message waits until a client thread calls in, or something else
-    /// wakes the helper. Where the conduit has a limited place for messages, these leave a part of it to those for now.
+    /// Wakes a sleeping caller, but not the helper: the message waits until a client thread calls in, or until another
+    /// event wakes the helper. On a conduit with limited room, these messages leave a part of it to urgent ones.
     WhenCalled,
 }
 
-/// Why a conduit could not start or attach: one line that says what failed, with the system's reason.
+/// The reason a conduit could not start or attach: one line naming the failed step, with the system's reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConduitError(pub String);
 
@@ -164,16 +164,16 @@ impl std::error::Error for ConduitError {}
 
 /// A transport.
 pub trait Conduit: Send + Sync {
-    /// The conduit's name as users write it: `smp`, `mpi`, `gasnet-udp`.
+    /// The conduit's user-visible name: `smp`, `mpi`, `gasnet-udp`.
     fn name(&self) -> &str;
 
     /// This process.
     fn rank(&self) -> Rank;
 
-    /// How many ranks the job has; at least 1.
+    /// Number of ranks in the job; at least 1.
     fn ranks(&self) -> u32;
 
-    /// The host a rank runs on: equal numbers share memory and disks. Hosts are numbered from 0 without gaps.
+    /// The host of a rank: equal numbers share memory and disks. Hosts are numbered from 0 without gaps.
     fn host_of(&self, rank: Rank) -> u32;
 
     /// The abilities of this conduit.
@@ -182,31 +182,31 @@ pub trait Conduit: Send + Sync {
     /// Gives every rank the contribution of every rank, in rank order. At most [`EXCHANGE_BYTES_MAX`] each.
     fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError>;
 
-    /// Has `tell` called, once, when an exchange takes so long that this rank is to tell of it, with what
-    /// [`Conduit::to_tell`] says, and how long it has taken. Conduits that do not know do nothing.
+    /// Registers `tell` for one call when an exchange takes long and it is this rank's turn to report, with the result
+    /// of [`Conduit::to_tell`] and the time so far. Conduits without this knowledge ignore it.
     fn call_when_slow(&self, _tell: fn(&[Rank], Duration)) {}
 
-    /// Gives the launcher a file of this rank's to hold, which it empties when the job is over: others may have the file
-    /// open by then, as children of the rank and requests of killed processes do. Nothing happens without such a launcher.
+    /// Passes a file of this rank to the launcher, which truncates it after the job: by then others may hold the file
+    /// open, such as children of the rank and requests of killed processes. No effect without such a launcher.
     fn entrust(&self, _file: BorrowedFd<'_>) {}
 
-    /// Counts a step that all ranks take, as each exchange is one.
+    /// Counts a step taken by all ranks; each exchange is one as well.
     fn note_step(&self) {}
 
-    /// The ranks that have taken fewer steps than this one; none where a lower rank has taken as many, so that one rank
-    /// tells of them. `None` where the conduit does not know of any, and of no lower rank that does.
+    /// The ranks with fewer steps than this one; empty if a lower rank has taken as many steps, so that one rank
+    /// reports them. `None` if the conduit knows of no missing rank, and of no lower rank that does.
     fn awaited(&self) -> Option<Vec<Rank>> {
         None
     }
 
-    /// Whether every rank has taken as many steps as this one, where the conduit knows that; else false.
+    /// Whether every rank has taken as many steps as this one; false if the conduit does not know.
     fn have_all_stepped(&self) -> bool {
         false
     }
 
-    /// Whether this rank is to tell of the ranks for which it has waited `times` times [`SLOW`]: those ranks, or none
-    /// where the conduit does not know them. Then the first ranks of all hosts tell in turn: the ranks that are waited
-    /// for may be those of the first host.
+    /// Whether this rank must report the ranks awaited for `times` times [`SLOW`]. Returns them, or an empty list if
+    /// the conduit does not know them. In that case the first ranks of all hosts report in turn, because the awaited
+    /// ranks may be on the first host.
     fn to_tell(&self, times: u32) -> Option<Vec<Rank>> {
         let shares_host = self.capabilities().peer_memory;
         let before = if shares_host { self.host_of(self.rank()) } else { self.rank().0 };
@@ -216,43 +216,44 @@ pub trait Conduit: Send + Sync {
         }
     }
 
-    /// Makes the pool and the table. Once a job, before any message or transfer; returns when every rank's exist.
+    /// Creates the pool and the table. Once a job, before any message or transfer; returns when every rank's exist.
     fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError>;
 
-    /// The pool of `rank`, after attach: the own always, a peer's where [`Capabilities::peer_memory`] and the host allow.
+    /// The pool of `rank`, after attach: this rank's always, a peer's if [`Capabilities::peer_memory`] and the host
+    /// allow.
     fn pool(&self, rank: Rank) -> Option<Region>;
 
-    /// The table of `rank`, likewise.
+    /// The table of `rank`, under the same conditions.
     fn table(&self, rank: Rank) -> Option<Region>;
 
-    /// The largest message that [`Conduit::send`] takes, in bytes; at least [`MESSAGE_BYTES_MIN`].
+    /// Maximum size of a message for [`Conduit::send`], in bytes; at least [`MESSAGE_BYTES_MIN`].
     fn message_bytes_max(&self) -> usize;
 
-    /// Sends `head` and `body` as one Active Message of at most [`Conduit::message_bytes_max`] bytes; `to` may be the own
-    /// rank. Both are free for reuse on return. A receiver that is full is woken, whatever the urgency.
+    /// Sends `head` and `body` as one Active Message of at most [`Conduit::message_bytes_max`] bytes; `to` may be this
+    /// rank. Both buffers may be reused on return. A full receiver is woken, whatever the urgency.
     fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy>;
 
-    /// Copies from the own pool into the peer's. The own bytes must stay as they are until completion.
+    /// Copies from this rank's pool into the peer's. The source bytes must not change until completion.
     fn put(&self, transfer: &Transfer) -> Result<(), Busy>;
 
-    /// Copies from the peer's pool into the own. The target bytes are undefined until completion.
+    /// Copies from the peer's pool into this rank's. The target bytes are undefined until completion.
     fn get(&self, transfer: &Transfer) -> Result<(), Busy>;
 
-    /// Hands arrivals to `sink`, a bounded number at a time. Returns whether there were any.
+    /// Passes arrivals to `sink`, a bounded number at a time. Returns whether there were any.
     fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool;
 
-    /// Whether [`Conduit::poll`] may find something. It costs a few loads: a thread that spins asks it again and again.
-    /// Without [`Capabilities::wakes_on_arrival`] only a poll knows of everything.
+    /// Whether [`Conduit::poll`] may find something. Costs a small number of loads, for use in spin loops. Without
+    /// [`Capabilities::wakes_on_arrival`], only a poll finds everything.
     fn has_arrivals(&self) -> bool;
 
-    /// Says that a client thread drives the engine from now on (`true`), so that arrivals wake nobody, or no longer does
-    /// (`false`). Returns whether something has arrived that nobody was woken for.
+    /// Sets whether a client thread drives the engine, so that arrivals wake nobody. Returns whether something has
+    /// arrived without waking anybody.
     fn set_driving(&self, driving: bool) -> bool;
 
-    /// Sleeps in the kernel until something arrives, [`Conduit::wake`] is called for this rank, `also` becomes readable,
-    /// or `timeout` is over. `stay_awake` is asked once after arrivals have begun to wake this sleeper; `true` returns at
-    /// once, so a condition set before a `wake` is never slept through. A caller counts as driving before and
-    /// after the call, not during it. May return early.
+    /// Sleeps in the kernel until something arrives, [`Conduit::wake`] is called for this rank, `also` becomes
+    /// readable, or `timeout` is over. `stay_awake` is called once, after arrivals have started to wake this sleeper;
+    /// if it returns `true` the call returns at once, so a condition set before a `wake` is never slept through. A
+    /// caller counts as driving before and after the call, not during it. May return early.
     fn sleep(
         &self,
         sleeper: Sleeper,
@@ -261,46 +262,49 @@ pub trait Conduit: Send + Sync {
         stay_awake: &dyn Fn() -> bool,
     );
 
-    /// Wakes a sleeper at `rank`, as an arrival there would. Works for other ranks than the own only with
-    /// [`Capabilities::peer_memory`]. May be called from any thread, also in a signal handler, and costs no system
-    /// call if nobody sleeps.
+    /// Wakes a sleeper at `rank`, as an arrival there would. Works for other ranks only with
+    /// [`Capabilities::peer_memory`]. May be called from any thread, also in a signal handler; makes no system call if
+    /// nobody sleeps.
     fn wake(&self, rank: Rank);
 
-    /// As [`Conduit::wake`], but leaves the helper asleep: for what only client threads wait for.
+    /// As [`Conduit::wake`], but leaves the helper asleep: for events only client threads wait for.
     fn wake_caller(&self, rank: Rank) {
         self.wake(rank);
     }
 
-    /// Wakes the own helper, whoever drives. May be called from any thread, also in a signal handler.
+    /// Wakes this rank's helper, whether or not another thread drives. May be called from any thread, also in a signal
+    /// handler.
     fn wake_helper(&self);
 
-    /// A number for the call of a library below in which a thread of this rank is now: another one for each call, `None` if
-    /// there is none. Such calls return at once, unless that library waits for a lock. May be called in a signal handler.
+    /// Identifies the call of an underlying library in progress in a thread of this rank; different for each call,
+    /// `None` if there is none. Such calls return at once, unless the library waits for a lock. May be called in a
+    /// signal handler.
     fn call_under_way(&self) -> Option<u64> {
         None
     }
 
-    /// Has `leave` called, at most once, when the program is about to end the transport by other ways than this contract's, as
-    /// `MPI_Finalize` does. It returns when all ranks are through.
+    /// Registers `leave` for at most one call when the program is about to end the transport outside this contract, as
+    /// by `MPI_Finalize`. It returns when all ranks are through.
     fn call_before_end(&self, _leave: fn()) {}
 
-    /// Whether the process ends without that, though it is the program's to end the transport: its exit waits for no other rank.
+    /// Whether the process ends without it, although the program owns the transport's end: its exit waits for no other
+    /// rank.
     fn is_abandoned(&self) -> bool {
         false
     }
 
-    /// Says that all ranks are through: nothing is under way, and nothing will be sent. Called at most once; afterwards
-    /// only [`Conduit::exit`] is.
+    /// Declares that all ranks are through: nothing is in flight, and nothing will be sent. Called at most once; only
+    /// [`Conduit::exit`] may follow.
     fn close(&self);
 
-    /// The process is about to end without [`Conduit::exit`], and not well: peers are to learn of that from the launcher first.
+    /// The process is about to fail without [`Conduit::exit`]: peers must learn it from the launcher first.
     fn expect_failure(&self) {}
 
-    /// Says that this process is about to end, and the job with it, as by [`Conduit::exit`]. Returns whether it may do so
-    /// by itself; if not, it calls that.
+    /// Announces that this process is about to end, and the job with it, as by [`Conduit::exit`]. Returns whether it
+    /// may end by itself; otherwise it must call that function.
     fn note_exit(&self, status: i32) -> bool;
 
-    /// Ends this process as part of the job's end: the launcher ends the others and reports `status`, the lowest non-zero
-    /// one winning where several race. Does not flush the client's streams. Does not return.
+    /// Ends this process as part of the job's end: the launcher ends the others and reports `status`; of several racing
+    /// statuses, the lowest non-zero one. Does not flush the client's streams. Does not return.
     fn exit(&self, status: i32) -> !;
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
-/// The longest that one call sleeps: the kernel's clocks do not take every `Duration`.
+/// Maximum sleep of one call: the kernel's clocks do not accept every `Duration`.
 const SLEEP_MAX: Duration = Duration::from_secs(1 << 30);
 
-/// Blocks until one of the two is readable, a signal arrives or the time is over. Returns whether `doorbell` is readable.
+/// Blocks until one of the two is readable, a signal arrives or the time is over. Returns whether `doorbell` is
+/// readable.
 pub fn wait_readable(doorbell: BorrowedFd<'_>, also: Option<BorrowedFd<'_>>, timeout: Option<Duration>) -> bool {
     let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
     let mut watched = [watch(doorbell), watch(also.unwrap_or(doorbell))];

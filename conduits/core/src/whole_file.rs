@@ -1,7 +1,7 @@
-//! A file that a user has named, and that is replaced whole or stays as it is.
+//! Atomic replacement of a file named by the user.
 //!
-//! Its directory may be one in which anybody can make files, like `/tmp`. So no link there is followed that others may have laid, and
-//! nothing is found twice by its path: the directory is opened once, and the rest happens in it.
+//! Its directory may be writable for everybody, like `/tmp`. Links possibly created by others there are not followed,
+//! and no path is resolved twice: the directory is opened once, and all further operations are relative to it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,11 +15,11 @@ use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 
-/// Has `write` write what the file at `path` is to have.
+/// Replaces the file at `path` with the output of `write`.
 ///
 /// # Errors
-/// There is no way to write it. Then the file is as it was, unless only the file itself can be written: a device, a file behind a
-/// link, or a file in a directory that takes no other.
+/// It cannot be written. The file is then unchanged, unless only the file itself is writable: a device, a file behind a
+/// link, or a file in a directory without write permission.
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let place = Place::of(path)?;
     let (mut file, temporary) = place.begin()?;
@@ -29,23 +29,23 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
         }
         return write(&mut file);
     };
-    // Some file systems tell only then that they are full.
+    // Some file systems report a full disk only here.
     let written = write(&mut file).and_then(|()| file.sync_all()).and_then(|()| place.rename(&temporary));
     if written.is_err() {
-        // What is left of it is told of by the error before.
+        // The earlier error is the one to report.
         let _ = place.remove(&temporary);
     }
     written
 }
 
-/// Whether the file can be written, as far as can be known before.
+/// Whether the file can be written, as far as can be checked in advance.
 ///
 /// # Errors
 /// It cannot.
 pub fn try_path(path: &Path) -> io::Result<()> {
     let place = Place::of(path)?;
     if place.is(SFlag::S_IFIFO) {
-        // To open it would wait for a reader.
+        // Opening it would wait for a reader.
         return place.check_owner();
     }
     let (_, temporary) = place.begin()?;
@@ -56,7 +56,7 @@ pub fn try_path(path: &Path) -> io::Result<()> {
 struct Place {
     dir: OwnedFd,
     name: OsString,
-    /// What has that name.
+    /// The existing file of this name, if any.
     found: Option<FileStat>,
 }
 
@@ -72,12 +72,12 @@ impl Place {
         Ok(Place { dir, name, found })
     }
 
-    /// Whether the name is that of a file of this type.
+    /// Whether a file of this type has the name.
     fn is(&self, kind: SFlag) -> bool {
         self.found.is_some_and(|found| SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == kind)
     }
 
-    /// Opens a file to be written, with a temporary name if it is a new one.
+    /// Opens a file for writing; a new file gets a temporary name.
     fn begin(&self) -> io::Result<(File, Option<OsString>)> {
         if self.is(SFlag::S_IFLNK) {
             return self.open_behind_link().map(|file| (file, None));
@@ -93,7 +93,7 @@ impl Place {
         Ok((self.open(&self.name, OFlag::O_WRONLY | OFlag::O_NOFOLLOW)?, None))
     }
 
-    /// A new file, and its name, which nobody guesses.
+    /// A new file, and its unpredictable name.
     fn create(&self) -> io::Result<(File, OsString)> {
         const ATTEMPTS: usize = 100;
         for _ in 0..ATTEMPTS {
@@ -113,7 +113,7 @@ impl Place {
         Ok(File::from(opened))
     }
 
-    /// A link is followed in a directory in which nobody else can lay one, as `/dev/stdout` is.
+    /// Follows a link in a directory where nobody else can create one, such as `/dev/stdout`.
     fn open_behind_link(&self) -> io::Result<File> {
         let dir = fstat(&self.dir)?;
         let is_for_others = dir.st_mode & (Mode::S_IWGRP | Mode::S_IWOTH).bits() != 0;
@@ -124,7 +124,7 @@ impl Place {
         self.open(&self.name, OFlag::O_WRONLY)
     }
 
-    /// A file that is written in place is not one with which another user could hold up or read this process.
+    /// Rejects a file to be written in place if its owner could delay or read this process through it.
     fn check_owner(&self) -> io::Result<()> {
         if self.found.is_some_and(|found| !is_trusted(found.st_uid)) {
             return Err(Error::new(ErrorKind::PermissionDenied, "it is another user's; name another file"));
@@ -170,7 +170,7 @@ mod tests {
         let full = |file: &mut File| file.write_all(b"sec").and_then(|()| Err(io::ErrorKind::StorageFull.into()));
         assert!(replace(&path, full).is_err());
         assert_eq!((fs::read(&path).expect("a file"), files()), (b"first".to_vec(), 1));
-        // A link of ours stays.
+        // Our own link stays.
         symlink("file", &link).expect("a link");
         replace(&link, |file| file.write_all(b"2nd")).expect("it can be written");
         assert_eq!((fs::read(&path).expect("a file"), files()), (b"2nd".to_vec(), 2));
@@ -181,7 +181,7 @@ mod tests {
         fs::remove_dir_all(dir).expect("a directory of ours");
     }
 
-    /// In a directory like `/tmp` another user may lay links, and guess names.
+    /// In a directory like `/tmp` another user may create links and guess names.
     #[test]
     fn a_link_in_a_directory_of_everybody_leads_nowhere() {
         let (dir, home) = (directory("sticky", 0o1777), directory("home", 0o700));
@@ -197,7 +197,7 @@ mod tests {
             assert!(fs::symlink_metadata(&link).expect("it stays").is_symlink());
         }
         assert_eq!((fs::read(&file).expect("a file"), fresh.exists()), (b"mine".to_vec(), false));
-        // The old name of the temporary file.
+        // The former name of the temporary file.
         let (path, trap) = (dir.join("file"), dir.join(format!("file.{}.tmp", std::process::id())));
         symlink(&file, &trap).expect("a link");
         replace(&path, |file| file.write_all(b"{}")).expect("it can be written");

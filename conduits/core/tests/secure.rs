@@ -8,10 +8,10 @@ use std::process::Command;
 
 use vgasnet_conduit::environment;
 
-/// What the copy is run as.
+/// The role of the copy.
 const ROLE: &str = "SECURE_ROLE";
 
-/// A user and a group that need have no name.
+/// A user and a group; neither needs a name.
 const OTHER: u32 = 64_202;
 const GROUP: u32 = 64_203;
 

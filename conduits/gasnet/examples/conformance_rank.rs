@@ -1,4 +1,4 @@
-//! A rank that runs the conformance suite; `tests/jobs.rs` has GASNet's launchers start it.
+//! A rank running the conformance suite; `tests/jobs.rs` has GASNet's launchers start it.
 
 use vgasnet_conduit::Conduit;
 use vgasnet_gasnet::{Arguments, GasnetNetwork};

@@ -1,4 +1,4 @@
-//! A rank that ends in the way of its argument. `tests/jobs.rs` checks the end of the job.
+//! A rank ending in the way of its argument. `tests/jobs.rs` checks the end of the job.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn main() {
     let act = std::env::args().next_back().expect("an argument");
     let is_first = conduit.rank() == Rank(0);
     match act.as_str() {
-        // All are through, one later than the others, and the process ends as processes do.
+        // All ranks finish, one later than the others, and the process ends normally.
         "return" => {
             if !is_first {
                 std::thread::sleep(Duration::from_millis(300));

@@ -1,4 +1,4 @@
-//! GASNet as this crate uses it: safe names for the functions of gasnet-sys.
+//! GASNet as used by this crate: safe names for the functions of gasnet-sys.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::BorrowedFd;
@@ -10,17 +10,17 @@ use vgasnet_conduit::{Busy, ConduitError, NAMED, Rank, Region, blocking_signals,
 use crate::arguments::Arguments;
 use crate::inbox::{Inbox, MessageKind};
 
-/// There is one, as there is one GASNet in a process.
+/// A static, because a process has one GASNet.
 pub(crate) static INBOX: Inbox = Inbox::new();
 
 static IS_ATTACHED: AtomicBool = AtomicBool::new(false);
 
-/// A failed call is described by its name, and GASNet's word for the reason.
+/// A failed call's error has its name and GASNet's reason.
 fn check(what: &str, code: c_int) -> Result<(), ConduitError> {
     if code == sys::VGASNET_GN_OK as c_int {
         return Ok(());
     }
-    // SAFETY: this may be asked at any time.
+    // SAFETY: callable at any time.
     let reason = text(unsafe { sys::vgasnet_gn_error(code) });
     Err(ConduitError(format!("{what} failed with {reason}")))
 }
@@ -34,19 +34,19 @@ unsafe extern "C" fn deliver(from: u32, kind: u32, bytes: *const c_void, len_byt
     let bytes = if len_bytes == 0 {
         &[]
     } else {
-        // SAFETY: GASNet lends the handler so many bytes, which nobody changes until it returns.
+        // SAFETY: GASNet lends the handler this many bytes, unchanged until it returns.
         unsafe { std::slice::from_raw_parts(bytes.cast(), len_bytes) }
     };
     INBOX.deliver(Rank(from), kind, bytes);
 }
 
-/// Starts GASNet so that the program keeps its signals.
+/// Starts GASNet without changes to the program's signals.
 fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
     match conduit().as_str() {
-        // By this signal its ranks end each other.
+        // Its ranks end each other by this signal.
         "SMP" => keeping_handlers(NAMED.filter(|&signal| signal != libc::SIGIO), start),
         "MPI" => keeping_handlers(NAMED, || blocking_signals(start)),
-        // This may be where GASNet starts the other ranks, which would inherit the mask.
+        // GASNet may start the other ranks here, and they would inherit the mask.
         _ => keeping_handlers(NAMED, start),
     }
 }
@@ -55,13 +55,14 @@ fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
 pub(crate) fn start(arguments: &Arguments) -> Result<sys::vgasnet_gn_started, ConduitError> {
     let mut started = sys::vgasnet_gn_started::default();
     let (count, values) = (arguments.count, arguments.values);
-    // SAFETY: `Arguments` are as GASNet wants them, and the call fills in `started`.
+    // SAFETY: `Arguments` satisfies GASNet's requirements, and the call fills in `started`.
     let code = with_own_signals(|| unsafe { sys::vgasnet_gn_start(count, values, Some(deliver), &mut started) });
     check("the start of GASNet", code)?;
     Ok(started)
 }
 
-/// Attaches GASNet for the program, as `gasnet_attach` does, and for vgasnet. Collective, once, before the network starts.
+/// Attaches GASNet for the program, as `gasnet_attach` does, and for vgasnet. Collective, once, before the network
+/// starts.
 ///
 /// # Errors
 /// GASNet is not initialised, or it refuses.
@@ -74,7 +75,7 @@ pub unsafe fn attach_both(
     segment_bytes: usize,
     min_heap_offset: usize,
 ) -> Result<(), ConduitError> {
-    // SAFETY: the caller promises that `table` has `count` entries.
+    // SAFETY: the caller guarantees that `table` has `count` entries.
     let code = with_own_signals(|| unsafe {
         sys::vgasnet_gn_attach_both(table, count, segment_bytes, min_heap_offset, Some(deliver))
     });
@@ -95,23 +96,23 @@ pub fn is_attached() -> bool {
 
 /// GASNet's name for its conduit, such as `UDP`.
 pub(crate) fn conduit() -> String {
-    // SAFETY: this may be asked at any time.
+    // SAFETY: callable at any time.
     text(unsafe { sys::vgasnet_gn_conduit() })
 }
 
-/// Makes memory the segment, and says where peers find it. Once, collective.
+/// Makes memory the segment, and returns its address for peers. Once, collective.
 ///
 /// # Safety
-/// It stays mapped until the process ends, and it is a shared mapping.
+/// It stays mapped until the process ends, and is a shared mapping.
 pub(crate) unsafe fn bind(memory: Region) -> Result<usize, ConduitError> {
     let mut address = std::ptr::null_mut();
-    // SAFETY: the caller promises that the memory is a shared mapping and stays. GASNet-1's memory that it replaces holds nothing.
+    // SAFETY: the caller guarantees a permanent shared mapping. GASNet-1's replaced memory is empty.
     let code = unsafe { sys::vgasnet_gn_bind(memory.at(0).cast(), memory.len_bytes, &mut address) };
     check("making the pool GASNet's segment", code)?;
     Ok(address.expose_provenance())
 }
 
-/// Has GASNet make the segment. Returns where it begins, and the part of it for vgasnet. Once, collective.
+/// Lets GASNet create the segment. Returns its start, and vgasnet's part of it. Once, collective.
 pub(crate) fn allocate(len_bytes: usize) -> Result<(usize, Region), ConduitError> {
     let (mut segment, mut base) = (std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: the call fills in the two addresses.
@@ -125,7 +126,7 @@ pub(crate) fn is_neighbour(rank: Rank) -> bool {
     unsafe { sys::vgasnet_gn_is_neighbour(rank.0) != 0 }
 }
 
-/// Where the segment of `rank` begins, if it is mapped here.
+/// The start of `rank`'s segment, if it is mapped here.
 pub(crate) fn mapped(rank: Rank) -> Option<usize> {
     // SAFETY: the segments exist, and `rank` is in the job.
     let here = unsafe { sys::vgasnet_gn_mapped(rank.0) };
@@ -134,25 +135,25 @@ pub(crate) fn mapped(rank: Rank) -> Option<usize> {
 
 /// Sends a message if there is room.
 pub(crate) fn send(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<Result<(), Busy>, ConduitError> {
-    // SAFETY: GASNet has started and reads so many bytes.
+    // SAFETY: GASNet has started and reads this many bytes.
     let code = unsafe { sys::vgasnet_gn_send(to.0, kind as u32, bytes.as_ptr().cast(), bytes.len()) };
     if code == sys::VGASNET_GN_BUSY { Ok(Err(Busy)) } else { check("gasnet_AMRequestMedium", code).map(Ok) }
 }
 
-/// Sends a message, and waits for room.
+/// Sends a message, waiting for room.
 pub(crate) fn send_patiently(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<(), ConduitError> {
     // SAFETY: as in `send`.
     let code = unsafe { sys::vgasnet_gn_send_patiently(to.0, kind as u32, bytes.as_ptr().cast(), bytes.len()) };
     check("gasnet_AMRequestMedium", code)
 }
 
-/// Takes in arrivals.
+/// Processes arrivals.
 pub(crate) fn poll() -> Result<(), ConduitError> {
     // SAFETY: GASNet has started.
     check("gasnet_AMPoll", unsafe { sys::vgasnet_gn_poll() })
 }
 
-/// Bytes here and bytes of a peer's segment.
+/// The two ends of a copy: local bytes and bytes of a peer's segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     pub(crate) here: *mut u8,
@@ -161,42 +162,41 @@ pub(crate) struct Ends {
     pub(crate) len_bytes: usize,
 }
 
-// SAFETY: these are addresses; the functions that copy ask for promises about them.
+// SAFETY: these are addresses; the copying functions state the requirements on them.
 unsafe impl Send for Ends {}
 
-/// A copy that GASNet has begun.
+/// A copy started by GASNet.
 #[derive(Debug)]
 pub(crate) struct Begun(*mut c_void);
 
-// SAFETY: GASNet's word for something under way. That the thread that began must test it, where that is so, is the
-// business of `transfers`.
+// SAFETY: a handle of GASNet. Where only the starting thread may test it, `transfers` ensures this.
 unsafe impl Send for Begun {}
 
 impl Begun {
     /// Copies from here to there.
     ///
     /// # Safety
-    /// The bytes here are mapped and stay as they are until the copy is complete. The bytes there lie in the peer's segment, and
-    /// nobody uses them.
+    /// The local bytes are mapped and unchanged until completion. The remote bytes lie in the peer's segment and are
+    /// not in use.
     pub(crate) unsafe fn put(ends: Ends) -> Begun {
         let Ends { here, peer, there, len_bytes } = ends;
-        // SAFETY: the caller promises that both ends are valid and left alone until completion.
+        // SAFETY: the caller guarantees both ends valid and untouched until completion.
         Begun(unsafe { sys::vgasnet_gn_put(peer.0, there.cast(), here.cast(), len_bytes) })
     }
 
     /// Copies from there to here.
     ///
     /// # Safety
-    /// As [`Begun::put`], the other way round.
+    /// As [`Begun::put`], with the ends exchanged.
     pub(crate) unsafe fn get(ends: Ends) -> Begun {
         let Ends { here, peer, there, len_bytes } = ends;
-        // SAFETY: the caller promises that both ends are valid and left alone until completion.
+        // SAFETY: the caller guarantees both ends valid and untouched until completion.
         Begun(unsafe { sys::vgasnet_gn_get(peer.0, here.cast(), there.cast(), len_bytes) })
     }
 
     /// Whether it is complete.
     pub(crate) fn is_complete(&mut self) -> bool {
-        // SAFETY: GASNet has not said before that this copy, which is not null, is complete: it is set to null then.
+        // SAFETY: GASNet has not yet reported completion of this handle: it would be null.
         if !self.0.is_null() && unsafe { sys::vgasnet_gn_is_complete(self.0) != 0 } {
             self.0 = std::ptr::null_mut();
         }
@@ -206,11 +206,11 @@ impl Begun {
 
 /// Flushes the output streams of the C library.
 pub(crate) fn flush() {
-    // SAFETY: the call has no condition.
+    // SAFETY: the call has no precondition.
     unsafe { sys::vgasnet_gn_flush() }
 }
 
-/// This process's connection to GASNet's launcher, where that minds its loss.
+/// This process's connection to GASNet's launcher, if the launcher reacts to its loss.
 pub(crate) fn connection() -> Option<BorrowedFd<'static>> {
     // SAFETY: GASNet has started, and keeps its connection until the process ends.
     unsafe {
@@ -219,15 +219,15 @@ pub(crate) fn connection() -> Option<BorrowedFd<'static>> {
     }
 }
 
-/// Whether GASNet hears its launcher.
+/// Sets whether GASNet reads from its launcher.
 pub(crate) fn hear_launcher(hears: bool) {
-    // SAFETY: GASNet has started. A poll that goes on meanwhile reads either value of one word.
+    // SAFETY: GASNet has started. A concurrent poll reads either value of one word.
     unsafe { sys::vgasnet_gn_hear_launcher(hears.into()) }
 }
 
 /// Ends all ranks.
 pub(crate) fn exit(status: i32) -> ! {
-    // SAFETY: GASNet has started, and lets any thread end the job at any time.
+    // SAFETY: GASNet has started, and any thread may end the job at any time.
     unsafe { sys::vgasnet_gn_exit(status) };
     std::process::abort()
 }

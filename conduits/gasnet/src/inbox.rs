@@ -1,4 +1,4 @@
-//! The inbox, in which GASNet's handlers leave messages.
+//! The inbox for messages from GASNet's handlers.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vgasnet_conduit::Rank;
 
-/// Messages that may wait here before this rank stops polling GASNet and sending, so that GASNet holds up a peer that sends too fast.
-/// The messages of one call of GASNet come on top.
+/// Maximum messages waiting before this rank stops polling GASNet and sending, so that GASNet throttles fast senders.
+/// The messages of one call of GASNet may exceed it.
 const HELD_MAX: usize = 4096;
 
 /// The purpose of a message.
@@ -18,25 +18,25 @@ pub(crate) enum MessageKind {
     Client = 0,
     /// Part of an exchange.
     Exchange = 1,
-    /// A peer begins a remote transfer from or to this rank's pool, and needs polls.
+    /// A peer starts a remote transfer from or to this rank's pool, and needs polls.
     RemoteTransfer = 2,
     /// A remote transfer has ended.
     RemoteTransferEnd = 3,
 }
 
-/// The messages that have arrived and nobody has taken.
+/// Unconsumed messages.
 pub(crate) struct Inbox {
     queues: Mutex<Queues>,
-    /// How many there are for the client.
+    /// Number of messages for the client.
     held: AtomicUsize,
-    /// Remote transfers under way. The message about an end may come before the one about its beginning.
+    /// Remote transfers in flight. Temporarily negative if the end's message arrives before the start's.
     remote_transfers: AtomicI64,
 }
 
 struct Queues {
     client: VecDeque<(Rank, Vec<u8>)>,
     exchange: VecDeque<(Rank, Vec<u8>)>,
-    /// The sender of a message of no kind, for which nobody waits.
+    /// The sender of a message of unknown kind.
     nonsense: Option<Rank>,
 }
 
@@ -46,12 +46,12 @@ impl Inbox {
         Inbox { queues: Mutex::new(queues), held: AtomicUsize::new(0), remote_transfers: AtomicI64::new(0) }
     }
 
-    /// Nobody calls GASNet while it holds this, so a handler never waits for long.
+    /// No thread calls GASNet while holding this, so a handler never waits for long.
     fn queues(&self) -> MutexGuard<'_, Queues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs in GASNet's handlers: it must not panic, nor call GASNet.
+    /// Runs in GASNet's handlers: it must neither panic nor call GASNet.
     pub(crate) fn deliver(&self, from: Rank, kind: u32, bytes: &[u8]) {
         const CLIENT: u32 = MessageKind::Client as u32;
         const EXCHANGE: u32 = MessageKind::Exchange as u32;
@@ -67,31 +67,31 @@ impl Inbox {
             REMOTE_TRANSFER_END => drop(self.remote_transfers.fetch_sub(1, Ordering::Relaxed)),
             _ => {
                 self.queues().nonsense.get_or_insert(from);
-                // Somebody has to look.
+                // Makes the poller look.
                 self.held.fetch_add(1, Ordering::Release);
             }
         }
     }
 
-    /// The oldest messages for the client, at most so many.
+    /// The oldest messages for the client, at most `most`.
     pub(crate) fn take(&self, most: usize) -> VecDeque<(Rank, Vec<u8>)> {
         if self.is_empty() {
             return VecDeque::new();
         }
         let mut queues = self.queues();
         let count = most.min(queues.client.len());
-        let rest = queues.client.split_off(count);
-        let taken = std::mem::replace(&mut queues.client, rest);
+        let tail = queues.client.split_off(count);
+        let taken = std::mem::replace(&mut queues.client, tail);
         self.held.fetch_sub(taken.len(), Ordering::Release);
         taken
     }
 
-    /// The parts of exchanges that have come.
+    /// The arrived parts of exchanges.
     pub(crate) fn take_exchange(&self) -> VecDeque<(Rank, Vec<u8>)> {
         std::mem::take(&mut self.queues().exchange)
     }
 
-    /// The rank that has sent a message of no kind, if one has.
+    /// The sender of a message of unknown kind, if any.
     pub(crate) fn sender_of_nonsense(&self) -> Option<Rank> {
         if self.is_empty() { None } else { self.queues().nonsense }
     }
@@ -101,7 +101,7 @@ impl Inbox {
         self.held.load(Ordering::Acquire) == 0
     }
 
-    /// Whether it takes more.
+    /// Whether it accepts more.
     pub(crate) fn has_room(&self) -> bool {
         self.held.load(Ordering::Acquire) < HELD_MAX
     }
@@ -124,8 +124,8 @@ mod tests {
         }
         inbox.deliver(Rank(2), MessageKind::Exchange as u32, b"part");
         let first: Vec<_> = inbox.take(3).into_iter().map(|(_, bytes)| bytes[0]).collect();
-        let rest: Vec<_> = inbox.take(3).into_iter().map(|(_, bytes)| bytes[0]).collect();
-        assert_eq!((first, rest), (vec![0, 1, 2], vec![3, 4]));
+        let tail: Vec<_> = inbox.take(3).into_iter().map(|(_, bytes)| bytes[0]).collect();
+        assert_eq!((first, tail), (vec![0, 1, 2], vec![3, 4]));
         assert_eq!(inbox.take_exchange(), [(Rank(2), b"part".to_vec())]);
         assert_eq!(inbox.sender_of_nonsense(), None);
         inbox.deliver(Rank(3), 4, b"");

@@ -1,9 +1,9 @@
 //! The GASNet transport: Active Messages, and pages by GASNet's own put and get.
 //!
-//! The pool is memory of vgasnet's that is made GASNet's segment, where no two ranks share a segment; this crate asks
-//! GASNet not to share, because vgasnet shares the memory of a host itself. GASNet-EX can be given such memory. With a
-//! GASNet-1 whose conduit copies by address, as udp and mpi do, it is mapped over the segment. Elsewhere, over the smp
-//! conduit and over a GASNet-1 that drives a network card, the pool lies in a segment of GASNet's.
+//! If no two ranks share a segment, vgasnet's own memory for the pool becomes GASNet's segment; this crate asks GASNet
+//! not to share, because vgasnet shares the memory of a host itself. GASNet-EX accepts such memory. Over a GASNet-1
+//! conduit copying by address, such as udp and mpi, it is mapped over the segment. Otherwise, over the smp conduit and
+//! over a GASNet-1 driving a network card, the pool lies in a segment of GASNet's.
 //!
 //! Handlers of GASNet run inside its calls, in any thread. Ours puts the message into the inbox and returns.
 //!
@@ -34,7 +34,7 @@ pub use network::GasnetNetwork;
 #[cfg(feature = "link")]
 pub use gasnet_sys::{COMPILE, LIBRARIES, MPIEXEC, PROGRAMS};
 
-/// The conduit's name as users write it: `gasnet-udp`.
+/// The conduit's user-visible name: `gasnet-udp`.
 #[cfg(feature = "link")]
 pub fn conduit_name() -> String {
     format!("gasnet-{}", ffi::conduit().to_lowercase())

@@ -19,29 +19,29 @@ use crate::pools::{Pools, Told};
 use crate::transfers::Direction;
 use crate::transfers::{PageCopy, Transfers};
 
-/// The largest message, where GASNet's own limit is not lower.
+/// Maximum message size, unless GASNet's own limit is lower.
 const MESSAGE_BYTES_MAX: usize = (32 << 10) + 256;
 
-/// Messages that one poll hands out, so that a flood does not keep its caller from other work.
+/// Maximum messages per poll, so that a flood does not keep the caller from other work.
 const POLL_MESSAGES_MAX: usize = 64;
 
-/// How often one poll asks GASNet while bytes move and nothing is complete.
+/// Maximum polls of GASNet per poll while bytes move and nothing is complete.
 const LOOKS_MAX: u32 = 16;
 
-/// Refusals in a row after which a send waits for room: GASNet does not promise that it ever takes a message at once.
+/// Consecutive refusals after which a send waits for room: GASNet does not guarantee acceptance of a message at once.
 const REFUSALS_MAX: u32 = 16;
 
-/// Copies of at least so much are announced to a peer that has to poll for them.
+/// Minimum bytes of a copy to announce to a peer that must poll for it.
 const ANNOUNCED_BYTES_MIN: usize = 64 << 10;
 
-/// Parts of an exchange that fit each other and are nothing.
+/// Parts of an exchange that fit each other without forming a valid exchange.
 const NO_EXCHANGE: &str =
     "the parts of an exchange make no sense together; do all ranks run the same version of vgasnet?";
 
-/// A pool in GASNet's memory begins at a multiple of this, as pools in ours do.
+/// Alignment of a pool in GASNet's memory, as of pools in ours.
 const POOL_ALIGN_BYTES: usize = 4 << 20;
 
-/// How long the end of the job waits for the other ranks.
+/// Time-out for the other ranks at the end of the job.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// One rank's end of GASNet.
@@ -51,27 +51,27 @@ pub struct GasnetNetwork {
     ranks: u32,
     message_bytes_max: usize,
     segment_bytes_max: usize,
-    /// The pool may be our memory, at every rank.
+    /// The pool may be our memory, on every rank.
     takes_memory: bool,
-    /// A rank that does not poll keeps others from its pool.
+    /// A rank must poll for others to reach its pool.
     needs_polls: bool,
     gather: Mutex<Gather>,
     transfers: Transfers,
-    /// Where GASNet's memory begins, if the pool lies in it.
+    /// Start of GASNet's memory, if the pool lies in it.
     segment: OnceLock<usize>,
     pools: OnceLock<Pools>,
-    /// Refusals to send since the last message that was sent.
+    /// Refused sends since the last accepted one.
     refusals: AtomicU32,
     is_closed: AtomicBool,
 }
 
 impl GasnetNetwork {
-    /// Starts GASNet. Collective. A GASNet-1 makes its segment now, as large as it can be, and the pool will have to fit.
+    /// Starts GASNet. Collective. A GASNet-1 creates its segment now, as large as possible, and the pool must fit.
     ///
     /// # Errors
     /// GASNet does not start.
     pub fn start(arguments: &Arguments) -> Result<GasnetNetwork, ConduitError> {
-        // On this conduit the first rank makes the others by copying itself, and there are no agents.
+        // On this conduit the first rank forks the others, and there are no agents.
         if ffi::conduit() != "SMP" {
             vgasnet_hybrid::open_agent_link();
         }
@@ -99,12 +99,12 @@ impl GasnetNetwork {
         Ok(network)
     }
 
-    /// Unwraps the result of a call of GASNet. An error ends the job, since the transfers under way are lost.
+    /// Unwraps the result of a GASNet call. An error ends the job, since the transfers in flight are lost.
     fn insist<T>(&self, done: Result<T, ConduitError>) -> T {
         done.unwrap_or_else(|ConduitError(text)| vgasnet_hybrid::break_down(self, &text))
     }
 
-    /// As [`Network::exchange`], or nothing if it takes too long.
+    /// As [`Network::exchange`]; `None` on a time-out.
     fn exchange_until(&self, mine: &[u8], late: Option<Instant>, look: &mut dyn FnMut()) -> Option<Vec<Vec<u8>>> {
         let mut gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut exchange, mut step) = gather.begin(mine, self.message_bytes_max);
@@ -117,10 +117,10 @@ impl GasnetNetwork {
                     patience = Patience::default();
                 }
                 Next::Wait => {
-                    // The transfers of peers may need this rank to poll.
+                    // Peers' transfers may need this rank to poll.
                     self.insist(ffi::poll());
                     look();
-                    patience.rest();
+                    patience.pause();
                     if late.is_some_and(|late| Instant::now() >= late) {
                         return None;
                     }
@@ -135,7 +135,7 @@ impl GasnetNetwork {
         }
     }
 
-    /// Makes the pool GASNet's segment, unless it lies in that already.
+    /// Makes the pool GASNet's segment, unless it already lies in it.
     fn place(&self, pool: Region) -> Result<Told, ConduitError> {
         let mut place = Told {
             address: (pool.address as u64).into(),
@@ -144,7 +144,7 @@ impl GasnetNetwork {
         };
         if self.segment.get().is_none() && self.takes_memory {
             let len_bytes = pool.len_bytes.next_multiple_of(page_bytes());
-            // SAFETY: the contract has it that the pool stays mapped, and it is shared memory. Mappings have whole pages.
+            // SAFETY: by contract the pool stays mapped, and it is shared memory. Mappings have whole pages.
             let bound = exit_hooks::with_launcher(|| unsafe { ffi::bind(Region { len_bytes, ..pool }) });
             place.address = (bound.map_err(|ConduitError(text)| self.no_room(len_bytes, &text))? as u64).into();
         }
@@ -159,7 +159,7 @@ impl GasnetNetwork {
         ))
     }
 
-    /// Has GASNet take in arrivals, several times while bytes move, since they come in many parts.
+    /// Lets GASNet process arrivals, several times while bytes move, since they come in many parts.
     fn look(&self) -> Vec<PageCopy> {
         let mut complete = Vec::new();
         for _ in 0..LOOKS_MAX {
@@ -174,7 +174,7 @@ impl GasnetNetwork {
         complete
     }
 
-    /// Whether bytes move as long as this rank polls.
+    /// Whether bytes move only while this rank polls.
     fn is_moving(&self) -> bool {
         self.needs_polls && (self.transfers.count() > 0 || INBOX.has_remote_transfers())
     }
@@ -187,14 +187,14 @@ impl GasnetNetwork {
             self.insist(ffi::send_patiently(ends.peer, MessageKind::RemoteTransfer, &[]));
         }
         let copy = PageCopy { direction, ends, token: transfer.token, is_announced };
-        // SAFETY: `ends` has checked both against the pools, which stay mapped. The contract has it that the bytes are left
-        // alone until completion.
+        // SAFETY: `ends` has checked both against the pools, which stay mapped. By contract the bytes are untouched
+        // until completion.
         unsafe { self.transfers.start(copy) };
         Ok(())
     }
 
     /// # Errors
-    /// The peer has told of a smaller pool than its frames need.
+    /// The peer has announced a smaller pool than its frames need.
     fn ends(&self, transfer: &Transfer) -> Result<Ends, ConduitError> {
         let pools = self.pools.get().expect("attach comes before any transfer");
         let end = |rank: Rank, offset_bytes: usize| {
@@ -296,7 +296,7 @@ impl Network for GasnetNetwork {
         }
         let is_moving = self.is_moving();
         if is_moving {
-            // The thread that moves the bytes may need the processor, but nobody here should sleep for long.
+            // The moving thread may need the processor, but nobody here should sleep for long.
             self.transfers.give_way();
         }
         is_moving
@@ -310,14 +310,14 @@ impl Network for GasnetNetwork {
         if self.is_closed.swap(true, Ordering::AcqRel) {
             return;
         }
-        // The first process that ends has GASNet end the others, which must have said all they have to say.
+        // The first process to end makes GASNet end the others, so their output must be complete.
         ffi::flush();
         exit_hooks::expect_exit();
         let _missing = self.exchange_until(&[], Some(Instant::now() + CLOSE_PATIENCE), &mut || {});
     }
 
     fn ends_jobs(&self, status: i32) -> bool {
-        // Before that, others go on, and GASNet would end them by signals.
+        // Earlier, others are still running, and GASNet would end them by signals.
         status == 0 && self.is_closed.load(Ordering::Acquire)
     }
 
@@ -332,7 +332,7 @@ impl PoolMemory for GasnetNetwork {
         let wanted_bytes = len_bytes.saturating_add(POOL_ALIGN_BYTES).next_multiple_of(page_bytes());
         let fits = (wanted_bytes <= self.segment_bytes_max).then_some(());
         let fits = fits.ok_or_else(|| self.no_room(len_bytes, "it is too large"));
-        // All of them or none: GASNet makes segments together.
+        // All of them or none: GASNet creates segments together.
         agree(|told| self.exchange(told, &mut || {}), &fits, &[])?;
         let allocated = exit_hooks::with_launcher(|| ffi::allocate(wanted_bytes));
         let (segment, own) = allocated.map_err(|ConduitError(text)| self.no_room(len_bytes, &text))?;

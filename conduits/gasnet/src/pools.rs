@@ -1,10 +1,11 @@
-//! Where the pools of all ranks lie, in few bytes for each.
+//! Addresses of the pools of all ranks, stored compactly.
 
 use vgasnet_conduit::{ConduitError, Rank, Region, of_other_version};
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// What a rank tells of its pool: the place in its own address space, and how far it lies behind the beginning of its segment.
+/// A rank's description of its pool: the address in its own address space, and the offset from the start of its
+/// segment.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(crate) struct Told {
@@ -13,7 +14,7 @@ pub(crate) struct Told {
     pub(crate) segment_offset_bytes: U64,
 }
 
-/// A number of bytes that the system's smallest pages divide, up to 4 PiB.
+/// A number of bytes, a multiple of the smallest page size, up to 4 PiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Whole([u8; 5]);
 
@@ -34,17 +35,17 @@ impl Whole {
 /// The pools of all ranks.
 #[derive(Debug)]
 pub(crate) struct Pools {
-    /// Address and length of each.
+    /// Address and length of each pool.
     all: Vec<(Whole, Whole)>,
-    /// Of ranks whose memory is mapped here, in rank order: how far their pools lie behind the beginning of their segments.
+    /// Offsets of pools in their segments, of ranks whose memory is mapped here, in rank order.
     offsets: Vec<(Rank, usize)>,
 }
 
 impl Pools {
-    /// From what each rank has told, in rank order.
+    /// From each rank's description, in rank order.
     ///
     /// # Errors
-    /// Who tells anything else is of another version.
+    /// A rank with any other description has another version.
     pub(crate) fn new(told: &[Vec<u8>], is_mapped: impl Fn(Rank) -> bool) -> Result<Pools, ConduitError> {
         let mut pools = Pools { all: Vec::with_capacity(told.len()), offsets: Vec::new() };
         for (rank, told) in told.iter().enumerate() {
@@ -62,13 +63,13 @@ impl Pools {
         Ok(pools)
     }
 
-    /// A rank's pool, where that rank has it.
+    /// A rank's pool, in its own address space.
     pub(crate) fn of(&self, rank: Rank) -> Region {
         let (address, len) = self.all[rank.index()];
         Region { address: address.bytes(), len_bytes: len.bytes() }
     }
 
-    /// How far a rank's pool lies behind the beginning of its segment, if that is mapped here.
+    /// Offset of a rank's pool in its segment, if mapped here.
     pub(crate) fn offset_bytes(&self, rank: Rank) -> Option<usize> {
         let at = self.offsets.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
         Some(self.offsets[at].1)

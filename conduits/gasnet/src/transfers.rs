@@ -1,7 +1,7 @@
-//! Puts and gets under way.
+//! Puts and gets in flight.
 //!
-//! Over GASNet-EX, the thread that puts or gets begins the copy, and the thread that polls tests it. GASNet-1 lets only the thread that
-//! began a copy test it, so there a thread of its own does both.
+//! Over GASNet-EX, the thread calling put or get starts the copy, and the polling thread tests it. With GASNet-1 only
+//! the starting thread may test a copy, so a dedicated thread does both.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,22 +12,22 @@ use vgasnet_conduit::{Busy, ConduitError, Token, give_way};
 
 use crate::ffi::{Begun, Ends};
 
-/// Transfers of this rank's that may be under way.
+/// Maximum number of this rank's transfers in flight.
 const TRANSFERS_MAX: usize = 64;
 
-/// How long a rank leaves GASNet to the thread that moves pages, if nothing is complete.
+/// Maximum time a rank leaves GASNet to the moving thread, if nothing completes.
 const GIVE_WAY_MAX: Duration = Duration::from_micros(100);
 
-/// Lets other threads run, for one that looks after GASNet.
-fn rest() {
-    /// Where the processor is taken.
+/// Lets other threads run, from the thread in charge of GASNet.
+fn pause() {
+    /// Sleep if the processor is busy.
     const PAUSE: Duration = Duration::from_micros(20);
     if !give_way() {
         std::thread::sleep(PAUSE);
     }
 }
 
-/// Which way a page goes.
+/// The direction of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Into the peer's pool.
@@ -50,7 +50,7 @@ impl PageCopy {
     /// # Safety
     /// As [`Begun::put`] and [`Begun::get`].
     unsafe fn begin(self) -> (Begun, PageCopy) {
-        // SAFETY: the caller promises that both ends are valid and left alone until completion.
+        // SAFETY: the caller guarantees both ends valid and untouched until completion.
         let begun = unsafe {
             match self.direction {
                 Direction::Put => Begun::put(self.ends),
@@ -61,32 +61,32 @@ impl PageCopy {
     }
 }
 
-/// Complete copies that nobody has collected.
+/// Complete copies not yet collected.
 #[derive(Default)]
 struct Complete {
     copies: Mutex<Vec<PageCopy>>,
-    /// There are some.
+    /// Signalled when there are some.
     come: Condvar,
 }
 
-/// All that this rank has started and not been told the end of.
+/// All started transfers of this rank not yet reported complete.
 pub(crate) struct Transfers {
     count: AtomicUsize,
     begun: Mutex<Vec<(Begun, PageCopy)>>,
     complete: Arc<Complete>,
-    /// Where copies go that one thread must begin and ask about.
+    /// Channel to the thread starting and testing copies, if there must be one.
     mover: Option<Sender<PageCopy>>,
 }
 
 impl Transfers {
-    /// With a thread of their own, or without.
+    /// With a dedicated thread, or without.
     pub(crate) fn new(needs_thread: bool) -> Result<Transfers, ConduitError> {
         let complete = Arc::<Complete>::default();
         let mover = if needs_thread { Some(start_mover(&complete)?) } else { None };
         Ok(Transfers { count: AtomicUsize::new(0), begun: Mutex::default(), complete, mover })
     }
 
-    /// How many there are.
+    /// Number of transfers.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
@@ -97,7 +97,7 @@ impl Transfers {
         self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, admitted).map(drop).map_err(|_| Busy)
     }
 
-    /// Starts one that was admitted.
+    /// Starts an admitted transfer.
     ///
     /// # Safety
     /// As [`Begun::put`] and [`Begun::get`].
@@ -108,26 +108,26 @@ impl Transfers {
             // The thread ends with the process.
             mover.send(copy).expect("the thread that moves pages is there");
         } else {
-            // SAFETY: the caller promises that both ends are valid and left alone until completion.
-            // GASNet runs handlers meanwhile, so no lock is held.
+            // SAFETY: the caller guarantees both ends valid and untouched until completion. GASNet runs handlers
+            // meanwhile, so no lock is held.
             let begun = unsafe { copy.begin() };
             lock(&self.begun).push(begun);
         }
     }
 
-    /// Leaves the processor to the thread that moves the bytes.
+    /// Leaves the processor to the moving thread.
     pub(crate) fn give_way(&self) {
         if self.mover.is_some() && self.count() > 0 {
-            // The thread looks after GASNet meanwhile, so all that is lost is a little time for a message.
+            // The thread polls GASNet meanwhile, so a message is delayed only a little.
             let copies = lock(&self.complete.copies);
             let waited = self.complete.come.wait_timeout_while(copies, GIVE_WAY_MAX, |copies| copies.is_empty());
             drop(waited);
         } else {
-            rest();
+            pause();
         }
     }
 
-    /// The copies that have become complete.
+    /// The newly complete copies.
     pub(crate) fn collect(&self) -> Vec<PageCopy> {
         if self.count() == 0 {
             return Vec::new();
@@ -163,7 +163,7 @@ fn start_mover(complete: &Arc<Complete>) -> Result<Sender<PageCopy>, ConduitErro
     Ok(sender)
 }
 
-/// Begins copies and asks about them. Sleeps when there are none.
+/// Starts copies and tests them. Sleeps when there are none.
 fn move_pages(copies: &Receiver<PageCopy>, complete: &Complete) {
     let mut begun = Vec::new();
     loop {
@@ -171,12 +171,12 @@ fn move_pages(copies: &Receiver<PageCopy>, complete: &Complete) {
         if first.is_none() && begun.is_empty() {
             return;
         }
-        // SAFETY: `Transfers::start` got the promise that both ends are valid until completion, which only this thread reports.
+        // SAFETY: the caller of `Transfers::start` guaranteed both ends until completion, reported only by this thread.
         begun.extend(first.into_iter().chain(copies.try_iter()).map(|copy| unsafe { copy.begin() }));
         let mut done = Vec::new();
         take_complete(&mut begun, &mut done);
         if done.is_empty() {
-            rest();
+            pause();
         } else {
             lock(&complete.copies).append(&mut done);
             complete.come.notify_all();

@@ -1,4 +1,4 @@
-//! Jobs over the GASNet conduit that this was built with, by its own launchers: the conformance suite, and how jobs end.
+//! Jobs over the GASNet conduit of this build, by its own launchers: the conformance suite, and ends of jobs.
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Far more than a run takes.
 const TIME_LIMIT: Duration = Duration::from_secs(180);
 
-/// How this conduit starts so many ranks of a program, or nothing if only the site knows.
+/// The command to start `ranks` ranks of a program on this conduit, or `None` if it depends on the site.
 fn launch(program: PathBuf, ranks: u32) -> Option<Command> {
     let ranks = ranks.to_string();
     let mut command = match vgasnet_gasnet::conduit_name().as_str() {
@@ -41,12 +41,12 @@ struct End {
     said: String,
 }
 
-/// Runs an example as so many ranks, if this test knows how.
+/// Runs an example as `ranks` ranks, if this test knows how.
 fn run(example: &str, ranks: u32, arguments: &[&str], environment: &[(&str, &str)]) -> Option<End> {
     let test = std::env::current_exe().expect("the test has a path");
     let profile = test.ancestors().nth(2).expect("tests are two below their profile");
     let Some(mut command) = launch(profile.join("examples").join(example), ranks) else {
-        // Not through the test harness, which keeps the output of tests that pass.
+        // Not through the test harness, which hides output of passing tests.
         let line = format!("NOT RUN: this test does not know how to launch {}\n", vgasnet_gasnet::conduit_name());
         let _ = std::io::stderr().write_all(line.as_bytes());
         return None;
@@ -106,7 +106,7 @@ fn three_ranks_over_the_network() {
     run_suite(3, &[], &[]);
 }
 
-/// Where GASNet-EX shares segments among ranks, they must be its own.
+/// If GASNet-EX shares segments among ranks, they must be its own.
 #[test]
 fn pools_in_memory_of_gasnet() {
     if vgasnet_gasnet::conduit_name() != "gasnet-smp" {

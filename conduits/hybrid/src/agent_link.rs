@@ -1,7 +1,7 @@
-//! The link of a rank to the agent that looks after it, where there is one.
+//! The link of a rank to its agent, if it has one.
 //!
-//! Where the launcher is vgasnet's, each rank has an agent (`launch/`). The rank tells its agent how far it has come. If it fails,
-//! it just ends, and the launcher tells the other ranks. Without an agent, the network ends the job as it can.
+//! Under vgasnet's launcher, each rank has an agent (`launch/`). The rank reports its progress to the agent. On a
+//! failure it just ends, and the launcher tells the other ranks. Without an agent, the network ends the job as it can.
 #![allow(unsafe_code)]
 
 use std::io::IoSlice;
@@ -20,37 +20,37 @@ use vgasnet_protocol::{RankState, messages};
 
 use crate::network::Network;
 
-/// The environment variable that says how to reach the agent: `DESCRIPTOR:INODE` of an inherited socket.
+/// The environment variable with the way to the agent: `DESCRIPTOR:INODE` of an inherited socket.
 pub const AGENT_VARIABLE: &str = "VGASNET_AGENT";
 
-/// The longest text behind a report, in bytes.
+/// Maximum bytes of the text after a report.
 pub const REASON_BYTES_MAX: usize = 512;
 
-/// How long a rank whose network has failed waits to be ended: longer than the launcher takes to notice that an agent is gone.
+/// Time a rank with a failed network waits to be ended: longer than the launcher takes to notice a lost agent.
 const JUDGEMENT_PATIENCE: Duration = Duration::from_secs(3);
 
 messages! {
-    /// The meaning of the descriptor that comes with a report.
+    /// The meaning of the descriptor sent with a report.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Passed {
-        /// None comes.
+        /// No descriptor.
         0 => Nothing,
-        /// A connection or a listener, which the agent keeps open until it ends.
+        /// A connection or a listener, kept open by the agent until it ends.
         1 => Connection,
-        /// A file, which the agent empties when the rank has ended. Others may have it open by then.
+        /// A file, truncated by the agent after the rank's end. Others may have it open by then.
         2 => File,
     }
 }
 
 messages! {
-    /// A rank's report to its agent. A text may follow, which says why.
+    /// A rank's report to its agent. A text with a reason may follow.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Report {
-        /// How far it has come.
+        /// The rank's progress.
         pub state: RankState,
-        /// Its number, as soon as it knows.
+        /// Its number, once known.
         pub rank: Option<u32>,
-        /// What comes with it. If that is anything, the report says nothing else.
+        /// The descriptor's meaning. With a descriptor, the report has no other meaning.
         pub passed: Passed,
     }
 }
@@ -58,8 +58,8 @@ messages! {
 /// The socket of the agent, if this rank has one.
 static LINK: OnceLock<Option<UnixDatagram>> = OnceLock::new();
 
-/// Opens the link, and says that this process becomes a rank. It comes before the start of the network, which waits for the other
-/// ranks.
+/// Opens the link, and reports that this process becomes a rank. Called before the start of the network, which waits
+/// for the other ranks.
 pub fn open_agent_link() {
     LINK.get_or_init(|| environment::var(AGENT_VARIABLE).and_then(|value| adopt(&value)));
     report(RankState::Initialised, None);
@@ -69,38 +69,38 @@ fn agent() -> Option<&'static UnixDatagram> {
     LINK.get()?.as_ref()
 }
 
-/// Says how far this rank has come.
+/// Reports this rank's progress.
 pub(crate) fn report(state: RankState, rank: Option<u32>) {
     if let Some(agent) = agent() {
-        // It fails when the agent is gone, which ends this process too.
+        // Fails if the agent is gone, which ends this process too.
         let _ = agent.send(&encode(&Report { state, rank, passed: Passed::Nothing }));
     }
 }
 
-/// Passes the agent, if there is one, a connection or a file.
+/// Passes a connection or a file to the agent, if there is one.
 pub fn pass_descriptor(descriptor: BorrowedFd<'_>, passed: Passed) {
     let Some(agent) = agent() else { return };
     let report = encode(&Report { state: RankState::Initialised, rank: None, passed });
     let descriptors = [descriptor.as_raw_fd()];
     let parts = [ControlMessage::ScmRights(&descriptors)];
-    // It fails when the agent is gone, which ends this process too.
+    // Fails if the agent is gone, which ends this process too.
     let _ = sendmsg::<()>(agent.as_raw_fd(), &[IoSlice::new(&report)], &parts, MsgFlags::empty(), None);
 }
 
-/// How many descriptors are looked at, and passed, at most. MPI opens its connections early.
+/// Maximum numbers of descriptors examined, and passed. MPI opens its connections early.
 const LOOKED_AT_MAX: RawFd = 4096;
 const KEPT_MAX: usize = 512;
 
-/// Before the end of a rank that fails, once: passes the agent the rank's connections over TCP. So peers do not notice the end before
-/// the launcher tells them, and the network does not complain of it: Open MPI does in a dozen lines.
+/// Before the end of a failing rank, once: passes the rank's TCP connections to the agent. Peers then do not notice the
+/// end before the launcher tells them, and the network does not complain of it: Open MPI does in a dozen lines.
 pub(crate) fn keep_connections() {
     static ARE_KEPT: AtomicBool = AtomicBool::new(false);
     if !has_agent() || ARE_KEPT.swap(true, Ordering::Relaxed) {
         return;
     }
-    // The list in /proc would take memory of the client's malloc, which a signal may have interrupted.
-    // SAFETY: descriptors that are open are borrowed for a system call each. If another thread closes one before, the call fails, or
-    // passes a file that takes its place, which the agent keeps and does not use.
+    // Listing /proc would use the client's malloc, possibly interrupted by a signal. SAFETY: open descriptors are
+    // borrowed for a system call each. If another thread closes one first, the call fails, or passes a file reusing its
+    // number; the agent keeps it unused.
     let all = (3..LOOKED_AT_MAX).map(|number| unsafe { BorrowedFd::borrow_raw(number) });
     for connection in all.filter(is_over_tcp).take(KEPT_MAX) {
         pass_descriptor(connection, Passed::Connection);
@@ -111,7 +111,8 @@ fn is_over_tcp(descriptor: &BorrowedFd<'_>) -> bool {
     let option = |name| {
         let mut value: libc::c_int = -1;
         let mut bytes = size_of_val(&value) as libc::socklen_t;
-        // SAFETY: the call writes at most so many bytes to `value`; it fails for what is no socket, or not open.
+        // SAFETY: the call writes at most the given number of bytes to `value`; it fails for a descriptor that is no
+        // socket, or not open.
         unsafe {
             libc::getsockopt(descriptor.as_raw_fd(), libc::SOL_SOCKET, name, (&raw mut value).cast(), &mut bytes)
         };
@@ -133,7 +134,7 @@ pub(crate) fn exit(network: &dyn Network, status: i32) -> ! {
     network.exit(status)
 }
 
-/// Says that this rank is about to end the job with `status`. Returns whether the end of the process is enough.
+/// Reports that this rank is about to end the job with `status`. Returns whether the end of the process suffices.
 pub(crate) fn note_exit(network: &dyn Network, status: i32) -> bool {
     if has_agent() {
         report(RankState::Exiting(status), Some(network.rank().0));
@@ -144,7 +145,8 @@ pub(crate) fn note_exit(network: &dyn Network, status: i32) -> bool {
     has_agent() && !network.ends_jobs(status)
 }
 
-/// Ends the job because of an error of the network, which loses the transfers under way. Where there is an agent, the launcher says so.
+/// Ends the job because of a network error, which loses the transfers in flight. With an agent, the launcher reports
+/// it.
 pub fn break_down(network: &dyn Network, why: &str) -> ! {
     let why = format!("{}: {why}", network.name());
     if !await_judgement(network.rank(), &why) {
@@ -153,8 +155,8 @@ pub fn break_down(network: &dyn Network, why: &str) -> ! {
     exit(network, 1)
 }
 
-/// Tells the agent why this rank fails, and lets others fail first: a network breaks where a peer ends, and the launcher, which ends this
-/// rank then, knows of the peer a moment later. Returns whether the agent knows.
+/// Reports to the agent why this rank fails, and lets others fail first: a network breaks when a peer ends, and the
+/// launcher learns of the peer shortly afterwards, then ends this rank. Returns whether the agent knows.
 fn await_judgement(rank: Rank, why: &str) -> bool {
     static IS_BREAKING: AtomicBool = AtomicBool::new(false);
     let Some(agent) = agent() else { return false };
@@ -173,8 +175,8 @@ fn await_judgement(rank: Rank, why: &str) -> bool {
     is_said
 }
 
-/// Runs `last`, the end of the network. Networks have been seen to wait for each other there for ever, so a process with an agent ends
-/// well after `patience` in any case, unless the system has no thread left.
+/// Runs `last`, the end of the network. Networks have been seen to wait for each other there for ever, so a process
+/// with an agent ends successfully after `patience` at the latest, unless the system has no thread left.
 pub fn finish(patience: Duration, last: impl FnOnce()) {
     let is_done = Arc::new(AtomicBool::new(false));
     if has_agent() {
@@ -182,7 +184,8 @@ pub fn finish(patience: Duration, last: impl FnOnce()) {
         let watch = move || {
             std::thread::sleep(patience);
             if !is_done.load(Ordering::Acquire) {
-                // SAFETY: a null pointer asks for all of the client's output streams; the call has no other condition.
+                // SAFETY: a null pointer selects all of the client's output streams; the call has no other
+                // precondition.
                 unsafe { libc::fflush(std::ptr::null_mut()) };
                 report(RankState::Exiting(0), None);
                 end_process(0);
@@ -200,17 +203,17 @@ fn end_process(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Takes over the inherited socket, after making sure that it is the agent's, and closes it on exec.
+/// Takes over the inherited socket after checking its identity, and sets it close-on-exec.
 fn adopt(value: &str) -> Option<UnixDatagram> {
     let (number, inode) = value.split_once(':')?;
     let number: RawFd = number.parse().ok().filter(|number| *number > 2)?;
-    // In a program that a rank has started, the number is free or another file's.
+    // In a program started by a rank, the number is free or refers to another file.
     let found = std::fs::metadata(format!("/proc/self/fd/{number}")).ok()?;
     if found.ino().to_string() != inode {
         return None;
     }
-    // SAFETY: the agent opened this descriptor for us and nothing else in this process knows its number; `open_agent_link`
-    // comes here once a process.
+    // SAFETY: the agent opened this descriptor for us and nothing else in this process uses its number;
+    // `open_agent_link` comes here once a process.
     let socket = unsafe { OwnedFd::from_raw_fd(number) };
     fcntl(&socket, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).ok()?;
     Some(UnixDatagram::from(socket))

@@ -13,7 +13,7 @@ use vgasnet_protocol::RankState;
 use vgasnet_smp::SmpConduit;
 
 use crate::agent_link::{self, Passed, open_agent_link, pass_descriptor, report};
-use crate::backoff::{self, Backoff, Rest};
+use crate::backoff::{self, Backoff, Pause};
 use crate::network::{Network, PoolMemory};
 use crate::start::{Hosts, meet};
 
@@ -23,7 +23,7 @@ pub struct HybridConduit<N> {
     host: SmpConduit,
     hosts: Hosts,
     backoff: Backoff,
-    /// The own pool, where it lies in memory of the network's, and whether that is a shared mapping.
+    /// This rank's pool, if it lies in the network's memory, and whether it is a shared mapping.
     network_pool: OnceLock<(Region, bool)>,
     /// A client thread drives, and polls the network.
     is_driven: AtomicBool,
@@ -31,8 +31,8 @@ pub struct HybridConduit<N> {
 }
 
 impl<N: Network> HybridConduit<N> {
-    /// Makes this process a rank of the job that `network` has started. Where `share_hosts` is not set, the ranks of a host
-    /// use the network too.
+    /// Makes this process a rank of the job started by `network`. Without `share_hosts`, the ranks of a host use the
+    /// network too.
     ///
     /// # Errors
     /// The ranks of a host cannot share memory.
@@ -50,7 +50,7 @@ impl<N: Network> HybridConduit<N> {
         &self.network
     }
 
-    /// A rank that shares memory, as the host knows it.
+    /// A rank sharing memory, by its number on the host.
     fn neighbour(&self, rank: Rank) -> Option<Rank> {
         self.hosts.members.binary_search(&rank).ok().map(|place| Rank(place as u32))
     }
@@ -59,18 +59,19 @@ impl<N: Network> HybridConduit<N> {
         (self.hosts.members.len() as u32) < self.network.ranks()
     }
 
-    /// Where pools come from if not from shared memory. A job that needs no network needs none of its memory.
+    /// The source of pools other than shared memory. A job without need of the network needs none of its memory.
     fn pool_memory(&self) -> Option<&dyn PoolMemory> {
         self.network.pool_memory().filter(|_| self.needs_network())
     }
 
-    /// Sends something that another host answers soon.
+    /// Sends a message another host will answer soon.
     fn far(&self, send: impl FnOnce(&N) -> Result<(), Busy>) -> Result<(), Busy> {
         self.backoff.reset();
         send(&self.network)
     }
 
-    /// The neighbour that shares the pages of `rank`. Pools in memory of the network are reached by the network, a neighbour's too.
+    /// The neighbour sharing the pages of `rank`. Pools in the network's memory are reached by the network, even a
+    /// neighbour's.
     fn neighbour_for_pages(&self, rank: Rank) -> Option<Rank> {
         self.neighbour(rank).filter(|_| self.network_pool.get().is_none())
     }
@@ -99,7 +100,8 @@ impl<N: Network> Conduit for HybridConduit<N> {
         Capabilities {
             peer_memory: shares_hosts && self.hosts.members.iter().all(is_mapped),
             wakes_on_arrival: !self.needs_network(),
-            // Networks have locks and memory that the program's own calls of them may hold. A job on one host calls none.
+            // The network's locks and memory may be held by the program's own calls of it. A job on one host makes
+            // none.
             signal_safe: !self.needs_network(),
             second_mapping: match self.network_pool.get() {
                 Some((_, is_shared_mapping)) => *is_shared_mapping,
@@ -136,7 +138,7 @@ impl<N: Network> Conduit for HybridConduit<N> {
         self.host.note_step();
     }
 
-    /// Of the ranks of this host, if there are any. Where all have come, its first rank does not know of others.
+    /// The awaited ranks of this host, if any. If all have arrived, its first rank does not know of others.
     fn awaited(&self) -> Option<Vec<Rank>> {
         let members = &self.hosts.members;
         let here: Vec<Rank> = self.host.awaited()?.iter().map(|place| members[place.index()]).collect();
@@ -232,14 +234,14 @@ impl<N: Network> Conduit for HybridConduit<N> {
         if !self.needs_network() {
             return self.host.sleep(sleeper, also, timeout, stay_awake);
         }
-        let rest = match sleeper {
-            Sleeper::Helper if self.is_driven.load(Ordering::SeqCst) => Rest::Sleep(backoff::BESIDE_A_DRIVER),
+        let pause = match sleeper {
+            Sleeper::Helper if self.is_driven.load(Ordering::SeqCst) => Pause::Sleep(backoff::WHILE_DRIVEN),
             _ => self.backoff.next(self.network.is_active(), timeout),
         };
-        let limit = match rest {
-            Rest::GiveWay if give_way() => return,
-            Rest::GiveWay => backoff::FIRST,
-            Rest::Sleep(limit) => limit,
+        let limit = match pause {
+            Pause::GiveWay if give_way() => return,
+            Pause::GiveWay => backoff::FIRST,
+            Pause::Sleep(limit) => limit,
         };
         let limit = timeout.map_or(limit, |timeout| timeout.min(limit));
         self.host.sleep(sleeper, also, Some(limit), stay_awake);
@@ -274,7 +276,7 @@ impl<N: Network> Conduit for HybridConduit<N> {
     }
 
     fn close(&self) {
-        // The rank has done its part, whatever becomes of the network.
+        // The rank has done its part, whatever happens to the network.
         report(RankState::Exiting(0), Some(self.rank().0));
         self.network.close();
     }

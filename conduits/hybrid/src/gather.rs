@@ -1,8 +1,8 @@
-//! Gives every rank the contribution of every rank, by messages: Bruck's algorithm.
+//! All-gather of contributions by messages: Bruck's algorithm.
 //!
-//! In round `k` a rank sends the blocks that it has, at most `2^k`, to the rank `2^k` below and gets as many from the rank
-//! `2^k` above, so all have everything after `log2(ranks)` rounds. Its own block is a rank's first, and block `i` is that of
-//! the rank `i` above.
+//! In round `k` a rank sends its blocks, at most `2^k`, to the rank `2^k` below and receives as many from the rank
+//! `2^k` above, so all have everything after `log2(ranks)` rounds. A rank's own block comes first; block `i` is the one
+//! of the rank `i` above.
 
 use std::collections::HashMap;
 
@@ -17,23 +17,23 @@ struct Header {
     epoch: U32,
     round: U32,
     offset_bytes: U32,
-    /// The length of all parts.
+    /// Total length of all parts.
     whole_bytes: U32,
 }
 
 const HEADER_BYTES: usize = size_of::<Header>();
 
-/// A contribution behind its length.
+/// A contribution with its length.
 const BLOCK_BYTES_MAX: usize = 2 + EXCHANGE_BYTES_MAX;
 
-/// The blocks of one round of one exchange on their way here, in parts.
+/// The blocks of one round of one exchange, arriving in parts.
 #[derive(Debug, Default)]
 struct Arriving {
     bytes: Vec<u8>,
     missing: Option<usize>,
 }
 
-/// One rank's side of all exchanges. A peer may be one exchange ahead, so parts are kept until they are asked for.
+/// One rank's side of all exchanges. A peer may be one exchange ahead, so early parts are kept.
 #[derive(Debug)]
 pub struct Gather {
     own: u32,
@@ -42,13 +42,13 @@ pub struct Gather {
     arriving: HashMap<(u32, u32), Arriving>,
 }
 
-/// An exchange that has begun.
+/// A started exchange.
 #[derive(Debug)]
 pub struct Exchange {
     round: u32,
-    /// Encoded, from the own on.
+    /// Encoded, starting with this rank's own.
     blocks: Vec<u8>,
-    /// How many.
+    /// Number of blocks.
     count: u32,
 }
 
@@ -64,12 +64,12 @@ pub enum Next {
 }
 
 impl Gather {
-    /// Of rank `own` of so many, before the first exchange.
+    /// For rank `own` of `ranks`, before the first exchange.
     pub fn new(own: Rank, ranks: u32) -> Gather {
         Gather { own: own.0, ranks, epoch: 0, arriving: HashMap::new() }
     }
 
-    /// Begins an exchange. The messages are the first round's.
+    /// Starts an exchange. The messages are the first round's.
     pub fn begin(&mut self, mine: &[u8], message_bytes_max: usize) -> (Exchange, Next) {
         let mut exchange = Exchange { round: 0, blocks: Vec::new(), count: 1 };
         push_block(&mut exchange.blocks, mine);
@@ -78,7 +78,7 @@ impl Gather {
         (exchange, step)
     }
 
-    /// Goes on with an exchange, if the parts of its round have come. `None` if they are not the blocks of that round.
+    /// Continues an exchange if the parts of its round have arrived. `None` if they are not valid blocks of the round.
     pub fn advance(&mut self, exchange: &mut Exchange, message_bytes_max: usize) -> Option<Next> {
         let key = (self.epoch, exchange.round);
         if self.arriving.get(&key).is_none_or(|arriving| arriving.missing != Some(0)) {
@@ -94,7 +94,7 @@ impl Gather {
         Some(self.send(exchange, message_bytes_max))
     }
 
-    /// Takes in a message. Returns whether it is one.
+    /// Accepts a message. Returns whether it is valid.
     pub fn receive(&mut self, message: &[u8]) -> bool {
         let Ok((Header { epoch, round, offset_bytes, whole_bytes }, part)) = Header::read_from_prefix(message) else {
             return false;
@@ -121,12 +121,12 @@ impl Gather {
         true
     }
 
-    /// How many rounds an exchange has.
+    /// Number of rounds of an exchange.
     fn rounds(&self) -> u32 {
         self.ranks.next_power_of_two().trailing_zeros()
     }
 
-    /// How many blocks travel in a round.
+    /// Number of blocks sent in a round.
     fn travelling(&self, round: u32) -> u32 {
         let distance = 1 << round;
         distance.min(self.ranks - distance)
@@ -170,15 +170,15 @@ fn push_block(blocks: &mut Vec<u8>, block: &[u8]) {
 /// Whether these bytes are `count` blocks.
 fn are_blocks(mut bytes: &[u8], count: u32) -> bool {
     for _ in 0..count {
-        let Some((len, rest)) = bytes.split_first_chunk() else { return false };
+        let Some((len, tail)) = bytes.split_first_chunk() else { return false };
         let len_bytes = usize::from(u16::from_le_bytes(*len));
-        let Some(rest) = rest.get(len_bytes..).filter(|_| len_bytes <= EXCHANGE_BYTES_MAX) else { return false };
-        bytes = rest;
+        let Some(tail) = tail.get(len_bytes..).filter(|_| len_bytes <= EXCHANGE_BYTES_MAX) else { return false };
+        bytes = tail;
     }
     bytes.is_empty()
 }
 
-/// The length of the first block, without its own two bytes.
+/// The length of the first block, excluding its two-byte length.
 fn block_bytes(blocks: &[u8]) -> usize {
     usize::from(u16::from_le_bytes([blocks[0], blocks[1]]))
 }
@@ -193,7 +193,7 @@ mod tests {
         (0..(rank * 97 + epoch * 31) % 513).map(|at| (at * 7 + rank + epoch) as u8).collect()
     }
 
-    /// Everybody exchanges several times; messages go round in a queue that is served from alternate ends.
+    /// All ranks exchange several times; messages are delivered from alternate ends of a queue.
     fn all_exchange(ranks: u32) {
         const EPOCHS: u32 = 3;
         let mut gathers: Vec<_> = (0..ranks).map(|rank| Gather::new(Rank(rank), ranks)).collect();
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(gather.advance(&mut exchange, MESSAGE_BYTES_MAX), None, "9 bytes in a block of 2");
     }
 
-    /// Parts, true and changed, come to a rank in the midst of exchanges: they are refused, or it goes on.
+    /// Parts, valid and altered, reach a rank during exchanges: they are refused, or it goes on.
     #[test]
     fn parts_may_be_anything() {
         vgasnet_fuzzing::run("-p vgasnet-hybrid --lib parts_may_be", 50_000, |random| {

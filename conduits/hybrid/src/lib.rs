@@ -1,8 +1,8 @@
-//! A job on several hosts: the ranks of each host share memory, as over smp, and a [`Network`] carries everything that goes from
-//! host to host.
+//! A job on several hosts: the ranks of each host share memory, as over smp, and a [`Network`] carries all traffic
+//! between hosts.
 //!
-//! [`HybridConduit`] is the same for every network. It sends to a neighbour through shared memory and to others
-//! through the network. Networks make progress only when polled, so it sleeps for a while at a time.
+//! [`HybridConduit`] is the same for every network. It sends to a neighbour through shared memory and to others through
+//! the network. Networks make progress only when polled, so it sleeps for limited times.
 
 #![deny(unsafe_code)]
 

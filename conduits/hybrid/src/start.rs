@@ -1,4 +1,4 @@
-//! How the ranks of a host find each other.
+//! Discovery of the ranks of a host.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::network::Network;
 
-/// Before its host a rank says so whether it shares memory.
+/// Prefix of a rank's host: whether it shares memory.
 const SHARES: u8 = b'+';
 const SHARES_NOT: u8 = b' ';
 
-/// What is the same for two ranks that can share memory, and for no others.
+/// Equal for two ranks if and only if they can share memory.
 type Identity = [u8; 16];
 
-/// Where the ranks are.
+/// The hosts of all ranks.
 pub(crate) struct Hosts {
     /// The host of each rank, numbered from 0 in the order of their first ranks.
     pub(crate) of_rank: Box<[u32]>,
@@ -24,10 +24,10 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Asks every rank where it is, and for its version. With `share` unset on one rank, nobody shares memory.
+    /// Collects every rank's host and version. If `share` is unset on one rank, nobody shares memory.
     ///
     /// # Errors
-    /// The ranks are of several versions.
+    /// The ranks have different versions.
     pub(crate) fn find(network: &dyn Network, share: bool) -> Result<Self, ConduitError> {
         let told = [&[if share { SHARES } else { SHARES_NOT }][..], &identity()].concat();
         let all = check_versions(network.exchange(&greet(&told), &mut || {})?)?;
@@ -48,7 +48,8 @@ impl Hosts {
     }
 }
 
-/// A hash of the running system, and of the network namespace, in which ranks of a host find each other. All ranks hear that of all.
+/// A hash of the running system and its network namespace, the scope in which ranks of a host find each other. Every
+/// rank receives all ranks' hashes.
 fn identity() -> Identity {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
@@ -61,7 +62,7 @@ pub(crate) fn meet(network: &dyn Network, members: &[Rank]) -> Result<SmpConduit
     let own = network.rank();
     let count = members.len() as u32;
     let refused = |error| ConduitError(format!("cannot make shared memory for {count} ranks: {error}"));
-    // All ranks take part in both exchanges, also those that are alone on their hosts.
+    // All ranks take part in both exchanges, also ranks alone on their hosts.
     let opened = (members[0] == own && count > 1).then(|| Rendezvous::open(count).map_err(refused)).transpose();
     let address = opened.as_ref().ok().and_then(Option::as_ref).map_or("", Rendezvous::address);
     let all = agree(|told| network.exchange(told, &mut || {}), &opened, address.as_bytes())?;

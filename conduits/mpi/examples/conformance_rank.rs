@@ -1,5 +1,6 @@
-//! A rank that runs the conformance suite; `tests/conformance.rs` has an MPI launcher start it. Its arguments: whether the ranks share
-//! the memory of hosts (`share`) or not (`apart`), and `late`, if one of them is to get little time at its end, and nothing else is asked.
+//! A rank running the conformance suite; `tests/conformance.rs` has an MPI launcher start it. Arguments: whether the
+//! ranks share the memory of hosts (`share`) or not (`apart`); and `late`, to run no suite and starve one rank of
+//! processor time at its end.
 
 use std::time::Duration;
 
@@ -24,13 +25,13 @@ fn main() {
     conduit.exit(0)
 }
 
-/// From now on this thread runs for a few milliseconds at a time, and then not for longer, as on a busy machine.
+/// From now on this thread runs for some milliseconds at a time and then stops for longer, as on a busy machine.
 fn get_little_time() {
     extern "C" fn stop(_signal: libc::c_int) {
         std::thread::sleep(Duration::from_millis(40));
         ring();
     }
-    // SAFETY: the handler calls what is safe in one only.
+    // SAFETY: the handler makes async-signal-safe calls only.
     unsafe { libc::signal(libc::SIGALRM, stop as extern "C" fn(libc::c_int) as libc::sighandler_t) };
     ring();
 }
@@ -39,6 +40,6 @@ fn ring() {
     const AT: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 3000 };
     const ONCE: libc::itimerval =
         libc::itimerval { it_value: AT, it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 } };
-    // SAFETY: the kernel reads the one, and writes nothing.
+    // SAFETY: the kernel reads the timer, and writes nothing.
     unsafe { libc::setitimer(libc::ITIMER_REAL, &ONCE, std::ptr::null_mut()) };
 }

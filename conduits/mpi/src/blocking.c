@@ -1,5 +1,5 @@
-/* Blocking calls of MPI with buffers in the segment: ordinary memory stands in for these. `calls.rs` comes here only
- * when an address lies in the segment, or is MPI_BOTTOM. */
+/* Blocking calls of MPI with buffers in the segment, done through stand-ins in ordinary memory. `calls.rs` calls
+ * these functions only if an address lies in the segment, or is MPI_BOTTOM. */
 #include "stand_in.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static int is_inter(MPI_Comm comm) {
     return is_so;
 }
 
-/* Ranks whose blocks a collective call gives or takes. */
+/* Number of ranks contributing or receiving blocks in a collective call. */
 static int peers(MPI_Comm comm) {
     int ranks;
     if (is_inter(comm)) PMPI_Comm_remote_size(comm, &ranks);
@@ -27,13 +27,14 @@ static int peers(MPI_Comm comm) {
 /* Whether this rank is the root of a collective call. */
 static int is_root(MPI_Comm comm, int root) { return is_inter(comm) ? root == MPI_ROOT : root == rank_in(comm); }
 
-/* Whether this rank gives the root its part, or takes it. Between two groups the root's own group does neither. */
+/* Whether this rank exchanges a part with the root. Between two groups the root's own group does not. */
 static int is_leaf(MPI_Comm comm, int root) { return !is_inter(comm) || root >= 0; }
 
-/* What becomes of the result's buffer: in place it has this rank's part already. */
+/* Use of the result's buffer: in place, it already has this rank's part. */
 static int result(const void *from) { return from == MPI_IN_PLACE ? READ | WRITE : WRITE; }
 
-/* The end of a call: of a result the first `bytes` bytes are written back, unless the call has failed. Both may be null. */
+/* Ends a call: writes back the first `bytes` bytes of a result, unless the call has failed. Both stand-ins may be
+ * null. */
 static int end(struct stand_in *in, struct stand_in *out, int error, MPI_Count bytes) {
     if (out != NULL && !error) vgasnet_mpi_write_back(out, bytes);
     if (out != NULL) vgasnet_mpi_drop(out);
@@ -49,14 +50,14 @@ static int done_with(struct stand_in *in, struct stand_in *out, int error, MPI_C
     return end(in, out, error, count * size);
 }
 
-/* A status for a call, which leaves the error of the program's as it is. */
+/* A status for a call, keeping the error of the program's status. */
 static MPI_Status initial(const MPI_Status *status) {
     MPI_Status own = {0};
     if (status != MPI_STATUS_IGNORE) own.MPI_ERROR = status->MPI_ERROR;
     return own;
 }
 
-/* The end of a call that may fill only part of the buffer. One that was too short is full. */
+/* Ends a call that may fill only part of the buffer. A truncated one is full. */
 static int received(struct stand_in *in, struct stand_in *out, int error, const MPI_Status *own, MPI_Status *status) {
     MPI_Count bytes = 0;
     int class = MPI_SUCCESS;
@@ -69,8 +70,8 @@ static int received(struct stand_in *in, struct stand_in *out, int error, const 
     return error;
 }
 
-/* ROMIO says of a type with gaps that all has been read, also where the file ends before that. What it has not read has to be
- * there already. */
+/* ROMIO reports a read of a type with gaps as complete even if the file ends earlier. The buffer must therefore keep
+ * its bytes where nothing was read. */
 static int use_in_file_read(MPI_Datatype type) {
     MPI_Count size, low, extent;
     PMPI_Type_size_x(type, &size);

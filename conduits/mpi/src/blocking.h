@@ -1,5 +1,5 @@
-/* The blocking calls of MPI that have a buffer in the segment. Included twice: with counts that are int, and with those
- * that are MPI_Count (MPI 4, names that end in _c).
+/* The blocking calls of MPI with a buffer in the segment. Included twice: with counts of type int, and of type
+ * MPI_Count (MPI 4, names ending in _c).
  *
  * OURS(name), THEIRS(name), SAID(name): the function here, MPI's, and its name for users. COUNT, DISPLACEMENT: the
  * types of counts and of displacements. */
@@ -80,7 +80,7 @@ int OURS(Reduce)(const void *from, void *to, COUNT count, MPI_Datatype type, MPI
 
 REDUCE_TO_ALL(Allreduce, result(from))
 REDUCE_TO_ALL(Scan, result(from))
-/* Rank 0 gets no result: what is there stays. */
+/* Rank 0 gets no result: its buffer is unchanged. */
 REDUCE_TO_ALL(Exscan, rank_in(comm) > 0 || from == MPI_IN_PLACE ? result(from) : SCRATCH)
 
 int OURS(Reduce_local)(const void *from, void *both, COUNT count, MPI_Datatype type, MPI_Op op) {
@@ -90,7 +90,7 @@ int OURS(Reduce_local)(const void *from, void *both, COUNT count, MPI_Datatype t
     return done(&in, &out, THEIRS(Reduce_local)(in.buffer, out.buffer, count, type, op));
 }
 
-/* In place, the result is shorter than what it is made of. */
+/* In place, the result is shorter than the source. */
 int OURS(Reduce_scatter)(const void *from, void *to, const COUNT counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     struct stand_in in, out;
     MPI_Count all = 0, mine = counts[rank_in(comm)];
@@ -113,7 +113,8 @@ int OURS(Reduce_scatter_block)(const void *from, void *to, COUNT count, MPI_Data
     return done_with(&in, &out, error, count, type);
 }
 
-/* A block for each peer. `types` has one for each, else all have `type`, and displacements count its extents. */
+/* A block for each peer. `types` has one type for each; otherwise all have `type`, and displacements count its
+ * extents. */
 static struct region *OURS(blocks)(const char *call, int peers, const COUNT counts[], const DISPLACEMENT at[],
                                    MPI_Datatype type, const MPI_Datatype types[]) {
     struct region *regions = malloc(sizeof *regions * ((size_t)peers + 1));
@@ -126,7 +127,7 @@ static struct region *OURS(blocks)(const char *call, int peers, const COUNT coun
     return regions;
 }
 
-/* Blocks that one side of a collective call may leave out. */
+/* Blocks one side of a collective call may omit. */
 static void OURS(take_blocks)(struct stand_in *it, const char *call, const void *buffer, int peers,
                               const COUNT counts[], const DISPLACEMENT at[], MPI_Datatype type,
                               const MPI_Datatype types[], int use) {

@@ -1,5 +1,5 @@
-/* MPI_BOTTOM: the datatype has the addresses. Each of its blocks that lies in the segment gets a stand-in, and MPI a copy
- * of the type with the addresses of those. */
+/* MPI_BOTTOM: the datatype has the addresses. Each of its blocks in the segment gets a stand-in, and MPI a copy of
+ * the type with the stand-ins' addresses. */
 #include "stand_in.h"
 
 #include <stdint.h>
@@ -11,7 +11,7 @@ struct blocks {
     int *lengths;
     MPI_Aint *addresses;
     MPI_Datatype *types;
-    /* The lists as MPI gave them. */
+    /* The lists as returned by MPI. */
     int *integers;
     int type_count;
     MPI_Datatype *given;
@@ -19,7 +19,7 @@ struct blocks {
 
 int vgasnet_mpi_is_predefined(MPI_Datatype type) {
     int integers, addresses, types, combiner;
-    /* One without an answer is not to be freed, nor taken apart. */
+    /* A type without an envelope must be neither freed nor decoded. */
     if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner)) return 1;
     return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_INTEGER ||
            combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX;
@@ -42,7 +42,7 @@ static void *memory(const char *call, int count, size_t size) {
     return memory;
 }
 
-/* Returns whether the type is one of blocks. */
+/* Returns whether the type consists of blocks. */
 static int list_blocks(const char *call, MPI_Datatype type, struct blocks *blocks) {
     int integers, addresses, types, combiner, i;
     if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner)) return 0;
@@ -75,7 +75,7 @@ static void span_of_block(const struct blocks *blocks, int i, MPI_Count *low, MP
     vgasnet_mpi_span(&block, 1, low, high);
 }
 
-/* Whether data of this type, with addresses in it, lie in the segment. */
+/* Whether data of this type, with absolute addresses, lie in the segment. */
 int vgasnet_mpi_touches(MPI_Count count, MPI_Datatype type) {
     struct region all = {0, count, type};
     struct blocks blocks;
@@ -92,7 +92,7 @@ int vgasnet_mpi_touches(MPI_Count count, MPI_Datatype type) {
     return touches;
 }
 
-/* Gives each block in the segment a stand-in, and the addresses of these to `blocks`. */
+/* Gives each block in the segment a stand-in, and stores their addresses in `blocks`. */
 static void take_blocks(struct stand_in *it, struct blocks *blocks, int use) {
     int i;
     it->blocks = memory(it->call, blocks->count, sizeof *it->blocks);
@@ -124,7 +124,7 @@ void vgasnet_mpi_take_bottom(struct stand_in *it, MPI_Count count, int use) {
     if (PMPI_Type_create_struct(blocks.count, blocks.lengths, blocks.addresses, blocks.types, &it->type) ||
         PMPI_Type_commit(&it->type))
         vgasnet_mpi_refuse(it->call, "MPI makes no copy of the datatype");
-    /* The stand-ins need their types for the way back. */
+    /* The stand-ins need their types for the write-back. */
     for (i = 0; i < blocks.count; ++i) PMPI_Type_dup(blocks.types[i], &it->blocks[i].one.type);
     free_blocks(&blocks);
 }

@@ -1,11 +1,11 @@
-//! The calls of MPI that take buffers, in front of MPI's own (MPI's profiling interface). For addresses outside the segment
-//! they cost a few compares.
+//! Interposed MPI calls with buffers, in front of MPI's own (MPI's profiling interface). For addresses outside the
+//! segment they cost a small number of comparisons.
 //!
-//! A blocking call with a buffer in the segment works through ordinary memory (`blocking.c`). One that returns before it is
-//! through with the buffer ends the job with a line: MPI would use the memory behind the library's back.
+//! A blocking call with a buffer in the segment works through ordinary memory (`blocking.c`). A call that returns
+//! before it is through with the buffer ends the job with a line: MPI would use the memory behind the library's back.
 //!
-//! Every argument is an integer or a pointer, which differ from one MPI to the next. Each is passed on as a whole register or
-//! stack slot, which holds any of them on 64-bit systems; the high half of one that is an `int` means nothing.
+//! Every argument is an integer or a pointer, of types differing between MPIs. Each is passed on as a whole register or
+//! stack slot, which holds any of them on 64-bit systems; the high half of an `int` is meaningless.
 
 use std::ffi::c_int;
 
@@ -18,8 +18,8 @@ unsafe extern "C" {
     fn vgasnet_mpi_touches(count: i64, datatype: usize) -> c_int;
 }
 
-/// Defines the calls `$name` with these arguments, of which `$address` are buffers. Where one may lie in the segment, `$how`
-/// says what is done: `through_memory`, or a function that ends the job if it does.
+/// Defines the calls `$name` with these arguments; `$address` are buffers. If one may lie in the segment, `$how`
+/// handles the call: `through_memory`, or a function that ends the job if it does.
 macro_rules! calls {
     ($($how:ident $arguments:tt [$($address:ident)+]: $($name:ident)+;)+) => {
         $(calls!(@group $how $arguments [$($address)+] $($name)+);)+
@@ -44,7 +44,7 @@ macro_rules! calls {
             if $(segment::is_suspect($address))||+ {
                 calls!(@suspect $how ($($argument)+) [$($address)+] $name);
             }
-            // SAFETY: the arguments are those of the caller, who calls MPI.
+            // SAFETY: the arguments are the caller's, for MPI.
             unsafe { theirs($($argument),+) }
         }
     };
@@ -53,10 +53,10 @@ macro_rules! calls {
             #[link_name = concat!("vgasnet_", stringify!($name))]
             fn ours($($argument: usize),+) -> c_int;
         }
-        // SAFETY: as for MPI's function, whose arguments this one of `blocking.c` has.
+        // SAFETY: as for MPI's function; this one of `blocking.c` has the same arguments.
         return unsafe { ours($($argument),+) };
     }};
-    // Where all data are at one address, that may be MPI_BOTTOM.
+    // With all data at one address, it may be MPI_BOTTOM.
     (@suspect point_to_point ($buffer:ident $count:ident $type:ident $($more:ident)*) [$address:ident] $name:ident) => {
         // SAFETY: the caller passes MPI a count and a datatype.
         unsafe { refuse_buffer(stringify!($name), $buffer, $count as c_int, $type) }
@@ -68,7 +68,7 @@ macro_rules! calls {
 
 const COPY: &str = "copy to ordinary memory with vgasnet_get";
 
-/// Ends the job if an address lies in the segment; `instead` says what else to do.
+/// Ends the job if an address lies in the segment; `instead` names an alternative.
 #[cold]
 fn refuse_addresses(call: &str, addresses: &[usize], why: &str, instead: &str) {
     if let Some(address) = addresses.iter().find(|address| segment::contains(**address)) {
@@ -76,7 +76,7 @@ fn refuse_addresses(call: &str, addresses: &[usize], why: &str, instead: &str) {
     }
 }
 
-/// A call that returns before MPI is through with a buffer.
+/// A call returning before MPI is through with a buffer.
 #[cold]
 fn non_blocking(call: &str, addresses: &[usize]) {
     let why = "MPI uses it after the call, when the page may be gone";
@@ -86,11 +86,11 @@ fn non_blocking(call: &str, addresses: &[usize]) {
 /// As [`non_blocking`], for one buffer.
 ///
 /// # Safety
-/// As for MPI's: the address may be `MPI_BOTTOM`, and the datatype is one.
+/// As for MPI's: the address may be `MPI_BOTTOM`, and the datatype is valid.
 #[cold]
 unsafe fn refuse_buffer(call: &str, address: usize, count: c_int, datatype: usize) {
     non_blocking(call, &[address]);
-    // SAFETY: the caller passes a datatype; one of no elements need not be one, and is not looked at.
+    // SAFETY: the caller passes a datatype; with no elements it may be invalid, and is not examined.
     if address == 0 && unsafe { vgasnet_mpi_touches(count.into(), datatype) } != 0 {
         let why = "MPI_BOTTOM, and the datatype has addresses in the segment, which MPI uses after the call, when the \
                    pages may be gone";
@@ -98,14 +98,14 @@ unsafe fn refuse_buffer(call: &str, address: usize, count: c_int, datatype: usiz
     }
 }
 
-/// A call about one-sided access.
+/// A call for one-sided access.
 #[cold]
 fn one_sided(call: &str, addresses: &[usize]) {
     let why = "MPI uses it after the call, when the page may be gone";
     refuse_addresses(call, addresses, why, "use vgasnet_put and vgasnet_get, or give MPI ordinary memory");
 }
 
-/// A call of a kind that does not work through ordinary memory.
+/// A call not implemented through ordinary memory.
 #[cold]
 fn unsupported(call: &str, addresses: &[usize]) {
     refuse_addresses(call, addresses, "vgasnet does not do this call on segments", &format!("{COPY} first"));
@@ -256,7 +256,7 @@ mod version_4 {
     }
 }
 
-/// The functions of MPI that this library defines, of those that take buffers.
+/// The MPI functions with buffers defined by this library.
 pub fn names() -> impl Iterator<Item = &'static str> {
     #[cfg(not(mpi_3_1))]
     let (version_3_1, version_4): (&[&str], &[&str]) = (&[], &[]);

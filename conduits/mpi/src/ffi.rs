@@ -1,4 +1,4 @@
-//! MPI as this crate uses it: the functions of `shim.c`, and safe names for them.
+//! MPI as used by this crate: the functions of `shim.c`, and safe names for them.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -40,7 +40,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_describe(code: c_int, text: *mut c_char, bytes: c_int) -> c_int;
 }
 
-// MPI's own functions whose arguments are the same in every MPI.
+// MPI functions with the same arguments in every MPI.
 #[allow(non_snake_case, reason = "MPI's names")]
 unsafe extern "C" {
     fn PMPI_Start(request: *mut Request) -> c_int;
@@ -49,13 +49,13 @@ unsafe extern "C" {
     fn PMPI_Finalized(is_so: *mut c_int) -> c_int;
 }
 
-/// MPI's answers at its start.
+/// MPI's values at its start.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Started {
     pub(crate) rank: c_int,
     pub(crate) ranks: c_int,
-    /// The largest tag.
+    /// Maximum tag.
     pub(crate) tag_max: c_int,
     /// 0 to 3: single, funneled, serialized, multiple.
     pub(crate) threads: c_int,
@@ -63,24 +63,24 @@ pub(crate) struct Started {
     pub(crate) was_there: c_int,
 }
 
-/// A failed call is described by its name, and MPI's description of the error.
+/// A failed call's error has its name, and MPI's description.
 fn check(what: &str, code: c_int) -> Result<(), ConduitError> {
     if code == 0 {
         return Ok(());
     }
     let mut text = [0_u8; 256];
-    // SAFETY: the call writes at most as many bytes as it is told.
+    // SAFETY: the call writes at most the given number of bytes.
     let len = unsafe { vgasnet_mpi_describe(code, text.as_mut_ptr().cast(), text.len() as c_int) };
     let text = String::from_utf8_lossy(text.get(..len as usize).unwrap_or_default()).into_owned();
     Err(ConduitError(format!("{what}: {text}")))
 }
 
-/// MPI's own name for an operation under way; its representation is the implementation's.
+/// MPI's handle of an operation in flight; its representation depends on the implementation.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct Request(u64);
 
-/// Where a message came from, and how long it is.
+/// Sender and length of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Envelope {
     pub(crate) from: Rank,
@@ -88,12 +88,12 @@ pub(crate) struct Envelope {
     len_bytes: usize,
 }
 
-/// Starts MPI so that the program keeps its signals.
+/// Starts MPI without changes to the program's signals.
 fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
     blocking_signals(|| keeping_handlers(NAMED, start))
 }
 
-/// MPI, started. There is one, and exclusive access to it is the right to call.
+/// MPI, started. A process has one, and exclusive access to this value is the right to call it.
 #[derive(Debug)]
 pub(crate) struct Mpi(());
 
@@ -113,7 +113,7 @@ impl Mpi {
         check("MPI_Comm_dup", unsafe { vgasnet_mpi_make_communicators() })
     }
 
-    /// Comes to a barrier; collective.
+    /// Enters a barrier; collective.
     pub(crate) fn barrier(&mut self) -> Result<Barrier, ConduitError> {
         let mut barrier = Barrier { request: Request::default() };
         // SAFETY: MPI has started, and its communicators are made.
@@ -121,7 +121,7 @@ impl Mpi {
         Ok(barrier)
     }
 
-    /// Has `function` called when MPI begins to end, by this crate or by the program.
+    /// Registers `function` to be called when MPI begins to end, through this crate or the program.
     pub(crate) fn call_before_end(&mut self, function: extern "C" fn()) -> Result<(), ConduitError> {
         // SAFETY: MPI has started, and the function lives as long as the process.
         check("MPI_Comm_set_attr", unsafe { vgasnet_mpi_call_before_end(function) })
@@ -129,33 +129,33 @@ impl Mpi {
 
     fn test(&mut self, request: &mut Request) -> Result<Option<Envelope>, ConduitError> {
         let (mut done, mut source, mut tag, mut bytes) = (0, 0, 0, 0);
-        // SAFETY: the request is one that MPI made, or null in its representation after it was done.
+        // SAFETY: the request was made by MPI, or is null in its representation after completion.
         check("MPI_Test", unsafe { vgasnet_mpi_test(request, &mut done, &mut source, &mut tag, &mut bytes) })?;
         Ok((done != 0).then_some(Envelope { from: Rank(source as u32), tag, len_bytes: bytes as usize }))
     }
 
-    /// Has MPI go on with what it has to send. What fails then, no caller waits for.
+    /// Lets MPI progress its sends. Errors are ignored: no caller waits for them.
     pub(crate) fn poll(&mut self) {
         // SAFETY: MPI has started, and its communicators are made.
         unsafe { vgasnet_mpi_poll() };
     }
 
-    /// Whether this MPI talks to its launcher by PMI-1.
+    /// Whether this MPI uses PMI-1 with its launcher.
     pub(crate) fn talks_pmi1(&self) -> bool {
-        // SAFETY: this may be asked at any time.
+        // SAFETY: callable at any time.
         unsafe { vgasnet_mpi_talks_pmi1() != 0 }
     }
 
-    /// Ends MPI. Nothing of it may be called afterwards.
+    /// Ends MPI. No MPI call may follow.
     pub(crate) fn finalize(&mut self) -> Result<(), ConduitError> {
-        // SAFETY: MPI has started; a second call is answered by an error.
+        // SAFETY: MPI has started; a second call returns an error.
         check("MPI_Finalize", unsafe { finalize() })
     }
 
     /// Whether this crate or the program has ended MPI.
     pub(crate) fn is_finalized(&self) -> bool {
         let mut is_so = 0;
-        // SAFETY: this may be asked at any time.
+        // SAFETY: callable at any time.
         unsafe { PMPI_Finalized(&mut is_so) == 0 && is_so != 0 }
     }
 }
@@ -174,43 +174,43 @@ pub(crate) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char, provide
 /// # Safety
 /// As for `MPI_Finalize`.
 pub(crate) unsafe fn finalize() -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: as the caller guarantees.
     unsafe { PMPI_Finalize() }
 }
 
 /// Whether this program has initialised MPI.
 pub fn is_initialised() -> bool {
     let mut is_so = 0;
-    // SAFETY: this may be asked at any time.
+    // SAFETY: callable at any time.
     unsafe { PMPI_Initialized(&mut is_so) == 0 && is_so != 0 }
 }
 
-/// Ends all ranks of the job. Returns if MPI does not do so.
+/// Ends all ranks of the job. Returns if MPI does not.
 pub(crate) fn abort(status: i32) {
     // SAFETY: MPI has started, and lets any thread abort at any time.
     unsafe { vgasnet_mpi_abort(status) };
 }
 
-/// A barrier to which this rank has come.
+/// A barrier entered by this rank.
 pub(crate) struct Barrier {
     request: Request,
 }
 
 impl Barrier {
-    /// Whether all ranks have come.
+    /// Whether all ranks have entered.
     pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<bool, ConduitError> {
         Ok(mpi.test(&mut self.request)?.is_some())
     }
 }
 
-/// Memory that MPI may use at any time; never freed.
+/// Memory MPI may use at any time; never freed.
 #[derive(Debug)]
 struct Buffer {
     base: *mut u8,
     len_bytes: usize,
 }
 
-// SAFETY: the buffer is this value's alone, but for MPI, which uses it between the start of a request and its end.
+// SAFETY: the buffer belongs to this value, except while MPI uses it from the start of a request to its end.
 unsafe impl Send for Buffer {}
 
 impl Buffer {
@@ -220,7 +220,7 @@ impl Buffer {
     }
 }
 
-/// A place where messages arrive, one at a time.
+/// A buffer for arriving messages, one at a time.
 #[derive(Debug)]
 pub(crate) struct ReceiveBuffer {
     buffer: Buffer,
@@ -228,18 +228,18 @@ pub(crate) struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// A place for messages of up to `len_bytes` bytes, ready for one.
+    /// A buffer for messages of up to `len_bytes` bytes, ready for one.
     pub(crate) fn new(mpi: &mut Mpi, len_bytes: usize) -> Result<ReceiveBuffer, ConduitError> {
         let mut receive = ReceiveBuffer { buffer: Buffer::new(len_bytes), request: Request::default() };
         let base = receive.buffer.base.cast();
-        // SAFETY: the buffer is that long and lives for ever.
+        // SAFETY: the buffer has this length and is never freed.
         let code = unsafe { vgasnet_mpi_receive_init(base, len_bytes as c_int, &mut receive.request) };
         check("MPI_Recv_init", code)?;
         receive.restart(mpi)?;
         Ok(receive)
     }
 
-    /// The message that has arrived, if one has.
+    /// The arrived message, if there is one.
     pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<Option<(Envelope, &[u8])>, ConduitError> {
         let Some(envelope) = mpi.test(&mut self.request)? else { return Ok(None) };
         let len_bytes = envelope.len_bytes.min(self.buffer.len_bytes);
@@ -247,20 +247,20 @@ impl ReceiveBuffer {
         Ok(Some((envelope, unsafe { std::slice::from_raw_parts(self.buffer.base, len_bytes) })))
     }
 
-    /// Makes the place ready for the next message.
+    /// Makes the buffer ready for the next message.
     pub(crate) fn restart(&mut self, _mpi: &mut Mpi) -> Result<(), ConduitError> {
-        // SAFETY: the request is persistent and not active: it is new, or done.
+        // SAFETY: the request is persistent and inactive: new, or done.
         check("MPI_Start", unsafe { PMPI_Start(&mut self.request) })
     }
 
-    /// Gives the place up; nothing will come.
+    /// Gives the buffer up; nothing will arrive.
     pub(crate) fn cancel(&mut self, _mpi: &mut Mpi) -> Result<(), ConduitError> {
         // SAFETY: the request is persistent and active.
         check("MPI_Cancel", unsafe { vgasnet_mpi_cancel(&mut self.request) })
     }
 }
 
-/// A place from which messages leave, one at a time.
+/// A buffer for departing messages, one at a time.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     buffer: Buffer,
@@ -268,12 +268,12 @@ pub(crate) struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// A place for messages of up to `len_bytes` bytes.
+    /// A buffer for messages of up to `len_bytes` bytes.
     pub(crate) fn new(len_bytes: usize) -> SendBuffer {
         SendBuffer { buffer: Buffer::new(len_bytes), request: Request::default() }
     }
 
-    /// Sends `head` and `body`. The previous send from here must be done.
+    /// Sends `head` and `body`. The previous send from this buffer must be done.
     pub(crate) fn start(
         &mut self,
         _mpi: &mut Mpi,
@@ -285,7 +285,7 @@ impl SendBuffer {
         let len_bytes = head.len() + body.len();
         assert!(len_bytes <= self.buffer.len_bytes, "a message of {len_bytes} bytes");
         let base = self.buffer.base;
-        // SAFETY: both parts fit the buffer, which MPI does not use now; it stays as it is until the request is done.
+        // SAFETY: both parts fit the buffer, which MPI does not use now; it stays unchanged until the request is done.
         let code = unsafe {
             base.copy_from_nonoverlapping(head.as_ptr(), head.len());
             base.add(head.len()).copy_from_nonoverlapping(body.as_ptr(), body.len());
@@ -294,13 +294,13 @@ impl SendBuffer {
         check("MPI_Isend", code)
     }
 
-    /// Whether the place is free again.
+    /// Whether the buffer is free again.
     pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<bool, ConduitError> {
         Ok(mpi.test(&mut self.request)?.is_some())
     }
 }
 
-/// A page on its way from or to the own pool.
+/// A page in flight from or to this rank's pool.
 #[derive(Debug, Default)]
 pub(crate) struct PageMove(Request);
 
@@ -308,7 +308,7 @@ impl PageMove {
     /// Sends the bytes at `base`.
     ///
     /// # Safety
-    /// The bytes are mapped and stay as they are until the move is done.
+    /// The bytes are mapped and unchanged until the move is done.
     pub(crate) unsafe fn send(
         _mpi: &mut Mpi,
         base: *const u8,
@@ -317,15 +317,15 @@ impl PageMove {
         tag: i32,
     ) -> Result<PageMove, ConduitError> {
         let mut page = PageMove::default();
-        // SAFETY: the caller promises that the bytes stay mapped and unchanged until the move is done.
+        // SAFETY: the caller guarantees the bytes mapped and unchanged until the move is done.
         let code = unsafe { vgasnet_mpi_send_page(base.cast(), len_bytes as c_int, to.0 as c_int, tag, &mut page.0) };
         check("MPI_Isend", code).map(|()| page)
     }
 
-    /// Receives the bytes that another rank sends with this tag.
+    /// Receives bytes from another rank with this tag.
     ///
     /// # Safety
-    /// The bytes are mapped, and nobody uses them until the move is done.
+    /// The bytes are mapped, and unused until the move is done.
     pub(crate) unsafe fn receive(
         _mpi: &mut Mpi,
         base: *mut u8,
@@ -334,12 +334,12 @@ impl PageMove {
         tag: i32,
     ) -> Result<PageMove, ConduitError> {
         let (mut page, len, rank) = (PageMove::default(), len_bytes as c_int, from.0 as c_int);
-        // SAFETY: the caller promises that the bytes stay mapped and unused until the move is done.
+        // SAFETY: the caller guarantees the bytes mapped and unused until the move is done.
         let code = unsafe { vgasnet_mpi_receive_page(base.cast(), len, rank, tag, &mut page.0) };
         check("MPI_Irecv", code).map(|()| page)
     }
 
-    /// Whether the bytes are where they belong, or have left.
+    /// Whether the bytes have arrived, or have left.
     pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<bool, ConduitError> {
         Ok(mpi.test(&mut self.0)?.is_some())
     }

@@ -1,4 +1,5 @@
-//! The barrier of MPICH's launcher, hydra, in its own protocol (PMI-1). Ranks may wait there without any progress of MPI.
+//! The barrier of MPICH's launcher, hydra, in its own protocol (PMI-1). Ranks may wait in it without any progress of
+//! MPI.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::ManuallyDrop;
@@ -9,20 +10,20 @@ use std::time::{Duration, Instant};
 use vgasnet_conduit::environment;
 use vgasnet_conduit::launchers::HYDRA_SOCKET_VARIABLE;
 
-/// What hydra sets besides on all hosts, and other launchers with a PMI do not.
+/// Set by hydra on all hosts, but not by other launchers with a PMI.
 const HYDRA_RANKS_VARIABLE: &str = "MPI_LOCALNRANKS";
 
-/// How long the other ranks may take to come.
+/// Time-out for the other ranks.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What hydra says is short.
+/// Maximum bytes of hydra's answer.
 const LINE_BYTES_MAX: usize = 1024;
 
-/// The connection of this rank to hydra, which MPI uses besides.
+/// The connection of this rank to hydra, shared with MPI.
 pub(crate) struct Hydra(ManuallyDrop<UnixStream>);
 
 impl Hydra {
-    /// The connection, where hydra is the launcher. MPI has started, and talks PMI-1.
+    /// The connection, if hydra is the launcher. MPI has started, and uses PMI-1.
     pub(crate) fn of_this_rank() -> Option<Hydra> {
         environment::var_os(HYDRA_RANKS_VARIABLE)?;
         let socket = environment::var(HYDRA_SOCKET_VARIABLE)?.parse().ok()?;
@@ -30,10 +31,11 @@ impl Hydra {
         Some(Hydra(ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(socket) })))
     }
 
-    /// Comes to the barrier, and waits until all ranks of the job have. `meanwhile` is called again and again; no other thread calls MPI.
+    /// Enters the barrier, and waits for all ranks of the job. `meanwhile` is called repeatedly; no other thread calls
+    /// MPI.
     ///
     /// # Errors
-    /// Some rank does not come for long, or hydra says something else.
+    /// A rank does not arrive in time, or hydra's answer is unexpected.
     pub(crate) fn barrier(&self, meanwhile: impl FnMut()) -> io::Result<()> {
         barrier_at(&self.0, PATIENCE, meanwhile)
     }
@@ -42,7 +44,7 @@ impl Hydra {
 fn barrier_at(mut hydra: &UnixStream, patience: Duration, meanwhile: impl FnMut()) -> io::Result<()> {
     hydra.write_all(b"cmd=barrier_in\n")?;
     let answered = read_line(hydra, Instant::now() + patience, meanwhile);
-    // MPI goes on with the socket.
+    // MPI continues to use the socket.
     hydra.set_read_timeout(None)?;
     let is_open = answered?.starts_with(b"cmd=barrier_out");
     if is_open { Ok(()) } else { Err(ErrorKind::InvalidData.into()) }
@@ -72,7 +74,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// What a rank finds if hydra answers so, and what of that is left for MPI.
+    /// A rank's result for an answer of hydra, and the bytes left for MPI.
     fn answered(answer: &[u8], patience: Duration) -> (Result<(), ErrorKind>, Vec<u8>) {
         let (rank, mut hydra) = UnixStream::pair().expect("sockets");
         hydra.write_all(answer).expect("it is short");
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_goes_on_when_hydra_says_so_and_leaves_the_rest_to_mpi() {
+    fn a_rank_goes_on_when_hydra_says_so_and_leaves_later_bytes_to_mpi() {
         let (found, left) = answered(b"cmd=barrier_out\ncmd=finalize_ack\n", LONG);
         assert_eq!((found, &left[..]), (Ok(()), &b"cmd=finalize_ack\n"[..]));
     }

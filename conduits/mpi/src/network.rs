@@ -13,20 +13,20 @@ use crate::ffi::{self, Mpi};
 use crate::hydra::Hydra;
 use crate::state::{MESSAGE_BYTES_MAX, State};
 
-/// Messages that one poll hands out, so that a flood does not keep its caller from other work.
+/// Maximum messages per poll, so that a flood does not keep the caller from other work.
 const POLL_MESSAGES_MAX: usize = 64;
 
-/// How long the end of the job waits for messages to leave.
+/// Time-out for departing messages at the end of the job.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a rank lets MPI alone before it ends MPI, where the launcher has no barrier: until the other ranks do so too, unless they
-/// get no processor.
+/// Time without polls before a rank ends MPI, if the launcher has no barrier: by then the other ranks are quiet too,
+/// unless starved of processor time.
 const QUIET: Duration = Duration::from_millis(10);
 
-/// How long MPI may take to end after that, all ranks' programs being over.
+/// Time-out of MPI's end, after the end of all ranks' programs.
 const FINALIZE_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Parts of an exchange that fit each other and are nothing.
+/// Parts of an exchange that fit each other without forming a valid exchange.
 const NO_EXCHANGE: &str =
     "the parts of an exchange make no sense together; do all ranks run the same version of vgasnet?";
 
@@ -39,25 +39,25 @@ pub struct MpiNetwork {
     /// Arrivals during start-up, when nobody polls.
     kept: Mutex<Vec<Kept>>,
     is_active: AtomicBool,
-    /// Counts when a thread enters MPI and when it leaves it; changed under the lock of the state.
+    /// Counts entries into MPI and exits from it; changed under the lock of the state.
     entered_and_left: AtomicU64,
     is_closed: AtomicBool,
 }
 
-/// The program's part in the end of MPI.
+/// Called when MPI is about to end.
 static LEAVE: OnceLock<fn()> = OnceLock::new();
 
 /// MPI is ending, so this crate must not end it.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// The process ends without that, and this crate leaves MPI as it is.
+/// The process ends without MPI's end, and this crate leaves MPI alone.
 static IS_ABANDONED: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn abandon() {
     IS_ABANDONED.store(true, Ordering::Release);
 }
 
-/// The program ends MPI. Where it does so by a function that is not the library's, MPI tells.
+/// The program ends MPI. MPI reports this even if the program does not call the library's function.
 pub(crate) extern "C" fn on_end() {
     if IS_ENDING.swap(true, Ordering::AcqRel) {
         return;
@@ -67,7 +67,7 @@ pub(crate) extern "C" fn on_end() {
     }
 }
 
-/// An arrival that nobody has been handed yet.
+/// An arrival not passed on yet.
 enum Kept {
     Message(Rank, Vec<u8>),
     Complete(Token),
@@ -95,10 +95,10 @@ impl From<Arrival<'_>> for Kept {
 }
 
 impl MpiNetwork {
-    /// Starts MPI, or joins the program that has. Collective.
+    /// Starts MPI, or uses the program's. Collective.
     ///
     /// # Errors
-    /// MPI does not let several threads call it.
+    /// MPI does not allow calls from several threads.
     pub fn start() -> Result<MpiNetwork, ConduitError> {
         vgasnet_hybrid::open_agent_link();
         let (mut mpi, started) = Mpi::start()?;
@@ -127,32 +127,33 @@ impl MpiNetwork {
         })
     }
 
-    /// Sends a part of an exchange, and takes in what comes while there is no room.
+    /// Sends a part of an exchange, keeping arrivals while there is no room.
     fn send_part(&self, to: Rank, part: &[u8]) {
         while self.with(|state| state.send_part(to, part)).is_err() {
             self.keep_arrivals();
         }
     }
 
-    /// Polls, since the exchange and the transfers of peers may need that, and keeps what is for nobody yet.
+    /// Polls for the exchange and for peers' transfers, and keeps arrivals without a receiver yet.
     fn keep_arrivals(&self) {
         self.poll_network(&mut |arrival| self.kept().push(Kept::from(arrival)));
     }
 
     /// Waits until no rank polls, so that `MPI_Finalize` begins everywhere before any rank is answered in it.
     ///
-    /// Over UCX and TCP, that of MPICH 4.0 asks each peer whether all bytes have come, polls until it has its answers, and then waits in
-    /// a barrier of the launcher's without polling. A rank that asks after it has answered all others would never be answered itself.
+    /// Over UCX and TCP, MPICH 4.0's `MPI_Finalize` asks each peer whether all bytes have arrived, polls for the
+    /// answers, and then waits in a barrier of the launcher's without polling. A rank asking after it has answered all
+    /// others would never be answered itself.
     fn be_quiet_together(&self) {
         if self.ranks == 1 {
             return;
         }
-        // Errors mean that a rank has ended already, and then there is nothing to wait for.
+        // An error means a rank has already ended; then there is nothing to wait for.
         let Ok(mut barrier) = self.state().mpi.barrier() else { return };
         let mut patience = Patience::default();
         let have_all_come = loop {
             match barrier.test(&mut self.state().mpi) {
-                Ok(false) => patience.rest(),
+                Ok(false) => patience.pause(),
                 tested => break tested.is_ok(),
             }
         };
@@ -161,15 +162,15 @@ impl MpiNetwork {
         }
     }
 
-    /// Waits until no rank polls, by a barrier that needs no MPI, where there is one: a rank that gets no processor for long may poll
-    /// at any later time. This rank is through with all that the others wait for, once they see what it has sent. Returns whether it
-    /// has waited.
+    /// Waits until no rank polls, by a barrier independent of MPI, if there is one: a rank starved of processor time
+    /// may poll at any later time. Other ranks wait for nothing more from this rank once they have its messages.
+    /// Returns whether it has waited.
     fn meet_at_launcher(&self) -> bool {
         if !self.state().mpi.talks_pmi1() {
             return false;
         }
         let Some(hydra) = Hydra::of_this_rank() else { return false };
-        // Until all have come, some may lack what MPI has kept here.
+        // Until all have entered, some may lack messages MPI has kept here.
         let have_all = hydra.barrier(|| self.state().mpi.poll());
         have_all.and_then(|()| hydra.barrier(|| ())).is_ok()
     }
@@ -182,7 +183,7 @@ impl MpiNetwork {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with MPI. An error ends the job, since the transfers under way are lost.
+    /// Runs code on MPI. An error ends the job, since the transfers in flight are lost.
     fn with<T>(&self, what: impl FnOnce(&mut State) -> Result<T, ConduitError>) -> T {
         let mut state = self.state();
         self.entered_and_left.fetch_add(1, Ordering::Relaxed);
@@ -194,8 +195,8 @@ impl MpiNetwork {
     }
 }
 
-/// A helper thread looks after the network, so MPI must let another thread than the first call it, and where the program
-/// calls MPI too, both at once.
+/// A helper thread drives the network, so MPI must accept calls from a thread other than the first, and concurrent ones
+/// if the program calls MPI too.
 fn check_threads(threads: i32, is_ours: bool) -> Result<(), ConduitError> {
     const NAMES: [&str; 4] =
         ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"];
@@ -237,7 +238,7 @@ impl Network for MpiNetwork {
         loop {
             match step {
                 Next::Done(all) => {
-                    // Nobody may poll for long, and others wait for what is still to leave.
+                    // Nobody may poll for a long time, and others wait for the departing messages.
                     while self.with(State::is_sending) {
                         self.keep_arrivals();
                     }
@@ -250,7 +251,7 @@ impl Network for MpiNetwork {
                 Next::Wait => {
                     self.keep_arrivals();
                     look();
-                    patience.rest();
+                    patience.pause();
                 }
             }
             for (from, part) in self.with(|state| Ok(state.take_parts())) {
@@ -322,7 +323,7 @@ impl Network for MpiNetwork {
         while !self.with(State::close) && Instant::now() < late {
             std::thread::yield_now();
         }
-        // This is the end of the process, whoever started MPI.
+        // The process is ending, whoever started MPI.
         if IS_ENDING.load(Ordering::Acquire) {
             return self.be_quiet_together();
         }

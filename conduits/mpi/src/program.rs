@@ -1,5 +1,5 @@
-//! The functions by which a program starts and ends MPI, in front of MPI's own. A program that uses MPI itself may start it before or
-//! after vgasnet, and need not know that threads of the library call MPI.
+//! MPI's functions for start and end, in front of MPI's own. A program using MPI may start it before or after vgasnet,
+//! and need not know of the library's threads calling MPI.
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -17,7 +17,7 @@ pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char)
     unsafe { ffi::init(argc, argv, ptr::null_mut()) }
 }
 
-/// As [`MPI_Init`]; says which thread level the program has.
+/// As [`MPI_Init`]; returns the program's thread level.
 ///
 /// # Safety
 /// As for MPI's.
@@ -41,19 +41,20 @@ pub unsafe extern "C" fn MPI_Init_thread(
 #[allow(non_snake_case, reason = "MPI's name")]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     vgasnet_mpi_before_finalize();
-    // SAFETY: as the caller says.
+    // SAFETY: as the caller guarantees.
     unsafe { ffi::finalize() }
 }
 
-/// Waits until all ranks' programs are through, after which no thread of the library calls MPI. A library that stands before MPI, and has
-/// loaded this one, calls it in its `MPI_Finalize`: MPICH ends while threads wait for its locks, if only its attributes are asked.
+/// Waits until all ranks' programs are through; afterwards no thread of the library calls MPI. A library interposed
+/// before MPI that has loaded this one calls it in its `MPI_Finalize`: with MPI's attribute callbacks alone, MPICH ends
+/// while threads wait for its locks.
 #[unsafe(no_mangle)]
 pub extern "C" fn vgasnet_mpi_before_finalize() {
     network::on_end();
 }
 
-/// The process ends, and the program has not called `MPI_Finalize`: MPI is to see that as it would without the library, so this rank waits
-/// for no other one, and does not end MPI. Such a library calls it at exit.
+/// The process ends without a call of `MPI_Finalize`: MPI must see the same as without the library, so this rank waits
+/// for no other one, and does not end MPI. An interposed library calls it at exit.
 #[unsafe(no_mangle)]
 pub extern "C" fn vgasnet_mpi_abandon() {
     network::abandon();

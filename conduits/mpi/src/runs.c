@@ -1,4 +1,4 @@
-/* Which bytes a datatype covers. MPI tells by unpacking: bytes that are all ones, into memory that is all zeros. */
+/* The bytes covered by a datatype, found by unpacking all ones into zeroed memory. */
 #include "stand_in.h"
 
 #include <limits.h>
@@ -73,7 +73,7 @@ struct runs vgasnet_mpi_runs(const char *call, MPI_Datatype type, MPI_Count byte
     if (bytes > INT_MAX)
         vgasnet_mpi_refuse(call, "a datatype with gaps has more than 2 GiB of data in one element; use smaller ones, "
                                  "or copy to ordinary memory with vgasnet_get");
-    /* Of a large type with gaps only those pages are touched that it covers. */
+    /* Only the pages covered by a large type with gaps become resident. */
     mask = mmap(NULL, (size_t)span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     ones = malloc((size_t)bytes);
     if (mask == MAP_FAILED || ones == NULL)

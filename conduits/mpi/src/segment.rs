@@ -1,39 +1,39 @@
-//! The own segment, as the interposed calls of MPI know it: where it is, and how its bytes are copied.
+//! This rank's segment, for the interposed MPI calls: its address range, and functions to copy its bytes.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The own segment, and what the library does for calls of MPI that have an address in it.
+/// This rank's segment, and the library's functions for MPI calls with an address in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     /// The first address.
     pub base: usize,
     /// The length.
     pub len_bytes: usize,
-    /// Copies bytes of the segment at the address to ordinary memory, for the call.
+    /// Copies bytes at an address in the segment to ordinary memory, on behalf of a call.
     pub get: unsafe fn(call: &str, address: usize, to: *mut u8, len_bytes: usize),
-    /// Copies ordinary memory to the address in the segment, for the call.
+    /// Copies ordinary memory to an address in the segment, on behalf of a call.
     pub put: unsafe fn(call: &str, address: usize, from: *const u8, len_bytes: usize),
-    /// Reports that the call cannot be done, and ends the job.
+    /// Reports an impossible call, and ends the job.
     pub refuse: fn(call: &str, why: &str) -> !,
-    /// The bytes of memory that this rank may still take.
+    /// Bytes of memory still available to this rank.
     pub available_bytes: fn() -> u64,
 }
 
 static SEGMENT: OnceLock<Segment> = OnceLock::new();
 
-/// Where the segment is, for the C files, too.
+/// The address range of the segment, shared with the C files.
 #[repr(C)]
 struct Span {
     base: AtomicUsize,
-    /// None before the segment is there.
+    /// 0 before the segment exists.
     len_bytes: AtomicUsize,
 }
 
 type Copy = unsafe extern "C" fn(*const c_char, *mut c_void, *const c_void, usize);
 
-/// What the C files call.
+/// Functions for the C files.
 #[repr(C)]
 struct Functions {
     get: Copy,
@@ -51,24 +51,24 @@ unsafe extern "C" {
 /// The span in `stand_in.c`.
 #[inline(always)]
 fn span() -> &'static Span {
-    // SAFETY: it is there for ever, of two words, zero at first, which only `set_segment` writes. C reads them after a call of
-    // this crate has found that they are written.
+    // SAFETY: a static of two words, initially zero, written only by `set_segment`. C reads it after a call of this
+    // crate has found it written.
     unsafe { &SPAN }
 }
 
-/// From now on calls of MPI may have addresses in this segment. Once a process.
+/// From now on MPI calls may have addresses in this segment. Once a process.
 pub fn set_segment(segment: Segment) {
     if segment.len_bytes == 0 || SEGMENT.set(segment).is_err() {
         return;
     }
     let functions = Functions { get, put, refuse: refuse_call, available_bytes };
-    // SAFETY: the functions are there for ever, and nobody calls them before the length is stored. The call copies the table.
+    // SAFETY: the functions are static, and nobody calls them before the length is stored. The call copies the table.
     unsafe { vgasnet_mpi_set_functions(&raw const functions) };
     span().base.store(segment.base, Ordering::Relaxed);
     span().len_bytes.store(segment.len_bytes, Ordering::Release);
 }
 
-/// Whether an address may lie in the segment: it does, or it is `MPI_BOTTOM`, and a datatype has the addresses.
+/// Whether an address may lie in the segment: it does, or it is `MPI_BOTTOM`, with the addresses in a datatype.
 #[inline(always)]
 pub(crate) fn is_suspect(address: usize) -> bool {
     let len_bytes = span().len_bytes.load(Ordering::Acquire);
@@ -91,21 +91,21 @@ fn segment() -> &'static Segment {
 }
 
 /// # Safety
-/// The text ends with a zero byte and lives for ever.
+/// The text is zero-terminated and static.
 unsafe fn text(text: *const c_char) -> &'static str {
-    // SAFETY: the text ends with a zero byte and lives for ever.
+    // SAFETY: the text is zero-terminated and static.
     unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("MPI")
 }
 
 /// # Safety
-/// `call` is a string of `blocking.h`, `from` is an address of the segment, and `to` is valid for so many bytes.
+/// `call` is a string of `blocking.h`, `from` is an address of the segment, and `to` is valid for `len_bytes` bytes.
 unsafe extern "C" fn get(call: *const c_char, to: *mut c_void, from: *const c_void, len_bytes: usize) {
     // SAFETY: as above.
     unsafe { (segment().get)(text(call), from.addr(), to.cast(), len_bytes) };
 }
 
 /// # Safety
-/// `call` is a string of `blocking.h`, `to` is an address of the segment, and `from` is valid for so many bytes.
+/// `call` is a string of `blocking.h`, `to` is an address of the segment, and `from` is valid for `len_bytes` bytes.
 unsafe extern "C" fn put(call: *const c_char, to: *mut c_void, from: *const c_void, len_bytes: usize) {
     // SAFETY: as above.
     unsafe { (segment().put)(text(call), to.addr(), from.cast(), len_bytes) };

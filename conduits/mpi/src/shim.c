@@ -1,10 +1,10 @@
-/* MPI for Rust, which cannot call it by itself: handles and constants differ from one implementation to the next.
- * Functions that have neither in their arguments are called directly.
+/* MPI for Rust, which cannot call it by itself: handles and constants differ between implementations. Functions with
+ * neither in their arguments are called directly.
  *
- * MPI is called by its names for profiling: a tool that stands before it may not have started yet when this library does, and would be called by
- * threads that it knows nothing of.
+ * MPI is called by its profiling names: a tool interposed before it may not have started yet when this library does,
+ * and would be called by threads unknown to it.
  *
- * Every function returns an MPI error code. A request is 8 bytes of the caller's, whatever MPI makes of them. */
+ * Every function returns an MPI error code. A request is 8 bytes of the caller's memory, whatever its type in MPI. */
 #include <mpi.h>
 #include <stddef.h>
 #include <string.h>
@@ -21,11 +21,11 @@ struct vgasnet_mpi_started {
     int was_there;
 };
 
-/* Messages and pages have a communicator each, so that tags are all theirs. */
+/* Messages and pages have a communicator each, so that each has all tags. */
 static MPI_Comm messages = MPI_COMM_NULL;
 static MPI_Comm pages = MPI_COMM_NULL;
 
-/* This library started MPI. */
+/* Whether this library started MPI. */
 static int is_started;
 static int provided_level;
 
@@ -55,7 +55,7 @@ int vgasnet_mpi_start(struct vgasnet_mpi_started *started) {
     return MPI_SUCCESS;
 }
 
-/* The start of MPI by the program. The library's threads call MPI, too, so the level is the highest. */
+/* Starts MPI for the program. The library's threads call MPI, too, so the level is the highest. */
 int vgasnet_mpi_init(int *argc, char ***argv, int *provided) {
     int ignored;
     if (provided == NULL) provided = &ignored;
@@ -80,7 +80,7 @@ int vgasnet_mpi_call_before_end(void (*function)(void)) {
     return PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
 }
 
-/* Collective. Not part of the start, which the caller may want to refuse. */
+/* Collective. Not part of the start, because the caller may want to refuse it. */
 int vgasnet_mpi_make_communicators(void) {
     int error;
     if ((error = PMPI_Comm_dup(MPI_COMM_WORLD, &messages))) return error;
@@ -119,7 +119,7 @@ int vgasnet_mpi_test(void *request, int *done, int *source, int *tag, int *bytes
     return PMPI_Get_count(&status, MPI_BYTE, bytes);
 }
 
-/* Gives up a receive that nothing will come for. */
+/* Cancels a receive without a message. */
 int vgasnet_mpi_cancel(void *request) {
     MPI_Request *its = request;
     int error;
@@ -132,7 +132,7 @@ int vgasnet_mpi_abort(int status) {
     return PMPI_Abort(MPI_COMM_WORLD, status);
 }
 
-/* Writes at most `bytes` bytes and no terminator; returns how many. */
+/* Writes at most `bytes` bytes and no terminator; returns their number. */
 int vgasnet_mpi_describe(int code, char *text, int bytes) {
     char whole[MPI_MAX_ERROR_STRING];
     int length = 0, at;
@@ -141,13 +141,13 @@ int vgasnet_mpi_describe(int code, char *text, int bytes) {
     return at;
 }
 
-/* Has MPI go on with what it has to send. */
+/* Lets MPI progress its sends. */
 int vgasnet_mpi_poll(void) {
     int is_there;
     return PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, messages, &is_there, MPI_STATUS_IGNORE);
 }
 
-/* Whether this is an MPICH that talks to its launcher by PMI-1, as it does unless it was built otherwise. */
+/* Whether this is an MPICH using PMI-1 with its launcher, as it does unless built otherwise. */
 int vgasnet_mpi_talks_pmi1(void) {
 #ifdef MPICH_NUMVERSION
     char version[MPI_MAX_LIBRARY_VERSION_STRING];

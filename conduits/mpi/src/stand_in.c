@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Where the own segment is; no bytes before the program has attached. `segment.rs` sets it, after the functions below. */
+/* The address range of this rank's segment; empty before the program has attached. `segment.rs` sets it, after the
+ * functions below. */
 struct {
     uintptr_t base;
     size_t bytes;
 } vgasnet_mpi_segment;
 
-/* What `segment.rs` does for the calls. */
+/* Functions of `segment.rs`. */
 static struct vgasnet_mpi_functions functions;
 
 void vgasnet_mpi_set_functions(const struct vgasnet_mpi_functions *its) { functions = *its; }
@@ -64,7 +65,7 @@ static void copy_element(struct stand_in *it, int writes, MPI_Count at, struct r
     for (i = 0; i < runs.count; ++i) copy(it, writes, at + runs.list[i].at, runs.list[i].bytes);
 }
 
-/* Copies the first `bytes` bytes of a region's data between the segment and the memory that stands in. */
+/* Copies the first `bytes` bytes of a region's data between the segment and the stand-in. */
 static void copy_region(struct stand_in *it, int writes, const struct region *region, MPI_Count bytes) {
     MPI_Count size, true_low, span, lower, extent, whole, at;
     struct runs runs;
@@ -99,11 +100,11 @@ static void copy_all(struct stand_in *it, int writes, MPI_Count limit) {
     }
 }
 
-/* A copy of fewer bytes is not held against the memory that there is: looking takes a fraction of a millisecond. */
-#define FEW (16 << 20)
+/* Smaller copies are not checked against the available memory: the check takes a fraction of a millisecond. */
+#define UNCHECKED_BYTES (16 << 20)
 
-/* Memory for the span of the buffer, as aligned as that is. Gaps in it stay untouched, so they cost no memory. The system
- * may promise more memory than there is, and end the process when it is used. */
+/* Allocates memory for the span of the buffer, with the same alignment. Gaps in it stay untouched, so they cost no
+ * memory. The system may promise more memory than it has, and end the process when it is used. */
 static void allocate(struct stand_in *it, MPI_Count low, MPI_Count high) {
     size_t offset = ((uintptr_t)it->original + (uintptr_t)low) % 64;
     MPI_Count covered = 0;
@@ -116,7 +117,7 @@ static void allocate(struct stand_in *it, MPI_Count low, MPI_Count high) {
     it->bytes = (size_t)(high - low) + 64;
     it->is_mapped = covered < high - low;
     if (!it->is_mapped) covered = high - low;
-    has_room = covered < FEW || (uint64_t)covered <= functions.available_bytes();
+    has_room = covered < UNCHECKED_BYTES || (uint64_t)covered <= functions.available_bytes();
     if (!has_room) {
         it->memory = NULL;
     } else if (it->is_mapped) {

@@ -1,5 +1,5 @@
-/* Ordinary memory that stands in for a buffer in the own segment while MPI has it. MPI remembers memory that it has
- * registered, and may not fault, so it is never given an address of the segment. */
+/* Ordinary memory standing in for a buffer in this rank's segment while MPI uses it. MPI caches registrations of
+ * memory, and must not fault, so it never gets an address in the segment. */
 #ifndef VGASNET_STAND_IN_H
 #define VGASNET_STAND_IN_H
 
@@ -7,16 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a call does with a buffer. */
+/* The use of a buffer by a call. */
 enum {
-    UNUSED = -1,       /* it is not significant on this rank, whatever its address */
-    SCRATCH = 0,       /* it is significant, but neither read nor written */
+    UNUSED = -1,       /* not significant on this rank, whatever its address */
+    SCRATCH = 0,       /* significant, but neither read nor written */
     READ = 1,
     WRITE = 2,
-    MAY_BE_BOTTOM = 4, /* one count and one type, which a copy of the type may replace */
+    MAY_BE_BOTTOM = 4, /* one count and one type, replaceable by a copy of the type */
 };
 
-/* All bytes that a buffer has place for. */
+/* All bytes a buffer has room for. */
 #define ALL ((MPI_Count)-1)
 
 /* `count` elements, `at` bytes from the buffer's address. */
@@ -28,19 +28,19 @@ struct region {
 
 struct stand_in {
     const char *call;
-    /* For MPI: the program's own where nothing stands in for it. */
+    /* For MPI: the stand-in, or the program's own buffer if there is none. */
     void *buffer;
     MPI_Datatype type;
-    /* The program's address of what `buffer` points to. */
+    /* The program's address of `buffer`'s data. */
     char *original;
     struct region one;
     struct region *regions;
     int count;
-    /* Null where nothing stands in. */
+    /* Null without a stand-in. */
     void *memory;
     size_t bytes;
     int is_mapped;
-    /* Of MPI_BOTTOM with addresses in the type: a stand-in for each block of it. */
+    /* MPI_BOTTOM with addresses in the type: a stand-in for each of its blocks. */
     struct stand_in *blocks;
     int block_count;
 };
@@ -56,37 +56,37 @@ void vgasnet_mpi_write_back(struct stand_in *it, MPI_Count bytes);
 
 void vgasnet_mpi_drop(struct stand_in *it);
 
-/* bottom.c: MPI_BOTTOM, where the type has the addresses. */
+/* bottom.c: MPI_BOTTOM, with the addresses in the type. */
 void vgasnet_mpi_take_bottom(struct stand_in *it, MPI_Count count, int use);
 void vgasnet_mpi_write_back_bottom(struct stand_in *it, MPI_Count bytes);
 void vgasnet_mpi_drop_bottom(struct stand_in *it);
 
-/* The first byte that the regions touch from an address on, and the first one behind; equal if there is none. */
+/* The first byte touched by the regions, and the one after the last; equal if there is none. */
 void vgasnet_mpi_span(const struct region *regions, int count, MPI_Count *low, MPI_Count *high);
 
 int vgasnet_mpi_overlaps_segment(MPI_Count low, MPI_Count high);
 int vgasnet_mpi_is_in_segment(MPI_Count low, MPI_Count high);
 
-/* What the library does for the calls. */
+/* The library's functions for the calls. */
 struct vgasnet_mpi_functions {
     void (*get)(const char *call, void *to, const void *from, size_t bytes);
     void (*put)(const char *call, void *to, const void *from, size_t bytes);
     void (*refuse)(const char *call, const char *why);
-    /* The memory that this rank may still take. */
+    /* Memory still available to this rank. */
     uint64_t (*available_bytes)(void);
 };
 
 void vgasnet_mpi_set_functions(const struct vgasnet_mpi_functions *its);
 
-/* Of the segment; they end the job if they fail. */
+/* Copies from and to the segment; errors end the job. */
 void vgasnet_mpi_get(const char *call, void *to, const void *from, size_t bytes);
 void vgasnet_mpi_put(const char *call, void *to, const void *from, size_t bytes);
 void vgasnet_mpi_refuse(const char *call, const char *why);
 
-/* Whether a type is MPI's own, whose data are in order. */
+/* Whether a type is predefined by MPI, with contiguous data. */
 int vgasnet_mpi_is_predefined(MPI_Datatype type);
 
-/* runs.c: the bytes that a type covers. */
+/* runs.c: the bytes covered by a type. */
 struct run {
     MPI_Count at;
     MPI_Count bytes;
@@ -97,7 +97,7 @@ struct runs {
     size_t count;
 };
 
-/* The bytes that the first `bytes` bytes of data of one element come to lie in. Freed by the caller. */
+/* The destination of the first `bytes` bytes of one element's data. Freed by the caller. */
 struct runs vgasnet_mpi_runs(const char *call, MPI_Datatype type, MPI_Count bytes);
 
 #endif

@@ -1,6 +1,7 @@
-//! The state of everything that is under way in MPI. Used under one lock.
+//! The state of all operations in flight in MPI. Used under one lock.
 //!
-//! A page moves by rendezvous: the origin announces the transfer in a message, and both ends hand MPI the frame itself.
+//! A page moves by rendezvous: the origin announces the transfer in a message, and both ends pass the frame itself to
+//! MPI.
 //!
 //! ```text
 //!   get:  origin ──Ask{offset, len, id}──▶ peer        put:  origin ──Offer{offset, len, id}──▶ peer
@@ -17,20 +18,20 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::ffi::{Mpi, PageMove, ReceiveBuffer, SendBuffer};
 
-/// The largest message. MPIs send that much eagerly, without asking the receiver first.
+/// Maximum message size. MPIs send this much eagerly, without asking the receiver first.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 10;
 
-/// Places for messages that arrive and that leave.
+/// Numbers of buffers for arriving and for departing messages.
 const RECEIVES: usize = 32;
 const SENDS: usize = 64;
 
-/// Places that only messages about pages may use, so that these go on while clients send as much as they can.
+/// Buffers reserved for messages about pages, which thus progress while clients send as much as they can.
 const SENDS_FOR_PAGES: usize = 8;
 
-/// Places that only those and messages of the protocol may use.
+/// Buffers reserved for these and messages of the protocol.
 const SENDS_FOR_PROTOCOL: usize = 16;
 
-/// Transfers of this rank's that may be under way.
+/// Maximum number of this rank's transfers in flight.
 const TRANSFERS_MAX: usize = 64;
 
 /// Tags of messages.
@@ -44,7 +45,7 @@ const EXCHANGE: i32 = 4;
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Note {
-    /// In the peer's pool.
+    /// Offset in the peer's pool.
     offset_bytes: U64,
     len_bytes: U64,
     /// The origin's name for the transfer.
@@ -58,38 +59,38 @@ impl Note {
     }
 }
 
-/// The action for a page that has moved.
+/// The action after a page has moved.
 #[derive(Clone, Copy, Debug)]
 enum Then {
     /// Nothing: it was sent, and the receiver knows.
     Nothing,
     /// This rank asked for it.
     Complete(usize),
-    /// It was offered by a rank, which wants to know.
+    /// A rank offered it, and must be told.
     Tell(Rank, u64),
 }
 
-/// A transfer of this rank's.
+/// A transfer of this rank.
 #[derive(Clone, Copy, Debug)]
 struct Moving {
     token: Token,
-    /// Of a put: the peer, which says when it has the page.
+    /// Put: the peer, which reports the arrival of the page.
     told_by: Option<Rank>,
 }
 
-/// MPI with all that is under way.
+/// MPI with all operations in flight.
 pub(crate) struct State {
     pub(crate) mpi: Mpi,
-    /// Messages match receives in the order in which these were started, so only the oldest has to be looked at.
+    /// Messages match receives in the order of their start, so only the oldest must be tested.
     receives: VecDeque<ReceiveBuffer>,
     sends_free: Vec<SendBuffer>,
     sends_active: VecDeque<SendBuffer>,
-    /// Messages about pages for which there was no place.
+    /// Messages about pages waiting for a buffer.
     notes_waiting: VecDeque<(Rank, i32, Note)>,
     moves: Vec<(PageMove, Then)>,
-    /// This rank's transfers; their place is their id.
+    /// This rank's transfers, indexed by id.
     transfers: Slab<Moving>,
-    /// Parts of exchanges that have come.
+    /// Arrived parts of exchanges.
     parts: Vec<(Rank, Vec<u8>)>,
     pool: Option<Region>,
     is_closed: bool,
@@ -160,7 +161,7 @@ impl State {
         Ok(!self.sends_active.is_empty())
     }
 
-    /// The parts of exchanges that have come.
+    /// The arrived parts of exchanges.
     pub(crate) fn take_parts(&mut self) -> Vec<(Rank, Vec<u8>)> {
         std::mem::take(&mut self.parts)
     }
@@ -173,8 +174,8 @@ impl State {
         let base = self.frame(transfer.own_offset_bytes, transfer.len_bytes);
         self.note(transfer.peer, OFFER, Note::new(transfer.peer_offset_bytes, transfer.len_bytes, id as u64))?;
         let tag = offer_tag(id as u64);
-        // SAFETY: `frame` checked the bytes against the pool, which stays mapped. The contract has it that they are left alone
-        // until completion, which comes from the peer when it has them all.
+        // SAFETY: `frame` checked the bytes against the pool, which stays mapped. By contract they are untouched until
+        // completion, which the peer reports when it has them all.
         let page = unsafe { PageMove::send(&mut self.mpi, base, transfer.len_bytes, transfer.peer, tag)? };
         self.moves.push((page, Then::Nothing));
         Ok(Ok(()))
@@ -187,14 +188,14 @@ impl State {
         let id = self.transfers.insert(Moving { token: transfer.token, told_by: None });
         let base = self.frame(transfer.own_offset_bytes, transfer.len_bytes);
         let tag = ask_tag(id as u64);
-        // SAFETY: as in `put`; completion comes when MPI has received them.
+        // SAFETY: as in `put`; completion follows MPI's receive.
         let page = unsafe { PageMove::receive(&mut self.mpi, base, transfer.len_bytes, transfer.peer, tag)? };
         self.moves.push((page, Then::Complete(id)));
         self.note(transfer.peer, ASK, Note::new(transfer.peer_offset_bytes, transfer.len_bytes, id as u64))?;
         Ok(Ok(()))
     }
 
-    /// Takes in at most one message. Returns whether there was one.
+    /// Receives at most one message. Returns whether there was one.
     pub(crate) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<bool, ConduitError> {
         let Some(oldest) = self.receives.front_mut() else { return Ok(false) };
         let Some((envelope, bytes)) = oldest.test(&mut self.mpi)? else { return Ok(false) };
@@ -221,7 +222,7 @@ impl State {
         Ok(true)
     }
 
-    /// Goes on with pages and messages under way. Returns whether anything has moved.
+    /// Progresses pages and messages in flight. Returns whether anything has moved.
     pub(crate) fn advance(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<bool, ConduitError> {
         let mut worked = false;
         let mut at = 0;
@@ -249,7 +250,7 @@ impl State {
         Ok(worked)
     }
 
-    /// Gives up the receives once all sends are done. Returns whether they are.
+    /// Cancels the receives once all sends are done. Returns whether they are.
     pub(crate) fn close(&mut self) -> Result<bool, ConduitError> {
         self.reclaim_sends()?;
         if !self.sends_active.is_empty() {
@@ -270,8 +271,8 @@ impl State {
         let Some(base) = place.filter(|_| id < TRANSFERS_MAX as u64 && (kind == ASK || kind == OFFER)) else {
             return Err(nonsense(peer, "a message about a page"));
         };
-        // SAFETY: `get` checked the bytes against the pool, which stays mapped. The contract of put and get has it that
-        // nobody here uses them until the peer says that the transfer is complete.
+        // SAFETY: `get` checked the bytes against the pool, which stays mapped. By the contract of put and get nobody
+        // here uses them until the peer reports completion.
         let moved = unsafe {
             if kind == ASK {
                 (PageMove::send(&mut self.mpi, base, len_bytes, peer, ask_tag(id))?, Then::Nothing)
@@ -283,7 +284,7 @@ impl State {
         Ok(())
     }
 
-    /// A transfer is complete: a get, or a put of which the peer says so.
+    /// A transfer is complete: a get, or a put confirmed by the peer.
     fn complete(
         &mut self,
         id: usize,
@@ -336,7 +337,7 @@ impl State {
         Ok(())
     }
 
-    /// Part of the own pool.
+    /// Part of this rank's pool.
     fn frame(&self, offset_bytes: usize, len_bytes: usize) -> *mut u8 {
         self.pool.expect("attach comes before any transfer").part(offset_bytes, len_bytes)
     }

@@ -1,5 +1,5 @@
-//! The conformance suite on this conduit. The ranks run `examples/conformance_rank.rs`, started by the MPI that this
-//! crate was built for.
+//! The conformance suite on this conduit. The ranks run `examples/conformance_rank.rs`, started by the MPI this crate
+//! was built for.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ fn run_ranks(ranks: u32, hosts: &str) {
 
 fn run_ranks_with(ranks: u32, args: &[&str], variables: &[(&str, &str)]) {
     let mut command = Command::new(vgasnet_mpi::MPIEXEC);
-    // Of Open MPI: tests in containers run as root, and with more ranks than processors.
+    // For Open MPI: tests in containers run as root, and with more ranks than processors.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
     command.args(["-n", &ranks.to_string()]).arg(example("conformance_rank")).args(args).stdin(Stdio::null());
@@ -46,7 +46,7 @@ fn everything_over_mpi() {
     [1, 2, 3].into_iter().for_each(|ranks| run_ranks(ranks, "apart"));
 }
 
-/// As on several hosts, where ranks ask each other in `MPI_Finalize` by sockets whether all has come.
+/// As on several hosts, where ranks ask each other in `MPI_Finalize`, by sockets, whether all bytes have arrived.
 #[test]
 fn a_rank_that_gets_little_time_ends_with_the_others() {
     let by_sockets = [("MPIR_CVAR_NOLOCAL", "1"), ("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "lo")];

@@ -13,7 +13,7 @@ use vgasnet_conduit::{
 use crate::hub::Hub;
 use crate::network::{Move, OwnedArrival};
 
-/// The largest message. Small, so that longer contents have to be taken apart.
+/// Maximum message size. Small, so that longer contents must be split.
 const MESSAGE_BYTES_MAX: usize = 1024;
 
 /// A rank's end of a [`Hub`].
@@ -29,19 +29,19 @@ impl SimConduit {
         SimConduit { hub, rank, attached }
     }
 
-    /// A rank with memory that is mapped here.
+    /// Whether the memory of `rank` is mapped here.
     fn has_memory_of(&self, rank: Rank) -> bool {
         let is_neighbour = || self.host_of(rank) == self.host_of(self.rank) && self.hub.settings().peer_memory;
         self.attached.load(Ordering::Acquire) && (rank == self.rank || is_neighbour())
     }
 
-    /// One end of a transfer, wherever it is.
+    /// One end of a transfer, on any rank.
     fn end(&self, rank: Rank, offset_bytes: usize, len_bytes: usize) -> Region {
         let pool = self.hub.memory(rank).expect("attach comes before any transfer").pool.region();
         Region { address: pool.part(offset_bytes, len_bytes).expose_provenance(), len_bytes }
     }
 
-    /// The own end and the peer's.
+    /// This rank's end and the peer's.
     fn ends(&self, transfer: &Transfer) -> (Region, Region) {
         let own = self.end(self.rank, transfer.own_offset_bytes, transfer.len_bytes);
         (own, self.end(transfer.peer, transfer.peer_offset_bytes, transfer.len_bytes))
@@ -49,8 +49,8 @@ impl SimConduit {
 
     fn start(&self, transfer: &Transfer, from: Region, to: Region) -> Result<(), Busy> {
         let what = Move { rank: self.rank, from, to, token: transfer.token };
-        // SAFETY: `ends` checked both regions against the pools, which live as long as the hub and so longer than the
-        // network in it. By the contract of put and get they are left alone until completion.
+        // SAFETY: `ends` checked both regions against the pools, which live as long as the hub and thus longer than its
+        // network. By the contract of put and get they are untouched until completion.
         unsafe { self.hub.network().transfer(what)? };
         self.hub.sleepers(self.rank).ring();
         Ok(())
@@ -151,7 +151,7 @@ impl Conduit for SimConduit {
         timeout: Option<Duration>,
         stay_awake: &dyn Fn() -> bool,
     ) {
-        // `stay_awake` comes first: it is asked even when something has arrived, as the contract promises.
+        // `stay_awake` comes first: by contract it is called even when something has arrived.
         let stay = |arrivals_matter| stay_awake() || (arrivals_matter && self.hub.has_arrivals(self.rank));
         self.hub.sleepers(self.rank).sleep(sleeper, also, timeout, stay);
     }

@@ -10,7 +10,7 @@ use crate::rendezvous::Rendezvous;
 use crate::sleepers::Sleepers;
 use crate::{Settings, SimConduit};
 
-/// The common part of the conduits of a job. Regions that they give out are valid as long as it lives.
+/// The common part of the conduits of a job. Their regions are valid as long as it lives.
 pub struct Hub {
     settings: Settings,
     network: Mutex<Network>,
@@ -25,7 +25,7 @@ pub(crate) struct RankMemory {
 }
 
 impl Hub {
-    /// A job in which nothing has happened.
+    /// A fresh job.
     pub fn new(settings: Settings) -> Arc<Hub> {
         let ranks = settings.hosts.len();
         let hosts = settings.hosts.iter().max().map_or(0, |host| host + 1);
@@ -46,24 +46,24 @@ impl Hub {
         SimConduit::new(Arc::clone(self), rank)
     }
 
-    /// Makes the regions of all ranks, in place of the collective [`vgasnet_conduit::Conduit::attach`], which one thread
-    /// cannot call for all of them.
+    /// Creates the regions of all ranks, in place of the collective [`vgasnet_conduit::Conduit::attach`], which one
+    /// thread cannot call for all of them.
     pub fn attach_all(&self, sizes: &[RegionSizes]) {
         assert!(sizes.len() == self.ranks() && self.memories.get().is_none(), "every rank attaches once");
         self.make_memories(sizes);
     }
 
-    /// The traffic that the hub has carried so far.
+    /// The traffic of the hub so far.
     pub fn traffic(&self) -> Traffic {
         self.network().traffic()
     }
 
-    /// How many messages and transfers are under way or not handed out yet.
+    /// Number of messages and transfers in flight or not handed out yet.
     pub fn in_flight(&self) -> usize {
         self.network().in_flight()
     }
 
-    /// Whether something is under way that `rank` has to poll for; it does not sleep then.
+    /// Whether something in flight needs polls of `rank`; it does not sleep then.
     pub fn has_arrivals(&self, rank: Rank) -> bool {
         self.network().has_arrivals(rank)
     }
@@ -88,7 +88,7 @@ impl Hub {
         &self.rendezvous
     }
 
-    /// The first to come makes the regions; all come with the same sizes.
+    /// The first caller creates the regions; all callers pass the same sizes.
     pub(crate) fn make_memories(&self, sizes: &[RegionSizes]) {
         self.memories.get_or_init(|| {
             let memory = |sizes: &RegionSizes| RankMemory {

@@ -1,12 +1,12 @@
-//! A simulated transport: all ranks of a job in one process. Everything that a network leaves open is drawn from a seed.
+//! A simulated transport: all ranks of a job in one process. A seed determines everything a network leaves open.
 //!
-//! A [`Hub`] is the machines and the network between them; [`Hub::conduit`] gives each rank its [`SimConduit`]. Messages
-//! are late and overtake each other, sends and transfers are refused for a while, a put or get moves half of its bytes at
-//! one poll and the rest at a later one. Nothing is lost and nothing comes twice.
+//! A [`Hub`] is the machines and the network between them; [`Hub::conduit`] gives each rank its [`SimConduit`].
+//! Messages are delayed and overtake each other, sends and transfers are refused for a while, and a put or get moves
+//! its halves at separate polls. Nothing is lost or duplicated.
 //!
 //! Time is counted in polls, so nothing moves while nobody polls. When one thread drives all ranks, everything follows
 //! from the seed and the calls alone. When each rank has threads of its own, they may sleep and are woken as on any
-//! conduit; a rank to which something is under way does not sleep.
+//! conduit; a rank does not sleep while something is in flight to it.
 
 mod conduit;
 mod hub;
@@ -22,23 +22,23 @@ pub use network::Traffic;
 /// The properties of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The host that each rank runs on, one a rank; hosts are numbered from 0 without gaps.
+    /// The host of each rank; hosts are numbered from 0 without gaps.
     pub hosts: Vec<u32>,
     /// Ranks of a host have each other's memory: [`vgasnet_conduit::Capabilities::peer_memory`].
     pub peer_memory: bool,
-    /// Everything random follows from it.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How likely a message, each half of a transfer, and a completion are late. 0: everything is there at the next poll,
-    /// in the order in which it was sent.
+    /// Probability of a delay for a message, each half of a transfer, and a completion. 0: everything arrives at the
+    /// next poll, in the order of sending.
     pub delay_percent: u32,
-    /// The most polls that something late takes: of the receiver for messages and completions, of any rank for transfers.
+    /// Maximum delay in polls: of the receiver for messages and completions, of any rank for transfers.
     pub delay_polls_max: u32,
-    /// How likely a send, put or get is refused although there is room. Not more than a few times in a row.
+    /// Probability of refusing a send, put or get although there is room, bounded by `REFUSALS_MAX` in a row.
     pub busy_percent: u32,
 }
 
 impl Settings {
-    /// `ranks` ranks on one host with each other's memory, and a network that does everything at once.
+    /// `ranks` ranks on one host with each other's memory, and a network without delays.
     pub fn immediate(ranks: u32) -> Settings {
         Settings {
             hosts: vec![0; ranks as usize],

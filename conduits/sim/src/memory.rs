@@ -5,10 +5,10 @@ use std::ptr::NonNull;
 
 use vgasnet_conduit::Region;
 
-/// Regions begin at a multiple of this.
+/// Alignment of regions.
 const ALIGN_BYTES: usize = 4096;
 
-/// Memory that is zero at first. Ranks read and write it through [`Region`]s, so nobody has references into it.
+/// Memory, initially zero. Ranks access it through [`Region`]s, so nobody has references into it.
 pub(crate) struct Memory {
     base: NonNull<u8>,
     layout: Layout,
@@ -36,8 +36,8 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout. The hub owns it and lives as long as every conduit, and regions are
-        // not used after the conduits that gave them out.
+        // SAFETY: allocated in `new` with this layout. The hub owns it and lives as long as every conduit, and regions
+        // are not used after their conduits.
         unsafe { dealloc(self.base.as_ptr(), self.layout) };
     }
 }

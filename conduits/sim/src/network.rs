@@ -1,35 +1,35 @@
-//! Messages and transfers under way between ranks, and their next steps.
+//! Messages and transfers in flight between ranks, and their next steps.
 
 use fastrand::Rng;
 use vgasnet_conduit::{Busy, Rank, Region, Token, Urgency};
 
 use crate::Settings;
 
-/// Messages that may be on their way to one rank. More are refused, so memory is bounded.
+/// Maximum number of messages in flight to one rank. More are refused, so memory is bounded.
 const INBOX_MAX: usize = 1024;
 
-/// Of these, so many only for messages that cannot wait.
+/// Part of them reserved for urgent messages.
 const INBOX_KEPT_FREE: usize = 128;
 
-/// Transfers of one rank that may be under way.
+/// Maximum number of transfers of one rank in flight.
 const TRANSFERS_MAX: usize = 256;
 
-/// How often in a row a rank is refused although there is room.
+/// Maximum number of consecutive refusals of a rank although there is room.
 const REFUSALS_MAX: u32 = 3;
 
-/// The most arrivals that one poll hands out.
+/// Maximum number of arrivals per poll.
 const POLL_ARRIVALS_MAX: usize = 64;
 
-/// The traffic that a hub has carried so far.
+/// The traffic of a hub so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Messages taken.
+    /// Messages accepted.
     pub messages: u64,
-    /// Puts and gets taken.
+    /// Puts and gets accepted.
     pub transfers: u64,
 }
 
-/// An arrival, on its way or due.
+/// An arrival, in flight or due.
 #[derive(Debug)]
 pub(crate) enum OwnedArrival {
     Message { from: Rank, bytes: Vec<u8> },
@@ -37,7 +37,7 @@ pub(crate) enum OwnedArrival {
 }
 
 struct Delayed {
-    /// Polls of the receiver that pass before it is due.
+    /// Polls of the receiver until it is due.
     polls_left: u32,
     arrival: OwnedArrival,
 }
@@ -47,19 +47,19 @@ struct Delayed {
 pub(crate) struct Move {
     /// The rank that started it.
     pub(crate) rank: Rank,
-    /// The bytes, and where they go; as long as each other.
+    /// Source and destination of the bytes, of equal length.
     pub(crate) from: Region,
     pub(crate) to: Region,
     pub(crate) token: Token,
 }
 
-/// A put or get under way.
+/// A put or get in flight.
 struct Flying {
     what: Move,
-    /// Polls of anyone that pass before the next half moves.
+    /// Polls of any rank until the next half moves.
     polls_left: u32,
-    /// The half that is still to be moved, when the other is there.
-    rest: Option<Half>,
+    /// The half still to be moved, after the first one.
+    other_half: Option<Half>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,12 +97,12 @@ impl Network {
         self.traffic
     }
 
-    /// How many messages and transfers are under way or not handed out.
+    /// Number of messages and transfers in flight or not handed out.
     pub(crate) fn in_flight(&self) -> usize {
         self.flying.len() + self.inboxes.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// Whether something is under way that `rank` has to poll for.
+    /// Whether something in flight needs polls of `rank`.
     pub(crate) fn has_arrivals(&self, rank: Rank) -> bool {
         !self.inboxes[rank.index()].is_empty() || self.transfers[rank.index()] > 0
     }
@@ -122,22 +122,22 @@ impl Network {
     /// Starts a put or get.
     ///
     /// # Safety
-    /// Both regions are valid until the completion has been handed out; nobody writes the source and nobody else
-    /// accesses the target until then.
+    /// Both regions are valid until the completion has been handed out; until then nobody writes the source and nobody
+    /// else accesses the target.
     pub(crate) unsafe fn transfer(&mut self, what: Move) -> Result<(), Busy> {
         let rank = what.rank;
         self.admit(rank, self.transfers[rank.index()] < TRANSFERS_MAX)?;
         self.traffic.transfers += 1;
         self.transfers[rank.index()] += 1;
         let polls_left = self.delay();
-        self.flying.push(Flying { what, polls_left, rest: None });
+        self.flying.push(Flying { what, polls_left, other_half: None });
         if polls_left == 0 {
             self.fly(self.flying.len() - 1);
         }
         Ok(())
     }
 
-    /// One poll of `rank`: moves on every transfer, and returns the arrivals that are due for `rank`.
+    /// One poll of `rank`: advances every transfer, and returns the arrivals due for `rank`.
     pub(crate) fn poll(&mut self, rank: Rank) -> Vec<OwnedArrival> {
         for at in (0..self.flying.len()).rev() {
             if self.flying[at].polls_left > 0 {
@@ -163,19 +163,20 @@ impl Network {
         due
     }
 
-    /// Moves as much of the transfer at `at` as is not late.
+    /// Moves the halves of the transfer at `at` that are due.
     fn fly(&mut self, at: usize) {
         loop {
-            let Flying { what, rest, .. } = self.flying[at];
-            let half = rest.unwrap_or_else(|| if self.random.bool() { Half::First } else { Half::Second });
-            // SAFETY: `transfer` was promised that the regions are valid and left alone until completion, which follows.
+            let Flying { what, other_half, .. } = self.flying[at];
+            let half = other_half.unwrap_or_else(|| if self.random.bool() { Half::First } else { Half::Second });
+            // SAFETY: by the contract of `transfer` the regions are valid and untouched until completion, which
+            // follows.
             unsafe { move_half(what, half) };
-            if rest.is_some() {
+            if other_half.is_some() {
                 self.flying.swap_remove(at);
                 self.post(what.rank, OwnedArrival::Complete(what.token));
                 return;
             }
-            self.flying[at].rest = Some(match half {
+            self.flying[at].other_half = Some(match half {
                 Half::First => Half::Second,
                 Half::Second => Half::First,
             });
@@ -214,6 +215,6 @@ unsafe fn move_half(what: Move, half: Half) {
         Half::First => (0, len_bytes / 2),
         Half::Second => (len_bytes / 2, len_bytes),
     };
-    // SAFETY: the range is inside both regions; the caller promises the rest. `copy_from` allows them to overlap.
+    // SAFETY: the range is inside both regions; the caller guarantees exclusive access. `copy_from` allows overlap.
     unsafe { what.to.at(start).copy_from(what.from.at(start), end - start) };
 }

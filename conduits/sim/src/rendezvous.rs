@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use vgasnet_conduit::{ConduitError, Rank};
 
-/// After this long without the others, one of them has failed.
+/// After this time without the others, one of them has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Gives everyone's contribution to everyone.
@@ -16,11 +16,11 @@ pub(crate) struct Rendezvous {
 
 #[derive(Default)]
 struct Meeting {
-    /// The contributions of the ranks that have come so far.
+    /// The contributions so far.
     contributions: Vec<Option<Vec<u8>>>,
-    /// How many meetings are over.
+    /// Number of completed exchanges.
     over: u64,
-    /// The result of the last exchange. The next is not over before every rank has read this.
+    /// The result of the last exchange. The next one does not complete before every rank has read it.
     outcome: Vec<Vec<u8>>,
 }
 

@@ -1,7 +1,7 @@
-//! The sleepers of a rank, and how they are woken.
+//! The sleepers of a rank, and their wake-up.
 //!
-//! A poster makes its post visible and then calls [`Sleepers::ring`]. A sleeper says that it sleeps, looks for posts, and only
-//! then blocks. Both take the same lock: either the poster sees the sleeper, or the sleeper sees the post.
+//! A poster makes its post visible and then calls [`Sleepers::ring`]. A sleeper announces its sleep, looks for posts,
+//! and only then blocks. Both take the same lock: either the poster sees the sleeper, or the sleeper sees the post.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,7 +14,7 @@ use vgasnet_conduit::{Sleeper, wait_readable};
 #[derive(Default)]
 pub(crate) struct Sleepers {
     state: Mutex<State>,
-    /// Made when somebody first sleeps there.
+    /// Created at the first sleep of each kind.
     doorbells: [OnceLock<EventFd>; 2],
 }
 
@@ -27,13 +27,13 @@ struct State {
 }
 
 impl Sleepers {
-    /// Wakes the sleeper that a post must wake, if there is one.
+    /// Wakes the sleeper responsible for a post, if there is one.
     pub(crate) fn ring(&self) {
         let mut state = self.state();
         let sleeper = if state.driving {
             return;
         } else if state.caller_sleeps {
-            // It is as good as awake: a post before its first instruction does not wake the helper, too.
+            // It counts as awake: a post before its first instruction does not wake the helper, too.
             state.driving = true;
             state.caller_sleeps = false;
             Sleeper::Caller
@@ -46,7 +46,7 @@ impl Sleepers {
         self.doorbell(sleeper).write(1).expect("its count is far from its end");
     }
 
-    /// Wakes a caller that sleeps.
+    /// Wakes a sleeping caller.
     pub(crate) fn ring_caller(&self) {
         let sleeps = self.state().caller_sleeps;
         if sleeps {
@@ -66,8 +66,8 @@ impl Sleepers {
         self.state().driving = driving;
     }
 
-    /// Sleeps unless `stay` says otherwise, which is asked once after posts have begun to ring here and told whether
-    /// arrivals are this sleeper's business: a helper leaves them to a caller that drives.
+    /// Sleeps unless `stay` returns true. It is called once, after posts have begun to ring here, with whether this
+    /// sleeper must react to arrivals: a helper leaves them to a driving caller.
     pub(crate) fn sleep(
         &self,
         sleeper: Sleeper,
@@ -92,7 +92,7 @@ impl Sleepers {
         }
         drop(state);
         if rung {
-            // It never blocks, and only this sleeper reads it.
+            // Never blocks, and only this sleeper reads it.
             let _ = doorbell.read();
         }
     }

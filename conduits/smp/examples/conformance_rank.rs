@@ -1,4 +1,4 @@
-//! A rank that runs the conformance suite; `tests/conformance.rs` starts it. By itself it is a job of one rank.
+//! A rank running the conformance suite; `tests/conformance.rs` starts it. Started by hand it is a job of one rank.
 
 use vgasnet_smp::SmpConduit;
 

@@ -1,4 +1,4 @@
-//! The arena: the one file that the ranks of a job share, and its layout.
+//! The arena: the file shared by the ranks of a job, and its layout.
 //!
 //! ```text
 //! 0          Header: magic, version, number of ranks, barrier
@@ -8,8 +8,8 @@
 //! (4 MiB)    pool of rank 0; (4 MiB) pool of rank 1; …
 //! ```
 //!
-//! All zero at first but for the header. The file only grows: it is sealed against shrinking, so that no mapped byte
-//! within its length ever disappears.
+//! Initially zero, except the header. The file only grows: it is sealed against shrinking, so that no mapped byte within
+//! its length ever disappears.
 
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
@@ -28,16 +28,16 @@ use crate::mapping::Mapping;
 use crate::ring::{INBOX_LINES, Ring};
 use vgasnet_protocol::{PROTOCOL_VERSION, RankState};
 
-/// The arena's name where the system shows one (`/proc/<pid>/maps`).
+/// The arena's name as shown by the system (`/proc/<pid>/maps`).
 const NAME: &CStr = c"vgasnet-smp";
-/// The last byte is another one for each layout.
+/// The last byte identifies the layout.
 const MAGIC: u64 = u64::from_le_bytes(*b"vgasnet\x01");
 const BLOCKS_OFFSET_BYTES: usize = 4096;
 
-/// So that inboxes share no line, and no page of the usual size.
+/// Keeps inboxes from sharing a cache line, or a page of the usual size.
 const INBOX_ALIGN_BYTES: usize = 4096;
 
-/// Pools begin at multiples of this in the file and in memory, so that huge pages fit.
+/// Alignment of pools in the file and in memory, for huge pages.
 pub(crate) const POOL_ALIGN_BYTES: usize = 4 << 20;
 
 #[repr(C, align(64))]
@@ -52,10 +52,10 @@ pub(crate) struct Header {
 #[repr(C, align(64))]
 pub(crate) struct RankBlock {
     state: AtomicU64,
-    /// The process that took this rank; 0 before.
+    /// The process of this rank; 0 before it joins.
     pid: AtomicU32,
     bulletin_len_bytes: AtomicU32,
-    /// How many collective steps it has taken.
+    /// Number of collective steps it has taken.
     steps: AtomicU32,
     bulletin: UnsafeCell<[u8; EXCHANGE_BYTES_MAX]>,
     pub(crate) bell: Bell,
@@ -73,7 +73,7 @@ impl RankBlock {
         self.state.store(state.encode(), Ordering::Release);
     }
 
-    /// Takes the rank for process `pid`, or names the process that has it.
+    /// Assigns the rank to process `pid`, or returns the process already assigned.
     pub(crate) fn take(&self, pid: u32) -> Result<(), u32> {
         self.pid.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire).map(drop)
     }
@@ -83,15 +83,15 @@ impl RankBlock {
         self.steps.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many collective steps the rank has taken.
+    /// Number of collective steps the rank has taken.
     pub(crate) fn steps(&self) -> u32 {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Writes the own contribution to an exchange.
+    /// Writes this rank's contribution to an exchange.
     ///
     /// # Safety
-    /// Only the block's own rank calls this, one thread at a time, and a barrier lies between this and every read.
+    /// Only the block's own rank calls this, one thread at a time, and a barrier separates this from every read.
     pub(crate) unsafe fn post_bulletin(&self, bytes: &[u8]) {
         assert!(bytes.len() <= EXCHANGE_BYTES_MAX, "a contribution of {} bytes to an exchange", bytes.len());
         self.bulletin_len_bytes.store(bytes.len() as u32, Ordering::Relaxed);
@@ -99,10 +99,10 @@ impl RankBlock {
         unsafe { self.bulletin.get().cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 
-    /// Reads a rank's contribution to an exchange; `None` if it has a length that none has.
+    /// Reads a rank's contribution to an exchange; `None` if its length is invalid.
     ///
     /// # Safety
-    /// A barrier lies between this and every [`RankBlock::post_bulletin`].
+    /// A barrier separates this from every [`RankBlock::post_bulletin`].
     pub(crate) unsafe fn bulletin(&self) -> Option<Vec<u8>> {
         let len_bytes = self.bulletin_len_bytes.load(Ordering::Relaxed) as usize;
         // SAFETY: the length fits, and the caller has put a barrier between this read and every write.
@@ -111,8 +111,8 @@ impl RankBlock {
     }
 }
 
-/// Makes a file of shared memory so long. One beyond the limit on the size of files is refused with `EFBIG`: the system
-/// would end the process by SIGXFSZ.
+/// Sets the length of a shared-memory file. Beyond the limit on file sizes it fails with `EFBIG`: the system would end
+/// the process by SIGXFSZ.
 pub(crate) fn set_len(file: BorrowedFd<'_>, len_bytes: usize) -> Result<(), Errno> {
     let (limit_bytes, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
     if len_bytes as u64 > limit_bytes {
@@ -128,7 +128,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Makes the arena's file for `ranks` ranks, with a valid header.
+    /// Creates the arena's file for `ranks` ranks, with a valid header.
     pub(crate) fn create(ranks: u32) -> Result<OwnedFd, Errno> {
         let file = memfd_create(NAME, MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
         set_len(file.as_fd(), Self::bytes(ranks))?;
@@ -141,7 +141,7 @@ impl Control {
         Ok(file)
     }
 
-    /// Maps the fixed part of an existing arena, after making sure that `file` is one for this many ranks.
+    /// Maps the fixed part of an existing arena, after checking `file` against this number of ranks.
     pub(crate) fn open(file: BorrowedFd<'_>, ranks: u32) -> Result<Self, String> {
         let what = |error: Errno| format!("is not the job's arena: {error}");
         let seals = fcntl(file, FcntlArg::F_GET_SEALS).map_err(what)?;
@@ -212,27 +212,27 @@ impl Control {
     }
 }
 
-/// Where tables and pools lie in the file.
+/// Offsets of tables and pools in the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
-    /// Where they begin: a multiple of [`POOL_ALIGN_BYTES`].
+    /// Their start: a multiple of [`POOL_ALIGN_BYTES`].
     pub(crate) start_bytes: usize,
-    /// Of each rank's table, from the beginning of the file.
+    /// Offset of each rank's table in the file.
     pub(crate) tables: Vec<usize>,
-    /// Of each rank's pool, likewise.
+    /// Offset of each rank's pool in the file.
     pub(crate) pools: Vec<usize>,
     /// The length of the whole file.
     pub(crate) end_bytes: usize,
 }
 
 impl Placement {
-    /// Places the regions of all ranks. Nothing if they are more than a file or an address space can hold.
+    /// Places the regions of all ranks. `None` if they exceed a file or an address space.
     pub(crate) fn of(sizes: &[RegionSizes]) -> Option<Self> {
         let start_bytes = Control::bytes(sizes.len() as u32).next_multiple_of(POOL_ALIGN_BYTES);
         let mut end_bytes = start_bytes;
         let mut take = |len_bytes: usize, align_bytes: usize| {
             let offset_bytes = end_bytes.checked_next_multiple_of(align_bytes)?;
-            // At least one byte each: two regions never have the same address.
+            // At least one byte each, so that no two regions have the same address.
             end_bytes = offset_bytes.checked_add(len_bytes.max(1)).filter(|&end| end < 1 << 47)?;
             Some(offset_bytes)
         };

@@ -1,26 +1,26 @@
-//! A barrier between processes that sleeps in the kernel.
+//! A barrier between processes, sleeping in the kernel.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use vgasnet_conduit::SLOW;
 
-/// In shared memory, all zero at first.
+/// In shared memory, initially zero.
 #[repr(C)]
 pub(crate) struct Barrier {
-    /// Counts the times that all have arrived.
+    /// Number of completed barriers.
     generation: AtomicU32,
-    /// How many have arrived in this generation.
+    /// Number of arrivals in this generation.
     arrived: AtomicU32,
 }
 
 impl Barrier {
-    /// Returns when all of `ranks` ranks have called it. What a rank wrote before, every rank sees after. Calls `tell` when
-    /// that takes longer than [`SLOW`].
+    /// Returns when all of `ranks` ranks have called it. Earlier writes of every rank are then visible to all. Calls
+    /// `tell` if it takes longer than [`SLOW`].
     pub(crate) fn wait(&self, ranks: u32, tell: impl FnOnce()) {
         let generation = self.generation.load(Ordering::Acquire);
-        // The last one resets the count before it opens the barrier, so that a rank that runs ahead into the next one
-        // counts from 0. `AcqRel`: the last one has seen what all before it wrote, and passes it on with `generation`.
+        // The last rank resets the count before it opens the barrier, so that a fast rank counts from 0 in the next
+        // one. `AcqRel`: the last rank has seen all earlier writes, and passes them on with `generation`.
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == ranks {
             self.arrived.store(0, Ordering::Relaxed);
             self.generation.fetch_add(1, Ordering::Release);
@@ -39,7 +39,7 @@ impl Barrier {
     }
 }
 
-/// Sleeps unless `word` is no longer `expected`, for `limit` at most. May return early: the caller looks again.
+/// Sleeps unless `word` is no longer `expected`, for `limit` at most. May return early: the caller checks again.
 fn futex_wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) {
     let limit = limit
         .map(|limit| libc::timespec { tv_sec: limit.as_secs() as libc::time_t, tv_nsec: limit.subsec_nanos().into() });

@@ -1,10 +1,10 @@
-//! The doorbell with the inbox it guards: a model for loom, and the same by brute force with real eventfds.
+//! The doorbell with its inbox: a model for loom, and a stress test with real eventfds.
 
 use super::*;
 use crate::ring::test_support::OwnedRing;
 use vgasnet_conduit::Urgency;
 
-/// What the model and the stress test share: one rank's inbox, bell and eventfds.
+/// Shared by the model and the stress test: one rank's inbox, bell and eventfds.
 struct Desk<E> {
     inbox: OwnedRing,
     bell: Bell,
@@ -31,7 +31,7 @@ impl<E: Event> Desk<E> {
         }
     }
 
-    /// Sleeps as the conduit does.
+    /// Sleeps as in the conduit.
     fn sleep(&self, sleeper: Sleeper, stay_awake: impl Fn() -> bool) {
         let arrivals_matter = self.bell.begin_sleep(sleeper);
         let stay = stay_awake() || (arrivals_matter && self.inbox.ring().has_record());
@@ -76,7 +76,7 @@ mod model {
         desk.wake();
     }
 
-    /// News that can wait for a call.
+    /// Posts news that can wait for a call.
     fn post_quietly(desk: &Desk<ModelEvent>, from: u32) {
         let end = desk.inbox.ring().push(from, b"news", b"", Urgency::Now).unwrap();
         if let Some(sleeper) = desk.bell.take_caller(|| !desk.inbox.ring().is_last(end)) {
@@ -90,7 +90,7 @@ mod model {
         model.check(body);
     }
 
-    /// Two posters, one caller that sleeps until it has both records. A lost wake-up is a deadlock, which loom reports.
+    /// Two posters, and one caller sleeping until it has both records. A lost wake-up is a deadlock, reported by loom.
     #[test]
     fn model_no_arrival_is_slept_through() {
         check(3, || {
@@ -113,7 +113,7 @@ mod model {
         });
     }
 
-    /// A record that arrives around the moment when the caller hands over is found by the caller or wakes the helper.
+    /// A record arriving around a hand-over is found by the caller or wakes the helper.
     #[test]
     fn model_a_caller_that_hands_over_leaves_nothing_behind() {
         check(3, || {
@@ -140,7 +140,7 @@ mod model {
         });
     }
 
-    /// A record that can wait, and whose poster is slow, does not hold up one that cannot.
+    /// A record that can wait, from a slow poster, does not delay an urgent one.
     #[test]
     fn model_quiet_news_hold_nothing_up() {
         check(3, || {
@@ -206,7 +206,7 @@ mod stress {
     const PRODUCERS: u32 = 4;
     const EACH: u64 = 20_000;
 
-    /// Producers never stop; the caller comes and goes, and the helper takes over when it has gone.
+    /// Producers never stop; the caller comes and goes, and the helper takes over in its absence.
     #[test]
     fn many_producers_and_two_sleepers_lose_nothing() {
         let event = || EventFd::new().expect("eventfd");
@@ -232,7 +232,7 @@ mod stress {
                 while seen.load(Ordering::Relaxed) < total {
                     drive(&desk, sleeper, &engine, &seen, total);
                 }
-                // The one who took the last record wakes the other.
+                // The sleeper with the last record wakes the other.
                 desk.caller.ring();
                 desk.helper.ring();
                 done.send(()).expect("the test waits");
@@ -244,7 +244,7 @@ mod stress {
         assert_eq!(seen.load(Ordering::Relaxed), total);
     }
 
-    /// One visit of a sleeper: take what there is, sleep; a caller then leaves as `set_driving(false)` asks it to.
+    /// One visit of a sleeper: drain, sleep; a caller then leaves as `set_driving(false)` requires.
     fn drive(desk: &Desk<EventFd>, sleeper: Sleeper, engine: &std::sync::Mutex<()>, seen: &AtomicU64, total: u64) {
         let drain = || {
             let _one_at_a_time = engine.lock().expect("no panic");

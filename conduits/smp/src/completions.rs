@@ -1,4 +1,4 @@
-//! Transfers that are complete and not yet reported.
+//! Complete transfers not yet reported.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use vgasnet_conduit::{Busy, Token};
 
-/// How many completions may wait for a poll. Threads that race may exceed it by one each.
+/// Maximum number of completions waiting for a poll. Racing threads may exceed it by one each.
 const COMPLETIONS_MAX: usize = 4096;
 
-/// A bounded queue. Its length can be asked for without the lock, so a poll that finds nothing costs one load.
+/// A bounded queue. Its length is readable without the lock, so an unsuccessful poll costs one load.
 #[derive(Default)]
 pub(crate) struct Completions {
     queue: Mutex<VecDeque<Token>>,

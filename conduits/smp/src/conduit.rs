@@ -18,7 +18,7 @@ use crate::mapping::Mapping;
 use crate::ring::MESSAGE_BYTES_MAX;
 use vgasnet_protocol::RankState;
 
-/// The most arrivals that one poll hands out, so that a flood does not keep its caller from other work.
+/// Maximum number of arrivals per poll, so that a flood does not keep the caller from other work.
 const POLL_ARRIVALS_MAX: usize = 64;
 
 /// The shared-memory conduit of one rank.
@@ -28,30 +28,30 @@ pub struct SmpConduit {
     job: Job,
     completions: Completions,
     attached: OnceLock<Attached>,
-    /// Held through a collective call: the own bulletin has one writer.
+    /// Held through a collective call: this rank's bulletin has one writer.
     collective: Mutex<()>,
     /// Called when an exchange takes long.
     tell_slow: OnceLock<fn(&[Rank], Duration)>,
 }
 
-/// All ranks' regions. They stay mapped until the process ends, as the contract says.
+/// All ranks' regions. By contract they stay mapped until the process ends.
 struct Attached {
     pools: Vec<Region>,
     tables: Vec<Region>,
 }
 
 impl SmpConduit {
-    /// Makes this process a rank of the job that launched it, or, started by hand, the only rank of its own job.
+    /// Makes this process a rank of the job it was launched by, or, started by hand, the only rank of its own job.
     pub fn start() -> Result<Self, ConduitError> {
         Job::join().map(Self::member)
     }
 
-    /// Makes this process the only rank of its own job, without a look at the environment.
+    /// Makes this process the only rank of its own job, regardless of the environment.
     pub fn alone() -> Result<Self, ConduitError> {
         Job::alone().map(Self::member)
     }
 
-    /// The process that has started this rank and the others, where one has and its number is known here.
+    /// The process that started the ranks, if any and if its number is known here.
     pub fn launcher_process(&self) -> Option<u32> {
         self.job.launcher.as_ref().and(self.job.objects.maker)
     }
@@ -78,14 +78,14 @@ impl SmpConduit {
         self.job.control.block(self.rank)
     }
 
-    /// Wakes the sleeper at `rank` that must be woken for what was posted there before.
+    /// Wakes the sleeper at `rank` responsible for the preceding post.
     fn ring(&self, rank: u32) {
         if let Some(sleeper) = self.job.control.block(rank).bell.take_sleeper() {
             self.ring_sleeper(rank, sleeper);
         }
     }
 
-    /// As `ring`, for a message that can wait for a call and ends at `end` in the inbox.
+    /// As `ring`, for a message that can wait for a call, ending at `end` in the inbox.
     fn ring_caller(&self, rank: u32, end: u64) {
         let inbox = self.job.control.inbox(rank);
         if let Some(sleeper) = self.job.control.block(rank).bell.take_caller(|| !inbox.is_last(end)) {
@@ -96,8 +96,8 @@ impl SmpConduit {
     fn ring_sleeper(&self, rank: u32, sleeper: Sleeper) {
         let doorbell = self.job.objects.doorbell(rank, sleeper).as_raw_fd();
         let one = 1_u64.to_ne_bytes();
-        // SAFETY: the kernel reads `one`, and the descriptor is open. It fails only when the eventfd's count is at its end,
-        // and then it is readable anyway. Unlike `write`, `syscall` is no cancellation point of this thread.
+        // SAFETY: the kernel reads `one`, and the descriptor is open. Fails only if the eventfd's count is at its
+        // maximum, and then it is readable anyway. Unlike `write`, `syscall` is no cancellation point of this thread.
         unsafe { libc::syscall(libc::SYS_write, doorbell, one.as_ptr(), one.len()) };
     }
 
@@ -105,7 +105,7 @@ impl SmpConduit {
         self.attached.get().expect("attach comes before any use of pools")
     }
 
-    /// The addresses of a transfer's two ends: the own one, the peer's.
+    /// The addresses of a transfer's two ends: this rank's, then the peer's.
     fn ends(&self, transfer: &Transfer) -> (*mut u8, *mut u8) {
         let attached = self.attached();
         let end = |rank: u32, offset_bytes: usize| attached.pools[rank as usize].part(offset_bytes, transfer.len_bytes);
@@ -115,13 +115,13 @@ impl SmpConduit {
     /// Copies the bytes of a transfer between its ends.
     ///
     /// # Safety
-    /// Both come from `ends`.
+    /// Both addresses come from `ends`.
     unsafe fn copy(&self, transfer: &Transfer, from: *mut u8, to: *mut u8) -> Result<(), Busy> {
         self.completions.check_room()?;
-        // SAFETY: `ends` checked both ranges against the mapped pools. They may overlap when the peer is the own rank.
-        // By the contract of put and get nobody else accesses them until completion.
+        // SAFETY: `ends` checked both ranges against the mapped pools. They may overlap if the peer is this rank. By
+        // the contract of put and get nobody else accesses them until completion.
         unsafe { to.copy_from(from, transfer.len_bytes) };
-        // The copy is complete. Another thread may be the one that sleeps until this is reported.
+        // The copy is complete. Another thread may be sleeping until it is reported.
         self.completions.push(transfer.token);
         self.ring(self.rank);
         Ok(())
@@ -150,7 +150,7 @@ impl SmpConduit {
             len_bytes,
         };
         for (at, sizes) in placement.pools.iter().zip(sizes) {
-            mapping.wish_for_large_pages(at - placement.start_bytes, sizes.pool_bytes);
+            mapping.request_large_pages(at - placement.start_bytes, sizes.pool_bytes);
         }
         let attached = Attached {
             pools: placement.pools.iter().zip(sizes).map(|(at, s)| region(at, s.pool_bytes)).collect(),
@@ -187,8 +187,8 @@ impl Conduit for SmpConduit {
     fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
         let _one_at_a_time = self.collective.lock().unwrap_or_else(PoisonError::into_inner);
         let control = &self.job.control;
-        // SAFETY: the lock keeps other threads of this rank out; the barriers of this exchange and of the one before lie
-        // between this write and every read.
+        // SAFETY: the lock excludes other threads of this rank; the barriers of this exchange and of the previous one
+        // separate this write from every read.
         unsafe { self.own_block().post_bulletin(mine) };
         self.meet();
         // SAFETY: every bulletin was posted before the barrier above, and is not posted again before the one below.
@@ -316,13 +316,13 @@ impl Conduit for SmpConduit {
     ) {
         let bell = &self.own_block().bell;
         let arrivals_matter = bell.begin_sleep(sleeper);
-        // In this order: `stay_awake` is asked even when something has arrived, as the contract promises.
+        // In this order: by contract `stay_awake` is called even when something has arrived.
         let stay = stay_awake() || (arrivals_matter && self.has_arrivals());
         let doorbell = self.job.objects.doorbell(self.rank, sleeper);
         let rung = !stay && wait_readable(doorbell.as_fd(), also, timeout);
         bell.end_sleep(sleeper);
         if rung {
-            // Empty when another wake-up was quicker; then there is nothing to take.
+            // Empty if another thread was faster; then there is nothing to read.
             let _ = nix::unistd::read(doorbell, &mut [0; 8]);
         }
     }
@@ -369,7 +369,7 @@ impl SmpConduit {
     }
 }
 
-/// What is in the inbox was left there by no rank of this version.
+/// The inbox's contents come from no rank of this version.
 fn corrupt(what: &str) -> Arrival<'static> {
     Arrival::Corrupt(format!("the inbox has {what}; do all ranks run the same version of vgasnet?"))
 }

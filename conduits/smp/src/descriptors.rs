@@ -1,4 +1,4 @@
-//! Messages between processes of a host that have descriptors beside them.
+//! Messages with descriptors between processes of a host.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
-/// Descriptors in one message: the most that the kernel takes.
+/// Maximum number of descriptors in one message: the kernel's limit.
 pub(crate) const BATCH: usize = 253;
 
 /// Sends bytes with descriptors, [`BATCH`] at most.
@@ -16,13 +16,13 @@ pub(crate) fn send(stream: &UnixStream, bytes: &[u8], descriptors: &[RawFd]) -> 
     sendmsg::<()>(stream.as_raw_fd(), &parts, &rights, MsgFlags::MSG_NOSIGNAL, None)
 }
 
-/// Sends bytes, which are few: they fit.
+/// Sends bytes, short enough to fit at once.
 pub(crate) fn tell(stream: &UnixStream, bytes: &[u8]) -> Result<(), Errno> {
     sendmsg::<()>(stream.as_raw_fd(), &[IoSlice::new(bytes)], &[], MsgFlags::MSG_NOSIGNAL, None).map(drop)
 }
 
-/// Takes the descriptors of one message, closed on exec, in the order in which they were sent. Returns what the message says, or
-/// the beginning of that, which is not empty and has `len_bytes` at most.
+/// Receives the descriptors of one message, close-on-exec, in sending order. Returns the message's bytes, or a
+/// non-empty prefix, at most `len_bytes`.
 ///
 /// # Errors
 /// The system's; [`ErrorKind::ConnectionReset`] at the end of the stream.

@@ -1,4 +1,4 @@
-//! The words of a rank and the first party of its host.
+//! The messages between a rank and the first party of its host.
 
 use std::io::{self, Read};
 use std::os::linux::net::SocketAddrExt;
@@ -13,7 +13,7 @@ pub(crate) const GRANTED: u8 = 0;
 /// The first bytes of a request.
 const GREETING: [u8; 8] = *b"vgasnet?";
 
-/// Requests of other versions may be longer than this one's.
+/// Maximum request size; those of other versions may be longer than this one's.
 pub(crate) const REQUEST_BYTES_MAX: usize = 1024;
 
 /// The answer to a rank of another version.
@@ -38,7 +38,7 @@ pub(crate) struct Request {
     pub(crate) version: u64,
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
-    /// The process, as it knows itself.
+    /// The process number in its own namespace.
     pub(crate) pid: u32,
     /// The first half.
     pub(crate) key: HalfKey,
@@ -53,7 +53,7 @@ impl Request {
         Request { greeting, version, rank, ranks, pid, key, _unused: 0 }
     }
 
-    /// Reads the bytes that a process has sent. The error says whether it may be a rank of another version.
+    /// Reads the bytes sent by a process. The error tells whether it may be a rank of another version.
     pub(crate) fn read(bytes: &[u8]) -> Result<Request, bool> {
         let request = Request::read_from_bytes(bytes).ok();
         let is_greeting = bytes.starts_with(&GREETING);
@@ -61,7 +61,7 @@ impl Request {
     }
 }
 
-/// The bytes of a message with descriptors.
+/// The bytes sent with descriptors.
 #[derive(Clone, Copy, Debug, IntoBytes, Immutable)]
 #[repr(C)]
 pub(crate) struct Grant {
@@ -70,14 +70,14 @@ pub(crate) struct Grant {
     pub(crate) key: HalfKey,
 }
 
-/// How a rank finds its first party: `NAME-KEY`, the name of the socket and the two halves of the key.
+/// The address of the first party: `NAME-KEY`, the name of the socket and the two halves of the key.
 #[derive(Clone, Debug)]
 pub(crate) struct Address {
     pub(crate) text: String,
 }
 
 impl Address {
-    /// Nobody finds a socket by the address of a job that is over.
+    /// Random, so that the address of a finished job leads to no socket.
     pub(crate) fn random() -> io::Result<Address> {
         Ok(Address { text: format!("vgasnet-{:032x}-{:032x}", random()?, random()?) })
     }
@@ -97,7 +97,7 @@ impl Address {
     }
 }
 
-/// A number that nobody guesses.
+/// An unpredictable number.
 ///
 /// # Errors
 /// The system has no random numbers.

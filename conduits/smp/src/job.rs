@@ -1,4 +1,4 @@
-//! The job of this process: its rank, and the kernel objects that the ranks of a host share.
+//! The job of this process: its rank, and the kernel objects shared by the ranks of a host.
 
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,10 +13,12 @@ use crate::arena::Control;
 use crate::joining::{Refusal, ask};
 use vgasnet_protocol::RankState;
 
-/// The environment variable that makes a process a rank. The launcher sets it; without it, a process is a job of its own.
+/// The environment variable that makes a process a rank. The launcher sets it; without it, a process is a job of its
+/// own.
 pub const JOB_VARIABLE: &str = "VGASNET_SMP_JOB";
 
-/// The value of [`JOB_VARIABLE`]: `rank=1,ranks=4,socket=ADDRESS`, that of the launcher's [`crate::Rendezvous`].
+/// The value of [`JOB_VARIABLE`]: `rank=1,ranks=4,socket=ADDRESS`, with the address of the launcher's
+/// [`crate::Rendezvous`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobVariable<'a> {
     pub(crate) rank: u32,
@@ -32,7 +34,7 @@ impl fmt::Display for JobVariable<'_> {
 }
 
 impl<'a> JobVariable<'a> {
-    /// Reads exactly the text that `Display` writes; the error says what is wrong.
+    /// Parses exactly the format of `Display`; the error is a description.
     pub(crate) fn parse(text: &'a str) -> Result<Self, String> {
         let mut fields = text.split(',');
         let mut field = |key: &str| fields.next().and_then(|field| field.strip_prefix(key)?.strip_prefix('='));
@@ -57,19 +59,19 @@ impl<'a> JobVariable<'a> {
     }
 }
 
-/// The kernel objects that the ranks of a host share.
+/// The kernel objects shared by the ranks of a host.
 pub(crate) struct Objects {
     pub(crate) arena: OwnedFd,
     /// Two eventfds a rank: the caller's, then the helper's.
     pub(crate) doorbells: Vec<OwnedFd>,
-    /// The process that made them, where this one did not and its number is known here.
+    /// The process that made them, if another one whose number is known here.
     pub(crate) maker: Option<u32>,
 }
 
 impl Objects {
-    /// Makes the objects, closed on exec. Raises the limit of open files to the job's need, or to the system's limit.
+    /// Creates the objects, close-on-exec. Raises the limit of open files to the job's need, or to the system's limit.
     pub(crate) fn create(ranks: u32) -> Result<Self, Errno> {
-        // Room for the doorbells, and for what a launcher opens for each rank.
+        // Room for the doorbells, and for a launcher's descriptors for each rank.
         raise_descriptor_limit(64 + 7 * u64::from(ranks))?;
         let doorbell = |_| EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).map(OwnedFd::from);
         Ok(Objects {
@@ -88,7 +90,7 @@ impl Objects {
     }
 }
 
-/// Lets this process open so many files, or as many as the system allows.
+/// Raises this process's limit of open files to `wanted`, or to the system's limit.
 ///
 /// # Errors
 /// The limit cannot be read or set.
@@ -100,18 +102,18 @@ pub fn raise_descriptor_limit(wanted: u64) -> Result<(), Errno> {
     Ok(())
 }
 
-/// The job that this process belongs to.
+/// The job of this process.
 pub(crate) struct Job {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
     pub(crate) objects: Objects,
     pub(crate) control: Control,
-    /// Where the launcher is found, if it stays.
+    /// The launcher's address, if it stays.
     pub(crate) launcher: Option<String>,
 }
 
 impl Job {
-    /// Joins the job that [`JOB_VARIABLE`] names, or makes a job of a single rank.
+    /// Joins the job named in [`JOB_VARIABLE`], or creates a job of a single rank.
     pub(crate) fn join() -> Result<Self, ConduitError> {
         let Some(value) = environment::var_os(JOB_VARIABLE) else {
             return Self::alone();
@@ -141,7 +143,7 @@ impl Job {
         Ok(job)
     }
 
-    /// The job that shares these objects, with this process as one of its ranks.
+    /// The job with these objects, with this process as one of its ranks.
     pub(crate) fn of(rank: u32, ranks: u32, objects: Objects) -> Result<Self, String> {
         let control =
             Control::open(objects.arena.as_fd(), ranks).map_err(|what| format!("the shared memory {what}"))?;

@@ -1,4 +1,4 @@
-//! How a rank asks the first party of its host for the shared memory and the doorbells.
+//! A rank's request to the first party of its host for the shared memory and the doorbells.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
@@ -19,15 +19,15 @@ use crate::job::{Job, Objects, raise_descriptor_limit};
 use crate::peers::Peer;
 use crate::visitor::SILENCE;
 
-/// How long a rank waits for its turn and its descriptors.
+/// Time-out of a rank's wait for its turn and its descriptors.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Why a process did not become a rank, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The process has an address that is not, or no more, that of a job of which it may be a rank.
+    /// The address is not one of a current job the process may join.
     Misled(String),
-    /// The first party is there, and did not answer in time.
+    /// The first party exists, but did not answer in time.
     Late(String),
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Makes this process rank `rank` of the `ranks` that find each other by this [`crate::Rendezvous::address`].
+/// Makes this process rank `rank` of the `ranks` with this [`crate::Rendezvous::address`].
 ///
 /// # Errors
 /// There is no such socket, it does not know the key, or it refuses.
@@ -51,7 +51,7 @@ pub fn join(address: &[u8], rank: u32, ranks: u32) -> Result<SmpConduit, Conduit
 
 /// Asks the first party of this host to make this process a rank.
 ///
-/// A process that stands still between its connection and its request is taken for a stranger, and dropped. So it comes again.
+/// A process stopped between its connection and its request is dropped as a stranger, so it tries again.
 pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Refusal> {
     let address = Address::parse(address).map_err(Refusal::Misled)?;
     // Room for the doorbells.
@@ -88,7 +88,7 @@ impl Attempt {
         Ok(Attempt { stream, first_party, request: Request::new(rank, ranks, key), answer, received })
     }
 
-    /// Asks, and takes the descriptors. An error of the kind [`ErrorKind::Other`] is a refusal in words.
+    /// Sends the request, and receives the descriptors. An error of kind [`ErrorKind::Other`] is a refusal in words.
     fn finish(&mut self) -> io::Result<Objects> {
         tell(&self.stream, self.request.as_bytes())?;
         self.say_if_slow();
@@ -104,11 +104,11 @@ impl Attempt {
                 return Err(io::Error::other("somebody else answers at the socket"));
             }
         }
-        // It fails when the first party is gone, which ends this process, too.
+        // Fails if the first party is gone, which ends this process, too.
         let _ = tell(&self.stream, &[GRANTED]);
         let mut doorbells = std::mem::take(&mut self.received);
         let arena = doorbells.remove(0);
-        // 0 stands for a process of another PID namespace.
+        // 0 means a process of another PID namespace.
         let maker = self.first_party.map(|peer| peer.pid).filter(|process| *process > 0);
         Ok(Objects { arena, doorbells, maker })
     }
@@ -125,7 +125,7 @@ impl Attempt {
         }
     }
 
-    /// Whether the first party has ended the connection before it has said anything.
+    /// Whether the first party closed the connection without sending anything.
     fn is_unheard(&self, error: &io::Error) -> bool {
         let is_end = matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset);
         is_end && self.received.is_empty()
@@ -156,7 +156,7 @@ impl Attempt {
     }
 }
 
-/// Waits for its place in the queue of the socket.
+/// Waits for a place in the queue of the socket.
 fn connect(address: &Address) -> io::Result<UnixStream> {
     let socket = address.socket()?;
     loop {
@@ -167,7 +167,7 @@ fn connect(address: &Address) -> io::Result<UnixStream> {
     }
 }
 
-/// Hands the first party at this [`crate::Rendezvous::address`] a file of a rank's.
+/// Passes a file of a rank to the first party at this [`crate::Rendezvous::address`].
 ///
 /// # Errors
 /// It is gone.
@@ -175,11 +175,11 @@ pub(crate) fn entrust(address: &str, rank: u32, ranks: u32, file: BorrowedFd<'_>
     let address = Address::parse(address.as_bytes()).map_err(io::Error::other)?;
     let request = Request::new(rank, ranks, address.keys()[0]);
     let attempt = || io::Result::Ok(send(&connect(&address)?, request.as_bytes(), &[file.as_raw_fd()])?);
-    // Another time for a process that stood still in between, as in `ask`.
+    // A second attempt in case the process was stopped in between, as in `ask`.
     attempt().or_else(|error| if error.kind() == ErrorKind::BrokenPipe { attempt() } else { Err(error) }).map(drop)
 }
 
-/// Whether there is something to read soon, if it is the end.
+/// Waits up to [`SLOW`] for something to read, the end of the stream included. Returns whether there is.
 fn answers_soon(stream: &UnixStream) -> bool {
     let late = Instant::now() + SLOW;
     loop {

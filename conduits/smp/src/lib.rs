@@ -1,9 +1,9 @@
 //! The shared-memory conduit: the ranks of a job are processes on one machine.
 //!
-//! Everything the ranks share is one file without a name, the `arena`. The first party of a host makes it together with two
-//! eventfds a rank, and hands all of it to the ranks (`rendezvous`, `joining`). A message is a record in the receiver's inbox (`ring`); a put or
-//! get is a copy between two mapped pools in the calling thread. A thread with nothing to do sleeps on its eventfd, and the
-//! `bell` says which thread an arrival must wake.
+//! The ranks share one unnamed file, the `arena`. The first party of a host creates it and two eventfds a rank, and
+//! passes them to the ranks (`rendezvous`, `joining`). A message is a record in the receiver's inbox (`ring`); a put or
+//! get is a copy between two mapped pools in the calling thread. An idle thread sleeps on its eventfd, and the `bell`
+//! selects the thread to wake for an arrival.
 
 mod arena;
 mod barrier;
@@ -28,5 +28,5 @@ pub use joining::join;
 pub use peers::{Peer, Strangers, listen_locally};
 pub use rendezvous::{Adopt, Rendezvous, Visit};
 
-/// The largest number of ranks of a job on one host.
+/// Maximum number of ranks of a job on one host.
 pub const RANKS_MAX: u32 = 4096;

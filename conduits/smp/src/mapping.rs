@@ -20,8 +20,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `len_bytes` of `file` from `offset_bytes` on, at an address that is a multiple of `align_bytes`, a power of two
-    /// that is at least the system's page size. The file must be that long and never shrink.
+    /// Maps `len_bytes` of `file` from `offset_bytes` on, aligned to `align_bytes`, a power of two of at least the
+    /// system's page size. The file must have this length and never shrink.
     pub(crate) fn new(
         file: BorrowedFd<'_>,
         offset_bytes: u64,
@@ -32,12 +32,12 @@ impl Mapping {
         let len = NonZeroUsize::new(len_bytes).ok_or(Errno::EINVAL)?;
         let offset = i64::try_from(offset_bytes).map_err(|_| Errno::EOVERFLOW)?;
         let lazily = MapFlags::MAP_NORESERVE;
-        // SAFETY: a new range wherever the kernel finds room disturbs no other memory.
+        // SAFETY: a new mapping at an address of the kernel's choice disturbs no other memory.
         let reserved =
             unsafe { mmap_anonymous(None, reserved_bytes, ProtFlags::PROT_NONE, MapFlags::MAP_PRIVATE | lazily)? };
         let start = reserved.as_ptr().addr();
         let aligned = start.next_multiple_of(align_bytes);
-        // SAFETY: the target lies inside the range just reserved, which nobody else knows of.
+        // SAFETY: the target lies inside the range just reserved, unknown to others.
         let mapped = unsafe {
             mmap(
                 NonZeroUsize::new(aligned),
@@ -66,18 +66,18 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// A child that is forked is not to have it. A kernel that refuses this is older than what else is needed of it.
+    /// Excludes the mapping from forked children. Every kernel with the other required features supports this.
     fn keep_from_children(&self) {
-        // SAFETY: the range is this mapping, which stays as it is here.
+        // SAFETY: the range is this mapping, unchanged in this process.
         let _refused = unsafe { madvise(self.base.cast(), self.len_bytes, MmapAdvise::MADV_DONTFORK) };
     }
 
-    /// Asks the system to back a part of the mapping with large pages. Without them everything works too.
-    pub(crate) fn wish_for_large_pages(&self, offset_bytes: usize, len_bytes: usize) {
+    /// Asks the system to back a part of the mapping with large pages; optional.
+    pub(crate) fn request_large_pages(&self, offset_bytes: usize, len_bytes: usize) {
         assert!(offset_bytes + len_bytes <= self.len_bytes, "{len_bytes} bytes at {offset_bytes} of a mapping");
         let start = NonNull::new(self.at(offset_bytes).cast());
         if let Some(start) = start.filter(|_| len_bytes > 0) {
-            // SAFETY: the range is inside the mapping, and its contents stay as they are.
+            // SAFETY: the range is inside the mapping, and its contents do not change.
             let _refused = unsafe { madvise(start, len_bytes, MmapAdvise::MADV_HUGEPAGE) };
         }
     }
@@ -106,6 +106,6 @@ impl Drop for Mapping {
 /// Nothing in the range is used any more.
 unsafe fn unmap(address: usize, len_bytes: usize) -> Result<(), Errno> {
     let start = NonNull::new(std::ptr::with_exposed_provenance_mut(address)).ok_or(Errno::EINVAL)?;
-    // SAFETY: the caller promises that nothing in the range is used any more.
+    // SAFETY: the caller guarantees that nothing in the range is used any more.
     unsafe { munmap(start, len_bytes) }
 }

@@ -1,4 +1,4 @@
-//! The processes at the other ends of local sockets: which of them may take part in a job.
+//! Processes at the other ends of local sockets, and their right to take part in a job.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,11 +11,11 @@ use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{Backlog, getsockopt, listen};
 use nix::unistd::geteuid;
 
-/// How many connections wait at a local socket. A process that connects waits for a place, and a stranger that connects all the time has
-/// but few places before it.
+/// Length of the queue of a local socket. A connecting process waits for a place, and a constantly connecting stranger
+/// gets only a small number of places ahead of it.
 const QUEUE_MAX: i32 = 64;
 
-/// Listens at an address that anybody on this host may find. Nothing waits.
+/// Listens at an address visible to everybody on this host. Non-blocking.
 ///
 /// # Errors
 /// The system refuses the socket.
@@ -26,7 +26,7 @@ pub fn listen_locally(address: &SocketAddr) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// A process as it was when it connected.
+/// A process, as of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Its number; 0 in another PID namespace.
@@ -45,8 +45,8 @@ impl Peer {
         Ok(Peer { pid: u32::try_from(found.pid()).unwrap_or(0), uid: found.uid() })
     }
 
-    /// Whether it may be a process of a job that this process starts: one of the same user, or of root. Jobs of root also take
-    /// processes of other users that this process, or one that it has started, has started.
+    /// Whether it may be a process of a job started by this process: of the same user, or of root. Jobs of root also
+    /// accept other users' processes started by this process or its descendants.
     pub fn may_take_part(self) -> bool {
         let own = geteuid();
         self.uid == own.as_raw() || self.uid == 0 || (own.is_root() && descends_from(std::process::id(), self.pid))
@@ -71,31 +71,31 @@ fn descends_from(ancestor: u32, pid: u32) -> bool {
     chain.any(|pid| pid == ancestor)
 }
 
-/// The parent of a process; none where that is not known.
+/// The parent of a process, if known.
 fn parent(pid: u32) -> Option<u32> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // A name may hold anything, also brackets. Numbers follow the last one.
+    // A name may contain anything, also brackets. Numbers follow the last one.
     let behind = stat.rsplit(|byte| *byte == b')').next()?;
     std::str::from_utf8(behind).ok()?.split_whitespace().nth(1)?.parse().ok().filter(|parent| *parent > 0)
 }
 
-/// A stranger is known for so long. Its number may be another process's later.
+/// A stranger is remembered for this time: its number may be reused later.
 const KNOWN_FOR: Duration = Duration::from_secs(1);
 
-/// So many strangers are known at a time.
+/// Maximum number of remembered strangers.
 const KNOWN_MAX: usize = 32;
 
-/// Processes that have connected and may not take part.
+/// Processes that connected without the right to take part.
 #[derive(Clone, Debug, Default)]
 pub struct Strangers {
     count: u64,
     first: Option<Peer>,
-    /// Those of late, and until when they are known.
+    /// Recent strangers, and when to forget them.
     known: VecDeque<(Peer, Instant)>,
 }
 
 impl Strangers {
-    /// Whether this process may not take part; then it is noted.
+    /// Whether this process may not take part; if so, it is recorded.
     pub fn include(&mut self, peer: Peer) -> bool {
         let now = Instant::now();
         let is_known = self.known.iter().any(|(stranger, until)| *stranger == peer && now < *until);

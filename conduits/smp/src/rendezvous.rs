@@ -1,5 +1,6 @@
-//! How the ranks of a host get the arena and the doorbells: the first party of the host makes them, and hands them out through
-//! an abstract unix socket. In a job on one machine the first party is the launcher, else the first rank of the host.
+//! Distribution of the arena and the doorbells to the ranks of a host: the first party of the host creates them, and
+//! hands them out through an abstract unix socket. In a job on one machine the first party is the launcher, otherwise
+//! the first rank of the host.
 //!
 //! ```text
 //! rank ── connect, Request ─────────────▶ first party
@@ -8,13 +9,13 @@
 //!      ── a byte ───────────────────────▶  the rank has them all
 //! ```
 //!
-//! A rank that has a file comes once more, with a request that has the file's descriptor beside it. It gets no answer.
+//! A rank with a file connects once more, with a request carrying the file's descriptor. It gets no answer.
 //!
-//! Anybody on the host can see the name of the socket and connect. The first party looks at the credentials of a peer before
-//! anything else, and closes the connections of other users at once ([`Strangers`]). Each end then shows the other its half
-//! of a key, which only the ranks are told. Visitors are served side by side, without a wait in any call: a visitor that is silent
-//! or stopped holds up nobody else. Everything is bounded in a turn of [`Rendezvous::serve`], so that its caller stays awake for
-//! signals.
+//! Anybody on the host can see the name of the socket and connect. The first party checks the credentials of a peer
+//! before anything else, and closes the connections of other users at once ([`Strangers`]). Each end then proves itself
+//! by its half of a key known only to the ranks. Visitors are served concurrently, and no call waits: a silent or
+//! stopped visitor delays nobody else. A turn of [`Rendezvous::serve`] is bounded, so that its caller stays responsive
+//! to signals.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -38,35 +39,35 @@ use crate::peers::{Peer, Strangers, listen_locally};
 use crate::visitor::Visitor;
 use vgasnet_protocol::RankState;
 
-/// How long the ranks of a host may take to come, and each of them to take its descriptors.
+/// Time-out for all ranks of a host to arrive, and for each to take its descriptors.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A party that looks so late has been stopped, and so perhaps were the others: they get their time again.
+/// A party this late has been stopped, and possibly the others too: the time-outs start again.
 const LATE: Duration = Duration::from_secs(1);
 
-/// How long to wait where the system lets no more descriptors be on their way: another job has its own there.
+/// Retry interval when the system allows no more descriptors in flight because of another job.
 const HELD_UP: Duration = Duration::from_millis(5);
 
-/// The most connections that are looked at in one turn.
+/// Maximum number of connections examined in one turn.
 const ACCEPTED_MAX: usize = 64;
 
-/// The most visitors at a time of which it is not known yet whether they are ranks. Others wait in the queue of the socket.
+/// Maximum number of visitors not yet identified. Others wait in the queue of the socket.
 const UNKNOWN_MAX: usize = 64;
 
-/// The most descriptors on their way at a time, which the kernel keeps in its memory; more for a single rank.
+/// Maximum number of descriptors in flight, since the kernel holds them in its memory; a single rank may exceed it.
 const UNDER_WAY_MAX: usize = 64 << 10;
 
-/// What became of a rank that came.
+/// The outcome for an arrived rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Visit {
-    /// It has got everything.
+    /// It has received everything.
     Joined {
         /// The rank.
         rank: u32,
     },
-    /// It has entrusted a file.
+    /// It has passed a file.
     Entrusted,
-    /// It was granted, but did not get everything.
+    /// It was granted, but did not receive everything.
     Lost {
         /// The rank.
         rank: u32,
@@ -75,36 +76,36 @@ pub enum Visit {
     },
 }
 
-/// Called with a rank and its process, as this process sees it; 0 if it does not.
+/// Called with a rank and its process, in this process's namespace; 0 if invisible.
 pub type Adopt<'a> = dyn FnMut(u32, u32) -> io::Result<()> + 'a;
 
-/// Who a visitor is.
+/// The identity of a visitor.
 enum Identity {
     /// A rank, from now on.
     New(u32),
     Known(u32),
-    /// A rank that has entrusted a file.
+    /// A rank that has passed a file.
     File,
 }
 
-/// The shared objects of the ranks of a host, in the hands of the first party.
+/// The shared objects of the ranks of a host, held by the first party.
 pub struct Rendezvous {
     listener: UnixListener,
     address: Address,
     objects: Objects,
     control: Control,
     ranks: u32,
-    /// Readable when a connection or a visitor needs something. Their descriptors name them.
+    /// Readable when a connection or a visitor needs service. Their descriptors identify them.
     arrivals: Epoll,
-    /// By the numbers of their streams.
+    /// By descriptor number.
     visitors: BTreeMap<RawFd, Visitor>,
     strangers: Strangers,
-    /// Files that ranks have entrusted.
+    /// Files passed by ranks.
     files: Vec<OwnedFd>,
 }
 
 impl Rendezvous {
-    /// Makes the shared objects of `ranks` ranks of this host, and opens the socket.
+    /// Creates the shared objects of `ranks` ranks of this host, and opens the socket.
     ///
     /// # Errors
     /// The system refuses memory, descriptors or a socket.
@@ -119,35 +120,35 @@ impl Rendezvous {
         Ok(Rendezvous { listener, address, objects, control, ranks, arrivals, visitors, strangers, files })
     }
 
-    /// The address and key of the socket, for [`crate::join`]; 73 bytes, for the ranks' eyes only.
+    /// The address and key of the socket, for [`crate::join`]; 73 bytes, secret to the ranks.
     pub fn address(&self) -> &str {
         &self.address.text
     }
 
-    /// The value of [`crate::JOB_VARIABLE`] for the process that is to become `rank`.
+    /// The value of [`crate::JOB_VARIABLE`] for the process to become `rank`.
     pub fn variable(&self, rank: u32) -> String {
         JobVariable { rank, ranks: self.ranks, socket: self.address() }.to_string()
     }
 
-    /// How far `rank` has come.
+    /// The state of `rank`.
     pub fn state(&self, rank: u32) -> RankState {
         self.control.block(rank).state()
     }
 
-    /// The processes that were not let in.
+    /// The rejected processes.
     pub fn strangers(&self) -> &Strangers {
         &self.strangers
     }
 
-    /// When [`Rendezvous::serve`] is needed even though nothing has arrived.
+    /// Time at which [`Rendezvous::serve`] is needed even without arrivals.
     pub fn deadline(&self) -> Option<Instant> {
         let held_up = self.visitors.values().any(|visitor| visitor.is_held_up).then(|| Instant::now() + HELD_UP);
         held_up.into_iter().chain(self.visitors.values().filter_map(Visitor::late)).min()
     }
 
-    /// Serves visitors for a bounded time, without waiting. [`AsFd::as_fd`] stays readable where more is to do. Returns what has become
-    /// of ranks. `adopt` is told the rank and the process of each visitor that is made a rank, before that gets anything: so no rank
-    /// goes on that the first party does not know.
+    /// Serves visitors for a bounded time, without waiting. [`AsFd::as_fd`] stays readable if work is left. Returns the
+    /// outcomes of ranks. `adopt` gets the rank and process of each new rank before the rank receives anything, so no
+    /// rank proceeds unknown to the first party.
     ///
     /// # Errors
     /// The system refuses a connection: too many files are open. Or `adopt` fails.
@@ -171,7 +172,7 @@ impl Rendezvous {
         Ok(visits)
     }
 
-    /// Takes in some of the processes that have connected, as far as they may. Returns those.
+    /// Accepts some of the connected processes with the right to take part. Returns them.
     fn accept(&mut self) -> io::Result<Vec<RawFd>> {
         let mut new = Vec::new();
         for _ in 0..ACCEPTED_MAX {
@@ -186,7 +187,7 @@ impl Rendezvous {
             };
             let Ok(peer) = Peer::of(&stream) else { continue };
             if self.strangers.include(peer) {
-                // The stream is dropped, and so closed.
+                // The stream is dropped, and thus closed.
                 continue;
             }
             stream.set_nonblocking(true)?;
@@ -201,7 +202,7 @@ impl Rendezvous {
         self.visitors.values().filter(|visitor| visitor.is_unknown()).count()
     }
 
-    /// Goes on with a visitor, if it is there. Returns what has become of its rank. The error is that of `adopt`.
+    /// Continues with a visitor, if it exists. Returns the outcome of its rank. The error is `adopt`'s.
     fn attend(&mut self, at: RawFd, adopt: &mut Adopt<'_>) -> io::Result<Option<Visit>> {
         let Some(mut visitor) = self.visitors.remove(&at) else { return Ok(None) };
         let done = match self.identify(&mut visitor) {
@@ -224,7 +225,7 @@ impl Rendezvous {
         })
     }
 
-    /// Finds out who a visitor is. [`ErrorKind::WouldBlock`] says that it takes longer; another error is its end.
+    /// Identifies a visitor. [`ErrorKind::WouldBlock`]: not yet possible; another error ends it.
     fn identify(&mut self, visitor: &mut Visitor) -> io::Result<Identity> {
         if let Some(rank) = visitor.rank {
             return Ok(Identity::Known(rank));
@@ -234,7 +235,7 @@ impl Rendezvous {
         Ok(Identity::New(*visitor.rank.insert(rank)))
     }
 
-    /// Goes on with a rank. Errors are as for [`Rendezvous::identify`].
+    /// Continues with a rank. Errors are as for [`Rendezvous::identify`].
     fn advance(&self, visitor: &mut Visitor, rank: u32) -> io::Result<Visit> {
         self.hand_over(visitor)?;
         visitor.confirm()?;
@@ -249,17 +250,18 @@ impl Rendezvous {
 
     /// A visitor's stream is about to be closed.
     fn forget(&self, visitor: &Visitor) {
-        // A child of this process that has the stream, too, would keep it here.
+        // A forked child sharing the stream would otherwise keep it registered.
         let _ = self.arrivals.delete(&visitor.stream);
     }
 
-    /// Looks for further connections as long as there is room for one.
+    /// Listens for further connections only while there is room for one.
     fn listen_or_not(&self) -> io::Result<()> {
         let has_room = self.unknown() < UNKNOWN_MAX;
         Ok(self.arrivals.modify(&self.listener, &mut interest(&self.listener, has_room))?)
     }
 
-    /// Reads a request, and makes the process that rank or tells it why not. Returns the rank; none for a file.
+    /// Reads a request, and makes the process a rank or sends it the reason of a refusal. Returns the rank; `None` for
+    /// a file.
     fn answer(&mut self, stream: &UnixStream) -> io::Result<Option<u32>> {
         let mut files = Vec::new();
         let request = receive(stream, &mut files, REQUEST_BYTES_MAX)?;
@@ -286,15 +288,15 @@ impl Rendezvous {
         Ok(Some(request.rank))
     }
 
-    /// Empties the files that ranks have entrusted, when all ranks have ended.
+    /// Truncates the files passed by ranks, after all ranks have ended.
     pub fn give_space_back(&mut self) {
         for file in self.files.drain(..) {
-            // It fails for a file that cannot be emptied, which has to wait for its other holders.
+            // Fails for a file that cannot be truncated; its space waits for its other holders.
             let _ = ftruncate(&file, 0);
         }
     }
 
-    /// Makes the process a rank, or says why it cannot be.
+    /// Makes the process a rank, or returns the reason it cannot be.
     fn grant(&self, Request { rank, ranks, pid, .. }: Request) -> Result<(), String> {
         if ranks != self.ranks || rank >= ranks {
             return Err(format!("rank {rank} of {ranks} does not exist in this job of {} ranks", self.ranks));
@@ -309,7 +311,7 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Sends all descriptors, or as many as the system and the bound take now.
+    /// Sends all descriptors, or as many as the system and the bound allow now.
     fn hand_over(&self, visitor: &mut Visitor) -> io::Result<()> {
         let doorbells = self.objects.doorbells.iter().map(AsRawFd::as_raw_fd);
         let all: Vec<RawFd> = std::iter::once(self.objects.arena.as_raw_fd()).chain(doorbells).collect();
@@ -326,10 +328,10 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Makes this process the first rank of the host, and waits until all others have come.
+    /// Makes this process the first rank of the host, and waits until all others have arrived.
     ///
     /// # Errors
-    /// Not all come within a minute, or one does not get everything.
+    /// Not all arrive within a minute, or one does not receive everything.
     pub fn admit(mut self) -> Result<SmpConduit, ConduitError> {
         let own = Request::new(0, self.ranks, self.address.keys()[0]);
         self.grant(own).map_err(ConduitError)?;
@@ -359,7 +361,7 @@ impl Rendezvous {
         Ok(SmpConduit::member(Job::of(0, self.ranks, self.objects).map_err(ConduitError)?))
     }
 
-    /// Says of which ranks of this host somebody has waited in vain.
+    /// Names the ranks of this host awaited in vain.
     fn name_missing(&self, missing: &[u32]) -> String {
         const SHOWN_MAX: usize = 8;
         let name = |rank: &u32| {
@@ -379,7 +381,7 @@ impl Rendezvous {
     fn sleep_until(&self, end: Instant) {
         let left = self.deadline().map_or(end, |at| at.min(end)).saturating_duration_since(Instant::now());
         let timeout = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
-        // A signal that interrupts it is a reason to look, too.
+        // After an interrupting signal the loop looks, too.
         let _ = poll(&mut [PollFd::new(self.as_fd(), PollFlags::POLLIN)], timeout);
     }
 }
@@ -391,13 +393,13 @@ impl AsFd for Rendezvous {
     }
 }
 
-/// Waits for a descriptor to be readable, or only for its end.
+/// Interest in readability, or only in the end of a descriptor.
 fn interest(descriptor: &impl AsRawFd, is_readable: bool) -> EpollEvent {
     let flags = if is_readable { EpollFlags::EPOLLIN } else { EpollFlags::empty() };
     EpollEvent::new(flags, descriptor.as_raw_fd() as u64)
 }
 
-/// Whether it is not `late` yet. After a stop of this process, the time begins anew.
+/// Whether `late` has not passed yet. After a stop of this process, the time starts again.
 fn has_time(late: &mut Instant) -> bool {
     let now = Instant::now();
     if now > *late + LATE {

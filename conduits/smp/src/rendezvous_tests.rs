@@ -1,4 +1,4 @@
-//! The rendezvous of ranks that are threads of this process.
+//! The rendezvous with ranks as threads of this process.
 
 use super::*;
 use crate::handshake::ADDRESS_BYTES;
@@ -6,7 +6,7 @@ use crate::joining::{Refusal, ask, entrust};
 use crate::visitor::SILENCE;
 use std::io::{Read, Write};
 
-/// Connects as a process that may be anything.
+/// Connects as an unidentified process.
 fn visit(rendezvous: &Rendezvous) -> UnixStream {
     UnixStream::connect_addr(&rendezvous.address.socket().expect("a name")).expect("a socket")
 }
@@ -29,7 +29,7 @@ fn serve(mut rendezvous: Rendezvous, count: usize) -> Vec<Visit> {
     joined
 }
 
-/// Serves until this visitor is through.
+/// Serves until this visitor is finished.
 fn serve_until_closed(rendezvous: &mut Rendezvous, visitor: &mut UnixStream) -> Vec<u8> {
     visitor.set_nonblocking(true).expect("a socket");
     let (mut said, late) = (Vec::new(), Instant::now() + Duration::from_secs(20));
@@ -41,7 +41,7 @@ fn serve_until_closed(rendezvous: &mut Rendezvous, visitor: &mut UnixStream) -> 
     said
 }
 
-/// A rank that the first party cannot watch would go on when the job has ended.
+/// A rank the first party cannot watch would outlive the job.
 #[test]
 fn a_rank_that_is_not_adopted_gets_nothing() {
     let mut rendezvous = Rendezvous::open(2).expect("a small job");
@@ -113,7 +113,7 @@ fn a_rank_of_another_version_gets_a_line() {
     let mut rendezvous = Rendezvous::open(2).expect("a small job");
     let own = Request::new(1, 2, rendezvous.address.keys()[0]);
     let other = Request { version: own.version ^ 1, ..own };
-    // The layout of another version may differ behind its first fields.
+    // The layout of another version may differ after its first fields.
     for bytes in [other.as_bytes(), &other.as_bytes()[..20], &[other.as_bytes(), &[7; 30]].concat()] {
         let mut stream = visit(&rendezvous);
         stream.write_all(bytes).expect("room");
@@ -142,7 +142,7 @@ fn a_launcher_that_answers_otherwise_is_told() {
     }
 }
 
-/// A silent visitor, one that has said half of a request, and a rank that is stopped before it takes its descriptors hold up no rank.
+/// A silent visitor, one with half a request, and a rank stopped before taking its descriptors delay no rank.
 #[test]
 fn visitors_are_served_side_by_side() {
     let mut rendezvous = Rendezvous::open(4).expect("a small job");
@@ -175,12 +175,12 @@ fn visitors_are_served_side_by_side() {
     assert_eq!(visits, [Visit::Joined { rank: 1 }]);
 }
 
-/// However many say nothing: the others wait in the queue of the socket, and no descriptors are used up.
+/// With any number of silent visitors, others wait in the queue of the socket, and descriptors do not run out.
 #[test]
 fn silent_visitors_are_bounded() {
     let mut rendezvous = Rendezvous::open(2).expect("a small job");
     let (address, socket) = (rendezvous.address().to_owned(), rendezvous.address.socket().expect("a name"));
-    // More than the queue has room for: they come while the others are served.
+    // More than the queue holds: they connect while the others are served.
     let silent = std::thread::spawn(move || -> Vec<UnixStream> {
         (0..100).map(|_| UnixStream::connect_addr(&socket).expect("a socket")).collect()
     });
@@ -213,7 +213,7 @@ fn a_rank_that_stood_still_comes_again() {
     assert_eq!(asked.join().expect("no panic"), Err(Refusal::Misled(OTHER_VERSION.to_owned())));
 }
 
-/// Requests, true and changed: each gets a rank, a line or nothing, and no rank is taken without the key.
+/// Requests, valid and altered: each gets a rank, a line or nothing, and no rank is taken without the key.
 #[test]
 fn requests_may_be_anything() {
     vgasnet_fuzzing::run("-p vgasnet-smp --lib requests_may_be", 20_000, |random| {

@@ -1,16 +1,18 @@
 //! The inbox: a ring of records in shared memory, many producers, one consumer.
 //!
 //! Positions count 64-byte lines and never wrap; a position's place in memory is its remainder by the ring's length. A
-//! producer reserves lines by moving `tail`, writes its record, and commits it by storing the record's position + 1, its
-//! stamp, in the first word of the record's first line. So a record of one line takes one line from a processor to another.
-//! A record is contiguous: the rest of a lap that is too short for it is filled by a padding record in the same reservation.
+//! producer reserves lines by advancing `tail`, writes its record, and commits it by storing its stamp, the record's
+//! position + 1, in the first word of the record's first line. A record of one line thus moves one cache line between
+//! processors. A record is contiguous: if the end of a lap is too short, a padding record in the same reservation fills
+//! it.
 //!
-//! The first word of a free line is no stamp that the line may ever get: positions only grow, so a stamp of an earlier lap is
-//! none, and the consumer clears what looks like one in the other lines of a record before it frees them.
+//! The first word of a free line never equals a future stamp of the line: positions only grow, so stamps of earlier
+//! laps are invalid, and the consumer clears words resembling stamps in the other lines of a record before it frees
+//! them.
 //!
-//! The consumer reads in order and stops at the first record that is not committed. Every producer rings the bell after
-//! its own commit, so the one that holds the others up wakes the consumer when it is done. A producer whose own record
-//! can wait rings for those behind it: see [`Ring::is_last`].
+//! The consumer reads in order and stops at the first uncommitted record. Every producer rings the bell after its own
+//! commit, so the producer delaying the others wakes the consumer when it is done. A producer of a record that can wait
+//! rings for the ones behind it: see [`Ring::is_last`].
 
 use vgasnet_conduit::{Busy, Urgency};
 
@@ -27,34 +29,34 @@ const STAMP_BYTES: usize = size_of::<u64>();
 /// In place of the sender: this record is padding, and its length counts lines.
 const PADDING: u32 = u32::MAX;
 
-/// The lines of an inbox.
+/// Number of lines of an inbox.
 pub(crate) const INBOX_LINES: u64 = 4096;
 
-/// The part of a ring, one line of so many, that messages leave free which can wait for a call: those of the protocol pass
-/// them by.
+/// One line in this many is not available to messages that can wait for a call, so that protocol messages pass them.
 const KEPT_FREE: u64 = 8;
 
-/// The largest message: 32 KiB of a client's payload and its headers. Several fit an inbox.
+/// Maximum message size: 32 KiB of a client's payload and its headers. Several fit an inbox.
 pub(crate) const MESSAGE_BYTES_MAX: usize = (32 << 10) + 256;
 
-/// One ring of [`Ring::bytes`] bytes somewhere in shared memory, all zero at first.
+/// One ring of [`Ring::bytes`] bytes in shared memory, initially zero.
 pub(crate) struct Ring<'a> {
     /// First line not yet read. Written by the consumer only.
     head: &'a AtomicU64,
     /// First line not yet reserved.
     tail: &'a AtomicU64,
-    /// The value of `head` that some producer saw last. It lies beside `tail`, since the consumer writes the line of `head` all the time.
+    /// A recent value of `head`, as seen by a producer. Adjacent to `tail`, since the consumer constantly writes the
+    /// line of `head`.
     head_seen: &'a AtomicU64,
-    /// How many lines it has, a power of two.
+    /// Number of lines, a power of two.
     lap: u64,
     lines: *mut u8,
-    /// The first words of the lines: the model checker's atomics do not live in memory of other kinds.
+    /// The first words of the lines: the model checker's atomics cannot live in other memory.
     #[cfg(all(loom, test))]
     stamps: &'a [AtomicU64],
 }
 
 impl<'a> Ring<'a> {
-    /// The memory that a ring of `lines` lines takes: head, tail, lines.
+    /// Memory of a ring of `lines` lines: head, tail, lines.
     pub(crate) const fn bytes(lines: u64) -> usize {
         (2 + lines as usize) * LINE_BYTES
     }
@@ -62,14 +64,14 @@ impl<'a> Ring<'a> {
     /// The ring at `base`.
     ///
     /// # Safety
-    /// `base` is a multiple of 64 and the start of [`Ring::bytes`] bytes that stay mapped, readable and writable, for
-    /// `'a`, that were all zero at first, and that only rings of the same length access.
+    /// `base` is a multiple of 64 and the start of [`Ring::bytes`] bytes, mapped readable and writable for `'a`,
+    /// initially zero, and accessed only by rings of the same length.
     #[cfg(not(all(loom, test)))]
     #[inline]
     pub(crate) unsafe fn at(base: *mut u8, lines: u64) -> Self {
         assert!(base.addr() % LINE_BYTES == 0 && lines.is_power_of_two(), "ring of {lines} lines at {base:?}");
-        // SAFETY: the caller promises the memory and its lifetime; zero is a valid value of every atomic, the offsets are
-        // multiples of 64, and all accesses by other processes are by these same atomics.
+        // SAFETY: the caller guarantees the memory and its lifetime; zero is a valid value of every atomic, the offsets
+        // are multiples of 64, and all accesses by other processes are by these same atomics.
         unsafe {
             Ring {
                 head: &*base.cast::<AtomicU64>(),
@@ -101,16 +103,16 @@ impl<'a> Ring<'a> {
         Ok(start + need)
     }
 
-    /// Whether nobody has reserved anything behind the record that ends at `end`. The caller has committed that record and
-    /// made a `fence(SeqCst)`. Then no committed record waits behind it: whoever comes later rings.
+    /// Whether nothing is reserved behind the record ending at `end`. The caller has committed the record and executed
+    /// a `fence(SeqCst)`. If true, no committed record waits behind it: later producers ring.
     pub(crate) fn is_last(&self, end: u64) -> bool {
         self.tail.load(Ordering::Relaxed) == end
     }
 
-    /// Hands the oldest record to `sink`, if it is committed. Returns whether it did. One thread at a time.
+    /// Passes the oldest record to `sink`, if it is committed. Returns whether it did. One thread at a time.
     ///
     /// # Errors
-    /// The oldest record is none that [`Ring::push`] writes: what is wrong, in words. It stays.
+    /// The oldest record is not one of [`Ring::push`]: a description. It stays.
     pub(crate) fn pop(&self, sink: impl FnOnce(u32, &[u8])) -> Result<bool, String> {
         loop {
             let head = self.head.load(Ordering::Relaxed);
@@ -118,8 +120,8 @@ impl<'a> Ring<'a> {
                 return Ok(false);
             }
             let record = self.line(head);
-            // SAFETY: the acquiring load in `is_committed` saw the producer's commit, and nobody writes a committed record
-            // until `head` has moved beyond it, which only this consumer does.
+            // SAFETY: the acquiring load in `is_committed` saw the producer's commit, and nobody writes a committed
+            // record until `head` has passed it, which only this consumer does.
             let [len, from] = unsafe { record.add(STAMP_BYTES).cast::<[u32; 2]>().read() };
             let before_lap_end = self.lap - self.index(head);
             if from == PADDING {
@@ -133,7 +135,8 @@ impl<'a> Ring<'a> {
             if len as usize > MESSAGE_BYTES_MAX || need > before_lap_end {
                 return Err(format!("a record of {len} bytes where {before_lap_end} lines are left"));
             }
-            // SAFETY: as above; the length was just checked to stay inside the ring, and the slice ends before `head` moves.
+            // SAFETY: as above; the length was just checked to stay inside the ring, and the slice ends before `head`
+            // moves.
             sink(from, unsafe { std::slice::from_raw_parts(record.add(HEADER_BYTES), len as usize) });
             self.clear_stamps(head + 1..head + need);
             self.head.store(head + need, Ordering::Release);
@@ -146,7 +149,7 @@ impl<'a> Ring<'a> {
         self.is_committed(self.head.load(Ordering::Acquire))
     }
 
-    /// Takes `need` contiguous lines, after padding where the lap is too short, and returns the first one's position.
+    /// Reserves `need` contiguous lines, after padding if the lap is too short, and returns the first one's position.
     fn reserve(&self, need: u64, urgency: Urgency) -> Result<u64, Busy> {
         let lap = self.lap;
         let most = match urgency {
@@ -158,8 +161,8 @@ impl<'a> Ring<'a> {
             let before_lap_end = lap - tail % lap;
             let padding = if before_lap_end < need { before_lap_end } else { 0 };
             let end = tail + padding + need;
-            // The consumer has finished with the lines that this lap reuses. `head` may be beyond an outdated `tail`; then
-            // the exchange fails.
+            // The consumer has finished with the lines reused by this lap. `head` may be beyond an outdated `tail`;
+            // then the exchange fails.
             if end.saturating_sub(self.head_seen.load(Ordering::Acquire)) > most {
                 let head = self.head.load(Ordering::Acquire);
                 self.head_seen.store(head, Ordering::Release);
@@ -169,7 +172,7 @@ impl<'a> Ring<'a> {
             }
             match self.tail.compare_exchange_weak(tail, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) if padding > 0 => {
-                    // SAFETY: as in `push`: these lines now belong to this call alone until they are committed.
+                    // SAFETY: as in `push`: these lines belong to this call alone until they are committed.
                     unsafe { self.line(tail).add(STAMP_BYTES).cast::<[u32; 2]>().write([padding as u32, PADDING]) };
                     self.commit(tail);
                     return Ok(tail + padding);
@@ -188,7 +191,7 @@ impl<'a> Ring<'a> {
         self.stamp(position).load(Ordering::Acquire) == position + 1
     }
 
-    /// Clears the first words of lines that have been read, where they look like stamps of these lines.
+    /// Clears the first words of consumed lines that look like stamps of these lines.
     fn clear_stamps(&self, positions: std::ops::Range<u64>) {
         for position in positions {
             let word = self.stamp(position);
@@ -201,8 +204,8 @@ impl<'a> Ring<'a> {
     /// The first word of a line.
     #[cfg(not(all(loom, test)))]
     fn stamp(&self, position: u64) -> &'a AtomicU64 {
-        // SAFETY: the word lies in the ring's memory, at a multiple of 64. Where several threads access it, it is the first word of
-        // a record, and they do so by this function.
+        // SAFETY: the word lies in the ring's memory, at a multiple of 64. Where several threads access it, it is the
+        // first word of a record, and they do so by this function.
         unsafe { AtomicU64::from_ptr(self.line(position).cast()) }
     }
 
@@ -239,7 +242,7 @@ pub(crate) mod test_support {
         stamps: Vec<AtomicU64>,
     }
 
-    // SAFETY: the lines are only reached through `Ring`, whose protocol keeps producers and consumer apart.
+    // SAFETY: the lines are only accessed through `Ring`, whose protocol separates producers and consumer.
     unsafe impl Send for OwnedRing {}
     // SAFETY: as above.
     unsafe impl Sync for OwnedRing {}

@@ -1,6 +1,6 @@
-//! The atomics of the parts that a model checker can take over.
+//! The atomics replaceable by a model checker's.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p vgasnet-smp --lib --release model` runs those tests.
+//! Run its tests by `RUSTFLAGS="--cfg loom" cargo test -p vgasnet-smp --lib --release model`.
 
 #[cfg(all(loom, test))]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};

@@ -1,39 +1,38 @@
-//! What names a transaction and a copy.
+//! The identity of a transaction and of its copy.
 
 use core::cmp::Ordering;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Names a transaction about a page, and afterwards the copy that came of it. The page's home gives versions out, from
-/// 1 on, and none of them twice.
+/// Identifies a transaction about a page, and afterwards the resulting copy. The page's home issues versions from 1 on,
+/// each once.
 ///
-/// A message about a copy carries its version, so a message that was overtaken is never mistaken for one about a later
-/// copy.
+/// A message about a copy carries its version, so an overtaken message is never mistaken for one about a later copy.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable)]
 #[repr(transparent)]
 pub struct CopyVersion(pub u64);
 
 impl CopyVersion {
-    /// What marks a copy that its rank keeps for others. No home gives so many versions out.
+    /// Marks a guest copy. No home issues this many versions.
     const GUEST: u64 = 1 << 63;
 
-    /// The same version, of a copy that its rank keeps for others.
+    /// The same version, marked as a guest copy.
     pub fn of_guest(self) -> CopyVersion {
         CopyVersion(self.0 | CopyVersion::GUEST)
     }
 
-    /// Whether the rank came to keep the copy for others.
+    /// Whether the copy was created as a guest copy, kept for other ranks.
     pub fn is_guest(self) -> bool {
         self.0 & CopyVersion::GUEST != 0
     }
 
-    /// Its number among those of the page's home.
+    /// Its number in the home's sequence, without the guest mark.
     pub fn number(self) -> u64 {
         self.0 & !CopyVersion::GUEST
     }
 }
 
-/// In the order in which the home has given them out.
+/// Ordered by issue at the home.
 impl Ord for CopyVersion {
     fn cmp(&self, other: &CopyVersion) -> Ordering {
         (self.number(), self.is_guest()).cmp(&(other.number(), other.is_guest()))

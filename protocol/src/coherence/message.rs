@@ -1,4 +1,4 @@
-//! The messages of the coherence protocol. They may overtake each other on the way.
+//! The messages of the coherence protocol. They may overtake each other.
 
 use super::{Access, Cause, CopyVersion, FrameId, PageId, Priority, Share};
 use crate::wire::{self, Encoded, Layout, Malformed};
@@ -8,12 +8,12 @@ messages! {
     /// From a rank's cache to the home of the page.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ToHome {
-        /// The sender has no copy and wants one.
+        /// The sender wants a copy and has none.
         1 => Read {
             /// The sender's frame for the copy.
             frame: FrameId,
-            /// [`Priority::Soon`] if no operation waits for it. [`Priority::Later`]: it is not worth a read of the file. Where nobody
-            /// has the page the answer is [`ToCache::Unread`].
+            /// [`Priority::Soon`]: no operation waits for it. [`Priority::Later`]: not worth a read of the file; if the
+            /// page has no holder the answer is [`ToCache::Unread`].
             priority: Priority,
         },
         /// The sender wants to own the page.
@@ -23,21 +23,21 @@ messages! {
             /// The copy in `frame`, if there is one. An invalidation may be on its way to it.
             copy: Option<CopyVersion>,
         },
-        /// The sender asked for the page and has it now: the transaction is complete.
+        /// The sender has the requested page: the transaction is complete.
         3 => Done {
             /// The transaction; from now on it names the copy.
             version: CopyVersion,
         },
-        /// The sender was told to serve a requester, but has no copy any more.
+        /// The sender was told to serve a requester, but no longer has a copy.
         4 => Nack {
-            /// The transaction that the home must serve in another way.
+            /// The transaction the home must serve in another way.
             version: CopyVersion,
         },
-        /// Copies are gone, as [`ToCache::Invalidate`] asked: the sender's, or those of ranks that it has told.
+        /// Copies invalidated by [`ToCache::Invalidate`] are gone: the sender's, or those of ranks it relayed to.
         5 => Acknowledge {
-            /// The transaction that asked.
+            /// The invalidating transaction.
             version: CopyVersion,
-            /// How many.
+            /// Number of copies.
             copies: u32,
         },
         /// Asks the home to write the sender's dirty copy back.
@@ -46,9 +46,9 @@ messages! {
             frame: FrameId,
             /// The dirty copy.
             copy: CopyVersion,
-            /// The sender keeps a clean copy; else it frees the frame when answered.
+            /// The sender keeps a clean copy; otherwise it frees the frame when answered.
             keep: bool,
-            /// How urgent it is.
+            /// Priority of the write.
             priority: Priority,
         },
         /// Notice of a clean eviction: the sender gave up its copy some time ago.
@@ -56,7 +56,7 @@ messages! {
             /// The copy it had.
             copy: CopyVersion,
         },
-        /// What the sender has asked for is waited for by now.
+        /// An operation now waits for the sender's request.
         14 => Hurry,
         /// The sender wants to own the page, and needs none of its bytes: it overwrites the whole page as soon as no other
         /// copy is left.
@@ -64,23 +64,23 @@ messages! {
             /// The sender's frame for the page.
             frame: FrameId,
         },
-        /// From the home's own rank: it does not fetch the page that [`ToCache::Fetch`] asked for.
+        /// From the home's own rank: it does not fetch the page requested by [`ToCache::Fetch`].
         18 => Decline {
-            /// The version that was told.
+            /// The version of the order.
             version: CopyVersion,
         },
     }
 }
 
 messages! {
-    /// From a home, from the holder that serves a request, or from a rank that a home has told to, to a rank's cache.
+    /// From a home, the holder serving a request, or a relaying rank, to a rank's cache.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ToCache {
         /// Tells a holder to serve a requester.
         8 => Forward(forward: Forward),
-        /// Asks a holder to give up its copy and to acknowledge that.
+        /// Asks a holder to give up its copy and acknowledge.
         9 => Invalidate {
-            /// The transaction that needs it.
+            /// The invalidating transaction.
             version: CopyVersion,
         },
         /// Allows the requester to write: no other copy is left.
@@ -107,43 +107,42 @@ messages! {
             /// The copy.
             copy: CopyVersion,
         },
-        /// The page that nobody waited for could not be read, or was to come from a holder and there is none. Who waits by now asks
-        /// again.
+        /// The page could not be read although no operation waited for it, or it has no holder. If operations wait by
+        /// now, the rank asks again.
         15 => Unread,
-        /// To the home's own rank, without cooperative caching: asks it to fetch the page, with which another rank is to be
-        /// served.
+        /// To the home's own rank, without cooperative caching: fetch the page in order to serve another rank.
         17 => Fetch {
             /// Names this order.
             version: CopyVersion,
-            /// How urgent the request of the other rank is.
+            /// Priority of the other rank's request.
             priority: Priority,
         },
-        /// The page could not be read: the operations that wait for it fail.
+        /// The page could not be read: the waiting operations fail.
         19 => Unreadable {
-            /// The requester is told, or was, that it may write.
+            /// Write access was granted to the requester, or will be.
             granted: bool,
             /// Why.
             cause: Cause,
         },
-        /// The dirty copy could not be written: it stays what it is.
+        /// The write of the dirty copy failed: the copy stays dirty.
         20 => Unwritten {
             /// The copy.
             copy: CopyVersion,
             /// Why.
             cause: Cause,
         },
-        /// Asks the receiver to tell some ranks that they lose their copies, and to acknowledge that for them.
+        /// Asks the receiver to invalidate the copies of some ranks and to acknowledge for them.
         21 => Relay {
-            /// The transaction that needs it.
+            /// The invalidating transaction.
             version: CopyVersion,
             /// The ranks.
             to: Share,
         },
-        /// To the rank that has told the sender to give up its copy: as [`ToHome::Acknowledge`].
+        /// To the sender of an invalidation: as [`ToHome::Acknowledge`].
         22 => Acknowledge {
-            /// The transaction that asked.
+            /// The invalidating transaction.
             version: CopyVersion,
-            /// How many.
+            /// Number of copies.
             copies: u32,
         },
     }
@@ -170,14 +169,14 @@ messages! {
     /// A message of the coherence protocol.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct CoherenceMessage {
-        /// What it says.
+        /// The content.
         pub body: CoherenceBody,
         /// The page it is about.
         pub page: PageId,
     }
 }
 
-/// What a message says, by the role that reads it.
+/// The content of a message, by receiving role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CoherenceBody {
     /// For the page's home.
@@ -186,7 +185,7 @@ pub enum CoherenceBody {
     Cache(ToCache),
 }
 
-/// The tags of the two roles differ, so the tag of what it says tells the role.
+/// The tags of the two roles differ, so a tag determines the role.
 impl Layout for CoherenceBody {
     const BYTES_MAX: usize =
         if ToHome::BYTES_MAX > ToCache::BYTES_MAX { ToHome::BYTES_MAX } else { ToCache::BYTES_MAX };
@@ -208,7 +207,7 @@ impl Layout for CoherenceBody {
 }
 
 impl CoherenceMessage {
-    /// The sender's frame for a page that it lacks, if this message asks for one.
+    /// The sender's frame for a missing page, if this message asks for one.
     pub fn frame(&self) -> Option<FrameId> {
         match self.body {
             CoherenceBody::Home(
@@ -218,12 +217,12 @@ impl CoherenceMessage {
         }
     }
 
-    /// The message as bytes, the first of which is less than 32.
+    /// The message as bytes; the first byte is less than 32.
     pub fn encode(&self) -> Encoded {
         wire::encode(self)
     }
 
-    /// Reads what [`CoherenceMessage::encode`] wrote.
+    /// Reads the bytes of [`CoherenceMessage::encode`].
     ///
     /// # Errors
     /// The bytes are something else.

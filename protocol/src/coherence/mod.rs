@@ -1,18 +1,18 @@
 //! The protocol that keeps the copies of a page coherent, as a state machine.
 //!
 //! Each rank has one [`Protocol`]: a [`Home`] with the directory of the pages in its own segment, and a [`Cache`] that
-//! tracks the pages in its frames. [`Protocol::handle`] takes one [`Event`] and appends the [`Action`]s that it calls
-//! for. The driver (the engine, the simulation, the exploration) carries actions out in any order and at any pace, and
-//! answers those that ask for an event. Messages may overtake each other.
+//! tracks the pages in its frames. [`Protocol::handle`] takes one [`Event`] and appends the resulting [`Action`]s. The
+//! driver (the engine, the simulation, the exploration) carries actions out in any order and at any pace, and answers
+//! each with its event, if it has one. Messages may overtake each other.
 //!
 //! | word | meaning |
 //! | --- | --- |
 //! | holder | a rank with a valid copy |
 //! | owner | the holder with the right to write; no other rank holds the page then |
-//! | dirty owner | the holder that accounts for bytes which the backing file lacks: the owner or the last one (MOESI's O) |
-//! | transaction | a request about a page, and all that follows from it until it is done |
-//! | copy version | names a transaction, and afterwards the copy that came of it |
-//! | nack | the answer of a rank that was told to serve a requester and has no copy |
+//! | dirty owner | the holder accounting for bytes missing from the backing file: the owner or the last one (MOESI's O) |
+//! | transaction | a request about a page, and all its consequences until it is done |
+//! | copy version | identifies a transaction, and afterwards the resulting copy |
+//! | nack | the answer of a rank told to serve a requester without having a copy |
 //!
 //! Sources: Matsumiya and Endo, "vGASNet" (2017); for the states of a copy Sweazey and Smith, "A Class of Compatible
 //! Cache Consistency Protocols and Their Support by the IEEE Futurebus" (1986). docs/internals/protocol.md has the message
@@ -35,13 +35,13 @@ use alloc::vec::Vec;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, TryFromBytes};
 
-/// Names a page of the job.
+/// Identifies a page of the job.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct PageId {
-    /// The segment or file that it is a page of.
+    /// The segment or file it belongs to.
     pub space: Space,
-    /// Its place there, in pages from the start.
+    /// Its position there, in pages from the start.
     pub index: u32,
 }
 
@@ -72,24 +72,24 @@ impl fmt::Debug for FrameId {
     }
 }
 
-/// Why I/O has failed: the system's error number. The protocol only hands it on.
+/// The system error number of failed I/O. The protocol only passes it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
 #[repr(transparent)]
 pub struct Cause(pub u32);
 
 impl Cause {
-    /// The number in messages that have a byte for it, where 0 stands for none.
+    /// The number for messages with a byte for it; 0 means no error, 255 any larger number.
     pub fn to_byte(self) -> u8 {
         u8::try_from(self.0).unwrap_or(u8::MAX)
     }
 
-    /// The number of such a byte.
+    /// The number in such a byte.
     pub fn of_byte(byte: u8) -> Option<Cause> {
         (byte != 0).then_some(Cause(u32::from(byte)))
     }
 }
 
-/// Names an operation that waits for a page. The driver chooses the number; the protocol only hands it back.
+/// Identifies an operation waiting for a page. The driver chooses the number; the protocol only returns it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Waiter(pub u32);
 
@@ -99,7 +99,7 @@ impl fmt::Debug for Waiter {
     }
 }
 
-/// What an operation does to a page.
+/// The access of an operation to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable)]
 #[repr(u8)]
 pub enum Access {
@@ -109,20 +109,20 @@ pub enum Access {
     Write,
 }
 
-/// How soon somebody needs what the backing file has, or is to have. The most urgent comes first.
+/// Priority of reads and writes of the backing file, most urgent first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable)]
 #[repr(u8)]
 pub enum Priority {
     /// An operation waits for it.
     #[default]
     Now,
-    /// Operations may wait for it soon: a page that is read ahead, or its frame; a flush.
+    /// Operations may wait for it soon: read-ahead, the frame for it, or a flush.
     Soon,
-    /// Nobody waits for it: a write-back ahead of need, or a copy of a page that another rank is about to give up.
+    /// No operation waits for it: write-behind, or adopting a page another rank is about to give up.
     Later,
 }
 
-/// A page on its way from a holder's frame to a requester's.
+/// A page in flight from a holder's frame to a requester's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Outgoing {
     /// The page.
@@ -133,93 +133,95 @@ pub struct Outgoing {
     pub forward: Forward,
 }
 
-/// What happened at a rank.
+/// An event at a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
-    /// A message came.
+    /// A message arrived.
     Message {
         /// Its sender.
         from: Rank,
         /// The message.
         message: CoherenceMessage,
     },
-    /// An operation here needs the page. The answer is an [`Action::Open`] that names the waiter.
+    /// An operation here needs the page. The answer is an [`Action::Open`] with the waiter.
     Want {
         /// The page.
         page: PageId,
-        /// What the operation does to it.
+        /// The operation's access.
         access: Access,
-        /// Names the operation.
+        /// Identifies the operation.
         waiter: Waiter,
     },
-    /// An operation here overwrites the whole page, and needs none of its bytes. The answer names the waiter: an
-    /// [`Action::Fill`], or an [`Action::Open`] where the page is here or coming already.
+    /// An operation here overwrites the whole page and needs none of its bytes. The answer, with the waiter, is an
+    /// [`Action::Fill`], or an [`Action::Open`] if the page is resident or being fetched.
     Overwrite {
         /// The page.
         page: PageId,
-        /// Names the operation.
+        /// Identifies the operation.
         waiter: Waiter,
     },
-    /// Operations here may need the page soon. There is no answer but the [`Action::Open`] of a page that comes.
+    /// Operations here may need the page soon. The only answer is the [`Action::Open`] of a page that arrives.
     Prefetch(PageId),
-    /// Another rank is about to give up a page that may be in no other pool: it is to come here, from a rank that has it, if a frame
-    /// is free for which no page waits. The answer is an [`Action::Open`] or an [`Action::GiveUp`], but for a page that is here or
-    /// coming already.
+    /// Another rank is about to give up a page with possibly no other copy: fetches it from a holder if a frame is free
+    /// and no page awaits one. The answer is an [`Action::Open`] or an [`Action::GiveUp`], or none if the page is
+    /// resident or being fetched.
     Adopt(PageId),
-    /// This frame is to be freed. [`Cache::evictable`] must allow it.
+    /// Frees this frame. [`Cache::evictable`] must allow it.
     Evict(FrameId),
-    /// No frame can be freed now that a page waits for. [`Cache::fetches_for_others`] tells when that matters: other ranks
-    /// are served without such a page, whose frames may be wanted in a circle.
+    /// No frame can be freed for the awaiting pages. [`Cache::fetches_for_others`] tells when that matters: the home
+    /// then serves other ranks without the cache, since frames may be awaited in a circle.
     NoVictim,
-    /// This page is to be written back if it is dirty; a clean copy stays. There is no answer.
+    /// Writes this page back if dirty; a clean copy stays. There is no answer.
     WriteBack(PageId),
-    /// Every dirty page is to be written back; clean copies stay. [`Cache::flushed`] tells when that is done.
+    /// Writes every dirty page back; clean copies stay. [`Cache::flushed`] tells when that is done.
     Flush,
     /// The same for the pages of one space.
     FlushSpace(Space),
-    /// If this rank has given up a clean copy of the page, the home is to hear of that now, and not with the next message to it.
+    /// If this rank has given up a clean copy of the page, notifies the home now instead of with the next message to
+    /// it.
     Tell(PageId),
     /// The same for all pages.
     TellAll,
-    /// A frame is free again that was taken by [`Cache::take_free_frame`].
+    /// A frame taken by [`Cache::take_free_frame`] is free again.
     Freed(FrameId),
-    /// [`Action::Close`] is carried out: no operation here uses the page.
+    /// [`Action::Close`] is done: no operation here uses the page.
     Closed(PageId),
-    /// [`Action::Transfer`] is carried out.
+    /// [`Action::Transfer`] is done.
     Transferred(Outgoing),
-    /// [`Action::Clear`] is carried out.
+    /// [`Action::Clear`] is done.
     Cleared(PageId),
-    /// [`Action::Fill`] is carried out.
+    /// [`Action::Fill`] is done.
     Filled(PageId),
-    /// [`Action::Load`] is carried out.
+    /// [`Action::Load`] is done.
     Loaded(PageId),
     /// [`Action::Load`] has failed. The frame's bytes are unspecified.
     LoadFailed {
         /// The page.
         page: PageId,
-        /// Why; `None` if nobody waited for it. Who waits by now tries again.
+        /// The error; `None` if no operation waited for it. Operations waiting by now try again.
         cause: Option<Cause>,
     },
-    /// [`Action::Store`] is carried out.
+    /// [`Action::Store`] is done.
     Stored(PageId),
-    /// [`Action::Store`] has failed. What the file has of the page is unspecified.
+    /// [`Action::Store`] has failed. The file's bytes of the page are unspecified.
     StoreFailed {
         /// The page.
         page: PageId,
-        /// Why.
+        /// The error.
         cause: Cause,
     },
-    /// The file is to have what a page of this home is by now, whoever has that: [`Action::Recalled`] when it has.
+    /// Brings the file up to date with a page of this home, wherever its newest bytes are. The answer is
+    /// [`Action::Recalled`].
     Recall(PageId),
-    /// Ranks that keep this page of this home for others are to give it up, if nobody else has it: [`Action::Dismissed`] when they have,
-    /// or where that is not so.
+    /// Ranks keeping this page of this home for others give it up, if no other rank has it. The answer is
+    /// [`Action::Dismissed`], also if the condition does not hold.
     Dismiss(PageId),
-    /// Bytes of a page of this home, which [`Home::has_entry`] does not have, are being written to the backing file. The driver
-    /// keeps back all messages about the page until that is done.
+    /// Bytes of a page of this home without an entry ([`Home::has_entry`]) are being written to the backing file. The
+    /// driver holds back all messages about the page until the write is done.
     Written(PageId),
 }
 
-/// What a rank is to do.
+/// An action for a rank's driver.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     /// Send a message; `to` may be this rank.
@@ -229,32 +231,31 @@ pub enum Action {
         /// The message.
         message: CoherenceMessage,
     },
-    /// Let operations use the page as `access` says, from now on. Do the waiters' operations now; they hold the page
-    /// open until they are through. A page that is open already may be opened again for other waiters, or for more
-    /// access.
+    /// Let operations use the page with `access` from now on. Run the waiters' operations now; they hold the page open
+    /// until they finish. An open page may be opened again for other waiters, or for more access.
     Open {
         /// The page.
         page: PageId,
         /// Its frame.
         frame: FrameId,
-        /// The most that operations may do.
+        /// The maximum access.
         access: Access,
-        /// The operations that waited for this.
+        /// The operations to run.
         waiters: Vec<Waiter>,
     },
-    /// Let no operation begin to use the page. [`Event::Closed`] when the operations that use it are through.
+    /// Let no new operation use the page. Answer [`Event::Closed`] when the current ones have finished.
     Close(PageId),
-    /// Put the page into the requester's frame. [`Event::Transferred`] when it is there.
+    /// Copy the page into the requester's frame. Answer [`Event::Transferred`] when it is there.
     Transfer(Outgoing),
-    /// Fill the frame with zeros, then [`Event::Cleared`].
+    /// Fill the frame with zeros, then answer [`Event::Cleared`].
     Clear {
         /// The page in the frame.
         page: PageId,
         /// The frame.
         frame: FrameId,
     },
-    /// Do the waiter's operation, which overwrites the whole page, in the frame, then [`Event::Filled`]. No rank has the page
-    /// by now, and nobody else may use it before it is opened.
+    /// Run the waiter's operation, which overwrites the whole page, in the frame, then answer [`Event::Filled`]. No
+    /// rank has the page by now, and no other operation may use it before it is opened.
     Fill {
         /// The page in the frame.
         page: PageId,
@@ -263,7 +264,7 @@ pub enum Action {
         /// The operation.
         waiter: Waiter,
     },
-    /// The page could not be read: the operations of these waiters fail.
+    /// The page could not be read: fail the operations of these waiters.
     Fail {
         /// The page.
         page: PageId,
@@ -271,37 +272,36 @@ pub enum Action {
         frame: FrameId,
         /// The operations.
         waiters: Vec<Waiter>,
-        /// Why.
+        /// The error.
         cause: Cause,
     },
-    /// A page that was to be written back could not be, and stays as it is. It is not worth while to evict it before something has
-    /// changed.
+    /// A write-back has failed, and the page stays as it is. Evicting it is pointless until something has changed.
     Unwritten {
         /// The page.
         page: PageId,
-        /// Why.
+        /// The error.
         cause: Cause,
     },
-    /// [`Event::Recall`] is carried out, or was in vain.
+    /// [`Event::Recall`] has ended, done or failed.
     Recalled {
         /// The page.
         page: PageId,
-        /// Why it could not be written, if it could not.
+        /// The error of the write, if it failed.
         cause: Option<Cause>,
     },
-    /// [`Event::Dismiss`] is carried out, or was in vain.
+    /// [`Event::Dismiss`] has ended, with or without effect.
     Dismissed(PageId),
-    /// A page that [`Event::Prefetch`] or [`Event::Adopt`] may have asked for does not come: it could not be read, or no frame can be
-    /// freed for it, or nobody has it.
+    /// A page possibly requested by [`Event::Prefetch`] or [`Event::Adopt`] does not come: its read failed, no frame
+    /// can be freed for it, or it has no holder.
     GiveUp(PageId),
-    /// The [`Action::Load`] or [`Action::Store`] of this page that is under way has become more urgent.
+    /// The [`Action::Load`] or [`Action::Store`] of this page in flight has become more urgent.
     Hurry {
         /// A page of this home.
         page: PageId,
-        /// How urgent it is now.
+        /// The new priority.
         priority: Priority,
     },
-    /// Read the page from the backing file into a frame of `to`, then [`Event::Loaded`].
+    /// Read the page from the backing file into a frame of `to`, then answer [`Event::Loaded`].
     Load {
         /// A page of this home.
         page: PageId,
@@ -309,10 +309,10 @@ pub enum Action {
         to: Rank,
         /// Its frame.
         frame: FrameId,
-        /// How urgent it is.
+        /// Priority of the read.
         priority: Priority,
     },
-    /// Write the page to the backing file from a frame of `from`, then [`Event::Stored`].
+    /// Write the page to the backing file from a frame of `from`, then answer [`Event::Stored`].
     Store {
         /// A page of this home.
         page: PageId,
@@ -320,17 +320,17 @@ pub enum Action {
         from: Rank,
         /// Its frame.
         frame: FrameId,
-        /// How urgent it is.
+        /// Priority of the write.
         priority: Priority,
     },
 }
 
-/// What the protocol of the paper does otherwise than this one. No job runs so: the model of a cluster compares.
+/// Differences between the paper's protocol and this one. No job sets them; the cluster model compares with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AsInPaper {
-    /// A home is told of each clean eviction at once.
+    /// Every clean eviction is reported to its home at once.
     pub notices_at_once: bool,
-    /// A writer is told to go on while other ranks may still read the old bytes.
+    /// A writer proceeds while other ranks may still read the old bytes.
     pub invalidations_unawaited: bool,
     /// A holder serves all readers at once.
     pub readers_at_once: bool,
@@ -347,10 +347,11 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// The rank of `limits`. Nothing is cached.
+    /// The protocol of the rank in `limits`, with an empty cache.
     ///
-    /// With `cooperative`, which all ranks agree on, any holder serves a request. Without it, a page is fetched from
-    /// its home's pool only, to which the file is read, and a dirty page is written back before another rank reads or writes it.
+    /// With `cooperative`, set alike on all ranks, any holder serves a request. Without it, a page is fetched only from
+    /// the pool of its home, which reads the file into it, and a dirty page is written back before another rank reads
+    /// or writes it.
     pub fn new(limits: Limits, cooperative: bool) -> Protocol {
         let own = limits.own();
         Protocol {
@@ -360,34 +361,34 @@ impl Protocol {
         }
     }
 
-    /// The same protocol, whose cache gives pages that follow each other frames that do so: of groups of so many pages, a power of
-    /// two, where there is room. Nothing has happened yet.
+    /// Places consecutive pages in consecutive frames, in groups of at most `pages`, a power of two. Call before the
+    /// first event.
     pub fn in_groups(self, pages: u32) -> Protocol {
         Protocol { cache: self.cache.in_groups(pages), ..self }
     }
 
-    /// The same protocol, whose holders serve so many readers of a page at a time, at least 1. Nothing has happened yet.
+    /// Sets the maximum number of readers of a page served by a holder at a time, at least 1. Call before the first event.
     pub fn serving_at_once(self, readers: usize) -> Protocol {
         Protocol { home: self.home.serving_at_once(readers), ..self }
     }
 
-    /// The same protocol, whose home keeps a copy of what it reads from its segment's file for others. Nothing has happened yet.
+    /// Makes the home keep a copy of the segment pages it reads from its file for others. Call before the first event.
     pub fn keeping_at_home(self) -> Protocol {
         Protocol { home: self.home.keeping(), ..self }
     }
 
-    /// The same protocol, where ranks of a host get a page that many ask for from each other. Nothing has happened yet.
+    /// Makes the ranks of a host get a page requested by many from each other. Call before the first event.
     pub fn on_hosts(self, hosts: Hosts) -> Protocol {
         Protocol { home: self.home.on_hosts(hosts), ..self }
     }
 
-    /// The same protocol, whose home tells up to so many holders itself that they lose their copies of a page; more are told by each
-    /// other. Nothing has happened yet.
+    /// Sets the maximum number of holders of a page the home invalidates by its own messages; more relay to each other. Call
+    /// before the first event.
     pub fn telling_itself(self, holders: usize) -> Protocol {
         Protocol { home: self.home.telling_itself(holders), ..self }
     }
 
-    /// The same protocol, which does this as in the paper. For comparison: the guarantees of this module do not hold then.
+    /// Selects the paper's behaviour, for comparison: the guarantees of this module do not hold.
     pub fn following_paper(self, what: AsInPaper) -> Protocol {
         Protocol { cache: self.cache.following_paper(what), home: self.home.following_paper(what), ..self }
     }
@@ -397,10 +398,10 @@ impl Protocol {
         self.limits.spaces()
     }
 
-    /// A file is open now. It has bytes of the first `pages` pages.
+    /// A file is open. Its first `pages` pages have bytes.
     ///
     /// # Panics
-    /// There is an open file of this number.
+    /// A file of this number is already open.
     pub fn add_file(&mut self, file: Space, stripes: Stripes, pages: u32) {
         let is_home = stripes.homes.contains(&self.limits.rank());
         self.limits.spaces_mut().add_file(file, stripes);
@@ -410,16 +411,16 @@ impl Protocol {
         }
     }
 
-    /// A file has bytes of its first `pages` pages now, of which the first `kept` are what they were. Nobody has any of the others, and
-    /// what this home knows of them is forgotten.
+    /// A file is truncated to `pages` pages with bytes, the first `kept` of them unchanged. No rank has any other page,
+    /// and this home forgets them.
     pub fn cut_file(&mut self, file: Space, kept: u32, pages: u32) {
         if !self.spaces().is_closed(file) {
             self.home.cut_file(file, kept, pages);
         }
     }
 
-    /// A file is closed, after [`Cache::forget_page`] of all that [`Cache::pages_of`] has. No rank has an operation on it under way.
-    /// Messages about it that still come mean nothing.
+    /// A file is closed, after [`Cache::forget_page`] of every page in [`Cache::pages_of`]. No rank has an operation on
+    /// it in flight. Later messages about it are ignored.
     pub fn remove_file(&mut self, file: Space) {
         assert!(self.cache.pages_of(file).next().is_none(), "{file:?} has pages in frames");
         self.home.remove_file(file);
@@ -428,14 +429,14 @@ impl Protocol {
         self.cache.set_spaces(self.limits.spaces().clone());
     }
 
-    /// Takes one event and appends the actions that it calls for to `actions`.
+    /// Handles one event and appends the resulting actions to `actions`.
     ///
     /// # Errors
-    /// A message makes no sense, this one or one that waited for this event. The job has to end: actions and state mean
-    /// nothing any more.
+    /// A message makes no sense, this one or one deferred until this event. The job must end: `actions` and the state
+    /// are meaningless.
     ///
     /// # Panics
-    /// The event cannot happen now: no action asked for it. No message can make it happen.
+    /// The event is impossible now: no action asked for it. No message can cause this.
     pub fn handle(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         let begun = actions.len();
         let taken = self.take(event, actions);
@@ -448,7 +449,7 @@ impl Protocol {
         match event {
             Event::Message { from, message } => {
                 if self.limits.spaces().is_closed(message.page.space) {
-                    // It was overtaken by the end of its file.
+                    // The end of its file overtook it.
                     return Ok(());
                 }
                 self.limits.check(from, &message)?;

@@ -1,29 +1,29 @@
-//! Which ranks tell which others to give up a page: a tree, where there are many.
+//! The tree by which many ranks tell each other to give up a page.
 
 use super::{Action, CopyVersion, PageId, ToCache, send_cache};
 use crate::Rank;
 use crate::wire::{self, Encoded, Layout};
 use alloc::vec::Vec;
 
-/// A home tells up to so many holders itself. Those of a small job all answer it sooner than a rank in between would.
+/// Maximum number of holders a home tells itself. In a small job all of them answer sooner than through a relaying rank.
 pub(super) const TOLD_ITSELF_MAX: usize = 16;
 
-/// Ranks in a [`Share`]: what a message has room for.
+/// Ranks in a [`Share`]: the capacity of a message.
 const SHARE_MAX: usize = 7;
 
-/// A few ranks that a rank is to tell of a write.
+/// Some ranks for the receiver to invalidate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Share {
     len: u8,
-    /// Those from `len` on are zeros.
+    /// Zeros from `len` on.
     ranks: [Rank; SHARE_MAX],
 }
 
 impl Share {
-    /// These ranks: at least one, and at most as many as a message has room for, which is 7.
+    /// A share of at least 1 and at most 7 ranks, the capacity of a message.
     ///
     /// # Panics
-    /// There are more, or none.
+    /// `ranks` is empty or longer.
     pub fn new(ranks: &[Rank]) -> Share {
         assert!(!ranks.is_empty(), "a share is of somebody");
         let mut share = Share { len: ranks.len() as u8, ranks: [Rank(0); SHARE_MAX] };
@@ -61,24 +61,24 @@ impl Layout for Share {
     }
 }
 
-/// Tells `ranks` to give up the page: about as many of them as each of those then tells.
+/// Tells `ranks` to give up the page: about as many directly as each of them tells in turn.
 ///
-/// The square root of their number is as little as the busiest rank can have to tell in two steps. Each share is halved
-/// again and again on its way ([`tell_halves`]), so a rank with many shares sends two messages for each.
+/// In two steps, the busiest rank has at least the square root of their number to tell. Each share is halved on its way
+/// ([`tell_halves`]), so a rank with many shares sends two messages for each.
 pub(super) fn tell_all(ranks: &[Rank], page: PageId, version: CopyVersion, actions: &mut Vec<Action>) {
     let told = ranks.len().isqrt().max(1);
     ranks.chunks(ranks.len().div_ceil(told).max(1)).for_each(|group| tell(group, page, version, actions));
 }
 
-/// Tells the ranks of a share: the first of each half, which tells the others of its half.
+/// Tells the ranks of a share: the first of each half, which tells the remainder of its half.
 pub(super) fn tell_halves(share: Share, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) {
     let ranks = share.ranks();
     let (first, second) = ranks.split_at(ranks.len().div_ceil(2));
     [first, second].into_iter().for_each(|half| tell(half, page, version, actions));
 }
 
-/// Tells the first of a group, and gives it the others to tell. It hears of those first: then it answers for all of them at
-/// once as a rule.
+/// Tells the first of a group, and gives it the remainder to tell. It receives the relay first, so it usually answers
+/// for all at once.
 fn tell(group: &[Rank], page: PageId, version: CopyVersion, actions: &mut Vec<Action>) {
     let Some((first, others)) = group.split_first() else { return };
     let relay = |ranks| send_cache(*first, page, ToCache::Relay { version, to: Share::new(ranks) });
@@ -93,7 +93,7 @@ mod tests {
     use alloc::collections::BTreeMap;
     use alloc::vec;
 
-    /// How often each rank is told to give its copy up, and the most messages that one rank sends.
+    /// The number of times each rank is told to give up its copy, and the maximum number of messages one rank sends.
     fn told(ranks: u32) -> (BTreeMap<Rank, u32>, usize) {
         let all: Vec<Rank> = (1..=ranks).map(Rank).collect();
         let (page, version) = (PageId::of_segment(Rank(0), 0), CopyVersion(1));

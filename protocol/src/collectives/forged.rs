@@ -1,4 +1,4 @@
-//! Ranks that get messages of collectives which no rank sends: they refuse them or go on, and never panic.
+//! Forged collective messages: ranks refuse them or go on, and never panic.
 
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
 use super::plan::{CollectiveKind, Plan, Shape};
@@ -43,7 +43,7 @@ fn source(random: &mut Rng, address: u64) -> Source {
     }
 }
 
-/// A message that may be forged, with its payload.
+/// A message, possibly forged, with its payload.
 fn forge(random: &mut Rng, world: &World) -> Option<(CollectiveMessage, Vec<u8>)> {
     let ranks = world.ranks.len() as u32;
     if !world.mail.is_empty() && random.bool() {

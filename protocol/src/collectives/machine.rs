@@ -8,13 +8,15 @@
 //! a receive:                 (says Ready)   Moving ──all bytes written──▶ Through
 //! ```
 //!
-//! A receiver says Ready when it has reached the round of the transfer, and the sender waits for that word. So bytes
-//! never arrive early, and go straight to where they belong. Only small messages may arrive early: Ready, signals, and
-//! those of barriers. They are kept as notes. A rank has at most [`WINDOW`] collectives of a team under way; the next
-//! ones are queued where they were started. A peer finishes no collective before this rank has answered its messages,
-//! so there are at most `WINDOW` × 2 notes of each peer for each team.
+//! A receiver sends Ready on reaching the round of the transfer, and the sender waits for it. Bytes therefore never
+//! arrive early and go straight to their destination. Only small messages may arrive early: Ready, signals, and barrier
+//! messages. They are kept as notes.
 //!
-//! Large transfers go another way: see `reading.rs`.
+//! A rank runs at most [`WINDOW`] collectives of a team at once and queues further ones where they were started. A peer
+//! finishes no collective before this rank has answered its messages, which bounds the notes to `WINDOW` × 2 per peer
+//! and team.
+//!
+//! Large transfers are read by the receiver: see `reading.rs`.
 
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage};
 use super::plan::{LocalStep, Place, Plan, Transfer};
@@ -29,76 +31,76 @@ use alloc::vec::Vec;
 use core::mem;
 use slab::Slab;
 
-/// The most collectives of a team that are under way at a rank.
+/// Maximum number of collectives of a team in flight at a rank.
 pub const WINDOW: usize = 16;
 
-/// The most payload of a message: two such messages fill half of a rank's credit at another one.
+/// Maximum payload of a message: two such messages fill half of a rank's credit at another rank.
 pub const PAYLOAD_BYTES_MAX: usize = 32 << 10;
 
 const TEAM_STAYS: &str = "a team stays while its collectives are under way";
 
-/// What the driver is to do.
+/// An action for the driver.
 #[derive(Debug)]
 pub enum Action<T> {
     /// Send a message without payload.
     Tell {
-        /// The receiver, as the job counts ranks.
+        /// The receiver's rank in the job.
         to: u32,
         /// The message.
         message: CollectiveMessage,
     },
     /// Send a message with its payload, then call [`Machine::on_sent`].
     Send(Sending),
-    /// Call [`Machine::on_announcing`], then tell the receiver where these bytes lie, as [`Announcing::message`] says it.
+    /// Call [`Machine::on_announcing`], then send [`Announcing::message`] with the location of these bytes.
     Announce(Announcing),
     /// Read these bytes, then call [`Machine::on_read`].
     Read(Reading),
-    /// Do these steps in order, then call [`Machine::on_done`].
+    /// Execute these steps in order, then call [`Machine::on_done`].
     Do {
         /// The collective, for [`Machine::client`].
         operation: usize,
         /// The steps; at least one.
         local_steps: Vec<LocalStep>,
     },
-    /// The collective is over for this rank. Call [`Machine::on_finished`], then tell the client.
+    /// The collective is complete on this rank. Call [`Machine::on_finished`], then tell the client.
     Finish {
         /// Its team.
         team: u64,
-        /// What the driver kept with it.
+        /// The driver's data of the collective.
         client: T,
     },
 }
 
-/// A message of a collective that is to be sent, and its payload.
+/// A message of a collective to be sent, with its payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
     /// The collective, for [`Machine::client`].
     pub operation: usize,
     /// The index among the sends of its round.
     transfer: usize,
-    /// The receiver, as the job counts ranks.
+    /// The receiver's rank in the job.
     pub to: u32,
     /// The message.
     pub message: CollectiveMessage,
-    /// Where the payload is.
+    /// Location of the payload.
     pub place: Place,
     /// Length of the payload; a signal has none.
     pub len_bytes: usize,
 }
 
-/// The payload of a message of a collective that has arrived.
+/// The arrived payload of a message of a collective.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
     /// The collective, for [`Machine::client`].
     pub operation: usize,
     /// The index among the receives of its round.
     transfer: usize,
-    /// Where the payload belongs.
+    /// Destination of the payload.
     pub place: Place,
     len_bytes: usize,
 }
 
-/// A message that fits no collective of this rank: the ranks have started different collectives.
+/// A message without a matching collective on this rank: the ranks have started different collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misfit;
 
@@ -110,35 +112,35 @@ pub(super) struct Operation<T> {
     round: u32,
     pub(super) sends: Vec<TransferSide>,
     pub(super) receives: Vec<TransferSide>,
-    /// Transfers of this round that are not through.
+    /// Unfinished transfers of this round.
     left: usize,
-    /// The steps that follow when none is left.
+    /// The steps to run when `left` reaches 0.
     local_steps: Vec<LocalStep>,
-    /// Messages for its later rounds.
+    /// Messages for later rounds.
     pub(super) notes: Vec<Note>,
     pub(super) client: T,
 }
 
-/// What the driver keeps with a collective.
+/// The driver's data of a collective.
 pub trait Client {
     /// The collective's turn has come; it needs `scratch_bytes` bytes of memory besides the client's.
     fn begin(&mut self, scratch_bytes: usize);
 }
 
-/// The collectives of one rank. `T` is what the driver keeps with each.
+/// The collectives of one rank. `T` is the driver's data of each.
 #[derive(Debug)]
 pub struct Machine<T> {
-    /// The teams that this rank belongs to, by name.
+    /// The teams this rank belongs to, by name.
     pub teams: OrderedMap<u64, Team<T>>,
-    /// The collectives under way.
+    /// The collectives in flight.
     pub(super) operations: Slab<Operation<T>>,
     pub(super) by_key: OrderedMap<CollectiveKey, usize>,
-    /// Messages of collectives that are not under way here yet.
+    /// Messages of collectives not started here yet.
     early: OrderedMap<CollectiveKey, Vec<Note>>,
-    /// Messages of the barriers of teams that this rank does not know yet.
+    /// Messages of barriers of teams not known to this rank yet.
     early_barriers: OrderedMap<u64, Vec<EarlyBarrier>>,
     pub(super) actions: VecDeque<Action<T>>,
-    /// Actions that had no credit.
+    /// Actions deferred for lack of credit.
     stalled: Vec<Action<T>>,
 }
 
@@ -157,7 +159,7 @@ impl<T> Default for Machine<T> {
 }
 
 impl<T: Client> Machine<T> {
-    /// Adds a team that this rank belongs to. Messages of its barrier may have come already.
+    /// Adds a team this rank belongs to. Messages of its barrier may have arrived already.
     ///
     /// # Errors
     /// One of them makes no sense.
@@ -170,7 +172,7 @@ impl<T: Client> Machine<T> {
         })
     }
 
-    /// Starts a collective of a team that was added. It takes its turn after those that were started before.
+    /// Starts a collective of an added team. It takes its turn after earlier ones.
     pub fn start(&mut self, team: u64, plan: Plan, client: T) {
         let its = self.teams.get_mut(&team).expect("the caller looked the team up");
         let key = CollectiveKey { team, number: its.next_number };
@@ -179,22 +181,22 @@ impl<T: Client> Machine<T> {
         self.fill_window(team);
     }
 
-    /// The client notifies at the barrier of a team that was added.
+    /// The client notifies at the barrier of an added team.
     ///
     /// # Errors
-    /// [`Misuse::NotifiedTwice`] if the client has not ended the phase before.
+    /// [`Misuse::NotifiedTwice`] if the client has not ended the previous phase.
     pub fn notify(&mut self, team: u64, name: Name) -> Result<(), Misuse> {
         let its = self.teams.get_mut(&team).expect("the caller looked the team up");
         let Team { barrier, members, me, .. } = its;
         barrier.notify(name, &mut tell_barrier(team, *me, members, &mut self.actions))
     }
 
-    /// A message came from a rank of the job, with `len_bytes` bytes of payload. Returns where the payload is to be
-    /// written, if there is any; then [`Machine::on_written`] is to be called.
+    /// A message arrived from a rank of the job, with `len_bytes` bytes of payload. Returns the payload's destination,
+    /// if there is a payload; call [`Machine::on_written`] after writing it.
     ///
     /// # Errors
-    /// The sender is not the rank of the team that it says, no transfer of this rank waits for the payload, or the
-    /// payload is more than the transfer.
+    /// The sender is not the team's rank named in the message, no transfer of this rank waits for the payload, or the
+    /// payload exceeds the transfer.
     pub fn on_message(
         &mut self,
         sender: Rank,
@@ -212,7 +214,7 @@ impl<T: Client> Machine<T> {
                 let Transfer { place, len_bytes: expected, .. } = receive.transfer;
                 let ends_by = |start: usize| start.checked_add(len_bytes).is_some_and(|end| end <= expected);
                 let offset_bytes = usize::try_from(offset_bytes).map_err(|_| Misfit)?;
-                // Bytes that come twice would end the transfer while others are still being written.
+                // Duplicate bytes would end the transfer while others are still being written.
                 if !ends_by(offset_bytes) || !ends_by(receive.arrived_bytes) {
                     return Err(Misfit);
                 }
@@ -232,7 +234,7 @@ impl<T: Client> Machine<T> {
         }
     }
 
-    /// A payload that arrived is where it belongs.
+    /// An arrived payload has been written to its destination.
     pub fn on_written(&mut self, arrived: Arrived) {
         let operation = &mut self.operations[arrived.operation];
         let receive = &mut operation.receives[arrived.transfer];
@@ -243,7 +245,7 @@ impl<T: Client> Machine<T> {
         }
     }
 
-    /// An [`Action::Send`] is carried out.
+    /// An [`Action::Send`] is done.
     pub fn on_sent(&mut self, sent: Sending) {
         let operation = &mut self.operations[sent.operation];
         let send = &mut operation.sends[sent.transfer];
@@ -256,7 +258,7 @@ impl<T: Client> Machine<T> {
         }
     }
 
-    /// An [`Action::Do`] is carried out.
+    /// An [`Action::Do`] is done.
     pub fn on_done(&mut self, operation: usize) {
         self.next_round(operation);
     }
@@ -272,12 +274,12 @@ impl<T: Client> Machine<T> {
         self.actions.pop_front()
     }
 
-    /// Puts an action back for which there is no credit now.
+    /// Puts back an action without credit.
     pub fn stall(&mut self, action: Action<T>) {
         self.stalled.push(action);
     }
 
-    /// There may be credit again: queues the actions that were put back.
+    /// Queues the actions put back: there may be credit again.
     pub fn retry(&mut self) {
         self.actions.extend(self.stalled.drain(..));
     }
@@ -287,33 +289,32 @@ impl<T: Client> Machine<T> {
         !self.actions.is_empty()
     }
 
-    /// Whether actions were put back for want of credit.
+    /// Whether actions were put back for lack of credit.
     pub fn is_stalled(&self) -> bool {
         !self.stalled.is_empty()
     }
 
-    /// What the driver keeps with a collective. It is there from the first action of the collective to
-    /// [`Action::Finish`].
+    /// The driver's data of a collective, available from its first action to [`Action::Finish`].
     pub fn client(&self, operation: usize) -> &T {
         &self.operations[operation].client
     }
 
-    /// Whether nothing is under way or noted.
+    /// Whether nothing is in flight or noted.
     #[cfg(test)]
     pub fn is_quiet(&self) -> bool {
         let idle = self.operations.is_empty() && self.by_key.is_empty() && self.actions.is_empty();
         idle && self.stalled.is_empty() && self.early.is_empty() && self.early_barriers.is_empty()
     }
 
-    /// How many notes are kept.
+    /// Number of notes kept.
     #[cfg(test)]
     pub fn notes(&self) -> usize {
         let entered = self.operations.iter().map(|(_, operation)| operation.notes.len());
         entered.chain(self.early.values().map(Vec::len)).sum()
     }
 
-    /// The rank of a team that a message says it is from is its sender. Of a team that this rank does not know yet,
-    /// nobody can say.
+    /// Checks the sender against the team's rank named in the message. Impossible if this rank does not know the team
+    /// yet.
     fn check_sender(&self, team: u64, sender: Rank, from: u32) -> Result<(), Misfit> {
         let Some(team) = self.teams.get(&team) else { return Ok(()) };
         if team.members.get(from as usize) == Some(&sender.0) { Ok(()) } else { Err(Misfit) }
@@ -350,7 +351,7 @@ impl<T: Client> Machine<T> {
                 self.send(at, transfer);
             }
             (Some(transfer), NoteKind::Announced(source)) => self.on_announced(at, transfer, source),
-            // It waits for bytes, and an empty message is none.
+            // It waits for bytes; an empty message has none.
             (Some(transfer), NoteKind::Signal) if sides[transfer].transfer.len_bytes > 0 => return Err(Misfit),
             (Some(transfer), NoteKind::Signal) => {
                 sides[transfer].state = TransferState::Through;
@@ -382,7 +383,7 @@ impl<T: Client> Machine<T> {
         self.next_round(at);
     }
 
-    /// Begins rounds until one has something to wait for.
+    /// Starts rounds until one has something to wait for.
     fn next_round(&mut self, at: usize) {
         let operation = &mut self.operations[at];
         let Some(round) = operation.plan.round(operation.round) else { return self.finish(at) };
@@ -473,7 +474,7 @@ impl<T> Operation<T> {
         CollectiveMessage { key: self.key, from: self.plan.shape.me, body }
     }
 
-    /// Takes a note off those that are kept. Returns whether it was among them.
+    /// Removes a note. Returns whether it was kept.
     fn take_note(&mut self, note: Note) -> bool {
         let at = self.notes.iter().position(|noted| *noted == note);
         at.map(|at| self.notes.swap_remove(at)).is_some()

@@ -1,4 +1,4 @@
-//! What ranks tell each other in collectives, as the arguments of an Active Message.
+//! The messages of collectives, as arguments of an Active Message.
 
 use crate::active_message::{ARGS_MAX, Args};
 use crate::barrier::BarrierMessage;
@@ -6,12 +6,12 @@ use crate::messages;
 use crate::wire::{self, Layout};
 
 messages! {
-    /// Names a collective: all ranks of a team start its collectives in the same order.
+    /// Identifies a collective: all ranks of a team start its collectives in the same order.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub struct CollectiveKey {
         /// The team's name.
         pub team: u64,
-        /// How many collectives the team had before; it wraps.
+        /// Number of the team's earlier collectives; wraps.
         pub number: u32,
     }
 }
@@ -20,45 +20,45 @@ messages! {
     /// A message of a collective, or of a team's barrier.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct CollectiveMessage {
-        /// The collective. The number means nothing to a [`CollectiveBody::Barrier`].
+        /// The collective. [`CollectiveBody::Barrier`] ignores the number.
         pub key: CollectiveKey,
-        /// The sender, as its team counts ranks.
+        /// The sender's rank in the team.
         pub from: u32,
-        /// What it says.
+        /// The content.
         pub body: CollectiveBody,
     }
 }
 
 messages! {
-    /// Where the bytes of a large transfer lie, for a receiver that reads them itself.
+    /// Location of the bytes of a large transfer, for a receiver reading them itself.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Source {
-        /// Where the receiver cannot read. It says that it is ready, and they come in messages.
+        /// The receiver cannot read them. It sends Ready, and the bytes come in messages.
         0 => Unreadable,
         /// In the sender's segment.
         1 => Segment {
             /// The first address.
             address: u64,
         },
-        /// In the memory of a process of the same host, as that sees it.
+        /// In the memory of a process of the same host, in its address space.
         2 => Process {
             /// The first address.
             address: u64,
             /// The process.
             process: u32,
-            /// An address at which the process has `proof`. A process that has not is another one.
+            /// The address of `proof` in the process. A process without it there is a different one.
             proof_address: u64,
-            /// A number that no other process has there.
+            /// A number no other process has there.
             proof: u64,
         },
     }
 }
 
 messages! {
-    /// What a message says.
+    /// The content of a message.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum CollectiveBody {
-        /// The sender has a place for the bytes of a transfer: send them.
+        /// The receive is ready: send the bytes of a transfer.
         1 => Ready {
             /// The transfer.
             tag: u32,
@@ -67,16 +67,16 @@ messages! {
         2 => Bytes {
             /// The transfer.
             tag: u32,
-            /// Where the payload starts among all bytes of the transfer.
+            /// Offset of the payload in the transfer.
             offset_bytes: u64,
         },
-        /// Of the team's named barrier.
+        /// A message of the team's named barrier.
         3 => Barrier(message: BarrierMessage),
         /// The bytes of a large transfer may be read.
         4 => Announce {
             /// The transfer.
             tag: u32,
-            /// Where they lie.
+            /// Their location.
             source: Source,
         },
         /// The sender has read all bytes of a transfer.
@@ -94,11 +94,11 @@ impl CollectiveMessage {
         Args::from_bytes(&wire::encode(self)).expect("BYTES_MAX is the most that it takes")
     }
 
-    /// Reads what [`CollectiveMessage::encode`] wrote; `None` if it is something else.
+    /// Reads the arguments of [`CollectiveMessage::encode`]; `None` if they are something else.
     pub fn decode(args: &Args) -> Option<CollectiveMessage> {
         let mut bytes = args.as_bytes();
         let message = CollectiveMessage::read(&mut bytes)?;
-        // Zeros may fill up the last argument.
+        // The last argument may be zero-padded.
         (bytes.len() < size_of::<i32>()).then_some(message)
     }
 }

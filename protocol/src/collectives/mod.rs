@@ -1,7 +1,7 @@
 //! Collectives of teams, as a state machine: messages in, actions out.
 //!
-//! A [`plan`] is the work of one rank in a collective, in rounds. The [`Machine`] runs the plans of all collectives
-//! under way.
+//! A [`plan`] is the work of one rank in a collective, in rounds. The [`Machine`] runs the plans of all collectives in
+//! flight.
 
 #[cfg(test)]
 mod forged;

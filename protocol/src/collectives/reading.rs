@@ -1,4 +1,4 @@
-//! Large transfers: the sender announces where its bytes lie, and the receiver reads them itself.
+//! Large transfers: the sender announces the location of its bytes, and the receiver reads them itself.
 //!
 //! ```text
 //!   a send:     Announcing ──announced──▶ AwaitingReady ──Taken came──▶ Through
@@ -7,31 +7,32 @@
 //!                                                               ──cannot read, says Ready──▶ Moving, as a small one
 //! ```
 //!
-//! The driver that cannot read says so, and the bytes come in messages. Where a transfer is large, both sides know it.
+//! A driver unable to read says so, and the bytes come in messages. Both sides derive from the length whether a
+//! transfer is large.
 
 use super::machine::{Action, Client, Machine, Misfit, Operation};
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
 use super::plan::{Place, Transfer};
 use super::under_way::{Note, NoteKind, TransferState, find};
 
-/// Transfers of so many bytes are announced.
+/// Minimum bytes of an announced transfer.
 pub const ANNOUNCED_BYTES_MIN: usize = 64 << 10;
 
-/// The most bytes that a receiver reads before it looks for other work.
+/// Maximum bytes a receiver reads before it looks for other work.
 pub const READ_BYTES_MAX: usize = 1 << 20;
 
-/// An announcement that is to be made.
+/// An announcement to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Announcing {
     /// The collective, for [`Machine::client`].
     pub operation: usize,
     /// The index among the sends of its round.
     transfer: usize,
-    /// The receiver, as the job counts ranks.
+    /// The receiver's rank in the job.
     pub to: u32,
-    /// Where the bytes are.
+    /// Location of the bytes.
     pub place: Place,
-    /// How many.
+    /// Number of bytes.
     pub len_bytes: usize,
     key: CollectiveKey,
     from: u32,
@@ -39,29 +40,29 @@ pub struct Announcing {
 }
 
 impl Announcing {
-    /// The message that says where the bytes lie.
+    /// The message announcing the bytes at `source`.
     pub fn message(&self, source: Source) -> CollectiveMessage {
         let Announcing { key, from, tag, .. } = *self;
         CollectiveMessage { key, from, body: CollectiveBody::Announce { tag, source } }
     }
 }
 
-/// Bytes of a peer that are to be read.
+/// Bytes of a peer to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     /// The collective, for [`Machine::client`].
     pub operation: usize,
     /// The index among the receives of its round.
     transfer: usize,
-    /// The peer, as the job counts ranks.
+    /// The peer's rank in the job.
     pub from: u32,
-    /// Where all bytes of the transfer lie, as the peer says.
+    /// Location of all bytes of the transfer, as announced.
     pub source: Source,
-    /// Where among them to begin.
+    /// Offset of the first byte to read.
     pub offset_bytes: usize,
-    /// Where the bytes belong.
+    /// Destination of the bytes.
     pub place: Place,
-    /// How many; at most [`READ_BYTES_MAX`].
+    /// Number of bytes; at most [`READ_BYTES_MAX`].
     pub len_bytes: usize,
 }
 
@@ -71,12 +72,12 @@ pub(super) fn is_announced(transfer: &Transfer) -> bool {
 }
 
 impl<T: Client> Machine<T> {
-    /// An [`Action::Announce`] is about to be carried out: there is credit for it. Answers may come from now on.
+    /// An [`Action::Announce`] is about to be carried out with the credit for it. Answers may arrive from now on.
     pub fn on_announcing(&mut self, announcing: &Announcing) {
         self.operations[announcing.operation].sends[announcing.transfer].state = TransferState::AwaitingReady;
     }
 
-    /// An [`Action::Read`] is carried out, or the bytes cannot be read here.
+    /// An [`Action::Read`] is done, or the bytes cannot be read here.
     pub fn on_read(&mut self, reading: Reading, is_read: bool) {
         let Reading { operation, transfer, source, len_bytes, .. } = reading;
         let receive = &mut self.operations[operation].receives[transfer];
@@ -104,7 +105,7 @@ impl<T: Client> Machine<T> {
         self.actions.push_back(Action::Announce(announcing));
     }
 
-    /// The sender of a receive has said where its bytes lie.
+    /// The sender of a receive has announced its bytes.
     pub(super) fn on_announced(&mut self, at: usize, transfer: usize, source: Source) {
         if source == Source::Unreadable {
             return self.ask_for_bytes(at, transfer);
@@ -142,7 +143,7 @@ impl<T: Client> Machine<T> {
         }));
     }
 
-    /// The bytes of a receive are to come in messages.
+    /// Requests the bytes of a receive in messages.
     pub(super) fn ask_for_bytes(&mut self, at: usize, transfer: usize) {
         let receive = &mut self.operations[at].receives[transfer];
         receive.state = TransferState::Moving;
@@ -159,7 +160,7 @@ impl<T: Client> Machine<T> {
 }
 
 impl<T> Operation<T> {
-    /// Takes an announcement off the notes.
+    /// Removes an announcement from the notes.
     pub(super) fn take_announcement(&mut self, from: u32, tag: u32) -> Option<Source> {
         let is_it = |note: &Note| (note.from, note.tag) == (from, tag) && matches!(note.kind, NoteKind::Announced(_));
         let at = self.notes.iter().position(is_it)?;

@@ -1,4 +1,4 @@
-//! Teams: ordered sets of ranks that have collectives together.
+//! Teams: ordered sets of ranks with collectives of their own.
 
 use super::message::CollectiveKey;
 use super::plan::Plan;
@@ -14,57 +14,57 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// The name of the team of all ranks.
 pub const TEAM_ALL: u64 = 1;
 
-/// A team, as one of its ranks sees it.
+/// A team, from the perspective of one of its ranks.
 #[derive(Debug)]
 pub struct Team<T> {
-    /// Its ranks as the job counts them, in the order of the team.
+    /// Its members' ranks in the job, in team order.
     pub members: Box<[u32]>,
-    /// This rank's place among the members.
+    /// This rank's index in `members`.
     pub me: u32,
     /// Its named barrier.
     pub barrier: Barrier,
-    /// The number of the next collective to be started.
+    /// Number of the next collective.
     pub(super) next_number: u32,
-    /// How many collectives are under way.
+    /// Number of collectives in flight.
     pub(super) active: usize,
-    /// Collectives that were started and are not under way yet.
+    /// Collectives waiting for their turn.
     pub(super) queued: VecDeque<(CollectiveKey, Plan, T)>,
 }
 
 impl<T> Team<T> {
-    /// A team of these ranks of the job, of which `members[me]` is this one.
+    /// A team of these ranks of the job; `members[me]` is this one.
     pub fn new(members: Box<[u32]>, me: u32) -> Team<T> {
         let barrier = Barrier::new(Rank(me), members.len() as u32);
         Team { members, me, barrier, next_number: 0, active: 0, queued: VecDeque::new() }
     }
 
-    /// How many ranks it has.
+    /// Number of ranks.
     pub fn ranks(&self) -> u32 {
         self.members.len() as u32
     }
 
-    /// Whether nothing is under way.
+    /// Whether nothing is in flight.
     pub fn is_idle(&self) -> bool {
         self.active == 0 && !self.barrier.is_in_phase()
     }
 }
 
-/// What a rank gives to a split.
+/// A rank's contribution to a split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Vote {
-    /// Ranks with the same color come into the same team.
+    /// Ranks of the same color join the same team.
     pub color: u32,
-    /// The team is in this order; ranks with the same number are in the order of the parent.
+    /// Sort key in the team; ties keep the parent's order.
     pub order: u32,
-    /// How many splits this rank has been through, which makes the new team's name unique.
+    /// Number of this rank's earlier splits, which makes the new team's name unique.
     pub splits: u32,
 }
 
-/// The team that rank `me` of a parent comes into: its name, its members, and this rank's place among them. Every rank
-/// of the new team computes the same name and members, and no other team of the job ever has that name.
+/// The team joined by rank `me` of a parent: its name, its members, and this rank's index. Every rank of the new team
+/// computes the same name and members, and no other team of the job ever has the name.
 ///
-/// The parent's rank `at` is rank `parent[at]` of the job and has given `votes[at]`.
+/// The parent's rank `at` is rank `parent[at]` of the job and contributed `votes[at]`.
 pub fn split(parent: &[u32], votes: &[Vote], me: u32) -> (u64, Box<[u32]>, u32) {
     let color = votes[me as usize].color;
     let mut chosen: Vec<usize> = (0..parent.len()).filter(|at| votes[*at].color == color).collect();
@@ -75,19 +75,19 @@ pub fn split(parent: &[u32], votes: &[Vote], me: u32) -> (u64, Box<[u32]>, u32) 
     (id, chosen.into_iter().map(|at| parent[at]).collect(), place as u32)
 }
 
-/// What stands for a list of ranks in a vote: others have another number, very likely.
+/// A hash of a list of ranks, for use in a vote.
 pub fn list_hash(members: &[u32]) -> u32 {
     // FNV-1a.
     let bytes = members.iter().flat_map(|member| member.to_le_bytes());
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// The name of the team of these ranks of the job, if each of them has voted for its first rank as the color, and for [`list_hash`] of
-/// these as the order. The parent's rank `at` is rank `parent[at]` of the job and has given `votes[at]`. No other team of the job ever has
-/// that name.
+/// The name of the team of these ranks of the job, if each of them voted with the list's first rank as color and its
+/// [`list_hash`] as order. The parent's rank `at` is rank `parent[at]` of the job and contributed `votes[at]`. No other
+/// team of the job ever has the name.
 ///
 /// # Errors
-/// The rank of the job that is not in the parent, or has voted for another list.
+/// The first rank of the job missing from the parent, or with a vote for another list.
 pub fn listed_team(parent: &[u32], votes: &[Vote], members: &[u32]) -> Result<u64, u32> {
     let mut places: Vec<(u32, usize)> = parent.iter().copied().zip(0..).collect();
     places.sort_unstable();
@@ -105,14 +105,14 @@ pub fn listed_team(parent: &[u32], votes: &[Vote], members: &[u32]) -> Result<u6
     Ok((u64::from(first) + 1) << 32 | u64::from(splits))
 }
 
-/// The largest tag of a team.
+/// Maximum tag of a team.
 pub const TEAM_TAG_MAX: u32 = u32::MAX >> 1;
 
-/// The team that these ranks of a job make by themselves: its name, and the place of rank `own` among them. A team of the same first rank
-/// and tag has the same name, one that came of a split has not.
+/// The team formed by these ranks of a job on their own: its name, and the index of rank `own`. A team with the same
+/// first rank and tag has the same name; teams from splits never do.
 ///
 /// # Errors
-/// Why these make no team.
+/// Why these ranks form no team.
 pub fn named_team(members: &[u32], own: u32, ranks: u32, tag: u32) -> Result<(u64, u32), String> {
     if tag > TEAM_TAG_MAX {
         return Err(format!("tag {tag} is too large; give at most {TEAM_TAG_MAX}"));
@@ -127,14 +127,14 @@ pub fn named_team(members: &[u32], own: u32, ranks: u32, tag: u32) -> Result<(u6
     }
     let place = members.iter().position(|rank| *rank == own);
     let place = place.ok_or_else(|| format!("this rank, {own}, is not named; only ranks of the team make it"))?;
-    // Splits count from 0, and never so far.
+    // Splits count from 0 and never reach this bit.
     let id = (u64::from(members[0]) + 1) << 32 | u64::from(tag) | 1 << 31;
     Ok((id, place as u32))
 }
 
-/// The name of the team that has a file open, by the number of the file's space: that of no other team.
+/// The name of the team of an open file, from the number of the file's space. No other team has it.
 pub fn team_of_file(number: u32) -> u64 {
-    // The first ranks of other teams are above 32 bits, and never so far.
+    // Names of other teams have their first rank above bit 31; it never reaches this bit.
     1 << 63 | u64::from(number)
 }
 

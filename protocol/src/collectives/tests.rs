@@ -1,4 +1,4 @@
-//! The machines of a whole team, with a network that delivers in any order and a flow control without credit at random.
+//! The machines of a whole team, over a network delivering in any order and with flow control randomly out of credit.
 
 use super::machine::{Action, Client, Machine, Misfit, Sending, WINDOW};
 use super::message::{CollectiveMessage, Source};
@@ -40,8 +40,8 @@ impl Memory {
         &mut buffer[place.offset_bytes..place.offset_bytes + len_bytes]
     }
 
-    /// Elements are 16 bytes: first and last rank of what they stand for, and a sum. Only neighbours in the right order
-    /// meet.
+    /// Elements have 16 bytes: first and last rank covered, and a sum. Only adjacent operands in the right order may
+    /// combine.
     fn combine(&mut self, into: Place, with: Place, len_bytes: usize) {
         let right = self.buffer(with, len_bytes).to_vec();
         for (left, right) in self.buffer(into, len_bytes).chunks_exact_mut(16).zip(right.chunks_exact(16)) {
@@ -58,7 +58,7 @@ fn address_of(operation: usize, place: Place) -> u64 {
     (operation as u64) << 32 | (place.buffer as u64) << 30 | place.offset_bytes as u64
 }
 
-/// The collective and the place that have an address.
+/// The collective and the place at an address.
 fn place_at(address: u64) -> (usize, Place) {
     let buffer = [Buffer::Source, Buffer::Destination, Buffer::Scratch, Buffer::Scratch][(address >> 30) as usize % 4];
     ((address >> 32) as usize, Place { buffer, offset_bytes: address as usize % (1 << 30) })
@@ -74,7 +74,7 @@ pub(super) struct World {
     pub(super) mail: Vec<(Rank, u32, CollectiveMessage, Vec<u8>)>,
     finished: Vec<Vec<Memory>>,
     pub(super) random: Rng,
-    /// Some message was forged: memory may have any bytes, and a rank may refuse a message.
+    /// Some message was forged: memory may hold any bytes, and a rank may refuse a message.
     pub(super) is_tainted: bool,
 }
 
@@ -90,7 +90,7 @@ impl World {
         World { ranks, mail: Vec::new(), finished, random: Rng::with_seed(seed), is_tainted: false }
     }
 
-    /// A message comes to rank `to`.
+    /// Delivers a message to rank `to`.
     pub(super) fn deliver(
         &mut self,
         from: Rank,
@@ -107,7 +107,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets something happen. Returns whether anything could.
+    /// Executes a random step. Returns whether there was one.
     pub(super) fn step(&mut self) -> bool {
         if !self.mail.is_empty() && self.random.bool() {
             let (from, to, message, bytes) = self.mail.swap_remove(self.random.usize(0..self.mail.len()));
@@ -149,7 +149,7 @@ impl World {
                 self.mail.push((Rank(rank as u32), to, announcing.message(source), Vec::new()));
             }
             Action::Read(reading) => {
-                // Also some that have begun to read cannot go on.
+                // Reads that have begun may fail too.
                 let is_read = self.random.u8(0..6) > 0 && self.read(rank, &reading);
                 self.ranks[rank].on_read(reading, is_read);
             }
@@ -177,7 +177,7 @@ impl World {
         }
     }
 
-    /// Reads bytes of a peer. Returns whether they are there.
+    /// Reads bytes of a peer. Returns whether they were readable.
     fn read(&mut self, rank: usize, reading: &Reading) -> bool {
         let Reading { operation, from, source, offset_bytes, place, len_bytes, .. } = *reading;
         assert!(len_bytes <= READ_BYTES_MAX);
@@ -214,8 +214,8 @@ impl World {
     }
 }
 
-/// The memory of a rank in collective `number`, and what its destination should be. Every pair of ranks has a block of
-/// its own.
+/// The memory of a rank in collective `number`, and its expected destination. Every pair of ranks has a block of its
+/// own.
 pub(super) fn memory(shape: &Shape, number: usize) -> (Memory, Vec<u8>) {
     let Shape { kind, me, ranks, root, block_bytes, .. } = *shape;
     let block = |from: u32, to: u32| {
@@ -403,7 +403,7 @@ fn bytes_that_come_twice_or_from_another_rank_are_a_misfit() {
     assert!(rank.on_message(Rank(2), &bytes(7, 0), 8).is_err(), "there is no rank 7");
     assert!(rank.on_message(Rank(0), &bytes(0, 0), 0).is_err(), "a signal where bytes are due");
     assert!(rank.on_message(Rank(0), &bytes(0, 9), 8).is_err(), "beyond the end");
-    // Two threads may write at once: both halves come before either is where it belongs.
+    // Two threads may write concurrently: both halves arrive before either is written.
     let first = rank.on_message(Rank(0), &bytes(0, 0), 8).expect("it makes sense").expect("bytes");
     let second = rank.on_message(Rank(0), &bytes(0, 8), 8).expect("it makes sense").expect("bytes");
     assert!(rank.on_message(Rank(0), &bytes(0, 0), 8).is_err(), "a third half");

@@ -1,38 +1,38 @@
-//! What a rank notes of the transfers and messages of its collectives.
+//! A rank's bookkeeping of transfers and messages of its collectives.
 
 use super::message::Source;
 use super::plan::Transfer;
 use crate::Rank;
 use crate::barrier::BarrierMessage;
 
-/// One transfer of the round under way.
+/// One transfer of the current round.
 #[derive(Debug)]
 pub(super) struct TransferSide {
     pub transfer: Transfer,
     pub state: TransferState,
-    /// Of a receive: bytes that have come, and perhaps are not where they belong yet.
+    /// Receive: bytes arrived, possibly not yet written to their destination.
     pub arrived_bytes: usize,
-    /// Bytes that are sent, or read, or are where they belong.
+    /// Bytes sent, read, or written to their destination.
     pub moved_bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TransferState {
-    /// A large send that the receiver has not been told of.
+    /// A large send not yet announced to the receiver.
     Announcing,
-    /// A send whose receiver is not ready, or reads.
+    /// A send whose receiver is not ready, or is reading.
     AwaitingReady,
-    /// A large receive whose sender has not said where its bytes lie.
+    /// A large receive not yet announced by the sender.
     AwaitingAnnouncement,
-    /// A large receive whose bytes this rank reads.
+    /// A large receive being read by this rank.
     Reading,
     /// Bytes may be sent or arrive.
     Moving,
-    /// All bytes are sent, or are where they belong.
+    /// All bytes are sent, or written to their destination.
     Through,
 }
 
-/// A message that came before its round.
+/// A message that arrived before its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Note {
     pub from: u32,
@@ -47,17 +47,17 @@ pub(super) enum NoteKind {
     Announced(Source),
 }
 
-/// A message of the barrier of a team that this rank does not know yet.
+/// A message of the barrier of a team this rank does not know yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EarlyBarrier {
-    /// The sender, as the job counts ranks.
+    /// The sender's rank in the job.
     pub sender: Rank,
-    /// The sender as it says that the team counts it.
+    /// The sender's rank in the team, as it claims.
     pub from: u32,
     pub message: BarrierMessage,
 }
 
-/// The place of a transfer with a peer that is in this state.
+/// The position of a transfer with a peer in this state.
 pub(super) fn find(sides: &[TransferSide], peer: u32, tag: u32, state: TransferState) -> Option<usize> {
     let is_it = |side: &TransferSide| side.transfer.peer == peer && side.transfer.tag == tag && side.state == state;
     sides.iter().position(is_it)

@@ -1,4 +1,4 @@
-//! The client side: the requests of one rank, each in terms of what it has from the homes of its bytes.
+//! The client side: the requests of one rank, each as its state at every home of its bytes.
 //!
 //! ```text
 //!              Refused                    all homes below have granted
@@ -14,14 +14,14 @@ use crate::ordered::OrderedMap;
 use crate::{Nonsense, Rank, Space};
 use alloc::vec::Vec;
 
-/// What a request has from one home.
+/// State of a request at one home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Standing {
-    /// Nothing, and it does not ask: its try was refused, or what was granted is given back.
+enum AskState {
+    /// Holds nothing and asks for nothing: its try was refused, or its grant was returned.
     Lacking,
-    /// It has asked.
+    /// The ask is in flight or queued.
     Asked { waits: bool },
-    /// All its ranges there, by an ask of this kind.
+    /// Holds all its ranges there, by an ask of this kind.
     Granted { waits: bool },
 }
 
@@ -29,8 +29,8 @@ enum Standing {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct AtHome {
     home: Rank,
-    standing: Standing,
-    /// None any more once the whole request is granted.
+    state: AskState,
+    /// Emptied once the whole request is granted.
     ranges: Vec<LockRange>,
 }
 
@@ -41,26 +41,26 @@ struct Request {
     file: Space,
     purpose: LockPurpose,
     is_granted: bool,
-    /// By home, ascending. This is the order in which all requests of all ranks wait.
+    /// By home, ascending: the order in which all requests of all ranks wait.
     at: Vec<AtHome>,
 }
 
 /// The requests of one rank.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockClient {
-    /// How many ranges a message has room for.
+    /// Maximum number of ranges in a message.
     ranges_max: usize,
     last: u64,
     requests: OrderedMap<u64, Request>,
 }
 
 impl LockClient {
-    /// No request is under way.
+    /// A client without requests.
     pub fn new(ranges_max: usize) -> LockClient {
         LockClient { ranges_max, last: 0, requests: OrderedMap::new() }
     }
 
-    /// Asks for ranges, which are in order, of each of these homes.
+    /// Asks each of these homes for its ranges, which are sorted.
     pub fn lock(
         &mut self,
         file: Space,
@@ -70,9 +70,9 @@ impl LockClient {
     ) -> LockId {
         self.last += 1;
         let number = self.last;
-        // With one home there is nothing that it could hold while it waits.
+        // With one home the request holds nothing while it waits.
         let waits = ranges.len() == 1;
-        let lacking = |(home, ranges)| AtHome { home, standing: Standing::Lacking, ranges };
+        let lacking = |(home, ranges)| AtHome { home, state: AskState::Lacking, ranges };
         let at = ranges.into_iter().map(lacking).collect();
         let mut request = Request { number, file, purpose, is_granted: false, at };
         for index in 0..request.at.len() {
@@ -83,7 +83,7 @@ impl LockClient {
         LockId(number)
     }
 
-    /// Unlocks what was granted.
+    /// Unlocks a granted request.
     pub fn unlock(&mut self, id: LockId, actions: &mut Vec<Action>) {
         assert!(self.is_granted(id), "{id:?} is not granted");
         let mut request = self.requests.remove(&id.0).expect("it is granted");
@@ -98,16 +98,16 @@ impl LockClient {
         grants: bool,
         actions: &mut Vec<Action>,
     ) -> Result<(), Nonsense> {
-        let asked = Standing::Asked { waits: name.waits };
+        let asked = AskState::Asked { waits: name.waits };
         let request = self.requests.get_mut(&name.number);
         let found = request.and_then(|request| {
             let index = request.at.binary_search_by_key(&from, |at| at.home).ok()?;
-            (request.at[index].standing == asked && (grants || !name.waits)).then_some((request, index))
+            (request.at[index].state == asked && (grants || !name.waits)).then_some((request, index))
         });
         let Some((request, index)) = found else {
             return Err(Nonsense::new(from, "an answer about a lock that this rank has not asked for"));
         };
-        request.at[index].standing = if grants { Standing::Granted { waits: name.waits } } else { Standing::Lacking };
+        request.at[index].state = if grants { AskState::Granted { waits: name.waits } } else { AskState::Lacking };
         request.go_on(self.ranges_max, actions);
         Ok(())
     }
@@ -117,7 +117,7 @@ impl LockClient {
         self.requests.get(&id.0).is_some_and(|request| request.is_granted)
     }
 
-    /// The requests about a file that are under way or granted.
+    /// The requests about a file, pending or granted.
     pub fn requests_of(&self, file: Space) -> impl Iterator<Item = LockId> + '_ {
         self.requests.values().filter(move |request| request.file == file).map(|request| LockId(request.number))
     }
@@ -129,15 +129,15 @@ impl LockClient {
 }
 
 impl Request {
-    /// Does what follows from an answer.
+    /// Continues after an answer.
     fn go_on(&mut self, ranges_max: usize, actions: &mut Vec<Action>) {
-        let is_missing = |at: &AtHome| matches!(at.standing, Standing::Lacking | Standing::Asked { waits: true });
+        let is_missing = |at: &AtHome| matches!(at.state, AskState::Lacking | AskState::Asked { waits: true });
         if let Some(missing) = self.at.iter().position(is_missing) {
-            // What is granted below is kept, as if it had been taken in order. Of what is granted above nothing may be kept
-            // while it waits; what is tried there is given back as soon as it is granted.
+            // Grants below are kept, as if taken in order. Grants above must not be kept while the request waits; a try
+            // there is returned as soon as it is granted.
             (missing + 1..self.at.len()).for_each(|above| self.give_back(above, actions));
             let has_all_below = self.at[..missing].iter().all(AtHome::is_granted);
-            if has_all_below && self.at[missing].standing == Standing::Lacking {
+            if has_all_below && self.at[missing].state == AskState::Lacking {
                 self.ask(missing, true, ranges_max, actions);
             }
         } else if self.at.iter().all(AtHome::is_granted) {
@@ -147,12 +147,12 @@ impl Request {
         }
     }
 
-    /// Asks a home, in as many messages as it takes.
+    /// Asks a home, in as many messages as needed.
     fn ask(&mut self, index: usize, waits: bool, ranges_max: usize, actions: &mut Vec<Action>) {
         let name = AskName { number: self.number, waits };
         let (file, purpose) = (self.file, self.purpose);
-        let AtHome { home, standing, ranges } = &mut self.at[index];
-        *standing = Standing::Asked { waits };
+        let AtHome { home, state, ranges } = &mut self.at[index];
+        *state = AskState::Asked { waits };
         let count = u32::try_from(ranges.len()).expect("a request has fewer than 2^32 ranges");
         let mut first = 0;
         for part in ranges.chunks(ranges_max) {
@@ -162,11 +162,11 @@ impl Request {
         }
     }
 
-    /// Unlocks what a home has granted, if it has granted anything.
+    /// Returns a home's grant, if there is one.
     fn give_back(&mut self, index: usize, actions: &mut Vec<Action>) {
         let at = &mut self.at[index];
-        if let Standing::Granted { waits } = at.standing {
-            at.standing = Standing::Lacking;
+        if let AskState::Granted { waits } = at.state {
+            at.state = AskState::Lacking;
             actions.push(Action::send(at.home, LockMessage::Unlock(AskName { number: self.number, waits })));
         }
     }
@@ -174,6 +174,6 @@ impl Request {
 
 impl AtHome {
     fn is_granted(&self) -> bool {
-        matches!(self.standing, Standing::Granted { .. })
+        matches!(self.state, AskState::Granted { .. })
     }
 }

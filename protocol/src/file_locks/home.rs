@@ -1,4 +1,4 @@
-//! The home side: locks of bytes whose stripes are here, and who waits for them.
+//! The home side: locks of the bytes whose stripes are here, and the asks waiting for them.
 //!
 //! ```text
 //!                    nothing that conflicts came before
@@ -8,10 +8,10 @@
 //!    └──────────────── a try ──▶ (Refused)       all of that has gone
 //! ```
 //!
-//! An ask conflicts with what waits as well as with what is granted, so nobody overtakes who waits: the ones that conflict are
-//! granted in the order in which they came. A waiting ask counts the pairs of a range of its own and a conflicting one that
-//! came before. Who unlocks finds those who wait for it by the same search and counts them down. So memory is O(locks granted
-//! and waited for), and an order of asks is kept nowhere.
+//! An ask conflicts with waiting asks as well as granted ones, so conflicting asks are granted in the order of arrival.
+//! A waiting ask counts its blockers: pairs of one of its ranges and an earlier conflicting range. An unlock finds the
+//! waiting asks by the same search and decrements their counts. Memory is O(locks granted and waiting), and no order of
+//! asks is stored.
 
 use super::index::Index;
 use super::message::{AskName, AskPart, LockMessage, LockPurpose};
@@ -21,17 +21,17 @@ use crate::ordered::{OrderedMap, OrderedSet};
 use crate::{Nonsense, Rank, Space};
 use alloc::vec::Vec;
 
-/// Who locks ranges, or waits: an ask of a rank.
+/// The owner of ranges, granted or waiting: an ask of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner {
     /// The rank.
     pub rank: Rank,
-    /// The ask, as the rank names it.
+    /// The rank's name of the ask.
     pub name: AskName,
 }
 
 impl Owner {
-    /// None is less.
+    /// The least owner.
     pub const FIRST: Owner = Owner { rank: Rank(0), name: AskName { number: 0, waits: false } };
 }
 
@@ -39,42 +39,42 @@ crate::ordered_like! {
     Owner: (Rank, (u64, u8)) = |owner| (owner.rank, (owner.name.number, u8::from(owner.name.waits)));
 }
 
-/// A file's locks for one purpose: these do not conflict with others.
+/// A file's locks for one purpose. Locks of different keys never conflict.
 type TableKey = (Space, LockPurpose);
 
-/// An ask that is granted or waits.
+/// An ask, granted or waiting.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Ask {
     table: TableKey,
     ranges: Vec<LockRange>,
-    /// Pairs of a range of this ask and a range before it that conflict; 0: it is granted.
+    /// Pairs of a range of this ask and an earlier conflicting range; 0: granted.
     blockers: u64,
 }
 
-/// An ask of which parts have come.
+/// An ask with parts still missing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Incomplete {
     table: TableKey,
     ranges: u32,
     ranges_here: u32,
-    /// By how many ranges come before.
+    /// By the number of ranges before the part.
     parts: OrderedMap<u32, Vec<LockRange>>,
 }
 
-/// What a home knows of an ask.
+/// An ask at its home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskAtHome<'a> {
-    /// Who asks.
+    /// The asking rank.
     pub rank: Rank,
     /// The ask.
     pub name: AskName,
     /// The file.
     pub file: Space,
-    /// What the lock is for.
+    /// The lock's purpose.
     pub purpose: LockPurpose,
     /// The ranges, in order.
     pub ranges: &'a [LockRange],
-    /// Whether it is granted. Otherwise it waits.
+    /// Whether it is granted rather than waiting.
     pub is_granted: bool,
 }
 
@@ -84,12 +84,12 @@ pub struct LockHome {
     asks: OrderedMap<Owner, Ask>,
     incomplete: OrderedMap<Owner, Incomplete>,
     tables: OrderedMap<TableKey, Index>,
-    /// Granted in files that were forgotten. Their unlocks have yet to come.
+    /// Grants in forgotten files; their unlocks are still to arrive.
     forgotten: OrderedSet<Owner>,
 }
 
 impl LockHome {
-    /// A part of an ask has come.
+    /// A part of an ask has arrived.
     pub fn on_ask(
         &mut self,
         from: Rank,
@@ -109,7 +109,7 @@ impl LockHome {
         Ok(())
     }
 
-    /// All ranges of an ask, if this part is the last one to come.
+    /// All ranges of an ask, if this part is the last to arrive.
     fn collect(
         &mut self,
         owner: Owner,
@@ -119,7 +119,7 @@ impl LockHome {
         let table = (part.file, part.purpose);
         let none = || Incomplete { table, ranges: part.ranges, ranges_here: 0, parts: OrderedMap::new() };
         let ask = self.incomplete.entry(owner).or_insert_with(none);
-        // A part that comes twice has too many ranges, or leaves others no room.
+        // A duplicate part has too many ranges, or leaves no room for others.
         let room = ask.ranges.saturating_sub(ask.ranges_here);
         let fits = u32::try_from(ranges.len()).is_ok_and(|here| here <= room);
         if !fits || ask.table != table || ask.ranges != part.ranges || ask.parts.contains_key(&part.first) {
@@ -144,7 +144,7 @@ impl LockHome {
     fn decide(&mut self, owner: Owner, table: TableKey, ranges: Vec<LockRange>, actions: &mut Vec<Action>) {
         let index = self.tables.entry(table).or_default();
         let conflicts = ranges.iter().flat_map(|range| index.conflicts(range));
-        // A try need not know how many there are.
+        // A try needs to know only whether there is any.
         let blockers = conflicts.take(if owner.name.waits { usize::MAX } else { 1 }).count();
         if blockers > 0 && !owner.name.waits {
             actions.push(Action::send(owner.rank, LockMessage::Refused(owner.name)));
@@ -157,7 +157,7 @@ impl LockHome {
         }
     }
 
-    /// A rank unlocks what it was granted.
+    /// A rank unlocks its grant.
     pub fn on_unlock(&mut self, from: Rank, name: AskName, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         let owner = Owner { rank: from, name };
         if self.forgotten.remove(&owner) {
@@ -169,7 +169,7 @@ impl LockHome {
         let Ask { table, ranges, .. } = self.asks.remove(&owner).expect("it was just there");
         let index = self.tables.get_mut(&table).expect("an ask has a table");
         ranges.iter().for_each(|range| index.remove(owner, range));
-        // What was granted has no conflict with what came before, so all that conflicts waits for it.
+        // A granted range conflicts with nothing earlier, so every conflicting range waits for it.
         for waiting in ranges.iter().flat_map(|range| index.conflicts(range)) {
             let ask = self.asks.get_mut(&waiting).expect("a range belongs to an ask");
             ask.blockers = ask.blockers.checked_sub(1).expect("who waits has counted each conflict");
@@ -183,7 +183,7 @@ impl LockHome {
         Ok(())
     }
 
-    /// Drops the locks of a file that all ranks have closed.
+    /// Drops the locks of a file closed by all ranks.
     pub fn forget_file(&mut self, file: Space) -> Result<(), Nonsense> {
         let incomplete = self.incomplete.iter().filter(|(_, ask)| ask.table.0 == file).map(|(owner, _)| *owner);
         let of_file = |ask: &Ask| ask.table.0 == file;
@@ -197,7 +197,7 @@ impl LockHome {
         Ok(())
     }
 
-    /// What is granted and what waits here.
+    /// All asks here, granted and waiting.
     pub fn asks(&self) -> impl Iterator<Item = AskAtHome<'_>> {
         self.asks.iter().map(|(owner, ask)| AskAtHome {
             rank: owner.rank,
@@ -209,7 +209,7 @@ impl LockHome {
         })
     }
 
-    /// Whether nothing is locked or asked for, and no unlock has yet to come.
+    /// Whether there is no lock, no ask, and no unlock still to arrive.
     pub fn is_quiet(&self) -> bool {
         let is_quiet = self.asks.is_empty() && self.incomplete.is_empty() && self.forgotten.is_empty();
         assert!(!is_quiet || self.tables.is_empty(), "a range belongs to an ask");

@@ -1,29 +1,29 @@
-//! The ranges of a file that are locked or waited for, found by what they overlap.
+//! The ranges of a file, locked or waiting, searchable by overlap.
 
 use super::home::Owner;
 use super::{LockMode, LockRange};
 use alloc::collections::BTreeMap;
 
-/// Ranges of a file, with who locks them.
+/// Ranges of a file and their owners.
 ///
-/// They are sorted by mode, then by their length rounded down to a power of two, then by start. Of one length, those that
-/// overlap a given range begin in it, or less than twice that length before it. So a search costs O(log n) for each length in
-/// use, O(1) for each range that it finds, and as much for each range that it passes over: such ranges end before the given one,
-/// but by less than twice their length. Shared ranges are not looked at on behalf of shared ones.
+/// They are sorted by mode, then by length rounded down to a power of two, then by start. Within one length class,
+/// ranges overlapping a given range begin in it or less than twice the length before it. A search costs O(log n) per
+/// length class in use, O(1) per range found, and O(1) per range skipped: a skipped range ends before the given one, by
+/// less than twice its length. A shared range is never compared with shared ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Index {
-    /// By mode and binary logarithm of the length: the end of each range, by its start and owner.
+    /// By mode and binary logarithm of the length: the end of each range, by start and owner.
     classes: BTreeMap<(LockMode, u32), BTreeMap<(u64, Owner), u64>>,
 }
 
 impl Index {
-    /// Adds a range, which is not empty. Ranges of one owner do not overlap.
+    /// Adds a non-empty range. Ranges of one owner must not overlap.
     pub fn insert(&mut self, owner: Owner, range: &LockRange) {
         let before = self.classes.entry(class(range)).or_default().insert((range.start, owner), range.end);
         assert!(before.is_none(), "{owner:?} has a range at {} twice", range.start);
     }
 
-    /// Removes a range that was added.
+    /// Removes an added range.
     pub fn remove(&mut self, owner: Owner, range: &LockRange) {
         let class = class(range);
         let same = self.classes.get_mut(&class).expect("the range was added");
@@ -33,7 +33,7 @@ impl Index {
         }
     }
 
-    /// The owners of ranges that conflict with this one, once for each range.
+    /// The owners of ranges conflicting with this one, once per range.
     pub fn conflicts(&self, range: &LockRange) -> impl Iterator<Item = Owner> + '_ {
         let LockRange { start, end, mode } = *range;
         let others = match mode {

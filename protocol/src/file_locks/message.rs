@@ -12,31 +12,32 @@ use crate::{Space, layout_as_in_memory, messages};
 use alloc::vec::Vec;
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// First byte of a message about locks. Messages of the coherence protocol begin with lower numbers.
+/// First byte of a lock message. Messages of the coherence protocol begin with lower numbers.
 pub const TAG_FILE_LOCKS: u8 = 31;
 
 /// Bytes of a message before its ranges.
 const ASK_BYTES: usize = u8::BYTES_MAX + LockMessage::BYTES_MAX;
 
-/// What a lock is for. Locks of different purposes never conflict: a program that has locked bytes may read and write them.
+/// The purpose of a lock. Locks of different purposes never conflict: a program that locked bytes may read and write
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum LockPurpose {
     /// The program asked for it.
     Program,
-    /// A read or write is one step to all others.
+    /// A read or write appears as one step to all others.
     Atomicity,
 }
 
 layout_as_in_memory!(LockPurpose);
 
 messages! {
-    /// Names what a request asks of one home, among all asks of its rank there.
+    /// Identifies a request's ask at one home, among all asks of its rank there.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct AskName {
         /// The request's number. A rank uses each once.
         pub number: u64,
-        /// The home has it wait for locks that conflict. Without this it is a try: the home grants it at once or refuses.
+        /// The home queues it behind conflicting locks. Otherwise it is a try: granted at once or refused.
         pub waits: bool,
     }
 }
@@ -49,26 +50,26 @@ messages! {
         pub name: AskName,
         /// The file.
         pub file: Space,
-        /// What the lock is for.
+        /// The lock's purpose.
         pub purpose: LockPurpose,
-        /// How many ranges all parts have.
+        /// Number of ranges in all parts.
         pub ranges: u32,
-        /// How many of them come before those of this part.
+        /// Number of ranges before this part.
         pub first: u32,
     }
 }
 
 messages! {
-    /// What a rank and a home tell each other.
+    /// A message between a rank and a home.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum LockMessage {
         /// To a home: lock these ranges, all at once.
         0 => Ask(part: AskPart),
         /// From the home: all ranges are locked.
         1 => Granted(name: AskName),
-        /// From the home: none is. It was a try, and has left nothing behind.
+        /// From the home: no range is locked. It was a try, and no longer exists.
         2 => Refused(name: AskName),
-        /// To a home: what it has granted is over.
+        /// To a home: the grant is over.
         3 => Unlock(name: AskName),
     }
 }
@@ -83,7 +84,7 @@ impl LockMessage {
         bytes
     }
 
-    /// Reads what [`LockMessage::encode`] wrote. An ask has at least one range, and no other message has any.
+    /// Reads the bytes of [`LockMessage::encode`]. An ask has at least one range, other messages none.
     ///
     /// # Errors
     /// The bytes are something else.
@@ -99,7 +100,7 @@ impl LockMessage {
     }
 }
 
-/// How many ranges a message of so many bytes has room for; at least 1 in a message of any conduit.
+/// Maximum number of ranges in a message of `message_bytes_max`; at least 1 on any conduit.
 pub(super) fn ranges_max(message_bytes_max: usize) -> usize {
     message_bytes_max.saturating_sub(ASK_BYTES) / LockRange::BYTES_MAX
 }

@@ -1,8 +1,9 @@
 //! Locks of bytes of shared files, as a state machine: messages in, actions out.
 //!
-//! A request names ranges of bytes of a file, each shared or exclusive, and is granted as a whole. Locks belong to the request,
-//! so threads of a rank exclude each other too, and an unlock names the request. A lock of bytes lives at the homes of their
-//! stripes: `home` keeps those of one home, `client` the requests of one rank, and [`FileLocks`] is both of a rank.
+//! A request names ranges of bytes of a file, each shared or exclusive, and is granted as a whole. Locks belong to the
+//! request, so threads of a rank exclude each other too, and an unlock names the request. A lock of bytes lives at the
+//! homes of their stripes: `home` keeps the locks of one home, `client` the requests of one rank, and [`FileLocks`]
+//! combines both for a rank.
 //!
 //! ```text
 //!   nobody conflicts                   the second home refuses
@@ -16,34 +17,37 @@
 //!    │──Unlock───────────▶│             │◀──────────Granted──│
 //! ```
 //!
-//! With one home, or several that nobody else uses at the moment, a lock costs one round trip. All homes are tried at once. Where
-//! one refuses, the request goes on in ascending order of homes. It waits at the lowest home that lacks, and gives back what it
-//! has above; what it has below it keeps. A home grants all ranges of a request at once, however many stripes they are in.
+//! Without contention a lock costs one round trip: all homes are tried at once. If one refuses, the request continues in
+//! ascending order of homes. It waits at the lowest home without a grant, keeps the grants below it, and returns the
+//! grants above it. A home grants all ranges of a request at once, however many stripes they cover.
 //!
-//! # Why two requests that conflict exclude each other
-//! They have a byte in common. Its home gets a range with that byte from both, and grants one of them only.
+//! # Mutual exclusion
+//! Two conflicting requests have a byte in common. The home of the byte gets a range with it from both, and grants only
+//! one of them.
 //!
-//! # Why waits form no cycle
-//! Let a request wait at home h. It waits for requests that came to h before it: those that have something there, and those
-//! that wait there. Whoever waits at h came before, so going from one to the next ends at one that has something at h. That one
-//! is granted as a whole, and will be unlocked; or it waits at a home above h, since all that it has while it waits lies below
-//! that; or it has a try at h, and answers to tries are on their way. A try never waits, so its answers come, whoever waits, and
-//! then either it goes on as one of the former or it has given h back. There are finitely many homes, so this ends at a
-//! request that waits for nobody.
+//! # No cycle of waits
+//! Let a request wait at home h. It waits for earlier requests at h, granted or waiting there. A waiting one waits for
+//! still earlier ones, so the chain ends at a request with a grant at h. There are three cases:
 //!
-//! That a program waits for a lock while it has another is its own affair, as with any lock.
+//! - It is granted as a whole, and will be unlocked.
+//! - It waits at a home above h: a waiting request holds grants only below the home it waits at.
+//! - Its grant at h is a try, and answers to its other tries are in flight. A try never waits, so the answers arrive; the
+//!   request then continues as one of the other cases, or returns its grant at h.
 //!
-//! # Why nobody waits for ever
-//! A home refuses and queues what conflicts with who waits already. So at each home a request waits for those before it only, of
-//! which there are finitely many, and by the above each of them goes. It tries once and then waits at each of its homes at most
-//! once.
+//! The number of homes is finite, so the chain ends at a request without a wait. Deadlock by a program that holds one
+//! lock while it waits for another is the program's own error, as with any lock.
 //!
-//! # Why messages may overtake each other
-//! An ask has a name that is not used again, and a try and an ask that waits have different names. A name sees an ask, an answer
-//! and an unlock, each of which follows from the one before, so no two messages with one name are under way to a home, besides the
-//! parts of an ask. These say where they belong; the home decides when it has them all. An unlock may be overtaken by a later ask
-//! of the same rank: then that finds the ranges locked, and waits for them or is refused, which costs a round trip more. An unlock
-//! that comes after its file was closed is expected, as [`FileLocks::forget_file`] says.
+//! # No starvation
+//! A home refuses or queues an ask in conflict with a waiting one. At each home a request therefore waits only for a
+//! finite number of earlier requests, and each of them ends, as shown above. It tries once, then waits at most once at
+//! each of its homes.
+//!
+//! # Messages may overtake each other
+//! A name is never reused, and a try and a waiting ask have different names. An ask, its answer and its unlock cause each
+//! other in this order, so at most one message of a name is in flight to a home, apart from the parts of an ask. The
+//! parts carry their positions; the home decides when it has them all. A later ask of the same rank may overtake an
+//! unlock. It then finds the ranges locked, and waits or is refused, at the cost of one more round trip. An unlock may
+//! arrive after its file was closed: see [`FileLocks::forget_file`].
 
 mod client;
 mod home;
@@ -60,37 +64,37 @@ use alloc::vec::Vec;
 use client::LockClient;
 use home::LockHome;
 
-/// Names a request of this rank, from [`FileLocks::lock`] on. No two have the same.
+/// Identifies a request of this rank, from [`FileLocks::lock`] on. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockId(u64);
 
-/// What is to be locked.
+/// A request for a lock.
 #[derive(Clone, Copy, Debug)]
 pub struct LockRequest<'a> {
-    /// The file, which is open.
+    /// The file; it must be open.
     pub file: Space,
-    /// What the lock is for.
+    /// The lock's purpose.
     pub purpose: LockPurpose,
-    /// The homes of the file's pages, the same at all ranks.
+    /// The homes of the file's pages, alike on all ranks.
     pub stripes: &'a Stripes,
-    /// Bytes of a page, at least 1, the same at all ranks.
+    /// Bytes of a page, at least 1, alike on all ranks.
     pub page_bytes: u64,
-    /// The bytes, in any order. Empty ranges count for nothing; where ranges overlap, both together are one range, which is
-    /// exclusive if one of them is.
+    /// The bytes, in any order. Empty ranges are ignored. Overlapping ranges merge into one, exclusive if one of them
+    /// is.
     pub ranges: &'a [LockRange],
 }
 
-/// What the driver is to do.
+/// An action for the driver.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     /// Send a message to a rank, which may be this one. Messages may overtake each other.
     Send {
         /// The rank.
         to: Rank,
-        /// The message, which begins with [`TAG_FILE_LOCKS`].
+        /// The message, beginning with [`TAG_FILE_LOCKS`].
         bytes: Vec<u8>,
     },
-    /// This request has all of its bytes locked.
+    /// All bytes of this request are locked.
     Granted(LockId),
 }
 
@@ -100,7 +104,7 @@ impl Action {
     }
 }
 
-/// A rank's part in the locks of all files: those of which it is a home, and its own requests.
+/// A rank's part in the locks of all files: as a home, and its own requests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileLocks {
     ranks: u32,
@@ -109,7 +113,7 @@ pub struct FileLocks {
 }
 
 impl FileLocks {
-    /// A part in a job of so many ranks. No message is longer than `message_bytes_max`.
+    /// A rank's part in a job of `ranks`, with messages of at most `message_bytes_max`.
     ///
     /// # Panics
     /// A message has no room for a range.
@@ -119,7 +123,7 @@ impl FileLocks {
         FileLocks { ranks, home: LockHome::default(), client: LockClient::new(ranges_max) }
     }
 
-    /// Asks for a lock. [`Action::Granted`] follows when it is there: among these actions if there are no bytes to lock.
+    /// Asks for a lock. [`Action::Granted`] follows; if there are no bytes to lock, it is among these actions.
     ///
     /// # Panics
     /// There are 2^32 ranges, or pages have no bytes.
@@ -128,18 +132,18 @@ impl FileLocks {
         self.client.lock(request.file, request.purpose, ranges, actions)
     }
 
-    /// Unlocks what was granted. What others have asked for may be granted as soon as the homes know.
+    /// Unlocks a granted request. Waiting requests of others may be granted as soon as the homes know.
     ///
     /// # Panics
-    /// The request is not granted, or is unlocked already.
+    /// The request is not granted, or already unlocked.
     pub fn unlock(&mut self, id: LockId, actions: &mut Vec<Action>) {
         self.client.unlock(id, actions);
     }
 
-    /// Takes a message that begins with [`TAG_FILE_LOCKS`], and appends the actions that it calls for.
+    /// Handles a message beginning with [`TAG_FILE_LOCKS`], and appends the resulting actions.
     ///
     /// # Errors
-    /// It makes no sense. The job has to end: actions and state mean nothing any more.
+    /// It makes no sense. The job must end: actions and state are meaningless.
     pub fn on_message(&mut self, from: Rank, bytes: &[u8], actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         if from.0 >= self.ranks {
             return Err(Nonsense::new(from, "a message, and there is no such rank"));
@@ -155,20 +159,20 @@ impl FileLocks {
         }
     }
 
-    /// A file is closed: all ranks have unlocked what they had of it. Their unlocks may still be under way. Every rank does this
-    /// before a file of the same number is opened.
+    /// A file is closed: every rank has unlocked its locks of it. Their unlocks may still be in flight. Every rank
+    /// calls this before a file of the same number is opened.
     ///
     /// # Errors
     /// A rank waits for a lock of this file, although it should have closed it.
     ///
     /// # Panics
-    /// A request of this rank is under way or granted.
+    /// A request of this rank is pending or granted.
     pub fn forget_file(&mut self, file: Space) -> Result<(), Nonsense> {
         assert!(self.requests_of(file).next().is_none(), "{file:?} is closed, and this rank has locks of it");
         self.home.forget_file(file)
     }
 
-    /// Whether a request is granted, and not unlocked yet.
+    /// Whether a request is granted and not unlocked.
     pub fn is_granted(&self, id: LockId) -> bool {
         self.client.is_granted(id)
     }
@@ -178,12 +182,12 @@ impl FileLocks {
         self.client.requests_of(file)
     }
 
-    /// What is granted and what waits at this home.
+    /// All asks at this home, granted and waiting.
     pub fn asks_here(&self) -> impl Iterator<Item = AskAtHome<'_>> {
         self.home.asks()
     }
 
-    /// Whether this rank has no request, and nobody has anything here.
+    /// Whether this rank has no request and its home no asks.
     pub fn is_quiet(&self) -> bool {
         self.client.is_quiet() && self.home.is_quiet()
     }

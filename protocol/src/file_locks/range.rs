@@ -1,4 +1,4 @@
-//! Ranges of bytes of a file, and which homes have a say in them.
+//! Ranges of bytes of a file, and their homes.
 
 use crate::ordered::OrderedMap;
 use crate::{Rank, Stripes, layout_as_in_memory, messages};
@@ -9,7 +9,7 @@ use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum LockMode {
-    /// Others may lock them so, too.
+    /// Others may hold shared locks too.
     Shared,
     /// Nobody else has a lock on them.
     Exclusive,
@@ -21,25 +21,25 @@ messages! {
     /// Bytes of a file to be locked.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct LockRange {
-        /// The first byte's place in the file.
+        /// Offset of the first byte in the file.
         pub start: u64,
-        /// The place behind the last byte.
+        /// Offset behind the last byte.
         pub end: u64,
-        /// How they are locked.
+        /// The mode.
         pub mode: LockMode,
     }
 }
 
 impl LockRange {
-    /// Whether one of them has to wait for the other: they have a byte in common, and one is exclusive.
+    /// Whether the two have a byte in common and one is exclusive.
     pub fn conflicts_with(&self, other: &LockRange) -> bool {
         let overlap = self.start.max(other.start) < self.end.min(other.end);
         overlap && (self.mode == LockMode::Exclusive || other.mode == LockMode::Exclusive)
     }
 }
 
-/// The same bytes in order, each in one range. Ranges that overlap become one, which is exclusive if one of them is. Empty
-/// ones go.
+/// The same bytes as sorted, disjoint, non-empty ranges. Overlapping ranges merge into one, exclusive if one of them
+/// is.
 pub fn joined(ranges: &[LockRange]) -> Vec<LockRange> {
     let mut sorted: Vec<LockRange> = ranges.iter().copied().filter(|range| range.start < range.end).collect();
     sorted.sort_unstable();
@@ -56,13 +56,13 @@ pub fn joined(ranges: &[LockRange]) -> Vec<LockRange> {
     joined
 }
 
-/// Whether ranges are as [`joined`] makes them: in order, none empty, no byte in two of them.
+/// Whether ranges satisfy the postcondition of [`joined`]: sorted, disjoint, non-empty.
 pub fn are_in_order(ranges: &[LockRange]) -> bool {
     ranges.iter().all(|range| range.start < range.end) && ranges.windows(2).all(|two| two[0].end <= two[1].start)
 }
 
-/// For each home the ranges, which are in order, that have bytes in its stripes. A range is not cut: each of its homes gets it
-/// whole, so a lock of a whole file is one range for each home.
+/// By home, the ranges with bytes in its stripes; `ranges` are sorted. Every home gets the range uncut, so a lock of a
+/// whole file is one range per home.
 pub fn by_home(ranges: &[LockRange], stripes: &Stripes, page_bytes: u64) -> OrderedMap<Rank, Vec<LockRange>> {
     let mut all: OrderedMap<Rank, Vec<LockRange>> = OrderedMap::new();
     let homes = stripes.homes.len() as u64;

@@ -1,18 +1,19 @@
-//! What gets want, and what becomes of them.
+//! Requests of gets, and their outcomes.
 
 use super::key::EntryId;
 use alloc::vec::Vec;
 
-/// What a get wants. Its bytes begin so many after its key's address; on a miss all bytes from the key on are to be kept.
+/// A get's request. Its bytes begin `skip` bytes after its key's address; on a miss, all bytes from the key on are
+/// cached.
 #[derive(Clone, Copy, Debug)]
 pub struct Want {
-    /// Bytes between the key's address and those that are wanted.
+    /// Bytes between the key's address and the requested bytes.
     pub skip: u32,
-    /// Bytes that are wanted. With those before them they are a get's that is too large to be kept, if they are [`u32::MAX`] or more.
+    /// Requested bytes. If `skip + len` reaches [`u32::MAX`], the get is too large to cache.
     pub len: u32,
-    /// Bytes that a miss is to keep, from the key's address on: those that are wanted, at least.
+    /// Bytes to cache on a miss, from the key's address on; at least up to the end of the requested bytes.
     pub fetch: u32,
-    /// How much the entry is worth beside others; 1 is usual.
+    /// Relative value of the entry; normally 1.
     pub weight: f32,
 }
 
@@ -22,13 +23,13 @@ impl Want {
         Want { skip: 0, len, fetch: len, weight }
     }
 
-    /// Where the wanted bytes end, from the key's address on.
+    /// The end of the requested bytes, from the key's address on.
     #[inline]
     pub fn end(&self) -> u32 {
         self.skip.saturating_add(self.len)
     }
 
-    /// How many of the wanted bytes are among so many first ones.
+    /// Number of requested bytes among the first `len` of the entry.
     #[inline]
     pub fn within(&self, len: u32) -> u32 {
         len.saturating_sub(self.skip).min(self.len)
@@ -38,39 +39,40 @@ impl Want {
 /// Bytes of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which.
+    /// The entry.
     pub entry: EntryId,
-    /// Where it begins in the arena, in units.
+    /// Its start in the arena, in units.
     pub place: u32,
-    /// How many of its bytes, from the first one on.
+    /// Number of its leading bytes.
     pub len: u32,
 }
 
-/// What becomes of a get.
+/// The outcome of a get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The bytes are here. The entry is pinned for the caller, who copies and unpins.
+    /// The bytes are cached. The entry is pinned for the caller, which copies and unpins.
     Hit(Part),
-    /// They are on their way, and the waiter is told.
+    /// A fetch of the bytes is in flight; the waiter will be notified.
     Joined,
-    /// The caller fetches them.
+    /// The caller fetches the bytes.
     Miss {
-        /// The first bytes from the key on are here, pinned as those of a hit, and need not be fetched. They may end before those that
-        /// are wanted.
+        /// The leading bytes from the key on are cached, pinned as for a hit, and need no fetch. They may end before
+        /// the requested bytes.
         head: Option<Part>,
-        /// All bytes up to [`Want::fetch`] are to be kept: the caller has them there and says so, or says that they do not come. Nobody
-        /// else uses that place meanwhile, from the head's end on. If the head is another entry, its bytes are to be copied there.
+        /// The place for all bytes up to [`Want::fetch`], to be cached: the caller fetches them there and reports
+        /// success or failure. From the head's end on, no one else uses the place meanwhile. If the head is another
+        /// entry, its bytes must be copied there.
         fill: Option<Part>,
     },
 }
 
-/// What has become of an entry whose bytes came.
+/// The outcome for an entry whose fetch has completed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Filled<W> {
-    /// It is kept.
+    /// Whether it is cached.
     pub is_kept: bool,
-    /// It is pinned for the caller, who copies what the waiters want, and unpins.
+    /// Whether it is pinned for the caller, which copies the waiters' bytes and unpins.
     pub is_pinned: bool,
-    /// Gets that joined, whose bytes have come whether it is kept or not.
+    /// The joined gets; their bytes have arrived whether or not the entry is cached.
     pub waiters: Vec<W>,
 }

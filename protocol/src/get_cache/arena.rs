@@ -5,10 +5,10 @@ use crate::ordered::OrderedSet;
 use alloc::vec::Vec;
 use slab::Slab;
 
-/// The unit of regions.
+/// Allocation unit of regions.
 pub const UNIT_BYTES: u32 = 16;
 
-/// More memory than a cache ever has, in bytes: units are numbered in 32 bits.
+/// Exclusive upper bound of a cache's memory, in bytes: units are numbered in 32 bits.
 pub const MEMORY_MAX: u64 = UNIT_BYTES as u64 * (1 << 32);
 
 const NONE: u32 = u32::MAX;
@@ -26,47 +26,47 @@ impl RegionId {
     pub const NONE: RegionId = RegionId(NONE);
 }
 
-/// What is known of one region. Neighbours are those of the same chunk.
+/// State of a region. Neighbours belong to the same chunk.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     start: u32,
     units: u32,
-    /// `None`: it is free.
+    /// `None` if free.
     entry: Option<EntryId>,
     before: u32,
     after: u32,
 }
 
-/// Regions side by side, some of which have entries: the free ones beside those are among them.
+/// Adjacent regions, some with entries, including the adjacent free ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     first: u32,
     last: u32,
-    /// How many units they have.
+    /// Their total units.
     pub units: u32,
 }
 
-/// The arena. Regions tile each chunk; no two free ones are neighbours.
+/// The arena. Regions tile each chunk; no two free ones are adjacent.
 #[derive(Debug)]
 pub struct Arena {
     chunk_units: u32,
     /// The first region of each chunk.
     firsts: Vec<u32>,
     regions: Slab<Region>,
-    /// By size and place, those to give out.
+    /// Allocatable regions, by size and place.
     free: OrderedSet<(u32, u32, RegionId)>,
     free_units: u32,
-    /// The last chunk is to be removed: nothing is given out there.
+    /// The last chunk is to be removed: nothing is allocated there.
     is_last_sealed: bool,
 }
 
-/// How many units so many bytes take.
+/// Units occupied by `bytes`.
 pub fn units_of(bytes: u32) -> u32 {
     bytes.div_ceil(UNIT_BYTES).max(1)
 }
 
 impl Arena {
-    /// An arena without chunks, each of which will have so many units.
+    /// An arena without chunks; each chunk will have `chunk_units` units.
     pub fn new(chunk_units: u32) -> Arena {
         Arena {
             chunk_units,
@@ -78,17 +78,17 @@ impl Arena {
         }
     }
 
-    /// How many chunks it has.
+    /// Number of chunks.
     pub fn chunks(&self) -> u32 {
         self.firsts.len() as u32
     }
 
-    /// How many units it has.
+    /// Number of units.
     pub fn units(&self) -> u32 {
         self.chunks() * self.chunk_units
     }
 
-    /// How many of those are free.
+    /// Number of free units.
     pub fn free_units(&self) -> u32 {
         self.free_units
     }
@@ -104,7 +104,7 @@ impl Arena {
         self.note_free(RegionId(id));
     }
 
-    /// Gives nothing out in the last chunk any more, so that it becomes free.
+    /// Stops allocation in the last chunk, so that it drains.
     pub fn seal(&mut self) {
         if !self.is_last_sealed && !self.firsts.is_empty() {
             self.free_in_last().into_iter().for_each(|region| self.note_taken(region));
@@ -112,7 +112,7 @@ impl Arena {
         }
     }
 
-    /// Takes that back.
+    /// Undoes [`Arena::seal`].
     pub fn unseal(&mut self) {
         if core::mem::take(&mut self.is_last_sealed) {
             self.free_in_last().into_iter().for_each(|region| self.note_free(region));
@@ -134,13 +134,13 @@ impl Arena {
         true
     }
 
-    /// The first entries of the last chunk.
+    /// The first `count` entries of the last chunk.
     pub fn entries_of_last(&self, count: usize) -> Vec<EntryId> {
         let first = self.firsts.last().copied().unwrap_or(NONE);
         self.regions_from(first).filter_map(|at| self.regions[at as usize].entry).take(count).collect()
     }
 
-    /// A region of so many units for an entry: of those that are free the smallest, and of those the first.
+    /// Allocates a region of `units` for an entry: best fit, lowest address.
     pub fn allocate(&mut self, units: u32, entry: EntryId) -> Option<RegionId> {
         let (_, _, region) = *self.free.range((units, 0, RegionId(0))..).next()?;
         self.note_taken(region);
@@ -150,7 +150,7 @@ impl Arena {
         Some(region)
     }
 
-    /// Frees a region, and returns the free one that it is a part of now.
+    /// Frees a region and returns the merged free region.
     pub fn release(&mut self, region: RegionId) -> RegionId {
         let Region { before, after, .. } = self.regions[region.0 as usize];
         self.free_units += self.units_of(region);
@@ -170,7 +170,7 @@ impl Arena {
         hole
     }
 
-    /// Makes a region longer, if what follows it is free.
+    /// Extends a region into the free space after it, if there is enough.
     pub fn extend(&mut self, region: RegionId, units: u32) -> bool {
         let Region { units: own, after, .. } = self.regions[region.0 as usize];
         let more = units.saturating_sub(own);
@@ -188,41 +188,41 @@ impl Arena {
         true
     }
 
-    /// Where a region begins, in units.
+    /// Start of a region, in units.
     pub fn place(&self, region: RegionId) -> u32 {
         self.regions[region.0 as usize].start
     }
 
-    /// How many units a region has.
+    /// Size of a region, in units.
     pub fn units_of(&self, region: RegionId) -> u32 {
         self.regions[region.0 as usize].units
     }
 
-    /// How many free units are beside a region.
-    pub fn free_beside(&self, region: RegionId) -> u32 {
+    /// Free units adjacent to a region.
+    pub fn free_adjacent(&self, region: RegionId) -> u32 {
         let Region { before, after, .. } = self.regions[region.0 as usize];
         [before, after].into_iter().filter(|at| self.is_free(*at)).map(|at| self.units_of(RegionId(at))).sum()
     }
 
-    /// The entries beside a region.
-    pub fn beside(&self, region: RegionId) -> [Option<EntryId>; 2] {
+    /// The entries adjacent to a region.
+    pub fn adjacent(&self, region: RegionId) -> [Option<EntryId>; 2] {
         let Region { before, after, .. } = self.regions[region.0 as usize];
         [before, after].map(|at| self.regions.get(at as usize)?.entry)
     }
 
-    /// An entry's region, with what is free beside it.
+    /// An entry's region with the adjacent free ones.
     pub fn span(&self, region: RegionId) -> Span {
         let span = Span { first: region.0, last: region.0, units: self.units_of(region) };
         self.with_free(span)
     }
 
-    /// The regions beside a span, which are not free.
+    /// The regions adjacent to a span, which are not free.
     pub fn outside(&self, span: &Span) -> [Option<(RegionId, EntryId)>; 2] {
         let outside = [self.regions[span.first as usize].before, self.regions[span.last as usize].after];
         outside.map(|at| Some((RegionId(at), self.regions.get(at as usize)?.entry?)))
     }
 
-    /// A span with a region that is beside it, and with what is free beyond.
+    /// A span extended by an adjacent region and the free space beyond.
     pub fn widen(&self, span: &Span, region: RegionId) -> Span {
         let units = span.units + self.units_of(region);
         if self.regions[region.0 as usize].after == span.first {
@@ -243,7 +243,7 @@ impl Arena {
         span
     }
 
-    /// All regions in order: place, units and entry of each.
+    /// All regions in order, with start, units and entry.
     pub fn all(&self) -> impl Iterator<Item = (u32, u32, Option<EntryId>)> + '_ {
         let ids = self.firsts.iter().flat_map(|first| self.regions_from(*first));
         ids.map(|at| self.regions[at as usize]).map(|region| (region.start, region.units, region.entry))
@@ -279,21 +279,21 @@ impl Arena {
         self.free.remove(&(units, start, region));
     }
 
-    /// Cuts a region that is noted as taken to so many units. What is left is free.
+    /// Shrinks a region marked as taken to `units`. The remainder becomes free.
     fn cut(&mut self, region: RegionId, units: u32) {
         let Region { start, units: all, after, .. } = self.regions[region.0 as usize];
         if all == units {
             return;
         }
-        let rest = Region { start: start + units, units: all - units, entry: None, before: region.0, after };
-        let rest = self.regions.insert(rest) as u32;
-        self.link(rest, after);
-        self.link(region.0, rest);
+        let remainder = Region { start: start + units, units: all - units, entry: None, before: region.0, after };
+        let remainder = self.regions.insert(remainder) as u32;
+        self.link(remainder, after);
+        self.link(region.0, remainder);
         self.regions[region.0 as usize].units = units;
-        self.note_free(RegionId(rest));
+        self.note_free(RegionId(remainder));
     }
 
-    /// Adds a region to the one before it.
+    /// Merges a region into the one before it.
     fn join(&mut self, region: u32, next: u32) {
         let gone = self.regions.remove(next as usize);
         self.regions[region as usize].units += gone.units;

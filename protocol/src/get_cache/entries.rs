@@ -1,4 +1,4 @@
-//! What the machine knows of each entry.
+//! The machine's state of each entry.
 
 use super::arena::RegionId;
 use super::key::{EntryId, Key};
@@ -8,41 +8,41 @@ use slab::Slab;
 /// One entry.
 #[derive(Debug)]
 pub struct Entry<W> {
-    /// What it is an entry of.
+    /// Its key.
     pub key: Key,
-    /// The generations of its space and its target, added, when it was asked for.
+    /// Sum of the generations of its space and its target at the request.
     pub generation: u32,
-    /// Its bytes' place.
+    /// Region of its bytes.
     pub region: RegionId,
-    /// Bytes that are here.
+    /// Bytes cached.
     pub valid: u32,
-    /// Bytes that are here or on their way.
+    /// Bytes cached or in flight.
     pub claimed: u32,
-    /// What it is worth beside others.
+    /// Relative value.
     pub weight: f32,
-    /// Gets that wait for the bytes on their way.
+    /// Gets waiting for the bytes in flight.
     pub waiters: Vec<W>,
-    /// It is in the window.
+    /// Whether it is in the window.
     pub is_new: bool,
-    /// Its place among those that the index has.
+    /// Its position in [`Entries::listed`].
     listed_at: u32,
 }
 
 const UNLISTED: u32 = u32::MAX;
 
 impl<W> Entry<W> {
-    /// An entry without bytes, and without a place for them.
+    /// An entry without bytes or region.
     pub fn new(key: Key, generation: u32, len: u32, weight: f32) -> Entry<W> {
         let (region, waiters) = (RegionId::NONE, Vec::new());
         Entry { key, generation, region, valid: 0, claimed: len, weight, waiters, is_new: false, listed_at: UNLISTED }
     }
 
-    /// Bytes of it are on their way.
+    /// Whether bytes of it are in flight.
     pub fn is_filling(&self) -> bool {
         self.claimed > self.valid
     }
 
-    /// The index has it. Otherwise it only waits for its bytes, or for those who copy them.
+    /// Whether the index has it. Otherwise it only waits for its bytes, or for readers to unpin it.
     pub fn is_listed(&self) -> bool {
         self.listed_at != UNLISTED
     }
@@ -52,18 +52,18 @@ impl<W> Entry<W> {
 #[derive(Debug)]
 pub struct Entries<W> {
     slab: Slab<Entry<W>>,
-    /// Those that the index has, in no order.
+    /// The indexed entries, unordered.
     listed: Vec<EntryId>,
     count_max: u32,
 }
 
 impl<W> Entries<W> {
-    /// No entries, and at most so many.
+    /// No entries, and at most `count_max`.
     pub fn new(count_max: u32) -> Entries<W> {
         Entries { slab: Slab::new(), listed: Vec::new(), count_max }
     }
 
-    /// Whether there is no place for one more.
+    /// Whether the maximum is reached.
     pub fn is_full(&self) -> bool {
         self.slab.len() >= self.count_max as usize
     }
@@ -73,20 +73,20 @@ impl<W> Entries<W> {
         EntryId(self.slab.insert(entry) as u32)
     }
 
-    /// Removes an entry that the index does not have.
+    /// Removes an entry not in the index.
     pub fn remove(&mut self, id: EntryId) -> Entry<W> {
         let entry = self.slab.remove(id.index());
         assert!(!entry.is_listed(), "nothing leads to it");
         entry
     }
 
-    /// The index has it now.
+    /// Marks an entry as indexed.
     pub fn list(&mut self, id: EntryId) {
         self.slab[id.index()].listed_at = self.listed.len() as u32;
         self.listed.push(id);
     }
 
-    /// The index has it no longer.
+    /// Marks an entry as no longer indexed.
     pub fn unlist(&mut self, id: EntryId) {
         let at = core::mem::replace(&mut self.slab[id.index()].listed_at, UNLISTED);
         self.listed.swap_remove(at as usize);
@@ -95,7 +95,7 @@ impl<W> Entries<W> {
         }
     }
 
-    /// Those that the index has.
+    /// The indexed entries.
     pub fn listed(&self) -> &[EntryId] {
         &self.listed
     }
@@ -105,22 +105,22 @@ impl<W> Entries<W> {
         &self.slab[id.index()]
     }
 
-    /// An entry, if there is one by this number.
+    /// The entry numbered `id`, if it exists.
     pub fn find(&self, id: EntryId) -> Option<&Entry<W>> {
         self.slab.get(id.index())
     }
 
-    /// An entry, to change it.
+    /// An entry, mutably.
     pub fn get_mut(&mut self, id: EntryId) -> &mut Entry<W> {
         &mut self.slab[id.index()]
     }
 
-    /// Whether there is such an entry, and it is in the window.
+    /// Whether the entry exists and is in the window.
     pub fn is_new(&self, id: EntryId) -> bool {
         self.slab.get(id.index()).is_some_and(|entry| entry.is_new)
     }
 
-    /// All of them, with their places.
+    /// All entries, with their ids.
     pub fn all(&self) -> impl Iterator<Item = (EntryId, &Entry<W>)> {
         self.slab.iter().map(|(at, entry)| (EntryId(at as u32), entry))
     }

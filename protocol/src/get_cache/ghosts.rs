@@ -1,33 +1,31 @@
-//! How much keys were used that have no entry: so that what is asked for again and again finds room, and what is asked for once does not
-//! take it.
+//! Heat of keys without entries. Repeatedly requested keys are admitted; keys requested once do not displace others.
 
 use super::heat::Heat;
 use super::key::Hash;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The heat of keys without entry, as far as no other key has taken its place.
+/// The heat of keys without entry, until another key takes the slot.
 #[derive(Debug)]
 pub struct Ghosts {
-    /// Of each place the tag of its key and the heat of that, apart: numbers that are zeros at first take no memory until they are
-    /// written.
+    /// By slot, the key's tag and its heat, in separate vectors: zeroed memory is not resident until written.
     tags: Vec<u32>,
     heats: Vec<u64>,
 }
 
 impl Ghosts {
-    /// Room for so many keys, which is a power of two.
+    /// Slots for `count` keys, a power of two.
     pub fn new(count: u32) -> Ghosts {
         Ghosts { tags: vec![0; count as usize], heats: vec![0; count as usize] }
     }
 
-    /// Notes a key's heat. Of the places only the first so many are used, which is a power of two.
+    /// Records a key's heat, using only the first `places` slots, a power of two.
     pub fn note(&mut self, hash: Hash, heat: Heat, places: u32) {
         let at = self.place(hash, places);
         (self.tags[at], self.heats[at]) = (hash.tag(), heat.to_bits());
     }
 
-    /// What is known of a key.
+    /// The recorded heat of a key.
     pub fn heat(&self, hash: Hash, places: u32) -> Heat {
         let at = self.place(hash, places);
         if self.tags[at] == hash.tag() { Heat::from_bits(self.heats[at]) } else { Heat::default() }

@@ -1,29 +1,29 @@
-//! Where entries are found by key: a bucketed cuckoo hash table that grows and shrinks bucket by bucket.
+//! Lookup of entries by key: a bucketed cuckoo hash table growing and shrinking bucket by bucket.
 
 use super::key::{EntryId, Hash, SLOTS, entry_of};
 use super::mirror::Mirror;
 use alloc::vec::Vec;
 
-/// Buckets that the search for a free slot looks at.
+/// Maximum number of buckets examined in a search for a free slot.
 const PATH_BUCKETS: usize = 32;
 
-/// Buckets that are added or removed at a time.
+/// Buckets added or removed per step.
 const BUCKETS_A_STEP: u32 = 4;
 
-/// The fewest buckets that an index has.
+/// Minimum number of buckets.
 pub const BUCKETS_MIN: u32 = 2;
 
-/// The index. Its slots are the driver's.
+/// The index. The driver holds its slots.
 #[derive(Debug)]
 pub struct Index {
     buckets: u32,
-    /// How many it is to have.
+    /// Planned number of buckets.
     target: u32,
     buckets_max: u32,
     len: u32,
 }
 
-/// A bucket that the search for a free slot has come to, from a slot of the bucket before.
+/// A bucket on the search for a free slot, reached from a slot of the bucket before.
 #[derive(Clone, Copy, Default)]
 struct Step {
     bucket: u32,
@@ -31,7 +31,7 @@ struct Step {
     from_slot: u32,
 }
 
-/// The bucket that a new one has keys of.
+/// The bucket a new one takes keys from.
 fn parent(bucket: u32) -> u32 {
     bucket - (1 << bucket.ilog2())
 }
@@ -41,19 +41,19 @@ fn slots(bucket: u32) -> core::ops::Range<u32> {
 }
 
 impl Index {
-    /// An empty index of so many buckets, which are powers of two.
+    /// An empty index of `buckets` buckets, a power of two.
     pub fn new(buckets: u32, buckets_max: u32, mirror: &mut impl Mirror) -> Index {
         assert!(buckets >= BUCKETS_MIN && buckets.is_power_of_two() && buckets_max.is_power_of_two());
         mirror.set_buckets(buckets);
         Index { buckets, target: buckets, buckets_max: buckets_max.max(buckets), len: 0 }
     }
 
-    /// How many buckets it has.
+    /// Number of buckets.
     pub fn buckets(&self) -> u32 {
         self.buckets
     }
 
-    /// The slots that lead to entries with this hash.
+    /// The slots possibly leading to an entry with this hash.
     pub fn candidates<'a>(&self, mirror: &'a impl Mirror, hash: Hash) -> impl Iterator<Item = (u32, EntryId)> + 'a {
         let homes = hash.homes(self.buckets);
         let looked_at = if homes[0] == homes[1] { 1 } else { 2 };
@@ -61,13 +61,13 @@ impl Index {
         all.filter_map(move |at| Some((at, hash.entry_in(mirror.slot(at))?)))
     }
 
-    /// The entries that are in the way of one with this hash.
+    /// The entries occupying the buckets of this hash.
     pub fn around(&self, mirror: &impl Mirror, hash: Hash) -> Vec<EntryId> {
         let all = hash.homes(self.buckets).into_iter().flat_map(slots);
         all.filter_map(|at| entry_of(mirror.slot(at))).collect()
     }
 
-    /// Adds an entry, if there is room: `slot` is what leads to it. `hash_of` has the hashes of those that are in.
+    /// Adds an entry, if there is room; `slot` leads to it. `hash_of` returns the hashes of present entries.
     pub fn insert<M: Mirror>(
         &mut self,
         mirror: &mut M,
@@ -101,7 +101,7 @@ impl Index {
         self.step(mirror, &hash_of);
     }
 
-    /// Decides how many buckets there are to be for so many entries. What has grown does not shrink at once.
+    /// Plans the number of buckets for `len` entries, with hysteresis before shrinking.
     fn plan(&mut self, len: u32) {
         let room = |buckets: u32| u64::from(buckets) * u64::from(SLOTS);
         let len = u64::from(len);
@@ -112,7 +112,7 @@ impl Index {
         }
     }
 
-    /// Goes a few buckets towards what is planned.
+    /// Moves the number of buckets a step towards the plan.
     fn step<M: Mirror>(&mut self, mirror: &mut M, hash_of: &impl Fn(EntryId) -> Hash) {
         for _ in 0..BUCKETS_A_STEP {
             if self.buckets < self.target {
@@ -123,7 +123,7 @@ impl Index {
         }
     }
 
-    /// Adds a bucket, with those entries of another one that belong there now.
+    /// Adds a bucket, moving in the entries that now belong there.
     fn split<M: Mirror>(&mut self, mirror: &mut M, hash_of: &impl Fn(EntryId) -> Hash) {
         let (new, old) = (self.buckets, parent(self.buckets));
         self.buckets += 1;
@@ -167,7 +167,7 @@ impl Index {
         true
     }
 
-    /// Puts an entry into a slot. Where its buckets are full, the shortest way to a free slot is searched, and the entries on it move.
+    /// Stores an entry in a slot. If its buckets are full, moves entries along the shortest path to a free slot.
     fn place<M: Mirror>(&self, mirror: &mut M, hash_of: &impl Fn(EntryId) -> Hash, hash: Hash, slot: u64) -> bool {
         let mut steps = [Step::default(); PATH_BUCKETS];
         let mut len = 0;
@@ -189,7 +189,7 @@ impl Index {
         false
     }
 
-    /// Appends the buckets to which entries of a full one could move. Returns how many steps there are.
+    /// Appends the buckets to which entries of a full one could move. Returns the number of steps.
     fn add_steps<M: Mirror>(
         &self,
         mirror: &M,
@@ -217,7 +217,7 @@ fn free_slot(mirror: &impl Mirror, bucket: u32) -> Option<u32> {
     slots(bucket).find(|at| mirror.slot(*at) == 0)
 }
 
-/// Moves the entries on the way to a free slot by one step each, the last one first, so that each is found all the time.
+/// Moves the entries on the path to a free slot by one step each, last one first, so that each stays findable.
 fn move_along(mirror: &mut impl Mirror, steps: &[Step; PATH_BUCKETS], mut at: usize, mut free: u32, slot: u64) {
     while steps[at].before != usize::MAX {
         mirror.set_slot(free, mirror.slot(steps[at].from_slot));

@@ -1,28 +1,28 @@
-//! What names an entry, and where the index has it.
+//! Keys of entries, and their hashes.
 
-/// Where the bytes of a get begin.
+/// The start of a get's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// A space or a window: what is invalidated as a whole.
+    /// A space or window, the unit of invalidation.
     pub space: u32,
-    /// The rank whose memory has them.
+    /// The rank with the bytes in its memory.
     pub target: u32,
-    /// Where they begin there.
+    /// The start address there.
     pub address: u64,
 }
 
-/// An entry's place in the tables of the cache.
+/// An entry's index in the tables of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub u32);
 
 impl EntryId {
-    /// The entry as an index.
+    /// The id as a table index.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Generations have so many places. Spaces with the same place are invalidated together.
+/// Places for generations of spaces. Spaces sharing a place are invalidated together.
 pub const GENERATION_PLACES: u32 = 1024;
 
 /// The place of a space's generation.
@@ -31,10 +31,10 @@ pub fn generation_place(space: u32) -> usize {
     (space % GENERATION_PLACES) as usize
 }
 
-/// Places of generations that targets have besides: a power of two. Targets of the same place are invalidated together.
+/// Further places for generations of targets: a power of two. Targets sharing a place are invalidated together.
 pub const TARGET_PLACES: u32 = 4096;
 
-/// The place of a target's generation, behind those of spaces.
+/// The place of a target's generation, after the places of spaces.
 #[inline]
 pub fn target_place(space: u32, target: u32) -> usize {
     let mixed = (u64::from(space) << 32 | u64::from(target)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -44,38 +44,38 @@ pub fn target_place(space: u32, target: u32) -> usize {
 /// Slots of a bucket.
 pub const SLOTS: u32 = 4;
 
-/// One key in so many is looked up while the cache is dormant.
+/// While the cache is dormant, one in this many keys is looked up.
 const SAMPLED: u32 = 64;
 
-/// Where the parts of a slot begin.
+/// Bit offsets of the fields of a slot.
 const PLACE_SHIFT: u32 = 26;
 const TAG_SHIFT: u32 = 52;
 
-/// As many entries a slot can tell apart, and one more.
+/// Number of values of a slot's entry field; 0 is reserved.
 const SLOT_ENTRIES: u64 = 1 << PLACE_SHIFT;
 
-/// The most entries of a cache.
+/// Maximum number of entries in a cache.
 pub const ENTRIES_MAX: u32 = SLOT_ENTRIES as u32 - 1;
 
-/// The entry that a slot leads to.
+/// The entry a slot leads to.
 #[inline]
 pub fn entry_of(slot: u64) -> Option<EntryId> {
     ((slot & (SLOT_ENTRIES - 1)) as u32).checked_sub(1).map(EntryId)
 }
 
-/// Where the bytes of a slot's entry are in the arena, if that has no more units than `ENTRIES_MAX`. It is good for a hint.
+/// Arena location of a slot's entry, exact only if the arena has at most `ENTRIES_MAX` units; a prefetch hint.
 #[inline]
 pub fn place_of(slot: u64) -> u32 {
     (slot >> PLACE_SHIFT & (SLOT_ENTRIES - 1)) as u32
 }
 
-/// Makes hashes of keys. Each cache has a seed of its own, so no program has keys that collide in all of them.
+/// Hashes keys. Each cache has its own seed, so no program has keys colliding in all caches.
 #[derive(Clone, Copy, Debug)]
 pub struct Hasher {
     seed: u64,
 }
 
-/// The product of two numbers, its halves folded: each bit of the result depends on all bits of both.
+/// Folds the halves of a product of two numbers: each bit of the result depends on all bits of both.
 #[inline]
 fn fold(one: u64, other: u64) -> u64 {
     let product = u128::from(one) * u128::from(other);
@@ -101,8 +101,8 @@ impl Hasher {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hash(u64);
 
-/// The bucket of half a hash among so many. Buckets are added one by one: those behind the last power of two have a part of what the
-/// bucket without their top bit had before.
+/// The bucket for half a hash among `buckets`. Buckets are added one by one: each bucket behind the last power of two
+/// has taken part of the keys of the bucket without its top bit.
 #[inline]
 fn bucket_of(half: u32, buckets: u32) -> u32 {
     let mask = buckets.next_power_of_two() - 1;
@@ -111,13 +111,13 @@ fn bucket_of(half: u32, buckets: u32) -> u32 {
 }
 
 impl Hash {
-    /// The two buckets that may have the key, which may be one.
+    /// The two buckets of the key, possibly equal.
     #[inline]
     pub fn homes(self, buckets: u32) -> [u32; 2] {
         [bucket_of(self.0 as u32, buckets), bucket_of((self.0 >> 32) as u32, buckets)]
     }
 
-    /// What a slot of the index has where it leads to this entry, whose bytes are at this place of the arena; 0 is a slot that leads nowhere.
+    /// The slot value leading to this entry with its bytes at `place` in the arena. 0 is an empty slot.
     ///
     /// ```text
     ///  63      52 51                 26 25              0
@@ -131,37 +131,37 @@ impl Hash {
         self.bits_in_slot() << TAG_SHIFT | place << PLACE_SHIFT | (u64::from(entry.0) + 1)
     }
 
-    /// Whether a slot may lead to the entry of the key.
+    /// Whether the slot may lead to the key's entry.
     #[inline]
     pub fn suits(self, slot: u64) -> bool {
         slot >> TAG_SHIFT == self.bits_in_slot()
     }
 
-    /// What slots have of it: never 0, as which free slots pass.
+    /// The tag stored in slots: never 0, the value of free slots.
     #[inline]
     fn bits_in_slot(self) -> u64 {
         u64::from(self.tag() >> (TAG_SHIFT - 32)) | 1
     }
 
-    /// The entry that a slot leads to, if it may be that of the key.
+    /// The entry a slot leads to, if it may be the key's.
     #[inline]
     pub fn entry_in(self, slot: u64) -> Option<EntryId> {
         entry_of(slot).filter(|_| self.suits(slot))
     }
 
-    /// All of it.
+    /// All bits.
     #[inline]
     pub fn bits(self) -> u64 {
         self.0
     }
 
-    /// Whether the key is looked up while the cache is dormant: always the same keys, so that they hit if they are asked for again.
+    /// Whether the key is looked up while the cache is dormant. Always the same keys, so that repeated gets can hit.
     #[inline]
     pub fn is_sampled(self) -> bool {
         self.tag() % SAMPLED == 0
     }
 
-    /// What tells keys in one place apart, as a rule.
+    /// Distinguishes, with high probability, keys in one place.
     #[inline]
     pub fn tag(self) -> u32 {
         (self.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32

@@ -1,4 +1,4 @@
-//! The cache as a whole: what becomes of each get.
+//! The cache as a whole: the outcome of each get.
 
 use super::answer::{Answer, Filled, Part, Want};
 use super::arena::{Arena, UNIT_BYTES};
@@ -18,38 +18,38 @@ use super::window::Window;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The bounds of a cache, and where it begins.
+/// The bounds of a cache, and its initial size.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes of a chunk of memory.
     pub chunk_bytes: u32,
-    /// The most chunks, and how many may be had at first.
+    /// Maximum number of chunks.
     pub chunks_max: u32,
-    /// Chunks that it may have before it is known that they pay.
+    /// Chunks allowed before they have proven useful.
     pub chunks_start: u32,
-    /// The most entries.
+    /// Maximum number of entries.
     pub entries_max: u32,
-    /// Entries that the index has room for at first.
+    /// Initial capacity of the index, in entries.
     pub entries_start: u32,
-    /// Larger gets are not cached.
+    /// Maximum bytes of a cached get.
     pub len_max: u32,
-    /// Makes hashes and samples.
+    /// Seed of hashes and samples.
     pub seed: u64,
 }
 
-/// The most memory that is asked for at a time, in bytes.
+/// Maximum bytes of memory requested at a time.
 const CHUNK_BYTES_MAX: u64 = 1 << 20;
 
-/// A cache has at least so many chunks, unless they would be too small then: less than one is lost of the memory that it may have.
+/// Minimum number of chunks, unless they would be too small. Less than one chunk of the allowed memory is lost.
 const CHUNKS: u64 = 16;
 
-/// The least memory of an entry, on average, and the most entries of any cache.
+/// Minimum average memory per entry, and the range of entry counts of any cache.
 const ENTRY_BYTES: u64 = 64;
 const ENTRIES: core::ops::RangeInclusive<u64> = 64..=1 << 24;
 
 impl Limits {
-    /// The bounds of a cache that may have so much memory, at least 64 bytes, and keeps gets of at most `len_max`. It begins small, and
-    /// never has all of [`super::MEMORY_MAX`].
+    /// The bounds of a cache with up to `bytes` of memory, at least 64, caching gets of at most `len_max`. It starts
+    /// small, and never reaches [`super::MEMORY_MAX`].
     pub fn of_memory(bytes: u64, len_max: u32, seed: u64) -> Limits {
         let bytes = (bytes / 64 * 64).max(64);
         let units_max = u64::from(u32::MAX) - 1;
@@ -65,25 +65,25 @@ impl Limits {
         }
     }
 
-    /// The most buckets that the index has.
+    /// Maximum number of buckets of the index.
     pub fn buckets_max(&self) -> u32 {
         buckets_for(self.entries_max)
     }
 }
 
-/// Gets that missed between two looks at how the cache does.
+/// Missing gets between two reviews of the size.
 const GETS_A_LOOK: u32 = 16;
 
-/// Heat halves while 2 to the power of this as many gets miss as there are entries.
+/// Heat halves in 2 to the power of this times as many missing gets as there are entries.
 const HALF_LIFE_LOG2: u32 = 2;
 
-/// Buckets for so many entries.
+/// Buckets for `entries` entries.
 fn buckets_for(entries: u32) -> u32 {
     let slots = u64::from(entries) * 5 / 4;
     (slots.div_ceil(u64::from(SLOTS)) as u32).next_power_of_two().max(super::BUCKETS_MIN)
 }
 
-/// The cache of a rank. `W` is what its driver knows of a get that waits.
+/// The cache of a rank. `W` is the driver's handle of a waiting get.
 #[derive(Debug)]
 pub struct Machine<M, W> {
     /// The driver's side.
@@ -100,15 +100,15 @@ pub struct Machine<M, W> {
     pub(super) stats: Stats,
     pub(super) generations: Vec<u32>,
     pub(super) clock: Clock,
-    /// Gets that needed room that was not free.
+    /// Gets that found no free room.
     pub(super) pressed: u64,
-    /// The mean size of gets that missed lately, in bytes.
+    /// Mean size of recent missing gets, in bytes.
     pub(super) mean_bytes: f32,
-    /// Entries that somebody had pinned when they were dropped.
+    /// Dropped entries that were still pinned.
     pub(super) lingering: Vec<EntryId>,
-    /// Listed entries before this one may be of an older generation.
+    /// Listed entries before this one may belong to an older generation.
     pub(super) unswept: usize,
-    /// Of the entries among which the last victim was chosen, those that were worth the least.
+    /// The least valuable entries of the sample of the last victim.
     pub(super) sample: [Option<EntryId>; SAMPLE_KEPT],
     pub(super) random: u64,
 }
@@ -116,7 +116,7 @@ pub struct Machine<M, W> {
 impl<M: Mirror, W> Machine<M, W> {
     /// An empty cache without memory.
     pub fn new(mut mirror: M, mut limits: Limits) -> Machine<M, W> {
-        // So that no entry has bytes enough for a get of [`u32::MAX`], which stands for any that is longer.
+        // Ensures no entry suffices for a get of [`u32::MAX`], the stand-in for any longer get.
         limits.len_max = limits.len_max.min(u32::MAX - 1);
         limits.entries_max = limits.entries_max.min(ENTRIES_MAX);
         let start = buckets_for(limits.entries_start.min(limits.entries_max));
@@ -143,9 +143,9 @@ impl<M: Mirror, W> Machine<M, W> {
         }
     }
 
-    /// What becomes of a get that did not find its bytes, or did not look.
+    /// Handles a get that did not find its bytes, or did not look.
     pub fn get(&mut self, key: &Key, want: &Want, waiter: W) -> Answer {
-        self.tend();
+        self.maintain();
         self.clock.now = self.clock.now.wrapping_add(1);
         let listed = self.entries.listed().len().max(1);
         self.clock.half_life_log2 = (listed.ilog2() + HALF_LIFE_LOG2).min(31);
@@ -166,12 +166,12 @@ impl<M: Mirror, W> Machine<M, W> {
         self.miss(key, want, Some(entry))
     }
 
-    /// The bytes of an entry have come, all that were asked for. Those who wait for them get them, from elsewhere than the entry.
+    /// All requested bytes of an entry have arrived. The waiters get them from elsewhere.
     pub fn fill(&mut self, entry: EntryId) -> Filled<W> {
         self.end_filling(entry, false)
     }
 
-    /// As [`Machine::fill`], and those who wait get their bytes from the entry: while there are any it is pinned, kept or not.
+    /// As [`Machine::fill`], but the waiters copy from the entry: it stays pinned while there are any, cached or not.
     pub fn fill_pinned(&mut self, entry: EntryId) -> Filled<W> {
         self.end_filling(entry, true)
     }
@@ -187,40 +187,40 @@ impl<M: Mirror, W> Machine<M, W> {
             self.mirror.pin(entry);
         }
         if !is_kept {
-            self.end_in_vain(entry);
+            self.discard_fill(entry);
         }
         Filled { is_kept, is_pinned, waiters }
     }
 
-    /// The bytes of an entry do not come. Those who waited for them do not get them.
+    /// The bytes of an entry will not arrive. Returns its waiters, to be failed.
     pub fn abandon(&mut self, entry: EntryId) -> Vec<W> {
         let waiters = core::mem::take(&mut self.entries.get_mut(entry).waiters);
         let known = self.entries.get_mut(entry);
         if known.is_listed() && known.valid > 0 {
             known.claimed = known.valid;
         } else {
-            self.end_in_vain(entry);
+            self.discard_fill(entry);
         }
         waiters
     }
 
-    /// Nothing of a space is served any more that was asked for before. Spaces of the same place share that.
+    /// Stops serving earlier bytes of a space, and of other spaces sharing its place.
     pub fn invalidate(&mut self, space: u32) {
         let place = generation_place(space);
         self.begin_generation(place, |known| generation_place(known.key.space) == place);
     }
 
-    /// Nothing of a target's space is served any more that was asked for before. Targets of the same place share that.
+    /// Stops serving earlier bytes of a target's space, and of other targets sharing its place.
     pub fn invalidate_target(&mut self, space: u32, target: u32) {
         let place = target_place(space, target);
         self.begin_generation(place, |known| target_place(known.key.space, known.key.target) == place);
     }
 
-    /// Begins another generation of a place, to which these entries belong.
+    /// Begins a new generation of a place with the given entries.
     fn begin_generation(&mut self, place: usize, belongs: impl Fn(&Entry<W>) -> bool) {
         let next = self.generations[place].wrapping_add(1);
         if next % (1 << 31) == 0 {
-            // An entry knows the sum of two numbers. Before that can be what it was, one of them has come here.
+            // An entry stores the sum of two generations. The entries are dropped before a sum can recur.
             self.drop_all(belongs);
         }
         self.generations[place] = next;
@@ -228,19 +228,19 @@ impl<M: Mirror, W> Machine<M, W> {
         self.unswept = self.entries.listed().len();
     }
 
-    /// The generation of a key's space and that of its target, which is another one as soon as one of them is.
+    /// Sum of the generations of a key's space and target; it changes when either does.
     pub(super) fn generation(&self, key: &Key) -> u32 {
         let of_target = self.generations[target_place(key.space, key.target)];
         self.generations[generation_place(key.space)].wrapping_add(of_target)
     }
 
-    /// A space is gone: nothing of it is served any more, and its entries go at once.
+    /// A space is gone: stops serving it and drops its entries at once.
     pub fn forget(&mut self, space: u32) {
         self.invalidate(space);
         self.drop_all(|known| known.key.space == space);
     }
 
-    /// Entries that have bytes of a range are not served any more, and those on their way are not kept.
+    /// Drops entries with bytes of a range; bytes in flight for it will not be cached.
     pub fn drop_range(&mut self, space: u32, target: u32, start: u64, len: u64) {
         let end = start.saturating_add(len);
         let suits = |known: &Entry<W>| {
@@ -259,7 +259,7 @@ impl<M: Mirror, W> Machine<M, W> {
         }
     }
 
-    /// What the cache has done so far.
+    /// Statistics so far.
     pub fn stats(&self) -> Stats {
         let bytes = |units: u32| u64::from(units) * u64::from(UNIT_BYTES);
         let now = Stats {
@@ -277,7 +277,7 @@ impl<M: Mirror, W> Machine<M, W> {
         self.sizing.is_dormant()
     }
 
-    /// The units of recent entries, as they are counted, and what the entries that are recent have.
+    /// The window's units, as counted and as recomputed from its entries.
     pub fn window_units(&self) -> (u32, u32) {
         let listed = self.entries.listed().iter().filter(|entry| self.entries.is_new(**entry));
         (self.window.units(), listed.map(|entry| self.arena.units_of(self.entries.get(*entry).region)).sum())
@@ -303,7 +303,7 @@ impl<M: Mirror, W> Machine<M, W> {
         self.hasher
     }
 
-    /// A get that fetches bytes. There may be a shorter entry.
+    /// A missing get; there may be a shorter entry.
     fn miss(&mut self, key: &Key, want: &Want, shorter: Option<EntryId>) -> Answer {
         let len = want.fetch.max(want.end());
         self.mean_bytes += (len as f32 - self.mean_bytes) / self.clock.now.clamp(1, 64) as f32;
@@ -327,7 +327,7 @@ impl<M: Mirror, W> Machine<M, W> {
         Answer::Miss { head, fill: fill.map(|entry| self.part(entry, len)) }
     }
 
-    /// Has an open entry wait for more bytes, if there is room behind it.
+    /// Lets an open entry await more bytes, if there is free room behind it.
     fn extend(&mut self, entry: EntryId, len: u32) -> bool {
         let known = self.entries.get(entry);
         let can = !known.is_filling()
@@ -341,7 +341,7 @@ impl<M: Mirror, W> Machine<M, W> {
         can
     }
 
-    /// The entry of a key, unless it is of an older generation.
+    /// The entry of a key in the current generation.
     fn find_current(&mut self, key: &Key) -> Option<EntryId> {
         let hash = self.hasher.hash(key);
         let mut candidates = self.index.candidates(&self.mirror, hash);
@@ -387,25 +387,25 @@ impl<M: Mirror, W> Machine<M, W> {
         }
     }
 
-    /// What was on its way came for an entry that is not kept, or does not come.
-    fn end_in_vain(&mut self, entry: EntryId) {
+    /// Bytes in flight arrived for an entry no longer cached, or will not arrive.
+    fn discard_fill(&mut self, entry: EntryId) {
         let known = self.entries.get_mut(entry);
         let was_open = known.valid > 0;
         known.claimed = known.valid;
         if known.is_listed() {
             self.unlist(entry);
         }
-        self.let_go(entry, was_open);
+        self.free_or_linger(entry, was_open);
     }
 
-    /// Drops entries that the index has. It looks at all of them.
+    /// Drops indexed entries. Examines all of them.
     fn drop_all(&mut self, suits: impl Fn(&Entry<W>) -> bool) {
         let all = self.entries.listed().iter().copied();
         let suiting: Vec<EntryId> = all.filter(|entry| suits(self.entries.get(*entry))).collect();
         suiting.into_iter().for_each(|entry| self.drop(entry));
     }
 
-    /// Takes an entry out of everything that leads to it. It goes as soon as nobody fills or copies it.
+    /// Removes an entry from every index. It is freed once no thread fills or copies it.
     pub(super) fn drop(&mut self, entry: EntryId) {
         self.unlist(entry);
         let known = self.entries.get(entry);
@@ -414,12 +414,12 @@ impl<M: Mirror, W> Machine<M, W> {
             self.mirror.close(entry);
         }
         if !is_filling {
-            self.let_go(entry, is_open);
+            self.free_or_linger(entry, is_open);
         }
     }
 
-    /// Frees an entry to which nothing leads, or has it linger.
-    fn let_go(&mut self, entry: EntryId, was_open: bool) {
+    /// Frees an unlisted entry, or lets it linger.
+    fn free_or_linger(&mut self, entry: EntryId, was_open: bool) {
         if was_open {
             self.mirror.close(entry);
         }
@@ -446,18 +446,18 @@ impl<M: Mirror, W> Machine<M, W> {
         self.arena.release(gone.region)
     }
 
-    /// What is done bit by bit, a little at each get.
-    fn tend(&mut self) {
-        self.look_at_lingering();
+    /// Incremental upkeep at each get.
+    fn maintain(&mut self) {
+        self.free_lingering();
         self.sweep();
         if self.clock.now % GETS_A_LOOK == 0 {
-            self.look_at_size();
+            self.review_size();
         }
         self.resize();
     }
 
-    /// Has it decided how much memory there is to be, and whether looking pays.
-    fn look_at_size(&mut self) {
+    /// Reviews the amount of memory, and whether lookups pay.
+    fn review_size(&mut self) {
         let seen = self.mirror.seen();
         let stats = &self.stats;
         let missed = stats.partial + stats.joined + stats.direct + stats.conflicting + stats.capacity + stats.failing;
@@ -473,8 +473,8 @@ impl<M: Mirror, W> Machine<M, W> {
         }
     }
 
-    /// Frees an entry that lingered, if nobody copies it any more.
-    fn look_at_lingering(&mut self) {
+    /// Frees a lingering entry if it is no longer pinned.
+    fn free_lingering(&mut self) {
         for _ in 0..2.min(self.lingering.len()) {
             let entry = self.lingering.swap_remove(0);
             if self.mirror.is_pinned(entry) {

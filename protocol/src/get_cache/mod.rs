@@ -1,18 +1,22 @@
-//! A cache of small gets: bytes of other ranks, of any size, that nobody writes meanwhile.
+//! A cache of small gets: bytes of other ranks, of any size, not written meanwhile.
 //!
-//! After Di Girolamo, Vella and Hoefler, "Transparent Caching for RMA Systems" (IPDPS 2017). An entry is what one get asked for,
-//! found by where its bytes begin. It is *pending* while the bytes are on their way, and *open* as soon as they are here. A get that
-//! finds a longer entry hits; one that finds a shorter entry fetches what lacks; one that finds its bytes pending joins those who wait.
-//! A get may want a part of an object only, of which all is kept then.
+//! After Di Girolamo, Vella and Hoefler, "Transparent Caching for RMA Systems" (IPDPS 2017). An entry holds the bytes
+//! of one get and is found by their start address. It is *pending* while the bytes are in flight, and *open* once they
+//! are present. A get finding a longer entry hits. A get finding a shorter entry fetches the missing bytes. A get
+//! finding its bytes pending joins the waiters. A get may request part of an object; the cache then keeps the whole
+//! object.
 //!
-//! The machine decides; its driver keeps what threads look at that hit ([`Mirror`]), copies bytes and fetches them. The driver asks
-//! [`Machine::get`] about each get that did not hit, and tells it when bytes have come ([`Machine::fill`]) or will not
-//! ([`Machine::abandon`]).
+//! The machine decides. Its driver keeps the state read by hitting threads ([`Mirror`]), copies bytes and fetches them.
+//! The driver passes each get that did not hit to [`Machine::get`], and reports arrived bytes ([`Machine::fill`]) or
+//! failed fetches ([`Machine::abandon`]).
 //!
-//! - [`Index`] finds entries, [`Arena`] has their bytes, [`Ranges`] knows them by address, [`Sizing`] decides how much memory they get.
-//! - Where there is no room, up to three entries side by side go: those of the least worth a byte among a sample. They stay if the new one
-//!   is worth less: [`Ghosts`] knows how much it was used before. A small [`Window`] takes some of those in spite of that.
-//! - A space is invalidated by its generation, and so is a target of it: entries of an older one are not served, and go bit by bit.
+//! - [`Index`] finds entries by key, [`Arena`] allocates their bytes, [`Ranges`] finds them by address, [`Sizing`]
+//!   decides the amount of memory.
+//! - Without free room, up to three adjacent entries are evicted: the least valuable per byte in a sample. They stay if
+//!   the new entry is worth less; [`Ghosts`] remembers its earlier use. A small [`Window`] admits some new entries
+//!   regardless.
+//! - Spaces and their targets are invalidated by generation: entries of an older generation are not served, and are
+//!   dropped incrementally.
 
 mod answer;
 mod arena;

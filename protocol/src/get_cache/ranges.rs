@@ -1,7 +1,7 @@
-//! Entries by where they begin, for what is dropped by range.
+//! Entries by start address, for invalidation by range.
 //!
-//! Addresses are cut into granules, and the entries that begin in one are linked. Which list a granule has is a hash of it: so an entry
-//! comes and goes without a search.
+//! Addresses are divided into granules; the entries starting in a granule are linked. The list of a granule is chosen
+//! by hash, so entries are added and removed without a search.
 
 use super::key::{EntryId, Hasher, Key};
 use alloc::vec;
@@ -11,34 +11,34 @@ const GRANULE_LOG2: u32 = 12;
 
 const NONE: u32 = u32::MAX;
 
-/// The entries of a list beside one.
+/// The neighbours of an entry in its list.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     before: u32,
     after: u32,
 }
 
-/// The entries that the index has.
+/// The indexed entries.
 #[derive(Debug)]
 pub struct Ranges {
     hasher: Hasher,
-    /// The first entry of each list, plus one: zeros take no memory.
+    /// The first entry of each list, plus one: zeroed memory is not resident.
     firsts: Vec<u32>,
     /// By entry.
     links: Vec<Link>,
     len: u32,
-    /// No entry is longer, since there was none.
+    /// Length bound of the entries since there was last none.
     len_max: u32,
 }
 
 impl Ranges {
-    /// None, and at most so many at one time.
+    /// No entries, and at most `entries_max` at a time.
     pub fn new(hasher: Hasher, entries_max: u32) -> Ranges {
         let lists = entries_max.next_power_of_two() as usize;
         Ranges { hasher, firsts: vec![0; lists], links: Vec::new(), len: 0, len_max: 0 }
     }
 
-    /// Adds an entry, which will not be longer than that.
+    /// Adds an entry of at most `len` bytes.
     pub fn insert(&mut self, key: &Key, entry: EntryId, len: u32) {
         self.len_max = self.len_max.max(len);
         self.len += 1;
@@ -53,7 +53,7 @@ impl Ranges {
         }
     }
 
-    /// An entry may be so long from now on.
+    /// Raises the length bound of entries.
     pub fn lengthen(&mut self, len: u32) {
         self.len_max = self.len_max.max(len);
     }
@@ -76,9 +76,10 @@ impl Ranges {
         }
     }
 
-    /// The entries that may have bytes of a range. Those that end before it are among them. `None`: looking at all takes less time.
+    /// The entries possibly with bytes of a range, including some that end before it. `None`: examining all entries is
+    /// faster.
     pub fn near(&self, start: &Key, len: u64, key_of: impl Fn(EntryId) -> Key) -> Option<Vec<EntryId>> {
-        let Some(end) = len.checked_sub(1).map(|rest| start.address.saturating_add(rest)) else {
+        let Some(end) = len.checked_sub(1).map(|last| start.address.saturating_add(last)) else {
             return Some(Vec::new());
         };
         let first = start.address.saturating_sub(u64::from(self.len_max));

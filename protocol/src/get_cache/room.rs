@@ -1,4 +1,4 @@
-//! Room for entries: what goes where there is none, and how the memory grows and shrinks.
+//! Room for entries: eviction, growth and shrinkage.
 
 use super::arena::{RegionId, units_of};
 use super::entries::Entry;
@@ -7,42 +7,42 @@ use super::machine::Machine;
 use super::mirror::Mirror;
 use super::window::PROBES_PART;
 
-/// Entries among which the victim is chosen: so many are drawn, and the others are those of the last choice that were worth the least. Each
-/// look at an entry waits for memory, and those have been looked at.
+/// Entries a victim is chosen from: newly drawn ones, and the least valuable ones of the last sample. Examining an
+/// entry is a cache miss, and the kept ones are already in the processor's cache.
 const SAMPLE: usize = SAMPLE_NEW + SAMPLE_KEPT;
 const SAMPLE_NEW: usize = 4;
 pub(super) const SAMPLE_KEPT: usize = 12;
 
-/// Entries that one get has go at most.
+/// Maximum number of evictions for one get.
 const EVICTIONS_MAX: u32 = 3;
 
-/// How room for an entry was found.
+/// The way room for an entry was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     /// It was free.
     Free,
-    /// Entries went for its memory.
+    /// Entries were evicted for memory.
     Made,
-    /// An entry went for its place in the index.
+    /// An entry was evicted for its place in the index.
     Displaced,
-    /// It was not found.
+    /// None was found.
     None,
 }
 
-/// What a get costs beside its bytes, in bytes that a network moves meanwhile.
+/// Fixed cost of a get, as bytes a network moves in that time.
 const REQUEST_BYTES: f32 = 8192.0;
 
-/// Entries side by side.
+/// Adjacent entries.
 struct Group {
     members: [Option<EntryId>; EVICTIONS_MAX as usize],
-    /// What they are worth.
+    /// Their total value.
     worth: f32,
-    /// The units that are free when they are gone.
+    /// Units free after their eviction.
     units: u32,
 }
 
 impl<M: Mirror, W> Machine<M, W> {
-    /// Makes a pending entry, in the place of a shorter one if there is one.
+    /// Creates a pending entry, replacing a shorter one if there is one.
     pub(super) fn reserve(
         &mut self,
         key: &Key,
@@ -66,7 +66,7 @@ impl<M: Mirror, W> Machine<M, W> {
             self.ghosts.note(hash, heat, self.ghost_places());
             return (None, Room::None);
         };
-        // It is pinned or pending, so it was not evicted.
+        // The shorter entry is pinned or pending, so it was not evicted.
         if let Some(shorter) = shorter {
             self.drop(shorter);
         }
@@ -82,7 +82,7 @@ impl<M: Mirror, W> Machine<M, W> {
         }
     }
 
-    /// Finds memory for an entry. Returns whether others had to go.
+    /// Allocates memory for an entry. Returns whether others were evicted.
     fn allocate(&mut self, entry: EntryId, units: u32, left: &mut u32) -> Option<bool> {
         let mut is_made = false;
         let mut region = self.arena.allocate(units, entry);
@@ -97,7 +97,7 @@ impl<M: Mirror, W> Machine<M, W> {
         Some(is_made)
     }
 
-    /// Adds a chunk, if that is decided and there is memory.
+    /// Adds a chunk, if planned and if there is memory.
     fn grow(&mut self) -> bool {
         let chunks = self.arena.chunks();
         if chunks >= self.sizing.chunks() || self.sizing.is_shrinking() {
@@ -111,7 +111,7 @@ impl<M: Mirror, W> Machine<M, W> {
         true
     }
 
-    /// Empties the last chunk a little, or goes on using it, as is decided.
+    /// Drains the last chunk a little, or resumes using it, as planned.
     pub(super) fn resize(&mut self) {
         if !self.sizing.is_shrinking() {
             return self.arena.unseal();
@@ -126,7 +126,7 @@ impl<M: Mirror, W> Machine<M, W> {
         }
     }
 
-    /// Evicts entries side by side, so that there is room for another one: if that is worth more, or in the window.
+    /// Evicts adjacent entries for another entry, if it is worth more or belongs to the window.
     fn make_hole(&mut self, entry: EntryId, units: u32, left: &mut u32) -> bool {
         let (density, group) = self.least_group(units, *left);
         let own = self.worth_of(self.asked_before(entry), entry) / units as f32;
@@ -151,7 +151,7 @@ impl<M: Mirror, W> Machine<M, W> {
         is_made
     }
 
-    /// Makes room in the window. Its oldest entry stays if it was asked for so often that it is worth more than others, which go instead.
+    /// Makes room in the window. If its oldest entry is worth more than other entries, these are evicted instead.
     fn turn_window(&mut self, density: f32, group: Option<Group>, units: u32, left: &mut u32) -> bool {
         let Some((oldest, came_with)) = self.window.pop(&self.entries) else { return false };
         if !self.can_go(oldest) {
@@ -166,23 +166,24 @@ impl<M: Mirror, W> Machine<M, W> {
             self.leave_window(oldest);
             return self.window.has_room(units, self.arena.units()) && self.evict_group(group, left);
         }
-        // Those beside it go only if they are worth no more than what would go otherwise.
-        let beside = self.group(oldest, units, *left);
-        let beside = beside.filter(|group| group.members[1].is_none() || group.worth <= density * group.units as f32);
-        let is_made = if beside.is_none() {
+        // Its neighbours are evicted only if they are worth no more than the alternative.
+        let adjacent = self.group(oldest, units, *left);
+        let adjacent =
+            adjacent.filter(|group| group.members[1].is_none() || group.worth <= density * group.units as f32);
+        let is_made = if adjacent.is_none() {
             self.evict_for(oldest, left);
             false
         } else {
-            self.evict_group(beside, left)
+            self.evict_group(adjacent, left)
         };
         if self.entries.is_new(oldest) {
-            // Somebody has it pinned.
+            // It is pinned.
             self.window.put_back(oldest, came_with);
         }
         is_made
     }
 
-    /// An entry is in the window no longer.
+    /// Removes an entry from the window.
     pub(super) fn leave_window(&mut self, entry: EntryId) {
         let known = self.entries.get(entry);
         if known.is_new {
@@ -191,7 +192,7 @@ impl<M: Mirror, W> Machine<M, W> {
         }
     }
 
-    /// The group of the least worth a unit of a sample, and that worth.
+    /// The group of least value per unit in a sample, and that value.
     fn least_group(&mut self, units: u32, left: u32) -> (f32, Option<Group>) {
         let least = self.least_of_sample(|machine, entry| {
             let group = machine.group(entry, units, left)?;
@@ -200,7 +201,7 @@ impl<M: Mirror, W> Machine<M, W> {
         least.map_or((f32::INFINITY, None), |(density, group)| (density, Some(group)))
     }
 
-    /// What is said of the entry of the least worth of a sample, with that worth.
+    /// The result of `look` for the least valuable entry of a sample, with its value.
     fn least_of_sample<T>(&mut self, look: impl Fn(&Self, EntryId) -> Option<(f32, T)>) -> Option<(f32, T)> {
         let (known, count) = (self.sample, self.entries.listed().len());
         let drawn: [usize; SAMPLE_NEW] = core::array::from_fn(|_| self.draw(count));
@@ -226,7 +227,7 @@ impl<M: Mirror, W> Machine<M, W> {
         group.members.into_iter().flatten().all(|member| self.evict_for(member, left).is_some())
     }
 
-    /// The heat of an entry without the get that makes it.
+    /// The heat of an entry without the get creating it.
     fn asked_before(&self, entry: EntryId) -> f32 {
         let hash = self.hasher.hash(&self.entries.get(entry).key);
         self.ghosts.heat(hash, self.ghost_places()).at(self.clock)
@@ -236,7 +237,7 @@ impl<M: Mirror, W> Machine<M, W> {
         self.index.buckets().next_power_of_two() * super::SLOTS
     }
 
-    /// The entries from this one on that have to go so that so many units are free, and at most so many entries.
+    /// The adjacent entries from this one on to evict for `units` free units, at most `left` of them.
     fn group(&self, entry: EntryId, units: u32, left: u32) -> Option<Group> {
         if !self.can_go(entry) {
             return None;
@@ -260,7 +261,7 @@ impl<M: Mirror, W> Machine<M, W> {
         (span.units >= units && members <= left).then_some(group)
     }
 
-    /// Puts an entry into the index. Returns whether another one had to go.
+    /// Indexes an entry. Returns whether another was evicted.
     fn list(&mut self, entry: EntryId, left: &mut u32) -> Option<bool> {
         let mut is_displaced = false;
         while !self.index_entry(entry) {
@@ -284,20 +285,20 @@ impl<M: Mirror, W> Machine<M, W> {
         self.index.insert(&mut self.mirror, |entry| hasher.hash(&entries.get(entry).key), hash, slot)
     }
 
-    /// Evicts the least worth of a sample. Returns the hole.
+    /// Evicts the least valuable entry of a sample. Returns the hole.
     fn evict_sampled(&mut self, left: &mut u32) -> Option<RegionId> {
         let (_, victim) =
             self.least_of_sample(|machine, entry| machine.can_go(entry).then(|| (machine.worth(entry), entry)))?;
         self.evict_for(victim, left)
     }
 
-    /// Evicts an entry if the get may have one more go.
+    /// Evicts an entry if the get may evict one more.
     fn evict_for(&mut self, entry: EntryId, left: &mut u32) -> Option<RegionId> {
         *left = left.checked_sub(1)?;
         self.evict(entry)
     }
 
-    /// Evicts an entry unless somebody fills or copies it. Returns the hole.
+    /// Evicts an entry unless a thread fills or copies it. Returns the hole.
     fn evict(&mut self, entry: EntryId) -> Option<RegionId> {
         if self.entries.get(entry).is_filling() || !self.mirror.try_close(entry) {
             return None;
@@ -309,19 +310,19 @@ impl<M: Mirror, W> Machine<M, W> {
         Some(self.release(entry))
     }
 
-    /// The entry that is worth least, of those that can go.
+    /// The least valuable evictable entry.
     fn least(&self, among: impl Iterator<Item = EntryId>) -> Option<EntryId> {
         let worth = |entry: EntryId| (self.worth(entry), entry);
         let can_go = among.filter(|entry| self.can_go(*entry));
         can_go.map(worth).min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, entry)| entry)
     }
 
-    /// Whether an entry can be evicted, unless somebody has it pinned.
+    /// Whether an entry is evictable, unless pinned.
     fn can_go(&self, entry: EntryId) -> bool {
         self.entries.find(entry).is_some_and(|known| known.is_listed() && !known.is_filling())
     }
 
-    /// What an entry is worth: how much it was used lately, times what a get of it costs.
+    /// Value of an entry: recent use times the cost of a get of it.
     fn worth(&self, entry: EntryId) -> f32 {
         if self.is_stale(entry) {
             return 0.0;

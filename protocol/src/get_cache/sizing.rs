@@ -1,34 +1,34 @@
-//! How much memory the cache takes, and whether looking things up pays.
+//! The amount of memory of the cache, and its dormancy.
 
-/// Gets after which it is decided whether the arena grows.
+/// Gets between decisions on growth.
 const GROWTH_GETS: u64 = 32;
 
-/// It grows where more than one in so many needed room that was not there.
+/// The arena grows if more than one in this many gets found no room.
 const PRESSED_PART: u64 = 64;
 
-/// Gets after which it is decided whether the cache goes dormant, or gives memory back.
+/// Gets between decisions on dormancy and shrinkage.
 const WINDOW_GETS: u64 = 4096;
 
-/// Looking up pays where at least one in so many hits, or where there is room for what may pay.
+/// Lookups pay if at least one in this many hits, or while there is room.
 const HIT_PART: u64 = 50;
 
-/// So many windows in turn say the same before something follows.
+/// Consecutive windows required for a decision.
 const WINDOWS: u32 = 3;
 
-/// Gets that look up while the cache is dormant, after which it is decided whether it wakes.
+/// Lookups of a dormant cache between decisions on waking.
 const DOZING_GETS: u64 = 256;
 
-/// Each time that waking was in vain, the next decision takes twice as long, up to so much.
+/// After each failed waking the interval doubles, up to this factor.
 const DOZING_FACTOR_MAX: u64 = 64;
 
 /// Counts of gets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Those that looked up.
+    /// Gets that looked up.
     pub looked_up: u64,
-    /// Those of them that hit.
+    /// Lookups that hit.
     pub hits: u64,
-    /// Those that found no room free.
+    /// Lookups that found no free room.
     pub pressed: u64,
 }
 
@@ -42,15 +42,15 @@ impl Counts {
     }
 }
 
-/// The decisions about size and dormancy.
+/// Decisions on size and dormancy.
 #[derive(Debug)]
 pub struct Sizing {
     chunks_max: u32,
-    /// The arena may grow up to so many.
+    /// The arena may grow to this many chunks.
     chunks: u32,
     growth_start: Counts,
     window_start: Counts,
-    /// Windows in turn in which nothing paid, and in which half of the memory lay idle.
+    /// Consecutive windows in which lookups did not pay, and in which half of the memory was idle.
     fruitless: u32,
     roomy: u32,
     is_dormant: bool,
@@ -59,7 +59,7 @@ pub struct Sizing {
 }
 
 impl Sizing {
-    /// A cache that begins with so many chunks.
+    /// Starts with `chunks` chunks.
     pub fn new(chunks: u32, chunks_max: u32) -> Sizing {
         Sizing {
             chunks_max,
@@ -74,17 +74,17 @@ impl Sizing {
         }
     }
 
-    /// The chunks that the arena may have by now.
+    /// Chunks the arena may have at present.
     pub fn chunks(&self) -> u32 {
         self.chunks
     }
 
-    /// The most chunks that it may ever have.
+    /// Maximum number of chunks.
     pub fn chunks_max(&self) -> u32 {
         self.chunks_max
     }
 
-    /// Whether the last chunk is to be emptied.
+    /// Whether the last chunk is to be drained.
     pub fn is_shrinking(&self) -> bool {
         self.is_shrinking
     }
@@ -94,7 +94,7 @@ impl Sizing {
         self.is_dormant
     }
 
-    /// There is no memory for more than so many chunks.
+    /// There is no memory for more than `chunks` chunks.
     pub fn on_refused(&mut self, chunks: u32) {
         (self.chunks, self.chunks_max) = (chunks, chunks);
     }
@@ -105,7 +105,7 @@ impl Sizing {
         self.is_shrinking = self.is_dormant && chunks > 1;
     }
 
-    /// Looks at the gets so far, now and then. `is_roomy`: more than half of the memory is free, and more than a chunk.
+    /// Reviews the gets so far, at intervals. `is_roomy`: more than half of the memory, and more than a chunk, is free.
     pub fn look(&mut self, now: Counts, chunks: u32, is_roomy: bool) {
         let lately = now.since(&self.growth_start);
         if lately.looked_up >= GROWTH_GETS {
@@ -130,7 +130,7 @@ impl Sizing {
                 self.wake()
             };
         }
-        // While there is room, what is kept may pay yet.
+        // While there is room, cached entries may still pay.
         let pays = pays || window.pressed * 2 < window.looked_up;
         if pays && self.fruitless == 0 {
             self.dozing_factor = 1;
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    /// Looks after each of so many gets, of which one in `hit_part` hits.
+    /// Calls `look` after each of `gets` gets; one in `hit_part` hits.
     fn run(sizing: &mut Sizing, counts: &mut Counts, gets: u64, hit_part: u64) {
         for at in 0..gets {
             counts.looked_up += 1;

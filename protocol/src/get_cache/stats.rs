@@ -1,46 +1,47 @@
-//! What a cache has done.
+//! Statistics of a cache.
 
 use super::mirror::Seen;
 
-/// Numbers of a cache. Each get counts in exactly one of hits, partial, joined, direct, conflicting, capacity, failing and dormant.
+/// Counters of a cache. Each get counts in exactly one of hits, partial, joined, direct, conflicting, capacity, failing
+/// and dormant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Gets so far.
     pub gets: u64,
-    /// All bytes were here.
+    /// All bytes were cached.
     pub hits: u64,
-    /// The first bytes were here, and the others are fetched.
+    /// The leading bytes were cached; the others are fetched.
     pub partial: u64,
-    /// The bytes were on their way for another get.
+    /// The bytes were in flight for another get.
     pub joined: u64,
-    /// Nothing was here, and there was room.
+    /// Nothing was cached, and there was room.
     pub direct: u64,
-    /// Another entry had to go for room in the index.
+    /// Another entry was evicted for room in the index.
     pub conflicting: u64,
-    /// Another entry had to go for room in memory.
+    /// Another entry was evicted for room in memory.
     pub capacity: u64,
     /// There was no room, and it is not cached.
     pub failing: u64,
-    /// It was not looked for, since looking had not paid.
+    /// It was not looked up: lookups had not paid.
     pub dormant: u64,
-    /// Entries that had to go.
+    /// Evicted entries.
     pub evicted: u64,
-    /// Bytes that were here.
+    /// Bytes found cached.
     pub bytes_hit: u64,
-    /// Bytes that were not, nor on their way.
+    /// Bytes neither cached nor in flight.
     pub bytes_fetched: u64,
-    /// Entries now.
+    /// Current entries.
     pub entries: u64,
-    /// Bytes of memory that those take.
+    /// Memory of the current entries, in bytes.
     pub bytes_used: u64,
-    /// Bytes of memory that the cache has now.
+    /// Current memory of the cache, in bytes.
     pub bytes_held: u64,
-    /// Bytes of memory that it may have.
+    /// Maximum memory of the cache, in bytes.
     pub bytes_max: u64,
 }
 
 impl Stats {
-    /// The numbers of two caches together.
+    /// The sums of two caches.
     pub fn plus(self, other: &Stats) -> Stats {
         Stats {
             gets: self.gets + other.gets,
@@ -62,7 +63,7 @@ impl Stats {
         }
     }
 
-    /// With the gets that the machine was not asked about, and all gets counted.
+    /// Adds the gets handled without the machine, and sets the total.
     pub(super) fn with(mut self, seen: Seen) -> Stats {
         self.hits += seen.hits;
         self.bytes_hit += seen.bytes_hit;

@@ -1,4 +1,4 @@
-//! What the keys of maps are as numbers.
+//! Keys of maps as numbers.
 
 use super::OrderedKey;
 use crate::coherence::{CopyVersion, Holder, PageId};
@@ -6,7 +6,7 @@ use crate::collectives::CollectiveKey;
 use crate::file_locks::LockPurpose;
 use crate::{Rank, Space};
 
-/// Integers are codes by themselves.
+/// Integers are their own codes.
 macro_rules! integers {
     ($($integer:ty),*) => {
         $(impl OrderedKey for $integer {
@@ -43,7 +43,7 @@ impl<A: OrderedKey, B: OrderedKey, C: OrderedKey> OrderedKey for (A, B, C) {
     }
 }
 
-/// Makes keys of types that are ordered like another key that has all of them.
+/// Implements [`OrderedKey`] for types ordered like another key with the same information.
 #[macro_export]
 macro_rules! ordered_like {
     ($($key:ty: $other:ty = $as_other:expr;)*) => {

@@ -1,4 +1,4 @@
-//! Sets in the order of their members.
+//! Ordered sets.
 
 use super::{Iter, OrderedKey, OrderedMap};
 use core::ops::RangeBounds;
@@ -14,32 +14,32 @@ impl<K: OrderedKey> OrderedSet<K> {
         OrderedSet(OrderedMap::new())
     }
 
-    /// How many members there are.
+    /// Number of members.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether this is a member.
+    /// Whether `key` is a member.
     pub fn contains(&self, key: &K) -> bool {
         self.0.contains_key(key)
     }
 
-    /// Adds a member. Returns whether it was none.
+    /// Adds a member. Returns whether it was new.
     pub fn insert(&mut self, key: K) -> bool {
         self.0.insert(key, ()).is_none()
     }
 
-    /// Takes a member out. Returns whether it was one.
+    /// Removes a member. Returns whether it was present.
     pub fn remove(&mut self, key: &K) -> bool {
         self.0.remove(key).is_some()
     }
 
-    /// Takes all members out.
+    /// Removes all members.
     pub fn clear(&mut self) {
         *self = OrderedSet::new();
     }
@@ -49,7 +49,7 @@ impl<K: OrderedKey> OrderedSet<K> {
         self.0.iter().map(|(key, _)| key)
     }
 
-    /// Those of these that are members, in order.
+    /// The members in a range, in order.
     pub fn range(&self, keys: impl RangeBounds<K>) -> Members<'_, K> {
         self.0.range(keys).map(|(key, _)| key)
     }
@@ -59,7 +59,7 @@ impl<K: OrderedKey> OrderedSet<K> {
         self.0.first_key_value().map(|(key, _)| key)
     }
 
-    /// Takes the first member.
+    /// Removes the first member.
     pub fn pop_first(&mut self) -> Option<K> {
         self.0.pop_first().map(|(key, _)| key)
     }

@@ -17,7 +17,7 @@ fn it_is_an_ordered_map_and_its_past_does_not_show() {
         let steps = if cfg!(miri) { 300 } else { 20_000 };
         for step in 0..steps {
             let key = (Rank(random.u32(0..3)), random.u32(0..keys_max));
-            // It grows, and shrinks again in the end.
+            // Grows at first, and shrinks in the end.
             match random.u32(0..steps) > step {
                 true if random.bool() => assert_eq!(map.insert(key, step), model.insert(key, step)),
                 true => {
@@ -70,7 +70,7 @@ fn codes_are_in_the_order_of_keys() {
     let page = |space, index| PageId { space, index };
     let (segment, file) = (Space::of_segment(Rank(7)), Space::of_file(0));
     assert_in_order(&[page(segment, 8), page(segment, u32::MAX), page(file, 0), page(file, 1)]);
-    // That of a copy kept for others comes behind the same number, and before the next.
+    // A guest copy's code comes after the same number's and before the next number's.
     let version = CopyVersion;
     assert_in_order(&[version(0), version(3), version(3).of_guest(), version(4), version(9).of_guest()]);
 }

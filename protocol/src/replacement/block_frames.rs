@@ -1,59 +1,59 @@
-//! How many frames of a pool serve for blocks of pages that nobody holds.
+//! Number of pool frames serving blocks of pages without holders.
 
-/// Credits that a frame takes at least, however few blocks it has.
+/// Minimum price of a frame, in credits, however small its number of blocks.
 const CREDITS_MIN: u32 = 16;
 
-/// A page costs this part of the credits of a frame.
+/// A page miss costs one part in this many of a frame's price.
 const PAGE_PART: u32 = 2;
 
-/// One frame in so many stays for pages.
+/// One frame in this many is kept for pages.
 const PAGES_PART: u32 = 8;
 
-/// Whether blocks have deserved a frame of the pool: they have one while they are read and pages are not.
+/// Whether blocks have earned a frame of the pool: they do while blocks are read and pages are not.
 ///
-/// Each block that is read, or written for lack of others, is a credit, and each page that is asked for takes credits away. A frame
-/// costs as many as it has blocks.
+/// Each block read, or written for lack of other blocks, earns a credit; each page miss costs credits. A frame's price
+/// is its number of blocks.
 #[derive(Debug)]
 pub struct BlockFrames {
     credits: u32,
-    /// What a frame costs.
+    /// Price of a frame, in credits.
     each: u32,
-    /// The most frames that serve for blocks.
+    /// Maximum number of frames serving blocks.
     most: u32,
-    /// A frame is wanted, and is to be taken when it is free.
+    /// A frame is wanted, and will be taken when free.
     is_wanted: bool,
 }
 
 impl BlockFrames {
-    /// None of a pool's `frames` serves for blocks, each of which has room for so many. At least `for_pages` stay for pages.
+    /// No frame serves blocks yet. A frame holds `blocks` blocks, and at least `for_pages` frames are kept for pages.
     pub fn new(frames: u32, blocks: usize, for_pages: u32) -> BlockFrames {
         let each = u32::try_from(blocks).unwrap_or(u32::MAX).max(CREDITS_MIN);
         let most = frames.saturating_sub(for_pages.max(frames / PAGES_PART));
         BlockFrames { credits: 0, each, most, is_wanted: false }
     }
 
-    /// So many blocks have to be read, or written for lack of others.
+    /// `blocks` blocks must be read, or written for lack of others.
     pub fn on_blocks_missed(&mut self, blocks: u32) {
         self.credits = self.credits.saturating_add(blocks).min(self.each);
     }
 
-    /// A page is asked for.
+    /// A page was requested.
     pub fn on_page_missed(&mut self) {
         self.credits = self.credits.saturating_sub(self.each / PAGE_PART);
     }
 
-    /// Notes how many frames serve for blocks. Returns whether another one is wanted.
+    /// Records the number of frames serving blocks. Returns whether another one is wanted.
     pub fn wants_more(&mut self, serving: u32) -> bool {
         self.is_wanted |= self.credits >= self.each && serving < self.most;
         self.is_wanted
     }
 
-    /// Whether a page is to be evicted for a frame that will serve for blocks.
+    /// Whether a page is to be evicted for a frame to serve blocks.
     pub fn is_wanted(&self) -> bool {
         self.is_wanted
     }
 
-    /// Blocks have got a frame.
+    /// Blocks got a frame.
     pub fn on_taken(&mut self) {
         (self.is_wanted, self.credits) = (false, 0);
     }

@@ -1,14 +1,14 @@
-//! CLOCK: a page that was used since the hand came last gets another round.
+//! CLOCK: a page used since the hand's last visit gets another round.
 
 use super::Policy;
 use super::queues::{POLICY, Queues};
 use super::search::{Look, Search};
 use crate::coherence::{FrameId, PageId};
 
-/// The frames in a ring, those next to the hand first.
+/// The frames in a ring, starting at the hand.
 const RING: usize = POLICY;
 
-/// Knows nothing but the order of the ring.
+/// The state is the order of the ring alone.
 #[derive(Debug)]
 pub struct Clock;
 

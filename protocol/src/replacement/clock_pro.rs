@@ -1,6 +1,6 @@
-//! CLOCK-Pro: pages that are used again soon enough are hot and stay; a scan passes through the few frames of the others.
+//! CLOCK-Pro: pages reused soon enough are hot and stay; a scan passes through the small set of cold frames.
 //!
-//! Jiang, Chen and Zhang, "CLOCK-Pro" (2005), with two queues in place of one ring. The clock counts pages that come.
+//! Jiang, Chen and Zhang, "CLOCK-Pro" (2005), with two queues in place of one ring. The clock counts arriving pages.
 //!
 //! ```text
 //!            comes                               comes back, or is used again after a while,
@@ -10,17 +10,17 @@
 //!                     └──────────── unused for the longest ──────┘
 //! ```
 //!
-//! A page has its test period from when it was used last to when the first hot page was seen used. It becomes hot if it is
-//! used in that time, and takes the place of the first hot page, which was not. In a cyclic scan each page comes back after
-//! as many others as lie between two uses of any hot page, so none takes the place of another: what is hot once stays, and
-//! is hit in each round.
+//! A page's test period lasts from its own last use to the time the first hot page was last seen used. A page used
+//! within it becomes hot and replaces the first hot page, which was not used. In a cyclic scan each page returns after
+//! as many others as lie between two uses of any hot page, so no page replaces another: a page once hot stays, and hits
+//! in each round.
 //!
-//! Where a page takes a hot page's place that was evicted shortly before, more frames go to cold pages; where a page that
-//! comes back finds all hot pages used, fewer.
+//! If a page replaces a recently evicted hot page, cold pages get more frames. If a returning page finds all hot pages
+//! used, cold pages get fewer.
 //!
-//! The first look at a cold page tells nothing: its mark is from the use that it came for, which may still go on. Half of the
-//! cold pages have had it and half have not, so each victim costs one first look, and a page has time to be written back
-//! between the first look and the second.
+//! The first look at a cold page is meaningless: its mark dates from the use that fetched it, which may still go on.
+//! Half of the cold pages have had their first look. Each victim therefore costs one first look, and a page has time
+//! for its write-back between the two looks.
 
 use super::history::History;
 use super::queues::{POLICY, Queues};
@@ -32,31 +32,32 @@ use alloc::vec;
 
 const COLD: usize = POLICY;
 const HOT: usize = POLICY + 1;
-/// Cold pages that the hand has not come to.
+/// Cold pages not yet visited by the hand.
 const FRESH: usize = POLICY + 2;
 
-/// One frame in so many is for cold pages at least.
+/// At least one frame in this many is for cold pages.
 const COLD_PART: u32 = 10;
 
-/// Frames for cold pages in small pools, where that is no more than half of them.
+/// Frames for cold pages in small pools, if at most half of them.
 const COLD_MIN: u32 = 3;
 
-/// Hot pages that are looked at for one page that may take their place.
+/// Hot pages examined for each candidate replacement.
 const RIVALS: u32 = 2;
 
-/// What is known of a frame's page.
+/// State of a frame's page.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// When it was seen used last; of a page that has come back, before it was evicted.
+    /// Time of its last observed use; for a returned page, before its eviction.
     used_at: u64,
-    /// When the page came: the lower half, which suffices for pages that are cold.
+    /// Time of arrival, lower half; enough for cold pages.
     came_at: u32,
-    /// It was evicted not long ago, and the hand has not come since: for how many such pages it stands, else 0.
+    /// Set if it was recently evicted and the hand has not visited it since: the number of such pages it represents,
+    /// else 0.
     came_back: u8,
     is_hot: bool,
-    /// The hand has not come since the page has.
+    /// The hand has not visited the page since it arrived.
     is_fresh: bool,
-    /// It was evicted so lately that it would have stayed among a few more cold pages.
+    /// Evicted so recently that slightly more cold frames would have kept it.
     is_soon: bool,
 }
 
@@ -65,20 +66,20 @@ struct Entry {
 pub struct ClockPro {
     entries: Box<[Entry]>,
     history: History,
-    /// Pages that have come so far.
+    /// Pages arrived so far.
     now: u64,
-    /// How many pages may be hot at present, and at most and at least at any time.
+    /// Current, maximum and minimum number of hot pages.
     hot_now: u32,
     hot_max: u32,
     hot_min: u32,
-    /// How many pages that come next may be hot at once.
+    /// Number of next arrivals that may become hot at once.
     vacant: u32,
-    /// Uses of a page within so many others are one use.
+    /// Uses of a page within this many arrivals count as one.
     apart_min: u64,
 }
 
 impl ClockPro {
-    /// A pool of `frames` frames, none of them filled.
+    /// A pool of `frames` empty frames.
     pub fn new(frames: u32) -> ClockPro {
         let entry = Entry { is_hot: false, is_fresh: false, came_at: 0, used_at: 0, came_back: 0, is_soon: false };
         let cold = (frames / COLD_PART).max(COLD_MIN.min(frames / 2));
@@ -112,7 +113,7 @@ impl ClockPro {
         queues.push_back(COLD, frame);
     }
 
-    /// Looks at hot pages, at `looks` at most, for one that is unused and was seen used before `before`. That is cold then.
+    /// Examines up to `looks` hot pages for one unused and last seen used before `before`, and makes it cold.
     fn cool_one(&mut self, search: &mut Search<'_>, looks: u32, before: u64) -> bool {
         for _ in 0..looks {
             let Some(frame) = search.queues.front(HOT) else { return false };
@@ -132,7 +133,7 @@ impl ClockPro {
         false
     }
 
-    /// Makes a cold page hot that was last used at `used_at` before now, if a hot page was not used for longer.
+    /// Makes a cold page last used at `used_at` hot, if a hot page has been unused for longer.
     fn promote(&mut self, frame: FrameId, search: &mut Search<'_>, used_at: u64) -> bool {
         let has_place =
             search.queues.len(HOT) < self.hot_now || self.cool_one(search, RIVALS, self.clearly_before(used_at));
@@ -142,12 +143,12 @@ impl ClockPro {
         has_place
     }
 
-    /// Times are known roughly only.
+    /// A margin, because times are approximate.
     fn clearly_before(&self, used_at: u64) -> u64 {
         used_at.saturating_sub(self.apart_min / 2)
     }
 
-    /// A page that stands for others, which are forgotten, has become hot. Their places are for the pages after it.
+    /// A page representing forgotten ones has become hot. Reserves their places for the next pages.
     fn vacate(&mut self, search: &mut Search<'_>, stands_for: u8, used_at: u64) {
         let cooled =
             (1..stands_for).take_while(|_| self.cool_one(search, RIVALS, self.clearly_before(used_at))).count();
@@ -195,7 +196,7 @@ impl ClockPro {
         self.history.on_evicted(search.page(frame), used_at, self.now);
     }
 
-    /// Keeps a cold page that may be in no other pool: it takes the place of a hot page that was not used, if there is one.
+    /// Keeps a cold page possibly without other copies: it replaces an unused hot page, if there is one.
     fn spare(&mut self, frame: FrameId, search: &mut Search<'_>) {
         if self.cool_one(search, RIVALS, u64::MAX) {
             self.make_hot(frame, search.queues);
@@ -204,7 +205,7 @@ impl ClockPro {
         }
     }
 
-    /// Makes the first hot page cold, because no cold page can be evicted. Returns whether there was a hot page.
+    /// Makes the first hot page cold, because no cold page can be evicted. Returns whether there was one.
     fn cool_any(&mut self, search: &mut Search<'_>) -> bool {
         self.cool_one(search, 2 * RIVALS, u64::MAX)
             || search.queues.front(HOT).map(|frame| self.make_cold(frame, search.queues)).is_some()
@@ -274,7 +275,7 @@ impl Policy for ClockPro {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Coming, FrameUse, Need, PolicyKind, Replacement, Standing};
+    use super::super::{FillKind, FrameState, FrameUse, Need, PolicyKind, Replacement};
     use super::*;
     use crate::Rank;
     use std::collections::HashMap;
@@ -283,8 +284,8 @@ mod tests {
     struct Marks(Vec<bool>);
 
     impl FrameUse for Marks {
-        fn standing(&self, _frame: FrameId) -> Standing {
-            Standing::Idle
+        fn state(&self, _frame: FrameId) -> FrameState {
+            FrameState::Idle
         }
 
         fn is_ahead(&self, _frame: FrameId) -> bool {
@@ -315,7 +316,7 @@ mod tests {
                     frame_of.remove(&gone);
                 }
                 frame_of.insert(page, frame);
-                pool.on_filled(frame, page, Coming::ForUse);
+                pool.on_filled(frame, page, FillKind::ForUse);
                 marks.0[frame.0 as usize] = true;
             }
         }
@@ -333,12 +334,12 @@ mod tests {
         }
     }
 
-    /// Frames that may have only copies; none is used.
+    /// Frames that may hold only copies; none is used.
     struct OnlyCopies(Vec<bool>);
 
     impl FrameUse for OnlyCopies {
-        fn standing(&self, _frame: FrameId) -> Standing {
-            Standing::Idle
+        fn state(&self, _frame: FrameId) -> FrameState {
+            FrameState::Idle
         }
 
         fn is_ahead(&self, _frame: FrameId) -> bool {
@@ -361,11 +362,11 @@ mod tests {
                 let mut pool = Replacement::new(policy.make(frames), frames);
                 let mut copies = OnlyCopies(std::vec![true; frames as usize]);
                 let page = |at| PageId::of_segment(Rank(0), at);
-                (0..frames).for_each(|frame| pool.on_filled(FrameId(frame), page(frame), Coming::ForUse));
+                (0..frames).for_each(|frame| pool.on_filled(FrameId(frame), page(frame), FillKind::ForUse));
                 for at in 0..100 {
                     let frame = pool.victim(&mut copies, Need::Now);
                     let frame = frame.unwrap_or_else(|| panic!("all of {frames} are idle, {policy:?}"));
-                    pool.on_filled(frame, page(frames + at), Coming::ForUse);
+                    pool.on_filled(frame, page(frames + at), FillKind::ForUse);
                 }
             }
         }
@@ -378,14 +379,14 @@ mod tests {
                 let mut pool = Replacement::new(policy.make(64), 64);
                 let mut copies = OnlyCopies((0..64).map(|frame| frame % 64 < only).collect());
                 (0..64).for_each(|frame| {
-                    pool.on_filled(FrameId(frame), PageId::of_segment(Rank(0), frame), Coming::ForUse)
+                    pool.on_filled(FrameId(frame), PageId::of_segment(Rank(0), frame), FillKind::ForUse)
                 });
                 let mut gone = 0;
                 for at in 64..1064 {
                     let frame = pool.victim(&mut copies, Need::Now).expect("all are idle");
-                    // What comes there is a second copy.
+                    // The page fetched into it is a second copy.
                     gone += u32::from(core::mem::take(&mut copies.0[frame.0 as usize]));
-                    pool.on_filled(frame, PageId::of_segment(Rank(0), at), Coming::ForUse);
+                    pool.on_filled(frame, PageId::of_segment(Rank(0), at), FillKind::ForUse);
                 }
                 assert!(gone <= most, "{gone} only copies of {only} with {policy:?}");
             }

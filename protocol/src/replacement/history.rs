@@ -1,35 +1,35 @@
-//! Pages that were evicted not long ago.
+//! Recently evicted pages.
 
 use super::age;
 use crate::coherence::PageId;
 use crate::page_map::PageMap;
 use alloc::collections::VecDeque;
 
-/// Of the pages that were evicted longer ago, one in so many is remembered.
+/// Of less recent evictions, one in this many is remembered.
 const SAMPLE: u8 = 8;
 
-/// A page that was evicted.
+/// An evicted page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone {
-    /// When it was seen used last, by the policy's clock.
+    /// Time of its last observed use, by the policy's clock.
     pub used_at: u64,
-    /// When it was evicted.
+    /// Time of its eviction.
     pub evicted_at: u64,
-    /// For how many pages it stands, which were evicted at about the same time.
+    /// Number of pages it represents, evicted at about the same time.
     pub stands_for: u8,
 }
 
-/// What is kept of an eviction.
+/// The record of an eviction.
 #[derive(Clone, Copy, Debug)]
 struct Eviction {
     page: PageId,
     /// The lower half of the time.
     at: u32,
-    /// For how long the page was not seen used before.
+    /// Time the page had been unused.
     unused_for: u32,
 }
 
-/// Which eviction of a queue was the last of a page: its number, and whether the queue is the sample.
+/// The last eviction of a page: its number in its queue, and whether the queue is the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place(u32);
 
@@ -38,28 +38,28 @@ impl Place {
     const NUMBER: u32 = 2;
 }
 
-/// Evictions in order. Those of which another is known of the same page, or none any more, are void.
+/// Evictions in order. A record is void unless it is the last one known of its page.
 #[derive(Debug)]
 struct Queue {
     evictions: VecDeque<Eviction>,
     len_max: usize,
-    /// The place of the first eviction, or of the next if there is none. Those of the others follow, and wrap.
+    /// The place of the first eviction, or of the next if there is none. The following ones are consecutive, and wrap.
     first: Place,
 }
 
-/// The pages that were evicted last, at most as many as the pool has frames. Half of them are the very last ones. The
-/// others are a sample of those before, and reach eight times as far back.
+/// The last evicted pages, at most as many as the pool has frames. Half are the most recent ones. The others are a
+/// sample of earlier ones, reaching eight times as far back.
 #[derive(Debug)]
 pub struct History {
     gone: PageMap<Place>,
     recent: Queue,
     sample: Queue,
-    /// How many evictions there were.
+    /// Number of evictions.
     evictions: u64,
 }
 
 impl History {
-    /// No pages yet, and never more than this many.
+    /// An empty history of at most `pages_max` pages.
     pub fn new(pages_max: u32) -> History {
         let queue = |place| Queue::new(pages_max as usize / 2, Place(place));
         History { gone: PageMap::new(), recent: queue(0), sample: queue(Place::SAMPLE), evictions: 0 }
@@ -82,7 +82,7 @@ impl History {
         }
     }
 
-    /// Forgets a page. Returns what was known of it, where `now` is the time.
+    /// Forgets a page. Returns its record, given the time `now`.
     pub fn take(&mut self, page: PageId, now: u64) -> Option<Gone> {
         let place = self.gone.remove(page)?;
         let is_sample = place.0 & Place::SAMPLE != 0;
@@ -106,11 +106,11 @@ impl Queue {
         Queue { evictions: VecDeque::new(), len_max, first }
     }
 
-    /// Appends an eviction. Returns its place, and the first one with its own, which is gone, if there are too many.
+    /// Appends an eviction. Returns its place, and on overflow the removed first eviction with its place.
     fn push(&mut self, eviction: Eviction) -> (Place, Option<(Place, Eviction)>) {
         let len = self.evictions.len();
         if len == self.evictions.capacity() {
-            // A little at a time: the queue takes no more in the end than it needs.
+            // Grows in small steps, so that the queue never has more capacity than it needs.
             self.evictions.reserve_exact((len / 8 + 16).min(self.len_max + 1 - len));
         }
         let place = Place(self.first.0.wrapping_add(len as u32 * Place::NUMBER));
@@ -128,7 +128,7 @@ impl Queue {
     }
 }
 
-/// Whether the eviction with this number is in the sample: other ones in each round of a scan.
+/// Whether the eviction numbered `number` is in the sample: different ones in each round of a scan.
 fn is_in_sample(number: u64) -> bool {
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
     number.wrapping_mul(GOLDEN) >> 32 & u64::from(SAMPLE - 1) == 0

@@ -1,4 +1,4 @@
-//! Queues of frames. A frame is in one of them at most, and moves between them in constant time.
+//! Queues of frames. A frame is in at most one, and moves between them in constant time.
 
 use crate::coherence::FrameId;
 use alloc::boxed::Box;
@@ -6,7 +6,7 @@ use alloc::vec;
 
 const NONE: u32 = u32::MAX;
 
-/// The queue of frames that are in none.
+/// The list number of frames in no queue.
 const NO_LIST: u8 = u8::MAX;
 
 /// The neighbours of a frame in its queue.
@@ -28,7 +28,7 @@ struct Ends {
 #[derive(Debug)]
 pub struct Lists<const N: usize> {
     nodes: Box<[Node]>,
-    /// By frame, its queue. A byte a frame takes less beside the nodes than in them.
+    /// By frame, its queue; separate from the nodes to avoid padding.
     lists: Box<[u8]>,
     ends: [Ends; N],
 }
@@ -42,7 +42,7 @@ impl<const N: usize> Lists<N> {
         Lists { nodes, lists, ends: [Ends { front: NONE, back: NONE, len: 0 }; N] }
     }
 
-    /// How many frames a queue has.
+    /// Number of frames in a queue.
     pub fn len(&self, list: usize) -> u32 {
         self.ends[list].len
     }
@@ -52,12 +52,12 @@ impl<const N: usize> Lists<N> {
         Some(self.ends[list].front).filter(|front| *front != NONE).map(FrameId)
     }
 
-    /// The queue that a frame is in.
+    /// The queue of a frame.
     pub fn list_of(&self, frame: FrameId) -> Option<usize> {
         Some(self.lists[frame.0 as usize]).filter(|list| *list != NO_LIST).map(usize::from)
     }
 
-    /// Moves a frame to the back of a queue, from wherever it is.
+    /// Moves a frame to the back of a queue.
     pub fn push_back(&mut self, list: usize, frame: FrameId) {
         self.remove(frame);
         let before = self.ends[list].back;
@@ -71,7 +71,7 @@ impl<const N: usize> Lists<N> {
         self.ends[list].len += 1;
     }
 
-    /// Takes a frame out of its queue, if it is in one. Returns whether it was.
+    /// Removes a frame from its queue. Returns whether it was in one.
     pub fn remove(&mut self, frame: FrameId) -> bool {
         let Some(list) = self.list_of(frame) else { return false };
         let Node { before, after } = self.nodes[frame.0 as usize];

@@ -1,11 +1,12 @@
-//! The frame to give up, and the time to do so.
+//! Selection of the frame to evict, and of the time.
 //!
-//! [`Replacement`] chooses victims for a driver. The driver says which page a frame has got, and answers three questions
-//! about a frame ([`FrameUse`]): whether it can be evicted now, whether it was used since that was asked last, and whether
-//! its page was fetched ahead and waits for its first use. A [`Policy`] orders the frames that were used. Frames that
-//! cannot be evicted, and pages that wait for their first use, are in queues of their own, so no search passes over them
-//! again and again: of each queue a search looks at two of them only. The driver says when a frame is held no longer
-//! ([`Replacement::on_released`]). Pages that are kept for another rank go before all others, but for those that were used.
+//! [`Replacement`] chooses victims for a driver. The driver reports the page of each filled frame, and answers queries
+//! about a frame ([`FrameUse`]): whether it is evictable, whether it was used since the last query, and whether its
+//! page was read ahead and is still unused. A [`Policy`] orders the used frames.
+//!
+//! Unevictable frames and unused read-ahead pages have queues of their own, so searches do not pass over them
+//! repeatedly: a search examines only two of each. The driver reports when a frame is no longer held
+//! ([`Replacement::on_released`]). Guests kept for another rank are evicted before all other pages, except used ones.
 
 mod block_frames;
 mod clock;
@@ -35,56 +36,56 @@ use queues::{AHEAD, GUESTS, HELD};
 
 /// Whether a frame can be evicted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It can, and nobody uses it.
+pub enum FrameState {
+    /// It can, and is not in use.
     Idle,
-    /// It can as soon as an access under way has ended.
+    /// It can once the current access ends.
     InUse,
-    /// It cannot, and may not for long: the client has pinned it, or its page is on its way.
+    /// It cannot, possibly for long: the client has pinned it, or its page is in flight.
     Held,
 }
 
-/// What a driver knows of the frames of its pool.
+/// The driver's state of the frames of its pool.
 pub trait FrameUse {
     /// Whether a frame can be evicted.
-    fn standing(&self, frame: FrameId) -> Standing;
+    fn state(&self, frame: FrameId) -> FrameState;
 
-    /// Whether the page was fetched ahead and nobody has used it yet.
+    /// Whether the page was read ahead and is still unused.
     fn is_ahead(&self, frame: FrameId) -> bool;
 
-    /// Whether the frame was used since this was asked last. A page that is used without a trace counts as used, and its
-    /// next use leaves one.
+    /// Whether the frame was used since the last query. A page used without a trace counts as used, and its next use
+    /// leaves one.
     fn take_used(&mut self, frame: FrameId) -> bool;
 
-    /// Whether the page may be in no other pool, while enough frames of this one have pages that are in others, too. Such a page goes
-    /// after those: who wants it again would read it from a disk.
+    /// Whether the page may be in no other pool, while enough frames of this pool hold pages with other copies. Such a
+    /// page is evicted after those: its next use would read a disk.
     fn is_only_copy(&self, _frame: FrameId) -> bool {
         false
     }
 
-    /// A search leaves the page of this frame where it is, and takes it when it comes there again, unless the page is used
-    /// meanwhile: time to write it back. A page is told of once while it is cold.
+    /// The search leaves this frame's page and takes it on the next visit, unless it is used meanwhile: time for its
+    /// write-back. A page is reported once while cold.
     fn will_go(&mut self, _frame: FrameId) {}
 }
 
-/// An order of the frames whose pages were used.
+/// An order of the used frames.
 pub trait Policy: Debug + Send {
-    /// A page has come to a frame that is in none of the policy's queues, and is used for the first time.
+    /// A page arrived in a frame outside the policy's queues, and is used for the first time.
     fn on_filled(&mut self, frame: FrameId, page: PageId, queues: &mut Queues);
 
-    /// A frame comes back that was [`Look::Held`], with the same page.
+    /// A frame that was [`Look::Held`] returns with the same page.
     fn put_back(&mut self, frame: FrameId, queues: &mut Queues);
 
     /// Takes the frame to evict out of the policy's queues; `None` if no frame suits.
     fn pick(&mut self, search: &mut Search<'_>) -> Option<FrameId>;
 }
 
-/// How long ago it was that the clock's lower half was `at`, to which it has not come again since.
+/// Time since `at`, the lower half of a time less than one wrap ago.
 fn age(now: u64, at: u32) -> u64 {
     u64::from((now as u32).wrapping_sub(at))
 }
 
-/// The policies to choose from.
+/// The available policies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyKind {
     /// [`ClockPro`].
@@ -104,54 +105,54 @@ impl PolicyKind {
     }
 }
 
-/// What a page comes to a frame for.
+/// The purpose of a page's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coming {
+pub enum FillKind {
     /// To be used at once.
     ForUse,
-    /// Ahead of its first use.
+    /// Read ahead of its first use.
     Ahead,
     /// To be kept for another rank.
     AsGuest,
 }
 
-/// For whom a frame is freed.
+/// The need for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// Nobody yet: the reserve. Pages in use, and pages that wait for their first use, stay.
+    /// Not yet needed: the reserve. Pages in use and unused read-ahead pages stay.
     Later,
-    /// A page awaits it. Where there is nothing else, any page gives way that the client has not pinned.
+    /// A page awaits it. As a last resort, any page not pinned by the client is evicted.
     Now,
 }
 
-/// A page that nobody uses while pages come to one of so many frames counts as used: it was fetched in vain.
+/// A read-ahead page unused while pages arrive in one in this many frames counts as used: it was fetched in vain.
 const AHEAD_PART: u32 = 2;
 
-/// Frames of each queue that a search looks at.
+/// Frames of each queue a search examines.
 const LOOKS_ASIDE: u32 = 2;
 
-/// No page: no space has so many.
+/// No page: no space reaches this index.
 const NO_PAGE: PageId = PageId { space: Space::of_file(0), index: u32::MAX };
 
-/// The frames of a pool, and the next one to give up.
+/// The frames of a pool, and the next victim.
 #[derive(Debug)]
 pub struct Replacement {
     policy: Box<dyn Policy>,
     queues: Queues,
     /// By frame, its page or [`NO_PAGE`].
     pages: Box<[PageId]>,
-    /// Pages that have come so far, and that had when the page of each frame came; both wrap.
+    /// Pages arrived so far, and the count at each frame's arrival; both wrap.
     fills: u32,
     filled_at: Box<[u32]>,
-    /// The last search for this need has found nothing, and nothing has changed since.
+    /// The last search for this need failed, and nothing has changed since.
     fruitless: Option<Need>,
-    /// Any frame may have changed since all that are held were looked at.
+    /// Any frame may have changed since the last scan of the held ones.
     may_be_free: bool,
     steps: u64,
 }
 
 impl Replacement {
-    /// A pool of `frames` frames without pages.
+    /// A pool of `frames` empty frames.
     pub fn new(policy: Box<dyn Policy>, frames: u32) -> Replacement {
         Replacement {
             policy,
@@ -165,8 +166,8 @@ impl Replacement {
         }
     }
 
-    /// A page is in a frame. Again for the same page, it may be that the frame is not held any more.
-    pub fn on_filled(&mut self, frame: FrameId, page: PageId, coming: Coming) {
+    /// A page is in a frame. Repeated for the same page, the frame may no longer be held.
+    pub fn on_filled(&mut self, frame: FrameId, page: PageId, kind: FillKind) {
         if self.pages[frame.0 as usize] == page {
             return self.on_released(frame);
         }
@@ -174,27 +175,27 @@ impl Replacement {
         self.pages[frame.0 as usize] = page;
         self.fills = self.fills.wrapping_add(1);
         self.filled_at[frame.0 as usize] = self.fills;
-        match coming {
-            Coming::ForUse => self.policy.on_filled(frame, page, &mut self.queues),
-            Coming::Ahead => self.queues.push_back(AHEAD, frame),
-            Coming::AsGuest => self.queues.push_back(GUESTS, frame),
+        match kind {
+            FillKind::ForUse => self.policy.on_filled(frame, page, &mut self.queues),
+            FillKind::Ahead => self.queues.push_back(AHEAD, frame),
+            FillKind::AsGuest => self.queues.push_back(GUESTS, frame),
         }
     }
 
-    /// Frames with pages that are kept for other ranks. Some of these pages may have been used here.
+    /// Number of frames in the guest queue. Some of the guests may have been used here.
     pub fn guests(&self) -> u32 {
         self.queues.len(GUESTS)
     }
 
-    /// The frame of a guest that is to leave for another, if one of the first can. It is not named again before another page has come
-    /// to it.
+    /// The frame of a guest to replace with another guest, if one of the first is evictable. It is not returned again
+    /// before its next page.
     pub fn first_guest(&mut self, frames: &mut dyn FrameUse) -> Option<FrameId> {
         let found = self.find_guest(frames, LOOKS_ASIDE, false);
         found.into_iter().for_each(|frame| self.pages[frame.0 as usize] = NO_PAGE);
         found
     }
 
-    /// A frame has lost its page, if it had one.
+    /// A frame lost its page, if it had one.
     pub fn on_freed(&mut self, frame: FrameId) {
         self.fruitless = None;
         if mem::replace(&mut self.pages[frame.0 as usize], NO_PAGE) != NO_PAGE {
@@ -202,7 +203,7 @@ impl Replacement {
         }
     }
 
-    /// A frame may be [`Standing::Held`] no longer.
+    /// A frame may no longer be [`FrameState::Held`].
     pub fn on_released(&mut self, frame: FrameId) {
         if self.queues.list_of(frame) == Some(HELD) {
             self.fruitless = None;
@@ -210,18 +211,17 @@ impl Replacement {
         }
     }
 
-    /// Frames may suit that were in use at the last search.
+    /// Frames in use at the last search may suit now.
     pub fn retry(&mut self) {
         self.fruitless = None;
     }
 
-    /// Any frames may suit. A search that finds nothing else looks at all that are held: this is for changes of which it is
-    /// not known which frame they are about.
+    /// Any frame may suit. A search without other results examines all held frames: for changes whose frame is unknown.
     pub fn retry_all(&mut self) {
         (self.fruitless, self.may_be_free) = (None, true);
     }
 
-    /// The frame to evict now. It is not named again before another page has come to it.
+    /// The frame to evict now. It is not returned again before its next page.
     pub fn victim(&mut self, frames: &mut dyn FrameUse, need: Need) -> Option<FrameId> {
         if self.fruitless >= Some(need) {
             return None;
@@ -230,7 +230,7 @@ impl Replacement {
         self.admit_used(frames);
         let mut found = self.find_guest(frames, LOOKS_ASIDE, true).or_else(|| self.find(frames, need));
         if found.is_none() && need == Need::Now && self.guests() > 0 {
-            // Some may suit that a policy would take.
+            // Some may suit the policy.
             while let Some(guest) = self.queues.front(GUESTS) {
                 self.admit(guest);
             }
@@ -246,7 +246,7 @@ impl Replacement {
         found
     }
 
-    /// Frames that searches have looked at so far: what victims cost.
+    /// Frames examined by searches so far: the cost of victims.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -263,7 +263,7 @@ impl Replacement {
         self.policy.pick(&mut Search::new(frames, &self.pages, &mut self.queues, &mut self.steps, takes_in_use))
     }
 
-    /// Hands pages that were fetched ahead to the policy, until two are found that still wait for their first use.
+    /// Passes used read-ahead pages to the policy, until two unused ones are found.
     fn admit_used(&mut self, frames: &dyn FrameUse) {
         let mut waiting = 0;
         let patience = (self.pages.len() as u32).div_ceil(AHEAD_PART);
@@ -279,7 +279,7 @@ impl Replacement {
         }
     }
 
-    /// Hands a page that was fetched ahead, or that was a guest, to the policy.
+    /// Passes a read-ahead page or guest to the policy.
     fn admit(&mut self, frame: FrameId) {
         self.queues.remove(frame);
         let page = self.pages[frame.0 as usize];
@@ -288,13 +288,12 @@ impl Replacement {
         }
     }
 
-    /// The first guest that can leave, among the first `looks`. One that was used since it was looked at stays, as a page like any
-    /// other if it `is_admitted`.
+    /// The first evictable guest among the first `looks`. A used guest stays, as a regular page if `is_admitted`.
     fn find_guest(&mut self, frames: &mut dyn FrameUse, looks: u32, is_admitted: bool) -> Option<FrameId> {
         for _ in 0..looks.min(self.queues.len(GUESTS)) {
             let frame = self.queues.front(GUESTS)?;
             self.steps += 1;
-            let is_idle = frames.standing(frame) == Standing::Idle;
+            let is_idle = frames.state(frame) == FrameState::Idle;
             let is_used = is_idle && frames.take_used(frame);
             if is_used && is_admitted {
                 self.admit(frame);
@@ -308,12 +307,12 @@ impl Replacement {
         None
     }
 
-    /// The page that waits for its first use the longest.
+    /// The longest unused read-ahead page.
     fn first_ahead(&mut self, frames: &dyn FrameUse) -> Option<FrameId> {
         for _ in 0..self.queues.len(AHEAD) {
             let frame = self.queues.front(AHEAD)?;
             self.steps += 1;
-            if frames.standing(frame) == Standing::Idle && frames.is_ahead(frame) {
+            if frames.state(frame) == FrameState::Idle && frames.is_ahead(frame) {
                 self.queues.remove(frame);
                 return Some(frame);
             }
@@ -322,14 +321,13 @@ impl Replacement {
         None
     }
 
-    /// Gives frames that can be evicted again back to the policy, after `looks` looks at most. Returns whether there were
-    /// any.
+    /// Returns evictable frames to the policy, after at most `looks` looks. Returns whether there were any.
     fn release_held(&mut self, frames: &dyn FrameUse, looks: u32) -> bool {
         let mut any = false;
         for _ in 0..looks.min(self.queues.len(HELD)) {
             let Some(frame) = self.queues.front(HELD) else { break };
             self.steps += 1;
-            if frames.standing(frame) == Standing::Held {
+            if frames.state(frame) == FrameState::Held {
                 self.queues.push_back(HELD, frame);
             } else {
                 self.policy.put_back(frame, &mut self.queues);

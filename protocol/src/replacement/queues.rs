@@ -2,17 +2,17 @@
 
 use super::Lists;
 
-/// The queue of frames that cannot be evicted now.
+/// The queue of unevictable frames.
 pub(super) const HELD: usize = 0;
 
-/// The queue of frames with pages that were fetched ahead and that nobody has used.
+/// The queue of frames with unused read-ahead pages.
 pub(super) const AHEAD: usize = 1;
 
-/// The queue of frames with pages that are kept for another rank.
+/// The queue of frames with guests.
 pub(super) const GUESTS: usize = 2;
 
-/// The first of three queues that are the policy's.
+/// The first of the policy's three queues.
 pub(super) const POLICY: usize = 3;
 
-/// All queues, of which a frame is in one at most.
+/// All queues; a frame is in at most one.
 pub type Queues = Lists<6>;

@@ -1,34 +1,34 @@
-//! How many frames are kept free, and for how long.
+//! Number of frames kept free, and the duration.
 
-/// The most frames that are kept free.
+/// Maximum number of frames kept free.
 const RESERVE_FRAMES_MAX: u32 = 32;
 
-/// The most bytes of such frames.
+/// Maximum bytes of frames kept free.
 const RESERVE_BYTES_MAX: usize = 32 << 20;
 
-/// Where other ranks keep more than one page for so many that come here, evictions run ahead for these.
+/// If other ranks keep more than one page for this many arriving pages, evictions run ahead.
 const PAGES_A_KEPT: u32 = 2;
 
 /// The frames to keep free: evictions run ahead of need, so that a miss finds a free frame and dirty pages are written
 /// back several at a time.
 ///
-/// A page that finds no free frame shows that the pool is smaller than the working set. Then evictions run ahead for
-/// twice as many pages as the reserve has frames: each page that takes a frame starts evictions until the whole reserve
-/// is free or being evicted. A working set that fits the pool has no such page, and one burst beyond the pool costs few
+/// A page without a free frame shows that the pool is smaller than the working set. Evictions then run ahead for twice
+/// as many pages as the reserve has frames: each page taking a frame starts evictions until the whole reserve is free
+/// or being evicted. A working set that fits never triggers this, and a single burst costs only a small number of
 /// pages.
 #[derive(Debug)]
 pub struct Reserve {
-    /// How large it is.
+    /// Number of frames in the reserve.
     frames: u32,
-    /// Pages that may still start evictions.
+    /// Number of pages that may still start evictions.
     pages_left: u32,
-    /// Grows while other ranks keep more than one page for [`PAGES_A_KEPT`] that come here. Evictions run ahead where it is more than
-    /// `frames`.
+    /// Grows while other ranks keep more than one page for [`PAGES_A_KEPT`] arriving ones. Evictions run ahead while it
+    /// exceeds `frames`.
     kept: u32,
 }
 
 impl Reserve {
-    /// The reserve of a pool of `frames` frames: an eighth of them at most.
+    /// The reserve of a pool of `frames` frames: at most an eighth of them.
     pub fn new(frames: u32, page_bytes: usize) -> Reserve {
         let frames = (frames / 8).min((RESERVE_BYTES_MAX / page_bytes) as u32).min(RESERVE_FRAMES_MAX);
         Reserve { frames, pages_left: 0, kept: 0 }
@@ -39,8 +39,8 @@ impl Reserve {
         self.pages_left = 2 * self.frames;
     }
 
-    /// Another rank keeps a page that is given up here. Where many are kept so evictions run ahead, since each waits for an answer. Where
-    /// few are they do not: a frame that is kept free is a page less that is hit.
+    /// Another rank keeps an evicted page. If many are kept, evictions run ahead, since each waits for an answer.
+    /// Otherwise they do not: a frame kept free is one page fewer to hit.
     pub fn on_kept(&mut self) {
         self.kept = (self.kept + PAGES_A_KEPT).min(2 * self.frames);
     }
@@ -51,7 +51,7 @@ impl Reserve {
         self.kept = self.kept.saturating_sub(1);
     }
 
-    /// Whether another eviction is to be started, where `free` frames are free or being evicted.
+    /// Whether to start another eviction, with `free` frames free or being evicted.
     pub fn wants_more(&self, free: u32) -> bool {
         (self.pages_left > 0 || self.kept > self.frames) && free < self.frames
     }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn evictions_run_ahead_where_many_pages_are_kept_elsewhere() {
-        // How often, where one page is kept of so many that come.
+        // Number of runs ahead, with one kept page in `part` arriving ones.
         let ahead = |part: u32| {
             let mut reserve = Reserve::new(64, 4 << 20);
             let runs_ahead = |taken: u32| {

@@ -1,31 +1,29 @@
-//! What a policy learns of a frame while it looks for a victim, and how long it may look.
+//! A policy's view of frames during the search for a victim, and the limits of the search.
 
 use super::queues::{HELD, Queues};
-use super::{FrameUse, Standing};
+use super::{FrameState, FrameUse};
 use crate::coherence::{FrameId, PageId};
 
-/// Frames used since the hand came last that one search passes over. So a search ends soon even if all are used all the
-/// time.
+/// Maximum number of recently used frames a search passes over, so that it ends even if all frames are in constant use.
 const CHANCES: u32 = 16;
 
-/// Frames in use that one search passes over.
+/// Maximum number of frames in use a search passes over.
 const IN_USE_MAX: u32 = 32;
 
-/// Pages that may be in no other pool, which one search passes over, and the part of the pool that they are at most.
+/// Maximum number of possibly only copies a search passes over, and the corresponding part of the pool.
 const SPARED_MAX: u32 = 16;
 const SPARED_PART: u32 = 2;
 
-/// What a policy finds at a frame.
+/// The state of a frame in a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// It cannot be evicted, and is in no queue of the policy any more. It comes back by
-    /// [`Policy::put_back`](super::Policy::put_back).
+    /// Unevictable, and removed from the policy's queues. It returns by [`Policy::put_back`](super::Policy::put_back).
     Held,
-    /// Somebody uses it at this moment.
+    /// In use now.
     InUse,
-    /// It was used since the last look.
+    /// Used since the last look.
     Used,
-    /// It was not.
+    /// Unused since the last look.
     Unused,
 }
 
@@ -39,13 +37,13 @@ pub struct Search<'a> {
     takes_in_use: bool,
     chances: u32,
     in_use: u32,
-    /// Pages that may still be spared.
+    /// Number of pages that may still be spared.
     spares_left: u32,
 }
 
 impl<'a> Search<'a> {
-    /// A search among these frames with these pages, which adds its looks to `steps`. If nothing else is left, `takes_in_use` allows frames
-    /// in use.
+    /// A search among these frames and pages, counting looks in `steps`. `takes_in_use` allows frames in use as a last
+    /// resort.
     pub(super) fn new(
         frames: &'a mut dyn FrameUse,
         pages: &'a [PageId],
@@ -57,53 +55,53 @@ impl<'a> Search<'a> {
         Search { frames, pages, queues, steps, takes_in_use, chances: CHANCES, in_use: 0, spares_left }
     }
 
-    /// Looks at a frame, which counts as unused from now on.
+    /// Examines a frame, which counts as unused from now on.
     pub fn look(&mut self, frame: FrameId) -> Look {
         *self.steps += 1;
-        match self.frames.standing(frame) {
-            Standing::Held => {
+        match self.frames.state(frame) {
+            FrameState::Held => {
                 self.queues.push_back(HELD, frame);
                 Look::Held
             }
-            Standing::InUse if self.takes_in_use => Look::Unused,
-            Standing::InUse => {
+            FrameState::InUse if self.takes_in_use => Look::Unused,
+            FrameState::InUse => {
                 self.in_use += 1;
                 Look::InUse
             }
-            Standing::Idle if self.frames.take_used(frame) => Look::Used,
-            Standing::Idle => Look::Unused,
+            FrameState::Idle if self.frames.take_used(frame) => Look::Used,
+            FrameState::Idle => Look::Unused,
         }
     }
 
-    /// The page in a frame that is in a queue of the policy.
+    /// The page of a frame in a queue of the policy.
     pub fn page(&self, frame: FrameId) -> PageId {
         self.pages[frame.0 as usize]
     }
 
-    /// Tells the driver of a page that the next search goes for, unless it is used meanwhile.
+    /// Reports a page the next search will evict, unless it is used meanwhile.
     pub fn will_go(&mut self, frame: FrameId) {
         self.frames.will_go(frame);
     }
 
-    /// Whether another frame that was used may be passed over.
+    /// Whether another used frame may be passed over.
     pub fn gives_chance(&mut self) -> bool {
         self.chances = self.chances.saturating_sub(1);
         self.chances > 0
     }
 
-    /// Whether a page that would go is passed over, since it may be in no other pool.
+    /// Whether a victim is passed over because it may be the only copy.
     pub fn spares(&mut self, frame: FrameId) -> bool {
         let spares = self.spares_left > 0 && self.frames.is_only_copy(frame);
         self.spares_left -= u32::from(spares);
         spares
     }
 
-    /// How many pages may still be passed over so: as many looks more are needed until one goes.
+    /// Number of pages that may still be spared, each costing one more look.
     pub fn spares_left(&self) -> u32 {
         self.spares_left
     }
 
-    /// Whether so many frames were in use that the search gives up.
+    /// Whether the search gives up because too many frames were in use.
     pub fn is_over(&self) -> bool {
         self.in_use >= IN_USE_MAX
     }

@@ -1,22 +1,22 @@
-//! Homes of segments' pages in turns: each rank is the home of some pages of every segment.
+//! Cyclic homes of segments' pages: each rank is the home of some pages of every segment.
 
 use crate::coherence::PageId;
 use crate::{Rank, Space};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Segments in stripes, whose homes are all ranks in turns: those of a segment go on where those of the rank before end. A home keeps
-/// its stripes one behind the other in its backing file.
+/// Segments in stripes assigned round robin to all ranks; a segment continues where the previous rank's ends. A home
+/// stores its stripes consecutively in its backing file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Cyclic {
-    /// Pages of a stripe, at least one. A segment ends with its last stripe, which may have fewer.
+    /// Pages of a stripe, at least one. The last stripe of a segment may be shorter.
     stripe_pages: u32,
-    /// The number of each segment's first stripe, among those of all, and of one more.
+    /// The number of each segment's first stripe among all, followed by the total.
     first: Arc<[u64]>,
 }
 
 impl Cyclic {
-    /// Segments of so many pages.
+    /// Segments of these numbers of pages.
     pub(super) fn new(pages: &[u32], stripe_pages: u32) -> Cyclic {
         assert!(stripe_pages > 0, "a stripe has pages");
         let mut first = Vec::with_capacity(pages.len() + 1);
@@ -42,12 +42,12 @@ impl Cyclic {
         Rank((self.stripe(segment, index) % self.ranks()) as u32)
     }
 
-    /// The place of a page in the backing file of its home, in pages; [`Cyclic::places`] is at most 2^32.
+    /// The position of a page in the backing file of its home, in pages; [`Cyclic::places`] is at most 2^32.
     pub(super) fn place(&self, segment: Rank, index: u32) -> u32 {
         (self.stripe(segment, index) / self.ranks()) as u32 * self.stripe_pages + index % self.stripe_pages
     }
 
-    /// The page at a place of a home's backing file.
+    /// The page at a position of a home's backing file.
     pub(super) fn page(&self, home: Rank, place: u32) -> PageId {
         let stripe = u64::from(place / self.stripe_pages) * self.ranks() + u64::from(home.0);
         // Segments without stripes begin where the next one does.

@@ -1,4 +1,4 @@
-//! Which page gets the frame that becomes free.
+//! Assignment of freed frames to awaiting pages.
 
 use vgasnet_protocol::coherence::{
     Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, Priority, Protocol, ToCache, ToHome,
@@ -8,7 +8,7 @@ use vgasnet_protocol::{Limits, Rank, RankSizes};
 
 const HOME: Rank = Rank(1);
 
-/// The only frame has page 0 of the other rank.
+/// The only frame holds page 0 of the other rank.
 fn full() -> Protocol {
     let sizes = RankSizes { pages: 8, frames: 1 };
     let mut protocol = Protocol::new(Limits::new(Rank(0), [sizes; 2]), true);
@@ -25,14 +25,14 @@ fn want(index: u32) -> Event {
     Event::Want { page: page(index), access: Access::Read, waiter: Waiter(index) }
 }
 
-/// The page comes, and is zeros.
+/// The page arrives as zeros.
 fn give(protocol: &mut Protocol, index: u32) {
     tell(protocol, Event::Message { from: HOME, message: home_data(index) });
     let opened = tell(protocol, Event::Cleared(page(index)));
     assert!(opened.iter().any(|action| matches!(action, Action::Open { .. })), "{opened:?}");
 }
 
-/// What the home sends for the first read of a page.
+/// The home's answer to the first read of a page.
 fn home_data(index: u32) -> CoherenceMessage {
     let sizes = RankSizes { pages: 8, frames: 1 };
     let mut home = Protocol::new(Limits::new(HOME, [sizes; 2]), true);
@@ -54,7 +54,7 @@ fn tell(protocol: &mut Protocol, event: Event) -> Vec<Action> {
     actions
 }
 
-/// The pages that the actions ask their home for.
+/// The pages requested from their home by these actions.
 fn reads(actions: &[Action]) -> Vec<u32> {
     let read = |action: &Action| match action {
         Action::Send { message: CoherenceMessage { page, body: CoherenceBody::Home(ToHome::Read { .. }) }, .. } => {
@@ -73,7 +73,7 @@ fn a_page_that_is_waited_for_gets_the_frame_before_one_that_is_fetched_ahead() {
     }
     assert_eq!(protocol.cache.starving(), 0);
     assert_eq!(reads(&tell(&mut protocol, want(3))), []);
-    // It is wanted after all.
+    // An operation now wants it.
     assert_eq!(reads(&tell(&mut protocol, want(2))), []);
     assert_eq!(protocol.cache.starving(), 2);
     let mut got = Vec::new();

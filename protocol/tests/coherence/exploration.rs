@@ -1,9 +1,8 @@
-//! Every state that a few ranks, pages and frames can get into, in any order of events.
+//! Exhaustive exploration of small jobs: every state reachable by any order of events.
 //!
 //! The search is depth first over canonical states (`World::canonical`). Each rank runs one operation at a time. It may
-//! start any operation on any page at any moment, until it has started as many as the scenario allows. A run prints the
-//! number of states. `EXPLORE_OPS=222` allows each rank two operations, which takes longer than a test run has time
-//! for.
+//! start any operation on any page at any time, up to the number allowed by the scenario. A run prints the number of
+//! states. `EXPLORE_OPS=222` allows each rank two operations, too many for a normal test run.
 
 use crate::simulation::lacks_victim;
 use crate::world::{Op, Shape, World, home_of};
@@ -18,32 +17,31 @@ struct Scenario {
     shape: Shape,
     /// The pages of this many ranks are used, from the first rank on.
     homes: u32,
-    /// Operations that each rank may start.
+    /// Maximum operations started by each rank.
     ops: [u8; 3],
-    /// Flushes that the first rank may ask for.
+    /// Maximum flushes requested by the first rank.
     flushes: u8,
-    /// Pages that the first rank may fetch ahead.
+    /// Maximum pages read ahead by the first rank.
     prefetches: u8,
-    /// Pages that any rank may keep for another.
+    /// Maximum pages kept by any rank for another.
     adoptions: u8,
-    /// Operations that are carried out where their page is.
+    /// Maximum operations executed at their page's location.
     ships: u8,
-    /// Loads and stores that fail although somebody waits for them.
+    /// Maximum failures of loads and stores while an operation waits.
     failures: u8,
     /// Operations may overwrite whole pages.
     overwrites: bool,
-    /// At the start all bytes are in the files, and no rank holds a page.
+    /// Initially all bytes are in the files, and no rank holds a page.
     written: bool,
-    /// Holders that a home tells itself that they lose a page, if not as many as in a job.
+    /// Maximum holders invalidated by the home's own messages, if not the default.
     told_itself_max: Option<usize>,
-    /// Ranks of a host, if homes know that.
+    /// Ranks per host, if known to homes.
     ranks_a_host: Option<u32>,
-    /// Homes keep what they read for others.
+    /// Homes keep pages read for others.
     keeps: bool,
 }
 
-/// A world, the operations and flushes that each rank may still start, the prefetches of the first, the pages that ranks may keep for
-/// others, the shipped operations, and the failures.
+/// A world with its remaining operations, flushes, prefetches, adoptions, shipped operations and failures.
 #[derive(Clone, Hash)]
 struct State {
     world: World,
@@ -70,11 +68,11 @@ impl State {
     }
 }
 
-/// The operations a rank may start: a read and a write of each page, and one that overwrites it.
+/// The operations of a rank: a read, a write and an overwrite of each page.
 fn ops(scenario: Scenario) -> Vec<(PageId, Op)> {
     let pages = scenario.shape.pages;
     let pages = (0..scenario.homes).flat_map(|home| (0..pages).map(move |index| PageId::of_segment(Rank(home), index)));
-    // Canonical pages never have this value, so the checks find a copy that misses a write.
+    // Canonical pages never have this value, so the checks find a copy without the write.
     let op = |access, whole| Op { access, whole, offset: 0, value: 3 };
     let all = [op(Access::Read, false), op(Access::Write, false), op(Access::Write, true)];
     let kinds = if scenario.overwrites { 3 } else { 2 };
@@ -133,7 +131,7 @@ fn land_all(world: &mut World) {
     }
 }
 
-/// Pages begin to come that no operation waits for.
+/// Starts fetches without waiting operations.
 fn branch_ahead(all: &mut Exploration, state: &State, scenario: Scenario) {
     let pages: Vec<PageId> =
         ops(scenario).into_iter().filter(|(_, op)| op.access == Access::Read).map(|(page, _)| page).collect();
@@ -196,7 +194,7 @@ fn explore(scenario: Scenario) {
             for frame in state.world.evictable(rank) {
                 all.branch(&state, |next| next.world.event(rank, Event::Evict(frame)));
             }
-            // Also where a frame is evictable: the client may have pinned it.
+            // Even if a frame is evictable: the client may have pinned it.
             if lacks_victim(&state.world, rank) {
                 all.branch(&state, |next| next.world.event(rank, Event::NoVictim));
             }

@@ -1,7 +1,7 @@
-//! Ranks that get messages which no rank sends that keeps the protocol: they refuse them or go on, and never panic.
+//! Forged messages, from no conforming rank: ranks refuse them or go on, and never panic.
 //!
-//! Each forged message is tried on a copy of a rank that is in the midst of a job. Some that are not refused are let
-//! into the job, which then goes on until a rank refuses something. `vgasnet_fuzzing` says how to run more of this.
+//! Each forged message is tried on a copy of a rank in the middle of a job. Some accepted ones enter the job, which
+//! continues until a rank refuses something. `vgasnet_fuzzing` tells how to run more of this.
 
 use crate::simulation::step;
 use crate::world::{Flight, Shape, World};
@@ -12,10 +12,10 @@ use vgasnet_protocol::coherence::{
     ToHome,
 };
 
-/// Steps of a job, before and after a forged message came into it.
+/// Steps of a job, before and after a forged message entered it.
 const STEPS_MAX: usize = 200;
 
-/// Forged messages that are tried between two steps.
+/// Forged messages tried between two steps.
 const TRIES: u64 = 4;
 
 fn shape(random: &mut Rng) -> Shape {
@@ -28,12 +28,12 @@ fn shape(random: &mut Rng) -> Shape {
     }
 }
 
-/// Mostly a number that exists.
+/// Mostly an existing number.
 fn small(random: &mut Rng, end: u32) -> u32 {
     if random.u32(0..64) == 0 { odd_number(random) as u32 } else { random.u32(0..end) }
 }
 
-/// A message of any kind about what may be under way.
+/// A message of any kind about something possibly in flight.
 fn message(random: &mut Rng, shape: Shape) -> CoherenceMessage {
     let version = CopyVersion(random.u64(0..24));
     let copy = version;
@@ -69,8 +69,8 @@ fn message(random: &mut Rng, shape: Shape) -> CoherenceMessage {
     CoherenceMessage { body, page: PageId::of_segment(Rank(small(random, shape.ranks)), small(random, shape.pages)) }
 }
 
-/// The bytes of a message: forged, a true one changed or at the wrong time, or nothing like one. Also its receiver, and
-/// its sender.
+/// The receiver, the sender and the bytes of a message: forged, a true one altered or at the wrong time, or random
+/// bytes.
 fn forge(random: &mut Rng, world: &World) -> (Rank, Rank, Vec<u8>) {
     let rank = |random: &mut Rng| Rank(random.u32(0..world.shape.ranks));
     let (from, to) = (rank(random), rank(random));
@@ -104,7 +104,7 @@ fn forge(random: &mut Rng, world: &World) -> (Rank, Rank, Vec<u8>) {
     (from, to, message.encode().to_vec())
 }
 
-/// Tries a few forged messages. One that a rank does not refuse may come into the job.
+/// Tries some forged messages. An accepted one may enter the job.
 fn attack(random: &mut Rng, world: &mut World) {
     for _ in 0..TRIES {
         let (from, to, bytes) = forge(random, world);
@@ -120,7 +120,7 @@ fn attack(random: &mut Rng, world: &mut World) {
     }
 }
 
-/// One job. Returns how many messages were tried.
+/// Runs one job. Returns the number of messages tried.
 fn attacked_job(random: &mut Rng) -> u64 {
     let mut world = World::new(shape(random));
     let (hot, ops_at_once) = (random.u32(1..=world.shape.ranks), random.usize(1..=4));

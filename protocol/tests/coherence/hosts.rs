@@ -1,4 +1,4 @@
-//! A page that many ranks of few hosts ask for at once.
+//! A page requested by many ranks of a small number of hosts at once.
 
 use crate::world::{Flight, Op, Shape, World};
 use vgasnet_protocol::Rank;
@@ -6,8 +6,8 @@ use vgasnet_protocol::coherence::{Access, PageId};
 
 const RANKS_A_HOST: u32 = 8;
 
-/// All ranks but the home want its page, in an order of the seed's. Returns how often the page went to another host, and how many steps it
-/// took where a step lands everything that is under way.
+/// All ranks but the home request its page, in a seeded order. Returns the number of transfers between hosts, and the
+/// number of steps, each landing all flights.
 fn spread(ranks: u32, seed: u64) -> (u32, u32) {
     let shape = Shape { ranks, pages: 1, frames: 1, page_bytes: 2, cooperative: true };
     let mut world = World::new(shape).on_hosts_of(RANKS_A_HOST);

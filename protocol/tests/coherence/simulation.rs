@@ -1,7 +1,7 @@
-//! The protocol under a network that delays and interleaves at random, from a seed.
+//! Seeded random simulation: the network delays and reorders.
 //!
-//! A failure prints the command that replays it. `SIM_SEEDS` is the number of seeds that a run tries, from `SIM_FIRST` on. `SIM_SEED` runs
-//! one seed, and prints its whole trace if it fails.
+//! A failure prints the command to replay it. `SIM_SEEDS` is the number of seeds in a run, from `SIM_FIRST` on.
+//! `SIM_SEED` runs one seed, and prints its whole trace on failure.
 
 use crate::world::{Op, Shape, World, home_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +13,7 @@ const OPS: usize = if cfg!(miri) { 10 } else { 400 };
 
 const RANKS_MAX: u32 = if cfg!(miri) { 4 } else { 16 };
 
-/// More steps than any run needs: a run that is still busy then never ends.
+/// Upper bound of the steps of any run: a run still busy then never ends.
 const STEPS_MAX: usize = 400_000;
 
 fn shape(random: &mut fastrand::Rng) -> Shape {
@@ -36,13 +36,13 @@ fn random_op(random: &mut fastrand::Rng, shape: Shape, hot: u32) -> (Rank, PageI
     (rank, page, Op { access, whole, offset: random.usize(0..shape.page_bytes), value: random.u8(1..) })
 }
 
-/// Whether `rank` has to be told if it can give no frame up.
+/// Whether `rank` must be told if it has no evictable frame.
 pub fn lacks_victim(world: &World, rank: Rank) -> bool {
     let cache = &world.nodes[rank.index()].protocol.cache;
     cache.wants_frame() && cache.fetches_for_others()
 }
 
-/// Lets one thing happen. Returns whether anything could.
+/// Executes a random step. Returns whether there was one.
 pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize, hot: u32, ops_at_once: usize) -> bool {
     let rank = Rank(random.u32(0..world.shape.ranks));
     if *ops_left > 0 && random.u32(0..8) == 0 && world.busy_ops(rank) < ops_at_once {
@@ -82,11 +82,11 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize,
             world.event(home_of(page), Event::Dismiss(page));
         }
         _ if world.flights.is_empty() => return *ops_left > 0,
-        // Mostly the network is fair. Sometimes the newest flight overtakes all others.
+        // The network is mostly fair. Sometimes the newest flight overtakes all others.
         16..25 => world.land(world.flights.len() - 1),
         _ => {
             let at = random.usize(0..world.flights.len());
-            // The disk is well again when no more operations come, so that in the end all is written.
+            // The disk recovers when no more operations start, so that finally everything is written.
             let is_failing = world.is_io(at) && ops_at_once > 0;
             let fails = if world.is_load_ahead(at) { 4 } else { is_failing.into() };
             if fails > 0 && random.u32(0..16) < fails { world.fail(at) } else { world.land(at) }
@@ -105,7 +105,7 @@ pub fn run_until_quiet(world: &mut World, random: &mut fastrand::Rng) {
     panic!("still busy after {STEPS_MAX} steps: {:?}", world.flights);
 }
 
-/// `tells_itself`: homes tell so many holders themselves that they lose a page, in place of as many as in a job.
+/// `tells_itself`: maximum holders invalidated by the home's own messages, instead of the default.
 fn run(seed: u64, trace: bool, tells_itself: Option<usize>) -> World {
     let mut random = fastrand::Rng::with_seed(seed);
     let shape = shape(&mut random);
@@ -169,7 +169,7 @@ fn random_interleavings_keep_every_invariant() {
     }
 }
 
-/// As above, in worlds whose homes leave most of the telling to the holders.
+/// As above, with homes leaving most invalidations to relays.
 #[test]
 fn holders_that_tell_each_other_keep_every_invariant() {
     const FIRST: u64 = 1 << 32;

@@ -1,4 +1,4 @@
-//! One rank, and the messages that another would send: cases that a whole job comes to seldom, or never.
+//! One rank against another's messages: cases rare or impossible in whole jobs.
 
 use vgasnet_protocol::coherence::{
     Access, Action, CoherenceBody, CoherenceMessage, CopyVersion, Event, FrameId, PageId, Protocol, Share, ToCache,
@@ -9,7 +9,7 @@ use vgasnet_protocol::{Limits, Rank, RankSizes, Space, Stripes};
 const HOME: Rank = Rank(0);
 const PAGE: PageId = PageId::of_segment(HOME, 0);
 
-/// A rank of a job of eight, and what it has done.
+/// A rank of a job of eight, and its last actions.
 struct Single {
     protocol: Protocol,
     actions: Vec<Action>,
@@ -21,7 +21,7 @@ impl Single {
         Single { protocol: Protocol::new(Limits::new(rank, [sizes; 8]), true), actions: Vec::new() }
     }
 
-    /// Takes an event. Returns what it calls for.
+    /// Handles an event. Returns the resulting actions.
     fn event(&mut self, event: Event) -> &[Action] {
         self.actions.clear();
         self.protocol.handle(event, &mut self.actions).expect("it makes sense");
@@ -42,7 +42,7 @@ fn acknowledgement(version: CopyVersion, copies: u32) -> [Action; 1] {
 #[test]
 fn an_answer_waits_for_the_ranks_of_all_relays() {
     let (mut rank, version) = (Single::new(Rank(1)), CopyVersion(5));
-    // The rank has no copy itself any more. The second share has one rank, which a count that is one less would miss.
+    // The rank itself no longer has a copy. The second share has one rank: an off-by-one count would miss it.
     for share in [&[Rank(2), Rank(3)][..], &[Rank(4)], &[Rank(5), Rank(6), Rank(7)]] {
         let relayed = rank.tell_cache(HOME, ToCache::Relay { version, to: Share::new(share) });
         assert!(!relayed.is_empty());
@@ -79,7 +79,7 @@ fn pages_of_a_file_that_are_being_written_are_dirty() {
         home.event(Event::Message { from: Rank(1), message });
     };
     tell(&mut home, ToHome::Write { frame: FrameId(0), copy: None });
-    // Nobody owns the page yet; its writer may store in it before the home hears of that.
+    // The page has no owner yet; its writer may store in it before the home knows.
     assert_eq!(dirty(&home), [page(2)]);
     home.event(Event::Loaded(page(2)));
     assert_eq!(dirty(&home), [page(2)]);

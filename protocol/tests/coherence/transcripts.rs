@@ -1,27 +1,27 @@
-//! Golden transcripts of the protocol: each file is a short story with all of its events and actions.
+//! Golden transcripts of the protocol: each file is one scenario with all of its events and actions.
 //!
-//! A line that begins with `>` is a command; the events and actions that it causes follow. `UPDATE_TRANSCRIPTS=1`
-//! rewrites the files with the events and actions of now, for review. Commands:
+//! A line beginning with `>` is a command, followed by the resulting events and actions. `UPDATE_TRANSCRIPTS=1`
+//! rewrites the files with the current events and actions, for review. Commands:
 //!
 //! ```text
-//! > world RANKS PAGES FRAMES [uncooperative|told|hosts]  the ranks, each with so many pages and frames. `told`: homes tell
-//!                                                no holder itself that it loses a page if there are several.
+//! > world RANKS PAGES FRAMES [uncooperative|told|hosts]  the ranks, with pages and frames each. `told`: homes
+//!                                                invalidate several holders through relays only.
 //!                                                `hosts`: each two are on a host, and homes know that
 //! > RANK read|write|overwrite PAGE               an operation of a client
-//! > ship read|write PAGE                         an operation is carried out where the page is; it is there
-//! > evict RANK PAGE                              the frame of a page is to be freed
-//! > prefetch RANK PAGE                         the page may be needed soon
-//! > dismiss PAGE                                 who keeps a page for others is to give it up
+//! > ship read|write PAGE                         an operation at the page's location, which must be possible
+//! > evict RANK PAGE                              free the frame of a page
+//! > prefetch RANK PAGE                           the page may be needed soon
+//! > dismiss PAGE                                 guest copies of a page are given up
 //! > adopt RANK PAGE                              another rank is about to give the page up
-//! > stuck RANK                                   no frame can be freed for what waits for one
-//! > clean RANK PAGE                              a page is to be written back and kept
-//! > flush RANK                                   dirty pages are to be written back
-//! > recall PAGE                                  the file is to have a page, whoever has that
+//! > stuck RANK                                   no frame can be freed for the awaiting pages
+//! > clean RANK PAGE                              write a page back and keep it
+//! > flush RANK                                   write dirty pages back
+//! > recall PAGE                                  bring the file up to date with a page, whoever has it
 //! > tell RANK PAGE                               the rank tells the page's home if it has given the page up
-//! > run                                          everything under way lands, in order
-//! > run but TEXT                                 the same, except flights that show TEXT
-//! > land TEXT                                    the first flight that shows TEXT lands
-//! > fail TEXT                                    the first flight that shows TEXT, a load or store, fails
+//! > run                                          all flights land, in order
+//! > run but TEXT                                 the same, except flights whose display contains TEXT
+//! > land TEXT                                    the first flight whose display contains TEXT lands
+//! > fail TEXT                                    the first load or store whose display contains TEXT fails
 //! ```
 
 use crate::world::{Flight, Op, Shape, World, home_of};
@@ -113,7 +113,7 @@ fn command(world: &mut World, line: &str) {
     world.check();
 }
 
-/// The transcript with the events and actions of now.
+/// The transcript with the current events and actions.
 fn replay(transcript: &str) -> String {
     let mut world = new_world(&["1", "1", "1"]);
     let mut replayed = String::new();

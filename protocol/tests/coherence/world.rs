@@ -1,4 +1,4 @@
-//! Several ranks' protocols joined by a network, disks and pools that do one thing at a time, in any order.
+//! Several ranks' protocols joined by a network, disks and pools, stepped one event at a time in any order.
 //!
 //! Everything under way is in `flights`; the test picks the flight that lands next. After each step [`World::check`]
 //! compares every byte of every copy with a model and checks the invariants of docs/internals/protocol.md.
@@ -22,7 +22,7 @@ pub struct Shape {
     /// Pages in each rank's segment.
     pub pages: u32,
     pub frames: u32,
-    /// Pages of one byte move in one go, others in two halves.
+    /// A page of one byte moves at once, a larger one in two halves.
     pub page_bytes: usize,
     pub cooperative: bool,
 }
@@ -31,14 +31,14 @@ pub struct Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Op {
     pub access: Access,
-    /// It writes every byte of the page.
+    /// Whether it writes every byte of the page.
     pub whole: bool,
     pub offset: usize,
-    /// The byte that a write puts there.
+    /// The byte to write.
     pub value: u8,
 }
 
-/// Something under way.
+/// An event in flight.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flight {
     Message {
@@ -46,8 +46,7 @@ pub enum Flight {
         to: Rank,
         message: CoherenceMessage,
     },
-    /// Half of the bytes move when it lands first. The rest moves when it lands again, and then the source learns of
-    /// it.
+    /// Moves half of the bytes on the first landing. The second landing moves the remainder and notifies the source.
     Transfer {
         outgoing: Outgoing,
         source: Rank,
@@ -72,7 +71,7 @@ pub enum Flight {
         priority: Priority,
         second_half: bool,
     },
-    /// An operation that holds its page open until it lands.
+    /// An operation holding its page open until it lands.
     Copy {
         rank: Rank,
         page: PageId,
@@ -80,7 +79,7 @@ pub enum Flight {
         waiter: Waiter,
         op: Op,
     },
-    /// An operation that overwrites the whole page, before it is opened.
+    /// An operation overwriting the whole page before it is opened.
     Fill {
         rank: Rank,
         page: PageId,
@@ -95,7 +94,7 @@ pub enum Flight {
 }
 
 impl Flight {
-    /// The flight as a transcript shows it.
+    /// The flight as shown in transcripts.
     pub fn show(&self) -> String {
         match self {
             Flight::Message { from, to, message } => format!("{from:?} -> {to:?}: {}", show_message(message)),
@@ -128,21 +127,21 @@ pub struct World {
     pub shape: Shape,
     pub nodes: Vec<Node>,
     pub flights: Vec<Flight>,
-    /// The newest bytes of each page that is not all zeros.
+    /// The newest bytes of each page not all zeros.
     model: BTreeMap<PageId, Vec<u8>>,
-    /// How often pages are to be written back wherever they are.
+    /// By page, the number of pending recalls.
     pub recalls: BTreeMap<PageId, u32>,
     /// The homes' disks, if they lose what is not synced.
     pub disks: Option<disk::Disks>,
     /// Every event and action, if they are to be shown.
     pub trace: Option<Vec<String>>,
-    /// Some rank has sent what the protocol does not allow: bytes may be any, and a rank may refuse a message.
+    /// Some rank violated the protocol: bytes may be anything, and a rank may refuse a message.
     pub is_tainted: bool,
-    /// The refusal that ends a tainted job.
+    /// The refusal that ended a tainted job.
     pub refusal: Option<Nonsense>,
 }
 
-/// What a rank knows of the others' memory.
+/// A rank's knowledge of all ranks' memory.
 pub fn limits(shape: Shape, rank: Rank) -> Limits {
     let sizes = RankSizes { pages: shape.pages, frames: shape.frames };
     Limits::new(rank, (0..shape.ranks).map(|_| sizes))
@@ -167,7 +166,7 @@ impl World {
         World { shape, nodes, flights, model, recalls, disks, trace, is_tainted: false, refusal }
     }
 
-    /// The same world, whose homes keep what they read for others. Nothing has happened yet.
+    /// Homes keep pages read for others. Call before the first event.
     pub fn keeping_at_home(mut self) -> World {
         for node in &mut self.nodes {
             node.protocol = node.protocol.clone().keeping_at_home();
@@ -175,7 +174,7 @@ impl World {
         self
     }
 
-    /// The same world, in which so many ranks are on a host. Nothing has happened yet.
+    /// Places `ranks` ranks on each host. Call before the first event.
     pub fn on_hosts_of(mut self, ranks: u32) -> World {
         let hosts = Hosts::of((0..self.shape.ranks).map(|rank| rank / ranks));
         for node in &mut self.nodes {
@@ -184,7 +183,7 @@ impl World {
         self
     }
 
-    /// The same world, whose homes tell so many holders themselves that they lose their copies. Nothing has happened yet.
+    /// Sets the maximum holders invalidated by the home's own messages. Call before the first event.
     pub fn telling_itself(mut self, holders: usize) -> World {
         for node in &mut self.nodes {
             node.protocol = node.protocol.clone().telling_itself(holders);
@@ -192,11 +191,10 @@ impl World {
         self
     }
 
-    /// An operation of a client at `rank`: uses the page at once if it is open, else asks for it.
+    /// An operation of a client at `rank`: uses the page at once if it is open, otherwise requests it.
     pub fn start(&mut self, rank: Rank, page: PageId, op: Op) {
         let node = &mut self.nodes[rank.index()];
-        // An operation gets the lowest number that the rank does not use now, so that the states of an endless run
-        // recur.
+        // An operation gets the lowest free number of its rank, so that the states of an endless run recur.
         let in_use = |flights: &[Flight], waiter| {
             let uses = |flight: &Flight| match flight {
                 Flight::Copy { rank: r, waiter: w, .. } | Flight::Fill { rank: r, waiter: w, .. } => {
@@ -230,13 +228,13 @@ impl World {
         }
     }
 
-    /// The file is to have what the page is by now.
+    /// Brings the file up to date with the page.
     pub fn recall(&mut self, page: PageId) {
         *self.recalls.entry(page).or_default() += 1;
         self.event(home_of(page), Event::Recall(page));
     }
 
-    /// Operations of `rank` that wait for a page or use one.
+    /// Operations of `rank` waiting for a page or using one.
     pub fn busy_ops(&self, rank: Rank) -> usize {
         let is_copy = |flight: &&Flight| match flight {
             Flight::Copy { rank: r, .. } | Flight::Fill { rank: r, .. } => *r == rank,
@@ -246,7 +244,7 @@ impl World {
         self.nodes[rank.index()].waiting.len() + copies
     }
 
-    /// The frames that `rank` may give up now, if it needs one.
+    /// The frames `rank` may give up now, if it needs one.
     pub fn evictable(&self, rank: Rank) -> Vec<FrameId> {
         let cache = &self.nodes[rank.index()].protocol.cache;
         if !cache.wants_frame() {
@@ -325,7 +323,7 @@ impl World {
         self.nodes[to.index()].frames[frame.0 as usize][half.clone()].copy_from_slice(&bytes[half]);
     }
 
-    /// Hands an event to a rank and begins the actions that it calls for.
+    /// Passes an event to a rank and starts the resulting actions.
     pub fn event(&mut self, rank: Rank, event: Event) {
         self.note(|| format!("{rank:?} <- {}", show_event(&event)));
         let mut actions = Vec::new();

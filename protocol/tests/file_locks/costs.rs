@@ -1,4 +1,4 @@
-//! What locks cost in messages.
+//! Costs of locks in messages.
 
 use crate::world::{PAGE_BYTES, World, page};
 use vgasnet_protocol::file_locks::LockMode::{Exclusive, Shared};
@@ -68,7 +68,7 @@ fn a_refusal_costs_one_round_trip_for_each_home_from_there_on() {
     let before = world.sent;
     lock(&mut world, 0, &[0, 1, 2].map(|index| page(index, Exclusive)));
     land_all(&mut world);
-    // Three tries and answers; the last home's is given back, and the request waits at the second.
+    // Three tries and answers; the last home's grant is returned, and the request waits at the second.
     assert_eq!(world.sent - before, 3 + 3 + 1 + 1);
     let before = world.sent;
     world.unlock(0);

@@ -1,8 +1,8 @@
-//! Every state that a few threads of three ranks can get into, with three pages and as many homes, whatever order messages
-//! arrive in.
+//! Exhaustive exploration of small jobs: a small number of threads of three ranks, with three pages and homes, under
+//! any order of messages.
 //!
-//! A thread locks what its list says, and unlocks it at any moment after. It asks for the next at once: messages take as long as
-//! they like, so this is the same as if it waited first. The search is depth first. A run prints the number of states.
+//! A thread takes the locks in its list, and releases each at any later time. It requests the next one at once: message
+//! delays are arbitrary, so a pause would add no states. The search is depth first. A run prints the number of states.
 
 use crate::world::{World, page};
 use std::collections::HashSet;
@@ -10,22 +10,22 @@ use std::hash::Hash;
 use vgasnet_protocol::file_locks::{LockMode, LockPurpose, LockRange};
 use vgasnet_protocol::{Rank, Space};
 
-/// What a thread locks: pages, by their bits, for which mode.
+/// A thread's lock: pages, as bits, and the mode.
 type Lock = (u8, LockMode);
 
 const E: LockMode = LockMode::Exclusive;
 const S: LockMode = LockMode::Shared;
 
-/// Some pages, each alone, two side by side, two with one between them, all.
+/// Some pages: each alone, two adjacent ones, two with one between them, all.
 const SETS: [u8; 7] = [0b001, 0b010, 0b100, 0b011, 0b110, 0b101, 0b111];
 
 const FILE: Space = Space::of_file(1);
 
-/// A world, and what each thread has yet to lock.
+/// A world, and the locks each thread has yet to take.
 #[derive(Clone, Hash)]
 struct State {
     world: World,
-    /// The thread of each request.
+    /// By request, its thread.
     threads: Vec<usize>,
     lists: Vec<Vec<Lock>>,
 }
@@ -74,7 +74,7 @@ impl Exploration {
         }
     }
 
-    /// Threads of these ranks, each with what it locks, the last first.
+    /// Explores threads of these ranks with their locks, last lock first.
     fn explore(&mut self, threads: &[(u32, &[Lock])]) {
         self.seen.clear();
         let world = World::new(3, &[0, 1, 2].map(Rank), 256);
@@ -84,7 +84,7 @@ impl Exploration {
         self.visit(state);
         while let Some(state) = self.frontier.pop() {
             for flight in 0..state.world.flights.len() {
-                // Flights are sorted, so equal ones are side by side.
+                // Flights are sorted, so equal ones are adjacent.
                 let mut next = state.clone();
                 next.world.land(flight);
                 self.visit(next);
@@ -99,7 +99,7 @@ impl Exploration {
     }
 }
 
-/// Requests that lock more pages than this in all have more states than a test run has time for. `EXPLORE_PAGES=9` tries all.
+/// Requests for more pages in total have too many states for a normal test run. `EXPLORE_PAGES=9` tries all.
 fn pages_max() -> u32 {
     let default = if cfg!(miri) { 3 } else { 5 };
     std::env::var("EXPLORE_PAGES").map_or(default, |text| text.parse().expect("EXPLORE_PAGES is a number"))
@@ -109,7 +109,7 @@ fn pages_max() -> u32 {
 fn one_request_of_each_rank() {
     let kinds: Vec<Lock> = SETS.iter().flat_map(|set| [(*set, E), (*set, S)]).collect();
     let mut all = Exploration::default();
-    // To a home all ranks are the same, so the order in which they get their requests does not matter.
+    // Homes treat all ranks alike, so only the combination of requests matters.
     for (at, first) in kinds.iter().enumerate() {
         for (to_second, second) in kinds[at..].iter().enumerate() {
             for third in &kinds[at + to_second..] {
@@ -144,7 +144,7 @@ fn requests_that_follow_each_other() {
         // By two ranks, and by two threads of one.
         all.explore(&[(0, one), (1, other)]);
         all.explore(&[(2, one), (2, other)]);
-        // The second list by two ranks side by side.
+        // The second list by two concurrent ranks.
         all.explore(&[(0, one), (1, &other[..1]), (2, &other[1..])]);
     }
     println!("requests that follow each other: {} states, all visited", all.states);

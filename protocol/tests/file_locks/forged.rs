@@ -1,7 +1,7 @@
-//! Ranks that get messages about locks which no rank sends: they refuse them or go on, and never panic.
+//! Forged lock messages: ranks refuse them or go on, and never panic.
 //!
-//! Each forged message is tried on a copy of a rank that is in the midst of a job. Some that are not refused are let into the job.
-//! `vgasnet_fuzzing` says how to run more of this.
+//! Each forged message is tried on a copy of a rank in the middle of a job. Some accepted ones enter the job.
+//! `vgasnet_fuzzing` tells how to run more of this.
 
 use crate::simulation::{lock, step, world};
 use crate::world::{PAGE_BYTES, World};
@@ -12,17 +12,17 @@ use vgasnet_protocol::{Rank, Space};
 /// Steps of a job.
 const STEPS_MAX: usize = 200;
 
-/// Forged messages that are tried between two steps.
+/// Forged messages tried between two steps.
 const TRIES: u64 = 4;
 
 const PAGES: u64 = 4;
 
-/// Mostly a number that exists.
+/// Mostly an existing number.
 fn small(random: &mut Rng, end: u64) -> u64 {
     if random.u32(0..32) == 0 { odd_number(random) } else { random.u64(0..end) }
 }
 
-/// A message of any kind about what may be under way.
+/// A message of any kind about something possibly in flight.
 fn message(random: &mut Rng) -> Vec<u8> {
     let name = AskName { number: small(random, 20), waits: random.bool() };
     let mut ranges = Vec::new();
@@ -48,7 +48,7 @@ fn message(random: &mut Rng) -> Vec<u8> {
     message.encode(&ranges)
 }
 
-/// A sender, a receiver and what is sent.
+/// The sender, the receiver and the bytes of a message.
 fn forge(random: &mut Rng, world: &World) -> (Rank, Rank, Vec<u8>) {
     let ranks = world.nodes.len() as u64;
     let (from, to) = (Rank(small(random, ranks) as u32), Rank(random.u32(0..ranks as u32)));

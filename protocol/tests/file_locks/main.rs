@@ -1,4 +1,4 @@
-//! The tests of file locks: every interleaving of small jobs, random interleavings, and messages that no rank sends.
+//! Tests of file locks: every interleaving of small jobs, random interleavings, and forged messages.
 
 mod costs;
 mod exploration;

@@ -1,4 +1,4 @@
-//! What homes have to answer, found by a look at all that came before.
+//! The expected answers of homes, derived from all earlier asks.
 
 use vgasnet_protocol::file_locks::{Action, AskName, AskPart, LockMessage, LockRange};
 use vgasnet_protocol::{Rank, Space};
@@ -22,7 +22,7 @@ impl Ask {
     }
 }
 
-/// All homes of a job: for each the asks, in the order in which they were complete.
+/// All homes of a job: for each the asks in the order of their completion.
 #[derive(Clone, Hash)]
 pub struct Model {
     asks: Vec<Vec<Ask>>,
@@ -40,7 +40,7 @@ impl Model {
         self.asks.iter_mut().for_each(|asks| asks.retain(|ask| ask.part.file != file));
     }
 
-    /// A rank has made these actions of a message.
+    /// A rank reacted to a message with these actions.
     pub fn on_message(&mut self, from: Rank, to: Rank, bytes: &[u8], actions: &[Action]) {
         let (message, ranges) = LockMessage::decode(bytes).expect("ranks send such");
         let mut expected = match message {
@@ -85,8 +85,8 @@ impl Model {
         asks.retain(|ask| !ask.is(from, name));
         let mut answers = Vec::new();
         for at in 0..asks.len() {
-            let (before, rest) = asks.split_at_mut(at);
-            let ask = &mut rest[0];
+            let (before, later) = asks.split_at_mut(at);
+            let ask = &mut later[0];
             if !ask.is_granted && !before.iter().any(|before| before.conflicts_with(ask)) {
                 ask.is_granted = true;
                 answers.push((ask.from, LockMessage::Granted(ask.part.name)));

@@ -1,8 +1,8 @@
-//! Locks under a network that delays and interleaves at random, from a seed, with more ranks, threads and ranges than an
-//! exploration has, and messages that take an ask in parts.
+//! Seeded random simulation of locks: more ranks, threads and ranges than an exploration, and asks split into several
+//! messages.
 //!
-//! A failure prints the command that replays it. `SIM_SEEDS` is the number of seeds that a run tries, from `SIM_FIRST` on. `SIM_SEED`
-//! runs one seed, and prints its whole trace if it fails.
+//! A failure prints the command to replay it. `SIM_SEEDS` is the number of seeds in a run, from `SIM_FIRST` on.
+//! `SIM_SEED` runs one seed, and prints its whole trace on failure.
 
 use crate::model::Model;
 use crate::world::{PAGE_BYTES, World, page};
@@ -13,13 +13,13 @@ use vgasnet_protocol::{Rank, Space};
 /// Requests between the opening and the closing of the files.
 const REQUESTS: usize = if cfg!(miri) { 10 } else { 150 };
 
-/// More steps than any run needs: a run that is still busy then never ends.
+/// Upper bound of the steps of any run: a run still busy then never ends.
 const STEPS_MAX: usize = 100_000;
 
-/// How often the files are opened and closed.
+/// Number of times the files are opened and closed.
 const OPENINGS: usize = 3;
 
-/// A world that a model watches, with at least one home.
+/// A world checked against a model, with at least one home.
 pub fn world(random: &mut fastrand::Rng) -> World {
     let ranks = random.u32(2..=8);
     let homes: Vec<Rank> = (0..random.u32(1..=ranks)).map(|_| Rank(random.u32(0..ranks))).collect();
@@ -28,7 +28,7 @@ pub fn world(random: &mut fastrand::Rng) -> World {
     world
 }
 
-/// A few ranges of a file of `pages` pages, or its rest.
+/// Some ranges of a file of `pages` pages, possibly open-ended.
 fn ranges(random: &mut fastrand::Rng, pages: u64) -> Vec<LockRange> {
     let all = if random.bool() { LockMode::Shared } else { LockMode::Exclusive };
     let mut one = || {
@@ -52,7 +52,7 @@ pub fn lock(world: &mut World, random: &mut fastrand::Rng, pages: u64) {
     world.lock(rank, Space::of_file(random.u32(0..2)), purpose, &ranges);
 }
 
-/// Lets a message arrive, or unlocks something. Returns whether there was anything.
+/// Delivers a message, or unlocks something. Returns whether it did.
 pub fn step(world: &mut World, random: &mut fastrand::Rng) -> bool {
     let granted = |at: &usize| world.requests[*at].is_granted;
     let granted = (0..world.requests.len()).filter(granted).collect::<Vec<_>>();
@@ -67,7 +67,7 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng) -> bool {
     !world.flights.is_empty() || !world.requests.is_empty()
 }
 
-/// Opens files, locks, and closes them when all is unlocked. Unlocks may come after that.
+/// Opens files, locks, and closes them when everything is unlocked. Unlocks may arrive later.
 fn open_and_close(world: &mut World, random: &mut fastrand::Rng) {
     let (pages, at_once) = (random.u64(1..=12), random.usize(1..=12));
     let mut requests_left = REQUESTS;
@@ -128,7 +128,7 @@ fn random_interleavings_grant_what_a_plain_list_would() {
     }
 }
 
-/// Others lock single pages without a pause, and one rank wants all of them.
+/// Other ranks lock single pages without a pause, and one rank requests all of them.
 #[test]
 fn nobody_starves() {
     for seed in 0..if cfg!(miri) { 2 } else { 200 } {

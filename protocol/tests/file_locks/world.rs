@@ -1,4 +1,4 @@
-//! A job of ranks that lock bytes of files, with a network whose messages arrive in any order.
+//! A job of ranks locking bytes of files, over a network with any order of messages.
 
 use crate::model::Model;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use vgasnet_protocol::{Nonsense, Rank, Space, Stripes};
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 10;
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flight {
     pub from: Rank,
@@ -31,20 +31,20 @@ pub struct Request {
 
 #[derive(Clone, Hash)]
 pub struct World {
-    /// States of an exploration share what is the same.
+    /// States of an exploration share equal nodes.
     pub nodes: Vec<Arc<FileLocks>>,
     pub stripes: Stripes,
     pub flights: Vec<Flight>,
     pub requests: Vec<Request>,
-    /// What a rank made of a message, if that was no sense. The job has ended.
+    /// The refusal that ended the job, if a message made no sense.
     pub refusal: Option<Nonsense>,
-    /// Forged messages are about, so that nothing is certain but that nobody panics.
+    /// Forged messages are in use: only the absence of panics is checked.
     pub is_tainted: bool,
-    /// Messages that were sent in all.
+    /// Total number of messages sent.
     pub sent: u64,
-    /// Says what each home has to answer.
+    /// The expected answers of each home.
     pub model: Option<Model>,
-    /// What has happened, if somebody wants to know.
+    /// The events so far, if recorded.
     pub trace: Option<Vec<String>>,
 }
 
@@ -58,7 +58,7 @@ fn conflict(one: &[LockRange], other: &[LockRange]) -> bool {
 }
 
 impl World {
-    /// Ranks that have nothing. The homes have a page in turns.
+    /// Ranks without locks. Pages are assigned to the homes round robin.
     pub fn new(ranks: u32, homes: &[Rank], message_bytes_max: usize) -> World {
         let node = Arc::new(FileLocks::new(ranks, message_bytes_max));
         World {
@@ -88,7 +88,7 @@ impl World {
         self.carry_out(rank, actions);
     }
 
-    /// Unlocks the request at this place of the list, which is granted.
+    /// Unlocks the granted request at `at`.
     pub fn unlock(&mut self, at: usize) {
         let Request { rank, id, .. } = self.requests.remove(at);
         self.note(|| format!("{rank:?} unlocks {id:?}"));
@@ -97,7 +97,7 @@ impl World {
         self.carry_out(rank, actions);
     }
 
-    /// All ranks close a file of which nobody has anything locked.
+    /// All ranks close a file without locks.
     pub fn forget_file(&mut self, file: Space) {
         self.note(|| format!("{file:?} is closed"));
         self.model.iter_mut().for_each(|model| model.forget_file(file));
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// Lets the message at this place of the list arrive.
+    /// Delivers the message at `at`.
     pub fn land(&mut self, at: usize) {
         let Flight { from, to, bytes } = self.flights.remove(at);
         self.deliver(from, to, &bytes);
@@ -144,7 +144,7 @@ impl World {
         }
     }
 
-    /// Checks what must hold at any moment.
+    /// Checks the invariants of every state.
     pub fn check(&self) {
         for (at, one) in self.requests.iter().enumerate() {
             assert_eq!(self.nodes[one.rank.index()].is_granted(one.id), one.is_granted, "{one:?}");
@@ -169,7 +169,7 @@ impl World {
         }
     }
 
-    /// Checks what must hold when nothing is under way and nobody has a lock.
+    /// Checks the invariants of a state without flights and locks.
     pub fn check_quiet(&self) {
         assert_eq!(self.requests, [], "they wait for each other");
         assert!(self.nodes.iter().all(|node| node.is_quiet()), "something is left");

@@ -1,11 +1,11 @@
-//! Belady's policy: the object whose next use is the last goes, and an object whose next use is later than those of all others is not
-//! kept. No memory is lost between objects. Of objects of one size nobody does better.
+//! Belady's policy: evicts the object with the latest next use, and does not cache an object used later than all
+//! others. No memory is lost to fragmentation. Optimal for objects of one size.
 
 use crate::traces::Trace;
 use std::collections::BTreeSet;
 use vgasnet_protocol::get_cache::{UNIT_BYTES, units_of};
 
-/// How many gets hit in a cache of so many bytes.
+/// The number of hits in a cache of `bytes`.
 pub fn hits(trace: &Trace, bytes: u64) -> u64 {
     let next = next_uses(trace);
     let (mut kept, mut kept_at) = (BTreeSet::new(), vec![None; trace.sizes.len()]);
@@ -30,7 +30,7 @@ pub fn hits(trace: &Trace, bytes: u64) -> u64 {
     hits
 }
 
-/// When the object of each get is asked for next.
+/// By get, the time of the next get of its object.
 fn next_uses(trace: &Trace) -> Vec<u64> {
     let mut next_of = vec![u64::MAX; trace.sizes.len()];
     let mut next = vec![u64::MAX; trace.gets.len()];

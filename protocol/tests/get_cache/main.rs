@@ -1,4 +1,4 @@
-//! The cache of small gets: its invariants on runs that a seed makes, and traces of programs against other policies.
+//! The cache of small gets: invariants on seeded random runs, and program traces against other policies.
 
 mod belady;
 mod model;

@@ -1,4 +1,4 @@
-//! The cache against a plain map, with the invariants held after every step.
+//! The cache against a plain map, with invariants checked after every step.
 
 use crate::twin::Twin;
 use fastrand::Rng;
@@ -15,21 +15,21 @@ const TARGETS: u32 = 2;
 const SPACE_BYTES: u64 = 6 << 10;
 const LEN_MAX: u32 = 600;
 
-/// An entry whose bytes are on their way, with all that it will have.
+/// An entry with bytes in flight, and all its eventual bytes.
 struct Pending {
     part: Part,
-    /// How many it has.
+    /// Number of bytes present.
     from: u32,
     bytes: Vec<u8>,
 }
 
-/// A get that joined, with the bytes that it waits for.
+/// A joined get, with its expected bytes.
 struct Waiting {
     skip: u32,
     bytes: Vec<u8>,
 }
 
-/// Bytes that somebody copies.
+/// Bytes being copied.
 struct Pinned {
     part: Part,
     bytes: Vec<u8>,
@@ -40,7 +40,7 @@ struct World {
     random: Rng,
     machine: Machine<Twin, u64>,
     limits: Limits,
-    /// What the ranks have.
+    /// The ranks' memory.
     memory: BTreeMap<(u32, u32), Vec<u8>>,
     arena: Vec<u8>,
     pending: Vec<Pending>,
@@ -98,7 +98,7 @@ impl World {
                 if self.random.bool() { self.machine.invalidate(space) } else { self.machine.forget(space) }
             }
             _ => {
-                // Gets that the machine is not asked about move its windows on.
+                // Gets handled without the machine advance its windows.
                 let gets = self.random.u64(0..600);
                 self.machine.mirror.seen.hits += gets;
                 self.expected.hits += gets;
@@ -177,7 +177,7 @@ impl World {
         }
     }
 
-    /// What a thread finds without the machine.
+    /// The result of a lookup without the machine.
     fn look_up(&self, key: &Key) -> Option<Opened> {
         let twin = &self.machine.mirror;
         let hash = self.machine.hasher().hash(key);
@@ -197,7 +197,7 @@ impl World {
         self.arena[UNIT * place as usize..][..len as usize].to_vec()
     }
 
-    /// The machine has pinned bytes. They are copied now, or later.
+    /// The machine has pinned bytes. Copies them now, or later.
     fn pin(&mut self, part: Part, expected: &[u8]) {
         assert!(expected.starts_with(&self.cached(part.place, part.len)), "{}: a hit", self.run);
         if self.random.u32(0..4) == 0 {
@@ -207,7 +207,7 @@ impl World {
         }
     }
 
-    /// Bytes have come, or do not come.
+    /// A fetch of bytes completes or fails.
     fn end_one(&mut self) {
         if self.pending.is_empty() {
             return;
@@ -252,14 +252,14 @@ impl World {
         bytes[start as usize..][..len as usize].iter_mut().for_each(|byte| *byte = self.random.u8(..));
     }
 
-    /// No get costs more than its bound.
+    /// Checks the cost bound of every get.
     fn check_costs(&self, evicted: u64) {
         let twin = &self.machine.mirror;
         let (slots, heats) = (twin.slot_looks.get(), twin.heat_looks.get());
-        // Up to five changes of the index: a search each, and a few buckets that split or merge.
+        // Up to five changes of the index: a search each, and some buckets split or merged.
         assert!(slots <= 8 * (2 * 32 + 4 * 8 + 16) * SLOTS, "{}: {slots} slots", self.run);
         assert!(heats <= 16 * 6 + 3 * 8 + 16, "{}: {heats} entries", self.run);
-        // Three for room, and three to empty a chunk.
+        // Three for room, and three to drain a chunk.
         assert!(self.machine.stats().evicted - evicted <= 6, "{}", self.run);
     }
 
@@ -311,15 +311,15 @@ impl World {
 
     fn check_beside(&self, regions: &[(u32, u32, Option<EntryId>)], at: usize, entry: EntryId) {
         let chunk = |place: u32| place / (self.limits.chunk_bytes / UNIT_BYTES);
-        let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|at| regions.get(at));
+        let adjacent = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|at| regions.get(at));
         let own = regions[at].0;
-        let free = beside.filter(|(place, _, entry)| entry.is_none() && chunk(*place) == chunk(own));
+        let free = adjacent.filter(|(place, _, entry)| entry.is_none() && chunk(*place) == chunk(own));
         let free: u32 = free.map(|(_, units, _)| units).sum();
         let region = self.machine.entries().get(entry).region;
-        assert_eq!(self.machine.arena().free_beside(region), free, "{}", self.run);
+        assert_eq!(self.machine.arena().free_adjacent(region), free, "{}", self.run);
     }
 
-    /// Each entry is in one of its two buckets, once, and nothing else is there.
+    /// Each entry is in one of its two buckets, once, and all other slots are empty.
     fn check_index(&self) {
         let (twin, machine) = (&self.machine.mirror, &self.machine);
         let mut found = BTreeSet::new();
@@ -335,7 +335,7 @@ impl World {
         assert_eq!((used, twin.buckets), (found.len(), machine.index().buckets()), "{}", self.run);
     }
 
-    /// Everything ends, and nothing is left.
+    /// Completes everything; nothing may be left.
     fn finish(mut self) -> Stats {
         while !self.pending.is_empty() {
             self.end_one();

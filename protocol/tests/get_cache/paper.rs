@@ -1,5 +1,5 @@
-//! The paper's cache, as the paper says: four hash functions, one victim a miss, the score of adjacent free bytes times the last use over
-//! the gets so far, and a size that does not change.
+//! The paper's cache, as published: four hash functions, one victim a miss, the score of adjacent free bytes times the
+//! last use over the gets so far, and a fixed size.
 
 use crate::traces::Trace;
 use fastrand::Rng;
@@ -7,7 +7,7 @@ use vgasnet_protocol::get_cache::{Arena, EntryId, RegionId, UNIT_BYTES, units_of
 
 const WAYS: u64 = 4;
 const SAMPLE: usize = 16;
-/// Elements that an insertion displaces at most.
+/// Maximum number of elements displaced by an insertion.
 const DISPLACED_MAX: usize = 32;
 
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ struct Kept {
     at: usize,
 }
 
-/// A cache with so many index slots and bytes.
+/// A cache with the given index slots and bytes.
 pub struct Paper<'a> {
     trace: &'a Trace,
     slots: Vec<Option<u32>>,
@@ -38,12 +38,12 @@ impl<'a> Paper<'a> {
         Paper { trace, slots: vec![None; slots], kept, arena, random: Rng::with_seed(7), gets: 0, bytes: 0 }
     }
 
-    /// How many gets hit.
+    /// The number of hits.
     pub fn hits(mut self) -> u64 {
         self.trace.gets.iter().filter(|object| self.get(**object)).count() as u64
     }
 
-    /// The part of the memory that is in use at the end.
+    /// The part of the memory in use at the end.
     pub fn occupancy(mut self) -> f64 {
         self.trace.gets.iter().for_each(|object| _ = self.get(*object));
         1.0 - f64::from(self.arena.free_units()) / f64::from(self.arena.units())
@@ -90,12 +90,12 @@ impl<'a> Paper<'a> {
             moving = displaced;
             way = others.get(self.random.usize(0..others.len().max(1))).copied().unwrap_or(0);
         }
-        // Whoever holds no slot now gets that of the least on the path.
+        // The element left without a slot gets the slot of the least on the path.
         let others = path.into_iter().filter(|other| *other != moving);
         let victim = others.chain([moving]).min_by(|one, other| self.score(*one).total_cmp(&self.score(*other)));
         let victim = victim.expect("the path is not empty");
         if victim != moving {
-            // It may stand elsewhere than where it hashes to: it is found by object here.
+            // It may stand in a slot it does not hash to: lookups are by object here.
             let at = self.kept(victim).at;
             self.slots[at] = Some(moving);
             self.kept(moving).at = at;
@@ -110,11 +110,11 @@ impl<'a> Paper<'a> {
     fn score(&self, object: u32) -> f64 {
         let kept = self.kept[object as usize].expect("it is kept");
         let mean = self.bytes as f64 / self.gets as f64;
-        let beside = 64.0 * f64::from(self.arena.free_beside(kept.region));
-        ((mean - beside).abs() / mean).min(1.0) * kept.last as f64 / self.gets as f64
+        let adjacent = 64.0 * f64::from(self.arena.free_adjacent(kept.region));
+        ((mean - adjacent).abs() / mean).min(1.0) * kept.last as f64 / self.gets as f64
     }
 
-    /// The least of so many slots in order from a random one on, and on until one is occupied.
+    /// The least of the sampled consecutive slots from a random one on, extended to the first occupied one.
     fn victim(&mut self) -> Option<u32> {
         let start = self.random.usize(0..self.slots.len());
         let mut least = None;

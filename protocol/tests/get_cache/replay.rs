@@ -1,4 +1,4 @@
-//! Traces of programs: ours against the paper's policy and Belady's.
+//! Program traces: this cache against the paper's policy and Belady's.
 
 use crate::belady;
 use crate::paper::Paper;
@@ -30,7 +30,7 @@ fn run(trace: &Trace, limits: Limits) -> Stats {
     run_weighted(trace, limits, |_| 1.0)
 }
 
-/// Runs a trace with weights of objects. Each get's bytes have come before the next one.
+/// Runs a trace with weights of objects. Each get's bytes arrive before the next get.
 fn run_weighted(trace: &Trace, limits: Limits, weight: impl Fn(usize) -> f32) -> Stats {
     let mut machine: Machine<Twin, ()> = Machine::new(Twin::new(&limits), limits);
     let addresses: Vec<u64> = trace.sizes.iter().scan(0, |end, bytes| Some(start_of_next(end, *bytes))).collect();
@@ -49,7 +49,8 @@ fn run_weighted(trace: &Trace, limits: Limits, weight: impl Fn(usize) -> f32) ->
     machine.stats()
 }
 
-/// Hits where those are kept, all the time, that are asked for most often a byte: the most for who knows that, but not the order.
+/// Hits of a static cache of the objects used most often per byte: the optimum with known frequencies and unknown
+/// order.
 fn static_hits(trace: &Trace, bytes: u64) -> u64 {
     let mut uses = vec![0u64; trace.sizes.len()];
     trace.gets.iter().for_each(|object| uses[*object as usize] += 1);
@@ -65,8 +66,8 @@ fn static_hits(trace: &Trace, bytes: u64) -> u64 {
     hits
 }
 
-/// The most gets, as a part, that can be expected to hit if each is drawn anew, an object as often as it is long, whatever is kept in so many
-/// bytes: the objects that are asked for most often a unit. Belady's policy knows the draws before they are made.
+/// The best expected hit ratio with independent draws, each object's probability proportional to its size, for any
+/// content of `bytes`: the objects used most often per unit. Belady's policy knows the draws in advance.
 fn drawn_by_size(trace: &Trace, bytes: u64) -> f64 {
     let mut is_used = vec![false; trace.sizes.len()];
     trace.gets.iter().for_each(|object| is_used[*object as usize] = true);
@@ -81,7 +82,7 @@ fn drawn_by_size(trace: &Trace, bytes: u64) -> f64 {
     drawn / all.iter().map(|(often, _)| often).sum::<f64>()
 }
 
-/// What a cache of one chunk of so many bytes does, and the others.
+/// Results for a cache of one chunk: this one, and the others.
 struct Row {
     ours: Stats,
     paper: u64,
@@ -121,9 +122,9 @@ fn no_fewer_gets_hit_than_by_the_papers_policy() {
     }
 }
 
-/// With less memory than for all lists, nine tenths of what Belady's policy has of the local clustering coefficient is more than can be
-/// expected of any policy that does not know the order of the gets. Lists are asked for as often as they are long, so none is worth more a
-/// byte than another, and there is little to choose. With degrees as weights ours comes near that.
+/// With less memory than all lists need, nine tenths of Belady's hits for the local clustering coefficient exceed the
+/// expectation of any policy without knowledge of the order. Lists are used in proportion to their length, so all have
+/// about the same value per byte. With degrees as weights, this cache comes close to the expectation.
 #[test]
 fn lists_of_neighbours_hit_as_can_be_expected() {
     for seed in [SEED, SEED + 1, SEED + 2] {
@@ -144,7 +145,7 @@ fn lists_of_neighbours_hit_as_can_be_expected() {
             );
             assert!(0.9 * belady > expected, "it is out of reach");
             assert!(weighted >= 0.85 * expected && weighted >= 1.05 * paper, "seed {seed}, a part of {part}");
-            // Of lists that were asked for once the short ones stay, since nothing says that they are asked for less often.
+            // Among lists used once the short ones stay: nothing shows them to be used less often.
             assert!(ours >= 0.98 * paper, "seed {seed}, a part of {part}");
         }
     }
@@ -191,7 +192,7 @@ fn recent_entries_are_counted_right_while_memory_grows_and_shrinks() {
     let mut random = fastrand::Rng::with_seed(SEED);
     for cycle in 0..12_u64 {
         for at in 0..24_000_u64 {
-            // A scan makes the cache dormant, which shrinks it. Then the same keys are asked for again and again.
+            // A scan makes the cache dormant and shrinks it. Afterwards the same keys are used repeatedly.
             let number = if cycle % 2 == 0 { cycle << 32 | at } else { random.u64(0..600) };
             let key = Key { space: 0, target: 1, address: number << 13 };
             if machine.is_dormant() && !machine.hasher().hash(&key).is_sampled() {

@@ -1,9 +1,9 @@
-//! Gets of programs, made from a seed.
+//! Seeded traces of programs' gets.
 
 use fastrand::Rng;
 use vgasnet_protocol::get_cache::{UNIT_BYTES, units_of};
 
-/// Gets of one rank, each of an object as a whole.
+/// Gets of one rank, each of a whole object.
 pub struct Trace {
     pub name: &'static str,
     /// By object, its bytes.
@@ -12,7 +12,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The bytes of all objects that are asked for.
+    /// Total bytes of all requested objects.
     pub fn bytes(&self) -> u64 {
         let mut is_used = vec![false; self.sizes.len()];
         self.gets.iter().for_each(|object| is_used[*object as usize] = true);
@@ -28,8 +28,8 @@ pub fn all(seed: u64) -> Vec<Trace> {
 
 const RANKS: u32 = 4;
 
-/// The local clustering coefficient: rank 0 of 4 gets the list of neighbours of each neighbour of its vertices. The graph is R-MAT, with
-/// Graph500's parameters and 16 edges a vertex.
+/// The local clustering coefficient: rank 0 of 4 gets the adjacency list of each neighbour of its vertices. The graph
+/// is R-MAT, with Graph500's parameters and 16 edges a vertex.
 pub fn lcc(seed: u64) -> Trace {
     const SCALE: u32 = 13;
     let mut random = Rng::with_seed(seed);
@@ -76,8 +76,8 @@ struct Cell {
 
 const LEAF_BODIES: usize = 8;
 
-/// Barnes and Hut's tree walk, with an opening angle of 0.5: for each of its bodies rank 0 of 4 gets the cells that it visits, of which
-/// it has none.
+/// Barnes and Hut's tree walk, with an opening angle of 0.5: for each of its bodies rank 0 of 4 gets the visited cells,
+/// none of them its own.
 pub fn barnes_hut(seed: u64) -> Trace {
     const BODIES: usize = 3000;
     let mut random = Rng::with_seed(seed);
@@ -88,7 +88,7 @@ pub fn barnes_hut(seed: u64) -> Trace {
         split(&mut cells, at);
         at += 1;
     }
-    // Bodies of a rank lie together.
+    // Bodies of a rank are close together in space.
     bodies.sort_by_key(morton);
     let mut gets = Vec::new();
     bodies[..BODIES / RANKS as usize / 2].iter().for_each(|body| walk(&cells, 0, body, &mut gets));
@@ -140,7 +140,7 @@ fn walk(cells: &[Cell], at: u32, body: &[f64; 3], gets: &mut Vec<u32>) {
     }
 }
 
-/// 1,000 objects of 2^i bytes, i from 0 to 16, asked for about the middle most often: the paper's micro-benchmark.
+/// 1,000 objects of 2^i bytes, i from 0 to 16, normally distributed uses: the paper's micro-benchmark.
 pub fn mixed_normal(seed: u64) -> Trace {
     let mut random = Rng::with_seed(seed);
     let sizes: Vec<u32> = (0..1000).map(|_| 1 << random.u32(0..=16)).collect();
@@ -150,7 +150,7 @@ pub fn mixed_normal(seed: u64) -> Trace {
     Trace { name: "mixed normal", sizes, gets }
 }
 
-/// Objects of many sizes, of which few are asked for most often.
+/// Objects of many sizes, with a small set used most often.
 pub fn zipf(seed: u64) -> Trace {
     const OBJECTS: usize = 20_000;
     let mut random = Rng::with_seed(seed);
@@ -165,12 +165,12 @@ pub fn zipf(seed: u64) -> Trace {
     Trace { name: "zipf", sizes, gets: gets.map(|object| object.min(OBJECTS as u32 - 1)).collect() }
 }
 
-/// Everything in order, again and again.
+/// Everything in order, repeatedly.
 pub fn cyclic_scan() -> Trace {
     Trace { name: "cyclic scan", sizes: vec![512; 8000], gets: (0..80_000).map(|at| at % 8000).collect() }
 }
 
-/// Everything in order, each twice at once.
+/// Everything in order, each twice in a row.
 pub fn twice() -> Trace {
     Trace { name: "twice", sizes: vec![512; 30_000], gets: (0..60_000).map(|at| at / 2).collect() }
 }

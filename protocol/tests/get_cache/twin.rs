@@ -1,11 +1,11 @@
-//! The driver's side of the cache, in memory of the test.
+//! The driver's side of the cache, in the test's memory.
 
 use std::cell::Cell;
 use vgasnet_protocol::get_cache::{
     Clock, EntryId, GENERATION_PLACES, Heat, Limits, Mirror, Opened, SLOTS, Seen, TARGET_PLACES,
 };
 
-/// What the twin knows of one entry.
+/// State of one entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     pub opened: Option<Opened>,
@@ -14,7 +14,7 @@ pub struct Known {
     pub heat: Heat,
 }
 
-/// All that a driver keeps, and how often the machine looked at it.
+/// The driver's state, counting the machine's accesses.
 #[derive(Debug)]
 pub struct Twin {
     pub slots: Vec<u64>,
@@ -25,7 +25,7 @@ pub struct Twin {
     pub seen: Seen,
     pub is_dormant: bool,
     pub chunks: u32,
-    /// There is no memory for more.
+    /// Maximum number of chunks with memory.
     pub chunks_max: u32,
     pub refusals: u32,
     pub slot_looks: Cell<u32>,

@@ -177,7 +177,7 @@ impl Fate {
                 job.rouse(rank);
                 self.go_on(job, summary);
             }
-            let frames = job.nodes[rank].engine.protocol().cache.frames_coming_free();
+            let frames = job.nodes[rank].engine.protocol().cache.surplus_frames();
             let serving = job.nodes[rank].engine.frames_for_blocks();
             assert_eq!(frames + serving, job.shape.ranks[rank].frames, "r{rank} has lost frames");
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Suite, check, pattern};
 use crate::{MESSAGE_BYTES_MIN, Rank, Sleeper};
 
-/// Messages that each rank sends in the flood, and their size.
+/// Number and size of messages sent by each rank in the flood.
 const FLOOD: u32 = 4_000;
 const FLOOD_BYTES: usize = 200;
 
@@ -21,7 +21,7 @@ pub(super) fn of_every_size(suite: &mut Suite<'_>) -> Result<(), String> {
         for to in suite.all_ranks() {
             let mut message = pattern(own, to, len_bytes);
             suite.send(to, &message)?;
-            // It is free for reuse.
+            // The buffer may be reused.
             message.fill(0xff);
         }
     }
@@ -42,7 +42,7 @@ pub(super) fn flood(suite: &mut Suite<'_>) -> Result<(), String> {
     let own = suite.rank();
     let to = Rank(0);
     if own == to {
-        // The others run into a full inbox meanwhile, on conduits that have one. The own flood must not be in their way.
+        // On conduits with an inbox the others fill it meanwhile. This rank's own flood must not interfere.
         suite.conduit.sleep(Sleeper::Caller, None, Some(Duration::from_millis(20)), &|| false);
     }
     for n in 0..FLOOD {

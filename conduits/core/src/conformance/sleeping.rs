@@ -1,5 +1,5 @@
-//! Sleeping and waking. An event that must wake a sleeper does so long before its timeout. Permission to wake early is no excuse
-//! for a lost wake-up, which shows as a sleep that took all its time.
+//! Sleeping and waking. An event for a sleeper must wake it long before its time-out. Early wake-ups are permitted,
+//! lost ones are not: they show as a sleep of full length.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 use super::{PATIENCE, Suite, check};
 use crate::{Arrival, Conduit, Rank, Sleeper};
 
-/// A sleep that nothing ends takes this long.
+/// The length of an undisturbed sleep.
 const LONG: Duration = Duration::from_secs(20);
 
-/// Long enough for another thread to fall asleep, most of the time. Nothing breaks when it is not.
+/// Usually long enough for another thread to fall asleep; otherwise the test is merely weaker.
 const SHORT: Duration = Duration::from_millis(20);
 
 pub(super) fn all(suite: &mut Suite<'_>) -> Result<(), String> {
     timeout(suite)?;
     for sleeper in [Sleeper::Caller, Sleeper::Helper] {
-        // The helper's turn comes when no caller drives.
+        // The helper is woken when no caller drives.
         suite.conduit.set_driving(sleeper == Sleeper::Caller);
         stay_awake(suite.conduit, sleeper)?;
         also(suite.conduit, sleeper)?;
@@ -37,7 +37,7 @@ pub(super) fn all(suite: &mut Suite<'_>) -> Result<(), String> {
     arrival(suite)
 }
 
-/// One sleep, which must not take its whole time.
+/// One sleep; it must end early.
 fn sleep_briefly(
     conduit: &dyn Conduit,
     sleeper: Sleeper,
@@ -57,7 +57,7 @@ fn timeout(suite: &mut Suite<'_>) -> Result<(), String> {
         sleeps += 1;
     }
     check(begin.elapsed() < LONG, || format!("{sleeps} sleeps of {SHORT:?} took {:?}", begin.elapsed()))?;
-    // A conduit that backs off and looks again may return as often as it likes.
+    // A conduit with back-off may return as often as it likes.
     let sleeps_soundly = suite.conduit.capabilities().wakes_on_arrival;
     check(!sleeps_soundly || sleeps < 100, || {
         format!("{sleeps} sleeps of {SHORT:?} took {:?}: nobody sleeps", begin.elapsed())
@@ -90,7 +90,7 @@ fn also(conduit: &dyn Conduit, sleeper: Sleeper) -> Result<(), String> {
     })
 }
 
-/// A flag that is set before a wake is never slept through.
+/// A flag set before a wake is never slept through.
 fn wake(conduit: &dyn Conduit, sleeper: Sleeper, wake: &(dyn Fn() + Sync)) -> Result<(), String> {
     const ROUNDS: u32 = 2_000;
     let (set, seen) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -121,8 +121,8 @@ fn wake(conduit: &dyn Conduit, sleeper: Sleeper, wake: &(dyn Fn() + Sync)) -> Re
     })
 }
 
-/// A message that arrives while a caller drives wakes nobody; the caller learns of it when it leaves, and the helper
-/// takes over.
+/// A message arriving while a caller drives wakes nobody; the caller learns of it when it leaves, and the helper takes
+/// over.
 fn handover(suite: &mut Suite<'_>) -> Result<(), String> {
     let conduit = suite.conduit;
     if !conduit.capabilities().wakes_on_arrival {
@@ -159,7 +159,7 @@ fn helper_polls(conduit: &dyn Conduit, arrived: &AtomicBool) -> Result<(), Strin
     Ok(())
 }
 
-/// A token goes round all ranks, which sleep until it comes.
+/// A token goes round all ranks; each sleeps until it arrives.
 fn arrival(suite: &mut Suite<'_>) -> Result<(), String> {
     const LAPS: u32 = 200;
     let (own, ranks) = (suite.rank(), suite.ranks());

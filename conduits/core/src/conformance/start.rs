@@ -3,13 +3,13 @@
 use super::{EXCHANGE_BYTES_MAX, Suite, check, memory, pattern};
 use crate::{Rank, Region, RegionSizes};
 
-/// A region begins at a multiple of this at least.
+/// Minimum alignment of a region.
 const PAGE_BYTES: usize = 4096;
 
-/// Pools of at least this have room for every test; see [`super::transfers`].
+/// Minimum size of pools: room for every test; see [`super::transfers`].
 pub(super) const POOL_BYTES_MIN: usize = 16 << 20;
 
-/// The sizes for `rank`: no two neighbours ask for the same.
+/// The sizes for `rank`: different for adjacent ranks.
 pub(super) fn sizes(rank: Rank) -> RegionSizes {
     let step = rank.index() % 3;
     RegionSizes { pool_bytes: POOL_BYTES_MIN + step * (3 << 20), table_bytes: (1 + 2 * step) * PAGE_BYTES }
@@ -27,7 +27,7 @@ pub(super) fn ranks_and_hosts(suite: &mut Suite<'_>) -> Result<(), String> {
 }
 
 pub(super) fn exchange(suite: &mut Suite<'_>) -> Result<(), String> {
-    // Rounds in which all give nothing, all give the most, and everyone gives something else.
+    // Rounds with empty contributions, with maximum contributions, and with different ones.
     let contribution = |round: usize, rank: Rank| match round {
         0 => Vec::new(),
         1 => pattern(rank, rank, EXCHANGE_BYTES_MAX),

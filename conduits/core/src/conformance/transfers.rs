@@ -1,7 +1,7 @@
-//! Puts and gets, and memory that ranks share.
+//! Puts and gets, and shared memory.
 //!
-//! The lower half of a pool is where others put and get: a slot for each peer. The upper half is where the own transfers
-//! begin and end, likewise. Slots are as large as the number of ranks allows.
+//! The lower half of a pool is the remote end of others' transfers, with a slot for each peer. The upper half is the
+//! local end of this rank's transfers, with a slot for each peer. Slots are as large as the number of ranks allows.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use crate::{Rank, Region, Token, Transfer};
 
 const HALF_BYTES: usize = POOL_BYTES_MIN / 2;
 
-/// Behind every transfer, a byte that must stay as it is.
+/// A byte behind every transfer; it must not change.
 const GUARD: u8 = 0xa5;
 
 impl Suite<'_> {
@@ -39,7 +39,7 @@ impl Suite<'_> {
         })
     }
 
-    /// The transfer between the own private slot for `peer` and the slot that `peer` has for this rank.
+    /// The transfer between this rank's private slot for `peer` and `peer`'s slot for this rank.
     fn transfer(&self, peer: Rank, len_bytes: usize) -> Transfer {
         Transfer {
             peer,
@@ -50,7 +50,7 @@ impl Suite<'_> {
         }
     }
 
-    /// Waits until each of these is complete, and complains of any that comes twice or was never started.
+    /// Waits for all of these completions, rejecting duplicate and unknown ones.
     fn wait_complete(&mut self, mut tokens: HashSet<Token>) -> Result<(), String> {
         self.wait("a completion", |suite| {
             for token in suite.completions.drain(..) {
@@ -61,7 +61,7 @@ impl Suite<'_> {
     }
 }
 
-/// Every rank puts to every rank; the receiver looks when a message, sent after completion, says that the bytes are there.
+/// Every rank puts to every rank; the receiver checks the bytes on a message sent after completion.
 pub(super) fn put(suite: &mut Suite<'_>) -> Result<(), String> {
     let (own, pool) = (suite.rank(), suite.own_pool()?);
     for len_bytes in suite.sizes() {
@@ -120,7 +120,7 @@ pub(super) fn get(suite: &mut Suite<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// More small puts and gets than a conduit likes, started without waiting, each completed once.
+/// More small puts and gets than a conduit accepts, started without waiting, each completed once.
 pub(super) fn many_in_flight(suite: &mut Suite<'_>) -> Result<(), String> {
     const COUNT: u64 = 10_000;
     const LEN_BYTES: usize = 64;
@@ -132,7 +132,7 @@ pub(super) fn many_in_flight(suite: &mut Suite<'_>) -> Result<(), String> {
     for n in 0..COUNT {
         transfer.token = Token(n);
         let direction = |conduit: &dyn crate::Conduit| {
-            // Gets bring back the bytes of earlier puts, or older ones; nobody looks at them.
+            // Gets return the bytes of earlier puts, or older ones; they are not checked.
             let get = Transfer { own_offset_bytes: transfer.own_offset_bytes + LEN_BYTES, ..transfer };
             if n % 3 == 2 { conduit.get(&get) } else { conduit.put(&transfer) }
         };
@@ -144,7 +144,7 @@ pub(super) fn many_in_flight(suite: &mut Suite<'_>) -> Result<(), String> {
     check(bytes == pattern(before, own, LEN_BYTES), || "the last put's bytes are wrong".to_owned())
 }
 
-/// Where the conduit says that neighbours' memory is mapped, it is their memory, and atomics work on it.
+/// If the conduit maps neighbours' memory, it is their actual memory, and atomics work on it.
 pub(super) fn peer_memory(suite: &mut Suite<'_>) -> Result<(), String> {
     if !suite.conduit.capabilities().peer_memory {
         return Ok(());
@@ -172,7 +172,7 @@ pub(super) fn peer_memory(suite: &mut Suite<'_>) -> Result<(), String> {
     check(sum == expected, || format!("atomics on shared memory gave {sum}, not {expected}"))
 }
 
-/// Where the conduit says that the pool can be mapped a second time, that is so, and both are one.
+/// If the conduit allows a second mapping of the pool, it works, and both are the same memory.
 pub(super) fn second_mapping(suite: &mut Suite<'_>) -> Result<(), String> {
     let (own, pool) = (suite.rank(), suite.own_pool()?);
     let (second, is_possible) = (pool.second(), suite.conduit.capabilities().second_mapping);

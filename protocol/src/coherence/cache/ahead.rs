@@ -1,4 +1,4 @@
-//! Pages that come although no operation here waits for them.
+//! Pages fetched without an operation of this rank waiting for them.
 
 use super::super::{Action, PageId, Priority};
 use super::Cache;
@@ -14,7 +14,7 @@ impl Cache {
         }
     }
 
-    /// A page that another rank is about to give up comes to a frame that nothing else waits for, if there is one.
+    /// Another rank is about to give up the page: fetches it into a frame no page waits for, if there is one.
     pub(in super::super) fn on_adopt(&mut self, page: PageId, actions: &mut Vec<Action>) {
         if self.contains(page) {
             return;

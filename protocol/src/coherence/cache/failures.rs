@@ -1,4 +1,4 @@
-//! I/O of a home that has failed.
+//! Failed I/O of a home.
 
 use super::super::{Access, Action, Cause, CopyVersion, PageId, Priority, send_home};
 use super::page::{AccessState, FetchedData, Phase};
@@ -6,7 +6,8 @@ use super::{Cache, Refusable};
 use alloc::vec::Vec;
 
 impl Cache {
-    /// The page could not be read, or was wanted from a holder and there was none, and nobody waited for it when it was asked for.
+    /// The home could not read the page, or no holder had it, and no operation waited for it at the time of the
+    /// request.
     pub(super) fn on_unread(&mut self, page: PageId, actions: &mut Vec<Action>) -> Refusable {
         const UNASKED: Refusable = Err("word that it could not read a page that nobody asked for ahead");
         let Some(cached) = self.pages.get_mut(page) else { return UNASKED };
@@ -23,7 +24,7 @@ impl Cache {
         Ok(())
     }
 
-    /// The page could not be read: the operations that wait for it fail. `granted`: a grant was sent, or is on its way.
+    /// The page could not be read: its waiting operations fail. `granted`: a grant was sent, or is in flight.
     pub(super) fn on_unreadable(
         &mut self,
         page: PageId,
@@ -41,7 +42,7 @@ impl Cache {
             return UNASKED;
         }
         if granted && !*has_grant {
-            // The grant was overtaken. The page is done with when it has come.
+            // The message overtook the grant. The page is finished once the grant arrives.
             *data = FetchedData::Failed(cause);
             return Ok(());
         }
@@ -49,7 +50,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Gives up a page that could not be read, and has the operations that wait for it fail.
+    /// Gives up an unreadable page and fails its waiting operations.
     pub(super) fn fail(&mut self, page: PageId, cause: Cause, actions: &mut Vec<Action>) {
         let cached = self.cached(page);
         let mut waiters = core::mem::take(&mut cached.readers);
@@ -58,9 +59,9 @@ impl Cache {
         self.free_frame(page, actions);
     }
 
-    /// A dirty copy could not be written back: it stays, and so does its frame.
+    /// The write-back of a dirty copy failed: the copy stays in its frame.
     pub(super) fn on_unwritten(&mut self, page: PageId, copy: CopyVersion, cause: Cause, actions: &mut Vec<Action>) {
-        // A grant may have overtaken this message, which is about an older copy then; or a writer takes the page.
+        // A grant may have overtaken this message, which then concerns an older copy; or a writer takes the page.
         let is_it = |phase, flushing| phase == Phase::Evicting || flushing;
         let known = self.pages.get_mut(page).filter(|cached| cached.copy == copy);
         let Some(cached) = known.filter(|cached| is_it(cached.phase, cached.flushing) && cached.dirty) else { return };
@@ -71,7 +72,7 @@ impl Cache {
         let is_recalled = core::mem::take(&mut cached.is_recalled);
         self.flushes -= u32::from(cached.deferred.flush.take().is_some());
         let (evicted, is_closed) = (cached.deferred.evict.take(), cached.access_state == AccessState::Closed);
-        // For its bytes a writer accounts, who has overtaken this message.
+        // A writer has overtaken this message and accounts for the bytes.
         let is_leaving = cached.is_leaving();
         self.end_eviction(page, evicted);
         if !is_leaving {
@@ -81,7 +82,7 @@ impl Cache {
             self.run_deferred(page, actions);
         }
         if is_recalled {
-            // The recall may have overtaken this message, and waits for a write-back of its own then.
+            // The recall may have overtaken this message; it then needs a write-back of its own.
             self.on_write_back(page, Priority::Now, actions);
         }
     }

@@ -1,4 +1,4 @@
-//! The pages of files in a cache.
+//! Pages of files in a cache.
 
 use super::super::{Action, FrameId, PageId, Priority};
 use super::Cache;
@@ -16,44 +16,44 @@ impl Cache {
         dirty.into_iter().for_each(|page| self.on_write_back(page, Priority::Soon, actions));
     }
 
-    /// The pages of a space that are in a frame, on their way to one, or wait for one.
+    /// The pages of a space with a frame, being fetched, or awaiting a frame.
     pub fn pages_of(&self, space: Space) -> impl Iterator<Item = PageId> + '_ {
         let from = self.pages.from(*space.all_pages().start());
         from.map(|(page, _)| page).take_while(move |page| page.space == space)
     }
 
-    /// How many pages of files are dirty here, or about to be.
+    /// Number of file pages that are dirty here or about to be.
     pub fn dirty_of_files(&self) -> u32 {
-        (self.dirty_of_files.len() + self.pages.soiling()) as u32
+        (self.dirty_of_files.len() + self.pages.pending_dirty()) as u32
     }
 
-    /// Whether a page is dirty here, or about to be.
+    /// Whether a page is dirty here or about to be.
     pub fn will_be_dirty(&self, page: PageId) -> bool {
         self.pages.get(page).is_some_and(|cached| cached.will_be_dirty())
     }
 
-    /// The dirty pages of files from this one on, in order.
+    /// The dirty file pages from `page` on, in order.
     pub fn dirty_from(&self, page: PageId) -> impl Iterator<Item = PageId> + '_ {
         self.dirty_of_files.range(page..).copied()
     }
 
-    /// Whether nothing is under way about the pages of a space, as far as this rank has to wait for it.
+    /// Whether nothing about the pages of a space is pending that this rank must wait for.
     pub fn is_quiet_about(&self, space: Space) -> bool {
         let is_quiet =
             |cached: &CachedPage| cached.is_evictable() && !cached.flushing && cached.deferred.flush.is_none();
         self.relays.iter().all(|relay| relay.page.space != space)
-            && self.pages.moving().filter(|(page, _)| page.space == space).all(|(_, cached)| is_quiet(cached))
+            && self.pages.transient().filter(|(page, _)| page.space == space).all(|(_, cached)| is_quiet(cached))
     }
 
-    /// Whether no write-back of a page of the space is under way or waits.
+    /// Whether no write-back of a page of the space is in flight or pending.
     pub fn is_flushed_of(&self, space: Space) -> bool {
         self.flushed() || self.unflushed().all(|page| page.space != space)
     }
 
-    /// Forgets the copy of a page of a file, dirty or not, without a word: no rank uses the file any more. The page is at rest, and
-    /// the driver has closed it. Returns its frame, which is free.
+    /// Drops the copy of a file page, dirty or clean, without a message: no rank uses the file any more. The page is
+    /// stable and the driver has closed it. Returns its frame, now free.
     pub fn forget_page(&mut self, page: PageId, actions: &mut Vec<Action>) -> FrameId {
-        let frame = self.frame_of(page).expect("a page at rest has a frame");
+        let frame = self.frame_of(page).expect("a stable page has a frame");
         self.free_frame(page, actions);
         frame
     }

@@ -1,8 +1,8 @@
-//! Pages that this rank's home has its cache fetch, to serve other ranks with them.
+//! Pages this rank's home has its cache fetch in order to serve other ranks.
 //!
-//! Such a page waits for a frame like any other, and another rank waits for the page meanwhile, with a frame of its own.
-//! Homes that wait so for each other would wait for ever, so nobody waits longer than for evictions: where no frame can be
-//! freed the cache declines.
+//! Such a page waits for a frame like any other while another rank, holding a frame of its own, waits for the page.
+//! Homes waiting for each other in a circle would deadlock, so the wait is bounded by evictions: when no frame can be
+//! freed, the cache declines.
 
 use super::super::{Action, CopyVersion, PageId, Priority, ToHome, send_home};
 use super::page::{CachedPage, Phase};
@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use core::mem;
 
 impl Cache {
-    /// The home asks for a page of its own. One that is here or on its way is none that the home has to wait for: it asks
-    /// while it knows of no copy here, so the copy is leaving, or the request for it is about to reach the home.
+    /// The home asks for a page of its own. A page already here or in flight needs no answer: the home asks only while
+    /// it knows of no copy here, so the copy is leaving or its request is about to reach the home.
     pub(super) fn on_fetch(
         &mut self,
         page: PageId,
@@ -47,13 +47,14 @@ impl Cache {
         Ok(())
     }
 
-    /// An order that was overtaken by a later one is over: the home waits for the answer to the last.
+    /// A later order supersedes an earlier one: the home waits for the answer to the last.
     fn note_order(&mut self, page: PageId, version: CopyVersion) {
         let last = self.for_others.entry(page).or_insert(version);
         *last = version.max(*last);
     }
 
-    /// No frame can be freed: other ranks are served without this cache. Pages that operations here wait for go on waiting.
+    /// No frame can be freed: the home serves other ranks without this cache. Pages with waiting operations keep
+    /// waiting.
     pub(in super::super) fn on_no_victim(&mut self, actions: &mut Vec<Action>) {
         for (page, version) in mem::take(&mut self.for_others) {
             actions.push(send_home(self.rank, page, ToHome::Decline { version }));
@@ -66,7 +67,7 @@ impl Cache {
             } else {
                 self.awaiting_frame.retain(|waiting| *waiting != page);
             }
-            // It may have been asked for ahead before the home asked for it at once.
+            // A read-ahead may have asked for it before the home needed it at once.
             actions.push(Action::GiveUp(page));
             self.pages.remove(page);
         }

@@ -1,4 +1,4 @@
-//! The frames of a cache: which pages get them, and giving pages up to free them.
+//! The frames of a cache: assignment to pages, and eviction.
 
 use super::super::{Action, FrameId, PageId, Priority, ToHome, send_home};
 use super::Cache;
@@ -23,8 +23,8 @@ impl Cache {
         self.close(page, actions);
     }
 
-    /// Evicts a closed page. The frame of a clean page is free at once, that of a dirty one when the home has written
-    /// it, for the eviction or, where that was begun, for a write-back.
+    /// Evicts a closed page. A clean page frees its frame at once. A dirty page frees it after the home has written the
+    /// page, by this eviction or by a write-back already in flight.
     pub(super) fn evict(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
@@ -65,7 +65,7 @@ impl Cache {
         }
     }
 
-    /// The eviction of a page is over, if there was one: it was so urgent.
+    /// Ends the eviction of a page, if one of this priority was in flight.
     pub(super) fn end_eviction(&mut self, page: PageId, evicted: Option<Priority>) {
         let Some(priority) = evicted else { return };
         self.evictions -= 1;
@@ -74,14 +74,14 @@ impl Cache {
         }
     }
 
-    /// Makes a page that operations wait for wait for a frame.
+    /// Queues a page with waiting operations for a frame.
     pub(super) fn await_frame(&mut self, page: PageId, actions: &mut Vec<Action>) {
         self.awaiting_frame.push_back(page);
         self.hand_out_frames(actions);
         self.hurry_evictions(actions);
     }
 
-    /// An operation waits by now for a page that is being fetched ahead.
+    /// An operation now waits for a page being read ahead.
     pub(super) fn hurry_fetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
         if self.cached(page).phase == Phase::AwaitingFrame {
             self.awaiting_ahead.remove(page);
@@ -92,7 +92,7 @@ impl Cache {
         }
     }
 
-    /// Makes evictions urgent until they are as many as the pages that operations wait for.
+    /// Raises evictions to urgent until as many are urgent as pages await a frame.
     fn hurry_evictions(&mut self, actions: &mut Vec<Action>) {
         while self.evictions as usize - self.unhurried.len() < self.awaiting_frame.len() {
             let Some(page) = self.unhurried.pop_front() else { return };
@@ -105,7 +105,7 @@ impl Cache {
         }
     }
 
-    /// Takes a free frame, for which no page waits, for something else than pages. [`super::super::Event::Freed`] gives it back.
+    /// Takes a free frame that no page awaits, for a use other than pages. [`super::super::Event::Freed`] returns it.
     pub fn take_free_frame(&mut self) -> Option<FrameId> {
         if self.awaiting_frame.is_empty() && self.awaiting_ahead.len() == 0 {
             self.free.take(0, core::iter::empty())
@@ -114,37 +114,37 @@ impl Cache {
         }
     }
 
-    /// A frame is free again that served for something else.
+    /// A frame taken for another use is free again.
     pub(in super::super) fn on_freed(&mut self, frame: FrameId, actions: &mut Vec<Action>) {
         self.free.push(frame);
         self.hand_out_frames(actions);
     }
 
-    /// The same cache, which gives pages that follow each other frames that do so, of groups of so many where there is room.
+    /// Places consecutive pages in consecutive frames, in groups of at most `frames`.
     pub(in super::super) fn in_groups(mut self, frames: u32) -> Cache {
         assert!(self.pages.is_empty(), "frames are in use");
         self.free = self.free.in_groups(frames);
         self
     }
 
-    /// Takes a free frame, of which there is one, that suits this page.
+    /// Takes a free frame suited to this page. One must be free.
     fn take_frame(&mut self, page: PageId) -> FrameId {
-        /// Pages on each side of which the frame is looked at.
+        /// Neighbour pages whose frames are examined, on each side.
         const LOOKS: usize = 2;
         let group = self.free.group();
         let first = PageId { index: page.index & !(group - 1), ..page };
         let last = PageId { index: page.index | (group - 1), ..page };
-        // The frame that is as far from the other page's as the pages are.
-        let beside = |(other, frame): (PageId, Option<FrameId>)| {
+        // The frame at the same distance from the neighbour's frame as the page from the neighbour.
+        let adjacent = |(other, frame): (PageId, Option<FrameId>)| {
             let frame = frame?.0.checked_add_signed(page.index.wrapping_sub(other.index) as i32)?;
             Some(FrameId(frame))
         };
         let before = self.pages.frames_before(page).take(LOOKS).take_while(|(other, _)| *other >= first);
         let behind = self.pages.frames_from(page).take(LOOKS).take_while(|(other, _)| *other <= last);
-        self.free.take(page.index, before.chain(behind).filter_map(beside)).expect("there is a free frame")
+        self.free.take(page.index, before.chain(behind).filter_map(adjacent)).expect("there is a free frame")
     }
 
-    /// Gives free frames to the pages that wait for one.
+    /// Gives free frames to pages awaiting one.
     pub(super) fn hand_out_frames(&mut self, actions: &mut Vec<Action>) {
         while !self.free.is_empty() {
             let next = self.awaiting_frame.pop_front().or_else(|| self.awaiting_ahead.pop_front());
@@ -153,7 +153,7 @@ impl Cache {
         }
     }
 
-    /// Gives a page one of the free frames, and asks its home for what the waiters need.
+    /// Gives the page a free frame and asks its home for the access the waiters need.
     pub(super) fn fetch_into_free_frame(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let frame = self.take_frame(page);
         self.for_others.remove(&page);

@@ -1,9 +1,9 @@
-//! The free frames of a cache, and which of them a page gets.
+//! The free frames of a cache, and their assignment to pages.
 //!
-//! Frames lie side by side in memory, as pages do in their space. Pages that follow each other get frames that do so, where that
-//! is cheap: one mapping, one request to a disk has all of them then. So frames come in groups. The first page of a group of pages
-//! begins a group of frames, in which the others find theirs: one that was in use and is free as a whole, which has memory already,
-//! before a fresh one. When all groups are begun, what is free in them goes to any page.
+//! Consecutive pages get consecutive frames where possible, so that one mapping or one disk request covers them. Frames
+//! form groups. The first page of a group of pages begins a group of frames, and the other pages find their places in
+//! it. A used group that is free as a whole already has memory and is taken before a fresh one. Once every group is
+//! begun, any free frame goes to any page.
 
 use super::super::FrameId;
 use alloc::vec;
@@ -11,31 +11,31 @@ use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
-/// Numbers for which memory is kept in any case.
+/// Entries a stack keeps capacity for, however empty it is.
 const SPARE: usize = 64;
 
-/// Free frames. Those that became free last go first, unless others suit better.
+/// Free frames, last freed first unless an adjacent frame suits better.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FreeFrames {
-    /// Those of groups that were begun.
+    /// Free frames of begun groups.
     begun: Stack,
-    /// From this frame on all are free and of groups that were not begun.
+    /// All frames from this one on are free and belong to groups not begun.
     fresh: u32,
-    /// Frames of a group: a power of two.
+    /// Frames in a group: a power of two.
     group: u32,
-    /// By group that was begun, how many of its frames are free. Empty where each frame is a group.
+    /// Number of free frames, by begun group. Empty if each frame is a group.
     free_in: Vec<u32>,
-    /// Groups that were begun, all of whose frames are free.
+    /// Begun groups with all frames free.
     whole: Stack,
 }
 
 impl FreeFrames {
-    /// All of so many frames, each a group.
+    /// `frames` free frames, each a group of its own.
     pub fn new(frames: u32) -> FreeFrames {
         FreeFrames { begun: Stack::new(frames), fresh: 0, group: 1, free_in: Vec::new(), whole: Stack::new(0) }
     }
 
-    /// The same in groups of so many frames at most. There are a few groups at least. None may have been taken.
+    /// Sets groups of at most `frames` frames; at least `GROUPS_MIN` groups remain. No frame may have been taken.
     pub fn in_groups(self, frames: u32) -> FreeFrames {
         const GROUPS_MIN: u32 = 4;
         let most = frames.min(self.frames() / GROUPS_MIN).max(1);
@@ -73,15 +73,15 @@ impl FreeFrames {
         }
     }
 
-    /// Takes a frame for the page of this number. `beside` has frames that would suit, because pages of the same group lie so;
-    /// it is empty if none is in a frame.
-    pub fn take(&mut self, index: u32, mut beside: impl Iterator<Item = FrameId>) -> Option<FrameId> {
+    /// Takes a frame for the page at `index`. `adjacent` yields the frames implied by resident pages of the same group;
+    /// it is empty if none is resident.
+    pub fn take(&mut self, index: u32, mut adjacent: impl Iterator<Item = FrameId>) -> Option<FrameId> {
         let mut begins_group = self.group > 1;
         let suits = |frame: &FrameId| {
             begins_group = false;
             self.begun.has(frame.0)
         };
-        if let Some(frame) = beside.find(suits) {
+        if let Some(frame) = adjacent.find(suits) {
             return Some(self.remove(frame));
         }
         if let Some(group) = self.whole.last().filter(|_| begins_group) {
@@ -95,17 +95,17 @@ impl FreeFrames {
         Some(self.remove(frame))
     }
 
-    /// How many frames a group has: the last may have fewer than the others.
+    /// Number of frames in a group; the last group may be shorter.
     fn len_of(&self, group: u32) -> u32 {
         self.group.min(self.frames() - group * self.group)
     }
 
-    /// The frame in this group of the page of this number.
+    /// The frame in `group` for the page at `index`.
     fn place_in(&self, group: u32, index: u32) -> FrameId {
         FrameId(group * self.group + (index % self.group).min(self.len_of(group) - 1))
     }
 
-    /// Begins a fresh group. Returns the frame of the page of this number.
+    /// Begins a fresh group. Returns the frame for the page at `index`.
     fn begin_fresh(&mut self, index: u32) -> FrameId {
         let group = self.fresh / self.group;
         let first = self.fresh;
@@ -128,11 +128,11 @@ impl FreeFrames {
     }
 }
 
-/// Numbers below a bound, the last first. Any of them can be removed, which the order does not survive.
+/// A stack of numbers below a bound. Any of them can be removed; a removal changes the order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Stack {
     items: Vec<u32>,
-    /// By number, its place among these.
+    /// By number, its position in `items`.
     places: Vec<u32>,
 }
 
@@ -149,20 +149,20 @@ impl Stack {
         self.items.last().copied()
     }
 
-    /// The number is not there yet.
+    /// `number` must not be on the stack.
     fn push(&mut self, number: u32) {
         self.places[number as usize] = self.items.len() as u32;
         self.items.push(number);
     }
 
-    /// The number is there.
+    /// `number` must be on the stack.
     fn remove(&mut self, number: u32) {
         let place = core::mem::replace(&mut self.places[number as usize], NONE);
         self.items.swap_remove(place as usize);
         if let Some(moved) = self.items.get(place as usize) {
             self.places[*moved as usize] = place;
         }
-        // All frames are begun long before most of them are in use.
+        // All groups are begun long before most frames are used, so capacity is returned.
         if self.items.capacity() > 4 * self.items.len().max(SPARE) {
             self.items.shrink_to(2 * self.items.len());
         }
@@ -188,14 +188,14 @@ mod tests {
     #[test]
     fn pages_of_a_group_lie_in_a_group_of_frames() {
         let mut free = FreeFrames::new(18).in_groups(4);
-        let take = |free: &mut FreeFrames, index, beside: &[u32]| {
-            free.take(index, beside.iter().copied().map(FrameId)).expect("some are free").0
+        let take = |free: &mut FreeFrames, index, adjacent: &[u32]| {
+            free.take(index, adjacent.iter().copied().map(FrameId)).expect("some are free").0
         };
         assert_eq!(take(&mut free, 6, &[]), 2);
         assert_eq!(take(&mut free, 13, &[]), 5);
         assert_eq!(take(&mut free, 7, &[3]), 3);
         assert_eq!(take(&mut free, 4, &[0]), 0);
-        // Where another page has its frame, any of those that were begun.
+        // If another page has the preferred frame, any frame of a begun group will do.
         assert!([1, 4, 6, 7].contains(&take(&mut free, 5, &[3, 0])));
         assert_eq!([20, 24, 30].map(|index| take(&mut free, index, &[])), [8, 12, 17]);
         assert_eq!(free.len(), 10);
@@ -218,7 +218,7 @@ mod tests {
         free.push(FrameId(17));
         free.push(FrameId(2));
         assert_eq!([33, 34].map(|index| take(&mut free, index)), [1, 17]);
-        // None is whole or fresh any more.
+        // No group is whole or fresh any more.
         assert!([0, 2, 3, 4, 5, 7, 9, 10, 11, 13, 14, 15, 16].contains(&take(&mut free, 36)));
     }
 }

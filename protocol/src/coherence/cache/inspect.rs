@@ -1,4 +1,4 @@
-//! What drivers and tests may ask a cache.
+//! Queries of drivers and tests to a cache.
 
 use super::super::{Access, CopyVersion, FrameId, PageId};
 use super::Cache;
@@ -7,58 +7,59 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 impl Cache {
-    /// Whether the page is in a frame, on its way to one, or waits for one.
+    /// Whether the page has a frame, is being fetched, or awaits a frame.
     pub fn contains(&self, page: PageId) -> bool {
         self.pages.contains(page)
     }
 
-    /// Whether no page is in a frame, on its way to one, or waits for one.
+    /// Whether no page has a frame, is being fetched, or awaits a frame.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 
-    /// How many frames the pool has; at least 1.
+    /// Number of frames in the pool; at least 1.
     pub fn frames(&self) -> u32 {
         self.pages.frames()
     }
 
-    /// Whether some page waits for a frame that no eviction under way will give it.
+    /// Whether some page awaits a frame and no eviction in flight will free one for it.
     pub fn wants_frame(&self) -> bool {
         self.awaiting() > self.evictions
     }
 
-    /// How many frames are free or being evicted, beyond those that pages wait for.
-    pub fn frames_coming_free(&self) -> u32 {
+    /// Number of frames free or being evicted, beyond the number of pages awaiting one.
+    pub fn surplus_frames(&self) -> u32 {
         (self.free.len() as u32 + self.evictions).saturating_sub(self.awaiting())
     }
 
-    /// How many pages for which operations wait have no frame yet.
+    /// Number of pages with waiting operations and no frame yet.
     pub fn starving(&self) -> usize {
         self.awaiting_frame.len()
     }
 
-    /// Whether the home of a page has not been told yet that it was evicted here. [`Event::Tell`](super::super::Event::Tell) tells it.
+    /// Whether the home of `page` has yet to learn of its eviction here. [`Event::Tell`](super::super::Event::Tell)
+    /// sends the notice.
     pub fn has_notice(&self, page: PageId) -> bool {
         self.notices.has(self.spaces.home(page), page)
     }
 
-    /// Of how many pages the homes have not been told that they were evicted here: at most [`Cache::notices_max`].
+    /// Number of evictions whose homes have yet to be notified: at most [`Cache::notices_max`].
     pub fn notices(&self) -> usize {
         self.notices.len()
     }
 
-    /// The most that [`Cache::notices`] may be between two events.
+    /// Upper bound of [`Cache::notices`] between two events.
     pub fn notices_max(&self) -> usize {
         self.notices.waiting_max() as usize
     }
 
-    /// Whether some page waits for a frame with which this rank's home is to serve other ranks. If no frame can be freed,
-    /// [`Event::NoVictim`](super::super::Event::NoVictim) has to say so.
+    /// Whether some page awaits a frame in order to serve other ranks of this home. If no frame can be freed, the
+    /// driver must send [`Event::NoVictim`](super::super::Event::NoVictim).
     pub fn fetches_for_others(&self) -> bool {
         !self.for_others.is_empty()
     }
 
-    /// How many pages wait for a frame.
+    /// Number of pages awaiting a frame.
     fn awaiting(&self) -> u32 {
         (self.awaiting_frame.len() + self.awaiting_ahead.len()) as u32
     }
@@ -68,55 +69,54 @@ impl Cache {
         self.pages.in_frame(frame).is_some_and(|cached| cached.is_evictable())
     }
 
-    /// Whether the copy of a page here is being given up: to a writer, or because one is about to write.
+    /// Whether the copy of `page` is being given up, to a writer or because of one.
     pub fn is_leaving(&self, page: PageId) -> bool {
         self.pages.get(page).is_some_and(|cached| cached.is_leaving())
     }
 
-    /// The page that a frame holds, or that is on its way to the frame.
+    /// The page in a frame, or being fetched into it.
     pub fn page_in(&self, frame: FrameId) -> Option<PageId> {
         self.pages.page_in(frame)
     }
 
-    /// The frame that a page is in, or that it is on its way to.
+    /// The frame of a page, resident or being fetched.
     pub fn frame_of(&self, page: PageId) -> Option<FrameId> {
         self.pages.frame_of(page)
     }
 
-    /// Whether every write-back is done that an [`Event::Flush`](super::super::Event::Flush), an
-    /// [`Event::WriteBack`](super::super::Event::WriteBack) or a home's recall asked for.
+    /// Whether every write-back requested by [`Event::Flush`](super::super::Event::Flush),
+    /// [`Event::WriteBack`](super::super::Event::WriteBack) or a home's recall is done.
     pub fn flushed(&self) -> bool {
         self.flushes == 0
     }
 
-    /// How many write-backs [`Cache::flushed`] waits for.
+    /// Number of write-backs [`Cache::flushed`] waits for.
     pub fn write_backs(&self) -> u32 {
         self.flushes
     }
 
-    /// The pages with a write-back that [`Cache::flushed`] waits for.
+    /// The pages whose write-backs [`Cache::flushed`] waits for.
     pub fn unflushed(&self) -> impl Iterator<Item = PageId> + '_ {
-        self.pages.moving().filter(|(_, cached)| cached.deferred.flush.is_some()).map(|(page, _)| page)
+        self.pages.transient().filter(|(_, cached)| cached.deferred.flush.is_some()).map(|(page, _)| page)
     }
 
-    /// Whether nothing is under way or waiting.
+    /// Whether nothing is in flight or pending.
     pub fn is_quiet(&self) -> bool {
         self.awaiting() == 0
             && self.relays.is_empty()
-            && self.pages.moving().all(|(_, cached)| {
+            && self.pages.transient().all(|(_, cached)| {
                 matches!((cached.phase, cached.access_state), (Phase::Shared | Phase::Owned, AccessState::Open(_)))
                     && !cached.flushing
             })
     }
 
-    /// The pages with a copy that operations here may use, now or once its deferred actions are done: the page, its
-    /// frame, and the most that they may do.
+    /// The pages whose copies operations may use, now or after their deferred actions, with frame and maximum access.
     pub fn copies(&self) -> impl Iterator<Item = (PageId, FrameId, Access)> + '_ {
         let usable = self.pages.iter().filter(|(_, cached)| cached.phase.has_copy() && cached.phase != Phase::Evicting);
         usable.map(|(page, cached)| (page, cached.frame(), cached.access()))
     }
 
-    /// The pages of [`Cache::copies`] from one page to another.
+    /// The pages of [`Cache::copies`] in a range.
     pub fn copies_among(&self, pages: RangeInclusive<PageId>) -> impl Iterator<Item = (PageId, FrameId)> + '_ {
         let (first, last) = pages.into_inner();
         let known = self.pages.from(first).take_while(move |(page, _)| *page <= last);
@@ -124,8 +124,8 @@ impl Cache {
         usable.map(|(page, cached)| (page, cached.frame()))
     }
 
-    /// Whether an [`Event::Overwrite`](super::super::Event::Overwrite) of the page needs none of its bytes: it is not here, nor
-    /// on its way. Else that is the same as a wish to write.
+    /// Whether an [`Event::Overwrite`](super::super::Event::Overwrite) of the page needs none of its bytes: the page is
+    /// neither resident nor being fetched. Otherwise the overwrite is handled as a write.
     pub fn may_overwrite(&self, page: PageId) -> bool {
         let known = self.pages.get(page);
         known.is_none_or(|cached| cached.phase == Phase::AwaitingFrame && cached.overwriter.is_none())
@@ -136,14 +136,14 @@ impl Cache {
         self.pages.get(page).filter(|cached| cached.dirty && cached.phase.has_copy()).and_then(|cached| cached.frame)
     }
 
-    /// Every version that this cache remembers, with its page; the exploration renumbers them.
+    /// Every version stored in this cache, with its page; the exploration renumbers them.
     pub fn versions_mut(&mut self) -> Vec<(PageId, &mut CopyVersion)> {
         let mut versions: Vec<_> = self.notices.iter_mut().collect();
         versions.extend(self.for_others.iter_mut().map(|(page, version)| (*page, version)));
         versions.extend(self.relays.iter_mut().map(|relay| (relay.page, &mut relay.version)));
-        let (at_rest, moving) = self.pages.all_mut();
-        versions.extend(at_rest);
-        for (page, cached) in moving {
+        let (stable, transient) = self.pages.all_mut();
+        versions.extend(stable);
+        for (page, cached) in transient {
             let deferred = &mut cached.deferred;
             let forwards =
                 deferred.serve_writer.iter_mut().chain(&mut deferred.serve_readers).map(|forward| &mut forward.version);

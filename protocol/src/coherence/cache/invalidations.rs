@@ -1,4 +1,4 @@
-//! Copies that are given up because another rank is to write: the own one, and those of ranks that this one is to tell.
+//! Copies given up for a writer: this rank's own, and the copies of ranks it relays to.
 
 use super::super::relay::{self, Share};
 use super::super::{Action, CopyVersion, PageId, ToCache, ToHome, send_cache, send_home};
@@ -6,31 +6,31 @@ use super::{Cache, Refusable};
 use crate::Rank;
 use alloc::vec::Vec;
 
-/// An order to give up the own copy.
+/// An order to give up this rank's copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Invalidation {
-    /// The transaction that needs it.
+    /// The transaction behind the order.
     pub version: CopyVersion,
-    /// The home, or the rank that was to tell this one. It waits for the answer.
+    /// The sender of the order, waiting for the answer: the home or a relaying rank.
     pub by: Rank,
 }
 
-/// Ranks that this one has told of a transaction, until all have answered. It does not matter whether this one has, or ever had,
-/// a copy itself.
+/// Ranks this one has relayed an invalidation to, until all have answered. This rank need not have, or have had, a copy
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Relay {
     pub page: PageId,
     pub version: CopyVersion,
-    /// Waits for the answer.
+    /// The rank waiting for the answer.
     by: Rank,
-    /// Copies of others that are not known to be gone.
+    /// Copies of others not yet acknowledged.
     awaited: u32,
-    /// Copies that are gone, the own one too.
+    /// Copies gone, including this rank's own.
     gone: u32,
 }
 
 impl Cache {
-    /// The home, or a rank that it has told to, asks for the copy here to be given up.
+    /// The home, or a relaying rank, asks for this rank's copy.
     pub(super) fn on_invalidate(
         &mut self,
         by: Rank,
@@ -40,7 +40,7 @@ impl Cache {
     ) -> Refusable {
         match self.pages.get_mut(page) {
             Some(cached) if cached.phase.has_copy() && cached.copy < version => {
-                // A writer comes after all readers are served, one at a time.
+                // A writer starts after all readers are served, and only one at a time.
                 if cached.is_leaving() || cached.is_serving_readers() {
                     return Err("an order to give up a copy that no other rank can need gone");
                 }
@@ -52,8 +52,8 @@ impl Cache {
         Ok(())
     }
 
-    /// This rank is to tell others. Several such messages may come of one transaction, before and after the order to give up the
-    /// own copy.
+    /// Relays an invalidation to others. One transaction may send several such messages, before and after the order to
+    /// give up this rank's own copy.
     pub(super) fn on_relay(
         &mut self,
         by: Rank,
@@ -77,7 +77,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Copies that this rank has asked others for are gone.
+    /// Copies of ranks relayed to are gone.
     pub(super) fn on_acknowledge(
         &mut self,
         page: PageId,
@@ -100,7 +100,7 @@ impl Cache {
         Ok(())
     }
 
-    /// The own copy is gone: says so, or will together with the ranks that this one has told.
+    /// This rank's copy is gone: acknowledges it, alone or together with the ranks relayed to.
     pub(super) fn acknowledge(&mut self, page: PageId, asked: Invalidation, actions: &mut Vec<Action>) {
         match self.relay_of(page, asked.version) {
             Some(at) => self.relays[at].gone += 1,

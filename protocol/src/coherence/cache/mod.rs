@@ -14,12 +14,12 @@
 //!   Shared, Owned, Evicting ──Take──▶ Leaving ──Transferred──▶ frame is free
 //! ```
 //!
-//! Where an operation overwrites the whole page, Fetching asks for no data, and the operation fills the frame between Grant
-//! and Owned. Read and Take are a [`Forward`] to serve a reader or a writer. When the frame of a page becomes free while
-//! operations wait for the page, it awaits a frame again.
+//! For an operation overwriting the whole page, Fetching asks for no data, and the operation fills the frame between
+//! Grant and Owned. Read and Take are a [`Forward`] to serve a reader or a writer. A page whose frame is freed while
+//! operations wait for it awaits a frame again.
 //!
-//! A page with a copy is open (operations here use it), closing, or closed. Work that has to wait until it is closed is
-//! noted as a deferred action, and [`Cache::run_deferred`] does all of them.
+//! A page with a copy is open (operations here use it), closing, or closed. Actions that need it closed are deferred;
+//! [`Cache::run_deferred`] runs them.
 
 mod ahead;
 mod failures;
@@ -49,7 +49,7 @@ use page::{AccessState, CachedPage, FetchedData, Phase};
 use pages::Pages;
 use queue::PageQueue;
 
-/// The outcome of a message: what is wrong with it, in words, if it makes no sense.
+/// The outcome of a message: the reason for its rejection, in words, if it makes no sense.
 type Refusable = Result<(), &'static str>;
 
 /// The pages of one rank's pool.
@@ -59,28 +59,28 @@ pub struct Cache {
     spaces: Spaces,
     pages: Pages,
     free: FreeFrames,
-    /// Pages that wait for a frame and that operations wait for, the first to get one at the front.
+    /// Pages with waiting operations that await a frame; the front is next.
     awaiting_frame: VecDeque<PageId>,
-    /// Pages that wait for a frame to be fetched ahead. They get one after the others.
+    /// Read-ahead pages that await a frame. They come after the others.
     awaiting_ahead: PageQueue,
-    /// Those of both that this rank's home is to serve other ranks with, and the order that it gave.
+    /// The pages of both queues wanted by this rank's home to serve other ranks, with the home's order.
     for_others: OrderedMap<PageId, CopyVersion>,
-    /// Frames that [`Cache::on_evict`] was told to free and that are not free yet.
+    /// Frames [`Cache::on_evict`] was told to free that are not free yet.
     evictions: u32,
-    /// The pages of those that are not evicted as urgently as if an operation waited for the frame.
+    /// The pages among them whose evictions are less urgent than for a waiting operation.
     unhurried: PageQueue,
-    /// Pages with a write-back among their deferred actions.
+    /// Number of pages with a write-back among their deferred actions.
     flushes: u32,
     /// Dirty pages of files.
     dirty_of_files: OrderedSet<PageId>,
-    /// Clean evictions of which the home has not been told yet.
+    /// Clean evictions not yet reported to the homes.
     notices: Notices,
-    /// Ranks that this one has told that they lose their copies.
+    /// Invalidations this rank has relayed to others.
     relays: Vec<Relay>,
 }
 
 impl Cache {
-    /// The pool of `rank`: `frames` free frames, at least 1, for pages of these spaces.
+    /// The pool of `rank`: `frames` free frames, at least 1, for pages of `spaces`.
     pub fn new(rank: Rank, frames: u32, spaces: Spaces) -> Cache {
         assert!(frames > 0, "a pool has at least one frame");
         let notices = Notices::new(frames, spaces.ranks());
@@ -101,8 +101,8 @@ impl Cache {
         }
     }
 
-    /// A message about a page that exists. Any holder sends [`ToCache::Data`], and about a write any rank that
-    /// was told to; only the page's home sends the others.
+    /// A message about an existing page. Any holder may send [`ToCache::Data`], any relaying rank the messages about an
+    /// invalidation; only the page's home sends the others.
     pub(super) fn on_message(
         &mut self,
         from: Rank,
@@ -253,7 +253,7 @@ impl Cache {
     fn on_grant(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
         const UNASKED: Refusable = Err("a grant that nobody asked for");
         let Some(cached) = self.pages.get_mut(page) else { return UNASKED };
-        // A rank that is to write has served all readers, and nobody else is to write.
+        // A rank about to write has served all its readers, and no other rank is to write.
         let is_settled = cached.access_state != AccessState::Closing && !cached.is_serving_readers();
         match &mut cached.phase {
             Phase::Upgrading if is_settled => {
@@ -312,7 +312,7 @@ impl Cache {
     }
 
     fn on_evicted(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
-        // A grant may have overtaken this message, which is about an older copy then.
+        // A grant may have overtaken this message, which then concerns an older copy.
         let Some(cached) = self.pages.get_mut(page).filter(|cached| cached.copy == copy) else { return Ok(()) };
         if cached.phase == Phase::Evicting {
             if cached.is_serving_readers() {
@@ -337,7 +337,7 @@ impl Cache {
         }
     }
 
-    /// Starts the write-back among the page's deferred actions, unless an eviction writes the page back anyway.
+    /// Starts the page's deferred write-back, unless an eviction writes the page back anyway.
     fn write_back(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
@@ -353,7 +353,7 @@ impl Cache {
         }
     }
 
-    /// The page is written back, or this rank does not account for its bytes any more.
+    /// The page is written back, or this rank no longer accounts for its bytes.
     fn mark_clean(&mut self, page: PageId) {
         let cached = self.cached(page);
         (cached.flushing, cached.is_recalled) = (false, false);
@@ -364,7 +364,7 @@ impl Cache {
         }
     }
 
-    /// Opens the page once its request is answered: with the data, and if it is to write also with the grant.
+    /// Opens the page once its request is answered: with the data and, for a write, the grant.
     fn finish_fetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
@@ -386,7 +386,7 @@ impl Cache {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
         cached.phase = Phase::Owned;
-        // A flush that was under way is void: its Evict names the copy from before the grant.
+        // The grant voids a flush in flight: its Evict names the copy from before the grant.
         (cached.flushing, cached.is_recalled) = (false, false);
         let (was_dirty, flush) = (mem::replace(&mut cached.dirty, true), cached.deferred.flush.is_some());
         actions.push(send_home(home, page, ToHome::Done { version: cached.copy }));
@@ -399,8 +399,8 @@ impl Cache {
         }
     }
 
-    /// Opens the page to operations, and hands it to the waiters that the copy suffices for. If others are left, asks
-    /// its home to write.
+    /// Opens the page and hands it to the waiters its copy suffices for. If others are left, asks the home for write
+    /// access.
     fn open(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
@@ -420,7 +420,7 @@ impl Cache {
         }
     }
 
-    /// Does the page's deferred actions as soon as no operation here uses it.
+    /// Runs the page's deferred actions as soon as no operation here uses it.
     fn close(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let cached = self.cached(page);
         match cached.access_state {
@@ -433,7 +433,7 @@ impl Cache {
         }
     }
 
-    /// Does the deferred actions of a closed page, then opens it again if its copy stays.
+    /// Runs the deferred actions of a closed page, then reopens it if its copy stays.
     fn run_deferred(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let cached = self.cached(page);
         let upgrade = cached.phase == Phase::Upgrading;
@@ -441,7 +441,7 @@ impl Cache {
             self.acknowledge(page, asked, actions);
             self.mark_clean(page);
             if upgrade {
-                // The frame stays for the answer to this rank's own request to write, which is at the home.
+                // The frame is kept for the answer to this rank's own write request, now at the home.
                 self.cached(page).phase =
                     Phase::Fetching { access: Access::Write, data: FetchedData::Missing, granted: false };
             } else {

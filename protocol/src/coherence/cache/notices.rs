@@ -1,7 +1,7 @@
-//! Clean evictions of which the homes have not been told yet.
+//! Clean evictions not yet reported to the homes.
 //!
-//! A home that is told late has a rank asked for a copy that is no more, which costs a Nack if anybody wants the page meanwhile. So
-//! notices wait until something goes to that home anyway, and go alone only where they are too many.
+//! A home with stale knowledge forwards requests to a rank without a copy, at the cost of a Nack. Notices therefore
+//! wait for the next message to their home, and go alone only when too many are pending.
 
 use super::super::{Action, AsInPaper, CopyVersion, PageId, ToHome, send_home};
 use super::Cache;
@@ -10,39 +10,39 @@ use crate::{Rank, Space};
 use alloc::vec::Vec;
 use core::mem;
 
-/// Frames for each notice that may wait: with fewer, ranks that want the page are sent to where it is no more too often.
+/// Frames in the pool per pending notice: more notices would cause Nacks too often.
 const FRAMES_A_NOTICE: u32 = 8;
 
-/// Notices for each home of the job that may wait: of so many, hardly one has to go alone.
+/// Pending notices per home of the job: with this many, a notice hardly ever goes alone.
 const A_HOME_MAX: u32 = 2;
 
-/// The fewest that may wait, however small the pool is.
+/// Minimum number of pending notices allowed, however small the pool.
 const WAITING_MIN: u32 = 2;
 
-/// The most that go along with a message: so many have room beside it.
+/// Maximum number of notices piggybacked on a message: as many as fit next to it.
 const ALONG_MAX: usize = 8;
 
 /// The page before all others.
 const FIRST_PAGE: PageId = PageId::of_segment(Rank(0), 0);
 
-/// The notices that wait, of each page one at most: a later one is about a copy that the home gave out when it had forgotten the earlier.
+/// The pending notices, at most one a page: a later one concerns a copy given out after the home forgot the earlier.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Notices {
     by_home: OrderedMap<(Rank, PageId), CopyVersion>,
-    /// The most that wait.
+    /// Maximum number of pending notices.
     max: u32,
-    /// Where they are too many, the first home from this one on that has any is told.
+    /// On overflow, the first home from this one on with notices is told.
     next_home: Rank,
 }
 
 impl Notices {
-    /// None, of a pool of so many frames in a job of so many ranks.
+    /// No notices, for a pool of `frames` in a job of `ranks`.
     pub fn new(frames: u32, ranks: u32) -> Notices {
         let max = (frames / FRAMES_A_NOTICE).min(ranks.saturating_mul(A_HOME_MAX)).max(WAITING_MIN);
         Notices { by_home: OrderedMap::new(), max, next_home: Rank(0) }
     }
 
-    /// The most that wait between two events.
+    /// Maximum number of pending notices between two events.
     pub fn waiting_max(&self) -> u32 {
         self.max
     }
@@ -67,14 +67,14 @@ impl Notices {
         self.by_home.remove(&(home, page))
     }
 
-    /// Takes those that go along with a message to a rank about a page: of that page first.
+    /// Takes the notices to piggyback on a message to `home` about `page`, that page's first.
     pub fn take_along(&mut self, home: Rank, page: PageId) -> Vec<(PageId, CopyVersion)> {
         let its = self.take(home, page).map(|copy| (page, copy));
         let others = ALONG_MAX - usize::from(its.is_some());
         its.into_iter().chain(self.take_of(home, others)).collect()
     }
 
-    /// Where too many wait, takes all of one home.
+    /// On overflow, takes all notices of one home.
     pub fn take_surplus(&mut self) -> Vec<(PageId, CopyVersion)> {
         if self.by_home.len() <= self.max as usize {
             return Vec::new();
@@ -102,14 +102,14 @@ impl Notices {
         self.by_home.retain(|(_, page), _| page.space != space);
     }
 
-    /// The copies, which may be renumbered.
+    /// The copies, for renumbering.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (PageId, &mut CopyVersion)> {
         self.by_home.iter_mut().map(|((_, page), copy)| (*page, copy))
     }
 }
 
 impl Cache {
-    /// The same cache, which does this as in the paper.
+    /// Selects the paper's behaviour.
     pub(in super::super) fn following_paper(mut self, what: AsInPaper) -> Cache {
         if what.notices_at_once {
             self.notices.max = 0;
@@ -117,7 +117,7 @@ impl Cache {
         self
     }
 
-    /// The clean copy of a page is gone. The own home learns of it at once.
+    /// The clean copy of a page is gone. This rank's own home learns of it at once.
     pub(super) fn note_eviction(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
         let home = self.spaces.home(page);
         if home == self.rank {
@@ -143,8 +143,8 @@ impl Cache {
         actions.extend(notices.into_iter().map(send));
     }
 
-    /// Has the messages of an event, which are the actions from this one on, take along what their receivers have not heard of. The
-    /// driver may send both together.
+    /// Piggybacks pending notices on the messages of an event, the actions from `from` on. The driver may send them
+    /// together.
     pub(in super::super) fn tell_along(&mut self, from: usize, actions: &mut Vec<Action>) {
         let mut at = from;
         while !self.notices.is_empty() && at < actions.len() {

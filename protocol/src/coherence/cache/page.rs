@@ -1,64 +1,63 @@
-//! What a cache knows of one page.
+//! The cache's state of one page.
 
 use super::super::{Access, Cause, CopyVersion, Forward, FrameId, Priority, ToHome, Waiter};
 use super::invalidations::Invalidation;
 use alloc::vec::Vec;
 
-/// A page that is in a frame, on its way to one, or waits for one. The default waits for a frame, and no operation
-/// waits for it.
+/// A page with a frame, being fetched, or awaiting a frame. The default awaits a frame without waiting operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CachedPage {
     pub frame: Option<FrameId>,
     pub phase: Phase,
     pub access_state: AccessState,
-    /// The copy, in the phases that have one.
+    /// The copy's version, in phases with a copy.
     pub copy: CopyVersion,
-    /// This rank accounts for bytes that the backing file lacks.
+    /// This rank accounts for bytes missing from the backing file.
     pub dirty: bool,
-    /// An Evict that keeps the copy is on its way.
+    /// A copy-keeping Evict is in flight.
     pub flushing: bool,
-    /// Transfers to readers under way out of the frame.
+    /// Transfers to readers in flight out of the frame.
     pub outgoing: u32,
-    /// The home wants it written back, and may have said so after the write-back under way has failed.
+    /// The home recalls the page, and may have done so after the write-back in flight failed.
     pub is_recalled: bool,
     pub deferred: DeferredActions,
-    /// It is being fetched, or waits for a frame, and no operation waits for it: how soon one may.
+    /// Set while the page is being fetched or awaits a frame without waiting operations: the read-ahead's priority.
     pub ahead: Option<Priority>,
-    /// Operations here that wait to read the page.
+    /// Operations waiting to read the page.
     pub readers: Vec<Waiter>,
-    /// Operations here that wait to write it.
+    /// Operations waiting to write the page.
     pub writers: Vec<Waiter>,
-    /// The operation that overwrites the whole page before all others, until it may.
+    /// The operation overwriting the whole page before all others, until it may start.
     pub overwriter: Option<Waiter>,
 }
 
-/// How far a page has come; the diagram in [`super`] has the transitions.
+/// Phase of a page; the diagram in [`super`] has the transitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Phase {
-    /// Waits for a frame.
+    /// Awaits a frame.
     #[default]
     AwaitingFrame,
     /// Has a frame and has asked its home; no copy yet.
     Fetching { access: Access, data: FetchedData, granted: bool },
-    /// Has a copy to read.
+    /// Has a readable copy.
     Shared,
-    /// Has a copy to read, and has asked its home to write.
+    /// Has a readable copy, and has asked its home for write access.
     Upgrading,
-    /// Has the only copy, to read and write.
+    /// Has the only copy, readable and writable.
     Owned,
-    /// Has a dirty copy; the frame is free when the home has written it back.
+    /// Has a dirty copy; the frame is freed after the home has written it back.
     Evicting,
-    /// Its copy is on the way to a writer. `upgrade`: this rank's own request to write is at the home.
+    /// Its copy is in flight to a writer. `upgrade`: this rank's own write request is at the home.
     Leaving { upgrade: bool },
 }
 
-/// Whether the page that is being fetched is in its frame.
+/// Whether the data of a page being fetched is in its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum FetchedData {
     Missing,
-    /// It could not be read, and the grant of the same transaction is still to come.
+    /// The read failed, and the grant of the same transaction is still to arrive.
     Failed(Cause),
-    /// The frame is being filled with zeros, or by the operation that overwrites the page.
+    /// The frame is being zero-filled, or filled by the overwriting operation.
     Clearing,
     There,
 }
@@ -66,27 +65,27 @@ pub(super) enum FetchedData {
 /// Whether operations of this rank use the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum AccessState {
-    /// Operations may begin to use it.
+    /// New operations may use it.
     Open(Access),
-    /// No operation may begin to use it, but some may still do so.
+    /// No new operation may use it, but some may still be using it.
     Closing,
     /// No operation uses it.
     #[default]
     Closed,
 }
 
-/// What is to be done once the page is closed.
+/// Actions deferred until the page is closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct DeferredActions {
-    /// Give up the copy, and acknowledge that.
+    /// Give up the copy and acknowledge.
     pub invalidate: Option<Invalidation>,
-    /// Send the page to a writer, which ends the copy here.
+    /// Send the page to a writer, ending this rank's copy.
     pub serve_writer: Option<Forward>,
-    /// Send the page to readers, which ends the right to write here.
+    /// Send the page to readers, ending this rank's write access.
     pub serve_readers: Vec<Forward>,
-    /// Write the page back, this urgently.
+    /// Write the page back, with this priority.
     pub flush: Option<Priority>,
-    /// Free the frame, this urgently.
+    /// Free the frame, with this priority.
     pub evict: Option<Priority>,
 }
 
@@ -101,12 +100,12 @@ impl CachedPage {
         self.frame.expect("every phase but AwaitingFrame has a frame")
     }
 
-    /// The most that operations may do to the copy.
+    /// The maximum access operations have to the copy.
     pub fn access(&self) -> Access {
         if self.phase == Phase::Owned { Access::Write } else { Access::Read }
     }
 
-    /// Gets a frame and begins to fetch what the waiters need. Returns the request to the home.
+    /// Gets a frame and starts to fetch the access the waiters need. Returns the request to the home.
     pub fn fetch(&mut self, frame: FrameId) -> ToHome {
         self.frame = Some(frame);
         let access = if self.writers.is_empty() && self.overwriter.is_none() { Access::Read } else { Access::Write };
@@ -118,7 +117,7 @@ impl CachedPage {
         }
     }
 
-    /// Whether the copy is being given up: to a writer, or because one is about to write.
+    /// Whether the copy is being given up, to a writer or because of one.
     pub fn is_leaving(&self) -> bool {
         self.deferred.invalidate.is_some() || self.deferred.serve_writer.is_some()
     }
@@ -128,9 +127,9 @@ impl CachedPage {
         self.outgoing > 0 || !self.deferred.serve_readers.is_empty()
     }
 
-    /// Whether this rank accounts for bytes that the file lacks, or is to.
+    /// Whether this rank accounts for bytes missing from the file, or is about to.
     pub fn will_be_dirty(&self) -> bool {
-        // Who overwrites a page has been told to, and waits no more, before it is dirty.
+        // An overwriting operation leaves `overwriter` before the page becomes dirty, so the phase is checked too.
         let is_fetched_to_write = matches!(self.phase, Phase::Fetching { access: Access::Write, .. });
         self.dirty || is_fetched_to_write || !self.writers.is_empty() || self.overwriter.is_some()
     }

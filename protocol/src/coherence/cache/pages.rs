@@ -1,9 +1,9 @@
-//! The pages that a cache knows, with little memory for those at rest.
+//! The pages known to a cache, compact while stable.
 //!
-//! Most pages are at rest: open in their frames, with nothing under way about them. Such a page is a version and a byte. Any other is
-//! in motion, and has a [`CachedPage`]. An event takes the pages that it is about into motion one after the other, and each comes
-//! to rest again, if it may, as soon as the next one is looked at, or with [`Pages::settle`]. So between two events all pages are
-//! at rest that may be.
+//! Most pages are stable: open in their frames with nothing in flight. A stable page costs a version and a byte. A
+//! transient page has a full [`CachedPage`]. An event makes each page it accesses transient; the page becomes stable
+//! again, if possible, at the next access to another page or in [`Pages::settle`]. Between two events every page that
+//! can be stable is.
 
 use super::super::{Access, CopyVersion, FrameId, PageId};
 use super::Cache;
@@ -14,7 +14,7 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// Where a page is: in a frame, on its way to it, or nowhere yet.
+/// Location of a page: its frame, resident or being fetched, or nowhere yet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Place(u32);
 
@@ -32,40 +32,40 @@ impl core::fmt::Debug for Place {
     }
 }
 
-/// What is in a frame.
+/// Content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Content {
     Nothing,
-    /// A page in motion.
-    Moving,
-    /// A page at rest to read, whose bytes the backing file has or another rank accounts for.
+    /// A transient page.
+    Transient,
+    /// A stable readable page. The backing file has its bytes, or another rank accounts for them.
     Clean,
-    /// A page at rest to read, whose bytes this rank accounts for.
+    /// A stable readable page. This rank accounts for its bytes.
     Dirty,
-    /// A page at rest to read and write.
+    /// A stable page, readable and writable.
     Owned,
 }
 
-/// The pages that are in a frame, on their way to one, or wait for one.
+/// The pages with a frame, being fetched, or awaiting a frame.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Pages {
     places: PageMap<Place>,
     contents: Box<[Content]>,
-    /// By frame, the page of [`Pages::contents`]; where there is none, [`NO_PAGE`].
+    /// By frame, the page of [`Pages::contents`]; [`NO_PAGE`] if empty.
     pages: Box<[PageId]>,
-    /// By frame, the copy of a page at rest, else 0.
+    /// By frame, the version of a stable page's copy, else 0.
     copies: Box<[CopyVersion]>,
-    moving: PageMap<CachedPage>,
-    /// Those pages of files in motion that are clean, and will be dirty.
-    soiling: OrderedSet<PageId>,
-    /// The page in motion that was looked at last and may come to rest; none between events.
+    transient: PageMap<CachedPage>,
+    /// Transient file pages, clean now and about to be dirty.
+    pending_dirty: OrderedSet<PageId>,
+    /// The transient page accessed last that may become stable; none between events.
     touched: Option<PageId>,
 }
 
 const NO_PAGE: PageId = PageId::of_segment(crate::Rank(0), 0);
 
 impl Pages {
-    /// No page in any of so many frames.
+    /// `frames` empty frames.
     pub fn new(frames: u32) -> Pages {
         let frames = frames as usize;
         Pages {
@@ -73,8 +73,8 @@ impl Pages {
             contents: vec![Content::Nothing; frames].into(),
             pages: vec![NO_PAGE; frames].into(),
             copies: vec![CopyVersion(0); frames].into(),
-            moving: PageMap::new(),
-            soiling: OrderedSet::new(),
+            transient: PageMap::new(),
+            pending_dirty: OrderedSet::new(),
             touched: None,
         }
     }
@@ -95,13 +95,13 @@ impl Pages {
         self.places.get(page).map(|place| self.at(page, *place))
     }
 
-    /// The page that a frame holds, or that is on its way to the frame.
+    /// The page in a frame, or being fetched into it.
     pub fn page_in(&self, frame: FrameId) -> Option<PageId> {
         let at = frame.0 as usize;
         (self.contents[at] != Content::Nothing).then(|| self.pages[at])
     }
 
-    /// What is known of [`Pages::page_in`].
+    /// State of the page in a frame.
     pub fn in_frame(&self, frame: FrameId) -> Option<Cow<'_, CachedPage>> {
         self.page_in(frame).map(|page| self.at(page, Place(frame.0)))
     }
@@ -110,22 +110,22 @@ impl Pages {
         self.places.get(page)?.frame()
     }
 
-    /// Takes a page into motion.
+    /// Makes a known page transient.
     pub fn get_mut(&mut self, page: PageId) -> Option<&mut CachedPage> {
         if self.touched != Some(page) {
             self.settle();
         }
-        if self.moving.get(page).is_none() {
+        if self.transient.get(page).is_none() {
             let frame = self.places.get(page)?.frame()?;
-            let cached = self.at_rest(frame)?;
-            self.moving.get_or_insert_with(page, || cached);
-            self.note(frame, Content::Moving, CopyVersion(0));
+            let cached = self.stable(frame)?;
+            self.transient.get_or_insert_with(page, || cached);
+            self.note(frame, Content::Transient, CopyVersion(0));
         }
         self.touched = Some(page);
-        self.moving.get_mut(page)
+        self.transient.get_mut(page)
     }
 
-    /// Takes a page into motion, which is new to this cache or not.
+    /// Makes a page transient, adding it if new.
     pub fn get_or_default(&mut self, page: PageId) -> &mut CachedPage {
         if !self.contains(page) {
             self.insert(page, CachedPage::default());
@@ -133,39 +133,39 @@ impl Pages {
         self.get_mut(page).expect("it is known by now")
     }
 
-    /// A page that was unknown waits for a frame.
+    /// Adds an unknown page, which awaits a frame.
     pub fn insert(&mut self, page: PageId, cached: CachedPage) {
         assert!(cached.frame.is_none() && !self.contains(page), "{page:?} is known, or has a frame");
         self.places.get_or_insert_with(page, || Place::NOWHERE);
-        self.moving.get_or_insert_with(page, || cached);
+        self.transient.get_or_insert_with(page, || cached);
     }
 
-    /// Gives a frame with nothing in it to a page without one.
+    /// Assigns an empty frame to a page without one.
     pub fn place(&mut self, page: PageId, frame: FrameId) -> &mut CachedPage {
         *self.places.get_mut(page).expect("it waits for a frame") = Place(frame.0);
         self.pages[frame.0 as usize] = page;
-        self.note(frame, Content::Moving, CopyVersion(0));
+        self.note(frame, Content::Transient, CopyVersion(0));
         self.get_mut(page).expect("a page without a frame is in motion")
     }
 
-    /// Forgets a page; nothing is in its frame then.
+    /// Forgets a page; its frame becomes empty.
     pub fn remove(&mut self, page: PageId) -> Option<CachedPage> {
         let place = self.places.remove(page)?;
-        let cached = self.moving.remove(page);
-        self.soiling.remove(&page);
+        let cached = self.transient.remove(page);
+        self.pending_dirty.remove(&page);
         let Some(frame) = place.frame() else { return cached };
-        let cached = cached.or_else(|| self.at_rest(frame));
+        let cached = cached.or_else(|| self.stable(frame));
         self.pages[frame.0 as usize] = NO_PAGE;
         self.note(frame, Content::Nothing, CopyVersion(0));
         cached
     }
 
-    /// Lets the page that was touched last come to rest, if it may.
+    /// Makes the last accessed page stable, if possible.
     pub fn settle(&mut self) {
         let Some(page) = self.touched.take() else { return };
-        let Some(cached) = self.moving.get(page) else { return };
+        let Some(cached) = self.transient.get(page) else { return };
         if page.space.segment().is_none() {
-            note_soiling(&mut self.soiling, page, cached);
+            note_pending_dirty(&mut self.pending_dirty, page, cached);
         }
         let (Some(frame), copy) = (cached.frame, cached.copy) else { return };
         let content = match (cached.phase, cached.dirty) {
@@ -174,15 +174,16 @@ impl Pages {
             (Phase::Owned, true) => Content::Owned,
             _ => return,
         };
-        if resting(frame, content, copy).as_ref() == Some(cached) {
-            self.moving.remove(page);
+        if stable(frame, content, copy).as_ref() == Some(cached) {
+            self.transient.remove(page);
             self.note(frame, content, copy);
         }
     }
 
-    /// How many pages of files are clean here, and will be dirty. Of a page that was looked at in this event, what was so before.
-    pub fn soiling(&self) -> usize {
-        self.soiling.len()
+    /// Number of file pages, clean here and about to be dirty. A page accessed in the current event counts by its state
+    /// before the event.
+    pub fn pending_dirty(&self) -> usize {
+        self.pending_dirty.len()
     }
 
     /// All pages in order.
@@ -190,46 +191,45 @@ impl Pages {
         self.places.iter().map(|(page, place)| (page, self.at(page, *place)))
     }
 
-    /// The pages from this one on, in order.
+    /// The pages from `page` on, in order.
     pub fn from(&self, page: PageId) -> impl Iterator<Item = (PageId, Cow<'_, CachedPage>)> {
         self.places.from(page).map(|(page, place)| (page, self.at(page, *place)))
     }
 
-    /// The pages before this one, the last of them first, each with its frame.
+    /// The pages before `page` in descending order, with their frames.
     pub fn frames_before(&self, page: PageId) -> impl Iterator<Item = (PageId, Option<FrameId>)> {
         self.places.before(page).map(|(page, place)| (page, place.frame()))
     }
 
-    /// The pages from this one on, in order, each with its frame.
+    /// The pages from `page` on, in order, with their frames.
     pub fn frames_from(&self, page: PageId) -> impl Iterator<Item = (PageId, Option<FrameId>)> {
         self.places.from(page).map(|(page, place)| (page, place.frame()))
     }
 
-    /// The pages in motion, in order. Every page is among them that is not open, that waits for something, or that somebody waits for.
-    pub fn moving(&self) -> impl Iterator<Item = (PageId, &CachedPage)> {
-        self.moving.iter()
+    /// The transient pages, in order: every page not open, waiting for something, or awaited by an operation.
+    pub fn transient(&self) -> impl Iterator<Item = (PageId, &CachedPage)> {
+        self.transient.iter()
     }
 
-    /// The copies of pages at rest, and what is known of the others.
+    /// The versions of stable pages, and the state of transient ones.
     pub fn all_mut(
         &mut self,
     ) -> (impl Iterator<Item = (PageId, &mut CopyVersion)>, impl Iterator<Item = (PageId, &mut CachedPage)>) {
-        let is_at_rest = |content: &Content| !matches!(content, Content::Nothing | Content::Moving);
+        let is_stable = |content: &Content| !matches!(content, Content::Nothing | Content::Transient);
         let copies = self.contents.iter().zip(&self.pages).zip(&mut self.copies);
-        let at_rest =
-            copies.filter(move |((content, _), _)| is_at_rest(content)).map(|((_, page), copy)| (*page, copy));
-        (at_rest, self.moving.iter_mut())
+        let stable = copies.filter(move |((content, _), _)| is_stable(content)).map(|((_, page), copy)| (*page, copy));
+        (stable, self.transient.iter_mut())
     }
 
-    /// What is known of a page that is at this place.
+    /// State of a page located at `place`.
     fn at(&self, page: PageId, place: Place) -> Cow<'_, CachedPage> {
-        let at_rest = place.frame().and_then(|frame| self.at_rest(frame)).map(Cow::Owned);
-        at_rest.unwrap_or_else(|| Cow::Borrowed(self.moving.get(page).expect("it is not at rest")))
+        let stable = place.frame().and_then(|frame| self.stable(frame)).map(Cow::Owned);
+        stable.unwrap_or_else(|| Cow::Borrowed(self.transient.get(page).expect("it is not stable")))
     }
 
-    fn at_rest(&self, frame: FrameId) -> Option<CachedPage> {
+    fn stable(&self, frame: FrameId) -> Option<CachedPage> {
         let at = frame.0 as usize;
-        resting(frame, self.contents[at], self.copies[at])
+        stable(frame, self.contents[at], self.copies[at])
     }
 
     fn note(&mut self, frame: FrameId, content: Content, copy: CopyVersion) {
@@ -239,24 +239,24 @@ impl Pages {
 }
 
 impl Cache {
-    /// An event is over: pages come to rest.
+    /// Ends an event: pages become stable.
     pub(in super::super) fn settle(&mut self) {
         self.pages.settle();
     }
 }
 
-fn note_soiling(soiling: &mut OrderedSet<PageId>, page: PageId, cached: &CachedPage) {
+fn note_pending_dirty(pending_dirty: &mut OrderedSet<PageId>, page: PageId, cached: &CachedPage) {
     if !cached.dirty && cached.will_be_dirty() {
-        soiling.insert(page);
+        pending_dirty.insert(page);
     } else {
-        soiling.remove(&page);
+        pending_dirty.remove(&page);
     }
 }
 
-/// A page at rest: it is open, nothing is under way, and nobody waits.
-fn resting(frame: FrameId, content: Content, copy: CopyVersion) -> Option<CachedPage> {
+/// A stable page: open, with nothing in flight and no waiters.
+fn stable(frame: FrameId, content: Content, copy: CopyVersion) -> Option<CachedPage> {
     let (phase, access, dirty) = match content {
-        Content::Nothing | Content::Moving => return None,
+        Content::Nothing | Content::Transient => return None,
         Content::Clean => (Phase::Shared, Access::Read, false),
         Content::Dirty => (Phase::Shared, Access::Read, true),
         Content::Owned => (Phase::Owned, Access::Write, true),

@@ -1,9 +1,9 @@
-//! A queue of pages that any of them may leave.
+//! A queue of pages with removal from any position.
 
 use super::super::PageId;
 use crate::ordered::OrderedMap;
 
-/// Pages in order. One that leaves from the middle costs a look-up: a pool may be given up page by page.
+/// Pages in order. A removal from the middle costs one look-up: a pool may be emptied page by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PageQueue {
     links: OrderedMap<PageId, Links>,
@@ -23,7 +23,7 @@ impl PageQueue {
         self.links.len()
     }
 
-    /// A page that is not in the queue comes to its end.
+    /// Appends a page not in the queue.
     pub fn push_back(&mut self, page: PageId) {
         let before = self.last.replace(page);
         *self.behind(before) = Some(page);
@@ -37,14 +37,14 @@ impl PageQueue {
         Some(page)
     }
 
-    /// Takes a page out, if it is in the queue.
+    /// Removes a page if it is in the queue.
     pub fn remove(&mut self, page: PageId) {
         let Some(Links { before, behind }) = self.links.remove(&page) else { return };
         *self.behind(before) = behind;
         *self.before(behind) = before;
     }
 
-    /// Where it says what comes behind a page, or first.
+    /// The link to the successor of `page`, or to the first page.
     fn behind(&mut self, page: Option<PageId>) -> &mut Option<PageId> {
         match page {
             Some(page) => &mut self.links.get_mut(&page).expect("a neighbour is in the queue").behind,
@@ -52,7 +52,7 @@ impl PageQueue {
         }
     }
 
-    /// Where it says what comes before a page, or last.
+    /// The link to the predecessor of `page`, or to the last page.
     fn before(&mut self, page: Option<PageId>) -> &mut Option<PageId> {
         match page {
             Some(page) => &mut self.links.get_mut(&page).expect("a neighbour is in the queue").before,

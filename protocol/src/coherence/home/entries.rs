@@ -1,4 +1,4 @@
-//! The entries of a directory, with little memory for those of pages about which nothing is under way.
+//! The entries of a directory, compact while stable.
 
 use super::super::{CopyVersion, PageId};
 use super::entry::{Entry, Holder};
@@ -11,25 +11,25 @@ use core::mem;
 
 /// The entries by page.
 ///
-/// An event takes the entry of its page into motion with [`Entries::open`], and lets it come to rest with [`Entries::settle`]. So
-/// between two events those are at rest that may be.
+/// An event makes its page's entry transient with [`Entries::open`] and stable again with [`Entries::settle`]. Between
+/// two events every entry that can be stable is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Entries {
     records: PageMap<Record>,
-    moving: PageMap<Entry>,
-    /// The pages of files at rest of which some holder is the dirty owner.
+    transient: PageMap<Entry>,
+    /// Stable file pages with a dirty owner.
     dirty_of_files: OrderedSet<PageId>,
 }
 
-/// What is known of a page that is held or asked for.
+/// The record of a page held or requested.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Record {
-    /// A page at rest with one holder, which accounts for its bytes if it is dirty.
+    /// A stable page with one holder, the dirty owner if `is_dirty`.
     One { copy: CopyVersion, rank: Rank, is_dirty: bool },
-    /// A page at rest with several holders.
+    /// A stable page with several holders.
     Several(Box<Several>),
-    /// A page in motion, which has its entry in [`Entries::moving`].
-    Moving,
+    /// A transient page; its entry is in [`Entries::transient`].
+    Transient,
 }
 
 const _: () = assert!(size_of::<Record>() == 16, "a page of which little is to be known takes little");
@@ -43,19 +43,19 @@ struct Several {
 
 impl Entries {
     pub fn new() -> Entries {
-        Entries { records: PageMap::new(), moving: PageMap::new(), dirty_of_files: OrderedSet::new() }
+        Entries { records: PageMap::new(), transient: PageMap::new(), dirty_of_files: OrderedSet::new() }
     }
 
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// The pages that have entries.
+    /// The pages with entries.
     pub fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
         self.records.iter().map(|(page, _)| page)
     }
 
-    /// The pages from this one on that have entries, in order.
+    /// The pages from `page` on with entries, in order.
     pub fn pages_from(&self, page: PageId) -> impl Iterator<Item = PageId> + '_ {
         self.records.from(page).map(|(page, _)| page)
     }
@@ -63,41 +63,41 @@ impl Entries {
     /// Forgets a page.
     pub fn remove(&mut self, page: PageId) {
         self.records.remove(page);
-        self.moving.remove(page);
+        self.transient.remove(page);
         self.dirty_of_files.remove(&page);
     }
 
-    /// Whether the page is held or asked for.
+    /// Whether the page is held or requested.
     pub fn has(&self, page: PageId) -> bool {
         self.records.get(page).is_some()
     }
 
-    /// Takes a page's entry into motion. It is empty if there was none.
+    /// Makes a page's entry transient, adding an empty one if there was none.
     pub fn open(&mut self, page: PageId) -> &mut Entry {
-        let record = self.records.get_or_insert_with(page, || Record::Moving);
-        let known = mem::replace(record, Record::Moving);
+        let record = self.records.get_or_insert_with(page, || Record::Transient);
+        let known = mem::replace(record, Record::Transient);
         if page.space.segment().is_none() {
             self.dirty_of_files.remove(&page);
         }
-        self.moving.get_or_insert_with(page, || known.at_rest().unwrap_or_default())
+        self.transient.get_or_insert_with(page, || known.stable().unwrap_or_default())
     }
 
-    /// The entry of a page in motion.
-    pub fn moving(&self, page: PageId) -> Option<&Entry> {
-        self.moving.get(page)
+    /// The entry of a transient page.
+    pub fn transient(&self, page: PageId) -> Option<&Entry> {
+        self.transient.get(page)
     }
 
-    /// The entry of a page in motion.
-    pub fn moving_mut(&mut self, page: PageId) -> Option<&mut Entry> {
-        self.moving.get_mut(page)
+    /// The entry of a transient page.
+    pub fn transient_mut(&mut self, page: PageId) -> Option<&mut Entry> {
+        self.transient.get_mut(page)
     }
 
-    /// Lets the entry of a page in motion come to rest, if nothing is under way, or drops it if it has nothing left to say.
+    /// Makes a transient entry stable if nothing is in flight, or drops it if it is empty.
     pub fn settle(&mut self, page: PageId) {
-        if self.moving.get(page).is_none_or(|entry| !entry.is_quiet() || entry.io.is_some()) {
+        if self.transient.get(page).is_none_or(|entry| !entry.is_quiet() || entry.io.is_some()) {
             return;
         }
-        let Some(Entry { holders, dirty_owner, .. }) = self.moving.remove(page) else { return };
+        let Some(Entry { holders, dirty_owner, .. }) = self.transient.remove(page) else { return };
         if dirty_owner.is_some() && page.space.segment().is_none() {
             self.dirty_of_files.insert(page);
         }
@@ -107,7 +107,7 @@ impl Entries {
                 return;
             }
             Holders::One(Holder { rank, copy }) => Record::One { copy, rank, is_dirty: dirty_owner.is_some() },
-            Holders::Few(_) | Holders::Many(_) => Record::Several(Box::new(Several { holders, dirty_owner })),
+            Holders::List(_) | Holders::Many(_) => Record::Several(Box::new(Several { holders, dirty_owner })),
         };
         *self.records.get_mut(page).expect("each entry has its record") = record;
     }
@@ -118,58 +118,58 @@ impl Entries {
             None => (None, None),
             Some(Record::One { rank, copy, .. }) => (Some(Holder { rank: *rank, copy: *copy }), None),
             Some(Record::Several(several)) => (None, Some(&several.holders)),
-            Some(Record::Moving) => (None, self.moving.get(page).map(|entry| &entry.holders)),
+            Some(Record::Transient) => (None, self.transient.get(page).map(|entry| &entry.holders)),
         };
         one.into_iter().chain(several.into_iter().flat_map(Holders::iter).copied())
     }
 
-    /// The holder that accounts for bytes which the backing file lacks.
+    /// The holder accounting for bytes missing from the backing file.
     pub fn dirty_owner(&self, page: PageId) -> Option<Rank> {
         match self.records.get(page)? {
             Record::One { rank, is_dirty, .. } => is_dirty.then_some(*rank),
             Record::Several(several) => several.dirty_owner,
-            Record::Moving => self.moving.get(page)?.dirty_owner,
+            Record::Transient => self.transient.get(page)?.dirty_owner,
         }
     }
 
-    /// The pages of a file at rest of which some holder is the dirty owner.
-    pub fn dirty_at_rest(&self, file: Space) -> impl Iterator<Item = PageId> + '_ {
+    /// The stable pages of a file with a dirty owner.
+    pub fn stable_dirty(&self, file: Space) -> impl Iterator<Item = PageId> + '_ {
         self.dirty_of_files.range(file.all_pages()).copied()
     }
 
-    /// The pages of a file in motion, with their entries.
-    pub fn moving_of(&self, file: Space) -> impl Iterator<Item = (PageId, &Entry)> + '_ {
-        self.moving.from(*file.all_pages().start()).take_while(move |(page, _)| page.space == file)
+    /// The transient pages of a file, with their entries.
+    pub fn transient_of(&self, file: Space) -> impl Iterator<Item = (PageId, &Entry)> + '_ {
+        self.transient.from(*file.all_pages().start()).take_while(move |(page, _)| page.space == file)
     }
 
-    /// The entries of all pages in motion.
-    pub fn all_moving(&self) -> impl Iterator<Item = &Entry> {
-        self.moving.iter().map(|(_, entry)| entry)
+    /// The entries of all transient pages.
+    pub fn all_transient(&self) -> impl Iterator<Item = &Entry> {
+        self.transient.iter().map(|(_, entry)| entry)
     }
 
-    /// The copies that holders of pages at rest have, and the entries of the others.
+    /// The versions of stable pages' copies, and the entries of transient pages.
     pub fn all_mut(&mut self) -> (impl Iterator<Item = &mut CopyVersion>, impl Iterator<Item = &mut Entry>) {
         let copies = self.records.iter_mut().flat_map(|(_, record)| {
             let (one, several) = match record {
                 Record::One { copy, .. } => (Some(copy), None),
                 Record::Several(several) => (None, Some(several.holders.iter_mut())),
-                Record::Moving => (None, None),
+                Record::Transient => (None, None),
             };
             one.into_iter().chain(several.into_iter().flatten().map(|holder| &mut holder.copy))
         });
-        (copies, self.moving.iter_mut().map(|(_, entry)| entry))
+        (copies, self.transient.iter_mut().map(|(_, entry)| entry))
     }
 }
 
 impl Record {
-    /// The entry of a page at rest.
-    fn at_rest(self) -> Option<Entry> {
+    /// The entry of a stable page.
+    fn stable(self) -> Option<Entry> {
         let Several { holders, dirty_owner } = match self {
             Record::One { copy, rank, is_dirty } => {
                 Several { holders: Holders::One(Holder { rank, copy }), dirty_owner: is_dirty.then_some(rank) }
             }
             Record::Several(several) => *several,
-            Record::Moving => return None,
+            Record::Transient => return None,
         };
         Some(Entry { holders, dirty_owner, ..Entry::default() })
     }

@@ -1,4 +1,4 @@
-//! What a home knows of one page: its holders, the transaction under way, and the requests that wait.
+//! The home's state of one page: holders, current transaction, and queued requests.
 
 use super::super::{Action, Cause, CopyVersion, FrameId, PageId, Priority, ToCache, send_cache};
 use super::holders::Holders;
@@ -7,7 +7,7 @@ use crate::Rank;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// The outcome of a message: what is wrong with it, in words, if it makes no sense.
+/// The outcome of a message: the reason for its rejection, in words, if it makes no sense.
 pub(super) type Refusable = Result<(), &'static str>;
 
 /// A rank with a valid copy of a page.
@@ -22,17 +22,17 @@ pub struct Holder {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Entry {
     pub holders: Holders,
-    /// The holder that accounts for bytes which the backing file lacks: the owner, or the last one. It is always in
+    /// The holder accounting for bytes missing from the backing file: the owner, or the last one. Always one of
     /// `holders`.
     pub dirty_owner: Option<Rank>,
     pub transaction: Transaction,
-    /// How urgent the load or store of the transaction is, while that is under way.
+    /// Priority of the transaction's load or store, while in flight.
     pub io: Option<Priority>,
     /// In the order of arrival.
     pub waiting: VecDeque<Request>,
 }
 
-/// What a rank asks for.
+/// A request of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Request {
     pub from: Rank,
@@ -44,7 +44,7 @@ pub(super) struct Request {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum RequestKind {
-    /// `tried_home`: the home's own cache was told to fetch the page for it, and is not told again.
+    /// `tried_home`: the home's own cache was already told to fetch the page for this request, and is not told again.
     Read {
         tried_home: bool,
     },
@@ -52,9 +52,9 @@ pub(super) enum RequestKind {
         copy: Option<CopyVersion>,
     },
     Overwrite,
-    /// Of the home itself: the file is to have the page.
+    /// From the home itself: bring the file up to date with the page.
     Recall,
-    /// Of the home itself: who keeps the page for others is to give it up.
+    /// From the home itself: the ranks keeping the page for others give it up.
     Dismiss,
     Evict {
         copy: CopyVersion,
@@ -62,14 +62,14 @@ pub(super) enum RequestKind {
     },
 }
 
-/// What is under way about a page; the diagram in [`super`] has the transitions.
+/// The current transaction on a page; the diagram in [`super`] has the transitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Transaction {
     #[default]
     Idle,
-    /// Reads that holders serve. Between two events never empty.
+    /// Reads being served by holders. Never empty between two events.
     Reads(Readers),
-    /// A read of a page that nobody holds.
+    /// A read of a page without holders.
     First {
         requester: Rank,
         version: CopyVersion,
@@ -84,18 +84,17 @@ pub(super) enum Transaction {
         copy: CopyVersion,
         keep: bool,
     },
-    /// Waits until the home's own cache asks for the page, or declines to, before the request at the front of the queue is
-    /// taken.
+    /// The home's own cache must request or decline the page before the request at the front of the queue starts.
     AtHome {
         version: CopyVersion,
     },
-    /// Ranks that keep the page for others give it up.
+    /// The ranks keeping the page for others give it up.
     Dismissal {
         version: CopyVersion,
-        /// Holders that have not acknowledged yet.
+        /// Holders yet to acknowledge.
         acknowledgements: u32,
     },
-    /// Waits for the dirty owner to write back before the request at the front of the queue is taken.
+    /// The dirty owner must write back before the request at the front of the queue starts.
     Recall,
 }
 
@@ -105,14 +104,14 @@ pub(super) struct Write {
     pub requester: Rank,
     pub frame: FrameId,
     pub version: CopyVersion,
-    /// Holders that have not acknowledged yet.
+    /// Holders yet to acknowledge.
     pub acknowledgements: u32,
     pub data: WriteData,
-    /// The requester was told that it may write, or will be with the data. It is told once.
+    /// The requester was granted write access, or will be with the data. It is granted once.
     pub granted: bool,
 }
 
-/// Where the data of a write comes from.
+/// Source of a write's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum WriteData {
     /// The requester has it, or this home has sent it.
@@ -121,7 +120,7 @@ pub(super) enum WriteData {
     Forwarded { source: Holder, with_grant: bool },
     /// The backing file is being read.
     Loading,
-    /// It could not be read. The requester is told when no other copy is left.
+    /// The read failed. The requester is told when no other copy is left.
     Failed(Cause),
 }
 
@@ -130,14 +129,14 @@ impl Entry {
         self.holders.of(rank)
     }
 
-    /// Takes a request in, which waits until it may start.
+    /// Queues a request until it may start.
     pub fn ask(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Refusable {
         self.waiting.push_back(request);
         self.hurry(page, request.priority, actions);
         Ok(())
     }
 
-    /// What a rank has asked for is waited for by now.
+    /// An operation now waits for a request of `from`.
     pub fn on_hurry(&mut self, page: PageId, from: Rank, actions: &mut Vec<Action>) -> Refusable {
         for request in self.waiting.iter_mut().filter(|request| request.from == from) {
             request.priority = Priority::Now;
@@ -152,12 +151,12 @@ impl Entry {
         Ok(())
     }
 
-    /// How urgent a request is with all those that wait behind it.
+    /// The highest priority among a request and all requests queued behind it.
     pub fn priority_with(&self, request: &Request) -> Priority {
         self.waiting.iter().map(|waiting| waiting.priority).fold(request.priority, Priority::min)
     }
 
-    /// Makes the load or store under way more urgent, if it is not urgent enough.
+    /// Raises the priority of the load or store in flight, if it is lower.
     fn hurry(&mut self, page: PageId, priority: Priority, actions: &mut Vec<Action>) {
         if let Some(io) = self.io.as_mut().filter(|io| **io > priority) {
             *io = priority;
@@ -165,7 +164,7 @@ impl Entry {
         }
     }
 
-    /// Ends a read: the reader is the new top holder, unless it has given up its copy already.
+    /// Ends a read: the reader becomes the top holder, unless it has already given up its copy.
     fn push_unless(&mut self, forgotten: bool, holder: Holder) {
         if !forgotten {
             assert!(self.holder(holder.rank).is_none(), "{:?} has one copy at most", holder.rank);
@@ -187,7 +186,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Removes `rank` from the holders: it says that it has no copy.
+    /// Removes `rank` from the holders: it reports having no copy.
     pub fn forget_rank(&mut self, rank: Rank) -> Refusable {
         self.holder(rank).map_or(Ok(()), |holder| self.forget(holder))
     }
@@ -210,7 +209,7 @@ impl Entry {
         self.forget(holder)
     }
 
-    /// The home's own cache does not fetch the page. The order that it was told may be over by now.
+    /// The home's own cache declines to fetch the page. Its order may already be over.
     pub fn on_decline(&mut self, is_from_home: bool, version: CopyVersion) -> Refusable {
         if !is_from_home {
             return Err("word that it does not fetch a page of which it is not the home");
@@ -221,7 +220,7 @@ impl Entry {
         Ok(())
     }
 
-    /// The requester has what it asked for.
+    /// The requester has the page.
     pub fn on_done(&mut self, from: Rank, version: CopyVersion) -> Refusable {
         const UNASKED: Refusable = Err("word that it has a page, and it was not given it");
         let holder = Holder { rank: from, copy: version };
@@ -253,7 +252,7 @@ impl Entry {
         Ok(())
     }
 
-    /// The readers that holders were told to serve.
+    /// The readers being served by holders.
     pub fn readers(&self) -> Option<&Readers> {
         if let Transaction::Reads(readers) = &self.transaction { Some(readers) } else { None }
     }
@@ -262,7 +261,7 @@ impl Entry {
         if let Transaction::Reads(readers) = &mut self.transaction { Some(readers) } else { None }
     }
 
-    /// Takes a reader out of [`Transaction::Reads`], which ends with the last one if none was put aside.
+    /// Takes a reader out of [`Transaction::Reads`]; the transaction ends with the last reader if none was set aside.
     pub fn take_reader(&mut self, take: impl FnOnce(&mut Readers) -> Option<Reader>) -> Option<Reader> {
         let Transaction::Reads(readers) = &mut self.transaction else { return None };
         let reader = take(readers);
@@ -283,7 +282,7 @@ impl Entry {
 }
 
 impl Write {
-    /// Whether the requester has the data, or is being sent it.
+    /// Whether the requester has the data, or it is being sent.
     pub fn has_data(&self) -> bool {
         !matches!(self.data, WriteData::Loading | WriteData::Failed(_))
     }
@@ -295,8 +294,8 @@ impl Write {
         grant
     }
 
-    /// Gets the data from the backing file; of a page that no rank has written it is zeros. Returns how urgent the load
-    /// is, if there is one.
+    /// Gets the data from the backing file, or zeros if no rank has written the page. Returns the load's priority, if
+    /// there is a load.
     pub fn fetch_from_file(&mut self, page: PageId, is_written: bool, actions: &mut Vec<Action>) -> Option<Priority> {
         if is_written {
             self.data = WriteData::Loading;

@@ -1,5 +1,5 @@
-//! I/O that has failed: nothing is lost, and who has asked is told. A file answers errors so; where a segment's backing file fails
-//! while somebody waits, the job ends before the protocol hears of it.
+//! Failed I/O: nothing is lost, and the requester is told. Errors of files reach the caller; if a segment's backing
+//! file fails while an operation waits, the job ends before the protocol sees it.
 
 use super::super::{Action, Cause, PageId, ToCache, send_cache};
 use super::Home;
@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use core::mem;
 
 impl Home {
-    /// [`Action::Load`] has failed. If there is a cause, the operations that wait for it fail. Else nobody waited for the page: the
-    /// requester is told, and nothing has happened.
+    /// [`Action::Load`] has failed. With a cause, the waiting operations fail. Without one, no operation waited: the
+    /// requester is told and the state is unchanged.
     pub(in super::super) fn on_load_failed(
         &mut self,
         page: PageId,
@@ -35,7 +35,7 @@ impl Home {
         self.start_waiting(page, actions)
     }
 
-    /// Ends a write whose page could not be read, once no other copy is left. Then nobody holds the page.
+    /// Ends a write of an unreadable page once no other copy is left. The page then has no holder.
     pub(super) fn end_failed_write(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let entry = self.entry_mut(page);
         let Transaction::Write(write) = &entry.transaction else { return };
@@ -48,7 +48,7 @@ impl Home {
         entry.holders = Default::default();
     }
 
-    /// [`Action::Store`] has failed: the dirty owner keeps its copy, and accounts for the bytes as before.
+    /// [`Action::Store`] has failed: the dirty owner keeps its copy and still accounts for its bytes.
     pub(in super::super) fn on_store_failed(
         &mut self,
         page: PageId,

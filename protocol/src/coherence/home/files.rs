@@ -6,7 +6,7 @@ use crate::coherence::PageId;
 use alloc::vec::Vec;
 
 impl Home {
-    /// A file is open now of which this home has pages. It has bytes of the first `pages` pages.
+    /// A file with pages of this home is open. Its first `pages` pages have bytes.
     pub(in super::super) fn add_file(&mut self, file: Space, pages: u32) {
         self.written.set_file(file, pages);
     }
@@ -26,12 +26,12 @@ impl Home {
         }
     }
 
-    /// Whether this home has no transaction about a page of a file under way, and no request for one.
+    /// Whether this home has no transaction in flight and no request pending about a page of a file.
     pub fn is_quiet_about(&self, file: Space) -> bool {
-        self.entries.moving_of(file).all(|(_, entry)| entry.is_quiet())
+        self.entries.transient_of(file).all(|(_, entry)| entry.is_quiet())
     }
 
-    /// The pages of a file that have an entry, in order.
+    /// The pages of a file with an entry, in order.
     pub fn known_pages_of(&self, file: Space) -> impl Iterator<Item = PageId> + '_ {
         self.entries.pages_from(*file.all_pages().start()).take_while(move |page| page.space == file)
     }

@@ -1,4 +1,5 @@
-//! Copies that ranks keep for others, and giving them up where the home can do with the file: a few bytes are written there.
+//! Guest copies, kept by ranks for others, and their dismissal when the home can use the file directly: for a small
+//! write.
 
 use super::super::{Action, CopyVersion, PageId, Priority};
 use super::Home;
@@ -8,28 +9,28 @@ use crate::{Nonsense, Rank};
 use alloc::vec::Vec;
 
 impl Home {
-    /// Whether nothing is under way about the page, and all who have it keep it for others: the file has its bytes, and nobody uses it.
+    /// Whether the page is stable and every holder keeps it for others: the file has its bytes, and no rank uses it.
     pub fn has_only_guests(&self, page: PageId) -> bool {
-        let is_at_rest = self.entries.moving(page).is_none_or(|entry| entry.is_quiet());
-        is_at_rest && self.are_all_guests(page)
+        let is_stable = self.entries.transient(page).is_none_or(|entry| entry.is_quiet());
+        is_stable && self.are_all_guests(page)
     }
 
     fn are_all_guests(&self, page: PageId) -> bool {
         self.dirty_owner(page).is_none() && self.holders(page).all(|holder| holder.copy.is_guest())
     }
 
-    /// The version of a read, which names a guest if nobody waits for that.
+    /// The version of a read, marked as a guest's if no operation waits for it.
     pub(super) fn version_of_read(&mut self, priority: Priority) -> CopyVersion {
         let version = self.next_version();
         if priority == Priority::Later { version.of_guest() } else { version }
     }
 
-    /// Guests are to leave, after the requests about the page that have come before.
+    /// Dismisses guests, after earlier requests about the page.
     pub(in super::super) fn on_dismiss(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         self.ask_itself(page, RequestKind::Dismiss, Priority::Now, actions)
     }
 
-    /// Its turn has come. Done if others have the page by now, or nobody.
+    /// Starts a dismissal at its turn. It ends at once if the page has other holders by now, or none.
     pub(super) fn start_dismissal(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let mut acknowledgements = 0;
         let version = self.next_version();
@@ -43,7 +44,7 @@ impl Home {
         }
     }
 
-    /// No guest has the page any more, or none was to leave.
+    /// No guest has the page any more, or none had to leave.
     pub(super) fn end_dismissal(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let entry = self.entry_mut(page);
         if matches!(entry.transaction, Transaction::Dismissal { .. }) {

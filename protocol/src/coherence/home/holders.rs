@@ -1,4 +1,4 @@
-//! The holders of a page, of which most pages have one.
+//! The holders of a page. Most pages have one.
 
 use super::entry::Holder;
 use crate::Rank;
@@ -9,22 +9,22 @@ use core::hash::{Hash, Hasher};
 use core::ops::Range;
 use core::{iter, slice};
 
-/// Holders that are looked through one by one. Of more, each is found by its rank and its place.
-const FEW_MAX: usize = 64;
+/// Maximum number of holders searched linearly. More are indexed by rank and place.
+const LIST_MAX: usize = 64;
 
-/// A stack of holders, each of another rank. One alone needs no memory elsewhere.
+/// A stack of holders, one a rank. A single holder needs no heap memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Holders {
     #[default]
     Nobody,
     One(Holder),
-    /// Two to [`FEW_MAX`]. The back is the top.
-    Few(VecDeque<Holder>),
-    /// More.
+    /// Two to [`LIST_MAX`]. The back is the top.
+    List(VecDeque<Holder>),
+    /// More than [`LIST_MAX`].
     Many(Box<Many>),
 }
 
-/// Holders of which the one with the greatest place is the top.
+/// Holders ordered by place; the greatest place is the top.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Many {
     order: BTreeMap<i64, Holder>,
@@ -33,7 +33,7 @@ pub(super) struct Many {
 
 /// Holders from the bottom of the stack to its top.
 pub(super) enum Iter<'a> {
-    Few(iter::Chain<slice::Iter<'a, Holder>, slice::Iter<'a, Holder>>),
+    List(iter::Chain<slice::Iter<'a, Holder>, slice::Iter<'a, Holder>>),
     Many(btree_map::Values<'a, i64, Holder>),
 }
 
@@ -43,33 +43,33 @@ impl Holders {
         let (lower, upper) = match self {
             Holders::Nobody => (&[][..], &[][..]),
             Holders::One(one) => (slice::from_ref(one), &[][..]),
-            Holders::Few(all) => all.as_slices(),
+            Holders::List(all) => all.as_slices(),
             Holders::Many(many) => return Iter::Many(many.order.values()),
         };
-        Iter::Few(lower.iter().chain(upper))
+        Iter::List(lower.iter().chain(upper))
     }
 
-    /// The copies of all, which may be renumbered.
+    /// All copies, for renumbering.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Holder> {
-        let (few, many) = match self {
+        let (list, many) = match self {
             Holders::Nobody => ((&mut [][..], &mut [][..]), None),
             Holders::One(one) => ((slice::from_mut(one), &mut [][..]), None),
-            Holders::Few(all) => (all.as_mut_slices(), None),
+            Holders::List(all) => (all.as_mut_slices(), None),
             Holders::Many(many) => ((&mut [][..], &mut [][..]), Some(many.order.values_mut())),
         };
-        few.0.iter_mut().chain(few.1).chain(many.into_iter().flatten())
+        list.0.iter_mut().chain(list.1).chain(many.into_iter().flatten())
     }
 
     pub fn len(&self) -> usize {
         match self {
             Holders::Nobody => 0,
             Holders::One(_) => 1,
-            Holders::Few(all) => all.len(),
+            Holders::List(all) => all.len(),
             Holders::Many(many) => many.order.len(),
         }
     }
 
-    /// The holder that is this rank.
+    /// The holder of this rank.
     pub fn of(&self, rank: Rank) -> Option<Holder> {
         match self {
             Holders::Many(many) => many.places.get(&rank).map(|place| many.order[place]),
@@ -77,41 +77,41 @@ impl Holders {
         }
     }
 
-    /// Those that are among these ranks.
+    /// The holders among `ranks`.
     pub fn among(&self, ranks: &Range<Rank>) -> impl Iterator<Item = Holder> + '_ {
         let within = ranks.clone();
-        let (few, many) = match self {
+        let (list, many) = match self {
             Holders::Many(many) => (None, Some(many.places.range(within).map(|(_, place)| many.order[place]))),
             _ => (Some(self.iter().copied().filter(move |holder| within.contains(&holder.rank))), None),
         };
-        few.into_iter().flatten().chain(many.into_iter().flatten())
+        list.into_iter().flatten().chain(many.into_iter().flatten())
     }
 
     pub fn contains(&self, holder: &Holder) -> bool {
         self.of(holder.rank) == Some(*holder)
     }
 
-    /// A holder comes to the top.
+    /// Pushes a holder on top.
     pub fn push_top(&mut self, holder: Holder) {
         match self {
             Holders::Nobody => *self = Holders::One(holder),
-            Holders::One(one) => *self = Holders::Few(VecDeque::from([*one, holder])),
-            Holders::Few(all) if all.len() == FEW_MAX => {
+            Holders::One(one) => *self = Holders::List(VecDeque::from([*one, holder])),
+            Holders::List(all) if all.len() == LIST_MAX => {
                 let mut many = Many::default();
                 all.iter().for_each(|known| many.push_top(*known));
                 many.push_top(holder);
                 *self = Holders::Many(Box::new(many));
             }
-            Holders::Few(all) => all.push_back(holder),
+            Holders::List(all) => all.push_back(holder),
             Holders::Many(many) => many.push_top(holder),
         }
     }
 
-    /// A holder goes to the bottom.
+    /// Moves a holder to the bottom.
     pub fn sink(&mut self, holder: Holder) {
         match self {
             Holders::Nobody | Holders::One(_) => {}
-            Holders::Few(all) => {
+            Holders::List(all) => {
                 all.retain(|known| *known != holder);
                 all.push_front(holder);
             }
@@ -123,7 +123,7 @@ impl Holders {
         match self {
             Holders::One(one) if *one == holder => *self = Holders::Nobody,
             Holders::Nobody | Holders::One(_) => {}
-            Holders::Few(all) => {
+            Holders::List(all) => {
                 all.retain(|known| *known != holder);
                 if let ([one], []) | ([], [one]) = all.as_slices() {
                     *self = Holders::One(*one);
@@ -133,8 +133,8 @@ impl Holders {
                 if many.places.get(&holder.rank).is_some_and(|place| many.order[place] == holder) {
                     many.remove(holder.rank);
                 }
-                if many.order.len() <= FEW_MAX {
-                    *self = Holders::Few(many.order.values().copied().collect());
+                if many.order.len() <= LIST_MAX {
+                    *self = Holders::List(many.order.values().copied().collect());
                 }
             }
         }
@@ -165,7 +165,7 @@ impl Many {
     }
 }
 
-// Places tell of the past, which is not to show.
+// Places depend on history; equality must not.
 impl PartialEq for Many {
     fn eq(&self, other: &Many) -> bool {
         self.order.values().eq(other.order.values())
@@ -197,7 +197,7 @@ impl<'a> Iterator for Iter<'a> {
 
     fn next(&mut self) -> Option<&'a Holder> {
         match self {
-            Iter::Few(few) => few.next(),
+            Iter::List(list) => list.next(),
             Iter::Many(many) => many.next(),
         }
     }
@@ -206,7 +206,7 @@ impl<'a> Iterator for Iter<'a> {
 impl DoubleEndedIterator for Iter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
         match self {
-            Iter::Few(few) => few.next_back(),
+            Iter::List(list) => list.next_back(),
             Iter::Many(many) => many.next_back(),
         }
     }
@@ -222,7 +222,7 @@ mod tests {
         Holder { rank: Rank(rank), copy: CopyVersion(u64::from(rank) + 1) }
     }
 
-    /// Holders of so many ranks come and go, and more come than go while `grows`.
+    /// Holders of `ranks` ranks come and go; insertions outnumber removals while `grows`.
     fn come_and_go(ranks: u32, grows: impl Fn(u32) -> bool) {
         let mut random = fastrand::Rng::with_seed(1);
         let (mut holders, mut model) = (Holders::default(), Vec::new());
@@ -265,17 +265,17 @@ mod tests {
     #[test]
     fn holders_come_and_go_at_both_ends_and_the_past_does_not_show() {
         come_and_go(4, |_| false);
-        come_and_go(3 * FEW_MAX as u32, |step| step / 500 % 2 == 0);
+        come_and_go(3 * LIST_MAX as u32, |step| step / 500 % 2 == 0);
     }
 
     #[test]
     fn a_copy_that_is_no_more_is_not_removed() {
         let mut holders = Holders::default();
-        (0..2 * FEW_MAX as u32).for_each(|rank| holders.push_top(holder(rank)));
+        (0..2 * LIST_MAX as u32).for_each(|rank| holders.push_top(holder(rank)));
         holders.remove(Holder { copy: CopyVersion(0), ..holder(3) });
         holders.remove(holder(1000));
         assert!(
-            holders.len() == 2 * FEW_MAX && holders.of(Rank(3)) == Some(holder(3)) && holders.of(Rank(1000)).is_none()
+            holders.len() == 2 * LIST_MAX && holders.of(Rank(3)) == Some(holder(3)) && holders.of(Rank(1000)).is_none()
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What drivers and tests may ask a home.
+//! Queries of drivers and tests to a home.
 
 use super::super::{Access, CopyVersion, PageId};
 use super::Home;
@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 impl Home {
-    /// How many pages the segment has.
+    /// Number of pages in the segment.
     pub fn pages(&self) -> u32 {
         self.written.segment_pages()
     }
@@ -18,25 +18,25 @@ impl Home {
         self.entries.holders(page)
     }
 
-    /// The holder that accounts for bytes which the backing file lacks.
+    /// The holder accounting for bytes missing from the backing file.
     pub fn dirty_owner(&self, page: PageId) -> Option<Rank> {
         self.entries.dirty_owner(page)
     }
 
-    /// Whether the page was ever written to the backing file; else it is zeros there.
+    /// Whether the page was ever written to the backing file; otherwise it reads as zeros.
     pub fn is_written(&self, page: PageId) -> bool {
         self.written.get(page)
     }
 
-    /// Whether the page is held or asked for.
+    /// Whether the page is held or requested.
     pub fn has_entry(&self, page: PageId) -> bool {
         self.entries.has(page)
     }
 
-    /// The rank that may read the page, or with [`Access::Write`] write it, where nothing is under way about the page: the top
-    /// holder, or the owner. It may have given its copy up, or the right to write, without this home knowing.
-    pub fn user_at_rest(&self, page: PageId, access: Access) -> Option<Rank> {
-        if self.entries.moving(page).is_some_and(|entry| !entry.is_quiet()) {
+    /// The rank with the given access to a stable page: the top holder, or for [`Access::Write`] the owner. It may have
+    /// given up its copy, or write access, without this home knowing.
+    pub fn stable_user(&self, page: PageId, access: Access) -> Option<Rank> {
+        if self.entries.transient(page).is_some_and(|entry| !entry.is_quiet()) {
             return None;
         }
         match access {
@@ -45,19 +45,19 @@ impl Home {
         }
     }
 
-    /// Whether nothing is under way or waiting.
+    /// Whether nothing is in flight or pending.
     pub fn is_quiet(&self) -> bool {
-        self.entries.all_moving().all(Entry::is_quiet)
+        self.entries.all_transient().all(Entry::is_quiet)
     }
 
     /// Whether a rank is being made the owner of the page.
     pub fn is_writing(&self, page: PageId) -> bool {
-        self.entries.moving(page).is_some_and(Entry::is_writing)
+        self.entries.transient(page).is_some_and(Entry::is_writing)
     }
 
-    /// The rank that may write the page, or is about to, and need not ask before each write.
+    /// The rank with write access to the page, now or shortly, that need not ask before each write.
     pub fn writer(&self, page: PageId) -> Option<Rank> {
-        if let Some(Transaction::Write(write)) = self.entries.moving(page).map(|entry| &entry.transaction) {
+        if let Some(Transaction::Write(write)) = self.entries.transient(page).map(|entry| &entry.transaction) {
             return Some(write.requester);
         }
         self.dirty_owner(page).filter(|_| self.has_one_holder(page))
@@ -67,22 +67,22 @@ impl Home {
         self.holders(page).take(2).count() == 1
     }
 
-    /// The pages that have an entry, in no order.
+    /// The pages with an entry, unordered.
     pub fn known_pages(&self) -> impl Iterator<Item = PageId> + '_ {
         self.entries.pages()
     }
 
-    /// How many pages have an entry: those that are held, asked for, or both.
+    /// Number of pages with an entry, held or requested.
     pub fn entries(&self) -> usize {
         self.entries.len()
     }
 
-    /// Every version that this home remembers; the exploration renumbers them.
+    /// Every version stored in this home; the exploration renumbers them.
     pub fn versions_mut(&mut self) -> Vec<&mut CopyVersion> {
-        let (copies, moving) = self.entries.all_mut();
+        let (copies, transient) = self.entries.all_mut();
         let mut versions = vec![&mut self.last_version];
         versions.extend(copies);
-        versions.extend(moving.flat_map(Entry::versions_mut));
+        versions.extend(transient.flat_map(Entry::versions_mut));
         versions
     }
 }
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn pages_of_two_spaces_with_the_same_index_are_two() {
         let mut home = Home::new(Rank(0), 8, true);
-        // Any other space will do: nobody has written to either page.
+        // Any other space will do: neither page has been written.
         let pages = [Rank(0), Rank(1)].map(|rank| PageId::of_segment(rank, 3));
         let mut actions = Vec::new();
         for page in pages {

@@ -1,4 +1,4 @@
-//! Holders that give up their copies before a rank may write.
+//! Invalidation of the holders before a rank may write.
 
 use super::super::{Action, CopyVersion, PageId, ToCache, relay, send_cache};
 use super::Home;
@@ -7,12 +7,12 @@ use crate::Rank;
 use alloc::vec::Vec;
 
 impl Home {
-    /// The same directory, which tells up to so many holders itself that they lose their copies; more are told by each other.
+    /// Sets the maximum number of holders this home invalidates by its own messages; more relay to each other.
     pub(in super::super) fn telling_itself(self, told_itself_max: usize) -> Home {
         Home { told_itself_max, ..self }
     }
 
-    /// Tells the holders of a page that they lose it. Returns for how many copies the transaction waits.
+    /// Invalidates the holders of a page. Returns the number of copies the transaction waits for.
     pub(super) fn invalidate(
         &self,
         page: PageId,
@@ -24,7 +24,7 @@ impl Home {
         if !self.awaits_invalidations() || holders.len() <= self.told_itself_max {
             actions.extend(holders.iter().map(invalidate));
         } else {
-            // An answer to the home's own rank would be for its directory, so its cache tells nobody.
+            // An answer to the home's own rank would go to its directory, so its cache relays to nobody.
             let (own, others): (Vec<Rank>, Vec<Rank>) = holders.iter().partition(|rank| **rank == self.rank);
             actions.extend(own.iter().map(invalidate));
             relay::tell_all(&others, page, version, actions);
@@ -32,7 +32,7 @@ impl Home {
         if self.awaits_invalidations() { holders.len() as u32 } else { 0 }
     }
 
-    /// So many copies are gone: that of the sender, or of ranks that it has told, too.
+    /// `copies` copies are gone: the sender's, and those of ranks it relayed to.
     pub(super) fn on_acknowledge(
         &mut self,
         from: Rank,

@@ -1,4 +1,4 @@
-//! Pages that the home's own cache fetches first, and keeps, when another rank reads them.
+//! Pages fetched and kept by the home's own cache when another rank reads them.
 
 use super::super::{Action, PageId, ToCache, send_cache};
 use super::Home;
@@ -7,16 +7,17 @@ use crate::Nonsense;
 use alloc::vec::Vec;
 
 impl Home {
-    /// The same directory, whose rank keeps a copy of the pages of segments that it reads from its file for others.
+    /// Makes this rank keep a copy of the segment pages it reads from its file for others.
     pub(in super::super) fn keeping(self) -> Home {
         Home { keeps: true, ..self }
     }
 
-    /// Without cooperative caching, or where this rank keeps copies and nobody has the page, bytes of the file come to another rank by way
-    /// of this rank's own cache, which keeps a copy. Returns whether `request` has to wait for that; it is at the front of the queue then.
+    /// Without cooperative caching, or where this rank keeps copies and the page has no holder, bytes of the file reach
+    /// another rank through this rank's own cache, which keeps a copy. Returns whether `request` must wait for that; it
+    /// is then at the front of the queue.
     ///
-    /// The cache may decline, and may give the page up before the request is served. The file is read for the requester
-    /// then: a request is put off once.
+    /// The cache may decline, or give the page up before the request is served. The file is then read for the
+    /// requester: a request is deferred once.
     pub(super) fn fetch_at_home(
         &mut self,
         page: PageId,

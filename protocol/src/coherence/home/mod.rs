@@ -20,16 +20,16 @@
 //!                                       ▼ First or Write
 //! ```
 //!
-//! `AtHome` is of the mode without cooperative caching only, and so is `Recall` but for flushes of a file (`recalls.rs`).
+//! `AtHome` occurs only without cooperative caching, as does `Recall`, except for flushes of a file (`recalls.rs`).
 //!
-//! A holder serves one reader of a page at a time, or few of small pages. Who has been served serves others, so a page that n ranks
-//! ask for at once has come to all in about log2(n) page times. A nacked read goes back before those that came later. An Evict by another
-//! rank than the dirty owner is answered at once, or is void.
+//! A holder serves one reader of a page at a time, or a small number for small pages. A served reader serves others, so
+//! a page requested by n ranks at once reaches all of them in about log2(n) page times. A nacked read returns to the
+//! queue before later ones. An Evict from a rank other than the dirty owner is answered at once, or is void.
 //!
-//! Where many ranks hold a page that one is to write, they tell each other that they lose it, and a rank that was to tell others
-//! answers for all of them at once ([`relay`]): the home has about the square root of their number to tell.
+//! A page with many holders is invalidated through relays: a relaying rank tells others and answers for all of them at
+//! once ([`relay`]), so the home tells about the square root of their number.
 //!
-//! Requests about a page are taken in the order of arrival. Reads that holders serve go on side by side. Every other
+//! Requests about a page are served in the order of arrival. Reads served by holders run concurrently. Every other
 //! request has the page to itself, so the backing file is read once, and an invalidation misses no reader.
 
 mod entries;
@@ -59,17 +59,17 @@ use written::Written;
 
 /// The directory of one rank's pages.
 ///
-/// A page has an entry while some rank holds it or asks for it; of the others the directory knows one bit.
+/// A page has an entry while some rank holds or requests it; for other pages the directory stores one bit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Home {
     rank: Rank,
     cooperative: bool,
-    /// With cooperative caching, too, this rank keeps a copy of what its file is read for.
+    /// Even with cooperative caching, this rank keeps a copy of pages its file is read for.
     keeps: bool,
     hosts: Hosts,
-    /// Readers of a page that a holder serves at a time.
+    /// Maximum number of readers of a page served by a holder at a time.
     readers_each: usize,
-    /// Holders that this home tells itself that they lose their copies; more are told by each other.
+    /// Maximum number of holders this home invalidates by its own messages; more relay to each other.
     told_itself_max: usize,
     as_in_paper: AsInPaper,
     written: Written,
@@ -97,24 +97,24 @@ impl Home {
         }
     }
 
-    /// The same directory, of pages that ranks of these hosts use.
+    /// Sets the hosts of the ranks.
     pub(super) fn on_hosts(self, hosts: Hosts) -> Home {
         Home { hosts, ..self }
     }
 
-    /// The same directory, whose holders serve so many readers of a page at a time.
+    /// Sets the maximum number of readers of a page served by a holder at a time.
     pub(super) fn serving_at_once(self, readers_each: usize) -> Home {
         assert!(readers_each > 0, "somebody serves a reader");
         Home { readers_each, ..self }
     }
 
-    /// The same directory, which does this as in the paper.
+    /// Selects the paper's behaviour.
     pub(super) fn following_paper(self, as_in_paper: AsInPaper) -> Home {
         let readers_each = if as_in_paper.readers_at_once { usize::MAX } else { self.readers_each };
         Home { readers_each, as_in_paper, ..self }
     }
 
-    /// A message about a page of this home, which exists.
+    /// A message about an existing page of this home.
     pub(super) fn on_message(
         &mut self,
         from: Rank,
@@ -154,7 +154,7 @@ impl Home {
         self.start_waiting(page, actions)
     }
 
-    /// Takes a request in. One of this rank's own for which another waits goes first.
+    /// Accepts a request. This rank's own goes first if another request waits for it.
     fn ask(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         let is_own = request.from == self.rank;
         let entry = self.entry_mut(page);
@@ -171,13 +171,13 @@ impl Home {
         self.start_waiting(page, actions)
     }
 
-    /// Bytes of a page that has no entry are being written to the backing file.
+    /// Bytes of a page without an entry are being written to the backing file.
     pub(super) fn on_written(&mut self, page: PageId) {
         assert!(!self.has_entry(page), "{page:?} is held or asked for, and its file is written");
         self.written.set(page);
     }
 
-    /// [`Action::Load`] is carried out: the page is in the requester's frame.
+    /// [`Action::Load`] is done: the page is in the requester's frame.
     pub(super) fn on_loaded(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let entry = self.entry_mut(page);
         entry.io = None;
@@ -196,7 +196,7 @@ impl Home {
         actions.push(send_cache(to, page, ToCache::Data { version, grant, zeros: false }));
     }
 
-    /// [`Action::Store`] is carried out: the backing file has the dirty owner's bytes.
+    /// [`Action::Store`] is done: the backing file has the dirty owner's bytes.
     pub(super) fn on_stored(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         self.written.set(page);
         let entry = self.entry_mut(page);
@@ -212,8 +212,7 @@ impl Home {
         self.start_waiting(page, actions)
     }
 
-    /// The holder that was told to serve `version` has no copy: forgets the holder, and serves the request in another
-    /// way.
+    /// The holder told to serve `version` has no copy: forgets the holder, and serves the request in another way.
     fn on_nack(&mut self, from: Rank, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
         const UNASKED: Refusable = Err("word that it cannot serve a request, and it was not told to serve it");
         let is_written = self.is_written(page);
@@ -223,7 +222,7 @@ impl Home {
             if source.rank != from || write.version != version {
                 return UNASKED;
             }
-            // The other holders are giving up their copies, so only the file is left to get the data from.
+            // The other holders are giving up their copies, so the file is the only source left.
             write.granted &= !with_grant;
             entry.io = write.fetch_from_file(page, is_written, actions);
             return entry.forget(source);
@@ -238,7 +237,7 @@ impl Home {
         Ok(())
     }
 
-    /// Takes requests from the queue as long as the first one may start. An entry with nothing left to say is dropped.
+    /// Starts queued requests while the first one may start. Drops an empty entry.
     fn start_waiting(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         self.start_aside(page, actions)?;
         while let Some(request) = self.entry_mut(page).waiting.front().copied() {
@@ -259,7 +258,7 @@ impl Home {
         let entry = self.entry(page);
         match (&entry.transaction, request.kind) {
             (Transaction::Idle, _) => true,
-            // A requester that reads again before its Done has come waits for that.
+            // A requester reading again before its Done has arrived waits for the Done.
             (Transaction::Reads(readers), RequestKind::Read { .. }) => {
                 !readers.has(request.from) && self.source_of_read(page, request.from).is_some()
             }
@@ -367,8 +366,8 @@ impl Home {
         Ok(())
     }
 
-    /// Makes a rank the owner that needs no bytes of the page: every holder gives its copy up, also the dirty owner. The
-    /// newest bytes are those of the operation that has asked, which is not done before it is granted.
+    /// Makes the requester the owner without fetching bytes: every holder gives up its copy, including the dirty owner.
+    /// The newest bytes are the overwriting operation's, which completes only after the grant.
     fn start_overwrite(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         let Request { from, frame, .. } = request;
         self.entry_mut(page).forget_rank(from).map_err(|what| Nonsense::about(page, from, what))?;
@@ -399,7 +398,7 @@ impl Home {
         let Request { from, frame, .. } = request;
         let entry = self.entry_mut(page);
         if !entry.holders.contains(&Holder { rank: from, copy }) {
-            // A writer got the copy while this request was on its way; the writer accounts for the bytes now.
+            // A writer got the copy while this request was in flight; the writer accounts for the bytes now.
             return Ok(());
         }
         if entry.dirty_owner == Some(from) {
@@ -409,7 +408,7 @@ impl Home {
             actions.push(Action::Store { page, from, frame, priority });
             return Ok(());
         }
-        // A recall has already had it written back.
+        // A recall has already written it back.
         if !keep {
             entry.forget(Holder { rank: from, copy })?;
         }
@@ -417,8 +416,8 @@ impl Home {
         Ok(())
     }
 
-    /// Without cooperative caching, bytes that only another rank's pool has must reach the file before the requester
-    /// gets anything. Returns whether `request` has to wait for that; it is at the front of the queue then.
+    /// Without cooperative caching, bytes found only in another rank's pool must reach the file before the requester
+    /// gets anything. Returns whether `request` must wait for that; it is then at the front of the queue.
     fn recall(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<bool, Nonsense> {
         let is_at_hand = |owner: &Rank| self.is_cooperative(page) || [self.rank, request.from].contains(owner);
         let Some(owner) = self.dirty_owner(page).filter(|owner| !is_at_hand(owner)) else { return Ok(false) };
@@ -426,12 +425,12 @@ impl Home {
         Ok(true)
     }
 
-    /// Pages of files are cached cooperatively in any case.
+    /// Pages of files are always cached cooperatively.
     fn is_cooperative(&self, page: PageId) -> bool {
         self.cooperative || page.space.segment().is_none()
     }
 
-    /// The holder that serves a read for `requester`: the top one, or without cooperative caching only the home itself.
+    /// The holder to serve a read for `requester`: the top one, or without cooperative caching only the home itself.
     fn source(&self, page: PageId, requester: Rank) -> Option<Holder> {
         let entry = self.entry(page);
         let is_cooperative = self.is_cooperative(page);
@@ -439,8 +438,8 @@ impl Home {
         entry.holders.iter().copied().rev().find(|holder| may_serve(holder.rank))
     }
 
-    /// The holder that serves a read: one that does not serve as many readers of the page as it may. So a page that many ranks ask for
-    /// spreads as a tree: each who has it passes it on.
+    /// The holder to serve a read, among those serving fewer readers than allowed. A page requested by many ranks thus
+    /// spreads as a tree.
     fn source_of_read(&self, page: PageId, requester: Rank) -> Option<Holder> {
         let entry = self.entry(page);
         let Some(readers) = entry.readers().filter(|_| self.is_cooperative(page)) else {
@@ -452,21 +451,20 @@ impl Home {
         }
     }
 
-    /// The top one of the holders that do not serve as many readers of the page as they may.
+    /// The topmost holder serving fewer readers of the page than allowed.
     fn free_holder(&self, page: PageId, requester: Rank, readers: &Readers) -> Option<Holder> {
         let entry = self.entry(page);
-        // Some may be told to serve a reader and have no copy any more: what waits is looked at again when they say so.
+        // Some holders may be serving a reader without a copy; the queue is reconsidered when their Nack arrives.
         let others = entry.holders.len() - usize::from(entry.holder(requester).is_some());
         if readers.len() >= others.saturating_mul(self.readers_each) {
             return None;
         }
-        // Who was asked first is the top one of those that serve. If it is through first, this looks at few.
+        // The holder asked first is the topmost of the serving ones. If it finishes first, this search is short.
         let may_serve = |holder: &Holder| holder.rank != requester && readers.served_by(holder) < self.readers_each;
         entry.holders.iter().copied().rev().find(may_serve)
     }
 
-    /// The holder that serves a write: the dirty owner before all others, because it cannot have dropped its copy
-    /// unasked.
+    /// The holder to serve a write: preferably the dirty owner, because it cannot have dropped its copy unasked.
     fn source_of_write(&self, page: PageId, requester: Rank) -> Option<Holder> {
         let entry = self.entry(page);
         entry.dirty_owner.map_or_else(|| self.source(page, requester), |owner| entry.holder(owner))
@@ -478,10 +476,10 @@ impl Home {
     }
 
     fn entry(&self, page: PageId) -> &Entry {
-        self.entries.moving(page).expect("a transaction keeps its entry in motion")
+        self.entries.transient(page).expect("a transaction keeps its entry transient")
     }
 
     fn entry_mut(&mut self, page: PageId) -> &mut Entry {
-        self.entries.moving_mut(page).expect("a transaction keeps its entry in motion")
+        self.entries.transient_mut(page).expect("a transaction keeps its entry transient")
     }
 }

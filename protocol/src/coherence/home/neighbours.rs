@@ -1,8 +1,9 @@
-//! Reads of a page by ranks of hosts that have several: a host gets the page over its link once, and its ranks from each other.
+//! Reads of a page by hosts of several ranks: a host gets the page over its link once, then its ranks from each other.
 //!
-//! A read that no holder can serve at once is put aside. It goes on when a holder of its own host is free, or any holder where no rank of
-//! its host has the page or is being served. The hosts of which no rank has it come first: each gets one copy, and each holder that is
-//! free serves one of those. So the page has come to all hosts in about log2(hosts) page times, and then to the ranks of each from memory.
+//! A read without a free holder is set aside. It proceeds when a holder on its own host is free. It proceeds with any
+//! holder if no rank of its host has the page or is being served. Hosts without the page come first: each gets one
+//! copy, and each free holder serves one of them. All hosts have the page after about log2(hosts) page times; the ranks
+//! of each host then get it from memory.
 
 use super::super::{Action, PageId};
 use super::Home;
@@ -19,13 +20,13 @@ use core::ops::Range;
 /// The ranks of a host.
 type Host = Range<Rank>;
 
-/// The reads of a page that were put aside, by the first rank of their host.
+/// The reads of a page set aside, by the first rank of their host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Aside {
     by_host: OrderedMap<Rank, VecDeque<Request>>,
-    /// Hosts that may have nobody who could serve theirs, the first to get the page at the front.
+    /// Hosts possibly without a rank able to serve their reads; the front gets the page first.
     without: VecDeque<Rank>,
-    /// Ranks that may serve now, or no more.
+    /// Ranks whose ability to serve has changed.
     stirred: Vec<Rank>,
 }
 
@@ -34,7 +35,7 @@ impl Aside {
         self.by_host.is_empty()
     }
 
-    /// Something has changed about this rank's copy or reads.
+    /// The copy or the reads of this rank have changed.
     pub fn stir(&mut self, rank: Rank) {
         if !self.is_empty() {
             self.stirred.push(rank);
@@ -45,13 +46,13 @@ impl Aside {
         self.by_host.values_mut().flatten()
     }
 
-    /// A read was to be served and was not: it is the next of its host, and its host the next to get the page.
+    /// A read was to be served and was not: it becomes the next of its host, and its host the next to get the page.
     pub fn put_first(&mut self, host: &Host, request: Request) {
         self.without.push_front(host.start);
         self.by_host.entry(host.start).or_default().push_front(request);
     }
 
-    /// All reads, those of the hosts first that were to get the page first.
+    /// All reads, in the order in which their hosts were to get the page.
     fn into_requests(mut self) -> Vec<Request> {
         let firsts: Vec<Rank> = self.without.into_iter().chain(self.by_host.keys().copied()).collect();
         firsts.into_iter().filter_map(|first| self.by_host.remove(&first)).flatten().collect()
@@ -72,8 +73,8 @@ impl Aside {
 }
 
 impl Home {
-    /// Puts a read aside that cannot be served now. Returns whether it did: not one of a rank that is being served, or that the home still
-    /// takes for a holder.
+    /// Sets aside a read that cannot be served now. Returns whether it did: not if its rank is being served or is still
+    /// listed as a holder.
     pub(super) fn put_aside(&mut self, page: PageId, request: Request) -> bool {
         let Some(host) = self.hosts.around(request.from).filter(|_| self.is_cooperative(page)) else { return false };
         let Entry { holders, transaction, .. } = self.entry_mut(page);
@@ -89,7 +90,7 @@ impl Home {
         true
     }
 
-    /// A read was to be served, and who was told to has no copy. It goes before all that came later, wherever those wait.
+    /// The rank told to serve a read has no copy. The read goes before all later ones, wherever they wait.
     pub(super) fn wait_again(&mut self, page: PageId, request: Request) {
         let host = self.hosts.around(request.from);
         let entry = self.entry_mut(page);
@@ -100,7 +101,7 @@ impl Home {
         }
     }
 
-    /// Starts the reads that were put aside and may go on now. If nobody is left to serve any, they wait in the queue again.
+    /// Starts the reads set aside that may proceed. If no rank is left to serve them, they return to the queue.
     pub(super) fn start_aside(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         let Some(readers) = self.entry_mut(page).readers_mut() else { return Ok(()) };
         let stirred = mem::take(&mut readers.aside.stirred);
@@ -109,7 +110,7 @@ impl Home {
             return Ok(());
         };
         for host in &hosts {
-            // Else its reads would wait for one of its ranks for ever.
+            // Otherwise its reads would wait for one of its own ranks for ever.
             if readers.aside.has(host) && !has_page(holders, readers, host) {
                 readers.aside.without.push_back(host.start);
             }
@@ -126,7 +127,7 @@ impl Home {
         Ok(())
     }
 
-    /// The next read of a host without the page, if somebody can serve it.
+    /// The next read of a host without the page, if some holder can serve it.
     fn next_without(&mut self, page: PageId) -> Option<Request> {
         loop {
             let entry = self.entry(page);
@@ -153,8 +154,8 @@ impl Home {
         self.entry_mut(page).readers_mut()?.aside.take(host)
     }
 
-    /// The holder that serves a read beside others where the hosts of ranks are known: one of the own host before others. Where reads wait,
-    /// it is none of another host if one of the own has the page, or is to have it.
+    /// The holder to serve a read alongside others when the hosts of ranks are known: preferably one of the reader's
+    /// host. While reads wait, holders of other hosts are excluded if the reader's host has the page or is about to.
     pub(super) fn source_among_hosts(
         &self,
         page: PageId,
@@ -172,13 +173,13 @@ impl Home {
     }
 }
 
-/// Whether a rank of a host has the page, or is being served with it.
+/// Whether a rank of a host has the page or is being served.
 fn has_page(holders: &Holders, readers: &Readers, host: &Host) -> bool {
     readers.has_among(host) || holders.among(host).next().is_some()
 }
 
 impl Entry {
-    /// Reads that were put aside wait in the queue again if nobody is being served: they came before what waits there.
+    /// Returns reads set aside to the queue if none is being served: they arrived before the queued ones.
     fn end_reads_of_nobody(&mut self) {
         let Some(readers) = self.readers_mut().filter(|readers| readers.is_empty()) else { return };
         let aside = mem::take(&mut readers.aside);

@@ -1,4 +1,4 @@
-//! The reads of a page that holders have been told to serve.
+//! The reads of a page being served by holders.
 
 use super::super::{CopyVersion, FrameId, Priority};
 use super::entry::Holder;
@@ -10,10 +10,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Readers that are looked through one by one. Of more, each is found by its rank.
-const FEW_MAX: usize = 32;
+/// Maximum number of readers searched linearly. More are indexed by rank.
+const LIST_MAX: usize = 32;
 
-/// A read that `source` has been told to serve.
+/// A read being served by `source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Reader {
     pub requester: Rank,
@@ -22,25 +22,25 @@ pub(super) struct Reader {
     pub source: Holder,
     pub priority: Priority,
     pub tried_home: bool,
-    /// The requester has given up the copy already: its Forget has overtaken its Done.
+    /// The requester has already given up the copy: its Forget has overtaken its Done.
     pub forgotten: bool,
 }
 
-/// Readers, each of another rank.
+/// Readers, at most one a rank.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Readers {
     all: Vec<Reader>,
-    /// Once there have been more than [`FEW_MAX`].
+    /// Present once there have been more than [`LIST_MAX`].
     index: Option<Box<Index>>,
-    /// Others, whom nobody serves yet.
+    /// Reads not being served yet.
     pub aside: Aside,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Index {
-    /// Where the reader of a rank is among all.
+    /// By rank, the position of its reader in `all`.
     places: OrderedMap<Rank, usize>,
-    /// How many readers a holder serves, if any.
+    /// By holder, the number of readers it serves.
     served: OrderedMap<Holder, usize>,
 }
 
@@ -49,13 +49,13 @@ impl Readers {
         Readers { all: vec![reader], index: None, aside: Aside::default() }
     }
 
-    /// Adds the reader of a rank that has none.
+    /// Adds a reader; its rank must have none.
     pub fn add(&mut self, reader: Reader) {
         let place = self.all.len();
         self.all.push(reader);
         match &mut self.index {
             Some(index) => index.add(place, &reader),
-            None if self.all.len() > FEW_MAX => {
+            None if self.all.len() > LIST_MAX => {
                 let mut index = Index::default();
                 self.all.iter().enumerate().for_each(|(place, reader)| index.add(place, reader));
                 self.index = Some(Box::new(index));
@@ -72,7 +72,7 @@ impl Readers {
         self.all.is_empty()
     }
 
-    /// How many of them a holder serves.
+    /// Number of readers served by a holder.
     pub fn served_by(&self, holder: &Holder) -> usize {
         match &self.index {
             Some(index) => index.served.get(holder).copied().unwrap_or(0),
@@ -87,12 +87,12 @@ impl Readers {
         }
     }
 
-    /// Whether a rank is one of them.
+    /// Whether `requester` is one of them.
     pub fn has(&self, requester: Rank) -> bool {
         self.place_of(requester).is_some()
     }
 
-    /// Whether any of these ranks is one of them.
+    /// Whether any of `ranks` is one of them.
     pub fn has_among(&self, ranks: &Range<Rank>) -> bool {
         match &self.index {
             Some(index) => index.places.range(ranks.clone()).next().is_some(),
@@ -100,12 +100,12 @@ impl Readers {
         }
     }
 
-    /// What changes is neither the requester nor the source.
+    /// The caller changes neither the requester nor the source.
     pub fn of_mut(&mut self, requester: Rank) -> Option<&mut Reader> {
         self.place_of(requester).map(|place| &mut self.all[place])
     }
 
-    /// Takes out the reader of this version that a rank was told to serve.
+    /// Takes out the reader of this version served by `source`.
     pub fn take_version(&mut self, version: CopyVersion, source: Rank) -> Option<Reader> {
         let is_it = |reader: &Reader| reader.version == version && reader.source.rank == source;
         let place = self.all.iter().position(is_it)?;
@@ -131,7 +131,7 @@ impl Readers {
         reader
     }
 
-    /// All of them, of whom copies may be renumbered.
+    /// All readers, for renumbering.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Reader> {
         self.index = None;
         self.all.iter_mut()
@@ -172,7 +172,7 @@ mod tests {
             forgotten: false,
         };
         let mut random = fastrand::Rng::with_seed(2);
-        for ranks in [3, 4 * FEW_MAX as u32] {
+        for ranks in [3, 4 * LIST_MAX as u32] {
             let first = reader(0, 1, 1);
             let (mut readers, mut model) = (Readers::one(first), vec![first]);
             for version in 2..3000 {

@@ -1,5 +1,5 @@
-//! Pages that are to be written back wherever their newest bytes are: a rank that has written to them flushes their file. It takes its
-//! turn among the requests about the page, so ranks that take the page from each other do not keep it waiting.
+//! Recalls: pages to be written back wherever their newest bytes are, because a rank that wrote them flushes their
+//! file. A recall takes its turn among the requests about its page, so ranks contending for the page cannot starve it.
 
 use super::super::{Action, Cause, FrameId, PageId, Priority, ToCache, send_cache};
 use super::Home;
@@ -8,19 +8,19 @@ use crate::{Nonsense, Rank, Space};
 use alloc::vec::Vec;
 
 impl Home {
-    /// The pages of a file whose newest bytes the file lacks, or may lack soon, in no order.
+    /// The pages of a file whose newest bytes are missing from the file, or may be soon, unordered.
     pub fn dirty_pages_of(&self, file: Space) -> impl Iterator<Item = PageId> + '_ {
         let is_dirty = |entry: &Entry| entry.dirty_owner.is_some() || entry.is_writing();
-        let moving = self.entries.moving_of(file).filter(move |(_, entry)| is_dirty(entry));
-        self.entries.dirty_at_rest(file).chain(moving.map(|(page, _)| page))
+        let transient = self.entries.transient_of(file).filter(move |(_, entry)| is_dirty(entry));
+        self.entries.stable_dirty(file).chain(transient.map(|(page, _)| page))
     }
 
-    /// The page is to be written back, after the requests about it that have come before.
+    /// Recalls a page, after earlier requests about it.
     pub(in super::super) fn on_recall(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         self.ask_itself(page, RequestKind::Recall, Priority::Soon, actions)
     }
 
-    /// Takes a request of the home itself in, after those about the page that have come before.
+    /// Queues a request of the home itself, after earlier ones about the page.
     pub(super) fn ask_itself(
         &mut self,
         page: PageId,
@@ -35,7 +35,7 @@ impl Home {
         self.start_waiting(page, actions)
     }
 
-    /// Its turn has come. Done if the file has the page by now.
+    /// Starts a recall at its turn. It ends at once if the file has the page by now.
     pub(super) fn start_recall(
         &mut self,
         page: PageId,
@@ -51,7 +51,7 @@ impl Home {
         }
     }
 
-    /// Has the dirty owner write back before `request` goes on, which is at the front of the queue then.
+    /// Makes the dirty owner write back before `request` proceeds; it is then at the front of the queue.
     pub(super) fn recall_from(
         &mut self,
         owner: Rank,
@@ -75,7 +75,7 @@ impl Home {
 }
 
 impl Entry {
-    /// The page could not be written back: nor can it be for those who have asked for that.
+    /// The write-back failed: every recall of the page fails too.
     pub(super) fn end_recalls(&mut self, page: PageId, cause: Cause, actions: &mut Vec<Action>) {
         let before = self.waiting.len();
         self.waiting.retain(|request| request.kind != RequestKind::Recall);

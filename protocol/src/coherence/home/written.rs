@@ -1,4 +1,4 @@
-//! The pages that have bytes on the disk: all others are zeros, which nobody need read.
+//! The pages with bytes on disk. All others are zeros and need no read.
 
 use super::super::PageId;
 use crate::ordered::OrderedMap;
@@ -6,12 +6,12 @@ use crate::{Rank, Space};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Of the pages of one home, those that the backing file, or the file that they are of, has bytes of.
+/// The pages of one home with bytes in their backing file or their own file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Written {
     own: Space,
     segment: Bits,
-    /// Of files, and of other segments, of which some pages have their home here.
+    /// Files, and other segments with pages of this home.
     others: OrderedMap<Space, FilePages>,
 }
 
@@ -21,23 +21,23 @@ struct Bits {
     words: Vec<u64>,
 }
 
-/// The pages of a file, or of a segment. A file may have holes, which count as written.
+/// The pages of a file or segment. Holes in a file count as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct FilePages {
-    /// The file had bytes of the pages before this one when it was opened or cut last.
+    /// The pages before this one had bytes at the last open or truncation.
     first: u32,
-    /// Others that were written since: 64 in a word.
+    /// Pages written since, 64 in a word.
     others: OrderedMap<u32, u64>,
 }
 
 impl Written {
-    /// The segment of a rank, with so many pages of which none is written, and no file.
+    /// The segment of a rank with `pages` unwritten pages, and no file.
     pub fn new(rank: Rank, pages: u32) -> Written {
         let segment = Bits { len: pages, words: vec![0; (pages as usize).div_ceil(64)] };
         Written { own: Space::of_segment(rank), segment, others: OrderedMap::new() }
     }
 
-    /// How many pages the segment has.
+    /// Number of pages in the segment.
     pub fn segment_pages(&self) -> u32 {
         self.segment.len
     }
@@ -64,7 +64,7 @@ impl Written {
         }
     }
 
-    /// A file that has bytes of its first pages, so many, and of no others: it was opened, or cut.
+    /// Records an open or truncated file: its first `first` pages have bytes, the others none.
     pub fn set_file(&mut self, file: Space, first: u32) {
         debug_assert_eq!(file.segment(), None::<Rank>);
         self.others.insert(file, FilePages { first, others: OrderedMap::new() });

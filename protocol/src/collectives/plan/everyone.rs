@@ -17,7 +17,7 @@ impl Shape {
         if self.is_small() { self.bruck_round(at) } else { self.ring_round(at) }
     }
 
-    /// Bruck's algorithm: scratch has the blocks of this rank and the next ones, twice as many after each round.
+    /// Bruck's algorithm: scratch has the blocks of this rank and the following ones, doubling each round.
     fn bruck_round(&self, at: u32) -> Round {
         let mut round = Round::default();
         if at == 0 {
@@ -37,7 +37,7 @@ impl Shape {
         round
     }
 
-    /// Each rank passes the block that it got in the round before on to the next rank.
+    /// Each rank passes the block received in the previous round to the next rank.
     fn ring_round(&self, at: u32) -> Round {
         let mut round = Round::default();
         let transfer = |peer, block: u32| Transfer {

@@ -1,12 +1,12 @@
-//! The work of each rank of a team in a collective, round by round, computed from the rank's place alone.
+//! The work of each rank of a team in a collective, round by round, computed from its rank alone.
 //!
-//! Rounds are computed one at a time, so a plan takes no memory however large the payload is. All transfers of a round
-//! go on side by side; when they are through, its local steps are done in order, and the next round begins. The two
-//! sides of a transfer may be in rounds of different numbers: they find each other by rank and tag.
+//! Rounds are computed one at a time, so the memory of a plan does not depend on the payload. All transfers of a round
+//! proceed concurrently. When they are done, its local steps run in order and the next round begins. The two sides of a
+//! transfer may be in rounds of different numbers: they match by rank and tag.
 //!
 //! | collective | small | large |
 //! | --- | --- | --- |
-//! | broadcast | binomial tree | the same, in segments that follow each other down the tree |
+//! | broadcast | binomial tree | the same, pipelined in segments |
 //! | scatter, gather | binomial tree, through scratch | straight between the root and everybody |
 //! | gather_all | Bruck's algorithm, through scratch | around a ring |
 //! | exchange | straight between all pairs | the same |
@@ -29,23 +29,22 @@ mod tree;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Bytes of the least segments in which broadcasts go through their tree.
+/// Minimum bytes of a segment in a pipelined broadcast.
 pub const SEGMENT_BYTES: usize = 64 << 10;
 
-/// Bytes of the largest ones: ranks further down the tree begin the later, the larger they are.
+/// Maximum bytes of a segment: the larger the segments, the later ranks further down the tree begin.
 const SEGMENT_BYTES_MAX: usize = 4 << 20;
 
-/// The segments into which a large block is divided where that makes them neither too small nor too large.
+/// Number of segments of a large block, within the limits above.
 const SEGMENTS: usize = 8;
 
-/// The most bytes that a rank keeps for others in a collective. Where it would be more, bytes go straight to where they
-/// belong.
+/// Maximum bytes a rank buffers for others in a collective. Above it, bytes go straight to their destination.
 pub const SMALL_BYTES: usize = 32 << 10;
 
-/// Peers that a rank sends to, or receives from, at the same time.
+/// Peers a rank sends to, or receives from, at the same time.
 const PEERS_AT_ONCE: u32 = 16;
 
-/// The most bytes of a block: tags have room for 2^28 segments.
+/// Maximum bytes of a block: tags number up to 2^28 segments.
 pub const BLOCK_BYTES_MAX: usize = SEGMENT_BYTES << 28;
 
 /// Added to the tags of the barrier before a collective.
@@ -55,7 +54,7 @@ const TAG_OUT: u32 = 3 << 30;
 /// Added to the tags of the results from rank 0 to the root of a reduction.
 const TAG_RESULT: u32 = 1 << 30;
 
-/// The memory that a collective uses at a rank.
+/// The memory of a collective at a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
     /// The client's, read by the collective.
@@ -66,12 +65,12 @@ pub enum Buffer {
     Scratch,
 }
 
-/// A place in such memory.
+/// A place in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The memory.
     pub buffer: Buffer,
-    /// The place's distance from the memory's start.
+    /// Offset from its start.
     pub offset_bytes: usize,
 }
 
@@ -94,54 +93,54 @@ impl Place {
     }
 }
 
-/// One rank's side of bytes, or of a signal, that go from one rank to another.
+/// One rank's side of a transfer of bytes, or of a signal, to another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The other rank.
     pub peer: u32,
-    /// Names the transfer among those from the one rank to the other in this collective.
+    /// Identifies the transfer among the ones between the two ranks, in this direction, in this collective.
     pub tag: u32,
-    /// Where the bytes are, or belong.
+    /// Source or destination of the bytes.
     pub place: Place,
-    /// How many there are; a signal has none.
+    /// Number of bytes; 0 for a signal.
     pub len_bytes: usize,
 }
 
-/// Work of a rank by itself.
+/// Work local to a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalStep {
     /// Copies bytes.
     Copy {
-        /// Where they are.
+        /// Source.
         from: Place,
-        /// Where they go.
+        /// Destination.
         to: Place,
-        /// How many.
+        /// Number of bytes.
         len_bytes: usize,
     },
     /// Reduces elements pair by pair.
     Combine {
-        /// The left operands, from lower ranks. The results go here.
+        /// The left operands, from lower ranks, replaced by the results.
         into: Place,
         /// The right operands, from higher ranks.
         with: Place,
         /// Bytes of the left operands.
         len_bytes: usize,
     },
-    /// Brings what the images of this rank give together as its source.
+    /// Gathers the contributions of this rank's images into its source.
     Collect,
-    /// Brings its destination to the images of this rank.
+    /// Distributes its destination to this rank's images.
     Deliver,
 }
 
-/// Transfers that go on side by side, and the local steps after them.
+/// Concurrent transfers, and the local steps after them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     /// To other ranks.
     pub sends: Vec<Transfer>,
     /// From other ranks.
     pub receives: Vec<Transfer>,
-    /// Done in this order when all transfers are through.
+    /// Run in this order after all transfers.
     pub local_steps: Vec<LocalStep>,
 }
 
@@ -183,13 +182,13 @@ pub struct Shape {
     pub kind: CollectiveKind,
     /// This rank, less than `ranks`.
     pub me: u32,
-    /// How many ranks the team has; at least 1.
+    /// Number of ranks in the team; at least 1.
     pub ranks: u32,
     /// The root, less than `ranks`, if the kind has one.
     pub root: u32,
-    /// Bytes that one rank has for, or from, one other; [`BLOCK_BYTES_MAX`] at most.
+    /// Bytes sent by one rank to one other; at most [`BLOCK_BYTES_MAX`].
     pub block_bytes: usize,
-    /// Bytes of an element of a reduction; at least 1, and blocks are a multiple of it.
+    /// Bytes of an element of a reduction; at least 1, and a divisor of the block size.
     pub element_bytes: usize,
 }
 
@@ -200,14 +199,14 @@ pub struct Plan {
     pub shape: Shape,
     /// No bytes move before every rank has started the collective.
     pub all_in: bool,
-    /// The collective is over at no rank before all bytes have moved.
+    /// No rank completes the collective before all bytes have moved.
     pub all_out: bool,
-    /// The rank takes part for several images: bytes are collected before they move, and delivered afterwards.
+    /// The rank takes part for several images: gather their bytes first, distribute the result afterwards.
     pub for_images: bool,
 }
 
 impl Plan {
-    /// Bytes of memory that the plan needs besides the client's.
+    /// Scratch bytes of the plan.
     pub fn scratch_bytes(&self) -> usize {
         let shape = &self.shape;
         match shape.kind {
@@ -218,7 +217,7 @@ impl Plan {
         }
     }
 
-    /// The round of this number; `None` when there are no more.
+    /// The round numbered `at`; `None` after the last one.
     pub fn round(&self, at: u32) -> Option<Round> {
         let shape = &self.shape;
         let barrier_rounds = tree::ceil_log2(shape.ranks);
@@ -272,8 +271,8 @@ impl Shape {
         }
     }
 
-    /// A round of a dissemination barrier: a signal to the rank 2^`at` places further on says that this rank has come,
-    /// and so have the 2^`at` - 1 before it.
+    /// A round of a dissemination barrier: a signal to the rank 2^`at` places on reports the arrival of this rank and
+    /// of the 2^`at` - 1 before it.
     fn barrier_round(&self, at: u32, tag: u32) -> Round {
         let distance = 1 << at;
         let signal = |peer| Transfer { peer, tag: tag | at, place: Place::scratch(0), len_bytes: 0 };

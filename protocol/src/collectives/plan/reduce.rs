@@ -1,20 +1,20 @@
-//! Reductions. Operands meet in the order of their ranks, so the function need not be commutative, and the results do
-//! not depend on the root.
+//! Reductions. Operands combine in rank order: the function need not be commutative, and the results do not depend on
+//! the root.
 
 use super::tree::{children, parent};
 use super::{LocalStep, Place, Round, SEGMENT_BYTES, Shape, TAG_RESULT, Transfer, copy, segment};
 
-/// Alignment that suits every type of element.
+/// Alignment for every element type.
 const ALIGNMENT_BYTES: usize = 16;
 
-/// The operands into which a large vector is divided where that makes them neither too small nor too large.
+/// Number of operands a large vector is divided into, within the limits below.
 const OPERANDS: usize = 32;
 
-/// The most bytes of an operand, unless one element is larger. Each rank keeps one for itself and for each child.
+/// Maximum bytes of an operand, unless one element is larger. Each rank buffers one for itself and one for each child.
 const OPERAND_BYTES_MAX: usize = 256 << 10;
 
 impl Shape {
-    /// Bytes of an operand: as many whole elements as fit into half a segment, more of large vectors, but at least one.
+    /// Bytes of an operand: the whole elements in half a segment, more for large vectors, and at least one element.
     fn operand_bytes(&self) -> usize {
         let most_bytes = (self.block_bytes / OPERANDS).clamp(SEGMENT_BYTES / 2, OPERAND_BYTES_MAX);
         let elements = (most_bytes / self.element_bytes).max(1);
@@ -25,7 +25,7 @@ impl Shape {
         self.block_bytes.div_ceil(self.operand_bytes()) as u32
     }
 
-    /// A place in scratch for an operand: slot 0 is for results, the next ones are for the children's operands.
+    /// A scratch place for an operand: slot 0 has the results, the following slots the children's operands.
     fn slot(&self, at: usize) -> Place {
         Place::scratch(at * self.operand_bytes().next_multiple_of(ALIGNMENT_BYTES))
     }
@@ -37,7 +37,7 @@ impl Shape {
         self.slot(1 + children(self.me, self.ranks).count()).offset_bytes
     }
 
-    /// Each round sends the results of the round before on. Only rank 0 does not, if it is the root.
+    /// Each round sends the previous round's results. Only rank 0 does not, if it is the root.
     pub(super) fn reduce_rounds(&self) -> u32 {
         let sends_on = self.me != 0 || self.root != 0;
         self.operands() + u32::from(sends_on)
@@ -75,7 +75,7 @@ impl Shape {
         round
     }
 
-    /// The same collective with rank 0 for its root, which reduces for all.
+    /// The same collective rooted at rank 0, the rank that reduces for all.
     fn by_rank_0(&self) -> Shape {
         Shape { root: 0, ..*self }
     }

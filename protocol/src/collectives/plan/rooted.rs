@@ -8,7 +8,7 @@ use super::{
 use alloc::vec::Vec;
 
 impl Shape {
-    /// Bytes of a segment: large ones for large blocks, since each takes messages there and back.
+    /// Bytes of a segment: large for large blocks, since each costs messages in both directions.
     fn segment_bytes(&self) -> usize {
         (self.block_bytes / SEGMENTS).next_multiple_of(SEGMENT_BYTES).clamp(SEGMENT_BYTES, SEGMENT_BYTES_MAX)
     }
@@ -30,7 +30,7 @@ impl Shape {
     pub(super) fn broadcast_round(&self, at: u32) -> Round {
         let is_root = self.me == self.root;
         let mut round = Round::default();
-        // What was reduced is in the destination of the root as well.
+        // A reduction's result is in the root's destination as well.
         let has_source = is_root && self.kind == CollectiveKind::Broadcast;
         let from = if has_source { Place::source(0) } else { Place::destination(0) };
         let transfer = |peer, tag| {
@@ -68,7 +68,7 @@ impl Shape {
         }
     }
 
-    /// The root's transfers of a round in which blocks go straight between the root and other ranks.
+    /// The root's transfers of a round of direct scatter or gather.
     fn straight(&self, at: u32, place: fn(usize) -> Place) -> Vec<Transfer> {
         let first = 1 + at * PEERS_AT_ONCE;
         let peers = (first..self.ranks.min(first + PEERS_AT_ONCE)).map(|count| self.at_count(count));

@@ -1,12 +1,12 @@
-//! The binomial tree over counts 0 to n - 1: the subtree of a count reaches from the count itself up to the next
-//! multiple of its lowest bit.
+//! The binomial tree over counts 0 to n - 1: the subtree of a count extends from the count itself to the next multiple
+//! of its lowest bit.
 
-/// The base-2 logarithm of `number`, rounded up: how many powers of two are less than it.
+/// The base-2 logarithm of `number`, rounded up.
 pub(super) fn ceil_log2(number: u32) -> u32 {
     number.next_power_of_two().trailing_zeros()
 }
 
-/// How many counts the subtree of `count` has, itself included.
+/// Number of counts in the subtree of `count`, itself included.
 pub(super) fn subtree(count: u32, ranks: u32) -> u32 {
     let below = ranks - count;
     if count == 0 { below } else { below.min(1 << count.trailing_zeros()) }
@@ -17,7 +17,7 @@ pub(super) fn parent(count: u32) -> Option<u32> {
     (count > 0).then(|| count & (count - 1))
 }
 
-/// The children of a count, in the order of the sizes of their subtrees.
+/// The children of a count, by ascending subtree size.
 pub(super) fn children(count: u32, ranks: u32) -> impl DoubleEndedIterator<Item = u32> {
     (0..ceil_log2(subtree(count, ranks))).map(move |bit| count + (1 << bit))
 }

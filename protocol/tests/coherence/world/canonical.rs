@@ -1,12 +1,12 @@
-//! States that are the same to the protocol are made equal, so that an exploration sees each of them once.
+//! Canonical states: equivalent states are made equal, so that an exploration visits each once.
 
 use super::{Flight, Word, World};
 use vgasnet_protocol::coherence::{CoherenceBody, CoherenceMessage, CopyVersion, FrameId, PageId, ToCache, ToHome};
 use vgasnet_protocol::{Rank, Space};
 
 impl World {
-    /// The same state with versions renumbered, and with bytes replaced by whether they are the newest. An endless run
-    /// has finitely many such states.
+    /// The same state with versions renumbered, and bytes reduced to whether they are the newest. An endless run has
+    /// finitely many such states.
     pub fn canonical(&self) -> World {
         let mut world = self.clone();
         for home in (0..self.shape.ranks).map(Rank) {
@@ -24,7 +24,7 @@ impl World {
         world
     }
 
-    /// Pages become all 0 (never written) or all 1 (the newest bytes); a byte that is not the newest becomes 0xEE.
+    /// Pages become all 0 (never written) or all 1 (the newest bytes); an older byte becomes 0xEE.
     fn abstract_bytes(&mut self) {
         let model = std::mem::take(&mut self.model);
         let zeros = vec![0; self.shape.page_bytes];

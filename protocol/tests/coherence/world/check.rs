@@ -1,11 +1,11 @@
-//! What holds after every step, and when nothing is under way.
+//! Invariants after every step, and in quiet states.
 
 use super::{World, home_of};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, PageId};
 
 impl World {
-    /// The invariants that hold after every step.
+    /// Checks the invariants of every state.
     pub fn check(&self) {
         let zeros = vec![0; self.shape.page_bytes];
         let newest = |page: PageId| self.model.get(&page).unwrap_or(&zeros);
@@ -52,8 +52,7 @@ impl World {
         }
     }
 
-    /// The invariants when nothing is under way: every request is answered, and every home knows the copies of its
-    /// pages.
+    /// Checks the invariants of a quiet state: every request is answered, and every home knows the copies of its pages.
     pub fn check_quiet(&self) {
         assert!(self.recalls.is_empty(), "recalls wait for ever: {:?}", self.recalls);
         assert!(self.flights.is_empty());

@@ -1,22 +1,22 @@
-//! Operations that are carried out where their page is, past the protocol, as the engine carries out small ones.
+//! Operations at their page's location, past the protocol, as the engine executes small ones.
 
 use super::{Op, World, home_of};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, Event, PageId};
 
 impl World {
-    /// Does an operation on a byte at the page's home or at the rank that may use the page, if that is possible now. Returns whether
-    /// it was.
+    /// Executes an operation on a byte at the page's home, or at the rank with access to the page, if possible now.
+    /// Returns whether it was.
     pub fn ship(&mut self, page: PageId, op: Op) -> bool {
         let home = &self.nodes[home_of(page).index()].protocol.home;
         if !home.has_entry(page) {
             self.do_in_file(page, op);
             return true;
         }
-        home.user_at_rest(page, op.access).is_some_and(|rank| self.do_at_user(rank, page, op))
+        home.stable_user(page, op.access).is_some_and(|rank| self.do_at_user(rank, page, op))
     }
 
-    /// The engine keeps back messages about the page meanwhile, so this is one step.
+    /// One step, because the engine holds back messages about the page meanwhile.
     fn do_in_file(&mut self, page: PageId, op: Op) {
         let (home, len) = (home_of(page), self.shape.page_bytes);
         self.note(|| format!("{home:?}: {:?} of the file of {page:?}", op.access));
@@ -42,7 +42,7 @@ impl World {
         }
     }
 
-    /// Does it in a frame, if the page is open there. The rank may have given the page up, or the right to write.
+    /// Executes it in a frame, if the page is open there. The rank may have given up the page, or write access.
     fn do_at_user(&mut self, rank: Rank, page: PageId, op: Op) -> bool {
         let word = self.nodes[rank.index()].words.get(&page).copied().unwrap_or_default();
         let Some((frame, _)) = word.open.filter(|(_, access)| *access >= op.access) else { return false };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, PageId};
-use vgasnet_protocol::replacement::{Coming, FrameUse, Need, PolicyKind, Replacement, Standing};
+use vgasnet_protocol::replacement::{FillKind, FrameState, FrameUse, Need, PolicyKind, Replacement};
 
 /// A cache of pages.
 pub trait Cache {
@@ -28,8 +28,8 @@ pub struct Pool {
 struct Marks(Vec<bool>);
 
 impl FrameUse for Marks {
-    fn standing(&self, _frame: FrameId) -> Standing {
-        Standing::Idle
+    fn state(&self, _frame: FrameId) -> FrameState {
+        FrameState::Idle
     }
 
     fn is_ahead(&self, _frame: FrameId) -> bool {
@@ -67,7 +67,7 @@ impl Cache for Pool {
         if known.is_none() {
             self.frame_of.insert(page, frame);
             self.page_in[frame.0 as usize] = page;
-            self.replacement.on_filled(frame, PageId::of_segment(Rank(0), page), Coming::ForUse);
+            self.replacement.on_filled(frame, PageId::of_segment(Rank(0), page), FillKind::ForUse);
         }
         self.marks.0[frame.0 as usize] = true;
         known.is_some()
