@@ -1,4 +1,4 @@
-//! Arrivals from the conduit: the sink decodes and notes them, and the engine acts on them afterwards.
+//! Arrivals from the conduit. The sink decodes and queues them; the engine acts on them afterwards.
 
 use super::last_words::{self, TAG_HEARD, TAG_WORDS, WordsPart};
 use super::outbox::unbundle;
@@ -15,15 +15,15 @@ use vgasnet_protocol::guests::GuestMessage;
 use vgasnet_protocol::writes::TAG_WRITES;
 use vgasnet_protocol::{LoanMessage, Nonsense, Rank};
 
-/// The least first byte of the messages for the rooms above the engine.
+/// Least first byte of messages for the rooms above the engine.
 pub const TAG_ABOVE: u8 = 40;
 
-/// Takes the messages for the rooms above the engine. It notes them and returns.
+/// Receives messages for the rooms above the engine. It queues them and returns.
 pub trait Receiver: Send + Sync {
-    /// Takes a message whose first byte is at least [`TAG_ABOVE`].
+    /// Takes a message with a first byte of at least [`TAG_ABOVE`].
     ///
     /// # Errors
-    /// The message makes no sense: what it is, in words.
+    /// The message is malformed. The text describes it.
     fn on_message(&self, from: Rank, bytes: &[u8]) -> Result<Received, &'static str>;
 }
 
@@ -41,9 +41,9 @@ pub(super) enum Arrived {
     Protocol(Rank, CoherenceMessage),
     Barrier(Rank, BarrierMessage),
     Farewell(Rank, BarrierMessage),
-    /// A neighbour wants the frame back that is mapped as this page.
+    /// A neighbour wants its frame back, which is mapped as this page.
     AskedBack(Rank, u32),
-    /// A rank that ends has left words for this one, or this one's have come.
+    /// An ending rank's closing report, or the acknowledgement of this rank's own.
     Words(Rank, WordsPart),
     Heard,
     /// A request for bytes of pages, or the answer to one.
@@ -53,15 +53,15 @@ pub(super) enum Arrived {
     Writes(Rank, Vec<u8>),
     /// A question about a file, or the answer to one.
     File(Rank, Vec<u8>),
-    /// About a page that a rank keeps for another.
+    /// A message about a guest page.
     Guest(Rank, GuestMessage),
-    /// A message about locks of files.
+    /// A message about file locks.
     Locks(Rank, Vec<u8>),
     Complete(Token),
     /// An event of the rooms above, which have taken its message.
     Event,
     Nonsense(Nonsense),
-    /// The transport has found something that no rank of this version leaves there.
+    /// The transport has found state that no rank of this version writes.
     Corrupt(String),
 }
 
@@ -141,12 +141,12 @@ impl Engine {
     }
 }
 
-/// The line for the user about a message that makes no sense.
+/// The error line about a malformed message.
 pub(super) fn refused(nonsense: Nonsense) -> UserError {
     UserError::new(nonsense.to_string())
 }
 
-/// Decodes what arrives, which may be several messages of the coherence protocol as one.
+/// Decodes an arrival, which may be a bundle of several coherence messages.
 fn note_all(arrival: Arrival<'_>, receiver: &dyn Receiver, arrived: &mut Vec<Arrived>) {
     match arrival {
         Arrival::Message { from, bytes } if bytes.first() == Some(&TAG_BUNDLE) => {
@@ -161,7 +161,7 @@ fn note_all(arrival: Arrival<'_>, receiver: &dyn Receiver, arrived: &mut Vec<Arr
 
 const MALFORMED: &str = "a message of unknown kind or length";
 
-/// Decodes what arrives, in the conduit's sink. Messages for the rooms above are handed on at once.
+/// Decodes an arrival in the conduit's sink. Messages for the rooms above are handed on at once.
 fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
     let (from, bytes) = match arrival {
         Arrival::Complete(token) => return Some(Arrived::Complete(token)),

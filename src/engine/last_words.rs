@@ -1,32 +1,33 @@
-//! Last words: what each rank leaves for rank 0 when its program is over, in bytes.
+//! Closing reports: the bytes that each rank sends to rank 0 when its program has ended.
 //!
-//! They travel as messages, so nobody waits for a rank that is gone: it has left its words before. Of one that could not,
-//! rank 0 has none.
+//! A rank sends its report before it exits, so rank 0 waits for no rank that is gone. A rank unable to send one has
+//! none.
 
 use super::{Driver, Engine};
 use std::time::{Duration, Instant};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::ordered::OrderedMap;
 
-/// First byte of a part of a rank's words: then where it begins and how long all of them are, in 4 bytes each, and the part.
+/// First byte of a part of a report. The offset of the part and the report's length follow, 4 bytes each, then the
+/// part.
 pub(super) const TAG_WORDS: u8 = 35;
 
-/// The message that says that all words of a rank have come.
+/// First byte of the acknowledgement of a whole report.
 pub(super) const TAG_HEARD: u8 = 36;
 
 const HEAD_BYTES: usize = 9;
 
-/// The most that a rank has to say, in bytes.
+/// Maximum length of a report, in bytes.
 const WORDS_BYTES_MAX: usize = 64 << 10;
 
-/// How long a rank waits for words or their answer. They are there by then, or were lost in a network.
+/// Timeout for reports and their acknowledgement. Later ones have been lost in the network.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The words that have come, and whether the own ones have.
+/// The reports received, and the state of this rank's own.
 #[derive(Debug, Default)]
 pub(super) struct LastWords {
     of: OrderedMap<Rank, Words>,
-    /// Ranks whose words have all come.
+    /// Number of ranks with complete reports.
     complete: usize,
     are_heard: bool,
 }
@@ -37,7 +38,7 @@ struct Words {
     missing_bytes: usize,
 }
 
-/// A part of a rank's words, from a message.
+/// A part of a rank's report, from a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WordsPart {
     offset_bytes: usize,
@@ -45,7 +46,7 @@ pub(super) struct WordsPart {
     bytes: Box<[u8]>,
 }
 
-/// Reads a part of a rank's words.
+/// Decodes a part of a rank's report.
 pub(super) fn decode(message: &[u8]) -> Option<WordsPart> {
     let (head, bytes) = message.split_at_checked(HEAD_BYTES)?;
     let number = |at: usize| Some(u32::from_ne_bytes(head.get(at..at + 4)?.try_into().ok()?) as usize);
@@ -56,7 +57,7 @@ pub(super) fn decode(message: &[u8]) -> Option<WordsPart> {
 }
 
 impl LastWords {
-    /// Takes a part. Returns whether all words of the rank have come.
+    /// Adds a part. Returns whether the rank's report is complete.
     fn take(&mut self, from: Rank, part: &WordsPart) -> Result<bool, &'static str> {
         let whole_bytes = part.whole_bytes;
         let words =
@@ -77,14 +78,14 @@ impl LastWords {
 }
 
 impl Engine {
-    /// Takes a part of a rank's words.
+    /// Handles a part of a rank's report.
     pub(super) fn on_words(&mut self, from: Rank, part: &WordsPart) -> Result<(), &'static str> {
         if self.space.rank != Rank(0) || from == Rank(0) {
             return Err("last words, which are for rank 0");
         }
         if self.last_words.take(from, part)? {
             self.has_event = true;
-            // Where all ranks share memory, a message is never lost.
+            // Through shared memory no message is lost.
             if !self.conduit.capabilities().wakes_on_arrival {
                 self.outbox.send(from, &[TAG_HEARD]);
             }
@@ -92,7 +93,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Rank 0 has all words of this rank.
+    /// Rank 0 has this rank's whole report.
     pub(super) fn on_heard(&mut self) {
         self.last_words.are_heard = true;
         self.has_event = true;
@@ -109,8 +110,8 @@ impl Engine {
 }
 
 impl Driver {
-    /// Leaves the words of this rank, which is not rank 0, for that. Once. Returns when they are on their way for certain, or
-    /// a few seconds later.
+    /// Sends the report of this rank to rank 0. Called once, by any other rank. Returns when delivery is certain, or
+    /// after a few seconds.
     pub fn say_last_words(&self, words: &[u8]) {
         self.engine().say_words(words);
         let is_safe = self.conduit.capabilities().wakes_on_arrival;
@@ -121,8 +122,8 @@ impl Driver {
         self.wait_until_or(&is_said, Some(Instant::now() + PATIENCE));
     }
 
-    /// The words of the ranks that have said them. Called by rank 0, when every rank's program is over: all others have by
-    /// then, or are about to, but those whose words were lost.
+    /// The reports received. Called by rank 0 when all programs have ended: then every rank has sent its report or is
+    /// about to, unless it was lost.
     pub fn hear_last_words(&self) -> Vec<(Rank, Vec<u8>)> {
         let others = self.conduit.ranks() as usize - 1;
         let all_heard = || self.engine().last_words.complete == others;

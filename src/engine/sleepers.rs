@@ -1,7 +1,7 @@
-//! The client threads that wait, and whether one of them drives.
+//! The waiting client threads and their driver.
 //!
-//! A thread sleeps in the bed of what it waits for, so that a completion wakes the thread that waits for it, and no other. A
-//! driver that goes leaves an offer in one bed. A thread that gets up from there takes it, and drives, or passes it on if its
+//! A thread sleeps in the slot of its awaited event, so that a completion wakes only the threads waiting for it. A
+//! stopping driver leaves an offer in one slot. A thread woken there takes the offer and drives, or passes it on if its
 //! own wait is over.
 
 use crate::request::CompletionId;
@@ -9,19 +9,19 @@ use crate::sys::{SignalGuard, futex};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Beds of threads that have called in, and as many of threads in handlers of SIGSEGV. The first bed of those that have
-/// called in is for threads that wait for anything else than one completion.
+/// Slots for threads in calls, and as many for threads in SIGSEGV handlers. The first slot for calls is for threads
+/// waiting for anything other than one completion.
 const BEDS: usize = 32;
 
-/// What a thread waits for: the beds that are woken for it.
+/// A thread's awaited event, as the index of its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Awaited(usize);
 
 impl Awaited {
-    /// Anything: the thread looks again whenever something has happened.
+    /// Any event: the thread checks its condition after each.
     pub(super) const ANY: Awaited = Awaited(0);
 
-    /// A completion, or anything that the rooms above wait for.
+    /// A completion, or any event of the rooms above.
     pub(super) fn completion(id: CompletionId) -> Awaited {
         Awaited(1 + id.number() as usize % (BEDS - 1))
     }
@@ -32,22 +32,22 @@ impl Awaited {
     }
 }
 
-/// What has happened: a set of beds.
+/// Events that have happened, as a set of slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Happened(u64);
 
 impl Happened {
-    /// An event, for which all threads that have called in may wait.
+    /// An event for which any thread in a call may be waiting.
     pub(super) const EVENT: Happened = Happened((1 << BEDS) - 1);
 
-    /// The end of what a thread waits for.
+    /// The completion of one awaited event.
     pub(super) fn of(awaited: Awaited) -> Happened {
         let mut happened = Happened::default();
         happened.add(awaited);
         happened
     }
 
-    /// Adds the end of what a thread waits for.
+    /// Adds the completion of an awaited event.
     pub(super) fn add(&mut self, awaited: Awaited) {
         let any = u64::from(awaited.0 < BEDS);
         self.0 |= 1 << awaited.0 | any;
@@ -58,14 +58,14 @@ impl Happened {
     }
 }
 
-/// Threads that wait for the same, or for things that share a bed.
+/// Threads waiting for the same event, or for events that share a slot.
 #[derive(Default)]
 #[repr(align(64))]
 struct Bed {
     asleep: AtomicUsize,
-    /// Counts what has happened to those that sleep here.
+    /// Number of events for its sleepers.
     turn: AtomicU32,
-    /// A driver has gone, and a thread that gets up from here is to drive.
+    /// A driver has stopped, and a thread woken from this slot is to drive.
     offers: AtomicU32,
 }
 
@@ -78,9 +78,9 @@ impl Bed {
 /// No thread drives.
 const NOBODY: usize = usize::MAX;
 
-/// The client threads that wait, and whether one of them drives.
+/// The waiting client threads and their driver.
 pub(super) struct Sleepers {
-    /// What the client thread waits for that drives, or [`NOBODY`].
+    /// The driver's awaited event, or [`NOBODY`].
     driver: AtomicUsize,
     asleep: AtomicUsize,
     beds: [Bed; 2 * BEDS],
@@ -98,7 +98,6 @@ impl Sleepers {
         self.driver.load(Ordering::SeqCst) != NOBODY
     }
 
-    /// Whether any thread sleeps here.
     pub(super) fn has_any(&self) -> bool {
         self.asleep.load(Ordering::SeqCst) > 0
     }
@@ -108,12 +107,13 @@ impl Sleepers {
         self.driver.compare_exchange(NOBODY, awaited.0, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
-    /// The calling thread, which drives, does no longer. It then offers that to another.
+    /// The calling thread stops driving. It then offers to hand over.
     pub(super) fn stop_driving(&self) {
         self.driver.store(NOBODY, Ordering::SeqCst);
     }
 
-    /// Wakes a thread that waits, to drive, unless another drives by now. Returns whether a thread drives or has been woken.
+    /// Wakes a waiting thread to drive, unless another one drives by now. Returns whether a thread drives or has been
+    /// woken.
     pub(super) fn offer(&self, from: Awaited) -> bool {
         if self.has_driver() {
             return true;
@@ -124,7 +124,7 @@ impl Sleepers {
         let beds = self.beds.iter().cycle().skip(from.0 + 1).take(2 * BEDS);
         for bed in beds.filter(|bed| !bed.is_empty()) {
             bed.offers.fetch_add(1, Ordering::SeqCst);
-            // A thread that has left the bed by now may have looked for offers before.
+            // A thread that has left the slot may have checked for offers before this one.
             if bed.is_empty() && bed.offers.swap(0, Ordering::SeqCst) > 0 {
                 continue;
             }
@@ -134,14 +134,14 @@ impl Sleepers {
         false
     }
 
-    /// Wakes the threads that may wait for what has happened. Returns whether the driver may, too.
+    /// Wakes the threads that may wait for these events. Returns whether the driver may, too.
     pub(super) fn wake(&self, happened: Happened) -> bool {
         std::sync::atomic::fence(Ordering::SeqCst);
         self.wake_after_count(happened)
     }
 
-    /// As [`Sleepers::wake`], where what has happened was made known by an operation on an atomic that is sequentially consistent,
-    /// and the threads look at it by such a one.
+    /// As [`Sleepers::wake`], for an event published by a sequentially consistent atomic operation and observed by
+    /// another one.
     pub(super) fn wake_after_count(&self, happened: Happened) -> bool {
         let mut left = if self.has_any() { happened.0 } else { 0 };
         while left != 0 {
@@ -156,8 +156,8 @@ impl Sleepers {
         driver != NOBODY && happened.0 >> driver & 1 != 0
     }
 
-    /// Sleeps until something has happened for which the thread may wait, or until no thread drives. May return early. Returns
-    /// whether the thread is to drive, or to offer that to another.
+    /// Sleeps until an awaited event may have happened or no thread drives. May return early. Returns whether the
+    /// thread has to drive or hand over.
     pub(super) fn sleep(
         &self,
         awaited: Awaited,
@@ -188,15 +188,15 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
 
-    /// Threads that each wait for many things in turn, which only drivers bring about. Whoever drives stops as soon as its own
-    /// has come, so driving goes from hand to hand; if an offer were lost, all would sleep for ever.
+    /// Each thread waits many times for an event that only drivers cause. A driver stops once its own event has
+    /// happened, so driving is handed on; after a lost offer all threads would sleep for ever.
     #[test]
     fn driving_is_handed_on_until_nobody_waits() {
         const THREADS: usize = 6;
         const ROUNDS: u32 = 3_000;
         let sleepers = Sleepers::default();
         let asked: [AtomicBool; THREADS] = std::array::from_fn(|_| AtomicBool::new(false));
-        // Two of the threads share a bed.
+        // Two of the threads share a slot.
         let bed = |thread: usize| Awaited::page((thread % (THREADS - 1)) as u32);
         // The driver serves one other thread, then itself.
         let drive = |own: usize, random: &mut fastrand::Rng| {
@@ -253,7 +253,7 @@ mod tests {
         assert!(sleepers.wake(happened(own)) && !sleepers.wake(happened(other)) && !sleepers.wake(Happened::EVENT));
         sleepers.stop_driving();
         assert!(!sleepers.offer(own), "nobody sleeps");
-        // A thread that waits for anything may wait for any completion, but not for a page.
+        // A thread waiting for any event may wait for any completion, but not for a page.
         assert!(sleepers.try_drive(Awaited::ANY));
         assert!(sleepers.wake(Happened::EVENT) && !sleepers.wake(happened(own)) && Happened::default().is_nothing());
     }
