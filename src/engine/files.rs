@@ -112,6 +112,7 @@ impl Engine {
         self.files.open.contains_key(&space)
     }
 
+    /// Whether two ranks run on the same host.
     pub fn are_of_one_host(&self, one: Rank, other: Rank) -> bool {
         self.conduit.host_of(one) == self.conduit.host_of(other)
     }
