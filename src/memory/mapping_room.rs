@@ -1,38 +1,38 @@
-//! How many of the system's mappings a rank may take for the pages of its segment.
+//! The number of the system's mappings that a rank may take for the pages of its segment.
 
 use super::{FRAMES_MIN, Shape};
 use std::fs;
 
-/// What the system allows a process that has not changed it (`vm.max_map_count`).
+/// The system's default limit per process (`vm.max_map_count`).
 const LIMIT_DEFAULT: u32 = 65_530;
 
-/// One mapping in so many is left to the client and its libraries, besides those that they have at attach.
+/// Fraction of the mappings left to the client and its libraries, besides their mappings at attach.
 const CLIENT_PART: u32 = 8;
 
-/// Of the others, one in so many is for loans, if there are any.
+/// Fraction of the others for loans, if there are any.
 const LOANS_PART: u32 = 4;
 
-/// Of what is left then, one in so many is for blocks, if there are any.
+/// Fraction of the remainder for blocks, if there are any.
 const BLOCKS_PART: u32 = 4;
 
-/// A page of a segment takes two mappings at most: its own, and what has no access behind it.
+/// Mappings per page of a segment, at most: its own, and the range without access behind it.
 const AREAS_OF_PAGE: u32 = 2;
 
-/// The mappings of the system that a rank may take.
+/// The system's mappings that a rank may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappingRoom {
-    /// Mappings that the process had.
+    /// Mappings of the process before.
     in_use: u32,
     lends: bool,
     for_blocks: u32,
     /// For frames of the own pool.
     pub areas_max: u32,
-    /// Frames of neighbours that may be mapped.
+    /// Maximum number of mapped frames of neighbours.
     pub loans_max: u32,
 }
 
 impl MappingRoom {
-    /// The room that there is now, for a rank that neighbours lend frames or that they do not, and that maps so many blocks at most.
+    /// The present room of a rank. `lends`: neighbours lend it frames. It maps at most `blocks` blocks.
     pub fn observe(lends: bool, blocks: u32) -> MappingRoom {
         let limit = fs::read_to_string("/proc/sys/vm/max_map_count").ok();
         let limit = limit.and_then(|limit| limit.trim().parse().ok()).unwrap_or(LIMIT_DEFAULT);
@@ -53,13 +53,13 @@ impl MappingRoom {
         }
     }
 
-    /// Blocks that may be mapped.
+    /// Maximum number of mapped blocks.
     pub fn blocks_max(&self) -> u32 {
         self.for_blocks / AREAS_OF_PAGE
     }
 
-    /// What `vm.max_map_count` would have to be for all frames of a rank to be mapped, wherever their pages lie; `None` where they
-    /// may be mapped as it is.
+    /// The value of `vm.max_map_count` needed to map all frames of a rank, wherever their pages lie; `None` if the
+    /// present one suffices.
     pub fn limit_for(&self, shape: Shape) -> Option<u64> {
         const STEP: u64 = 1 << 16;
         let [frames, pages] = [shape.frames, shape.pages].map(u64::from);
