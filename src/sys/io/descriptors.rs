@@ -1,16 +1,16 @@
-//! `read`, `write`, `pread` and `pwrite`, and which calls of a descriptor may be split.
+//! `read`, `write`, `pread` and `pwrite`, and the rules for splitting calls.
 
 use super::pieces::{Direction, MESSAGE_BYTES_MAX, Manner, PIECE_BYTES, carry};
 use super::{next, touches};
 use libc::{iovec, off64_t};
 use std::ffi::{c_int, c_void};
 
-/// How input from a descriptor, or output to it, is carried. Only files and disks have their next bytes at hand: from
-/// others a second call might wait where one call would not. Messages are never split.
+/// The rules for input from a descriptor or output to it. Only files and disks have their next bytes at hand: on others
+/// a second call might wait although one call would not. Messages are never split.
 pub(super) fn manner_of(file: c_int, direction: Direction) -> Manner {
     // SAFETY: a status may be all zeros.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the status has room. Of a descriptor that is none, the call itself tells.
+    // SAFETY: the status has room. An invalid descriptor is reported by the call itself.
     unsafe { libc::fstat(file, &raw mut status) };
     match status.st_mode & libc::S_IFMT {
         libc::S_IFREG | libc::S_IFBLK => Manner { direction, goes_on: true, piece_bytes: PIECE_BYTES },
@@ -27,7 +27,7 @@ fn is_stream(socket: c_int) -> bool {
     !failed && kind == libc::SOCK_STREAM
 }
 
-/// The memory of a call as a vector. The kernel takes no more than this at a time.
+/// The memory of a call as a vector. The kernel takes no more than this length at a time.
 pub(super) fn vector(memory: *const c_void, len: usize) -> [iovec; 1] {
     const LEN_MAX: usize = 0x7fff_f000;
     [iovec { iov_base: memory.cast_mut(), iov_len: len.min(LEN_MAX) }]
@@ -66,7 +66,7 @@ pub unsafe extern "C-unwind" fn write(file: c_int, from: *const c_void, len: usi
     unsafe { carry(&vector(from, len), manner, |from, _| next::writev::call(file, from.as_ptr(), from.len() as c_int)) }
 }
 
-/// Defines the functions that take a place in the file. Where files are 64 bits long, each has two names.
+/// Defines the functions with a file offset. On systems with 64-bit offsets each has two names.
 macro_rules! functions_at {
     ($($name:ident, $direction:ident, $memory:ty, $next:ident, $vectors:ident;)*) => {
         $(

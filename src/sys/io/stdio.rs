@@ -10,7 +10,7 @@ unsafe extern "C" {
     fn funlockfile(stream: *mut FILE);
 }
 
-/// A stream that no other thread uses meanwhile.
+/// Excludes other threads from a stream.
 struct Locked(*mut FILE);
 
 impl Locked {
@@ -30,8 +30,8 @@ impl Drop for Locked {
     }
 }
 
-/// Carries items by a function that is given memory, item size and count, until it takes less than it was given.
-/// Answers how many whole items were carried.
+/// Carries items by a function with the parameters memory, item size and count, until it takes less than it was given.
+/// Returns how many whole items were carried.
 ///
 /// # Safety
 /// The memory is the caller's to read or to write.
@@ -59,13 +59,13 @@ unsafe fn carry_items(
     usize::try_from(carried).unwrap_or_default() / size
 }
 
-/// Whether some of these items are the segment's.
+/// Whether these items overlap the segment.
 #[inline(always)]
 fn items_touch(memory: *const c_void, size: usize, count: usize) -> bool {
     touches(memory, size.saturating_mul(count)) && size.checked_mul(count).is_some_and(|len| len > 0)
 }
 
-/// Defines functions that carry items.
+/// Defines functions on items.
 macro_rules! item_functions {
     ($($name:ident, $direction:ident, $memory:ty;)*) => {
         $(

@@ -6,11 +6,11 @@ use super::{next, slice, touch};
 use libc::{iovec, off64_t};
 use std::ffi::c_int;
 
-/// Defines functions that take vectors, and after them `more` arguments. `again` says what those are after `done` bytes.
+/// Defines functions on vectors with `more` arguments behind them. `again` gives these after `done` bytes.
 macro_rules! vector_functions {
     ($($name:ident($($more:ident: $type:ty),*), $direction:ident, $next:ident, |$done:ident| ($($again:expr),*);)*) => {
         $(
-            /// As readv(2) says of the function of this name.
+            /// As the function of this name in readv(2).
             ///
             /// # Safety
             /// As for the C library's.
@@ -22,7 +22,7 @@ macro_rules! vector_functions {
                 $($more: $type),*
             ) -> isize {
                 let len = usize::try_from(count).unwrap_or(usize::MAX);
-                // SAFETY: there are so many vectors, as the caller says.
+                // SAFETY: there are as many vectors, as the caller says.
                 if !unsafe { touch(vectors, len) } {
                     // SAFETY: as for this function.
                     return unsafe { next::$next::call(file, vectors, count, $($more),*) };
@@ -39,7 +39,7 @@ macro_rules! vector_functions {
     };
 }
 
-/// Where the next bytes are. The place -1 stands for the file's own.
+/// The next offset. Offset -1 stands for the file's own.
 fn after(at: off64_t, done: usize) -> off64_t {
     if at == -1 { at } else { at + done as off64_t }
 }
