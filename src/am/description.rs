@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_free_indices_go_in_order_to_those_that_ask_for_any() {
+    fn the_highest_free_indices_go_in_order_to_entries_with_any_index() {
         let handlers = Handlers::default();
         let mut first = [Entry { index: 254, function: Some(none) }];
         assert_eq!(handlers.register(&mut first), Ok(()));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_that_make_no_sense_are_refused() {
+    fn invalid_descriptions_are_refused() {
         for (flags, args) in [(REQUEST, 0), (SHORT, 0), (SHORT | MEDIUM | REQUEST, 0), (MEDIUM | REPLY, 17)] {
             assert!(described(128, flags, args).misfit().is_some(), "{flags:#x} {args}");
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handler_takes_what_it_is_described_for() {
+    fn a_handler_takes_the_messages_it_is_described_for() {
         let handler = described(128, MEDIUM | LONG | REQUEST, 3);
         assert!(handler.takes(Category::Medium, false, 3) && handler.takes(Category::Long, false, 3));
         assert!(!handler.takes(Category::Short, false, 3));

@@ -94,7 +94,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     #[test]
-    fn one_thread_at_a_time_and_that_one_as_often_as_it_likes() {
+    fn the_lock_excludes_other_threads_and_nests_for_its_owner() {
         let (lock, counter) = (HandlerSafeLock::default(), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {

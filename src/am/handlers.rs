@@ -162,11 +162,11 @@ macro_rules! call {
     (@each $function:expr, $args:expr, ($($first:expr => $type:ty),*), [$($done:tt)*], []) => {
         call!(@one $function, $args, ($($first => $type),*), [$($done)*])
     };
-    (@each $function:expr, $args:expr, ($($first:expr => $type:ty),*), [$($done:tt)*], [$next:tt $($rest:tt)*]) => {
+    (@each $function:expr, $args:expr, ($($first:expr => $type:ty),*), [$($done:tt)*], [$next:tt $($tail:tt)*]) => {
         if $args.len() == call!(@count $($done)*) {
             call!(@one $function, $args, ($($first => $type),*), [$($done)*])
         } else {
-            call!(@each $function, $args, ($($first => $type),*), [$($done)* $next], [$($rest)*])
+            call!(@each $function, $args, ($($first => $type),*), [$($done)* $next], [$($tail)*])
         }
     };
     (@one $function:expr, $args:expr, ($($first:expr => $type:ty),*), [$($at:tt)*]) => {
@@ -176,7 +176,7 @@ macro_rules! call {
     };
     (@type $at:tt) => { i64 };
     (@count) => { 0 };
-    (@count $first:tt $($rest:tt)*) => { 1 + call!(@count $($rest)*) };
+    (@count $first:tt $($tail:tt)*) => { 1 + call!(@count $($tail)*) };
 }
 
 /// Calls a handler. The arguments are sign-extended to 64 bits, so that handlers with wider parameters get the values
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn free_indices_go_in_order_to_those_that_ask_for_any() {
+    fn free_indices_go_in_order_to_entries_with_any_index() {
         let handlers = Handlers::default();
         let entry = |index| Entry { index, function: Some(none) };
         let mut entries = [0, 129, 0, 255, 0].map(entry);

@@ -111,7 +111,7 @@ impl Am {
         if started == Started::NoRoom {
             return Ok(false);
         }
-        self.give_back_rest(held, cost);
+        self.give_back_surplus(held, cost);
         if started == Started::Done {
             // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
             unsafe { self.post_placed(to, envelope, is_placed, Haste::Idle) };
@@ -157,17 +157,17 @@ impl Am {
         }
         // SAFETY: the payload is valid for its length.
         let is_placed = unsafe { self.place(held.to, envelope)? };
-        self.give_back_rest(held, envelope.cost());
+        self.give_back_surplus(held, envelope.cost());
         // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
         unsafe { self.post_placed(held.to, envelope, is_placed, Haste::Now) };
         Ok(true)
     }
 
     /// Gives the credit back that a request does not need.
-    fn give_back_rest(&self, held: &HeldCredit, cost: u32) {
-        let rest = held.cost.checked_sub(cost).expect("the credit is for a payload that is as long at least");
-        if rest > 0 {
-            assert!(self.messages().flow.give_back(held.to, Amount { requests: 0, cost: rest }), "it was taken");
+    fn give_back_surplus(&self, held: &HeldCredit, cost: u32) {
+        let surplus = held.cost.checked_sub(cost).expect("the credit is for a payload that is as long at least");
+        if surplus > 0 {
+            assert!(self.messages().flow.give_back(held.to, Amount { requests: 0, cost: surplus }), "it was taken");
         }
     }
 

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rank_sends_is_refused() {
+    fn malformed_messages_are_refused() {
         let messages = Messages::among(RANKS, Arc::default());
         let head = Head {
             tag: TAG_MESSAGE,

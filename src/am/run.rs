@@ -95,7 +95,7 @@ impl Am {
         // This rank's messages to itself may change it each time, and other ranks' arrive by polling only.
         let has_run = || self.messages().runs() != seen;
         // Reading the clock takes longer than a number of checks for arrivals.
-        if has_run() || self.driver().glance(&has_run) {
+        if has_run() || self.driver().spin_briefly(&has_run) {
             return self.driver().poll();
         }
         let now = pauses::clock_ns();

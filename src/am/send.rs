@@ -203,14 +203,14 @@ impl Am {
         let most_bytes = self.driver().conduit().message_bytes_max();
         let mut buffer = [0; HEAD_BYTES_MAX];
         let head_bytes = head.encode(&envelope.args, &mut buffer);
-        let (first, rest) = payload.split_at(payload.len().min(most_bytes - head_bytes));
+        let (first, remaining) = payload.split_at(payload.len().min(most_bytes - head_bytes));
         let post = |head: &[u8], body: &[u8]| match haste {
             Haste::Now => self.driver().post(to, head, body),
             Haste::Idle => self.driver().post_idly(to, head, body),
         };
         post(&buffer[..head_bytes], first);
         let mut offset_bytes = first.len() as u32;
-        for part in rest.chunks(most_bytes - size_of::<FragmentHead>()) {
+        for part in remaining.chunks(most_bytes - size_of::<FragmentHead>()) {
             let fragment = FragmentHead { tag: TAG_FRAGMENT, id: head.id, offset_bytes };
             post(fragment.as_bytes(), part);
             offset_bytes += part.len() as u32;

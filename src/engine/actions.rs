@@ -73,17 +73,17 @@ impl Engine {
         self.space.open(page, frame, access, is_wanted);
         if access == Access::Write {
             self.frames.set_second_copy(frame, false);
-            self.on_soiled(page);
+            self.on_dirtied(page);
         }
         // Operations that joined the fetch are its first use.
         let is_ahead = self.prefetch.on_opened(page);
         let is_guest = self.on_guest_came(page, frame);
-        let coming = match (is_wanted, is_ahead, is_guest) {
+        let arrival = match (is_wanted, is_ahead, is_guest) {
             (false, true, _) => Coming::Ahead,
             (false, false, true) => Coming::AsGuest,
             _ => Coming::ForUse,
         };
-        self.frames.fill(frame, page, is_wanted, coming);
+        self.frames.fill(frame, page, is_wanted, arrival);
         if is_ahead {
             if !is_wanted {
                 self.space.own.table.mark_ahead(frame);

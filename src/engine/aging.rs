@@ -82,7 +82,7 @@ impl Engine {
 
     /// Notes file blocks that have become dirty.
     pub(super) fn note_age_of_blocks(&mut self) {
-        if self.storage.take_soiled() {
+        if self.storage.take_newly_dirty() {
             let aging = &mut self.write_behind.aging;
             let now = (aging.clock)();
             aging.blocks.get_or_insert(now);

@@ -1,6 +1,6 @@
 //! Arrivals from the conduit. The sink decodes and queues them; the engine acts on them afterwards.
 
-use super::last_words::{self, TAG_HEARD, TAG_WORDS, WordsPart};
+use super::closing_reports::{self, ReportPart, TAG_REPORT, TAG_REPORT_TAKEN};
 use super::outbox::unbundle;
 use super::{Engine, TAG_BARRIER, TAG_BUNDLE, TAG_FAREWELL, storage_server};
 use crate::error::UserError;
@@ -44,8 +44,8 @@ pub(super) enum Arrived {
     /// A neighbour wants its frame back, which is mapped as this page.
     AskedBack(Rank, u32),
     /// An ending rank's closing report, or the acknowledgement of this rank's own.
-    Words(Rank, WordsPart),
-    Heard,
+    ReportPart(Rank, ReportPart),
+    ReportTaken,
     /// A request for bytes of pages, or the answer to one.
     ByteRequest(Rank, Vec<u8>),
     ByteAnswer(Rank, Vec<u8>),
@@ -110,10 +110,10 @@ impl Engine {
             Arrived::AskedBack(from, index) => {
                 self.on_asked_back(index).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
-            Arrived::Words(from, part) => {
-                self.on_words(from, &part).map_err(|what| refused(Nonsense::new(from, what)))?;
+            Arrived::ReportPart(from, part) => {
+                self.on_report_part(from, &part).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
-            Arrived::Heard => self.on_heard(),
+            Arrived::ReportTaken => self.on_report_taken(),
             ByteRequest(from, bytes) => {
                 self.on_byte_request(from, bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
@@ -174,7 +174,7 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         LoanMessage::TAG => {
             LoanMessage::decode(bytes).map(|LoanMessage::AskedBack { index }| Arrived::AskedBack(from, index)).ok()
         }
-        TAG_WORDS => last_words::decode(bytes).map(|part| Arrived::Words(from, part)),
+        TAG_REPORT => closing_reports::decode(bytes).map(|part| Arrived::ReportPart(from, part)),
         TAG_REQUEST => Some(Arrived::ByteRequest(from, bytes.to_vec())),
         TAG_ANSWER => Some(Arrived::ByteAnswer(from, bytes.to_vec())),
         TAG_FILE_LOCKS => Some(Arrived::Locks(from, bytes.to_vec())),
@@ -183,7 +183,7 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         tag if GuestMessage::TAGS.contains(&tag) => {
             GuestMessage::decode(bytes).map(|message| Arrived::Guest(from, message)).ok()
         }
-        TAG_HEARD => (bytes.len() == 1).then_some(Arrived::Heard),
+        TAG_REPORT_TAKEN => (bytes.len() == 1).then_some(Arrived::ReportTaken),
         TAG_ABOVE.. => match receiver.on_message(from, bytes) {
             Ok(Received::Event) => Some(Arrived::Event),
             Ok(Received::Noted) => return None,

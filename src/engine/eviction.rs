@@ -29,9 +29,9 @@ impl Engine {
     fn need_of_frames(&mut self) -> Option<Need> {
         let cache = &self.protocol.cache;
         let need = if cache.wants_frame() { Need::Now } else { Need::Later };
-        let coming = cache.frames_coming_free() + self.guests.on_offer();
-        let is_for_pages = need == Need::Now || self.reserve.wants_more(coming);
-        let is_for_blocks = self.block_frames.is_wanted() && coming == 0;
+        let coming_free = cache.frames_coming_free() + self.guests.on_offer();
+        let is_for_pages = need == Need::Now || self.reserve.wants_more(coming_free);
+        let is_for_blocks = self.block_frames.is_wanted() && coming_free == 0;
         let has_come = is_for_pages && self.take_frame_from_blocks();
         // The only copy of a page is not evicted ahead of need before it has been offered.
         let is_soon_enough = need == Need::Now || !self.guests.is_offering_all_it_may();

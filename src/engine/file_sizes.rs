@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_during_a_round_is_told_after_the_next() {
+    fn requests_during_a_round_are_answered_after_the_next() {
         let (mut rounds, space) = (SizeRounds::default(), Space::of_file(3));
         let (tag, ask) = (TAG_FILE, FileAsk::Size);
         let question = |id| FileMessage { tag, is_answer: false, ask, cause: 0, id, space, padding: 0, value: 0 };

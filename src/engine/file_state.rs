@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_begun_is_written_when_it_has_ended() {
+    fn begun_pages_count_as_written_once_their_operation_has_ended() {
         let state = FileState::default();
         let handle = |bits| Handle::from_bits(bits).expect("it is not 0");
         let (first, second, read) = (PageFilter::of(1, 1), PageFilter::of(5, 6), PageFilter::default());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_have_ended_take_no_room() {
+    fn ended_operations_take_no_room() {
         let (state, page) = (FileState::default(), PageFilter::of(0, 0));
         for bits in 1..10_000 {
             let handle = Handle::from_bits(bits).expect("it is not 0");

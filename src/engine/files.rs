@@ -234,7 +234,7 @@ impl Engine {
 
     /// A page could not be read: fails the operations waiting for it.
     pub(super) fn fail(&mut self, page: PageId, frame: FrameId, waiters: &[Waiter], cause: Cause) {
-        self.frames.spoil(frame);
+        self.frames.mark_filled(frame);
         self.prefetch.on_opened(page);
         let parts = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
         self.work.push_back(Work::Fail { parts, cause });

@@ -22,7 +22,7 @@ pub(super) struct Guests {
     offers: Offers,
     room: GuestRoom,
     /// Guests in flight, with the offering rank.
-    coming: OrderedMap<PageId, Rank>,
+    incoming: OrderedMap<PageId, Rank>,
     /// Number of guests that have arrived.
     came: u64,
     /// Small writes to pages of this home that wait for guests to leave, with their number of attempts.
@@ -32,14 +32,14 @@ pub(super) struct Guests {
 }
 
 impl Guests {
-    /// No pages on offer and no guests. The pool has `frames` frames; see [`super::Manner::offers_max`].
+    /// No pages on offer and no guests. The pool has `frames` frames; see [`super::EngineOptions::offers_max`].
     pub(super) fn new(conduit: &dyn Conduit, frames: u32, offers_max: u32) -> Guests {
         let offers = Offers::new(conduit.rank(), conduit.ranks(), frames, offers_max);
         Guests {
             is_on: offers_max > 0,
             offers,
             room: GuestRoom::new(frames),
-            coming: OrderedMap::new(),
+            incoming: OrderedMap::new(),
             came: 0,
             dismissing: OrderedMap::new(),
             dismissed: Vec::new(),
@@ -146,7 +146,7 @@ impl Engine {
         };
         match room {
             Room::ForIt => {
-                self.guests.coming.insert(page, from);
+                self.guests.incoming.insert(page, from);
                 self.handle(Event::Adopt(page));
                 return Ok(());
             }
@@ -167,7 +167,7 @@ impl Engine {
 
     /// A page is open. Returns whether it has come as a guest.
     pub(super) fn on_guest_came(&mut self, page: PageId, frame: FrameId) -> bool {
-        let Some(from) = self.guests.coming.remove(&page) else { return false };
+        let Some(from) = self.guests.incoming.remove(&page) else { return false };
         stats::count(Row::GuestsCame);
         self.guests.came += 1;
         self.frames.set_second_copy(frame, false);
@@ -199,7 +199,7 @@ impl Engine {
 
     /// A fetch has ended without its page. If it was for a guest, declines the offer.
     pub(super) fn on_guest_not_come(&mut self, page: PageId) {
-        if let Some(from) = self.guests.coming.remove(&page) {
+        if let Some(from) = self.guests.incoming.remove(&page) {
             self.outbox.send(from, &GuestMessage::Needless { page }.encode());
         }
     }

@@ -26,7 +26,7 @@ impl Engine {
     /// A neighbour wants its frame back, which is mapped as page `index` here.
     pub(super) fn on_asked_back(&mut self, index: u32) -> Result<(), &'static str> {
         if index >= self.protocol.spaces().pages(self.space.own_page(index).space) {
-            return Err("a wish for a frame of a page that does not exist");
+            return Err("a request for a frame of a page that does not exist");
         }
         // The frame may already be on its way back.
         self.work.push_back(Work::GiveBack { index });

@@ -10,6 +10,7 @@ mod arrivals;
 mod as_in_paper;
 mod background;
 mod block_frames;
+mod closing_reports;
 mod driver;
 mod eviction;
 mod fault_service;
@@ -20,7 +21,6 @@ mod files;
 mod guests;
 mod host_barriers;
 mod job_barrier;
-mod last_words;
 mod loans;
 mod locks;
 mod outbox;
@@ -63,10 +63,10 @@ use crate::request::Part;
 use crate::stats;
 use crate::storage::BLOCK_BYTES;
 use arrivals::Arrived;
+use closing_reports::ClosingReports;
 use eviction::page_released_by;
 use files::OpenFiles;
 use guests::Guests;
-use last_words::LastWords;
 use outbox::Outbox;
 use page_statistics::PageStatistics;
 use pins::PinSet;
@@ -103,7 +103,7 @@ pub struct Engine {
     protocol: Protocol,
     barrier: Barrier,
     farewell: Barrier,
-    last_words: LastWords,
+    closing_reports: ClosingReports,
     receiver: Arc<dyn Receiver>,
     storage: StorageServer,
     frames: Frames,
@@ -151,7 +151,7 @@ pub struct Engine {
 
 /// An engine's options.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct EngineOptions {
     /// Chooses the frames to evict.
     pub policy: PolicyKind,
     /// Whether caching is cooperative; equal to the protocol's option.
@@ -172,15 +172,15 @@ impl Engine {
         protocol: Protocol,
         storage: StorageServer,
         receiver: Arc<dyn Receiver>,
-        manner: Manner,
+        options: EngineOptions,
     ) -> Engine {
-        let Manner { policy, cooperative, ships, offers_max } = manner;
+        let EngineOptions { policy, cooperative, ships, offers_max } = options;
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
         Engine {
             barrier: Barrier::new(conduit.rank(), conduit.ranks()),
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
-            last_words: LastWords::default(),
+            closing_reports: ClosingReports::default(),
             receiver,
             frames: Frames::new(Arc::clone(&space), frames, policy),
             prefetch: Prefetch::new(page_bytes, frames),
@@ -472,7 +472,7 @@ impl Engine {
             ToCache::Evicted { .. } => return self.files.forget_unwritten(message.page),
             ToCache::Unread => {
                 let frame = self.protocol.cache.frame_of(message.page);
-                return frame.into_iter().for_each(|frame| self.frames.spoil(frame));
+                return frame.into_iter().for_each(|frame| self.frames.mark_filled(frame));
             }
             _ => false,
         };

@@ -81,12 +81,12 @@ pub fn messages_in(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// The messages of a bundle.
 pub(super) fn unbundle(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = bytes.get(1..).unwrap_or_default();
+    let mut remaining = bytes.get(1..).unwrap_or_default();
     std::iter::from_fn(move || {
-        let (len_bytes, behind) = rest.split_first()?;
+        let (len_bytes, behind) = remaining.split_first()?;
         // A message cut short decodes as empty, which is malformed.
         let (message, behind) = behind.split_at_checked(usize::from(*len_bytes)).unwrap_or_default();
-        rest = behind;
+        remaining = behind;
         Some(message)
     })
 }

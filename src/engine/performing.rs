@@ -168,9 +168,9 @@ impl Driver {
     fn complete(&self, completion: Completion, happened: &mut Happened) {
         match completion {
             Completion::Counted(completion) => self.count_down(completion, happened),
-            Completion::Then(completion, sequel) => {
-                let rest = sequel.run(&mut |other| self.count_down(other, happened));
-                if let Some((piece, copy)) = rest {
+            Completion::Then(completion, continuation) => {
+                let remaining = continuation.run(&mut |other| self.count_down(other, happened));
+                if let Some((piece, copy)) = remaining {
                     let part = Part { piece, copy, completion: Completion::Counted(completion) };
                     self.count(&part);
                     self.engine().submit(part);

@@ -1,9 +1,8 @@
 //! Ships small operations on absent pages to the pages' holders instead of moving the pages.
 //!
 //! A part is shipped to its page's home. The home performs it in the blocks of its file if no rank holds the page.
-//! Otherwise it forwards the part to the rank that may use the page in a direct request, which is served at once or
-//! refused. After refusals the home requests the page for itself. Meters decide whether to ship a part or move its page
-//! ([`vgasnet_protocol::shipping`]).
+//! Otherwise it forwards the part to the page's holder in a direct request, served at once or refused. After refusals
+//! the home requests the page itself. Meters choose between shipping and moving ([`vgasnet_protocol::shipping`]).
 //!
 //! A peer has at most [`WINDOW`] requests of this rank in flight, and as many direct ones. Waiting parts are sent
 //! together. A direct request waits for nothing at its target, so requests never wait for each other in a cycle.
@@ -30,9 +29,9 @@ use zerocopy::IntoBytes;
 /// Maximum requests in flight to a peer, and as many direct ones.
 const WINDOW: usize = 16;
 
-/// With this many requests in flight, a peer gets another one only if [`TOGETHER`] parts wait or an answer has come: a
-/// request of one part costs nearly as much as one of many.
-const REQUESTS_FEW: usize = 4;
+/// From this many requests in flight on, a peer gets another one only for [`TOGETHER`] waiting parts, since a request
+/// costs nearly the same for one part as for many.
+const REQUESTS_EAGER: usize = 4;
 const TOGETHER: usize = 8;
 
 /// Largest shipped part in bytes. It is at most a page divided by [`PAGE_PART_MIN`].
@@ -79,7 +78,7 @@ struct Peer {
 
 impl Peer {
     fn may_have_request(&self) -> bool {
-        let is_worth_it = self.in_flight < REQUESTS_FEW || self.waiting.len() >= TOGETHER;
+        let is_worth_it = self.in_flight < REQUESTS_EAGER || self.waiting.len() >= TOGETHER;
         !self.waiting.is_empty() && self.in_flight < WINDOW && is_worth_it
     }
 }
@@ -285,9 +284,9 @@ impl Shipping {
         for (chunk, status) in chunks.iter().zip(statuses) {
             let shipped = &mut self.parts[chunk.part];
             if reads(&shipped.part.copy) {
-                let (read, rest) = payload.split_at(chunk.len_bytes);
+                let (read, remaining) = payload.split_at(chunk.len_bytes);
                 shipped.bytes[chunk.start_bytes..][..chunk.len_bytes].copy_from_slice(read);
-                payload = rest;
+                payload = remaining;
             }
             shipped.is_refused |= status == Status::Refused;
             shipped.is_contended |= status == Status::DoneContended;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Slots for threads in calls, and as many for threads in SIGSEGV handlers. The first slot for calls is for threads
 /// waiting for anything other than one completion.
-const BEDS: usize = 32;
+const SLOTS: usize = 32;
 
 /// A thread's awaited event, as the index of its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +23,12 @@ impl Awaited {
 
     /// A completion, or any event of the rooms above.
     pub(super) fn completion(id: CompletionId) -> Awaited {
-        Awaited(1 + id.number() as usize % (BEDS - 1))
+        Awaited(1 + id.number() as usize % (SLOTS - 1))
     }
 
     /// A page of the own segment, for a load or store.
     pub(super) fn page(index: u32) -> Awaited {
-        Awaited(BEDS + index as usize % BEDS)
+        Awaited(SLOTS + index as usize % SLOTS)
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Happened(u64);
 
 impl Happened {
     /// An event for which any thread in a call may be waiting.
-    pub(super) const EVENT: Happened = Happened((1 << BEDS) - 1);
+    pub(super) const EVENT: Happened = Happened((1 << SLOTS) - 1);
 
     /// The completion of one awaited event.
     pub(super) fn of(awaited: Awaited) -> Happened {
@@ -49,7 +49,7 @@ impl Happened {
 
     /// Adds the completion of an awaited event.
     pub(super) fn add(&mut self, awaited: Awaited) {
-        let any = u64::from(awaited.0 < BEDS);
+        let any = u64::from(awaited.0 < SLOTS);
         self.0 |= 1 << awaited.0 | any;
     }
 
@@ -61,7 +61,7 @@ impl Happened {
 /// Threads waiting for the same event, or for events that share a slot.
 #[derive(Default)]
 #[repr(align(64))]
-struct Bed {
+struct Slot {
     asleep: AtomicUsize,
     /// Number of events for its sleepers.
     turn: AtomicU32,
@@ -69,7 +69,7 @@ struct Bed {
     offers: AtomicU32,
 }
 
-impl Bed {
+impl Slot {
     fn is_empty(&self) -> bool {
         self.asleep.load(Ordering::SeqCst) == 0
     }
@@ -83,13 +83,13 @@ pub(super) struct Sleepers {
     /// The driver's awaited event, or [`NOBODY`].
     driver: AtomicUsize,
     asleep: AtomicUsize,
-    beds: [Bed; 2 * BEDS],
+    slots: [Slot; 2 * SLOTS],
 }
 
 impl Default for Sleepers {
     fn default() -> Sleepers {
-        let beds = std::array::from_fn(|_| Bed::default());
-        Sleepers { driver: AtomicUsize::new(NOBODY), asleep: AtomicUsize::new(0), beds }
+        let slots = std::array::from_fn(|_| Slot::default());
+        Sleepers { driver: AtomicUsize::new(NOBODY), asleep: AtomicUsize::new(0), slots }
     }
 }
 
@@ -121,15 +121,15 @@ impl Sleepers {
         if !self.has_any() {
             return false;
         }
-        let beds = self.beds.iter().cycle().skip(from.0 + 1).take(2 * BEDS);
-        for bed in beds.filter(|bed| !bed.is_empty()) {
-            bed.offers.fetch_add(1, Ordering::SeqCst);
+        let slots = self.slots.iter().cycle().skip(from.0 + 1).take(2 * SLOTS);
+        for slot in slots.filter(|slot| !slot.is_empty()) {
+            slot.offers.fetch_add(1, Ordering::SeqCst);
             // A thread that has left the slot may have checked for offers before this one.
-            if bed.is_empty() && bed.offers.swap(0, Ordering::SeqCst) > 0 {
+            if slot.is_empty() && slot.offers.swap(0, Ordering::SeqCst) > 0 {
                 continue;
             }
-            bed.turn.fetch_add(1, Ordering::SeqCst);
-            return futex::wake_one(&bed.turn);
+            slot.turn.fetch_add(1, Ordering::SeqCst);
+            return futex::wake_one(&slot.turn);
         }
         false
     }
@@ -145,11 +145,11 @@ impl Sleepers {
     pub(super) fn wake_after_count(&self, happened: Happened) -> bool {
         let mut left = if self.has_any() { happened.0 } else { 0 };
         while left != 0 {
-            let bed = &self.beds[left.trailing_zeros() as usize];
+            let slot = &self.slots[left.trailing_zeros() as usize];
             left &= left - 1;
-            if !bed.is_empty() {
-                bed.turn.fetch_add(1, Ordering::SeqCst);
-                futex::wake_all(&bed.turn);
+            if !slot.is_empty() {
+                slot.turn.fetch_add(1, Ordering::SeqCst);
+                futex::wake_all(&slot.turn);
             }
         }
         let driver = self.driver.load(Ordering::SeqCst);
@@ -165,17 +165,17 @@ impl Sleepers {
         end: Option<Instant>,
         signals: &SignalGuard,
     ) -> bool {
-        let bed = &self.beds[awaited.0];
-        bed.asleep.fetch_add(1, Ordering::SeqCst);
+        let slot = &self.slots[awaited.0];
+        slot.asleep.fetch_add(1, Ordering::SeqCst);
         self.asleep.fetch_add(1, Ordering::SeqCst);
         // A thread that changes `done` or the driver and sees a sleeper increments the turn afterwards.
-        let turn = bed.turn.load(Ordering::SeqCst);
+        let turn = slot.turn.load(Ordering::SeqCst);
         if !done() && self.has_driver() {
-            signals.except(|| futex::wait_for(&bed.turn, turn, time_left(end)));
+            signals.except(|| futex::wait_for(&slot.turn, turn, time_left(end)));
         }
         self.asleep.fetch_sub(1, Ordering::SeqCst);
-        bed.asleep.fetch_sub(1, Ordering::SeqCst);
-        bed.offers.swap(0, Ordering::SeqCst) > 0
+        slot.asleep.fetch_sub(1, Ordering::SeqCst);
+        slot.offers.swap(0, Ordering::SeqCst) > 0
     }
 }
 
@@ -197,14 +197,14 @@ mod tests {
         let sleepers = Sleepers::default();
         let asked: [AtomicBool; THREADS] = std::array::from_fn(|_| AtomicBool::new(false));
         // Two of the threads share a slot.
-        let bed = |thread: usize| Awaited::page((thread % (THREADS - 1)) as u32);
+        let slot = |thread: usize| Awaited::page((thread % (THREADS - 1)) as u32);
         // The driver serves one other thread, then itself.
         let drive = |own: usize, random: &mut fastrand::Rng| {
             let other = random.usize(0..THREADS);
             for served in [other, own] {
                 if asked[served].swap(false, Ordering::SeqCst) {
                     let mut happened = Happened::default();
-                    happened.add(bed(served));
+                    happened.add(slot(served));
                     sleepers.wake(happened);
                 }
             }
@@ -215,17 +215,17 @@ mod tests {
             let signals = SignalGuard::new();
             let mut has_offer = false;
             while !done() {
-                if sleepers.try_drive(bed(own)) {
+                if sleepers.try_drive(slot(own)) {
                     has_offer = false;
                     drive(own, random);
                     sleepers.stop_driving();
-                    sleepers.offer(bed(own));
+                    sleepers.offer(slot(own));
                 } else {
-                    has_offer |= sleepers.sleep(bed(own), &done, None, &signals);
+                    has_offer |= sleepers.sleep(slot(own), &done, None, &signals);
                 }
             }
             if has_offer {
-                sleepers.offer(bed(own));
+                sleepers.offer(slot(own));
             }
         };
         std::thread::scope(|scope| {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_is_told_of_what_it_waits_for_only() {
+    fn a_driver_is_woken_for_its_own_event_only() {
         let sleepers = Sleepers::default();
         let [own, other] = [3, 4].map(Awaited::page);
         assert!(!sleepers.wake(Happened::EVENT) && sleepers.try_drive(own) && !sleepers.try_drive(other));

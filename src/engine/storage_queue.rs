@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_go_on_delays_no_other() {
+    fn a_blocked_operation_delays_no_other() {
         let queue = queue(&[
             (Priority::Now, Need::LoadStaging),
             (Priority::Now, Need::StoreStaging),

@@ -116,8 +116,8 @@ impl Driver {
     /// Gives way to other threads, for a client polling in a loop without success. With more ranks than processors,
     /// such a loop would keep the processor from the answering rank. Sleeps if that is better than to yield: until an
     /// arrival, and briefly, since the client may wait for an event outside the library.
-    pub fn rest(&self) {
-        const REST_MAX: Duration = Duration::from_millis(1);
+    pub fn back_off(&self) {
+        const BACK_OFF_MAX: Duration = Duration::from_millis(1);
         if gives_way(WaitMode::current() != WaitMode::Spin) {
             return;
         }
@@ -125,7 +125,7 @@ impl Driver {
         let callers = self.callers.get().filter(|callers| callers.may_work() && !callers.is_pending());
         let Some(callers) = callers else { return std::thread::yield_now() };
         let signals = SignalGuard::new();
-        let (end, has_work) = (Some(Instant::now() + REST_MAX), || callers.is_pending());
+        let (end, has_work) = (Some(Instant::now() + BACK_OFF_MAX), || callers.is_pending());
         if self.sleepers.try_drive(Awaited::ANY) {
             self.conduit.set_driving(true);
             let notices = self.space.own.table.unpin_notices();
@@ -150,7 +150,7 @@ impl Driver {
     }
 
     /// As [`Driver::watch`], but short enough for client conditions that depend on other events, and without driving.
-    pub(crate) fn glance(&self, done: &dyn Fn() -> bool) -> bool {
+    pub(crate) fn spin_briefly(&self, done: &dyn Fn() -> bool) -> bool {
         const LOOKS: u32 = 16;
         let may_spin = self.arrivals_visible && !self.spin().limit.is_zero() && !self.unfinished.load(Ordering::SeqCst);
         may_spin && look(LOOKS, &|| done() || self.has_arrivals())

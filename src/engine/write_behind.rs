@@ -103,7 +103,7 @@ impl Engine {
     }
 
     /// A file page may be dirty from now on: starts the write-back of another one if many are dirty.
-    pub(super) fn on_soiled(&mut self, page: PageId) {
+    pub(super) fn on_dirtied(&mut self, page: PageId) {
         if page.space.segment().is_some() {
             return;
         }

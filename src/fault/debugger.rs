@@ -3,7 +3,7 @@
 //! The thread may be driving the engine or hold locks of the library. So this takes no lock and leaves the fetch to the
 //! helper. The debugger lets the other threads run meanwhile.
 
-use super::{Scene, scene};
+use super::{FaultState, state};
 use crate::request::Fault;
 use std::time::{Duration, Instant};
 use vgasnet_protocol::coherence::Access;
@@ -31,8 +31,8 @@ pub enum Unread {
 /// # Safety
 /// The range lies in the own segment, and `to` is valid for as many bytes.
 pub unsafe fn read_for_debugger(to: *mut u8, from: usize, len_bytes: usize) -> Result<(), Unread> {
-    let scene = scene().ok_or(Unread::NoView)?;
-    let page_bytes = scene.view.page_bytes();
+    let state = state().ok_or(Unread::NoView)?;
+    let page_bytes = state.view.page_bytes();
     let mut done_bytes = 0;
     while done_bytes < len_bytes {
         let at = from + done_bytes;
@@ -42,13 +42,13 @@ pub unsafe fn read_for_debugger(to: *mut u8, from: usize, len_bytes: usize) -> R
             // SAFETY: the page is pinned and in this frame, which contains the piece, and `to` has room for all bytes.
             unsafe { to.add(done_bytes).copy_from_nonoverlapping(frame.add(offset_bytes), piece_bytes) }
         };
-        scene.with_page(scene.view.index_of(at), read)?;
+        state.with_page(state.view.index_of(at), read)?;
         done_bytes += piece_bytes;
     }
     Ok(())
 }
 
-impl Scene {
+impl FaultState {
     /// Runs `read` with the frame of a page, which stays pinned meanwhile.
     fn with_page(&self, index: u32, read: impl Fn(*const u8)) -> Result<(), Unread> {
         let end = Instant::now() + PATIENCE;

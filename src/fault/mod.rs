@@ -50,7 +50,7 @@ use vgasnet_protocol::coherence::Access;
 use waiting::{Frame, Place, left_behind, let_go};
 
 /// The rank's part in a fault, for the handlers.
-struct Scene {
+struct FaultState {
     view: Arc<SegmentView>,
     driver: Arc<Driver>,
     rank: u32,
@@ -59,13 +59,13 @@ struct Scene {
 }
 
 /// Set once, by [`install`], and never freed. A forked child has no engine, so it is cleared there.
-static SCENE: WipedInChildren<AtomicPtr<Scene>> = WipedInChildren::new(AtomicPtr::new(std::ptr::null_mut()));
+static STATE: WipedInChildren<AtomicPtr<FaultState>> = WipedInChildren::new(AtomicPtr::new(std::ptr::null_mut()));
 
 /// The same, kept in forked children.
-static SCENE_OF_RANK: AtomicPtr<Scene> = AtomicPtr::new(std::ptr::null_mut());
+static STATE_OF_RANK: AtomicPtr<FaultState> = AtomicPtr::new(std::ptr::null_mut());
 
-extern "C" fn forget_scene() {
-    SCENE.store(std::ptr::null_mut(), Ordering::Relaxed);
+extern "C" fn forget_state() {
+    STATE.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
 
 /// Installs the handlers that serve loads and stores in this rank's segment. Accesses between the segment's end and
@@ -75,11 +75,11 @@ extern "C" fn forget_scene() {
 /// The system's errno value.
 pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) -> Result<(), i32> {
     let (rank, segment) = (driver.space().rank.0, view.segment());
-    let scene = Box::leak(Box::new(Scene { view, driver, rank, guard_end }));
-    let before = SCENE_OF_RANK.swap(scene, Ordering::AcqRel);
+    let state = Box::leak(Box::new(FaultState { view, driver, rank, guard_end }));
+    let before = STATE_OF_RANK.swap(state, Ordering::AcqRel);
     assert!(before.is_null(), "a rank has one segment");
-    SCENE.wipe(forget_scene);
-    SCENE.store(scene, Ordering::Release);
+    STATE.wipe(forget_state);
+    STATE.store(state, Ordering::Release);
     const HANDLERS: [(c_int, Handler); 2] = [(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)];
     call_before_handlers(on_client_handler);
     install_handlers(&HANDLERS, on_synchronous)?;
@@ -87,16 +87,16 @@ pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) ->
     Ok(())
 }
 
-fn scene() -> Option<&'static Scene> {
+fn state() -> Option<&'static FaultState> {
     // SAFETY: the pointer is null, or to a leaked box completed before it was stored.
-    unsafe { SCENE.load(Ordering::Acquire).as_ref() }
+    unsafe { STATE.load(Ordering::Acquire).as_ref() }
 }
 
 /// The state of the parent rank, if this process was forked from one.
-fn scene_of_parent() -> Option<&'static Scene> {
-    let is_child = scene().is_none();
+fn state_of_parent() -> Option<&'static FaultState> {
+    let is_child = state().is_none();
     // SAFETY: as above; a child has a copy of the box.
-    unsafe { SCENE_OF_RANK.load(Ordering::Acquire).as_ref() }.filter(|_| is_child)
+    unsafe { STATE_OF_RANK.load(Ordering::Acquire).as_ref() }.filter(|_| is_child)
 }
 
 /// The handler of SIGSEGV.
@@ -108,21 +108,21 @@ unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context:
         // SAFETY: `info` is the siginfo of this handler from the kernel; a fault's has an address.
         let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
         let is_fault = code > 0 && code != libc::SI_KERNEL;
-        match scene().filter(|scene| is_fault && scene.covers(address)) {
-            Some(scene) => {
+        match state().filter(|state| is_fault && state.covers(address)) {
+            Some(state) => {
                 // SAFETY: `info` and `context` are this SIGSEGV handler's, from the kernel.
-                let fault = AssertUnwindSafe(|| unsafe { scene.on_fault(address, info, context) });
+                let fault = AssertUnwindSafe(|| unsafe { state.on_fault(address, info, context) });
                 if catch_unwind(fault).is_err() {
-                    scene.driver.fail("load or store", &UserError::of_panic());
+                    state.driver.fail("load or store", &UserError::of_panic());
                 }
             }
             // SAFETY: `info` and `context` are this handler's for `signal`, from the kernel.
             None => unsafe {
-                if let Some(scene) = scene() {
-                    scene.end_step(context);
+                if let Some(state) = state() {
+                    state.end_step(context);
                 }
-                if let Some(scene) = scene_of_parent().filter(|scene| is_fault && scene.covers(address)) {
-                    scene.say(address, "this process was forked from the rank; only the rank itself has its segment");
+                if let Some(state) = state_of_parent().filter(|state| is_fault && state.covers(address)) {
+                    state.say(address, "this process was forked from the rank; only the rank itself has its segment");
                 }
                 chain(signal, info, context);
             },
@@ -142,7 +142,7 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
         // SAFETY: `info` and `context` are this handler's for `signal`, from the kernel.
         unsafe {
             let was_raised = (*info).si_code > 0;
-            let is_step = was_raised && scene().is_some_and(|scene| scene.end_step(context));
+            let is_step = was_raised && state().is_some_and(|state| state.end_step(context));
             if !is_step {
                 chain(signal, info, context);
             }
@@ -156,16 +156,16 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
 /// # Safety
 /// `context` is the ucontext of the calling signal handler.
 unsafe fn on_synchronous(context: *mut c_void) {
-    if let Some(scene) = scene() {
+    if let Some(state) = state() {
         // SAFETY: `context` is the ucontext of the calling handler.
-        unsafe { scene.end_step(context) };
+        unsafe { state.end_step(context) };
     }
 }
 
 /// A handler of the client is about to run, and may leave the interrupted access for good.
 fn on_client_handler() {
-    if let Some(scene) = scene() {
-        let_go().for_each(|index| scene.unpin(index));
+    if let Some(state) = state() {
+        let_go().for_each(|index| state.unpin(index));
     }
 }
 
@@ -223,7 +223,7 @@ unsafe fn may_drive(context: *mut c_void) -> bool {
     !unsafe { Frame::of(context) }.is_on_alternate_stack && !is_disturbed_at(context.addr())
 }
 
-impl Scene {
+impl FaultState {
     fn covers(&self, address: usize) -> bool {
         (self.view.segment().base..self.guard_end).contains(&address)
     }

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_access_is_repeated_among_those_of_its_instruction() {
+    fn faults_repeat_within_one_instruction_only() {
         let last = entry(0x7000).expect("there is room");
         assert!(!last.note(1, 100) && last.note(1, 100));
         assert!(!last.note(1, 200) && !last.note(1, 300) && !last.note(1, 400), "one instruction may need four");

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_stuck_that_is_seen_again_and_again() {
+    fn a_call_seen_again_and_again_is_stuck() {
         let mut watch = Watch::default();
         assert!((0..20).all(|_| !watch.is_stuck(None)), "nobody calls");
         assert!((0..20).all(|at| !watch.is_stuck(Some(at))), "calls come and go");

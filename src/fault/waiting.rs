@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_below_and_those_of_a_stack_that_was_left_are_behind() {
+    fn frames_below_and_on_an_abandoned_stack_are_left() {
         let frame = |address, is_on_alternate_stack| Frame { address, is_on_alternate_stack };
         let (own, alternate) = (|address| frame(address, false), |address| frame(address, true));
         assert!(own(10).is_left_in(own(20)) && !own(20).is_left_in(own(10)));

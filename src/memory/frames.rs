@@ -75,11 +75,11 @@ impl Frames {
     /// Takes the frame, whose page is gone, for uses other than pages.
     pub fn use_otherwise(&mut self, frame: FrameId) {
         self.reserve(frame);
-        self.spoil(frame);
+        self.mark_filled(frame);
     }
 
     /// Notes that the frame may contain arbitrary bytes, as after a failed read.
-    pub fn spoil(&mut self, frame: FrameId) {
+    pub fn mark_filled(&mut self, frame: FrameId) {
         self.filled[frame.0 as usize] = true;
     }
 
@@ -89,12 +89,12 @@ impl Frames {
     }
 
     /// Notes that the frame's page has arrived or is open again. It may be used now.
-    pub fn fill(&mut self, frame: FrameId, page: PageId, is_used: bool, coming: Coming) {
+    pub fn fill(&mut self, frame: FrameId, page: PageId, is_used: bool, arrival: Coming) {
         if is_used {
             self.space.own.pool.touch(frame);
         }
         self.filled[frame.0 as usize] = true;
-        self.replacement.on_filled(frame, page, coming);
+        self.replacement.on_filled(frame, page, arrival);
     }
 
     /// Whether no other rank has a copy of the page in this frame, as far as is known.

@@ -33,18 +33,18 @@ struct Mapping {
 }
 
 /// The pages next to one being mapped, which may be mapped with it.
-pub(super) trait Beside {
+pub(super) trait Adjacent {
     /// Whether a page is in this frame and may be mapped with exactly this access. This holds until it is given back.
     fn take(&self, index: u32, frame: FrameId, access: Access) -> bool;
 
-    /// Undoes [`Beside::take`].
+    /// Undoes [`Adjacent::take`].
     fn give_back(&self, frame: FrameId);
 }
 
 /// No page is mapped together with another.
 pub(super) struct Alone;
 
-impl Beside for Alone {
+impl Adjacent for Alone {
     fn take(&self, _index: u32, _frame: FrameId, _access: Access) -> bool {
         false
     }
@@ -99,9 +99,9 @@ impl MappedFrames {
         self.areas_max
     }
 
-    /// Maps a frame as page `index` with at least this access, and with it adjacent pages from `beside`. The caller has
-    /// the page pinned. Pages that `may_unmap` allows make room. Returns whether any page did that the same instruction
-    /// may need.
+    /// Maps a frame as page `index` with at least this access, together with pages that `adjacent` offers. The caller
+    /// has the page pinned. Pages that `may_unmap` allows make room. Returns whether any page did that the same
+    /// instruction may need.
     ///
     /// # Errors
     /// The system's errno value, if it has no room for a mapping even with all other pages unmapped.
@@ -110,7 +110,7 @@ impl MappedFrames {
         index: u32,
         frame: FrameId,
         access: Access,
-        beside: &dyn Beside,
+        adjacent: &dyn Adjacent,
         may_unmap: &dyn Fn(FrameId) -> bool,
     ) -> Result<bool, i32> {
         let mut mapping = self.mappings[frame.0 as usize].lock();
@@ -122,7 +122,7 @@ impl MappedFrames {
                 }
                 self.change(&mut mapping, frame, access, may_unmap)
             }
-            None => self.map_new(&mut mapping, (index, frame), access, beside, may_unmap),
+            None => self.map_new(&mut mapping, (index, frame), access, adjacent, may_unmap),
         }
     }
 
@@ -153,11 +153,11 @@ impl MappedFrames {
         mapping: &mut Option<Mapping>,
         (index, frame): (u32, FrameId),
         access: Access,
-        beside: &dyn Beside,
+        adjacent: &dyn Adjacent,
         may_unmap: &dyn Fn(FrameId) -> bool,
     ) -> Result<bool, i32> {
         let mut held: Held<'_> = [const { None }; WINDOW_MAX];
-        let run = self.hold(&mut held, index, frame, access, beside);
+        let run = self.hold(&mut held, index, frame, access, adjacent);
         let first_index = index - (frame.0 - run.first.0);
         let with_pages = || run.frames().zip(first_index..);
         let too_many = {
@@ -191,7 +191,7 @@ impl MappedFrames {
             }
         }
         drop(held);
-        run.frames().filter(|at| *at != frame).for_each(|at| beside.give_back(at));
+        run.frames().filter(|at| *at != frame).for_each(|at| adjacent.give_back(at));
         mapped.map(|()| is_refused || too_many && self.areas_max < CROWDED_AREAS)
     }
 
@@ -202,13 +202,13 @@ impl MappedFrames {
         index: u32,
         frame: FrameId,
         access: Access,
-        beside: &dyn Beside,
+        adjacent: &dyn Adjacent,
     ) -> MappedRun {
         let window = self.window[usize::from(self.is_crowded.load(Ordering::Relaxed))];
         let place = index % window;
         let take = |page: u32, frame: u32| {
             let guard = self.mappings.get(frame as usize)?.try_lock()?;
-            (guard.is_none() && beside.take(page, FrameId(frame), access)).then_some(guard)
+            (guard.is_none() && adjacent.take(page, FrameId(frame), access)).then_some(guard)
         };
         let (mut before, mut behind) = (0, 0);
         while before < place.min(frame.0) {
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_side_by_side_needs_no_room() {
+    fn adjacent_pages_need_no_room() {
         let (mapped, noted) = mapped(LARGE_PAGE_BYTES, 100, 100, 6);
         for frame in 0..60 {
             map(&mapped, 10 + frame, frame, Access::Read, &|_| true);
@@ -393,7 +393,7 @@ mod tests {
     /// Each page is in the frame of the same number, except one.
     struct Here(u32, RefCell<Vec<FrameId>>);
 
-    impl Beside for Here {
+    impl Adjacent for Here {
         fn take(&self, index: u32, frame: FrameId, _access: Access) -> bool {
             let is_here = index == frame.0 && index != self.0;
             self.1.borrow_mut().extend(is_here.then_some(frame));
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn small_pages_come_with_those_beside_them() {
+    fn small_pages_are_mapped_with_adjacent_ones() {
         let (mapped, noted) = mapped(4096, 30, 64, 1000);
         let here = Here(20, RefCell::default());
         let map = |page| mapped.map(page, FrameId(page), Access::Read, &here, &|_| true);
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_refuses_is_tried_again_with_nothing_else_mapped() {
+    fn a_refused_mapping_is_retried_with_nothing_else_mapped() {
         let (mapped, noted) = mapped(LARGE_PAGE_BYTES, 3, 8, 800);
         for frame in 0..4 {
             map(&mapped, frame, frame, Access::Read, &|_| true);

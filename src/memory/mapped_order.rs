@@ -239,10 +239,10 @@ impl MappedOrder {
         let (first, last) = (run.first.0, run.first.0 + run.count - 1);
         let [first_page, last_page] = [first, last].map(|frame| self.by_frame[frame as usize].page);
         // Nothing precedes the first page of the segment. The range without access behind the last one stays.
-        let is_first_beside = first_page.checked_sub(1).is_none_or(|before| pages.has(before));
-        let is_last_beside = pages.has(last_page + 1);
+        let is_first_adjacent = first_page.checked_sub(1).is_none_or(|before| pages.has(before));
+        let is_last_adjacent = pages.has(last_page + 1);
         let joined = i64::from(self.joins(first, -1)) + i64::from(self.joins(last, 1));
-        2 - joined - i64::from(is_first_beside) - i64::from(is_last_beside)
+        2 - joined - i64::from(is_first_adjacent) - i64::from(is_last_adjacent)
     }
 
     fn link(&mut self, frame: u32, state: State) {

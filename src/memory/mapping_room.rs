@@ -41,14 +41,14 @@ impl MappingRoom {
     }
 
     fn of(limit: u32, in_use: u32, lends: bool, blocks: u32) -> MappingRoom {
-        let rest = (limit - limit / CLIENT_PART).saturating_sub(in_use);
-        let for_loans = if lends { rest / LOANS_PART } else { 0 };
-        let for_blocks = blocks.saturating_mul(AREAS_OF_PAGE).min((rest - for_loans) / BLOCKS_PART);
+        let remaining = (limit - limit / CLIENT_PART).saturating_sub(in_use);
+        let for_loans = if lends { remaining / LOANS_PART } else { 0 };
+        let for_blocks = blocks.saturating_mul(AREAS_OF_PAGE).min((remaining - for_loans) / BLOCKS_PART);
         MappingRoom {
             in_use,
             lends,
             for_blocks,
-            areas_max: (rest - for_loans - for_blocks).max(AREAS_OF_PAGE * FRAMES_MIN),
+            areas_max: (remaining - for_loans - for_blocks).max(AREAS_OF_PAGE * FRAMES_MIN),
             loans_max: for_loans / AREAS_OF_PAGE,
         }
     }
@@ -64,12 +64,12 @@ impl MappingRoom {
         const STEP: u64 = 1 << 16;
         let [frames, pages] = [shape.frames, shape.pages].map(u64::from);
         let areas = (frames * u64::from(AREAS_OF_PAGE)).min(pages);
-        let beside = |areas: u64, part: u32, is_any: bool| {
+        let with_part = |areas: u64, part: u32, is_any: bool| {
             if is_any { areas * u64::from(part) / u64::from(part - 1) } else { areas }
         };
-        let with_blocks = beside(areas, BLOCKS_PART, self.for_blocks > 0);
-        let with_loans = beside(with_blocks, LOANS_PART, self.lends);
-        let all = beside(with_loans + u64::from(self.in_use), CLIENT_PART, true);
+        let with_blocks = with_part(areas, BLOCKS_PART, self.for_blocks > 0);
+        let with_loans = with_part(with_blocks, LOANS_PART, self.lends);
+        let all = with_part(with_loans + u64::from(self.in_use), CLIENT_PART, true);
         (areas > u64::from(self.areas_max)).then(|| (all + STEP / 8).next_multiple_of(STEP))
     }
 }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_that_is_told_is_enough() {
+    fn the_reported_limit_is_enough() {
         let shape = |frames, pages| Shape { frames, pages };
         for (lends, blocks) in [(false, 0), (true, 0), (true, 16_384)] {
             let room = MappingRoom::of(65_530, 300, lends, blocks);
@@ -108,7 +108,7 @@ mod tests {
             );
             for frames in [30_000, 262_144, 1 << 24] {
                 let limit = room.limit_for(shape(frames, u32::MAX)).expect("more than there is room for");
-                let larger = MappingRoom::of(u32::try_from(limit).expect("few"), 300, lends, blocks);
+                let larger = MappingRoom::of(u32::try_from(limit).expect("small"), 300, lends, blocks);
                 assert_eq!(larger.limit_for(shape(frames, u32::MAX)), None, "{frames} frames: {limit}");
             }
         }

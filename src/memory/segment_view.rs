@@ -5,7 +5,7 @@
 //! before the protocol is told: no store to a mapped page is ever lost.
 
 use super::loans::{Loans, Set};
-use super::mapped_frames::{Alone, Beside, MappedFrames, WINDOW_MAX};
+use super::mapped_frames::{Adjacent, Alone, MappedFrames, WINDOW_MAX};
 use super::page_mapper::PageMapper;
 use super::page_table::Pinned;
 use super::{RankMemory, Segment, Segments};
@@ -215,9 +215,9 @@ impl SegmentView {
         self.mapped.areas_max()
     }
 
-    /// Maps a pinned page, and adjacent pages from `beside`. Returns whether pages were unmapped that the same
-    /// instruction may need.
-    fn map(&self, index: u32, frame: FrameId, access: Access, beside: &dyn Beside) -> Result<bool, i32> {
+    /// Maps a pinned page, together with pages that `adjacent` offers. Returns whether pages were unmapped that the
+    /// same instruction may need.
+    fn map(&self, index: u32, frame: FrameId, access: Access, adjacent: &dyn Adjacent) -> Result<bool, i32> {
         // A page open for writing is mapped for writing at once: it counts as dirty already.
         let access = if self.memory.table.is_writable(frame) { Access::Write } else { access };
         if access == Access::Write {
@@ -225,10 +225,10 @@ impl SegmentView {
             self.memory.blocks.mark_all(frame);
         }
         let may_unmap = |frame| self.may_unmap(frame);
-        let Some(loans) = &self.loans else { return self.mapped.map(index, frame, access, beside, &may_unmap) };
+        let Some(loans) = &self.loans else { return self.mapped.map(index, frame, access, adjacent, &may_unmap) };
         let mut set = loans.set_of(index).lock();
         loans.give_back(&mut set, index)?;
-        self.mapped.map(index, frame, access, beside, &may_unmap)
+        self.mapped.map(index, frame, access, adjacent, &may_unmap)
     }
 
     fn may_unmap(&self, frame: FrameId) -> bool {
@@ -274,7 +274,7 @@ impl<'a> Neighbours<'a> {
     }
 }
 
-impl Beside for Neighbours<'_> {
+impl Adjacent for Neighbours<'_> {
     fn take(&self, index: u32, frame: FrameId, access: Access) -> bool {
         let set = match self.view.loans.as_ref().map(|loans| loans.set_of(index).try_lock()) {
             Some(None) => return false,

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn few_bytes_go_to_one_page_that_is_open_for_writing_and_marked() {
+    fn small_writes_go_to_one_page_open_for_writing_and_marked() {
         const BYTES: usize = 2 * DIRTY_BLOCK_BYTES;
         let (space, blocks) = rank(BYTES);
         let (page, frame) = (space.own_page(5), FrameId(2));
@@ -224,7 +224,7 @@ mod tests {
         let from = *b"some bytes";
         // SAFETY: the bytes are valid, and in no segment.
         let put = |rank, address, len_bytes| unsafe {
-            space.translations().write_few(from.as_ptr(), rank, address, len_bytes)
+            space.translations().write_range(from.as_ptr(), rank, address, len_bytes)
         };
         open_and_used(space, page, frame, Access::Read);
         assert_eq!(put(0, start, 10), Put::Missed, "it may be read only");
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(put(0, start + block - 3, 10), Put::Done);
         let mut got = [0; 10];
         // SAFETY: there is room for the bytes, in no segment.
-        assert!(unsafe { space.translations().read_few(0, start + block - 3, got.as_mut_ptr(), 10) });
+        assert!(unsafe { space.translations().read_range(0, start + block - 3, got.as_mut_ptr(), 10) });
         assert_eq!(got, from);
         assert!(blocks.is_marked(frame, 0) && blocks.is_marked(frame, block), "both blocks have some");
         blocks.clear(frame);

@@ -181,7 +181,7 @@ impl Translations {
     /// # Safety
     /// `to` is valid for as many bytes, which are in no segment.
     #[inline]
-    pub unsafe fn read_few(&self, rank: u32, address: usize, to: *mut u8, len_bytes: usize) -> bool {
+    pub unsafe fn read_range(&self, rank: u32, address: usize, to: *mut u8, len_bytes: usize) -> bool {
         if rank >= self.ranks() {
             return false;
         }
@@ -210,7 +210,7 @@ impl Translations {
     /// # Safety
     /// `from` is valid for as many bytes, which are in no segment.
     #[inline]
-    pub unsafe fn write_few(&self, from: *const u8, rank: u32, address: usize, len_bytes: usize) -> Put {
+    pub unsafe fn write_range(&self, from: *const u8, rank: u32, address: usize, len_bytes: usize) -> Put {
         if rank >= self.ranks() || self.refuses_puts.load(Ordering::Relaxed) {
             return Put::Missed;
         }

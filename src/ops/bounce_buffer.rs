@@ -3,7 +3,7 @@
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
 use crate::memory::Piece;
-use crate::request::{Completion, CompletionId, Copy, Part, Reserved, Sequel};
+use crate::request::{Completion, CompletionId, Continuation, Copy, Part, Reserved};
 use crate::stats::{self, Row};
 use crate::sys::CopyGuard;
 use vgasnet_protocol::coherence::Access;
@@ -55,9 +55,10 @@ impl Ops {
     ) -> Result<(), UserError> {
         let mut at = 0;
         while at < from.len_bytes {
-            let rest = |side: Remote| Remote { address: side.address + at, len_bytes: side.len_bytes - at, ..side };
-            at += match self.copy_page_to_page(rest(from), rest(to))? {
-                0 => through(rest(from), rest(to))?,
+            let remaining =
+                |side: Remote| Remote { address: side.address + at, len_bytes: side.len_bytes - at, ..side };
+            at += match self.copy_page_to_page(remaining(from), remaining(to))? {
+                0 => through(remaining(from), remaining(to))?,
                 len_bytes => len_bytes,
             };
         }
@@ -133,8 +134,8 @@ impl Ops {
             Part { piece: target, copy, completion: Completion::Counted(on_the_way.completion) }
         } else {
             on_the_way.sources.iter().for_each(|sources| self.completions().add(*sources));
-            let rest = PutOn { target, buffer, room, source: on_the_way.sources };
-            Part { piece: source, copy, completion: Completion::Then(on_the_way.completion, Box::new(rest)) }
+            let remaining = PutOn { target, buffer, room, source: on_the_way.sources };
+            Part { piece: source, copy, completion: Completion::Then(on_the_way.completion, Box::new(remaining)) }
         };
         on_the_way.parts.push(part);
         if on_the_way.parts.len() == TOGETHER {
@@ -210,7 +211,7 @@ struct PutOn {
     source: Option<CompletionId>,
 }
 
-impl Sequel for PutOn {
+impl Continuation for PutOn {
     fn run(self: Box<Self>, done: &mut dyn FnMut(CompletionId)) -> Option<(Piece, Copy)> {
         let PutOn { target, buffer, room, source } = *self;
         source.into_iter().for_each(done);

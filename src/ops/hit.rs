@@ -1,6 +1,6 @@
 //! Hits: pages open in this rank's pool or in a neighbour's.
 //!
-//! The hit path is [`Ops::hit`], preceded by [`Ops::few`]: no lock, no message, no system call.
+//! The hit path is [`Ops::hit`], preceded by [`Ops::hit_small`]: no lock, no message, no system call.
 
 use super::{Operation, Ops, Remote};
 use crate::memory::{Piece, Pinned, Put, RankMemory};
@@ -31,13 +31,13 @@ impl Ops {
     /// # Safety
     /// The client's memory is valid for as many bytes, or null.
     #[inline(always)]
-    pub(super) unsafe fn few(&self, operation: Operation, remote: Remote) -> bool {
+    pub(super) unsafe fn hit_small(&self, operation: Operation, remote: Remote) -> bool {
         // SAFETY: as the caller promises.
         unsafe {
             match operation {
                 Operation::Get(to) => self.get_small(to, remote),
                 Operation::Put(from) | Operation::PutNow(from) => {
-                    (1..SMALL_BYTES_MAX).contains(&remote.len_bytes) && self.put_few(from, remote)
+                    (1..SMALL_BYTES_MAX).contains(&remote.len_bytes) && self.write_small(from, remote)
                 }
                 Operation::GetWeighted(..) | Operation::Set(_) => false,
             }
@@ -57,7 +57,7 @@ impl Ops {
                 8 => self.space.translations().get_to::<u64>(to, rank, address),
                 4 => self.space.translations().get_to::<u32>(to, rank, address),
                 0 | SMALL_BYTES_MAX.. => false,
-                _ => self.get_few(to, remote),
+                _ => self.read_small(to, remote),
             }
         }
     }
@@ -67,12 +67,12 @@ impl Ops {
     /// # Safety
     /// The client's memory is valid for as many bytes, or null.
     #[inline(never)]
-    unsafe fn get_few(&self, to: *mut u8, Remote { rank, address, len_bytes }: Remote) -> bool {
+    unsafe fn read_small(&self, to: *mut u8, Remote { rank, address, len_bytes }: Remote) -> bool {
         if to.is_null() || self.space.own_segment().overlaps(to.addr(), len_bytes) {
             return false;
         }
         // SAFETY: the client's memory is valid for as many bytes, not null and not in the own segment, as checked.
-        unsafe { self.space.translations().read_few(rank, address, to, len_bytes) }
+        unsafe { self.space.translations().read_range(rank, address, to, len_bytes) }
     }
 
     /// Puts less than [`SMALL_BYTES_MAX`] bytes into one page, and marks only their dirty blocks.
@@ -80,12 +80,12 @@ impl Ops {
     /// # Safety
     /// The client's memory is valid for as many bytes, or null.
     #[inline(never)]
-    unsafe fn put_few(&self, from: *const u8, Remote { rank, address, len_bytes }: Remote) -> bool {
+    unsafe fn write_small(&self, from: *const u8, Remote { rank, address, len_bytes }: Remote) -> bool {
         if from.is_null() || self.space.own_segment().overlaps(from.addr(), len_bytes) {
             return false;
         }
         // SAFETY: the client's memory is valid for as many bytes, not null and not in the own segment, as checked.
-        let put = unsafe { self.space.translations().write_few(from, rank, address, len_bytes) };
+        let put = unsafe { self.space.translations().write_range(from, rank, address, len_bytes) };
         if put == Put::DoneLast {
             self.notify_unpinned();
         }

@@ -152,7 +152,7 @@ impl Ops {
         let local = std::ptr::with_exposed_provenance_mut(run.local);
         // SAFETY: the local side is valid for the run, and not in the own segment.
         (1..SMALL_BYTES_MAX).contains(&run.len_bytes)
-            && unsafe { self.space.translations().read_few(rank, run.remote, local, run.len_bytes) }
+            && unsafe { self.space.translations().read_range(rank, run.remote, local, run.len_bytes) }
     }
 
     /// Pins the page of a run, if the run lies in one page that is open here.
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_adjacent_on_both_sides_is_one_run() {
+    fn runs_adjacent_on_both_sides_are_merged() {
         let run = |local, remote, len_bytes| Run { local, remote, len_bytes };
         let pieces = [run(8, 108, 2), run(10, 110, 5), run(15, 115, 2), run(17, 118, 1), run(19, 119, 1)];
         let mut batch = Batch::new();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_leaves_what_it_has_no_room_for() {
+    fn a_full_batch_leaves_the_next_runs() {
         let mut pieces = (0..300).map(|at| Run { local: 8 + 3 * at, remote: 9 * at, len_bytes: 2 });
         let mut batch = Batch::new();
         let mut counts = Vec::new();

@@ -37,7 +37,7 @@ use std::sync::Arc;
 const COPIES_BYTES: usize = 16 << 20;
 
 /// Overhead of a copy in bytes: the part, its continuation, and its queue entries.
-const COPY_BESIDES_BYTES: usize = 256;
+const COPY_OVERHEAD_BYTES: usize = 256;
 
 /// The operations of an attached rank.
 pub struct Ops {
@@ -67,7 +67,7 @@ impl Ops {
 
     /// Room for a copy of `len_bytes` bytes, if there is some.
     fn room_for_copy(&self, len_bytes: usize) -> Option<Reserved> {
-        self.copies.take(len_bytes + COPY_BESIDES_BYTES)
+        self.copies.take(len_bytes + COPY_OVERHEAD_BYTES)
     }
 
     /// The job's address space.

@@ -96,7 +96,7 @@ impl Ops {
     /// [`Operation::PutNow`] until this returns.
     pub unsafe fn start_explicit(&self, operation: Operation, remote: Remote) -> Result<Option<Handle>, UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.few(operation, remote) } {
+        if unsafe { self.hit_small(operation, remote) } {
             return Ok(None);
         }
         let is_between = self.is_between_segments(operation, remote);
@@ -154,7 +154,7 @@ impl Ops {
     /// operations; for an [`Operation::PutNow`] until this returns.
     pub unsafe fn start_implicit(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.few(operation, remote) } {
+        if unsafe { self.hit_small(operation, remote) } {
             return Ok(());
         }
         let is_between = self.is_between_segments(operation, remote);
@@ -213,7 +213,7 @@ impl Ops {
         let get = Operation::Get(low_order);
         // SAFETY: the value has room for eight bytes, and belongs to this get until `wait_value` ends the completion.
         let started = unsafe {
-            if self.few(get, remote) {
+            if self.hit_small(get, remote) {
                 Ok(())
             } else {
                 match self.at_once(get, remote) {

@@ -69,7 +69,7 @@ impl Ops {
     ///
     /// # Errors
     /// The page could not be read, or no page may be written.
-    pub fn soil(&self, piece: Piece) -> Result<(), Cause> {
+    pub fn make_dirty(&self, piece: Piece) -> Result<(), Cause> {
         let (op, operands) = (AtomicOp::Or, Operands { operand: 0, compare: 0 });
         let copy = Copy::Atomic(Atomic { op, operands, old: std::ptr::null_mut() });
         let completion = self.begin_pieces();

@@ -48,26 +48,27 @@ impl Run {
 /// The regions of a side without empty ones, cut at the region ends of the other side.
 struct Side<I> {
     regions: I,
-    rest: Region,
+    remaining: Region,
 }
 
 impl<I: Iterator<Item = Region>> Side<I> {
     fn new(regions: I) -> Side<I> {
-        Side { regions, rest: Region { address: 0, len_bytes: 0 } }
+        Side { regions, remaining: Region { address: 0, len_bytes: 0 } }
     }
 
     #[inline(always)]
-    fn rest_bytes(&mut self) -> Option<usize> {
-        while self.rest.len_bytes == 0 {
-            self.rest = self.regions.next()?;
+    fn remaining_bytes(&mut self) -> Option<usize> {
+        while self.remaining.len_bytes == 0 {
+            self.remaining = self.regions.next()?;
         }
-        Some(self.rest.len_bytes)
+        Some(self.remaining.len_bytes)
     }
 
     #[inline(always)]
     fn take(&mut self, len_bytes: usize) -> usize {
-        let address = self.rest.address;
-        self.rest = Region { address: address.wrapping_add(len_bytes), len_bytes: self.rest.len_bytes - len_bytes };
+        let address = self.remaining.address;
+        self.remaining =
+            Region { address: address.wrapping_add(len_bytes), len_bytes: self.remaining.len_bytes - len_bytes };
         address
     }
 }
@@ -84,13 +85,13 @@ impl<L: Iterator<Item = Region>, R: Iterator<Item = Region>> Iterator for Runs<L
 
     #[inline(always)]
     fn next(&mut self) -> Option<Run> {
-        if self.local.rest.len_bytes | self.remote.rest.len_bytes == 0 {
+        if self.local.remaining.len_bytes | self.remote.remaining.len_bytes == 0 {
             // Mostly the regions of both sides have the same lengths.
             let (local, remote) = (self.local.regions.next()?, self.remote.regions.next()?);
             if local.len_bytes == remote.len_bytes && local.len_bytes > 0 {
                 return Some(Run { local: local.address, remote: remote.address, len_bytes: local.len_bytes });
             }
-            (self.local.rest, self.remote.rest) = (local, remote);
+            (self.local.remaining, self.remote.remaining) = (local, remote);
         }
         let len_bytes = self.bytes_to_border()?;
         Some(Run { local: self.local.take(len_bytes), remote: self.remote.take(len_bytes), len_bytes })
@@ -101,7 +102,7 @@ impl<L: Iterator<Item = Region>, R: Iterator<Item = Region>> Runs<L, R> {
     /// The bytes up to the nearer region end, if both sides have more.
     #[inline(never)]
     fn bytes_to_border(&mut self) -> Option<usize> {
-        Some(self.local.rest_bytes()?.min(self.remote.rest_bytes()?))
+        Some(self.local.remaining_bytes()?.min(self.remote.remaining_bytes()?))
     }
 }
 

@@ -66,7 +66,7 @@ impl Ops {
     #[inline(always)]
     pub unsafe fn transfer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.few(operation, remote) } {
+        if unsafe { self.hit_small(operation, remote) } {
             return Ok(());
         }
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.

@@ -2,7 +2,7 @@
 
 use super::{Operation, Ops, PARTS_MAX, Remote};
 use crate::error::UserError;
-use crate::request::{Completion, CompletionId, Copy, Part, Reserved, Sequel};
+use crate::request::{Completion, CompletionId, Continuation, Copy, Part, Reserved};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -89,8 +89,8 @@ impl Ops {
         }
         let last = Arc::new(AtLast { left: AtomicUsize::new(missing.len()), then: then() });
         let parts = missing.into_iter().map(|(piece, copy)| {
-            let sequel = Box::new(OneDone(Arc::clone(&last)));
-            Part { piece, copy, completion: Completion::Then(self.nobody_waits, sequel) }
+            let continuation = Box::new(OneDone(Arc::clone(&last)));
+            Part { piece, copy, completion: Completion::Then(self.nobody_waits, continuation) }
         });
         let mut parts = parts.peekable();
         while parts.peek().is_some() {
@@ -114,7 +114,7 @@ impl std::fmt::Debug for OneDone {
     }
 }
 
-impl Sequel for OneDone {
+impl Continuation for OneDone {
     fn run(self: Box<Self>, _: &mut dyn FnMut(CompletionId)) -> Option<(crate::memory::Piece, Copy)> {
         if self.0.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             (self.0.then)();

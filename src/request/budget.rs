@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_dropped_can_be_taken_again() {
+    fn dropped_bytes_can_be_taken_again() {
         let budget = Budget::new(10);
         let seven = budget.take(7).expect("ten are left");
         assert!(budget.take(4).is_none());
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_the_budget_waits_for_all_of_it() {
+    fn a_request_above_the_budget_waits_for_all_of_it() {
         let budget = Budget::new(10);
         let one = budget.take(1).expect("ten are left");
         assert!(budget.take_even_if_large(11).is_none() && budget.take_even_if_large(9).is_some());

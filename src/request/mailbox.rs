@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_pinned_for_a_thread_whose_block_is_mapped() {
+    fn nothing_is_pinned_for_a_thread_with_a_mapped_block() {
         let (mailbox, fault) = (Mailbox::default(), Fault::new());
         assert!(fault.begin(7, Access::Read, true));
         fault.accept_block(4096);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_pinned_for_a_thread_that_a_handler_interrupts() {
+    fn nothing_is_pinned_for_a_thread_interrupted_by_a_handler() {
         let (mailbox, fault) = (Mailbox::default(), Fault::new());
         let ask = |index| {
             assert!(fault.begin(index, Access::Read, false));

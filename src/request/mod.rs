@@ -33,7 +33,7 @@ pub enum Completion {
     /// All threads waiting for this completion, which counts the part.
     Counted(CompletionId),
     /// The same, after the continuation has run.
-    Then(CompletionId, Box<dyn Sequel>),
+    Then(CompletionId, Box<dyn Continuation>),
     /// The faulting thread: its page is mapped and pinned, or its block is mapped.
     Fault(FaultId),
     /// Another rank. The engine answers its request when all of its pieces are done.
@@ -45,14 +45,14 @@ impl Completion {
     pub fn counted_in(self, other: CompletionId) -> Completion {
         match self {
             Completion::Counted(_) => Completion::Counted(other),
-            Completion::Then(_, sequel) => Completion::Then(other, sequel),
+            Completion::Then(_, continuation) => Completion::Then(other, continuation),
             Completion::Fault(_) | Completion::Served(_) => self,
         }
     }
 }
 
 /// Continuation of a part once its bytes are in place. It runs in the driving thread, without the engine's lock.
-pub trait Sequel: Send + Debug {
+pub trait Continuation: Send + Debug {
     /// Runs the continuation, and calls `done` for each further completion with a part finished by it. Returns a
     /// follow-up copy in another page, which counts where the part did.
     fn run(self: Box<Self>, done: &mut dyn FnMut(CompletionId)) -> Option<(Piece, Copy)>;

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_has_set_stays() {
+    fn the_clients_setting_stays() {
         set_state(DISABLED);
         drop(CancellationGuard::new());
         assert_eq!(set_state(ENABLED), DISABLED);

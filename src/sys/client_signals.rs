@@ -392,7 +392,7 @@ fn is_librarys(address: usize) -> bool {
 /// Changes the client's disposition of a signal, if there is a new one; returns the one before.
 pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
     if is_borrowed() {
-        return change_beside_parent(signal, disposition, wanted);
+        return change_in_borrowed_memory(signal, disposition, wanted);
     }
     let _change = Change::begin();
     if installed().is_empty() {
@@ -415,7 +415,7 @@ pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wa
 }
 
 /// As [`change`], in a child that has borrowed its parent's memory. Only the kernel keeps such a child's disposition.
-fn change_beside_parent(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
+fn change_in_borrowed_memory(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
     let before = exchange(signal, wanted.map(Wanted::to_action).as_ref())?;
     Ok(if is_librarys(before.handler) { disposition.read() } else { before })
 }

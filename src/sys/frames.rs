@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_below_and_those_of_a_stack_that_was_left_are_behind() {
+    fn frames_below_and_on_an_abandoned_stack_are_left() {
         let at = |address| Frame { address, alternate_start: 100, alternate_bytes: 50 };
         assert!(at(10).is_left_at(20) && at(10).is_left_at(10) && !at(20).is_left_at(10));
         assert!(at(110).is_left_at(120) && !at(120).is_left_at(110));

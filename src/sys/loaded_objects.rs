@@ -162,8 +162,9 @@ impl Object<'_> {
                 };
                 // A symbol defined by the object is its own function, whatever the name.
                 let is_taken = symbol.st_shndx == 0;
-                let name =
-                    strings.get(symbol.st_name as usize..).and_then(|rest| CStr::from_bytes_until_nul(rest).ok());
+                let name = strings
+                    .get(symbol.st_name as usize..)
+                    .and_then(|remaining| CStr::from_bytes_until_nul(remaining).ok());
                 let address = self.base().wrapping_add(relocation.offset);
                 if let (true, Some(name), true) = (is_taken, name, self.has_word(address)) {
                     found(name, Slot { address, is_closed: self.is_closed(address), is_data });

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tracer_is_found_in_what_the_kernel_says() {
+    fn a_tracer_is_found_in_the_kernels_status() {
         let status = |tracer: &str| format!("Name:\trank\nPid:\t7\nPPid:\t1\nTracerPid:\t{tracer}\nUid:\t0\n");
         assert!(!has_tracer(status("0").as_bytes()) && has_tracer(status("4711").as_bytes()));
         assert!(!has_tracer(b"") && !has_tracer(b"Name:\trank\nTracerPid:\t"));

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn children_of_threads_beside_one_that_changes_dispositions() {
+    fn children_of_threads_next_to_one_that_changes_dispositions() {
         survive_forks();
         let ends = AtomicBool::new(false);
         let failed = std::thread::scope(|scope| {

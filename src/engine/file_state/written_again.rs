@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_has_ended_without_an_error_counts() {
+    fn only_ranges_ended_without_an_error_count() {
         let again = WrittenAgain::default();
         again.note(0..10);
         assert!(again.take(false, 0).is_empty(), "no sync has failed");

@@ -231,7 +231,7 @@ mod model {
     }
 
     #[test]
-    fn model_both_ranks_find_the_names_that_both_have_given() {
+    fn model_both_ranks_find_the_names_given_by_both() {
         loom::model(|| {
             let names = [(); 2].map(|()| Line(AtomicU64::new(0)));
             let words = Arc::new(NamedMeeting { meeting: Meeting::new(), names });

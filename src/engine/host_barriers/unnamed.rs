@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_comes_last_finds_it_over_and_lets_the_others_go() {
+    fn the_last_rank_releases_the_others() {
         let (meeting, completions) = (Meeting::new(), Completions::default());
         let [a, b, c] = [(); 3].map(|()| HostBarrier::new(&meeting, 3));
         for _ in 0..3 {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn barriers_that_a_rank_begins_besides_wait_for_their_turn() {
+    fn further_barriers_of_a_rank_wait_for_their_turn() {
         let (meeting, completions) = (Meeting::new(), Completions::default());
         let [a, b] = [(); 2].map(|()| HostBarrier::new(&meeting, 2));
         let early: Vec<_> = (0..3).map(|_| a.begin(&completions).0.expect("nobody else has come")).collect();
@@ -189,7 +189,7 @@ mod model {
     }
 
     #[test]
-    fn model_what_is_written_before_a_barrier_is_read_behind_it() {
+    fn model_writes_before_a_barrier_are_read_behind_it() {
         loom::model(|| {
             let written = [(); 2].map(|()| UnsafeCell::new(0));
             let host = Arc::new(Host { meeting: Meeting::new(), written });

@@ -123,7 +123,7 @@ pub(super) struct Blocks {
     /// Dirty blocks of files, including those being written, which are dirty again if the write fails.
     dirty_of_files: usize,
     /// Blocks held by puts to files, which may become dirty.
-    soiling: usize,
+    may_become_dirty: usize,
     files: Files,
     zeros: ZeroBlocks,
     jobs: Slab<Job>,
@@ -166,7 +166,7 @@ impl Blocks {
             of_block: BTreeMap::new(),
             dirty: BTreeSet::new(),
             dirty_of_files: 0,
-            soiling: 0,
+            may_become_dirty: 0,
             files: Files::default(),
             zeros: ZeroBlocks::default(),
             jobs: Slab::new(),
@@ -288,7 +288,7 @@ impl Blocks {
     /// Gives a job all of its blocks, or none. Returns whether it has them.
     fn take_blocks(&mut self, id: usize) -> bool {
         let Job { page, first, count, is_put, .. } = self.jobs[id];
-        if is_put && !self.may_soil(page, count as usize) {
+        if is_put && !self.may_dirty(page, count as usize) {
             self.is_cleaning = true;
             return false;
         }
@@ -305,7 +305,7 @@ impl Blocks {
             self.is_cleaning = true;
             return false;
         }
-        self.soiling += if is_put && !page.is_of_segment() { count as usize } else { 0 };
+        self.may_become_dirty += if is_put && !page.is_of_segment() { count as usize } else { 0 };
         for block in blocks {
             let found = self.of_block.get(&block).copied();
             let slot = found.unwrap_or_else(|| self.fill_slot(block, id));
@@ -445,7 +445,7 @@ impl Blocks {
     /// job.
     pub(super) fn end(&mut self, id: usize) -> (Vec<BlockCopies>, Option<HomePage>) {
         let Job { page, first, count, is_put, maps, failed, .. } = self.jobs.remove(id);
-        self.soiling -= if is_put && !page.is_of_segment() { count as usize } else { 0 };
+        self.may_become_dirty -= if is_put && !page.is_of_segment() { count as usize } else { 0 };
         let mut ready = Vec::new();
         for block in first..first + count {
             let at = self.of_block[&block];
@@ -461,7 +461,7 @@ impl Blocks {
                 }
             } else if is_put && matches!(slot.state, State::Clean | State::Filling) {
                 slot.state = State::Dirty;
-                self.soil(at);
+                self.mark_dirty(at);
             }
             maps.into_iter().for_each(|access| self.map(at, access));
             self.release_slot(at);

@@ -30,7 +30,7 @@ impl StorageServer {
     pub(in crate::engine) fn takes_on_blocks(&self, part: &Part) -> bool {
         let page = self.files.number(part.piece.page);
         part.piece.len_bytes <= self.blocks.part_bytes_max()
-            && (self.files.is_empty() || self.blocks.fits_beside_files(page, &part.piece, part.copy.is_put()))
+            && (self.files.is_empty() || self.blocks.always_fits(page, &part.piece, part.copy.is_put()))
     }
 
     /// Whether no operation on the file is in progress.
@@ -42,8 +42,8 @@ impl StorageServer {
     }
 
     /// Whether blocks of files have become dirty since the last call.
-    pub(in crate::engine) fn take_soiled(&mut self) -> bool {
-        self.blocks.take_soiled()
+    pub(in crate::engine) fn take_newly_dirty(&mut self) -> bool {
+        self.blocks.take_newly_dirty()
     }
 
     /// Files with failed block writes since the last call, and the causes.

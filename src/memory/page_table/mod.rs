@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn rights_decide_who_may_pin() {
+    fn rights_decide_about_pins() {
         let table = table(8);
         let frame = FrameId(7);
         assert_eq!(table.pin(PAGE, Access::Read), None);

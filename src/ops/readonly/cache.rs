@@ -3,7 +3,7 @@
 use super::ranges::Declared;
 use crate::error::UserError;
 use crate::memory::Piece;
-use crate::request::{CompletionId, Copy, Sequel};
+use crate::request::{CompletionId, Continuation, Copy};
 use crate::sys::Signalproof;
 use std::fmt;
 use std::ptr::NonNull;
@@ -120,15 +120,15 @@ impl KeepCopy {
     }
 }
 
-impl Sequel for KeepCopy {
+impl Continuation for KeepCopy {
     fn run(mut self: Box<Self>, done: &mut dyn FnMut(CompletionId)) -> Option<(Piece, Copy)> {
         let fill = self.fill.take()?;
-        let rest = self.len_bytes - self.there;
+        let remaining = self.len_bytes - self.there;
         // SAFETY: all bytes of the copy are present, and stay until it is filled. The client's memory belongs to the
         // get until it has been synced.
         unsafe {
             let bytes = fill.bytes().add(self.skip + self.there);
-            bytes.copy_to_nonoverlapping(NonNull::new_unchecked(self.dest.add(self.there)), rest);
+            bytes.copy_to_nonoverlapping(NonNull::new_unchecked(self.dest.add(self.there)), remaining);
         }
         self.cache.fill_in_place(fill).for_each(|waiter| done(CompletionId::of_number(waiter as u32)));
         None

@@ -206,8 +206,8 @@ impl Ops {
             Some(fill) => {
                 let room = fill.room().0.as_ptr();
                 let missing = place.missing(&piece, fill.first_missing());
-                let sequel = Box::new(KeepCopy::new(cache, fill, place.skip, (dest, from, piece.len_bytes)));
-                Part { piece: missing, copy: Copy::Get(room), completion: Completion::Then(completion, sequel) }
+                let continuation = Box::new(KeepCopy::new(cache, fill, place.skip, (dest, from, piece.len_bytes)));
+                Part { piece: missing, copy: Copy::Get(room), completion: Completion::Then(completion, continuation) }
             }
         })
     }

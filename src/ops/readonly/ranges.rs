@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn lookups_find_what_a_linear_search_finds() {
+    fn lookups_agree_with_a_linear_search() {
         let mut random = fastrand::Rng::with_seed(7);
         for round in 0..200 {
             let ranges = Ranges::new(1 + round % 6);

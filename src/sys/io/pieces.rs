@@ -18,7 +18,7 @@ pub(super) enum Direction {
 
 /// The rules for splitting a call.
 #[derive(Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct SplitRules {
     pub(super) direction: Direction,
     /// The call is repeated after one that took all of its bytes.
     pub(super) goes_on: bool,
@@ -26,7 +26,7 @@ pub(super) struct Manner {
     pub(super) piece_bytes: usize,
 }
 
-impl Manner {
+impl SplitRules {
     /// Whether the call is for a message, which is never split.
     pub(super) fn is_message(&self) -> bool {
         self.piece_bytes == MESSAGE_BYTES_MAX
@@ -167,13 +167,17 @@ impl Piece {
 ///
 /// # Safety
 /// The parts of the memory in the segment may be loaded from or stored to.
-pub(super) unsafe fn carry(memory: &[iovec], manner: Manner, mut call: impl FnMut(&[iovec], usize) -> isize) -> isize {
+pub(super) unsafe fn carry(
+    memory: &[iovec],
+    rules: SplitRules,
+    mut call: impl FnMut(&[iovec], usize) -> isize,
+) -> isize {
     let needed = || {
         let in_segment = parts(memory).filter(|part| part.is_in_segment);
         in_segment.fold(0, |used: usize, part| place(used, &part).saturating_add(part.len_bytes))
     };
     // The calls' own errno is kept.
-    let Some(buffer) = keep_errno(|| Buffer::new(needed().clamp(1, manner.piece_bytes + ALIGNMENT))) else {
+    let Some(buffer) = keep_errno(|| Buffer::new(needed().clamp(1, rules.piece_bytes + ALIGNMENT))) else {
         set_errno(libc::ENOMEM);
         return -1;
     };
@@ -181,19 +185,19 @@ pub(super) unsafe fn carry(memory: &[iovec], manner: Manner, mut call: impl FnMu
     let mut done = 0;
     loop {
         let piece = keep_errno(|| Piece::after(done, memory, &buffer));
-        if manner.direction == Direction::Out {
+        if rules.direction == Direction::Out {
             // SAFETY: the segment may be loaded from.
             unsafe { piece.copy(Direction::Out, piece.len_bytes) };
         }
         let answer = call(&piece.vectors, done);
         let carried = usize::try_from(answer).unwrap_or_default();
-        if manner.direction == Direction::In {
+        if rules.direction == Direction::In {
             // SAFETY: the segment may be stored to.
             unsafe { piece.copy(Direction::In, carried.min(piece.len_bytes)) };
         }
         // A datagram may be longer than the memory (MSG_TRUNC).
         done += carried;
-        let is_over = carried != piece.len_bytes || done >= total || !manner.goes_on;
+        let is_over = carried != piece.len_bytes || done >= total || !rules.goes_on;
         keep_errno(|| drop(piece));
         if is_over {
             return if answer < 0 && done == 0 { answer } else { done as isize };

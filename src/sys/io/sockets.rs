@@ -1,8 +1,8 @@
 //! `send`, `recv` and their kin. Sends with MSG_ZEROCOPY are passed on unchanged: the kernel keeps the pages of the
 //! call's own memory.
 
-use super::descriptors::{manner_of, vector};
-use super::pieces::{Direction, Manner, carry};
+use super::descriptors::{split_rules_of, vector};
+use super::pieces::{Direction, SplitRules, carry};
 use super::{next, slice, touch, touches};
 use crate::sys::errno::keep_errno;
 use libc::{iovec, mmsghdr, msghdr, sockaddr, timespec};
@@ -11,10 +11,10 @@ use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
 /// The rules for a receive with these flags.
-fn receiving(socket: c_int, flags: c_int) -> Manner {
-    let manner = manner_of(socket, Direction::In);
+fn receiving(socket: c_int, flags: c_int) -> SplitRules {
+    let rules = split_rules_of(socket, Direction::In);
     let waits_for_all = flags & libc::MSG_WAITALL != 0 && flags & libc::MSG_PEEK == 0;
-    Manner { goes_on: waits_for_all && !manner.is_message(), ..manner }
+    SplitRules { goes_on: waits_for_all && !rules.is_message(), ..rules }
 }
 
 /// Whether the kernel would go on reading the memory after a call with these flags, which excludes a buffer. Without
@@ -51,7 +51,7 @@ fn message_for(name: *mut c_void, name_len: u32) -> msghdr {
 unsafe fn send_message(socket: c_int, memory: &[iovec], message: &msghdr, flags: c_int) -> isize {
     // SAFETY: the memory is the caller's to read.
     unsafe {
-        carry(memory, manner_of(socket, Direction::Out), |piece, done| {
+        carry(memory, split_rules_of(socket, Direction::Out), |piece, done| {
             let mut message = with_vectors(message, piece);
             if done > 0 {
                 // Control messages, such as descriptors, are sent once.

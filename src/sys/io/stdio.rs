@@ -1,6 +1,6 @@
 //! `fread`, `fwrite` and their kin. The C library gives long ranges of the client's memory to the kernel itself.
 
-use super::pieces::{Direction, Manner, PIECE_BYTES, carry};
+use super::pieces::{Direction, PIECE_BYTES, SplitRules, carry};
 use super::{next, touches};
 use libc::{FILE, c_char, iovec};
 use std::ffi::{c_int, c_void};
@@ -52,10 +52,10 @@ unsafe fn carry_items(
         }
         carried as isize
     };
-    let manner = Manner { direction, goes_on: true, piece_bytes: PIECE_BYTES };
+    let rules = SplitRules { direction, goes_on: true, piece_bytes: PIECE_BYTES };
     let memory = iovec { iov_base: memory.cast_mut(), iov_len: len_bytes };
     // SAFETY: the memory is the caller's to read or to write.
-    let carried = unsafe { carry(&[memory], manner, carry_vectors) };
+    let carried = unsafe { carry(&[memory], rules, carry_vectors) };
     usize::try_from(carried).unwrap_or_default() / size
 }
 

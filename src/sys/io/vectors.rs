@@ -1,6 +1,6 @@
 //! `readv`, `writev` and their kin.
 
-use super::descriptors::manner_of;
+use super::descriptors::split_rules_of;
 use super::pieces::{Direction, carry};
 use super::{next, slice, touch};
 use libc::{iovec, off64_t};
@@ -27,10 +27,10 @@ macro_rules! vector_functions {
                     // SAFETY: as for this function.
                     return unsafe { next::$next::call(file, vectors, count, $($more),*) };
                 }
-                let manner = manner_of(file, Direction::$direction);
+                let rules = split_rules_of(file, Direction::$direction);
                 // SAFETY: the vectors' memory is the caller's to read or to write.
                 unsafe {
-                    carry(slice(vectors, len), manner, |piece, $done| {
+                    carry(slice(vectors, len), rules, |piece, $done| {
                         next::$next::call(file, piece.as_ptr(), piece.len() as c_int, $($again),*)
                     })
                 }

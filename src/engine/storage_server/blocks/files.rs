@@ -17,7 +17,7 @@ pub(super) struct Files {
     refusals: OrderedMap<u32, Cause>,
     pub(super) flushes: Flushes,
     /// Blocks have become dirty since the last query.
-    has_soiled: bool,
+    has_newly_dirty: bool,
     /// Files with a failed block write since the last query.
     failures: OrderedMap<u32, Cause>,
 }
@@ -25,34 +25,34 @@ pub(super) struct Files {
 impl Blocks {
     /// Whether a put may dirty this many more blocks. Blocks of files may dirty half of the slots, so that other blocks
     /// have room even if no file can be written.
-    pub(super) fn may_soil(&self, page: HomePage, blocks: usize) -> bool {
-        page.is_of_segment() || self.dirty_of_files + self.soiling + blocks <= self.here() / 2
+    pub(super) fn may_dirty(&self, page: HomePage, blocks: usize) -> bool {
+        page.is_of_segment() || self.dirty_of_files + self.may_become_dirty + blocks <= self.here() / 2
     }
 
     /// Whether a job on a piece of a page always finds enough slots. One half of the slots may be dirty for good with
     /// blocks of files; a put to a file has to fit into this half.
-    pub(in super::super) fn fits_beside_files(&self, page: HomePage, piece: &Piece, is_put: bool) -> bool {
+    pub(in super::super) fn always_fits(&self, page: HomePage, piece: &Piece, is_put: bool) -> bool {
         let half = self.own_slots / 2;
-        let most = if is_put && !page.is_of_segment() { self.room_beside(page.slot()) } else { self.own_slots - half };
+        let most = if is_put && !page.is_of_segment() { self.dirty_max_of(page.slot()) } else { self.own_slots - half };
         self.range(page, piece).1 <= most as u64
     }
 
     /// Number of blocks of a file that may be dirty while other files cannot be written.
-    fn room_beside(&self, file: u32) -> usize {
+    fn dirty_max_of(&self, file: u32) -> usize {
         let others = self.files.refusals.keys().filter(|other| **other != file);
         let unwritten: usize = others.map(|other| self.dirty.range(self.blocks_of_file(*other)).count()).sum();
         (self.own_slots / 2).saturating_sub(unwritten)
     }
 
     /// Notes that the block in a slot is dirty.
-    pub(super) fn soil(&mut self, at: usize) {
+    pub(super) fn mark_dirty(&mut self, at: usize) {
         let block = self.slots[at].block;
         let page = self.page_of(block);
         self.zeros.on_written(page, self.place_in_page(page, block));
         if self.dirty.insert(block) && !page.is_of_segment() {
-            self.slots[at].mark = self.files.flushes.on_soiled(page.slot());
+            self.slots[at].mark = self.files.flushes.on_dirtied(page.slot());
             self.dirty_of_files += 1;
-            self.files.has_soiled = true;
+            self.files.has_newly_dirty = true;
         }
     }
 
@@ -106,7 +106,7 @@ impl Blocks {
     fn fail_waiting_puts(&mut self, file: u32, cause: Cause) -> Vec<BlockCopies> {
         let is_it = |id: &usize| {
             let Job { is_put, page, count, .. } = self.jobs[*id];
-            let fits = || page.is_of_segment() || count <= self.room_beside(page.slot()) as u64;
+            let fits = || page.is_of_segment() || count <= self.dirty_max_of(page.slot()) as u64;
             is_put && (page.slot() == file || !fits())
         };
         let (failing, waiting): (Vec<usize>, Vec<usize>) = self.waiting.iter().copied().partition(is_it);
@@ -141,8 +141,8 @@ impl Blocks {
     }
 
     /// Whether blocks of files have become dirty since the last call.
-    pub(in super::super) fn take_soiled(&mut self) -> bool {
-        std::mem::take(&mut self.files.has_soiled)
+    pub(in super::super) fn take_newly_dirty(&mut self) -> bool {
+        std::mem::take(&mut self.files.has_newly_dirty)
     }
 
     /// Files with a failed block write since the last call, and the causes.
@@ -177,7 +177,7 @@ impl Blocks {
     /// Number of resident blocks of files, and of dirty or potentially dirty ones among them.
     pub(in super::super) fn of_files(&self) -> (usize, usize) {
         let first = HomePage::of_file(1, 0).first_block(self.page_shift);
-        (self.of_block.range(first..).count(), self.dirty_of_files + self.soiling)
+        (self.of_block.range(first..).count(), self.dirty_of_files + self.may_become_dirty)
     }
 
     /// The bytes of a file's dirty blocks, if they cannot be written.

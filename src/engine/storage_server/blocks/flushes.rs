@@ -33,7 +33,7 @@ struct OfFile {
 
 impl Flushes {
     /// A block of a file has become dirty. Returns its mark.
-    pub(super) fn on_soiled(&mut self, file: u32) -> u32 {
+    pub(super) fn on_dirtied(&mut self, file: u32) -> u32 {
         let of_file = self.of_files.entry(file).or_default();
         of_file.new += 1;
         of_file.mark
@@ -115,20 +115,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flush_ends_when_what_was_dirty_is_written_whatever_becomes_dirty_meanwhile() {
+    fn a_flush_ends_when_the_first_dirty_blocks_are_written_despite_later_ones() {
         let mut flushes = Flushes::default();
         flushes.begin(3);
         assert!(!flushes.is_under_way(3), "nothing is dirty");
-        let old = [(); 2].map(|()| flushes.on_soiled(3));
+        let old = [(); 2].map(|()| flushes.on_dirtied(3));
         flushes.begin(3);
         for mark in old {
             assert!(flushes.is_under_way(3));
-            let new = flushes.on_soiled(3);
+            let new = flushes.on_dirtied(3);
             flushes.on_writing(3);
             flushes.on_writing(3);
             flushes.on_written(3, new);
             assert!(flushes.is_under_way(3) && flushes.is_writing(3));
-            flushes.on_soiled(3);
+            flushes.on_dirtied(3);
             flushes.on_written(3, mark);
         }
         assert!(!flushes.is_under_way(3) && !flushes.is_writing(3));
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_flush_is_over_when_a_block_cannot_be_written_and_the_next_is_about_it_again() {
         let mut flushes = Flushes::default();
-        let mark = flushes.on_soiled(3);
+        let mark = flushes.on_dirtied(3);
         flushes.begin(3);
         flushes.on_writing(3);
         flushes.on_failed(3);
@@ -154,7 +154,7 @@ mod tests {
     fn files_take_turns_and_each_goes_on_where_it_was() {
         let mut flushes = Flushes::default();
         for file in [1, 4, 7] {
-            flushes.on_soiled(file);
+            flushes.on_dirtied(file);
             flushes.begin(file);
         }
         flushes.go_on_from(4, 99);

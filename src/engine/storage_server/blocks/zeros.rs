@@ -8,7 +8,7 @@ use vgasnet_protocol::ordered::OrderedMap;
 const WORDS_MAX: usize = 1 << 17;
 
 /// Words of a map entry, without its bits.
-const WORDS_BESIDE: usize = 8;
+const ENTRY_WORDS: usize = 8;
 
 /// Pages only ever written in blocks.
 #[derive(Debug, Default)]
@@ -22,10 +22,10 @@ impl ZeroBlocks {
     /// A page of this many blocks is about to be written for the first time.
     pub(super) fn begin(&mut self, page: HomePage, blocks: u64) {
         let words = blocks.div_ceil(64) as usize;
-        if self.words + words + WORDS_BESIDE > WORDS_MAX || self.pages.contains_key(&page) {
+        if self.words + words + ENTRY_WORDS > WORDS_MAX || self.pages.contains_key(&page) {
             return;
         }
-        self.words += words + WORDS_BESIDE;
+        self.words += words + ENTRY_WORDS;
         self.pages.insert(page, vec![0; words].into());
     }
 
@@ -43,7 +43,7 @@ impl ZeroBlocks {
     /// The page is written by other means.
     pub(super) fn forget(&mut self, page: HomePage) {
         if let Some(words) = self.pages.remove(&page) {
-            self.words -= words.len() + WORDS_BESIDE;
+            self.words -= words.len() + ENTRY_WORDS;
         }
     }
 
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn there_is_room_for_so_many() {
         let mut zeros = ZeroBlocks::default();
-        let pages = WORDS_MAX / (16 + WORDS_BESIDE);
+        let pages = WORDS_MAX / (16 + ENTRY_WORDS);
         for index in 0..2 * pages as u32 {
             zeros.begin(HomePage::of_segment(index), 1024);
         }
