@@ -50,12 +50,12 @@ pub(super) struct Memory {
     /// The memory at the other bases, if it is the collective's own.
     _own: Box<[u128]>,
     reduction: Option<Reduction>,
-    whose: Whose,
+    party: Party,
 }
 
 /// The party waiting for a collective.
 #[derive(Clone, Debug)]
-pub(super) enum Whose {
+pub(super) enum Party {
     /// The rank.
     Rank(CompletionId),
     /// Its images.
@@ -76,7 +76,7 @@ impl Memory {
             scratch,
             _own: own,
             reduction,
-            whose: Whose::Rank(completion),
+            party: Party::Rank(completion),
         }
     }
 
@@ -104,8 +104,8 @@ impl Memory {
         if destination_bytes > 0 {
             bases.destination = start + source * size_of::<u128>();
         }
-        let whose = Whose::Images(Arc::new(together));
-        Ok(Memory { bases, scratch: Box::default(), _own: own, reduction, whose })
+        let party = Party::Images(Arc::new(together));
+        Ok(Memory { bases, scratch: Box::default(), _own: own, reduction, party })
     }
 }
 
@@ -173,21 +173,21 @@ impl Coll {
                 self.with(|machine| machine.on_read(reading, is_read));
             }
             Action::Do { operation, local_steps } => {
-                let (bases, reduction, whose) = self.with(|machine| {
+                let (bases, reduction, party) = self.with(|machine| {
                     let memory = machine.client(operation);
-                    (memory.bases, memory.reduction, memory.whose.clone())
+                    (memory.bases, memory.reduction, memory.party.clone())
                 });
                 for local in local_steps {
-                    self.do_local(local, &bases, reduction, &whose);
+                    self.do_local(local, &bases, reduction, &party);
                 }
                 self.with(|machine| machine.on_done(operation));
             }
             Action::Finish { team, client } => {
                 self.with(|machine| machine.on_finished(team));
                 let completions = self.am.driver().completions();
-                match client.whose {
-                    Whose::Rank(completion) => _ = completions.finish(completion),
-                    Whose::Images(together) => {
+                match client.party {
+                    Party::Rank(completion) => _ = completions.finish(completion),
+                    Party::Images(together) => {
                         together.parts.iter().for_each(|part| _ = completions.finish(part.completion));
                     }
                 }
@@ -229,8 +229,8 @@ impl Coll {
         unsafe { self.am.post_with_credit(to, &envelope) };
     }
 
-    fn do_local(&self, local: LocalStep, bases: &Bases, reduction: Option<Reduction>, whose: &Whose) {
-        match (local, whose) {
+    fn do_local(&self, local: LocalStep, bases: &Bases, reduction: Option<Reduction>, party: &Party) {
+        match (local, party) {
             (LocalStep::Copy { from, to, len_bytes }, _) => {
                 // SAFETY: the client's memory is valid until the collective is synced, and the plan stays inside it.
                 unsafe { self.copy_memory(bases.address(from), bases.address(to), len_bytes) }
@@ -241,9 +241,9 @@ impl Coll {
                 // type.
                 unsafe { reduction.combine(bases.address(into), bases.address(with), len_bytes) };
             }
-            (LocalStep::Collect, Whose::Images(together)) => self.collect(together, bases, reduction),
-            (LocalStep::Deliver, Whose::Images(together)) => self.deliver(together, bases),
-            (LocalStep::Collect | LocalStep::Deliver, Whose::Rank(_)) => unreachable!("the plan is that of a rank"),
+            (LocalStep::Collect, Party::Images(together)) => self.collect(together, bases, reduction),
+            (LocalStep::Deliver, Party::Images(together)) => self.deliver(together, bases),
+            (LocalStep::Collect | LocalStep::Deliver, Party::Rank(_)) => unreachable!("the plan is that of a rank"),
         }
     }
 

@@ -49,7 +49,7 @@ impl Engine {
             Action::Store { page, from, frame, priority } => {
                 self.storage.store(page, from, frame, priority);
             }
-            Action::Hurry { page, priority } => self.storage.hurry(page, priority),
+            Action::Hurry { page, priority } => self.storage.raise_priority(page, priority),
             Action::GiveUp(page) => {
                 self.prefetch.on_opened(page);
                 self.on_guest_not_come(page);

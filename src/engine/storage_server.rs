@@ -186,7 +186,7 @@ impl StorageServer {
     }
 
     /// Raises the priority of a page's operation.
-    pub(super) fn hurry(&mut self, page: PageId, priority: Priority) {
+    pub(super) fn raise_priority(&mut self, page: PageId, priority: Priority) {
         let Some(id) = self.of_page.get(&self.files.number(page)).copied() else { return };
         let waiting = self.waiting_of(id);
         let operation = &mut self.operations[id];

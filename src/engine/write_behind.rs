@@ -74,9 +74,9 @@ impl Engine {
         if self.may_pass(part.piece.page) {
             return Some(part);
         }
-        let (is_first, is_in_vain) = (self.held_parts() == 0, self.why_in_vain(part.piece.page).is_some());
+        let (is_first, is_refused) = (self.held_parts() == 0, self.refusal_to_dirty(part.piece.page).is_some());
         self.write_behind.held.push_back(part);
-        if !is_in_vain {
+        if !is_refused {
             // Each drive continues for the other parts.
             self.write_one_behind(is_first);
         }
@@ -141,7 +141,7 @@ impl Engine {
         while let Some(part) = self.write_behind.held.pop_front() {
             if self.may_pass(part.piece.page) {
                 self.fetch_for(part);
-            } else if let Some(cause) = self.why_in_vain(part.piece.page) {
+            } else if let Some(cause) = self.refusal_to_dirty(part.piece.page) {
                 self.work.push_back(Work::Fail { parts: vec![part], cause });
             } else {
                 self.write_behind.held.push_front(part);
@@ -158,7 +158,7 @@ impl Engine {
     }
 
     /// Why a page cannot become dirty: the dirty pages in its way are unwritable.
-    fn why_in_vain(&self, page: PageId) -> Option<Cause> {
+    fn refusal_to_dirty(&self, page: PageId) -> Option<Cause> {
         if self.files.unwritten_pages(|_| true) < self.dirty_pages_max_for(page) {
             return None;
         }

@@ -487,7 +487,7 @@ impl Blocks {
     pub(super) fn go_on(&mut self) -> Vec<BlockCopies> {
         let mut ready = Vec::new();
         while let Some(id) = self.waiting.front().copied() {
-            if !self.take_blocks(id) && !self.fail_hopeless(id) {
+            if !self.take_blocks(id) && !self.fail_unwritable_put(id) {
                 break;
             }
             self.waiting.pop_front();

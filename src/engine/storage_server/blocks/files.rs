@@ -116,7 +116,7 @@ impl Blocks {
     }
 
     /// Fails a put to a file if unwritable blocks of other files leave too few slots for it. Returns whether it did.
-    pub(super) fn fail_hopeless(&mut self, id: usize) -> bool {
+    pub(super) fn fail_unwritable_put(&mut self, id: usize) -> bool {
         let (is_put, page, count) = (self.jobs[id].is_put, self.jobs[id].page, self.jobs[id].count as usize);
         if !is_put || page.is_of_segment() {
             return false;
@@ -124,11 +124,11 @@ impl Blocks {
         let Some(cause) = self.files.refusals.values().next().copied() else { return false };
         let unwritten = |file: &u32| self.dirty.range(self.blocks_of_file(*file)).count();
         let unwritten: usize = self.files.refusals.keys().map(unwritten).sum();
-        let is_hopeless = unwritten + count > self.here() / 2;
-        if is_hopeless {
+        let is_unwritable = unwritten + count > self.here() / 2;
+        if is_unwritable {
             (self.jobs[id].failed, self.jobs[id].count) = (Some(cause), 0);
         }
-        is_hopeless
+        is_unwritable
     }
 
     /// Whether no job uses blocks of a file, and none is being read or written.

@@ -88,7 +88,7 @@ impl MappedBlocks {
     }
 
     /// The next page to make room for other blocks.
-    pub(super) fn in_the_way(&mut self) -> Option<u32> {
+    pub(super) fn next_to_unmap(&mut self) -> Option<u32> {
         let next = self.of_page.range(self.hand..).next().or_else(|| self.of_page.iter().next());
         let index = next.map(|(index, _)| *index);
         self.hand = index.map_or(0, |index| index + 1);
@@ -184,7 +184,7 @@ impl Blocks {
             if mapped.map(at, access) {
                 return;
             }
-            let Some(index) = mapped.in_the_way() else { return };
+            let Some(index) = mapped.next_to_unmap() else { return };
             self.unmap_page(index);
         }
     }
