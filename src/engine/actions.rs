@@ -96,8 +96,8 @@ impl Engine {
         }
     }
 
-    /// Notes the rank that sends a page. If it is not the home and keeps its copy, this rank's copy can be evicted at
-    /// less cost.
+    /// Notes the source of a page. If it came from another holder's pool to be read, the holder keeps a copy, and this
+    /// one is the second.
     pub(super) fn note_source(&mut self, from: Rank, page: PageId) {
         let spaces = self.protocol.spaces();
         let is_second = self.spares_only_copies && spaces.has(page) && spaces.home(page) != from;

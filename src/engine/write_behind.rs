@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::{Cause, Event, PageId};
 
-/// Write-behind runs while more than this fraction of the frames is dirty with file pages and not yet being written. At
+/// Write-behind runs while more than one frame in this many is dirty with a file page not yet being written. At one in
 /// [`HELD_PART`] no more pages may become dirty.
 const BEHIND_PART: u32 = 4;
 const HELD_PART: u32 = 2;
 
-/// Fraction of the frames not dirty with file pages, even with several unwritable files.
+/// One frame in this many is never dirty with a file page, even with several unwritable files.
 const FREE_PART: u32 = 4;
 
 /// Maximum dirty pages that a search skips because they are in use or unwritable, unless parts would wait for ever.

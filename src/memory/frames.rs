@@ -6,7 +6,7 @@ use std::sync::Arc;
 use vgasnet_protocol::coherence::{Cache, FrameId, PageId};
 use vgasnet_protocol::replacement::{Coming, FrameUse, Need, PolicyKind, Replacement, Standing};
 
-/// Once this fraction of the frames holds second copies, sole copies are spared: pages have enough room to come and go.
+/// Once one frame in this many holds a second copy, sole copies are spared: pages have enough room to come and go.
 const SECOND_COPIES_PART: u32 = 16;
 
 /// The frames of a rank's pool, for its engine.

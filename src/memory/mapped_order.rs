@@ -7,8 +7,8 @@
 //! Uses of mapped pages leave no trace, so only their faults are known. Pages mapped before the limit was reached are
 //! settled. Later ones are new, and make room again once as many others were mapped as instructions may need meanwhile.
 //! So a loop over more pages than can be mapped finds most of the settled ones in each round; in mapping order it would
-//! find none. A new page that soon faults again becomes settled, and so does a small fraction of the others: then the
-//! first settled page makes room.
+//! find none. A new page that soon faults again becomes settled, and so does one in [`SETTLED_PART`] of the others:
+//! then the first settled page makes room.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use vgasnet_protocol::coherence::{Access, FrameId};

@@ -6,13 +6,13 @@ use std::fs;
 /// The system's default limit per process (`vm.max_map_count`).
 const LIMIT_DEFAULT: u32 = 65_530;
 
-/// Fraction of the mappings left to the client and its libraries, besides their mappings at attach.
+/// One mapping in this many is left to the client and its libraries, besides their mappings at attach.
 const CLIENT_PART: u32 = 8;
 
-/// Fraction of the others for loans, if there are any.
+/// Of the others, one in this many is for loans, if there are any.
 const LOANS_PART: u32 = 4;
 
-/// Fraction of the remainder for blocks, if there are any.
+/// Of the remainder, one in this many is for blocks, if there are any.
 const BLOCKS_PART: u32 = 4;
 
 /// Mappings per page of a segment, at most: its own, and the range without access behind it.

@@ -100,7 +100,7 @@ impl Ops {
     #[inline]
     pub(super) unsafe fn hit(&self, piece: &Piece, copy: &Copy) -> bool {
         let _copying = CopyGuard::new();
-        // Borrowed, not moved: a move would read in 16-byte words what was just written in smaller ones, a
+        // Borrowed, not moved: a move would read in 16-byte words what was just written in words of other sizes, a
         // store-forwarding stall of nanoseconds.
         let pinned = self.pin_anywhere(piece.page, copy.access());
         let Some(page) = &pinned else { return false };

@@ -41,7 +41,7 @@ use std::time::Instant;
 use vgasnet_protocol::coherence::{Access, Cause};
 use zeros::ZeroBlocks;
 
-/// Recently used blocks that the clock hand may skip for a job.
+/// Maximum recently used blocks that the clock hand skips for a job.
 const SECOND_CHANCES: usize = 16;
 
 /// A block number, as [`HomePage::first_block`] counts.

@@ -2,7 +2,7 @@
 //! itself.
 //!
 //! This spares the driver and two thread switches per page. The kernel completes an io_uring operation in the
-//! submitting thread and wakes it for this, so a thread waiting for its page elsewhere is woken second.
+//! submitting thread and wakes it for this, so a page for a thread waiting elsewhere takes two wake-ups.
 
 use super::{BLOCK_TOKEN, Need, Operation, StorageServer};
 use crate::engine::work::Work;

@@ -1,8 +1,8 @@
 //! Lent frames: frames mapped by the homes of their pages.
 //!
 //! Loads and stores reach a rank's own segment only, so a page has one borrower: its home. A loan counts as a pin that
-//! the engine can ask back. At most half of a pool's frames are lent, and together with the client's pins at most all
-//! but a quarter or four, or half of a very small pool: even a stopped borrower leaves this many.
+//! the engine can ask back. At most half of a pool's frames are lent, and together with the client's pins they leave at
+//! least a quarter and four frames, or half of a very small pool: even a stopped borrower leaves these.
 
 use super::{Ordering, PageTable};
 use vgasnet_protocol::coherence::{FrameId, PageId};

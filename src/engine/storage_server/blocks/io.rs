@@ -18,13 +18,13 @@ const WRITES_MAX: usize = 16;
 /// than the read.
 const TOGETHER: usize = 16;
 
-/// Write-back of dirty blocks starts when less than this fraction of the slots is idle, and stops at
+/// Write-back of dirty blocks starts when fewer than one slot in this many is idle, and stops at one in
 /// [`CLEAN_ENOUGH_PART`].
 const CLEAN_BELOW_PART: usize = 8;
 const CLEAN_ENOUGH_PART: usize = 4;
 
-/// Dirty blocks of files may take half of the slots. Their write-back starts when less than this fraction is left of
-/// the half, and stops when they take [`FILES_CLEAN_ENOUGH_PART`].
+/// Dirty blocks of files may take half of the slots. Their write-back starts when less than one slot in this many is
+/// left of the half, and stops when they take one in [`FILES_CLEAN_ENOUGH_PART`].
 const FILES_LEFT_PART: usize = 8;
 const FILES_CLEAN_ENOUGH_PART: usize = 4;
 
