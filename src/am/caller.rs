@@ -1,21 +1,21 @@
-//! Whether the calling thread runs a handler of Active Messages, and which.
+//! The Active Message handler that the calling thread runs, if any.
 
 use std::cell::Cell;
 
 thread_local! {
-    /// The number of the handler that runs; 0 outside of handlers.
+    /// The number of the running handler; 0 outside of handlers.
     static RUNNING: Cell<u64> = const { Cell::new(0) };
-    /// How many handlers have begun.
+    /// Number of handlers begun.
     static BEGUN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Whether this thread runs a handler now: then it runs no other, and may only reply.
+/// Whether this thread is running a handler. Then it runs no other, and may only reply.
 #[inline]
 pub fn is_in_handler() -> bool {
     RUNNING.get() != 0
 }
 
-/// Which handler this thread runs, by a number that no other of this thread has; 0 if it runs none.
+/// A number of the handler that this thread runs, unique in the thread; 0 if it runs none.
 pub fn running_handler() -> u64 {
     RUNNING.get()
 }

@@ -1,4 +1,4 @@
-//! What a client of GASNet-EX tells of a handler: for which messages it is, and for how many arguments.
+//! GASNet-EX clients' descriptions of handlers: the messages they are for, and the number of arguments.
 //!
 //! Source: GASNet-EX (specification 0.19), `gex_AM_Entry_t`.
 
@@ -13,19 +13,20 @@ const LONG: u32 = 1 << 2;
 const REQUEST: u32 = 1 << 3;
 const REPLY: u32 = 1 << 4;
 
-/// `gex_AM_Entry_t`: a handler with its description. The pointers are the client's; the library never looks behind them.
+/// `gex_AM_Entry_t`: a handler with its description. The pointers are the client's; the library never dereferences
+/// them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
     /// The index; 0 for any.
     pub index: u8,
-    /// The function. Its type depends on the messages that are sent to it.
+    /// The function. Its type depends on the messages sent to it.
     pub function: Option<unsafe extern "C" fn()>,
     /// The categories of its messages, and whether they are requests or replies.
     pub flags: u32,
-    /// How many arguments its messages have.
+    /// Number of arguments of its messages.
     pub args: u32,
-    /// Anything, for the client.
+    /// Arbitrary data of the client.
     pub cdata: *const c_void,
     /// Its name, or null.
     pub name: *const c_char,
@@ -37,14 +38,14 @@ unsafe impl Send for Description {}
 unsafe impl Sync for Description {}
 
 impl Description {
-    /// That of a handler of which the client has told nothing but its index.
+    /// The description of a handler registered by index only.
     pub(super) fn of_any_message(entry: Entry) -> Description {
         let flags = SHORT | MEDIUM | LONG | REQUEST | REPLY;
         let (cdata, name) = (std::ptr::null(), std::ptr::null());
         Description { index: entry.index, function: entry.function, flags, args: ARGS_MAX as u32, cdata, name }
     }
 
-    /// What makes no sense in it.
+    /// The reason if the description is invalid.
     pub(super) fn misfit(&self) -> Option<&'static str> {
         let categories = self.flags & (SHORT | MEDIUM | LONG);
         let is_known = [SHORT, MEDIUM, LONG, MEDIUM | LONG].contains(&categories);
@@ -57,7 +58,7 @@ impl Description {
         (self.args as usize > ARGS_MAX).then_some("more than 16 arguments")
     }
 
-    /// Whether such a message is one for this handler.
+    /// Whether the handler accepts such a message.
     pub fn takes(&self, category: Category, is_reply: bool, args: usize) -> bool {
         let category = match category {
             Category::Short => SHORT,
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_free_indices_go_in_order_to_those_that_ask_for_any() {
+    fn the_highest_free_indices_go_in_order_to_entries_with_any_index() {
         let handlers = Handlers::default();
         let mut first = [Entry { index: 254, function: Some(none) }];
         assert_eq!(handlers.register(&mut first), Ok(()));
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_that_make_no_sense_are_refused() {
+    fn invalid_descriptions_are_refused() {
         for (flags, args) in [(REQUEST, 0), (SHORT, 0), (SHORT | MEDIUM | REQUEST, 0), (MEDIUM | REPLY, 17)] {
             assert!(described(128, flags, args).misfit().is_some(), "{flags:#x} {args}");
         }
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handler_takes_what_it_is_described_for() {
+    fn a_handler_takes_the_messages_it_is_described_for() {
         let handler = described(128, MEDIUM | LONG | REQUEST, 3);
         assert!(handler.takes(Category::Medium, false, 3) && handler.takes(Category::Long, false, 3));
         assert!(!handler.takes(Category::Short, false, 3));

@@ -1,25 +1,25 @@
 //! Flow control of requests: how many requests of one rank may wait at another.
 //!
 //! A request takes credit from its sender's window at the target. The credit comes back when its handler has run: with
-//! the reply if there was one, else in a message of its own for several requests. So at most a window of requests waits
-//! at a rank for each sender. A reply needs no credit: its receiver has sent a request for it, whose credit has not
-//! come back.
+//! the reply if there was one, otherwise in a message of its own for several requests. So at most a window of requests
+//! waits at a rank for each sender. A reply needs no credit: its receiver has sent the request for it, and the
+//! request's credit is still out.
 
 use crate::sys::Signalproof;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vgasnet_protocol::Rank;
 
-/// Requests of one rank that may wait at another.
+/// Maximum requests of one rank waiting at another.
 pub const WINDOW_REQUESTS: u32 = 64;
 
-/// The cost of requests of one rank that may wait at another, in bytes of payload. A single request may cost more.
+/// Maximum cost of requests of one rank waiting at another, in bytes of payload. A single request may cost more.
 pub const WINDOW_COST: u32 = 128 << 10;
 
-/// Requests and their cost; in one word, so that both change together.
+/// Requests and their cost, in one word so that both change together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Amount {
-    /// How many.
+    /// Number of requests.
     pub requests: u32,
     /// Bytes of payload.
     pub cost: u32,
@@ -40,12 +40,12 @@ impl Amount {
 pub(super) struct Flow {
     sent: Box<[AtomicU64]>,
     owed: Box<[AtomicU64]>,
-    /// The ranks that are owed credit, each once. Some may have got it by now.
+    /// The ranks owed credit, each once. Some may have been paid by now.
     creditors: Mutex<Vec<Rank>>,
-    /// Some rank is listed.
+    /// Whether any rank is listed.
     has_creditors: AtomicBool,
     is_creditor: Box<[AtomicBool]>,
-    /// How often credit has come back.
+    /// Number of returns of credit.
     returns: AtomicU64,
 }
 
@@ -74,7 +74,7 @@ impl Flow {
         self.sent[to.index()].fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_ok()
     }
 
-    /// Takes credit back. Returns whether it had been taken.
+    /// Takes credit back. Returns false if it was not out.
     #[must_use]
     pub(super) fn give_back(&self, from: Rank, back: Amount) -> bool {
         let less = |bits| {
@@ -86,13 +86,12 @@ impl Flow {
         was_taken
     }
 
-    /// How often credit has come back. A sender that found none looks again when this has changed.
+    /// Number of returns of credit. A sender without credit tries again when this has changed.
     pub(super) fn returns(&self) -> u64 {
         self.returns.load(Ordering::SeqCst)
     }
 
-    /// Notes that a request of `from` was handled and not replied to. Returns the credit to give back now, if it is
-    /// much.
+    /// Notes that a request of `from` was handled without a reply. Returns the credit to give back now, if it is large.
     pub(super) fn on_handled(&self, from: Rank, cost: u32) -> Option<Amount> {
         let owed = &self.owed[from.index()];
         let more = Amount { requests: 1, cost }.bits();
@@ -108,7 +107,7 @@ impl Flow {
         None
     }
 
-    /// Takes some credit that is owed, to be given back when there is nothing else to do; `None` if none is.
+    /// Takes owed credit of one rank, to be given back when idle; `None` if none is owed.
     pub(super) fn pay_one(&self) -> Option<(Rank, Amount)> {
         while self.has_creditors.load(Ordering::Acquire) {
             let rank = {
@@ -119,7 +118,7 @@ impl Flow {
                 }
                 rank
             }?;
-            // In this order: credit that is owed from now on lists the rank again.
+            // In this order: credit owed from now on lists the rank again.
             self.is_creditor[rank.index()].store(false, Ordering::Release);
             if let Some(amount) = self.pay(rank) {
                 return Some((rank, amount));
@@ -133,7 +132,7 @@ impl Flow {
         (owed != Amount::default()).then_some(owed)
     }
 
-    /// Whether no credit is taken and nothing is owed.
+    /// Whether no credit is out and nothing is owed.
     #[cfg(test)]
     fn is_settled(&self) -> bool {
         self.sent.iter().chain(&self.owed).all(|amount| amount.load(Ordering::Acquire) == 0)

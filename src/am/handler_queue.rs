@@ -1,16 +1,16 @@
-//! Requests and replies that have arrived: put together from their fragments, then waiting for a thread to run them.
+//! Arrived requests and replies: assembled from their fragments, then waiting for a thread to run their handlers.
 
 use std::collections::{HashMap, VecDeque};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::{Args, Head};
 
-/// The largest payload that travels in messages, in bytes. A longer one is put into the target's segment.
+/// The largest payload carried in messages, in bytes. A longer one is put into the target's segment.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 10;
 
-/// Buffers that are kept for the next messages.
+/// Maximum buffers kept for later messages.
 const SPARE_MAX: usize = 16;
 
-/// Bytes that are aligned for any type.
+/// Bytes aligned for any type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Payload {
     /// At least as long as the bytes.
@@ -26,7 +26,7 @@ impl Payload {
         payload
     }
 
-    /// Unspecified bytes, in these words, which are used again.
+    /// Unspecified bytes, in reused `words`.
     fn of_length(len_bytes: usize, mut words: Vec<u128>) -> Payload {
         let needed = len_bytes.div_ceil(size_of::<u128>());
         if words.len() < needed {
@@ -52,7 +52,7 @@ impl Payload {
     }
 }
 
-/// A message that is complete.
+/// A complete message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Incoming {
     /// Its sender.
@@ -61,11 +61,11 @@ pub(super) struct Incoming {
     pub head: Head,
     /// Its arguments.
     pub args: Args,
-    /// Its payload, unless that is in the segment already.
+    /// Its payload, unless it is already in the segment.
     pub payload: Payload,
 }
 
-/// A message whose fragments are arriving, in any order.
+/// A message with fragments still arriving, in any order.
 #[derive(Debug)]
 struct Partial {
     head: Option<(Head, Args)>,
@@ -73,16 +73,16 @@ struct Partial {
     arrived_bytes: usize,
 }
 
-/// How many messages wait for their handlers.
+/// Messages waiting for their handlers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// How many.
+    /// Number of messages.
     pub messages: usize,
-    /// Their payloads, except those in the segment.
+    /// Bytes of their payloads, except payloads in the segment.
     pub payload_bytes: usize,
 }
 
-/// The messages that have arrived at a rank and whose handlers have not run.
+/// Arrived messages of a rank that have not been handled.
 #[derive(Debug, Default)]
 pub(super) struct HandlerQueue {
     partial: HashMap<(Rank, u32), Partial>,
@@ -91,8 +91,8 @@ pub(super) struct HandlerQueue {
 }
 
 impl HandlerQueue {
-    /// Takes the head of a message with the first bytes of its payload. Returns whether the message is complete now;
-    /// `None` if it makes no sense.
+    /// Adds the head of a message with the first bytes of its payload. Returns whether the message is complete now;
+    /// `None` if it is malformed.
     pub(super) fn add_first(&mut self, from: Rank, head: Head, args: Args, bytes: &[u8]) -> Option<bool> {
         let total_bytes = if head.is_placed { 0 } else { head.payload_bytes as usize };
         if bytes.len() > total_bytes || total_bytes > PAYLOAD_BYTES_MAX {
@@ -112,9 +112,9 @@ impl HandlerQueue {
         Some(true)
     }
 
-    /// Takes more of a payload; answers as [`HandlerQueue::add_first`].
+    /// Adds a fragment of a payload; returns as [`HandlerQueue::add_first`].
     pub(super) fn add_fragment(&mut self, from: Rank, id: u32, offset_bytes: usize, bytes: &[u8]) -> Option<bool> {
-        // Without bytes, it would be kept for ever.
+        // An empty fragment would be kept for ever.
         if bytes.is_empty() || offset_bytes > PAYLOAD_BYTES_MAX || bytes.len() > PAYLOAD_BYTES_MAX - offset_bytes {
             return None;
         }
@@ -149,30 +149,30 @@ impl HandlerQueue {
         Some(true)
     }
 
-    /// The message that became complete first.
+    /// The first complete message.
     pub(super) fn take(&mut self) -> Option<Incoming> {
         self.ready.pop_front()
     }
 
-    /// How many messages are complete and were not taken.
+    /// Number of complete messages.
     pub(super) fn ready(&self) -> usize {
         self.ready.len()
     }
 
-    /// Takes the memory of a payload back, for the next one.
+    /// Takes the memory of a payload back for reuse.
     pub(super) fn recycle(&mut self, payload: Payload) {
         if !payload.words.is_empty() && self.spare.len() < SPARE_MAX {
             self.spare.push(payload.words);
         }
     }
 
-    /// The messages that are complete and were not taken.
+    /// The complete messages.
     pub(super) fn backlog(&self) -> Backlog {
         let payload_bytes = self.ready.iter().map(|incoming| incoming.payload.len_bytes()).sum();
         Backlog { messages: self.ready.len(), payload_bytes }
     }
 
-    /// Whether no message is there, not even in part.
+    /// Whether there is no message, not even in part.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.partial.is_empty()
@@ -205,7 +205,7 @@ mod tests {
 
     fn bytes_of(message: &mut Incoming) -> Vec<u8> {
         let (start, len) = (message.payload.as_mut_ptr(), message.payload.len_bytes());
-        // SAFETY: the payload has that many bytes, and nobody else uses it.
+        // SAFETY: the payload has as many bytes, and nobody else uses it.
         unsafe { std::slice::from_raw_parts(start, len) }.to_vec()
     }
 

@@ -1,8 +1,8 @@
 //! Handler-safe locks: may be taken in handlers and outside.
 //!
-//! Handlers run only in threads that called in, so such a lock is an ordinary one, except that a thread that has it may
-//! take it again. GASNet-1 forbids that. But a client may poll while it has a lock, and the handler that then runs may
-//! take the same lock: that works in GASNet's sequential mode, where locks do nothing.
+//! Handlers run only in threads in calls, so this is an ordinary lock, except that its owner may take it again.
+//! GASNet-1 forbids nesting. But a client may poll while it holds a lock, and a handler run by the poll may take the
+//! same lock: this works in GASNet's sequential mode, where locks do nothing.
 
 use crate::sys::futex::RawLock;
 use std::cell::Cell;
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[derive(Debug, Default)]
 pub struct HandlerSafeLock {
     raw: RawLock,
-    /// The thread that has it; 0 for none.
+    /// The owning thread; 0 for none.
     owner: AtomicU32,
-    /// How often the owner has taken it. Only the owner uses this.
+    /// Nesting depth. Only the owner uses it.
     depth: AtomicU32,
     _reserved: u32,
 }
@@ -57,8 +57,8 @@ impl HandlerSafeLock {
         taken
     }
 
-    /// Gives the lock back once, or altogether if another thread than the owner calls this. Returns whether it was
-    /// taken; if not, nothing is done.
+    /// Releases the lock once, or completely if the caller is not the owner. Returns false, without effect, if the lock
+    /// is free.
     #[must_use]
     pub fn unlock(&self) -> bool {
         if self.is_free() {
@@ -71,7 +71,7 @@ impl HandlerSafeLock {
         true
     }
 
-    /// Whether nobody has it.
+    /// Whether the lock is free.
     pub fn is_free(&self) -> bool {
         self.raw.is_free()
     }
@@ -94,7 +94,7 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     #[test]
-    fn one_thread_at_a_time_and_that_one_as_often_as_it_likes() {
+    fn the_lock_excludes_other_threads_and_nests_for_its_owner() {
         let (lock, counter) = (HandlerSafeLock::default(), AtomicU64::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! The handler table, and how a handler is called.
+//! The handler table, and the calls of handlers.
 
 use super::description::Description;
 use crate::sys::Signalproof;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use vgasnet_protocol::active_message::{Args, Category};
 
-/// Indices from here on are the client's; those below are the library's (GASNet-1, C.2).
+/// Indices from here on are the client's; lower ones are the library's (GASNet-1, C.2).
 pub const CLIENT_FIRST: u8 = 128;
 
 /// The index of the library's own handler, which no client has.
@@ -17,28 +17,28 @@ pub(crate) const LIBRARY: u8 = 1;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The index; after the registration, the one that was assigned.
+    /// The index; after the registration, the assigned one.
     pub index: u8,
-    /// The function. Its type depends on the messages that are sent to it.
+    /// The function. Its type depends on the messages sent to it.
     pub function: Option<unsafe extern "C" fn()>,
 }
 
-/// What is wrong with a table.
+/// An error in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadEntry {
-    /// The entry at this place has an index that is not the client's.
+    /// The entry at this position has an index outside the client's range.
     Reserved(usize, u8),
-    /// The entry at this place has the index of another entry.
+    /// The entry at this position has the index of another entry.
     Twice(usize, u8),
-    /// The entry at this place has no function.
+    /// The entry at this position has no function.
     NoFunction(usize),
-    /// There are more entries than indices, with those that were registered before.
+    /// There are more entries than indices, including earlier registrations.
     TooMany(usize),
-    /// The entry at this place describes its handler in a way that makes no sense: it says which.
+    /// The entry at this position has an invalid description, for this reason.
     Described(usize, &'static str),
 }
 
-/// The functions by index, and what the client has told of them.
+/// The functions by index, and their descriptions.
 #[derive(Debug)]
 pub struct Handlers {
     functions: [AtomicUsize; 256],
@@ -57,11 +57,11 @@ impl Default for Handlers {
 }
 
 impl Handlers {
-    /// Registers the client's table. Entries that ask for any index get the lowest free ones in order, so that the same
-    /// table gets the same indices on all ranks.
+    /// Registers the client's table. Entries with any index get the lowest free ones in order, so that the same table
+    /// gets the same indices on all ranks.
     ///
     /// # Errors
-    /// The table makes no sense; nothing is registered.
+    /// The table is invalid; nothing is registered.
     pub fn register(&self, entries: &mut [Entry]) -> Result<(), BadEntry> {
         let _registering = Signalproof::lock(&self.registering);
         let taken = self.taken(entries.iter().map(|entry| (entry.index, entry.function.is_some())))?;
@@ -76,7 +76,7 @@ impl Handlers {
         Ok(())
     }
 
-    /// Registers more handlers, which the client describes. Entries that ask for any index get the highest free ones in order.
+    /// Registers more handlers, described by the client. Entries with any index get the highest free ones in order.
     ///
     /// # Errors
     /// As [`Handlers::register`]; nothing is registered.
@@ -99,7 +99,7 @@ impl Handlers {
         Ok(())
     }
 
-    /// The indices that are taken with these entries, of which each tells its index, and whether it has a function.
+    /// The indices taken after adding these entries, each given as its index and whether it has a function.
     fn taken(&self, entries: impl ExactSizeIterator<Item = (u8, bool)>) -> Result<[bool; 256], BadEntry> {
         let registered = (CLIENT_FIRST..=u8::MAX).filter(|index| self.get(*index).is_some()).count();
         if entries.len() > 256 - usize::from(CLIENT_FIRST) - registered {
@@ -119,11 +119,11 @@ impl Handlers {
     }
 
     fn describe(&self, description: Description) {
-        // An index is registered once, so nothing is there.
+        // An index is registered once, so the slot is empty.
         let _ = self.descriptions[usize::from(description.index)].set(description);
     }
 
-    /// What the client has told of a handler.
+    /// The client's description of a handler.
     #[inline]
     pub fn description(&self, index: u8) -> Option<&Description> {
         self.descriptions[usize::from(index)].get()
@@ -141,7 +141,7 @@ impl Handlers {
     }
 }
 
-/// What a handler gets before its arguments.
+/// A handler's parameters before its arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     /// Names the message inside the handler.
@@ -162,11 +162,11 @@ macro_rules! call {
     (@each $function:expr, $args:expr, ($($first:expr => $type:ty),*), [$($done:tt)*], []) => {
         call!(@one $function, $args, ($($first => $type),*), [$($done)*])
     };
-    (@each $function:expr, $args:expr, ($($first:expr => $type:ty),*), [$($done:tt)*], [$next:tt $($rest:tt)*]) => {
+    (@each $function:expr, $args:expr, ($($first:expr => $type:ty),*), [$($done:tt)*], [$next:tt $($tail:tt)*]) => {
         if $args.len() == call!(@count $($done)*) {
             call!(@one $function, $args, ($($first => $type),*), [$($done)*])
         } else {
-            call!(@each $function, $args, ($($first => $type),*), [$($done)* $next], [$($rest)*])
+            call!(@each $function, $args, ($($first => $type),*), [$($done)* $next], [$($tail)*])
         }
     };
     (@one $function:expr, $args:expr, ($($first:expr => $type:ty),*), [$($at:tt)*]) => {
@@ -176,21 +176,21 @@ macro_rules! call {
     };
     (@type $at:tt) => { i64 };
     (@count) => { 0 };
-    (@count $first:tt $($rest:tt)*) => { 1 + call!(@count $($rest)*) };
+    (@count $first:tt $($tail:tt)*) => { 1 + call!(@count $($tail)*) };
 }
 
-/// Calls a handler. The arguments are sign-extended to 64 bits, so that handlers that declare wider ones get the values
-/// that were sent (reference, L.9).
+/// Calls a handler. The arguments are sign-extended to 64 bits, so that handlers with wider parameters get the values
+/// sent (reference, L.9).
 ///
 /// # Safety
-/// `function` is a handler for messages of this category with so many arguments. The frame's payload is as long as it
-/// says.
+/// `function` is a handler for messages of this category with as many arguments. The frame's payload has the stated
+/// length.
 pub(super) unsafe fn call(function: usize, category: Category, frame: Frame, args: &Args) {
     let Frame { token, payload, payload_bytes } = frame;
     let args = args.as_slice();
-    // SAFETY: `function` is a handler for this category and so many arguments, and the payload is as long as the frame
-    // says. The handler may declare 32-bit arguments: the calling conventions of x86-64 and AArch64 pass those like
-    // 64-bit ones, and ignore the upper half.
+    // SAFETY: `function` is a handler for this category and as many arguments, and the payload has the stated length.
+    // The handler may declare 32-bit arguments: the calling conventions of x86-64 and AArch64 pass them like 64-bit
+    // ones, and ignore the upper half.
     unsafe {
         match category {
             Category::Short => call!(function, args, (token => *mut c_void)),
@@ -242,7 +242,7 @@ mod tests {
             payload: std::ptr::without_provenance_mut(payload),
             payload_bytes,
         };
-        // SAFETY: the functions are handlers of these categories with so many arguments, and do not touch the payload.
+        // SAFETY: the functions are handlers of these categories with as many arguments, and do not touch the payload.
         unsafe {
             let args = Args::new(&[-1, -2, -3]).expect("three");
             call(short_of_three as *const () as usize, Category::Short, frame(5, 0, 0), &args);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn free_indices_go_in_order_to_those_that_ask_for_any() {
+    fn free_indices_go_in_order_to_entries_with_any_index() {
         let handlers = Handlers::default();
         let entry = |index| Entry { index, function: Some(none) };
         let mut entries = [0, 129, 0, 255, 0].map(entry);

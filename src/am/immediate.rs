@@ -1,4 +1,4 @@
-//! Requests that neither wait, poll nor run handlers: they are sent if there is credit for them, and else not.
+//! Requests that neither wait, poll nor run handlers: they are sent if there is credit for them, and otherwise not.
 //!
 //! Source: GASNet-EX (specification 0.19), `GEX_FLAG_IMMEDIATE`.
 
@@ -21,15 +21,16 @@ pub struct HeldCredit {
 }
 
 impl Envelope {
-    /// What its payload takes of a window: nothing if it does not travel in the message.
+    /// Cost of its payload in a window: nothing if it does not travel in the message.
     fn cost(&self) -> u32 {
         if self.payload_bytes > PAYLOAD_BYTES_MAX { 0 } else { self.payload_bytes as u32 }
     }
 }
 
 impl Am {
-    /// Sends a request if there is credit for it, also to this rank itself, whose handler runs later. Returns whether it did; if so,
-    /// the payload is free for reuse. It does not wait for others, but for pages of the own segment if the payload lies there.
+    /// Sends a request if there is credit for it, also to this rank itself, which runs the handler later. Returns
+    /// whether it did; if so, the payload is free for reuse. It waits for nothing except pages of the own segment, if
+    /// the payload lies there.
     ///
     /// # Errors
     /// As [`Am::request`].
@@ -47,7 +48,7 @@ impl Am {
         Ok(sent)
     }
 
-    /// Refuses a request that cannot be sent to this rank, or not by this thread.
+    /// Refuses a request that cannot be sent to this rank or by this thread.
     ///
     /// # Errors
     /// As [`Am::request`].
@@ -58,13 +59,13 @@ impl Am {
         self.check(to, envelope)
     }
 
-    /// Takes credit for a request to a rank of the job, with a payload of at most so many bytes; `None` if there is none.
+    /// Takes credit for a request with a payload of at most `payload_bytes`; `None` if there is none.
     pub fn try_hold(&self, to: u32, payload_bytes: usize) -> Option<HeldCredit> {
         let (to, cost) = (Rank(to), payload_bytes.min(PAYLOAD_BYTES_MAX) as u32);
         self.messages().flow.take(to, cost).then_some(HeldCredit { to, cost })
     }
 
-    /// As [`Am::try_hold`], but waits until there is some, running handlers.
+    /// As [`Am::try_hold`], but waits for credit, running handlers.
     pub fn hold(&self, to: u32, payload_bytes: usize) -> HeldCredit {
         if let Some(held) = self.try_hold(to, payload_bytes) {
             return held;
@@ -80,18 +81,19 @@ impl Am {
         taken.take().expect("the wait has ended with it")
     }
 
-    /// Gives credit back that no request has used.
+    /// Gives unused credit back.
     pub fn release(&self, held: HeldCredit) {
         let HeldCredit { to, cost } = held;
         assert!(self.messages().flow.give_back(to, Amount { requests: 1, cost }), "it was taken");
         self.driver().notify();
     }
 
-    /// Sends a request that has credit. Returns whether it did; if so, the credit is used up. A payload that is too long for a message
-    /// is put first; the message follows it, and another thread may send that. It is not sent if there is no room for the payload.
+    /// Sends a request that has credit. Returns whether it did; if so, the credit is used up. A payload too long for a
+    /// message is put first; the message follows it, possibly from another thread. Without room for the payload nothing
+    /// is sent.
     ///
     /// # Errors
-    /// A payload that is too long for messages cannot be put.
+    /// A payload too long for messages cannot be put.
     ///
     /// # Safety
     /// As [`Am::request`]; the envelope has passed `check`.
@@ -101,7 +103,7 @@ impl Am {
         let started = match envelope.destination {
             Destination::Segment(address) if is_placed => {
                 let remote = Remote { rank: to.0, address, len_bytes: envelope.payload_bytes };
-                // SAFETY: the payload is valid for its length, which is that of the transfer.
+                // SAFETY: the payload is valid for its length, which is the transfer's.
                 unsafe { self.ops.put_unwaiting(envelope.payload, remote, || self.follow(to, envelope))? }
             }
             _ => Started::Done,
@@ -109,7 +111,7 @@ impl Am {
         if started == Started::NoRoom {
             return Ok(false);
         }
-        self.give_back_rest(held, cost);
+        self.give_back_surplus(held, cost);
         if started == Started::Done {
             // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
             unsafe { self.post_placed(to, envelope, is_placed, Haste::Idle) };
@@ -117,7 +119,7 @@ impl Am {
         Ok(true)
     }
 
-    /// Sends the message of a payload that has been put.
+    /// The message of a payload, sent once the payload has been put.
     fn follow(&self, to: Rank, envelope: &Envelope) -> Then {
         let am = Am::new(Arc::clone(&self.ops), Arc::clone(&self.messages));
         let (head, args) = (self.head(envelope, true, None), envelope.args);
@@ -134,7 +136,7 @@ impl Am {
         })
     }
 
-    /// Sends a request that has credit for it at least, and waits for the pages of a payload that is too long for messages, unless it is
+    /// Sends a request with sufficient credit, and waits for the pages of a payload too long for messages, unless it is
     /// immediate. Returns whether it did; if so, the credit is used up.
     ///
     /// # Errors
@@ -155,17 +157,17 @@ impl Am {
         }
         // SAFETY: the payload is valid for its length.
         let is_placed = unsafe { self.place(held.to, envelope)? };
-        self.give_back_rest(held, envelope.cost());
+        self.give_back_surplus(held, envelope.cost());
         // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
         unsafe { self.post_placed(held.to, envelope, is_placed, Haste::Now) };
         Ok(true)
     }
 
-    /// Gives back what a request does not need of its credit.
-    fn give_back_rest(&self, held: &HeldCredit, cost: u32) {
-        let rest = held.cost.checked_sub(cost).expect("the credit is for a payload that is as long at least");
-        if rest > 0 {
-            assert!(self.messages().flow.give_back(held.to, Amount { requests: 0, cost: rest }), "it was taken");
+    /// Gives the credit back that a request does not need.
+    fn give_back_surplus(&self, held: &HeldCredit, cost: u32) {
+        let surplus = held.cost.checked_sub(cost).expect("the credit is for a payload that is as long at least");
+        if surplus > 0 {
+            assert!(self.messages().flow.give_back(held.to, Amount { requests: 0, cost: surplus }), "it was taken");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The Active Messages that have arrived, and the state of sending.
+//! The arrived Active Messages, and the state of sending.
 
 use super::flow::{Amount, Flow};
 use super::handler_queue::{Backlog, HandlerQueue, Incoming};
@@ -16,24 +16,24 @@ use vgasnet_protocol::active_message::{self, AmMessage, Args, Category, Credit, 
 /// The library's own handler: gets the sender, the arguments, the payload and its length. It sends nothing.
 pub(super) type LibraryHandler = Box<dyn Fn(Rank, &Args, *mut c_void, usize) + Send + Sync>;
 
-/// The Active Messages that a rank has received, with their handlers and flow control.
+/// The Active Messages received by a rank, with their handlers and flow control.
 pub struct Messages {
     handlers: Arc<Handlers>,
     /// The handler of messages with the index [`super::LIBRARY`].
     library: OnceLock<LibraryHandler>,
     pub(super) flow: Flow,
     queue: Mutex<HandlerQueue>,
-    /// Messages in the queue that are complete; changed under its lock.
+    /// Complete messages in the queue; changed under its lock.
     pending: AtomicUsize,
-    /// Counts the ends of handlers.
+    /// Number of handlers that have ended.
     pub(super) runs: AtomicU64,
-    /// The client's handlers run no more.
+    /// The client's handlers no longer run.
     have_ended: AtomicBool,
     next_id: AtomicU32,
 }
 
 impl Messages {
-    /// Nothing sent, among the ranks of the job, for these handlers.
+    /// Nothing sent yet, among the ranks of the job, for these handlers.
     pub fn new(conduit: &dyn Conduit, handlers: Arc<Handlers>) -> Messages {
         Messages::among(conduit.ranks(), handlers)
     }
@@ -70,27 +70,27 @@ impl Messages {
         self.pending.load(Ordering::SeqCst) > 0
     }
 
-    /// Counts the ends of handlers; it wraps.
+    /// Number of handlers that have ended, wrapping.
     pub fn runs(&self) -> u64 {
         self.runs.load(Ordering::SeqCst)
     }
 
-    /// From now on messages for the client's handlers count as handled when they come.
+    /// From now on messages for the client's handlers count as handled on arrival.
     pub fn end_handlers(&self) {
         self.have_ended.store(true, Ordering::SeqCst);
     }
 
-    /// Whether the client's handlers run no more.
+    /// Whether the client's handlers no longer run.
     pub(super) fn have_ended(&self) -> bool {
         self.have_ended.load(Ordering::SeqCst)
     }
 
-    /// How often credit for requests has come back.
+    /// Number of returns of credit for requests.
     pub(crate) fn credit_returns(&self) -> u64 {
         self.flow.returns()
     }
 
-    /// The messages that are complete and wait for their handlers.
+    /// Complete messages waiting for their handlers.
     pub fn backlog(&self) -> Backlog {
         self.queue().backlog()
     }
@@ -102,7 +102,7 @@ impl Messages {
         incoming
     }
 
-    /// Who adds a message notifies afterwards.
+    /// The caller notifies after adding a message.
     fn note_pending(&self, queue: &HandlerQueue) {
         self.pending.store(queue.ready(), Ordering::Release);
     }
@@ -111,7 +111,7 @@ impl Messages {
         Signalproof::lock_briefly(&self.queue)
     }
 
-    /// Puts a message of this rank to itself in the queue.
+    /// Queues a message of this rank to itself.
     pub(super) fn add_own(&self, own: Rank, head: Head, args: Args, payload: &[u8]) {
         let mut queue = self.queue();
         let is_whole = queue.add_first(own, head, args, payload);
@@ -126,7 +126,7 @@ impl Messages {
 
 impl Receiver for Messages {
     fn on_message(&self, from: Rank, bytes: &[u8]) -> Result<Received, &'static str> {
-        // Who has the engine's lock defers signals.
+        // The owner of the engine's lock has signals deferred.
         let lock = || self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let mut queue;
         let complete = match active_message::decode(bytes).ok_or("an Active Message that is none")? {
@@ -169,7 +169,7 @@ fn count_received(head: &Head) {
     stats::add(if is_of_library { Row::CollectiveReceivedBytes } else { Row::ActiveReceivedBytes }, bytes);
 }
 
-/// Checks what needs no look at the segment: that is known when the handler runs.
+/// Checks the parts of a head that do not depend on the segment. The rest is checked when the handler runs.
 fn check_head(head: &Head) -> Result<(), &'static str> {
     let is_of_library = head.handler == LIBRARY;
     match head.category {
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// A message, most often one that could be.
+    /// A message, most often a valid one.
     fn forge(random: &mut Rng) -> Vec<u8> {
         let payload = bytes(random, 60);
         let mut message = match random.u32(0..4) {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rank_sends_is_refused() {
+    fn malformed_messages_are_refused() {
         let messages = Messages::among(RANKS, Arc::default());
         let head = Head {
             tag: TAG_MESSAGE,

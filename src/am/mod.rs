@@ -1,8 +1,8 @@
 //! Active Messages of the client: requests, replies, and the threads that run their handlers.
 //!
-//! The driver of the engine puts arriving messages together from their fragments in a queue (`handler_queue.rs`).
-//! Handlers run only in client threads that called in, outside of every lock of the library: [`Am`] has a part of the
-//! engine's [`CallerWork`].
+//! The driver of the engine assembles arriving messages from their fragments in a queue (`handler_queue.rs`). Handlers
+//! run only in client threads in calls, outside of every lock of the library: [`Am`] implements a part of the engine's
+//! [`CallerWork`].
 //!
 //! Source: GASNet-1 (specification 1.8), Active Messages.
 //!
@@ -38,19 +38,19 @@ use crate::memory::AddressSpace;
 use crate::ops::Ops;
 use std::sync::Arc;
 
-/// The Active Messages of a rank that has attached.
+/// The Active Messages of an attached rank.
 pub struct Am {
     ops: Arc<Ops>,
     messages: Arc<Messages>,
 }
 
 impl Am {
-    /// Sends messages, and runs the handlers of those that `messages` has received.
+    /// Sends messages, and runs the handlers of messages received in `messages`.
     pub fn new(ops: Arc<Ops>, messages: Arc<Messages>) -> Am {
         Am { ops, messages }
     }
 
-    /// The messages that have arrived, and the handler table.
+    /// The arrived messages, and the handler table.
     pub fn messages(&self) -> &Messages {
         &self.messages
     }

@@ -1,20 +1,21 @@
-//! When a client that waits for a handler looks at its condition again, which puts and other threads may change, too.
+//! Intervals at which a client waiting for a handler checks its condition, which puts and other threads may change,
+//! too.
 
 use std::time::{Duration, Instant};
 
-/// The shortest sleep between two looks.
+/// The shortest sleep between two checks.
 const SHORTEST: Duration = Duration::from_micros(50);
 
 /// The longest sleep.
 const LONGEST: Duration = Duration::from_millis(10);
 
-/// How long a client that has waited for so long sleeps at most before it looks again, if waits spin for `spin`: not at
-/// all at first, then as long as it has waited. So a look comes at most about as late as the wait has lasted.
+/// The longest sleep before the next check of a client that has waited for `waited`, if waits spin for `spin`: zero at
+/// first, then as long as the wait so far. So a check is late by at most about the duration of the wait.
 pub(super) fn sleep_after(waited: Duration, spin: Duration) -> Duration {
     if waited < spin { Duration::ZERO } else { waited.clamp(SHORTEST, LONGEST) }
 }
 
-/// Nanoseconds of a clock that has not begun at 0.
+/// Nanoseconds of a clock that does not begin at 0.
 pub(super) fn clock_ns() -> u64 {
     static BEGIN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     BEGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64 + 1

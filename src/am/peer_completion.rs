@@ -1,5 +1,5 @@
-//! Messages that tell a rank that something is over which another rank has done to it. They are requests of the library, and its handler
-//! calls that of the client as if a reply had come: GASNet-EX has it so for puts between lists.
+//! Messages that tell a rank of the completion of another rank's operation on it. They are requests of the library, and
+//! its handler calls the client's as if for a reply: GASNet-EX specifies this for puts between lists.
 
 use super::Am;
 use super::caller::is_in_handler;
@@ -7,10 +7,10 @@ use super::send::{Destination, Envelope};
 use crate::error::UserError;
 use vgasnet_protocol::active_message::{Args, Category, Head};
 
-/// The index of the library's handler for them; the argument is that of the client's handler.
+/// The index of the library's handler for them; the argument is the index of the client's handler.
 const PEER_COMPLETION: u8 = 2;
 
-/// The handler that a message is for, and what it gets.
+/// The handler of a message, and its parameters.
 pub(super) struct Target {
     pub(super) handler: u8,
     pub(super) is_reply: bool,
@@ -18,7 +18,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// That of a message that has come.
+    /// The target of an arrived message.
     pub(super) fn of(head: &Head, args: &Args) -> Target {
         let asked = args.as_slice().first().and_then(|index| u8::try_from(*index).ok());
         match asked.filter(|_| head.handler == PEER_COMPLETION && head.category == Category::Medium) {
@@ -33,7 +33,7 @@ fn no_args() -> Args {
 }
 
 impl Am {
-    /// Has a rank run a handler for a Medium reply without arguments. The payload is free for reuse on return.
+    /// Makes a rank run a handler for a Medium reply without arguments. The payload is free for reuse on return.
     ///
     /// # Errors
     /// As [`Am::request`].

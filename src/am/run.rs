@@ -1,4 +1,4 @@
-//! Running handlers, in threads that called in.
+//! Runs handlers, in threads in calls.
 
 use super::flow::Amount;
 use super::handler_queue::{Incoming, Payload};
@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 use vgasnet_protocol::active_message::{Args, Category};
 use vgasnet_protocol::{Nonsense, Rank};
 
-/// The call by which errors are reported that no call can return.
+/// The call named in errors that no call can return.
 const CALL: &str = "active message";
 
-/// Names the message that a handler handles. It lies on the stack of the thread that runs the handler.
+/// Names the message of a running handler. It lies on the stack of the thread that runs the handler.
 #[derive(Debug)]
 pub struct Token {
     from: Rank,
@@ -37,7 +37,7 @@ impl Token {
         Token { from, is_reply, is_long, handler, cost, replied: Cell::new(false) }
     }
 
-    /// The token that a handler was given.
+    /// The token of a handler.
     ///
     /// # Safety
     /// `pointer` is null, or the first argument of the handler that this thread runs.
@@ -66,7 +66,7 @@ impl Token {
         self.handler
     }
 
-    /// Refuses a reply to a message that may have none any more.
+    /// Refuses a reply to a message that may not have one.
     ///
     /// # Errors
     /// The message is a reply itself, or was replied to.
@@ -80,7 +80,7 @@ impl Token {
         Ok(())
     }
 
-    /// Uses up the one reply that the message may have. Returns the message's cost.
+    /// Uses up the message's only reply. Returns the message's cost.
     pub(super) fn take_reply(&self) -> Result<u32, UserError> {
         self.check_reply()?;
         self.replied.set(true);
@@ -89,13 +89,13 @@ impl Token {
 }
 
 impl Am {
-    /// Waits until [`Messages::runs`](super::Messages::runs) is not `seen` any more, or a short time. `since` says when the
-    /// client's wait began; 0, which is replaced, that it begins now.
+    /// Waits until [`Messages::runs`](super::Messages::runs) differs from `seen`, or a short time. `since` is the start
+    /// of the client's wait; 0, which is replaced, means now.
     pub fn wait_for_handler(&self, seen: u64, since: &mut u64) {
-        // Messages of this rank to itself may do that every time, and what others send comes by polling only.
+        // This rank's messages to itself may change it each time, and other ranks' arrive by polling only.
         let has_run = || self.messages().runs() != seen;
-        // A look at the clock takes longer than some at what may have come.
-        if has_run() || self.driver().glance(&has_run) {
+        // Reading the clock takes longer than a number of checks for arrivals.
+        if has_run() || self.driver().spin_briefly(&has_run) {
             return self.driver().poll();
         }
         let now = pauses::clock_ns();
@@ -131,7 +131,7 @@ impl Am {
             }
             Destination::Segment(address) => {
                 let remote = Remote { rank: rank.0, address, len_bytes: payload_bytes };
-                // SAFETY: the payload is valid for its length, which is that of the transfer.
+                // SAFETY: the payload is valid for its length, which is the transfer's.
                 self.driver().must(CALL, unsafe { self.ops.transfer(Operation::Put(payload), remote) });
                 (Category::Long, std::ptr::with_exposed_provenance_mut(address))
             }
@@ -140,7 +140,7 @@ impl Am {
         self.call(handler, category, frame, &args, &token);
     }
 
-    /// Runs the handler of the message that became complete first. Returns whether there was one.
+    /// Runs the handler of the first complete message. Returns whether there was one.
     pub fn run_one(&self) -> bool {
         let messages = self.messages();
         if !messages.has_pending() {
@@ -155,7 +155,7 @@ impl Am {
             Frame { token: as_pointer(&token), payload: place.cast(), payload_bytes: head.payload_bytes as usize };
         self.call(target.handler, head.category, frame, &target.args, &token);
         if from == self.space().rank {
-            // No message takes it back, replied to or not.
+            // No message returns this credit, replied to or not.
             let amount = Amount { requests: 1, cost: token.cost };
             assert!(messages.flow.give_back(from, amount), "a message in the own queue has credit");
             self.driver().notify();
@@ -220,18 +220,18 @@ impl Am {
             self.check_description(category, args, token);
         }
         let _uncancelled = CancellationGuard::new();
-        // SAFETY: the client registered the function for messages of this category and so many arguments (GASNet-1,
-        // E.0). The payload is as long as the frame says.
+        // SAFETY: the client registered the function for messages of this category and as many arguments (GASNet-1,
+        // E.0). The payload has the frame's length.
         let call = || unsafe { handlers::call(function, category, frame, args) };
         caller::in_handler(|| call_client(call));
         self.messages().runs.fetch_add(1, Ordering::SeqCst);
-        // Another thread may wait for an effect of the handler: it looks at the count.
+        // Another thread may wait for an effect of the handler: it checks the count.
         self.driver().notify_of_count();
     }
 }
 
 impl Am {
-    /// Ends the job if a message is for a handler that was described for others.
+    /// Ends the job if a message does not match its handler's description.
     fn check_description(&self, category: Category, args: &Args, token: &Token) {
         let count = args.as_slice().len();
         let described = self.messages().handlers().description(token.handler);

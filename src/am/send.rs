@@ -1,4 +1,4 @@
-//! Sending requests and replies.
+//! Sends requests and replies.
 
 use super::flow::Amount;
 use super::handler_queue::PAYLOAD_BYTES_MAX;
@@ -24,13 +24,13 @@ pub struct Envelope {
     pub payload: *const u8,
     /// The payload's length; 0 for a [`Category::Short`].
     pub payload_bytes: usize,
-    /// Where the payload goes.
+    /// Destination of the payload.
     pub destination: Destination,
     /// The handler's arguments.
     pub args: Args,
 }
 
-/// Where a payload goes.
+/// Destination of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// There is no payload.
@@ -41,12 +41,12 @@ pub enum Destination {
     Segment(usize),
 }
 
-/// What a sender does when the conduit has no room for a message, which is kept until there is some.
+/// Behaviour of a sender when the conduit has no room for a message, which is kept until there is some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Haste {
     /// It drives the engine.
     Now,
-    /// Nothing: another thread does.
+    /// It leaves the message to another thread.
     Idle,
 }
 
@@ -98,7 +98,7 @@ impl Am {
         Ok(())
     }
 
-    /// Sends the reply to the message that a token names. The payload is free for reuse on return.
+    /// Sends the reply to a token's message. The payload is free for reuse on return.
     ///
     /// # Errors
     /// The message is a reply itself or was replied to, or the payload is too long or belongs outside the sender's
@@ -134,11 +134,11 @@ impl Am {
     /// # Safety
     /// The payload is valid for its length; it is not null, unless the length is 0.
     pub unsafe fn post_with_credit(&self, to: Rank, envelope: &Envelope) {
-        // SAFETY: the payload is valid for its length, and not null unless that is 0.
+        // SAFETY: the payload is valid for its length, and not null unless its length is 0.
         unsafe { self.post(to, envelope, false, None, Haste::Now) };
     }
 
-    /// Gives credit back for requests that were handled and not replied to.
+    /// Gives credit back for requests handled without a reply.
     pub(super) fn give_credit(&self, to: Rank, amount: Amount) {
         let credit = Credit { tag: TAG_CREDIT, requests: amount.requests, cost: amount.cost };
         self.driver().post(to, credit.as_bytes(), &[]);
@@ -162,7 +162,7 @@ impl Am {
         self.space().pieces(to, address, in_segment).map(drop)
     }
 
-    /// Puts a payload that is too long for messages into the target's segment. Returns whether it did.
+    /// Puts a payload too long for messages into the target's segment. Returns whether it did.
     ///
     /// # Safety
     /// The payload is valid for its length.
@@ -172,12 +172,12 @@ impl Am {
         if len_bytes <= PAYLOAD_BYTES_MAX {
             return Ok(false);
         }
-        // SAFETY: the payload is valid for its length, which is that of the transfer.
+        // SAFETY: the payload is valid for its length, which is the transfer's.
         unsafe { self.ops.transfer(Operation::Put(envelope.payload), Remote { rank: to.0, address, len_bytes })? };
         Ok(true)
     }
 
-    /// Hands a message to the conduit, in as many fragments as it takes.
+    /// Hands a message to the conduit, in as many fragments as needed.
     ///
     /// # Safety
     /// The payload is valid for its length; it is not null, unless the length is 0.
@@ -203,21 +203,21 @@ impl Am {
         let most_bytes = self.driver().conduit().message_bytes_max();
         let mut buffer = [0; HEAD_BYTES_MAX];
         let head_bytes = head.encode(&envelope.args, &mut buffer);
-        let (first, rest) = payload.split_at(payload.len().min(most_bytes - head_bytes));
+        let (first, remaining) = payload.split_at(payload.len().min(most_bytes - head_bytes));
         let post = |head: &[u8], body: &[u8]| match haste {
             Haste::Now => self.driver().post(to, head, body),
             Haste::Idle => self.driver().post_idly(to, head, body),
         };
         post(&buffer[..head_bytes], first);
         let mut offset_bytes = first.len() as u32;
-        for part in rest.chunks(most_bytes - size_of::<FragmentHead>()) {
+        for part in remaining.chunks(most_bytes - size_of::<FragmentHead>()) {
             let fragment = FragmentHead { tag: TAG_FRAGMENT, id: head.id, offset_bytes };
             post(fragment.as_bytes(), part);
             offset_bytes += part.len() as u32;
         }
     }
 
-    /// The head of a message. Fragments are found by its number, which a message without payload does not need.
+    /// The head of a message. Its id identifies its fragments; a message without payload needs none.
     pub(super) fn head(&self, envelope: &Envelope, is_placed: bool, reply_to: Option<u32>) -> Head {
         Head {
             tag: TAG_MESSAGE,

@@ -107,7 +107,7 @@ fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool, polls:
 /// The answer of a try that found nothing. It gives way to other threads.
 #[cold]
 pub(super) fn not_ready() -> c_int {
-    job::runtime().into_iter().for_each(|runtime| runtime.driver().rest());
+    job::runtime().into_iter().for_each(|runtime| runtime.driver().back_off());
     ERR_NOT_READY
 }
 

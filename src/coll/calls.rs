@@ -1,4 +1,4 @@
-//! Starting collectives, and teams.
+//! Starts collectives, and manages teams.
 
 use super::Coll;
 use super::drive::{MISFIT, Memory};
@@ -18,39 +18,40 @@ use zerocopy::{FromBytes, IntoBytes};
 /// When a collective may begin to move bytes, and when it is complete on a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Syncs {
-    /// No bytes move before every rank has entered. Otherwise a rank's memory is touched once that rank has entered.
+    /// No bytes move before every rank has entered. Otherwise a rank's memory is accessed only after this rank has
+    /// entered.
     pub all_in: bool,
-    /// No rank is through before all bytes have moved. Otherwise a rank is through when its own memory is.
+    /// No rank completes before all bytes have moved. Otherwise a rank completes when its own memory has.
     pub all_out: bool,
 }
 
-/// Who calls a collective, as its team counts.
+/// The caller of a collective, as its team counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// Its rank in the team; or its image, in a team of images.
     pub me: u32,
-    /// Which image of its rank it is: 0 for the first one, or the only one.
+    /// Index of the image in its rank, from 0.
     pub nth: u32,
 }
 
-/// A collective for which a client asks.
+/// A client's call of a collective.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// What it does.
+    /// The operation.
     pub kind: CollectiveKind,
-    /// The team that does it.
+    /// The team.
     pub team: u64,
-    /// Who calls.
+    /// The caller.
     pub caller: Caller,
-    /// The root's rank in the team, or image; 0 where there is no root.
+    /// The root's rank in the team, or image; 0 if there is no root.
     pub root: u32,
-    /// The address of the bytes that the caller gives; anything if it gives none.
+    /// The address of the caller's input; arbitrary if it has none.
     pub source: usize,
-    /// The address for the bytes that the caller gets; anything if it gets none.
+    /// The address of the caller's result; arbitrary if it has none.
     pub destination: usize,
     /// Bytes from one rank or image to one other.
     pub block_bytes: usize,
-    /// How a reduction combines elements.
+    /// The reduction, for collectives that reduce.
     pub reduce: Option<Reduction>,
     /// When it begins and ends.
     pub sync: Syncs,
@@ -68,15 +69,15 @@ impl Coll {
     /// There is no such team or root, or a null pointer for bytes.
     ///
     /// # Safety
-    /// Source and destination, where this rank has them, are valid for the blocks of this collective until the handle
-    /// has been synced.
+    /// Source and destination, if this rank has them, are valid for the blocks of this collective until the handle has
+    /// been synced.
     pub unsafe fn start(&self, call: &Call) -> Result<Handle, UserError> {
         // SAFETY: source and destination are valid until the handle of this completion has been synced.
         let completion = unsafe { self.enter(call)? };
         Ok(self.driver().completions().handle(completion))
     }
 
-    /// As [`Coll::start`], for the rank itself, also where it has several images.
+    /// As [`Coll::start`], for the rank itself, even with several images.
     ///
     /// # Errors
     /// As [`Coll::start`].
@@ -89,13 +90,13 @@ impl Coll {
         Ok(self.driver().completions().handle(completion))
     }
 
-    /// Does a collective.
+    /// Performs a collective.
     ///
     /// # Errors
     /// As [`Coll::start`].
     ///
     /// # Safety
-    /// Source and destination, where this rank has them, are valid for the blocks of this collective.
+    /// Source and destination, if this rank has them, are valid for the blocks of this collective.
     pub unsafe fn run(&self, call: &Call) -> Result<(), UserError> {
         // SAFETY: source and destination are valid, and this function waits for the completion.
         let completion = unsafe { self.enter(call)? };
@@ -103,10 +104,10 @@ impl Coll {
         Ok(())
     }
 
-    /// Gives a collective to the machine, or to the images of this rank. It counts in the completion that is returned.
+    /// Gives a collective to the machine, or to the images of this rank. It counts in the returned completion.
     ///
     /// # Safety
-    /// Source and destination, where this rank has them, are valid for the blocks of this collective until nothing is
+    /// Source and destination, if this rank has them, are valid for the blocks of this collective until nothing is
     /// pending in the completion.
     unsafe fn enter(&self, call: &Call) -> Result<CompletionId, UserError> {
         match self.layout(call.team) {
@@ -134,7 +135,7 @@ impl Coll {
         Ok(completion)
     }
 
-    /// A completion that waits for one collective.
+    /// A completion for one collective.
     pub(super) fn begin(&self) -> CompletionId {
         let completion = self.driver().completions().begin();
         self.driver().completions().add(completion);
@@ -174,7 +175,7 @@ impl Coll {
         self.look_up(id, |team| (team.members.clone(), team.me))
     }
 
-    /// Tells all ranks of a team something, in the order of the team. Collective: one thread of each rank calls, also where ranks have
+    /// Gathers a value from all ranks of a team, in team order. Collective: one thread of each rank calls, even with
     /// several images.
     ///
     /// # Errors
@@ -186,7 +187,7 @@ impl Coll {
         self.gather_all_or_tell(team, mine, None)
     }
 
-    /// The same. Calls `tell` once if others have not come for long.
+    /// The same. Calls `tell` once if other ranks are late.
     ///
     /// # Errors
     /// As [`Coll::gather_all`].
@@ -207,8 +208,8 @@ impl Coll {
             reduce: None,
             sync: Syncs { all_in: false, all_out: false },
         };
-        // SAFETY: the source is one value, and the destination has room for one of each rank. They stay until the
-        // completion is.
+        // SAFETY: the source is one value, and the destination has room for one of each rank. Both outlive the
+        // completion.
         let completion = unsafe { self.enter_rank(&call)? };
         match tell {
             Some(tell) => self.driver().finish_or_tell(Row::WaitCollective, completion, tell),
@@ -217,8 +218,8 @@ impl Coll {
         Ok(all)
     }
 
-    /// Splits a team into one for each color. The ranks of a color are ordered by `order`. Collective: one thread of each
-    /// rank calls, also where ranks have several images.
+    /// Splits a team into one for each color. The ranks of a color are ordered by `order`. Collective: one thread of
+    /// each rank calls, even with several images.
     ///
     /// # Errors
     /// There is no such team.
@@ -230,7 +231,7 @@ impl Coll {
         Ok(id)
     }
 
-    /// Tells all ranks of a team for which team this rank votes. Collective, as [`Coll::split_team`].
+    /// Gathers the votes of all ranks of a team for their new teams. Collective, as [`Coll::split_team`].
     ///
     /// # Errors
     /// There is no such team.
@@ -239,10 +240,10 @@ impl Coll {
         self.gather_all(parent, Vote { color, order, splits })
     }
 
-    /// Adds a team of these ranks of the job, of which `members[me]` is this one, by the name on which votes have agreed.
+    /// Adds a team of these ranks of the job under the name agreed by votes. `members[me]` is this rank.
     ///
     /// # Errors
-    /// Another rank has sent what makes no sense for it.
+    /// Another rank has sent a message for it that is malformed.
     pub fn join_team(&self, id: u64, members: Box<[u32]>, me: u32) -> Result<(), UserError> {
         let added = self.with(|machine| machine.add_team(id, Team::new(members, me)));
         added.map_err(|Misfit| UserError::new(MISFIT))?;
@@ -250,8 +251,8 @@ impl Coll {
         Ok(())
     }
 
-    /// Makes a team of these ranks of the job, in this order. Collective over them alone; `tag` is another one for each team that has the
-    /// same first rank.
+    /// Makes a team of these ranks of the job, in this order. Collective over them alone; `tag` must differ between
+    /// teams with the same first rank.
     ///
     /// # Errors
     /// There is no such rank, this rank is none of them, one is there twice, or the tag is too large.
@@ -263,11 +264,11 @@ impl Coll {
         Ok(id)
     }
 
-    /// Makes the team of the ranks that open a file together, of which `members[me]` is this one. Collective over them alone; `number` is
-    /// that of the file's space.
+    /// Makes the team of the ranks that open a file together. `members[me]` is this rank. Collective over them alone;
+    /// `number` is the file's space number.
     ///
     /// # Errors
-    /// A message of the team has come that makes no sense.
+    /// A malformed message of the team has arrived.
     pub fn team_of_file(&self, members: Box<[u32]>, me: u32, number: u32) -> Result<u64, UserError> {
         let id = team_of_file(number);
         let added = self.with(|machine| machine.add_team(id, Team::new(members, me)));
@@ -275,10 +276,10 @@ impl Coll {
         Ok(id)
     }
 
-    /// Forgets a team.
+    /// Removes a team.
     ///
     /// # Errors
-    /// There is no such team, it is that of all ranks, or a collective or barrier of it is under way.
+    /// There is no such team, it is the team of all ranks, or a collective or barrier of it is in progress.
     pub fn free_team(&self, id: u64) -> Result<(), UserError> {
         if id == TEAM_ALL {
             return Err(UserError::new("VGASNET_TEAM_ALL is freed; it stays until the job ends"));
@@ -306,7 +307,7 @@ impl Coll {
         Ok(notified)
     }
 
-    /// Whether the names match, if every rank of the team has arrived; else `None`.
+    /// Whether the names match, once every rank of the team has arrived; `None` before.
     ///
     /// # Errors
     /// There is no such team; or, inside, the client has not notified.
@@ -337,7 +338,7 @@ impl Coll {
         }
     }
 
-    /// The name of the team's barrier that has just ended.
+    /// The name of the team's last barrier.
     ///
     /// # Errors
     /// There is no such team; or, inside, no barrier has just ended, or the names did not match.
@@ -376,7 +377,7 @@ pub(super) fn check(call: &Call, count: u32, what: &str) -> Result<(), UserError
 }
 
 pub(super) fn check_bytes(block_bytes: usize, count: u32, what: &str) -> Result<(), UserError> {
-    // Of so many bytes, scratch and what a rank has for its images can be added up.
+    // The sum of scratch and a rank's memory for its images then cannot overflow.
     let is_countable = block_bytes.checked_mul(count as usize).is_some_and(|all| all <= isize::MAX as usize / 4);
     if !is_countable || block_bytes > BLOCK_BYTES_MAX {
         return Err(UserError::new(format!("{block_bytes} bytes a {what}; at most {BLOCK_BYTES_MAX} are allowed")));

@@ -14,11 +14,11 @@ use vgasnet_protocol::active_message::Args;
 use vgasnet_protocol::collectives::plan::{Buffer, LocalStep, Place};
 use vgasnet_protocol::collectives::{Action, Announcing, Arrived, Client, CollectiveMessage, Machine, Misfit, Sending};
 
-/// The call by which errors are reported that no call can return. A transfer fails if the client gave memory that is only
-/// partly in its segment.
+/// The call named in errors that no call can return. A transfer fails if the client gave memory only partly in its
+/// segment.
 pub(super) const CALL: &str = "collective";
 
-/// What a message is that fits no collective of this rank.
+/// Description of a message that fits no collective of this rank.
 pub(super) const MISFIT: &str = "a message of a collective that makes no sense here; all ranks of a team have to start the \
                                  same collectives, of the same sizes, in the same order";
 
@@ -41,21 +41,21 @@ impl Bases {
     }
 }
 
-/// A collective's memory, and what counts it.
+/// A collective's memory, and its completion.
 #[derive(Debug)]
 pub(super) struct Memory {
     bases: Bases,
     /// The memory at [`Bases::scratch`], once the collective has begun.
     scratch: Box<[u128]>,
-    /// The memory at the other bases, where that is the collective's own.
+    /// The memory at the other bases, if it is the collective's own.
     _own: Box<[u128]>,
     reduction: Option<Reduction>,
-    whose: Whose,
+    party: Party,
 }
 
-/// Who waits for a collective.
+/// The party waiting for a collective.
 #[derive(Clone, Debug)]
-pub(super) enum Whose {
+pub(super) enum Party {
     /// The rank.
     Rank(CompletionId),
     /// Its images.
@@ -76,14 +76,14 @@ impl Memory {
             scratch,
             _own: own,
             reduction,
-            whose: Whose::Rank(completion),
+            party: Party::Rank(completion),
         }
     }
 
-    /// The memory of one in which it does so for its images.
+    /// The memory of a collective in which a rank takes part for its images.
     ///
     /// # Errors
-    /// There is not as much as their blocks need.
+    /// There is not enough memory for their blocks.
     pub fn of_images(together: Together, reduction: Option<Reduction>) -> Result<Memory, UserError> {
         let (source_bytes, destination_bytes) = together.own_bytes();
         let source = source_bytes.div_ceil(size_of::<u128>());
@@ -104,8 +104,8 @@ impl Memory {
         if destination_bytes > 0 {
             bases.destination = start + source * size_of::<u128>();
         }
-        let whose = Whose::Images(Arc::new(together));
-        Ok(Memory { bases, scratch: Box::default(), _own: own, reduction, whose })
+        let party = Party::Images(Arc::new(together));
+        Ok(Memory { bases, scratch: Box::default(), _own: own, reduction, party })
     }
 }
 
@@ -117,12 +117,12 @@ impl Client for Memory {
 }
 
 impl Coll {
-    /// Carries out the actions of collectives, as far as there is credit, unless another thread does. Returns whether
-    /// it did anything. Not called in handlers.
+    /// Carries out the actions of collectives, as far as there is credit, unless another thread is doing so. Returns
+    /// whether it did anything. Not called in handlers.
     pub fn advance(&self) -> bool {
         let mut worked = false;
         while self.has_work() {
-            // In this order: `has_work` then sees credit that comes back from now on.
+            // In this order: `has_work` then sees credit returned from now on.
             let returned = self.am.messages().credit_returns();
             if !self.begin_turn(returned) {
                 break;
@@ -135,7 +135,7 @@ impl Coll {
         worked
     }
 
-    /// Carries an action out. Returns whether it did; if not, the machine keeps the action until there is credit.
+    /// Carries out an action. Returns false if the machine has to keep the action until there is credit.
     fn carry_out(&self, action: Action<Memory>) -> bool {
         match action {
             Action::Tell { to, ref message } => {
@@ -173,21 +173,21 @@ impl Coll {
                 self.with(|machine| machine.on_read(reading, is_read));
             }
             Action::Do { operation, local_steps } => {
-                let (bases, reduction, whose) = self.with(|machine| {
+                let (bases, reduction, party) = self.with(|machine| {
                     let memory = machine.client(operation);
-                    (memory.bases, memory.reduction, memory.whose.clone())
+                    (memory.bases, memory.reduction, memory.party.clone())
                 });
                 for local in local_steps {
-                    self.do_local(local, &bases, reduction, &whose);
+                    self.do_local(local, &bases, reduction, &party);
                 }
                 self.with(|machine| machine.on_done(operation));
             }
             Action::Finish { team, client } => {
                 self.with(|machine| machine.on_finished(team));
                 let completions = self.am.driver().completions();
-                match client.whose {
-                    Whose::Rank(completion) => _ = completions.finish(completion),
-                    Whose::Images(together) => {
+                match client.party {
+                    Party::Rank(completion) => _ = completions.finish(completion),
+                    Party::Images(together) => {
                         together.parts.iter().for_each(|part| _ = completions.finish(part.completion));
                     }
                 }
@@ -197,7 +197,7 @@ impl Coll {
         true
     }
 
-    /// Sends bytes for which there is credit.
+    /// Sends bytes with credit.
     fn send(&self, sending: Sending) {
         let Sending { operation, to, ref message, place, len_bytes, .. } = sending;
         if len_bytes == 0 {
@@ -229,8 +229,8 @@ impl Coll {
         unsafe { self.am.post_with_credit(to, &envelope) };
     }
 
-    fn do_local(&self, local: LocalStep, bases: &Bases, reduction: Option<Reduction>, whose: &Whose) {
-        match (local, whose) {
+    fn do_local(&self, local: LocalStep, bases: &Bases, reduction: Option<Reduction>, party: &Party) {
+        match (local, party) {
             (LocalStep::Copy { from, to, len_bytes }, _) => {
                 // SAFETY: the client's memory is valid until the collective is synced, and the plan stays inside it.
                 unsafe { self.copy_memory(bases.address(from), bases.address(to), len_bytes) }
@@ -241,9 +241,9 @@ impl Coll {
                 // type.
                 unsafe { reduction.combine(bases.address(into), bases.address(with), len_bytes) };
             }
-            (LocalStep::Collect, Whose::Images(together)) => self.collect(together, bases, reduction),
-            (LocalStep::Deliver, Whose::Images(together)) => self.deliver(together, bases),
-            (LocalStep::Collect | LocalStep::Deliver, Whose::Rank(_)) => unreachable!("the plan is that of a rank"),
+            (LocalStep::Collect, Party::Images(together)) => self.collect(together, bases, reduction),
+            (LocalStep::Deliver, Party::Images(together)) => self.deliver(together, bases),
+            (LocalStep::Collect | LocalStep::Deliver, Party::Rank(_)) => unreachable!("the plan is that of a rank"),
         }
     }
 
@@ -258,8 +258,8 @@ impl Coll {
         let (own, segment) = (self.am.ops().space().rank.0, self.am.ops().space().own_segment());
         let source = std::ptr::with_exposed_provenance::<u8>(from);
         let target = std::ptr::with_exposed_provenance_mut::<u8>(to);
-        // SAFETY: `from` is valid for reads and `to` for writes of `len_bytes` bytes. One that is not passed as an
-        // address of the segment is outside of it.
+        // SAFETY: `from` is valid for reads and `to` for writes of `len_bytes` bytes. An address not passed as one of
+        // the segment is outside of it.
         unsafe {
             if segment.overlaps(to, len_bytes) {
                 self.am.driver().must(
@@ -277,7 +277,7 @@ impl Coll {
         }
     }
 
-    /// Takes a message of a collective from a rank. Runs as a handler, and sends nothing.
+    /// Handles a message of a collective from a rank. Runs as a handler, and sends nothing.
     ///
     /// # Safety
     /// `payload` is valid for reads of `payload_bytes` bytes.
@@ -293,7 +293,7 @@ impl Coll {
                 let Arrived { place, .. } = arrived;
                 let from = payload.expose_provenance();
                 // SAFETY: the payload is valid for its length. The client's memory is valid until the collective is
-                // synced, and the machine has checked that the bytes belong there.
+                // synced, and the machine has checked the bytes' place.
                 unsafe { self.copy_memory(from, bases.address(place), payload_bytes) };
                 self.with(|machine| machine.on_written(arrived));
             }

@@ -1,12 +1,13 @@
-//! Ranks of several images: what a rank collects from its images before a collective, and delivers to them after it.
+//! Ranks with several images: a rank collects bytes from its images before a collective, and delivers bytes to them
+//! after it.
 //!
-//! The collective itself goes on among ranks, each of which counts as many images as the rank with the most has. Where
-//! that differs from how the images' bytes lie, they go through memory of the collective's own:
+//! The collective itself runs among ranks, each of which counts as many images as the rank with the most has. If this
+//! layout differs from the images', the bytes go through memory of the collective's own:
 //!
 //! | collective | source | destination |
 //! | --- | --- | --- |
 //! | broadcast | the root's | the first image's, copied to the others |
-//! | scatter | the root's; its own where ranks have different numbers of images | its own |
+//! | scatter | the root's; its own if ranks have different numbers of images | its own |
 //! | gather | its own | the root's, or its own, as for scatter |
 //! | gather_all | its own | the first image's, copied to the others; or its own, as for scatter |
 //! | exchange | its own | its own |
@@ -20,12 +21,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use vgasnet_protocol::collectives::plan::{CollectiveKind, Shape};
 
-/// How many images each rank has. They are numbered rank by rank.
+/// Number of images of each rank. Images are numbered rank by rank.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// The first image of each rank, and the number of all images.
     starts: Box<[u32]>,
-    /// The most images of a rank.
+    /// The most images of any rank.
     most: u32,
 }
 
@@ -43,7 +44,7 @@ pub(super) struct Together {
     pub layout: Arc<Layout>,
     pub rank: u32,
     pub kind: CollectiveKind,
-    /// The image that is the root.
+    /// The root's image.
     pub root: u32,
     /// Bytes from one image to one other.
     pub block_bytes: usize,
@@ -52,8 +53,10 @@ pub(super) struct Together {
 }
 
 impl Layout {
+    /// A layout with these numbers of images.
+    ///
     /// # Errors
-    /// A rank has no image, or there are more of them than numbers.
+    /// A rank has no image, or there are too many images in all.
     pub fn new(counts: &[u32]) -> Result<Layout, UserError> {
         let mut starts = vec![0_u32];
         for (rank, count) in counts.iter().enumerate() {
@@ -73,7 +76,7 @@ impl Layout {
         self.most == 1
     }
 
-    /// How many there are.
+    /// Number of images.
     pub fn images(&self) -> u32 {
         self.starts[self.ranks() as usize]
     }
@@ -96,7 +99,7 @@ impl Layout {
         u64::from(self.images()) == u64::from(self.most) * u64::from(self.ranks())
     }
 
-    /// The collective of the ranks, for one of images. `None` if its blocks are too large to count.
+    /// The ranks' collective for a collective of images. `None` if its blocks are too large to count.
     pub fn shape_of_ranks(&self, of_images: Shape, rank: u32) -> Option<Shape> {
         let most = self.most as usize;
         let times = match of_images.kind {
@@ -130,7 +133,7 @@ impl Together {
         own.contains(&self.root).then(|| &self.parts[(self.root - own.start) as usize])
     }
 
-    /// The bytes that the collective needs of its own: for the source, and for the destination.
+    /// Bytes of the collective's own memory: for the source, and for the destination.
     pub fn own_bytes(&self) -> (usize, usize) {
         use CollectiveKind::*;
         let of_root = if self.root_part().is_some() { self.all_bytes() } else { 0 };
@@ -145,7 +148,7 @@ impl Together {
         }
     }
 
-    /// The addresses of the collective of the ranks, where it has no bytes of its own.
+    /// The addresses of the ranks' collective, except in memory of its own.
     pub fn bases(&self) -> Bases {
         let of_root = |address: fn(&Part) -> usize| self.root_part().map_or(0, address);
         let source = match self.kind {
@@ -161,8 +164,8 @@ impl Together {
         Bases { source, destination, scratch: 0 }
     }
 
-    /// Copies what the images give to the source of the ranks. Each copy is from, to, and bytes. Reductions do this by
-    /// their function.
+    /// Copies the images' input to the source of the ranks. Each copy is from, to, and bytes. Reductions use their
+    /// function instead.
     pub fn collect(&self, bases: &Bases, copy: &mut dyn FnMut(usize, usize, usize)) {
         let (block, layout) = (self.block_bytes, &self.layout);
         match self.kind {
@@ -194,7 +197,7 @@ impl Together {
         (0..self.layout.ranks()).map(move |rank| (of, rank))
     }
 
-    /// Copies what the ranks got to the images, as [`Together::collect`].
+    /// Copies the ranks' result to the images, as [`Together::collect`].
     pub fn deliver(&self, bases: &Bases, copy: &mut dyn FnMut(usize, usize, usize)) {
         let block = self.block_bytes;
         match self.kind {
@@ -225,7 +228,7 @@ impl Together {
         }
     }
 
-    /// The blocks of all ranks, without the room that some of them leave.
+    /// Copies the blocks of all ranks without their padding.
     fn unpack(&self, part: &Part, bases: &Bases, copy: &mut dyn FnMut(usize, usize, usize)) {
         for rank in (0..self.layout.ranks()).filter(|_| !self.layout.is_even()) {
             let images = self.layout.of(rank);

@@ -1,4 +1,4 @@
-//! Where the images of a rank meet: the last one to call takes the collective, or the barrier, to the other ranks.
+//! The meeting of a rank's images: the last one to call takes the collective, or the barrier, to the other ranks.
 
 use super::images::{Layout, Part, Together};
 use crate::error::UserError;
@@ -7,25 +7,25 @@ use std::sync::Arc;
 use vgasnet_protocol::barrier::{Misuse, Name};
 use vgasnet_protocol::collectives::plan::Plan;
 
-/// The images of a rank that has several, or of a job in which some rank has.
+/// The images of a rank, in a job with several images on some rank.
 #[derive(Debug)]
 pub(super) struct Meeting {
     pub layout: Arc<Layout>,
     rank: u32,
-    /// How many collectives each image of this rank has called.
+    /// Number of collectives called by each image of this rank.
     called: Box<[u64]>,
-    /// How many of them all images have called.
+    /// Number of collectives called by all images.
     complete: u64,
-    /// Those that some have called.
+    /// Collectives called by some images.
     waiting: VecDeque<Gathering>,
     pub barrier: ImageBarrier,
 }
 
-/// A collective that some images of this rank have called.
+/// A collective called by some images of this rank.
 #[derive(Debug)]
 struct Gathering {
     plan: Plan,
-    /// The root, which is an image.
+    /// The root's image.
     root: u32,
     parts: Box<[Option<Part>]>,
 }
@@ -43,7 +43,7 @@ impl Meeting {
         }
     }
 
-    /// How many images this rank has.
+    /// Number of images of this rank.
     pub fn images(&self) -> usize {
         self.called.len()
     }
@@ -53,10 +53,10 @@ impl Meeting {
         self.waiting.is_empty() && self.barrier.is_idle()
     }
 
-    /// Image `nth` of this rank calls a collective, which is `plan` for the rank. Returns it if it is the last one.
+    /// Image `nth` of this rank calls a collective, which is `plan` for the rank. Returns it if this is the last image.
     ///
     /// # Errors
-    /// Other images have called another one.
+    /// Other images have called another collective.
     pub fn call(
         &mut self,
         nth: usize,
@@ -93,19 +93,19 @@ impl Meeting {
 /// The barrier of all images, as a rank sees it.
 #[derive(Debug)]
 pub(super) struct ImageBarrier {
-    /// For each image how many barriers it has begun, how many it has ended, and its name for the last one.
+    /// For each image the number of barriers begun and ended, and its name for the last one.
     begun: Box<[u64]>,
     ended: Box<[u64]>,
     names: Box<[Name]>,
-    /// The name that the images which have begun give together.
+    /// The joined name of the images that have begun.
     name: Name,
-    /// How many barriers all images have begun, and this rank has notified the others of.
+    /// Number of barriers begun by all images, and notified to the other ranks.
     notified: u64,
-    /// How many of them all ranks have come to.
+    /// Number of these barriers at which all ranks have arrived.
     released: u64,
     /// The name of the last one.
     outcome: Name,
-    /// An image is asking whether the next one is released.
+    /// An image is asking for the release of the next one.
     is_asked: bool,
 }
 
@@ -127,8 +127,8 @@ impl ImageBarrier {
         self.begun == self.ended
     }
 
-    /// An image begins a barrier. Returns the name to notify the other ranks with if it is the last one; then
-    /// [`ImageBarrier::on_notified`] is to be called.
+    /// An image begins a barrier. If it is the last one, returns the name to notify the other ranks with; then the
+    /// caller calls [`ImageBarrier::on_notified`].
     ///
     /// # Errors
     /// [`Misuse::NotifiedTwice`] if it has not ended the one before.
@@ -143,20 +143,20 @@ impl ImageBarrier {
         Ok(self.begun.iter().all(|begun| *begun > self.notified).then_some(self.name))
     }
 
-    /// The other ranks are notified.
+    /// The other ranks have been notified.
     pub fn on_notified(&mut self) {
         self.notified += 1;
     }
 
-    /// The name to ask the ranks' barrier with, if it is to be asked and no image does; then
-    /// [`ImageBarrier::on_answer`] is to be called.
+    /// The name to ask the ranks' barrier with, if it is to be asked and no image does; then the caller calls
+    /// [`ImageBarrier::on_answer`].
     pub fn ask(&mut self) -> Option<Name> {
         let is_to_be_asked = self.released < self.notified && !self.is_asked;
         self.is_asked |= is_to_be_asked;
         is_to_be_asked.then_some(self.name)
     }
 
-    /// The ranks' barrier is released, with this name, or not.
+    /// The outcome of asking: the name with which the ranks' barrier is released, or `None`.
     pub fn on_answer(&mut self, released: Option<Name>) {
         self.is_asked = false;
         if let Some(outcome) = released {
@@ -165,14 +165,15 @@ impl ImageBarrier {
         }
     }
 
-    /// Whether [`ImageBarrier::finish`] or [`ImageBarrier::ask`] has something to do for an image, if the ranks' barrier
-    /// is released, or is not.
+    /// Whether [`ImageBarrier::finish`] or [`ImageBarrier::ask`] has something to do for an image, given whether the
+    /// ranks' barrier is released.
     pub fn is_worth_asking(&self, nth: usize, is_released: bool) -> bool {
         let is_to_be_asked = self.released < self.notified && !self.is_asked;
         self.released >= self.begun[nth] || is_released && is_to_be_asked
     }
 
-    /// Ends a barrier for an image, if all have come: whether their names match, and match the one that it waits with.
+    /// Ends a barrier for an image, if all have arrived: whether their names match each other, and the name given at
+    /// the wait.
     ///
     /// # Errors
     /// [`Misuse::NotNotified`] if it has not begun one.

@@ -1,12 +1,12 @@
 //! Collectives of teams: broadcast, scatter, gather, gather_all, exchange, reduce, and barriers of teams.
 //!
-//! A rank's part in a collective is a plan, and a machine without I/O runs the plans of all that are under way
+//! A rank's part in a collective is a plan, and a machine without I/O runs the plans of all collectives in progress
 //! ([`vgasnet_protocol::collectives`]). This room takes the machine's actions to Active Messages and the client's
-//! memory. Messages run as handlers, in client threads that called in, and only note what came: handlers may not send
+//! memory. Messages run as handlers, in client threads in calls, and only note their arrival: handlers may not send
 //! requests. Threads that poll or wait call [`Coll::advance`], which does the rest.
 //!
-//! A rank may have several images: threads that each take part. They meet here (`meeting.rs`), and the rank takes part for
-//! them (`images.rs`).
+//! A rank may have several images: threads that each take part. They meet here (`meeting.rs`), and the rank takes part
+//! for them (`images.rs`).
 //!
 //! Sources: the interface of GASNet-1's collectives (reference, K.5); GASNet-EX (specification 0.19), for reductions.
 
@@ -29,22 +29,22 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use vgasnet_protocol::collectives::{Machine, TEAM_ALL, Team};
 
-/// The collectives of a rank that has attached.
+/// The collectives of an attached rank.
 pub struct Coll {
     am: Arc<Am>,
     machine: Mutex<Machine<Memory>>,
-    /// The functions that reductions may name.
+    /// The functions available to reductions.
     reducers: RwLock<Box<[Reducer]>>,
-    /// Where the images of this rank meet, if some rank has several.
+    /// The meeting of this rank's images, if some rank has several.
     meeting: Mutex<Option<Meeting>>,
-    /// Splits that this rank has taken part in.
+    /// Number of splits that this rank has taken part in.
     splits: AtomicU32,
     /// The machine has actions.
     has_actions: AtomicBool,
-    /// Some actions had no credit when credit had come back `stalled_at` times.
+    /// Some actions had no credit when credit had been returned `stalled_at` times.
     is_stalled: AtomicBool,
     stalled_at: AtomicU64,
-    /// A thread is carrying actions out.
+    /// A thread is carrying out actions.
     is_busy: AtomicBool,
 }
 
@@ -68,16 +68,16 @@ impl Coll {
         });
         let handler = Arc::clone(&coll);
         coll.am.messages().set_library_handler(Box::new(move |from, args, payload, payload_bytes| {
-            // SAFETY: the payload of a message is valid for the length that its handler gets.
+            // SAFETY: the payload of a message is valid for its handler's length.
             unsafe { handler.on_message(from, args, payload, payload_bytes) };
         }));
         coll
     }
 
-    /// Whether the machine has actions that nobody is carrying out.
+    /// Whether the machine has actions that no thread is carrying out.
     ///
-    /// A thread that makes actions sets `has_actions` before it looks at `is_busy`. A thread that was busy clears
-    /// `is_busy` before it looks at `has_actions`. So one of them sees the other.
+    /// A thread that makes actions sets `has_actions` before it reads `is_busy`. A busy thread clears `is_busy` before
+    /// it reads `has_actions`. So one of them sees the other.
     #[inline]
     pub fn has_work(&self) -> bool {
         let returned = self.am.messages().credit_returns();
@@ -85,7 +85,7 @@ impl Coll {
         (self.has_actions.load(Ordering::SeqCst) || may_retry()) && !self.is_busy.load(Ordering::SeqCst)
     }
 
-    /// Uses the machine. The caller touches no client memory meanwhile.
+    /// Uses the machine. The caller must not access client memory meanwhile.
     fn with<R>(&self, body: impl FnOnce(&mut Machine<Memory>) -> R) -> R {
         let mut machine = Signalproof::lock(&self.machine);
         let result = body(&mut machine);
@@ -94,7 +94,7 @@ impl Coll {
         result
     }
 
-    /// Takes the turn to carry actions out, if no thread has it. Actions that had no credit are tried again.
+    /// Takes the turn to carry out actions, if no thread has it. Actions without credit are retried.
     fn begin_turn(&self, returned: u64) -> bool {
         if self.is_busy.swap(true, Ordering::SeqCst) {
             return false;

@@ -1,4 +1,4 @@
-//! Collectives and barriers that images call.
+//! Collectives and barriers called by images.
 
 use super::Coll;
 use super::calls::{Call, Caller, check, check_bytes};
@@ -15,11 +15,11 @@ use vgasnet_protocol::barrier::{Misuse, Name};
 use vgasnet_protocol::collectives::TEAM_ALL;
 use vgasnet_protocol::collectives::plan::{Plan, Shape};
 
-/// Bytes of a reduction's elements that are combined at once.
+/// Bytes of a reduction's elements combined at once.
 const OPERAND_BYTES: usize = 32 << 10;
 
 impl Coll {
-    /// Sets how many images each rank has, and says which of them calls. Each image does, with the same numbers.
+    /// Sets the number of images of each rank, and the calling image. Each image calls this with the same numbers.
     ///
     /// # Errors
     /// A rank without image, an image of another rank, or other numbers while images wait for one another.
@@ -65,7 +65,7 @@ impl Coll {
         self.am.ops().space().rank.0
     }
 
-    /// The images of a team that has some: that of all ranks, if some rank has several.
+    /// The images of a team: of the team of all ranks, if some rank has several.
     pub(super) fn layout(&self, team: u64) -> Option<Arc<Layout>> {
         let meeting = Signalproof::lock(&self.meeting);
         meeting.as_ref().filter(|_| team == TEAM_ALL).map(|its| Arc::clone(&its.layout))
@@ -76,7 +76,7 @@ impl Coll {
         Signalproof::lock(&self.meeting).is_some()
     }
 
-    /// Who calls a collective of a team, in a thread that has said to be an image of this number, if it has.
+    /// The caller of a collective of a team, in a thread with this image number, if it has one.
     ///
     /// # Errors
     /// There is no such team; or its ranks have images, and the thread is none of this rank's.
@@ -106,7 +106,7 @@ impl Coll {
         let completion = self.begin();
         let part = Part { source: call.source, destination: call.destination, completion };
         {
-            // Until the machine has it: collectives begin in the order in which the images have called them.
+            // Held until the machine has it: collectives begin in the order of the images' calls.
             let mut meeting = Signalproof::lock(&self.meeting);
             let its = meeting.as_mut().filter(|its| *its.layout == *layout).ok_or_else(|| {
                 UserError::new(
@@ -133,7 +133,7 @@ impl Coll {
         Ok(Plan { shape, all_in: call.sync.all_in, all_out: call.sync.all_out, for_images: true })
     }
 
-    /// Brings what the images give together as the source of this rank.
+    /// Copies or reduces the images' input to the source of this rank.
     pub(super) fn collect(&self, together: &Together, bases: &Bases, reduction: Option<Reduction>) {
         match reduction {
             Some(reduction) if together.parts.len() > 1 => self.reduce_images(together, bases.source, &reduction),
@@ -143,7 +143,7 @@ impl Coll {
         }
     }
 
-    /// Reduces what the images give, in their order, to `into`, piece by piece.
+    /// Reduces the images' input, in their order, to `into`, piece by piece.
     fn reduce_images(&self, together: &Together, into: usize, reduction: &Reduction) {
         let element_bytes = reduction.element_bytes;
         let piece_bytes = (OPERAND_BYTES / element_bytes).max(1) * element_bytes;
@@ -165,7 +165,7 @@ impl Coll {
         }
     }
 
-    /// Brings the destination of this rank to its images.
+    /// Copies the destination of this rank to its images.
     pub(super) fn deliver(&self, together: &Together, bases: &Bases) {
         // SAFETY: the clients' memory is valid until the collective is synced, and the copies stay inside it and the
         // collective's own.
@@ -186,7 +186,7 @@ impl Coll {
         Ok(())
     }
 
-    /// Whether the names match, if every image has arrived; else `None`.
+    /// Whether the names match, once every image has arrived; `None` before.
     ///
     /// # Errors
     /// The image has not arrived.
@@ -196,7 +196,7 @@ impl Coll {
             let outcome = |matched| if matched { self.driver().barrier_result() } else { Ok(Name::Mismatch) };
             let outcome = released.map(outcome).transpose()?;
             self.with_barrier(nth, |barrier, _| barrier.on_answer(outcome))?;
-            // Others have slept while this image was asking.
+            // Other images have slept while this one was asking.
             self.driver().notify();
         } else {
             self.driver().poll();
@@ -224,7 +224,7 @@ impl Coll {
     /// Uses the barrier of the images of this rank.
     ///
     /// # Errors
-    /// The rank has no such image any more.
+    /// The rank no longer has such an image.
     fn with_barrier<R>(&self, nth: u32, body: impl FnOnce(&mut ImageBarrier, usize) -> R) -> Result<R, Misuse> {
         let mut meeting = Signalproof::lock(&self.meeting);
         let its = meeting.as_mut().filter(|its| (nth as usize) < its.images());

@@ -1,4 +1,4 @@
-//! What reductions combine elements by: functions of the client's, and built-in operations.
+//! Operators of reductions: functions of the client's, and built-in operations.
 
 use crate::sys::call_client;
 use std::ffi::{c_int, c_void};
@@ -14,50 +14,51 @@ pub type ReduceFunction =
 pub struct Reducer {
     /// The function.
     pub function: ReduceFunction,
-    /// The flags that it gets.
+    /// Its flags parameter.
     pub flags: c_int,
 }
 
-/// `gex_Coll_ReduceFn_t` (GASNet-EX, Collectives Part III). It gets the left operands, the right operands, which the results replace, the
-/// number of each, and the client's data.
+/// `gex_Coll_ReduceFn_t` (GASNet-EX, Collectives Part III). Its parameters are the left operands, the right operands,
+/// which the results replace, the number of each, and the client's data.
 pub type CombineFunction = unsafe extern "C" fn(*const c_void, *mut c_void, usize, *const c_void);
 
-/// A built-in operation. It gets the left operands, which the results replace, the right operands, and the number of each.
+/// A built-in operation. Its parameters are the left operands, which the results replace, the right operands, and the
+/// number of each.
 type BuiltIn = unsafe fn(*mut c_void, *const c_void, usize);
 
-/// How a reduction combines elements.
+/// The operation of a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Reduction {
     /// Bytes of an element.
     pub element_bytes: usize,
-    /// What combines them.
+    /// The operator.
     pub operator: Operator,
 }
 
-/// What combines elements.
+/// The operator of a reduction.
 #[derive(Clone, Copy, Debug)]
 pub enum Operator {
     /// A function of the client's table.
     Registered {
         /// The function.
         reducer: Reducer,
-        /// The argument that it gets.
+        /// Its argument parameter.
         argument: c_int,
     },
-    /// A function that the client gives in its call.
+    /// A function given in the client's call.
     OfCall {
         /// The function.
         function: CombineFunction,
-        /// The address that it gets.
+        /// Its data parameter, as an address.
         cdata: usize,
-        /// Operands may change places.
+        /// Operands may be exchanged.
         commutes: bool,
     },
     /// A built-in operation, of [`built_in`].
     BuiltIn(BuiltIn),
 }
 
-/// The types of elements for which there are built-in operations.
+/// The element types of built-in operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementType {
     /// `int32_t`
@@ -77,19 +78,19 @@ pub enum ElementType {
 /// The built-in operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combining {
-    /// Bit by bit, of integers only.
+    /// Bitwise, for integers only.
     And,
-    /// Bit by bit, of integers only.
+    /// Bitwise, for integers only.
     Or,
-    /// Bit by bit, of integers only.
+    /// Bitwise, for integers only.
     Xor,
     /// Integers wrap.
     Add,
     /// Integers wrap.
     Multiply,
-    /// The least. A NaN is passed over.
+    /// The least. NaNs are skipped.
     Min,
-    /// The greatest. A NaN is passed over.
+    /// The greatest. NaNs are skipped.
     Max,
 }
 
@@ -104,16 +105,17 @@ impl ElementType {
 }
 
 impl Reduction {
-    /// Reduces the elements in `len_bytes` bytes at `into` with those at `with`, which may have any bytes afterwards.
+    /// Reduces the elements in `len_bytes` bytes at `into` with the elements at `with`, which are unspecified
+    /// afterwards.
     ///
     /// # Safety
-    /// Both are valid for so many bytes, aligned for the elements, and used by nobody else meanwhile.
+    /// Both are valid for `len_bytes` bytes, aligned for the elements, and not used by anybody else meanwhile.
     pub(super) unsafe fn combine(&self, into: usize, with: usize, len_bytes: usize) {
         let into = std::ptr::with_exposed_provenance_mut::<c_void>(into);
         let with = std::ptr::with_exposed_provenance_mut::<c_void>(with);
         let count = len_bytes / self.element_bytes;
-        // SAFETY: both are valid and aligned for `count` elements, and do not overlap. The client gave its function for such operands, and
-        // a built-in operation is that of the elements' type.
+        // SAFETY: both are valid and aligned for `count` elements, and do not overlap. The client gave its function for
+        // such operands, and a built-in operation is for the elements' type.
         unsafe {
             match self.operator {
                 Operator::Registered { reducer: Reducer { function, flags }, argument } => {
@@ -132,11 +134,11 @@ impl Reduction {
     }
 }
 
-/// The operation for elements of a type, which replaces each left operand by what `$apply` makes of the two.
+/// The operation for elements of a type. It replaces each left operand by `$apply` of the two.
 macro_rules! of_type {
     ($type:ty, $apply:expr) => {{
         /// # Safety
-        /// Both are valid for `count` elements, aligned, and used by nobody else meanwhile.
+        /// Both are valid for `count` elements, aligned, and not used by anybody else meanwhile.
         unsafe fn combine(into: *mut c_void, with: *const c_void, count: usize) {
             let apply: fn($type, $type) -> $type = $apply;
             // SAFETY: as the caller says.

@@ -1,5 +1,5 @@
-//! Large transfers of collectives: a receiver reads the bytes of the sender itself, from its segment by gets, from other memory
-//! of a rank of this host by the kernel.
+//! Large transfers of collectives: a receiver reads the sender's bytes itself, from its segment by gets, and from other
+//! memory of a rank of this host by the kernel.
 
 use super::Coll;
 use super::drive::CALL;
@@ -13,7 +13,7 @@ use vgasnet_protocol::collectives::{Reading, Source};
 const BUFFER_BYTES: usize = 256 << 10;
 
 impl Coll {
-    /// Where `len_bytes` bytes at `address` of this rank's memory lie, for rank `to`.
+    /// The place of `len_bytes` bytes at `address` of this rank's memory, for rank `to`.
     pub(super) fn source_for(&self, to: u32, address: usize, len_bytes: usize) -> Source {
         let space = self.am.ops().space();
         if space.own_segment().overlaps(address, len_bytes) {
@@ -27,7 +27,7 @@ impl Coll {
         Source::Process { address: address as u64, process: id, proof_address, proof }
     }
 
-    /// Reads bytes of a peer to `to`. Returns whether that may be done.
+    /// Reads bytes of a peer to `to`. Returns false if they cannot be read.
     pub(super) fn read(&self, reading: &Reading, to: usize) -> bool {
         let Reading { from, source, offset_bytes, len_bytes, .. } = *reading;
         let at = |address: u64| {
@@ -54,8 +54,8 @@ impl Coll {
                         stats::add(Row::CollectiveReadBytes, len_bytes as u64);
                         true
                     }
-                    // Either side may have memory whose faults its program handles. A rank that touches its own raises them, so
-                    // the bytes come in messages.
+                    // Either side may have memory with faults handled by its program. A rank raises such faults only by
+                    // its own accesses, so the bytes are sent in messages.
                     Err(ReadError) => false,
                 }
             }
@@ -69,14 +69,14 @@ impl Coll {
     fn read_memory(&self, process: &Process, from: u64, to: usize, len_bytes: usize) -> Result<(), ReadError> {
         let target = std::ptr::with_exposed_provenance_mut(to);
         if !self.am.ops().space().own_segment().overlaps(to, len_bytes) {
-            // SAFETY: the client leaves its memory to the collective until that is synced, and the plan stays inside it.
+            // SAFETY: the client's memory belongs to the collective until it is synced, and the plan stays inside it.
             return unsafe { process.read(from, target, len_bytes) };
         }
         let mut buffer = vec![0_u8; BUFFER_BYTES.min(len_bytes)];
         for start in (0..len_bytes).step_by(BUFFER_BYTES) {
             let some_bytes = BUFFER_BYTES.min(len_bytes - start);
-            // SAFETY: the buffer has as many bytes, and is this call's own. Those of the client are a part of what the
-            // collective was given.
+            // SAFETY: the buffer has as many bytes, and is this call's own. The client's bytes are a part of the
+            // collective's memory.
             unsafe {
                 process.read(from + start as u64, buffer.as_mut_ptr(), some_bytes)?;
                 self.copy_memory(buffer.as_ptr().expose_provenance(), to + start, some_bytes);

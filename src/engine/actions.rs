@@ -1,4 +1,4 @@
-//! The protocol's actions: what the engine does for each.
+//! How the engine carries out the protocol's actions.
 
 use super::{Engine, Work};
 use crate::memory::Closing;
@@ -11,7 +11,7 @@ use vgasnet_protocol::coherence::{
 use vgasnet_protocol::replacement::FillKind;
 
 impl Engine {
-    /// Carries an action out, or has it carried out.
+    /// Carries out an action, or queues it for the storage, the conduit or another thread.
     pub(super) fn act(&mut self, action: Action) {
         match action {
             Action::Send { to, message } => {
@@ -30,9 +30,9 @@ impl Engine {
             }
             Action::Transfer(outgoing) => self.transfer(outgoing),
             Action::Clear { page, frame } => {
-                // What was never written is zeros in the file too.
+                // A page never written is zeros in the file, too.
                 self.space.own.blocks.clear(frame);
-                // Memory that nobody has written is zeros already.
+                // A fresh frame holds zeros already.
                 if self.frames.is_zeros(frame) {
                     self.events.push_back(Event::Cleared(page));
                 } else {
@@ -49,7 +49,7 @@ impl Engine {
             Action::Store { page, from, frame, priority } => {
                 self.storage.store(page, from, frame, priority);
             }
-            Action::Hurry { page, priority } => self.storage.hurry(page, priority),
+            Action::Hurry { page, priority } => self.storage.raise_priority(page, priority),
             Action::GiveUp(page) => {
                 self.prefetch.on_opened(page);
                 self.on_guest_not_come(page);
@@ -64,7 +64,7 @@ impl Engine {
         }
     }
 
-    /// A page is open, and the operations that waited for it are to be done now.
+    /// Opens a page and queues the operations waiting for it.
     fn open(&mut self, page: PageId, frame: FrameId, access: Access, waiters: &[Waiter]) {
         let is_wanted = !waiters.is_empty();
         if is_wanted {
@@ -73,9 +73,9 @@ impl Engine {
         self.space.open(page, frame, access, is_wanted);
         if access == Access::Write {
             self.frames.set_second_copy(frame, false);
-            self.on_soiled(page);
+            self.on_dirtied(page);
         }
-        // If operations joined the fetch, they are its first use.
+        // Operations that joined the fetch are its first use.
         let is_ahead = self.prefetch.on_opened(page);
         let is_guest = self.on_guest_came(page, frame);
         let kind = match (is_wanted, is_ahead, is_guest) {
@@ -96,7 +96,8 @@ impl Engine {
         }
     }
 
-    /// A page comes, from its home or from another holder. Of the latter it is known that a copy stays there, if this is one to read.
+    /// Notes the source of a page. If it came from another holder's pool to be read, the holder keeps a copy, and this
+    /// one is the second.
     pub(super) fn note_source(&mut self, from: Rank, page: PageId) {
         let spaces = self.protocol.spaces();
         let is_second = self.spares_only_copies && spaces.has(page) && spaces.home(page) != from;
@@ -108,7 +109,7 @@ impl Engine {
         }
     }
 
-    /// A message is about to be sent: notes what it means for a frame of this rank.
+    /// Notes the effect of an outgoing message on a frame of this rank.
     fn note_frame(&mut self, message: &CoherenceMessage) {
         if let Some(frame) = message.frame() {
             self.frames.reserve(frame);
@@ -118,7 +119,8 @@ impl Engine {
         if let CoherenceBody::Home(ToHome::Acknowledge { .. }) | CoherenceBody::Cache(ToCache::Acknowledge { .. }) =
             message.body
         {
-            // The copy is gone. Where the frame waits for another one of the page, nothing is known of that.
+            // This rank's copy is gone. If its frame is reserved for a new copy of the page, nothing is known about the
+            // new one's blocks.
             let kept = self.protocol.cache.frame_of(message.page);
             kept.into_iter().for_each(|frame| self.space.own.blocks.mark_all(frame));
         }
@@ -126,7 +128,7 @@ impl Engine {
 
     fn transfer(&mut self, outgoing: Outgoing) {
         let pool = &self.space.own.pool;
-        // Those of the storage server are odd.
+        // Tokens of pages are even. The storage server's are odd.
         let token = Token(self.transfers.insert(outgoing) as u64 * 2);
         self.work.push_back(Work::Put(Transfer {
             peer: outgoing.forward.to,
@@ -137,7 +139,8 @@ impl Engine {
         }));
     }
 
-    /// A page is in the frame of another rank, which gets to know what of it the file may lack, if it is of this host.
+    /// A page has been written into another rank's frame. A rank of this host also learns which blocks the file may
+    /// lack.
     pub(super) fn on_transferred(&mut self, token: Token) {
         let outgoing = self.transfers.remove(token.0 as usize / 2);
         let (blocks, forward) = (&self.space.own.blocks, &outgoing.forward);
@@ -145,13 +148,12 @@ impl Engine {
             blocks.pass_on(outgoing.from, its, forward.frame);
         }
         if forward.access == Access::Write {
-            // The frame may wait for another copy of the page.
+            // The frame may be reserved for another copy of the page.
             blocks.mark_all(outgoing.from);
         }
         self.handle(Event::Transferred(outgoing));
     }
 
-    /// Takes the parts that waited for a page.
     fn take_parts(&mut self, page: PageId, waiters: &[Waiter]) -> Vec<Part> {
         let parts: Vec<Part> = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
         for _ in parts.iter().filter(|part| matches!(part.copy, Copy::Pin(_))) {
@@ -160,7 +162,7 @@ impl Engine {
         parts
     }
 
-    /// Closes a page, at once or when it is unpinned and given back.
+    /// Closes a page, now or once it is unpinned and given back.
     pub(super) fn close(&mut self, page: PageId) {
         match self.space.close(page) {
             Closing::Done(frame) => self.on_closed(page, frame),
@@ -171,7 +173,7 @@ impl Engine {
         }
     }
 
-    /// A page is closed. It is unmapped before the protocol learns of that.
+    /// Called when a page is closed. It is unmapped before the protocol is told.
     pub(super) fn on_closed(&mut self, page: PageId, frame: FrameId) {
         if self.frames.is_mapped(page, frame) {
             self.work.push_back(Work::Unmap { page, frame });

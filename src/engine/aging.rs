@@ -1,6 +1,7 @@
-//! What of files has been dirty for a while is written behind, also where little is dirty: the file system sees it though nobody flushes.
+//! Write-behind by age. File pages and blocks dirty for long are written even if little is dirty, so that the file
+//! system has them without a flush.
 //!
-//! The only clock of the engine is here; the protocol has none. Where nothing of files is dirty, nobody looks at it, and no thread wakes.
+//! This is the engine's only clock; the protocol has none. Without dirty file data nobody reads it and no thread wakes.
 
 use super::Engine;
 use crate::stats::{self, Row};
@@ -9,20 +10,20 @@ use std::time::{Duration, Instant};
 use vgasnet_protocol::coherence::{Event, PageId};
 use vgasnet_protocol::ordered::OrderedMap;
 
-/// How long a page of a file is dirty at most, unless it is in use all the time.
+/// A file page stays dirty for at most this long, unless it is in use whenever it is examined.
 const AGE_MAX: Duration = Duration::from_secs(5);
 
-/// After so long a page that was in use is looked at again.
+/// Interval until a page found in use is examined again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Since when pages and blocks of files have been dirty here.
+/// Times since which file pages and blocks have been dirty.
 pub(super) struct Aging {
     clock: Box<dyn Fn() -> Duration + Send>,
-    /// Pages that may be dirty, and since when.
+    /// Pages that may be dirty, with the time of their first write.
     pages: OrderedMap<PageId, Duration>,
-    /// Since when blocks have been, if any are.
+    /// Time since which blocks have been dirty. `None` if none are.
     blocks: Option<Duration>,
-    /// When to look next.
+    /// Time of the next check. `None` if nothing is dirty.
     next: Option<Duration>,
 }
 
@@ -41,12 +42,12 @@ impl Default for Aging {
 }
 
 impl Aging {
-    /// Whether nothing is dirty that has to be written after a while.
+    /// Whether no check is due.
     pub(super) fn is_idle(&self) -> bool {
         self.next.is_none()
     }
 
-    /// A page is being written.
+    /// A page is being written back.
     pub(super) fn on_written(&mut self, page: PageId) {
         self.pages.remove(&page);
     }
@@ -57,20 +58,20 @@ impl Aging {
 }
 
 impl Engine {
-    /// Looks at this clock from now on, which tells the time since any moment.
+    /// Replaces the clock, which returns the time since an arbitrary origin.
     pub fn set_clock(&mut self, clock: impl Fn() -> Duration + Send + 'static) {
         self.write_behind.aging.clock = Box::new(clock);
     }
 
-    /// Whether what is dirty is to be looked at later, when the storage's doorbell rings.
+    /// Whether a check is scheduled, for which the storage's doorbell rings.
     pub fn rings_later(&self) -> bool {
         self.write_behind.aging.next.is_some()
     }
 
-    /// A page of a file may be dirty from now on.
+    /// Notes a file page that may be dirty from now on.
     pub(super) fn note_age(&mut self, page: PageId) {
         let (cache, aging) = (&self.protocol.cache, &mut self.write_behind.aging);
-        // Of those that were written since, nobody has told.
+        // Write-backs for other reasons are not reported here.
         if aging.pages.len() >= cache.frames() as usize {
             aging.pages.retain(|page, _| cache.dirty_frame(*page).is_some());
         }
@@ -79,9 +80,9 @@ impl Engine {
         self.look_at_ages_by(now + AGE_MAX);
     }
 
-    /// Blocks of files may be dirty from now on.
+    /// Notes file blocks that have become dirty.
     pub(super) fn note_age_of_blocks(&mut self) {
-        if self.storage.take_soiled() {
+        if self.storage.take_newly_dirty() {
             let aging = &mut self.write_behind.aging;
             let now = (aging.clock)();
             aging.blocks.get_or_insert(now);
@@ -98,7 +99,7 @@ impl Engine {
         }
     }
 
-    /// Begins to write what has been dirty for long, if it is time to look.
+    /// Starts the write-back of pages and blocks dirty for [`AGE_MAX`], if a check is due.
     pub(super) fn write_aged(&mut self) {
         let aging = &mut self.write_behind.aging;
         let Some(next) = aging.next else { return };
@@ -113,7 +114,7 @@ impl Engine {
         let aged = aging.pages.iter().filter(|(_, since)| **since + AGE_MAX <= now);
         let aged: Vec<PageId> = aged.map(|(page, _)| *page).collect();
         let mut is_any_in_use = false;
-        // Those side by side go to the disk together.
+        // Neighbouring pages go to the disk in one request.
         for page in aged {
             let (cache, table) = (&self.protocol.cache, &self.space.own.table);
             let dirty = cache.dirty_frame(page).filter(|_| !self.files.stays(page));

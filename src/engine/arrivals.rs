@@ -1,6 +1,6 @@
-//! Arrivals from the conduit: the sink decodes and notes them, and the engine acts on them afterwards.
+//! Arrivals from the conduit. The sink decodes and queues them; the engine acts on them afterwards.
 
-use super::last_words::{self, TAG_HEARD, TAG_WORDS, WordsPart};
+use super::closing_reports::{self, ReportPart, TAG_REPORT, TAG_REPORT_TAKEN};
 use super::outbox::unbundle;
 use super::{Engine, TAG_BARRIER, TAG_BUNDLE, TAG_FAREWELL, storage_server};
 use crate::error::UserError;
@@ -15,15 +15,15 @@ use vgasnet_protocol::guests::GuestMessage;
 use vgasnet_protocol::writes::TAG_WRITES;
 use vgasnet_protocol::{LoanMessage, Nonsense, Rank};
 
-/// The least first byte of the messages for the rooms above the engine.
+/// Least first byte of messages for the rooms above the engine.
 pub const TAG_ABOVE: u8 = 40;
 
-/// Takes the messages for the rooms above the engine. It notes them and returns.
+/// Receives messages for the rooms above the engine. It queues them and returns.
 pub trait Receiver: Send + Sync {
-    /// Takes a message whose first byte is at least [`TAG_ABOVE`].
+    /// Takes a message with a first byte of at least [`TAG_ABOVE`].
     ///
     /// # Errors
-    /// The message makes no sense: what it is, in words.
+    /// The message is malformed. The text describes it.
     fn on_message(&self, from: Rank, bytes: &[u8]) -> Result<Received, &'static str>;
 }
 
@@ -41,11 +41,11 @@ pub(super) enum Arrived {
     Protocol(Rank, CoherenceMessage),
     Barrier(Rank, BarrierMessage),
     Farewell(Rank, BarrierMessage),
-    /// A neighbour wants the frame back that is mapped as this page.
+    /// A neighbour wants its frame back, which is mapped as this page.
     AskedBack(Rank, u32),
-    /// A rank that ends has left words for this one, or this one's have come.
-    Words(Rank, WordsPart),
-    Heard,
+    /// An ending rank's closing report, or the acknowledgement of this rank's own.
+    ReportPart(Rank, ReportPart),
+    ReportTaken,
     /// A request for bytes of pages, or the answer to one.
     ByteRequest(Rank, Vec<u8>),
     ByteAnswer(Rank, Vec<u8>),
@@ -53,15 +53,15 @@ pub(super) enum Arrived {
     Writes(Rank, Vec<u8>),
     /// A question about a file, or the answer to one.
     File(Rank, Vec<u8>),
-    /// About a page that a rank keeps for another.
+    /// A message about a guest page.
     Guest(Rank, GuestMessage),
-    /// A message about locks of files.
+    /// A message about file locks.
     Locks(Rank, Vec<u8>),
     Complete(Token),
     /// An event of the rooms above, which have taken its message.
     Event,
     Nonsense(Nonsense),
-    /// The transport has found something that no rank of this version leaves there.
+    /// The transport has found state that no rank of this version writes.
     Corrupt(String),
 }
 
@@ -110,10 +110,10 @@ impl Engine {
             Arrived::AskedBack(from, index) => {
                 self.on_asked_back(index).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
-            Arrived::Words(from, part) => {
-                self.on_words(from, &part).map_err(|what| refused(Nonsense::new(from, what)))?;
+            Arrived::ReportPart(from, part) => {
+                self.on_report_part(from, &part).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
-            Arrived::Heard => self.on_heard(),
+            Arrived::ReportTaken => self.on_report_taken(),
             ByteRequest(from, bytes) => {
                 self.on_byte_request(from, bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
@@ -141,12 +141,12 @@ impl Engine {
     }
 }
 
-/// The line for the user about a message that makes no sense.
+/// The error line about a malformed message.
 pub(super) fn refused(nonsense: Nonsense) -> UserError {
     UserError::new(nonsense.to_string())
 }
 
-/// Decodes what arrives, which may be several messages of the coherence protocol as one.
+/// Decodes an arrival, which may be a bundle of several coherence messages.
 fn note_all(arrival: Arrival<'_>, receiver: &dyn Receiver, arrived: &mut Vec<Arrived>) {
     match arrival {
         Arrival::Message { from, bytes } if bytes.first() == Some(&TAG_BUNDLE) => {
@@ -161,7 +161,7 @@ fn note_all(arrival: Arrival<'_>, receiver: &dyn Receiver, arrived: &mut Vec<Arr
 
 const MALFORMED: &str = "a message of unknown kind or length";
 
-/// Decodes what arrives, in the conduit's sink. Messages for the rooms above are handed on at once.
+/// Decodes an arrival in the conduit's sink. Messages for the rooms above are handed on at once.
 fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
     let (from, bytes) = match arrival {
         Arrival::Complete(token) => return Some(Arrived::Complete(token)),
@@ -174,7 +174,7 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         LoanMessage::TAG => {
             LoanMessage::decode(bytes).map(|LoanMessage::AskedBack { index }| Arrived::AskedBack(from, index)).ok()
         }
-        TAG_WORDS => last_words::decode(bytes).map(|part| Arrived::Words(from, part)),
+        TAG_REPORT => closing_reports::decode(bytes).map(|part| Arrived::ReportPart(from, part)),
         TAG_REQUEST => Some(Arrived::ByteRequest(from, bytes.to_vec())),
         TAG_ANSWER => Some(Arrived::ByteAnswer(from, bytes.to_vec())),
         TAG_FILE_LOCKS => Some(Arrived::Locks(from, bytes.to_vec())),
@@ -183,7 +183,7 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         tag if GuestMessage::TAGS.contains(&tag) => {
             GuestMessage::decode(bytes).map(|message| Arrived::Guest(from, message)).ok()
         }
-        TAG_HEARD => (bytes.len() == 1).then_some(Arrived::Heard),
+        TAG_REPORT_TAKEN => (bytes.len() == 1).then_some(Arrived::ReportTaken),
         TAG_ABOVE.. => match receiver.on_message(from, bytes) {
             Ok(Received::Event) => Some(Arrived::Event),
             Ok(Received::Noted) => return None,

@@ -1,28 +1,27 @@
-//! How much the storage may have at a time of what nobody waits for.
+//! Bound on the storage's background I/O, for which no operation waits.
 //!
-//! What the disk has begun it finishes, so a page that an operation misses waits for that. Where such pages come now and then,
-//! the storage has little else at a time. Where none has come for a while, as in a program that reads in order, it has as
-//! much as keeps the disk busy.
+//! A miss waits for the I/O already in flight at the disk. With occasional misses the bound is small. Without recent
+//! misses, as in a sequential scan, it is large enough to keep the disk busy.
 
-/// Bytes where pages have been missed lately; two pages at least, so that the disk has always the next.
+/// Bound in bytes after a recent miss; at least two pages, so that the disk always has a next request.
 const LEAST_BYTES: usize = 512 << 10;
 
-/// Bytes where none has been; four pages at least.
+/// Bound in bytes without a recent miss; at least four pages.
 const MOST_BYTES: usize = 4 << 20;
 
-/// So many bytes are moved without a miss until there may be more.
+/// Bytes moved without a miss before the bound rises.
 const CALM_BYTES: usize = 16 << 20;
 
-/// Requests of which nobody waits for any part: others find room in the storage.
+/// Maximum number of background requests. It leaves request slots for operations.
 const REQUESTS_MAX: usize = 8;
 
-/// What the storage has of operations that nobody waits for, in pages and requests.
+/// The storage's background I/O in flight, in pages and requests.
 #[derive(Debug)]
 pub(super) struct Background {
     least: usize,
     most: usize,
     calm: usize,
-    /// Pages to be moved until there may be more.
+    /// Pages to move until the bound rises.
     until_calm: usize,
     pages: usize,
     requests: usize,
@@ -40,26 +39,26 @@ impl Background {
         }
     }
 
-    /// Pages that the storage may have besides those that it has.
+    /// Pages that may still be started.
     pub fn left(&self) -> usize {
         let most = if self.until_calm == 0 { self.most } else { self.least };
         if self.requests < REQUESTS_MAX { most.saturating_sub(self.pages) } else { 0 }
     }
 
-    /// The storage has got a page, with a request of its own if it `leads`.
+    /// A page has been started. It has a request of its own if it `leads`.
     pub fn on_begun(&mut self, leads: bool) {
         self.pages += 1;
         self.requests += usize::from(leads);
     }
 
-    /// The storage has it no more, or somebody waits for it by now.
+    /// A page has completed, or an operation has begun to wait for it.
     pub fn on_ended(&mut self, led: bool) {
         self.pages -= 1;
         self.requests -= usize::from(led);
         self.until_calm = self.until_calm.saturating_sub(1);
     }
 
-    /// An operation waits for a page that nobody has asked for ahead.
+    /// An operation waits for a page that was not read ahead.
     pub fn on_missed(&mut self) {
         self.until_calm = self.calm;
     }

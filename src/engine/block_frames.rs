@@ -1,4 +1,4 @@
-//! Frames of the pool on their way to blocks of the file and back: whether blocks have deserved one, [`BlockFrames`] says.
+//! Moves pool frames between pages and blocks of the file. [`BlockFrames`] decides when blocks get one.
 
 use super::Engine;
 use crate::stats::{self, Row};
@@ -7,12 +7,12 @@ use vgasnet_protocol::coherence::Event;
 use vgasnet_protocol::replacement::BlockFrames;
 
 impl Engine {
-    /// How many frames of the pool serve for blocks.
+    /// Number of pool frames in use for blocks.
     pub fn frames_for_blocks(&self) -> u32 {
         self.storage.frames_for_blocks()
     }
 
-    /// Gives blocks a frame, if they have deserved one and it is free, and pages those that have come back.
+    /// Gives blocks a free frame if they are due one, and gives returned frames to pages.
     #[inline(never)]
     pub(super) fn balance_frames(&mut self) {
         self.block_frames.on_blocks_missed(self.storage.take_cleaned_blocks());
@@ -26,7 +26,7 @@ impl Engine {
         }
     }
 
-    /// Pages need a frame: one that serves for blocks is to come back, if any does. Returns whether one has.
+    /// Pages need a frame: asks for one back from blocks. Returns whether one has been returned.
     pub(super) fn take_frame_from_blocks(&mut self) -> bool {
         self.block_frames.on_shortage();
         self.storage.release_frame();

@@ -1,4 +1,4 @@
-//! The engine with the threads around it: driving it, and the work that results.
+//! The engine with its threads: driving it and performing the resulting work.
 
 use super::host_barriers::HostBarriers;
 use super::sleepers::Sleepers;
@@ -18,55 +18,55 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::streams::ends_step;
 
-/// The first sleep while messages wait for room in the conduit, which does not tell when there is some.
+/// First sleep while messages wait for room in the conduit, which does not signal when it has room.
 pub(super) const HELD_UP_SLEEP: Duration = Duration::from_millis(1);
 
-/// The sleep doubles each time there is still no room, at most so often: many ranks may wait for one.
+/// Maximum doublings of this sleep while there is no room: many ranks may wait for one.
 const HELD_UP_DOUBLINGS: u32 = 4;
 
-/// Pieces of work that a thread takes at a time.
+/// Maximum work items that a thread takes at a time.
 const WORK_MAX: usize = 4;
 
-/// Of larger pages a thread takes one piece of work at a time, in bytes: another thread may do the next meanwhile.
+/// With larger pages, in bytes, a thread takes one work item at a time, so that another thread can do the next.
 const SMALL_BYTES_MAX: usize = 256 << 10;
 
 /// Reports an error of a call and ends the job.
 pub type Fail = fn(call: &str, line: &UserError) -> !;
 
-/// The engine of a rank with the threads around it.
+/// The engine of a rank with its threads.
 ///
-/// A client thread that waits becomes the driver, if there is none: it drives the engine and sleeps in the conduit, so
-/// that a miss costs no thread switch. Other threads wait until their operation is done or the driver hands over. The
-/// helper thread drives when no client thread does.
+/// A waiting client thread becomes the driver if there is none: it drives the engine and sleeps in the conduit, so a
+/// miss costs no thread switch. Other threads wait until their operation is done or the driver hands over. The helper
+/// thread drives when no client thread does.
 pub struct Driver {
     engine: Mutex<Engine>,
     pub(super) conduit: Arc<dyn Conduit>,
     pub(super) space: Arc<AddressSpace>,
     completions: Arc<Completions>,
     pub(super) mailbox: Mailbox,
-    /// Readable when the storage has completed something.
+    /// Readable when the storage has completed an operation.
     storage_doorbell: Option<OwnedFd>,
     large_pages: Arc<LargePages>,
-    /// Pages by which streams move on.
+    /// Pages by which streams advance.
     pub(super) stream_step: u32,
     pub(super) sleepers: Sleepers,
     pub(super) spin_us: AtomicU32,
     pub(super) callers: OnceLock<Arc<dyn CallerWork>>,
-    /// Where all ranks share memory.
+    /// Present if all ranks share memory.
     pub(super) host_barriers: Option<HostBarriers<'static>>,
-    /// The storage has operations in flight, or messages or transfers wait for room: some thread has to look again.
+    /// Storage operations are in flight, or messages or transfers wait for room: some thread has to drive again.
     pub(super) unfinished: AtomicBool,
-    /// The storage's doorbell rings at a set time, for which some thread has to watch it.
+    /// The storage's doorbell will ring at a set time, and some thread has to watch it.
     pub(super) rings_later: AtomicBool,
-    /// The helper sleeps, and the storage wakes it.
+    /// The helper sleeps until the storage wakes it.
     pub(super) helper_watches: AtomicBool,
-    /// How often in a row there was no room for messages or transfers.
+    /// Consecutive attempts without room for messages or transfers.
     held_up: AtomicU32,
-    /// The conduit knows without a poll whether anything has arrived.
+    /// The conduit detects arrivals without a poll.
     pub(super) arrivals_visible: bool,
-    /// Without cooperative caching, a barrier writes dirty pages back.
+    /// Without cooperative caching, barriers write dirty pages back.
     pub(super) flushes_at_barriers: bool,
-    /// This rank's program is over.
+    /// This rank's program has ended.
     pub(super) has_left: AtomicBool,
     fail: Fail,
 }
@@ -75,7 +75,7 @@ pub struct Driver {
 pub type Locked<'a> = Signalproof<MutexGuard<'a, Engine>>;
 
 impl Driver {
-    /// An engine that nobody drives yet. `fail` ends the job when it cannot go on.
+    /// Creates a driver for an engine. `fail` ends the job on an error that cannot be recovered from.
     pub fn new(engine: Engine, completions: Arc<Completions>, cooperative: bool, fail: Fail) -> Driver {
         let (conduit, space) = (Arc::clone(&engine.conduit), Arc::clone(&engine.space));
         let doorbell = engine.storage().storage().doorbell();
@@ -123,7 +123,7 @@ impl Driver {
         &*self.conduit
     }
 
-    /// The engine, locked. The caller touches no client memory meanwhile.
+    /// Locks the engine. The caller must not touch client memory while it holds the lock.
     pub fn engine(&self) -> Locked<'_> {
         let mut engine = Signalproof::lock(&self.engine);
         engine.is_settled = false;
@@ -145,14 +145,14 @@ impl Driver {
         (self.fail)(call, line)
     }
 
-    /// As [`Driver::fail`], if something failed that must not.
+    /// Calls [`Driver::fail`] if `done` is an error.
     pub fn must(&self, call: &str, done: Result<(), UserError>) {
         if let Err(line) = done {
             self.fail(call, &line);
         }
     }
 
-    /// Makes parts of operations wait for their pages, and drives the engine once.
+    /// Submits parts of operations, which wait for their pages, and drives the engine once.
     pub fn submit(&self, parts: impl Iterator<Item = Part>) {
         let mut engine = self.engine();
         for part in parts {
@@ -163,9 +163,9 @@ impl Driver {
         self.step();
     }
 
-    /// As [`Driver::submit`], for a thread that waits for these parts and nothing else. It may read a page or block itself.
+    /// As [`Driver::submit`], for a thread that waits for these parts only. It may read a page or block itself.
     pub fn submit_and_wait(&self, mut parts: Vec<Part>) {
-        // Where nobody learns of a message without a poll, this thread is not to sleep in a read.
+        // If the conduit has to be polled for messages, this thread must not sleep in a read.
         if parts.len() > 1 || !self.arrivals_visible {
             return self.submit(parts.into_iter());
         }
@@ -182,7 +182,7 @@ impl Driver {
         }
     }
 
-    /// Fetches what may come after a page that was fetched ahead and is used for the first time.
+    /// Reads ahead of a prefetched page that is used for the first time.
     #[cold]
     pub fn prefetch_after_use(&self, page: PageId) {
         if ends_step(page.index, self.stream_step) {
@@ -191,8 +191,8 @@ impl Driver {
         }
     }
 
-    /// Drives the engine once and does the work that results. Returns whether anything was done. The caller goes on to
-    /// something else: unfinished work is left to the helper, unless a client thread drives.
+    /// Drives the engine once and performs the resulting work. Returns whether anything was done. Unfinished work is
+    /// left to the helper, unless a client thread drives.
     pub fn step(&self) -> bool {
         let _signals = SignalGuard::new();
         let worked = self.drive();
@@ -200,15 +200,15 @@ impl Driver {
         worked
     }
 
-    /// As [`Driver::step`], unless there is plainly nothing to do. Returns whether anything was done.
+    /// As [`Driver::step`], but skips the drive if nothing has arrived and nothing is unfinished.
     pub(super) fn step_if_needed(&self) -> bool {
         let is_quiet = self.arrivals_visible && !self.has_arrivals() && !self.unfinished.load(Ordering::SeqCst);
         !is_quiet && self.step()
     }
 
-    /// Leaves unfinished work, and what the storage's doorbell will ring for, to another thread of this rank, and wakes it. A driver
-    /// watches the storage while it sleeps, and so does the helper where there is none, but they do not know of messages that other
-    /// threads have left waiting for room.
+    /// Wakes another thread of this rank for unfinished work and for timed rings of the doorbell. A sleeping driver, or
+    /// else the helper, watches the storage, but neither knows of messages that other threads have left waiting for
+    /// room.
     pub(super) fn delegate(&self) {
         let is_watched = || self.sleepers.has_driver() || self.helper_watches.load(Ordering::SeqCst);
         let is_due = self.unfinished.load(Ordering::SeqCst) || self.rings_later.load(Ordering::SeqCst);
@@ -218,7 +218,7 @@ impl Driver {
         }
     }
 
-    /// As [`Driver::step`], for a thread that defers signals, and that looks again or delegates itself.
+    /// As [`Driver::step`], for a thread that has signals deferred and then drives again or delegates.
     pub(super) fn drive(&self) -> bool {
         self.drive_after(None)
     }
@@ -229,7 +229,8 @@ impl Driver {
         loop {
             let mut engine = self.lock_to_drive();
             let ended = read.take().map_or(Ok(()), |read| engine.end_read(read));
-            // Once the conduit has had no room, what else there is to do is done, and the rest is tried again by the next call.
+            // Once the conduit has refused a message, other work still proceeds; the next call retries the refused
+            // work.
             match ended.and_then(|()| if is_refused { Ok(false) } else { engine.drive() }) {
                 Ok(progress) => worked |= progress,
                 Err(error) => self.fail("engine", &error),
@@ -246,8 +247,8 @@ impl Driver {
         }
     }
 
-    /// Submits a part for which this thread waits, and reads its page if it is to do that itself. Returns whether it was; then
-    /// everything is done that follows, or left to another thread. The read counts as a wait in this row.
+    /// Submits a part for which this thread waits, and reads its page if the engine leaves the read to this thread.
+    /// Returns whether it did; the follow-up work is then done or delegated. The read counts as a wait in `row`.
     #[inline(never)]
     pub(super) fn submit_and_read(&self, part: Part, row: Option<Row>) -> bool {
         let _signals = SignalGuard::new();
@@ -255,7 +256,7 @@ impl Driver {
         let Some(read) = engine.submit_or_read(part) else { return false };
         let work = self.unlock(engine, true);
         for work in work.into_iter().flatten() {
-            // What is refused, the engine has again.
+            // The engine keeps refused work.
             let _ = self.perform(work);
         }
         let waiting = row.map(stats::wait);
@@ -266,7 +267,7 @@ impl Driver {
         true
     }
 
-    /// Unlocks the engine, after noting what threads have to know that do not lock it. Returns the work to be done next.
+    /// Publishes the state for threads without the lock, and unlocks the engine. Returns the work to perform.
     fn unlock(&self, mut engine: MutexGuard<'_, Engine>, worked: bool) -> [Option<Work>; WORK_MAX] {
         let work = self.take_work(&mut engine);
         let has_event = engine.take_event() || worked && engine.files.waiting > 0;
@@ -285,13 +286,13 @@ impl Driver {
         work
     }
 
-    /// Whether a drive may find something that has come from elsewhere.
+    /// Whether a drive may find arrivals.
     #[inline]
     pub(super) fn has_arrivals(&self) -> bool {
         self.conduit.has_arrivals() || self.is_host_barrier_released()
     }
 
-    /// Takes what one thread does next. Mostly that is nothing, and then no room for work is looked at.
+    /// Takes the work for one thread. The queue is mostly empty, so that case does no more than return.
     #[inline]
     fn take_work(&self, engine: &mut Engine) -> [Option<Work>; WORK_MAX] {
         if engine.work.is_empty() {
@@ -301,7 +302,7 @@ impl Driver {
         std::array::from_fn(|at| if at < most { engine.take_work() } else { None })
     }
 
-    /// Sends a message of the rooms above, now or when the conduit has room. At its target it wakes a client thread
+    /// Sends a message of the rooms above, now or when the conduit has room. At its target it wakes client threads
     /// only.
     pub fn post(&self, to: Rank, head: &[u8], body: &[u8]) {
         let _signals = SignalGuard::new();
@@ -311,7 +312,7 @@ impl Driver {
         }
     }
 
-    /// As [`Driver::post`], but leaves a message that has to wait for room to another thread of this rank.
+    /// As [`Driver::post`], but leaves a message without room to another thread of this rank.
     pub fn post_idly(&self, to: Rank, head: &[u8], body: &[u8]) {
         let _signals = SignalGuard::new();
         if self.conduit.send(to, head, body, Urgency::WhenCalled) == Err(Busy) {
@@ -323,7 +324,7 @@ impl Driver {
         }
     }
 
-    /// Tells this rank's engine that a closing page is not pinned any more.
+    /// Tells this rank's engine that a closing page has been unpinned.
     #[cold]
     pub fn notify_unpinned(&self) {
         self.space.own.table.notify_unpinned();
@@ -346,7 +347,7 @@ impl Driver {
         }
     }
 
-    /// The body of a thread that prepares large pages, until all of the pool has them or the system refuses.
+    /// Body of the thread that prepares large pages, until the whole pool has them or the system refuses.
     pub fn prepare_memory(&self) {
         self.large_pages.prepare_ahead();
     }
@@ -363,7 +364,7 @@ impl Driver {
         self.held_up.load(Ordering::SeqCst) > 0
     }
 
-    /// Called under the engine's lock, or when work could not be done.
+    /// Called under the engine's lock, or when work was refused.
     fn note_held_up(&self, is_held_up: bool, worked: bool) {
         let before = if worked { 0 } else { self.held_up.load(Ordering::SeqCst) };
         let times = if is_held_up { (before + 1).min(1 + HELD_UP_DOUBLINGS) } else { 0 };
@@ -372,7 +373,7 @@ impl Driver {
         }
     }
 
-    /// How long a thread may sleep, if messages wait for room.
+    /// Longest sleep allowed while messages wait for room.
     pub(super) fn sleep_limit(&self) -> Option<Duration> {
         let times = self.held_up.load(Ordering::SeqCst);
         times.checked_sub(1).map(|doublings| HELD_UP_SLEEP * (1 << doublings))

@@ -1,4 +1,4 @@
-//! Which frame is evicted, and when; the client's hints about pages that it will not need.
+//! Chooses when to evict and which frame; handles the client's hints about pages that it will not need.
 
 use super::{Engine, Work};
 use crate::memory::Frames;
@@ -9,23 +9,23 @@ use vgasnet_protocol::coherence::{Cache, CoherenceBody, Event, FrameId, PageId, 
 use vgasnet_protocol::replacement::Need;
 
 impl Engine {
-    /// The frame to evict now, if any: because a page awaits a frame, or ahead of that.
+    /// The next frame to evict, if a page waits for one or the reserve is low.
     pub(super) fn next_eviction(&mut self) -> Option<FrameId> {
         loop {
             let need = self.need_of_frames()?;
             let victim = self.find_victim(need);
-            // One that is on offer is evicted when that is answered. Who waits for a frame gets another one.
+            // An offered page is evicted once its offer is answered. A page that waits for a frame gets another one.
             if !victim.is_some_and(|frame| self.offer(frame)) {
                 return victim;
             }
-            // They may be about the next victim.
+            // The events may concern the next victim.
             if !self.events.is_empty() {
                 return None;
             }
         }
     }
 
-    /// How urgently a frame is to be evicted, if one is. Those on offer will be.
+    /// Urgency of the next eviction, if one is needed. Pages on offer count as evicted.
     fn need_of_frames(&mut self) -> Option<Need> {
         let cache = &self.protocol.cache;
         let need = if cache.wants_frame() { Need::Now } else { Need::Later };
@@ -33,12 +33,13 @@ impl Engine {
         let is_for_pages = need == Need::Now || self.reserve.wants_more(surplus);
         let is_for_blocks = self.block_frames.is_wanted() && surplus == 0;
         let has_come = is_for_pages && self.take_frame_from_blocks();
-        // A page that nobody else has is not given up ahead of need before it was offered.
+        // The only copy of a page is not evicted ahead of need before it has been offered.
         let is_soon_enough = need == Need::Now || !self.guests.is_offering_all_it_may();
         (!has_come && is_soon_enough && (is_for_pages || is_for_blocks)).then_some(need)
     }
 
-    /// Looks for a frame to evict, where some pages stay. A page in use is unpinned soon; one that the client has pinned may never be.
+    /// Searches for a frame to evict, excluding pages that must stay. A page in use is unpinned soon; one pinned by the
+    /// client may never be.
     pub(super) fn search_victims(
         &mut self,
         find: impl FnOnce(&mut Frames, &Cache, &dyn Fn(PageId) -> bool) -> Option<FrameId>,
@@ -55,7 +56,7 @@ impl Engine {
         if need == Need::Now && !victim.is_some_and(is_clean) {
             self.reserve.on_shortage();
         }
-        // All are held or in use: perhaps by pages that another home sends when this one has served it.
+        // Every frame is held or in use. Some may hold pages that another home will send once this one has served it.
         if need == Need::Now && victim.is_none() && cache.fetches_for_others() {
             self.events.push_back(Event::NoVictim);
         }
@@ -66,8 +67,8 @@ impl Engine {
         victim
     }
 
-    /// Has dirty pages written back that the policy gives up soon: their frames are free at once then. Where nothing is evicted
-    /// nothing is written. A page in use is left alone, since it may be written again, and so is the `victim`.
+    /// Writes back dirty pages due for eviction soon, so that their frames become free at once. Without evictions
+    /// nothing is written. Pages in use are skipped, since they may be written again, and so is `victim`.
     fn clean_ahead(&mut self, victim: Option<FrameId>) {
         let will_go: Vec<FrameId> = self.frames.will_go().collect();
         for frame in will_go {
@@ -83,9 +84,9 @@ impl Engine {
         }
     }
 
-    /// Evicts pages of the own segment, or of a file, which will not be needed, unless they are in use.
+    /// Evicts pages of the own segment or of a file that will not be needed, unless they are in use.
     pub fn discard(&mut self, space: Space, pages: &RangeInclusive<u32>) {
-        // A page may be about to be written behind, and cannot be evicted then.
+        // A page may be due for write-behind, which prevents its eviction.
         self.handle_events();
         for (page, frame) in self.own_copies(space, pages) {
             let in_use = self.space.own.table.is_pinned(frame);
@@ -95,8 +96,8 @@ impl Engine {
         }
     }
 
-    /// Evicts every page that nobody uses just now, and every block of the file, and has the homes know. Returns whether none is left,
-    /// and nothing is on its way to the pool.
+    /// Evicts all unused pages and blocks of the file, and tells the homes. Returns whether none is left and none is in
+    /// flight to the pool.
     pub fn discard_all(&mut self) -> bool {
         self.handle_events();
         let frames: Vec<FrameId> = self.protocol.cache.copies().map(|(_, frame, _)| frame).collect();
@@ -110,22 +111,22 @@ impl Engine {
         self.protocol.cache.is_empty() && has_no_blocks
     }
 
-    /// Writes dirty pages of the own segment, or of a file, back and keeps them: they will hardly be written.
+    /// Writes back dirty pages of the own segment or of a file and keeps them resident: they are unlikely to be written
+    /// again.
     pub fn clean(&mut self, space: Space, pages: &RangeInclusive<u32>) {
         for (page, _) in self.own_copies(space, pages) {
             self.handle(Event::WriteBack(page));
         }
     }
 
-    /// The pages of a range of a space that are in the own pool.
+    /// Pages of a range that are resident in the own pool.
     fn own_copies(&self, space: Space, pages: &RangeInclusive<u32>) -> Vec<(PageId, FrameId)> {
         let [first, last] = [pages.start(), pages.end()].map(|index| PageId { space, index: *index });
         self.protocol.cache.copies_among(first..=last).collect()
     }
 }
 
-/// The page that may be evicted after an event, and was open but could not be evicted before: it was being sent, or written
-/// back.
+/// A page that this event makes evictable: its transfer or its write-back has ended.
 pub(super) fn page_released_by(event: &Event) -> Option<PageId> {
     match event {
         Event::Transferred(outgoing) => Some(outgoing.page),

@@ -1,4 +1,4 @@
-//! Pages for threads that faulted, and the helper thread, which serves the threads that may not drive.
+//! Serves faulting threads, and runs the helper thread for threads that may not drive.
 
 use super::Driver;
 use super::driver::HELD_UP_SLEEP;
@@ -9,24 +9,25 @@ use std::time::{Duration, Instant};
 use vgasnet_conduit::Sleeper;
 use vgasnet_protocol::streams::ends_step;
 
-/// How long a thread waits for a page before it lets the client's signals in: longer than a page takes, nearly always.
+/// A thread waits this long for a page before it admits the client's signals. Pages nearly always come sooner.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Driver {
-    /// Whether a thread may drive the engine in its handler of SIGSEGV. The thread may have a lock of the client, or be
-    /// in the middle of the C library's malloc. The engine uses neither, and allocates from the library's own heap. MPI
-    /// and GASNet may use both.
+    /// Whether a thread may drive the engine in its SIGSEGV handler. The thread may hold a lock of the client or be
+    /// inside the C library's malloc. The engine uses neither and allocates from the library's own heap. MPI and GASNet
+    /// may use both.
     pub fn drives_in_faults(&self) -> bool {
         self.conduit.capabilities().signal_safe
     }
 
-    /// Waits until the page of a fault is mapped and pinned, or its block is mapped. Called in handlers of SIGSEGV. Returns whether it
-    /// is; if not within [`PATIENCE`], somebody else goes on with it, and the thread sleeps until the fault is served.
+    /// Waits until the page of a fault is mapped and pinned, or its block is mapped. Called in SIGSEGV handlers.
+    /// Returns whether it is. After [`PATIENCE`] another thread takes over, and this one sleeps until the fault is
+    /// served.
     pub fn fetch(&self, fault: &Fault) -> bool {
         if fault.looks() {
             let part = Part::of_fault(self.space.own_page(fault.wants().0), FaultId::of(fault));
-            // A thread that drives may sleep. It need not hear of a page for which nobody else is asked, but has to look again
-            // soon if there was no room for what this thread has sent.
+            // A driver may be asleep. It need not hear of a page that this rank serves itself, but has to drive again
+            // soon if the conduit had no room for this thread's messages.
             if !self.submit_and_read(part, None) && self.sleepers.has_driver() {
                 self.step();
             }
@@ -45,8 +46,8 @@ impl Driver {
         fault.is_over()
     }
 
-    /// Notes the first use of a page of the own segment that was fetched ahead. Called in handlers of SIGSEGV: the helper
-    /// fetches the pages after it, while the thread goes on.
+    /// Notes the first use of a prefetched page of the own segment. Called in SIGSEGV handlers: the helper reads ahead
+    /// while the thread goes on.
     pub fn note_first_use(&self, index: u32) {
         if ends_step(index, self.stream_step) {
             self.mailbox.hint(index);
@@ -54,7 +55,7 @@ impl Driver {
         }
     }
 
-    /// The body of the helper thread, until the process ends.
+    /// Body of the helper thread, until the process ends.
     pub fn help(&self) -> ! {
         let table = &self.space.own.table;
         loop {
@@ -64,13 +65,12 @@ impl Driver {
             let has_driver = self.sleepers.has_driver();
             if !has_driver || faulted || took {
                 while self.drive() {}
-                // A client thread may have begun to drive meanwhile, and sleep.
+                // Meanwhile a client thread may have become the driver and gone to sleep.
                 self.delegate();
             }
-            // A driver watches the storage itself. The doorbell rings until the driver polls, and would wake the
-            // helper.
+            // A driver watches the storage itself. The doorbell rings until the driver polls and would wake the helper.
             let also = if has_driver { None } else { self.storage_doorbell() };
-            // A driver that sleeps may be the thread that faulted, in a signal handler. Then nobody else looks.
+            // A sleeping driver may be the faulting thread in its signal handler. Then no other thread looks.
             let limit = if has_driver && faulted { Some(HELD_UP_SLEEP) } else { self.sleep_limit() };
             self.helper_watches.store(also.is_some(), Ordering::SeqCst);
             self.conduit.sleep(Sleeper::Helper, also, limit, &|| {
@@ -83,7 +83,7 @@ impl Driver {
         }
     }
 
-    /// Makes the engine fetch the pages for which threads have left requests or hints. Returns whether there were any.
+    /// Submits the posted faults and read-ahead hints. Returns whether there were any.
     fn take_faults(&self) -> bool {
         let has_any = self.mailbox.has_any();
         if has_any {

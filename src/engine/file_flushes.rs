@@ -1,4 +1,5 @@
-//! Flushes of shared files: by all ranks together, each of what it has, and by one alone of what it has written, wherever that is.
+//! Flushes of shared files. In a collective flush each rank writes its own dirty data. A flush by one rank writes all
+//! data that the rank has written, wherever they are.
 
 use super::{Driver, Engine, Unwritten};
 use std::cell::RefCell;
@@ -13,27 +14,27 @@ use vgasnet_protocol::{Rank, Space};
 pub(super) struct FlushAtHome {
     from: Rank,
     message: FileMessage,
-    /// How many pages are to be written back yet.
+    /// Pages still to be written back.
     left: usize,
-    /// Why one could not be.
+    /// The first failure.
     cause: Option<Cause>,
 }
 
-/// The flushes at a home that are under way. What becomes of a file becomes of all of its flushes that have come as far, so looking after
-/// them costs the same however many there are.
+/// Flushes in progress at a home. All flushes of a file that have reached the same stage advance together, so the cost
+/// does not depend on their number.
 #[derive(Debug, Default)]
 pub(super) struct FlushesAtHome {
     flushes: OrderedMap<u64, FlushAtHome>,
     last: u64,
     recalls: OrderedMap<PageId, Recalls>,
-    /// Those whose pages are written, or cannot be: they wait for blocks.
+    /// Flushes with all pages written or failed, which wait for blocks.
     recalled: OrderedMap<Space, Vec<u64>>,
-    /// Those that wait until what is spilled has been brought to the file.
+    /// Flushes waiting for spilled data to reach the file.
     draining: OrderedMap<Space, Vec<u64>>,
 }
 
-/// The flushes that wait for a page to be written back. Those that begin while it is have it written back once more, together: the bytes
-/// on their way may be older than what they are about.
+/// The flushes waiting for the write-back of a page. Flushes that begin during a write-back share another one, since
+/// the bytes in flight may be older than their writes.
 #[derive(Debug)]
 struct Recalls {
     now: Vec<u64>,
@@ -41,7 +42,6 @@ struct Recalls {
 }
 
 impl FlushesAtHome {
-    /// Whether none is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.flushes.is_empty()
     }
@@ -55,12 +55,12 @@ impl FlushesAtHome {
         self.last
     }
 
-    /// Takes a flush that is over.
+    /// Takes a finished flush.
     fn end(&mut self, id: u64) -> FlushAtHome {
         self.flushes.remove(&id).expect("it is under way")
     }
 
-    /// A flush waits for a page. Returns whether that is to be recalled now.
+    /// Makes a flush wait for a page. Returns whether the page is to be recalled now.
     fn wait_for(&mut self, flush: u64, page: PageId) -> bool {
         if let Some(recalls) = self.recalls.get_mut(&page) {
             recalls.next.push(flush);
@@ -70,10 +70,10 @@ impl FlushesAtHome {
         true
     }
 
-    /// A page is written back, or cannot be. Returns whether it is to be recalled again.
+    /// A page is written back or has failed. Returns whether to recall it again.
     fn on_recalled(&mut self, page: PageId, cause: Option<Cause>) -> bool {
         let Some(Recalls { now, next }) = self.recalls.remove(&page) else { return false };
-        // What cannot be written now cannot be for those that came later.
+        // A failure holds for the later flushes, too.
         let (ended, next) = if cause.is_some() { ([now, next].concat(), Vec::new()) } else { (now, next) };
         for id in ended {
             let flush = self.flushes.get_mut(&id).expect("it waits for the page");
@@ -94,21 +94,22 @@ impl FlushesAtHome {
 /// A flush by this rank alone.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnFlush {
-    /// What it has written since its last flush began.
+    /// Pages written since the rank's previous flush began.
     new: PageFilter,
-    /// That, and what it had written before and others of its flushes still have under way.
+    /// Also the pages of earlier flushes that are still in progress.
     pages: PageFilter,
 }
 
 impl OwnFlush {
-    /// The pages that homes are asked for.
+    /// The pages to ask homes for.
     pub fn filter(&self) -> PageFilter {
         self.pages
     }
 }
 
 impl Engine {
-    /// Starts writing what this rank has of a file, in its pool or as a home. Done when [`Engine::is_flushed_file`].
+    /// Starts writing this rank's data of a file, in its pool or as a home. [`Engine::is_flushed_file`] reports
+    /// completion.
     pub fn flush_file(&mut self, space: Space) {
         let Some(file) = self.files.open.get_mut(&space) else { return };
         file.state.refusal.store(0, Ordering::Relaxed);
@@ -118,17 +119,19 @@ impl Engine {
         self.handle(Event::FlushSpace(space));
     }
 
-    /// Whether that is done: all is written, or cannot be. A page that was forwarded to another rank is its now.
+    /// Whether the flush has ended: all data are written or have failed. A page forwarded to another rank belongs to
+    /// the other rank's flush.
     pub fn is_flushed_file(&self, space: Space) -> bool {
         self.protocol.cache.is_flushed_of(space) && self.storage.is_flushed(space).is_some()
     }
 
-    /// Why something of the file could not be written, in this rank's pool or as a home.
+    /// Why data of the file could not be written, in this rank's pool or as a home.
     pub fn refusal(&self, space: Space) -> Option<Cause> {
         self.files.refusal(space).or_else(|| self.storage.is_flushed(space)?.err())
     }
 
-    /// A flush by this rank alone begins, with what it has itself, as [`Engine::flush_file`]. The homes have the rest written.
+    /// Begins a flush by this rank alone: it writes its own data as [`Engine::flush_file`]. The homes write the other
+    /// dirty pages.
     pub fn begin_flush(&mut self, space: Space) -> OwnFlush {
         self.flush_file(space);
         let Some(file) = self.files.open.get_mut(&space) else {
@@ -140,7 +143,7 @@ impl Engine {
         OwnFlush { new, pages }
     }
 
-    /// That has ended. If something could not be written, the next flush asks for all of it again.
+    /// Ends a flush. After a failure the next flush asks for all of its pages again.
     pub fn end_flush(&mut self, space: Space, flush: OwnFlush, is_refused: bool) {
         let Some(file) = self.files.open.get_mut(&space) else { return };
         if let Some(at) = file.flushes.iter().position(|other| *other == flush.new) {
@@ -151,7 +154,7 @@ impl Engine {
         }
     }
 
-    /// A rank flushes a file: this home writes its blocks, and has pages written back that are dirty in some pool.
+    /// A rank flushes a file: this home writes its blocks and recalls pages that are dirty in some pool.
     pub(super) fn flush_at_home(&mut self, from: Rank, message: FileMessage) {
         self.storage.flush_file(message.space);
         let filter = PageFilter(message.value);
@@ -163,14 +166,14 @@ impl Engine {
         recalled.into_iter().for_each(|page| self.handle(Event::Recall(page)));
     }
 
-    /// A page is written back that some flush has asked for, or cannot be.
+    /// A page that a flush asked for is written back, or has failed.
     pub(super) fn on_recalled(&mut self, page: PageId, cause: Option<Cause>) {
         if self.files.flushing.on_recalled(page, cause) {
             self.events.push_back(Event::Recall(page));
         }
     }
 
-    /// Answers those whose file is flushed by now, and notes what could not be written, or brought to files.
+    /// Answers flushes that have ended, and notes failures to write or to drain.
     pub(super) fn answer_flushes(&mut self) {
         for (space, cause) in self.storage.take_undrained() {
             self.refuse(space, cause);
@@ -186,7 +189,7 @@ impl Engine {
                 self.files.flushing.recalled.insert(space, ids);
                 continue;
             };
-            // Also after a failure, or all that follows would pass the buffer by.
+            // Even after a failure, since otherwise all later writes would bypass the buffer.
             self.storage.drain_file(space);
             if written.is_err() || !self.storage.spills() {
                 self.answer_all(ids, written);
@@ -194,7 +197,7 @@ impl Engine {
                 self.files.flushing.draining.entry(space).or_default().extend(ids);
             }
         }
-        // Also those that are draining only now: where nothing is spilled there may be no other drive.
+        // This includes flushes that began to drain just above: without spilled data no other drive may follow.
         for (space, ids) in std::mem::take(&mut self.files.flushing.draining) {
             match self.storage.is_drained(space) {
                 Some(drained) => self.answer_all(ids, drained),
@@ -213,23 +216,24 @@ impl Engine {
 }
 
 impl Driver {
-    /// Writes what this rank has of a file, in its pool or as a home, as far as that is possible. Returns what of it is not, if any.
+    /// Writes this rank's data of a file, in its pool or as a home, as far as possible. Returns the unwritten part, if
+    /// any.
     pub fn flush_file(&self, space: Space) -> Option<Unwritten> {
         self.engine().flush_file(space);
         self.step();
         self.unwritten_when(space, &|engine| engine.is_flushed_file(space))
     }
 
-    /// Has what is spilled of a file, of which this rank is a home, brought there, as far as that is possible. Returns what of the file
-    /// this rank could not write, also before, if anything.
+    /// Drains spilled data to a file of which this rank is a home, as far as possible. Returns the file's data that
+    /// this rank could not write, now or earlier, if any.
     pub fn drain_file(&self, space: Space) -> Option<Unwritten> {
         self.engine().drain_file(space);
         self.step();
         self.unwritten_when(space, &|engine| engine.is_drained_file(space).is_some())
     }
 
-    /// Has all written that this rank has written of a file, as far as that is possible. Returns what of it is not, if any; what others
-    /// have is not named.
+    /// Writes all data of a file that this rank has written, as far as possible. Returns the unwritten part, if any,
+    /// without the ranges that other ranks hold.
     pub fn flush_file_alone(&self, space: Space, homes: &[Rank]) -> Option<Unwritten> {
         let flush = self.engine().begin_flush(space);
         self.step();
@@ -240,17 +244,18 @@ impl Driver {
         unwritten
     }
 
-    /// Has homes write their blocks of a file, and pages of it that are dirty in any pool. Returns why something could not be written.
+    /// Has homes write their blocks of a file and its pages that are dirty in any pool. Returns why a write has failed,
+    /// if one has.
     pub fn recall_file(&self, space: Space, homes: &[Rank], pages: PageFilter) -> Option<Cause> {
         let answers = self.ask_of_file(homes.iter().copied(), space, FileAsk::Flush, pages.0);
         answers.iter().find_map(|answer| Cause::of_byte(answer.cause))
     }
 
-    /// Waits until that holds. Returns what could not be written of the file then, if anything.
+    /// Waits until `is_done`. Returns the unwritten part of the file at that time, if any.
     fn unwritten_when(&self, space: Space, is_done: &dyn Fn(&Engine) -> bool) -> Option<Unwritten> {
         let unwritten = RefCell::new(None);
         self.wait_for_files(&|| {
-            // Soon another rank's flush may have it forgotten here, and tried again.
+            // Another rank's flush may soon clear the failure here and retry.
             let mut engine = self.engine();
             let is_done = is_done(&engine);
             if is_done {

@@ -1,32 +1,33 @@
-//! The size of a shared file with many ranks: who wants to know asks the first member of its team, which asks the others once for all who
-//! want to know at a time.
+//! The size of a shared file in a large team. A rank asks the first member of its team, which asks all others once for
+//! all pending requests.
 
 use super::Engine;
 use vgasnet_protocol::file_message::{FileAsk, FileMessage, TAG_FILE};
 use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::{Rank, Space};
 
-/// Names the questions of a round, of which nobody waits for a single answer.
+/// Id of the questions of a round: no thread waits for a single answer.
 pub(super) const OF_ROUND: u32 = 0;
 
-/// The rounds under way, at first members.
+/// Rounds in progress at a first member.
 #[derive(Debug, Default)]
 pub(super) struct SizeRounds(OrderedMap<Space, Round>);
 
-/// A member may be asked before somebody writes there and somebody else wants to know. So who comes during a round is for the next one.
+/// A member may answer before a write that a later request has to see. So requests that arrive during a round wait for
+/// the next one.
 #[derive(Debug)]
 struct Round {
-    /// Those that are told what comes of it.
+    /// Requests that this round answers.
     now: Vec<(Rank, FileMessage)>,
     next: Vec<(Rank, FileMessage)>,
-    /// Answers that have not come.
+    /// Outstanding answers.
     left: usize,
-    /// The end, as far as it is known.
+    /// The largest end so far.
     end_bytes: u64,
 }
 
 impl SizeRounds {
-    /// A rank wants to know. Returns whether a round begins.
+    /// Adds a request. Returns whether a round begins.
     fn ask(&mut self, from: Rank, message: FileMessage, others: usize) -> bool {
         let asked = (from, message);
         if let Some(round) = self.0.get_mut(&message.space) {
@@ -37,7 +38,7 @@ impl SizeRounds {
         true
     }
 
-    /// A member has answered. Returns what has come of the round, if this was its last answer. `None` if nobody has asked.
+    /// Adds a member's answer. Returns the outcome, if this was the last answer. `None` if no round is in progress.
     fn answered(&mut self, space: Space, end_bytes: u64, others: usize) -> Option<Ended> {
         let round = self.0.get_mut(&space)?;
         round.left -= 1;
@@ -54,19 +55,19 @@ impl SizeRounds {
     }
 }
 
-/// What has come of a round.
+/// The outcome of a round.
 #[derive(Debug, Default)]
 struct Ended {
-    /// Those who are told.
+    /// Requests to answer.
     told: Vec<(Rank, FileMessage)>,
-    /// The end of what the members have written that were asked.
+    /// The end of the data that the asked members have written.
     end_bytes: u64,
-    /// Another round begins.
+    /// Whether another round begins.
     is_again: bool,
 }
 
 impl Engine {
-    /// A rank asks this one, the first member of a file's team, for the end of what any member has written.
+    /// A rank asks this one, the first member of a file's team, for the end of the data written by any member.
     pub(super) fn ask_for_size(&mut self, from: Rank, message: FileMessage) {
         let others = self.others_of(message.space);
         if self.files.sizes.ask(from, message, others.len()) {
@@ -83,7 +84,7 @@ impl Engine {
         }
     }
 
-    /// A member has said the end of what it has written.
+    /// A member reports the end of its written data.
     pub(super) fn on_answer_of_round(&mut self, space: Space, end_bytes: u64) -> Result<(), &'static str> {
         let others = self.files.open.get(&space).map_or(0, |file| file.state.others.len());
         let answered = self.files.sizes.answered(space, end_bytes, others);
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_during_a_round_is_told_after_the_next() {
+    fn requests_during_a_round_are_answered_after_the_next() {
         let (mut rounds, space) = (SizeRounds::default(), Space::of_file(3));
         let (tag, ask) = (TAG_FILE, FileAsk::Size);
         let question = |id| FileMessage { tag, is_answer: false, ask, cause: 0, id, space, padding: 0, value: 0 };

@@ -1,5 +1,5 @@
-//! What the engine and those who use a file both change, of each file that is open: how far it was written, what has failed, which
-//! operations have begun.
+//! State of an open file that both the engine and the file calls change: its written end, failures, and operations in
+//! progress.
 
 mod written_again;
 
@@ -12,64 +12,65 @@ use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::PageFilter;
 use written_again::WrittenAgain;
 
-/// So many operations may have begun on a file before those that have ended are looked for.
+/// Least number of begun operations before the ended ones are collected.
 const BEGUN_MIN: usize = 64;
 
-/// That of one file.
+/// The state of one file.
 #[derive(Debug, Default)]
 pub struct FileState {
-    /// The end of what this rank has written, in bytes.
+    /// End of the data written by this rank, in bytes.
     pub written_end: AtomicU64,
-    /// The first error on this rank, as an error number.
+    /// First error on this rank, as an errno value; 0 if none.
     pub first_error: AtomicU32,
-    /// How many there were.
+    /// Number of errors.
     pub errors: AtomicU64,
-    /// Why nothing more is to be written: something could not be. An error number.
+    /// Why writes are refused after a failed write-back, as an errno value; 0 if they are not.
     pub refusal: AtomicU32,
-    /// Whether the user knows that writes are refused.
+    /// Whether the user has been told that writes are refused.
     pub told_refusal: AtomicBool,
-    /// Whether the user knows that some call has waited for operations that were not synced.
+    /// Whether the user has been told that a call waited for unsynced operations.
     pub told_unsynced: AtomicBool,
-    /// The file's shared pointer, where the memory of its team's first member is mapped.
+    /// The file's shared pointer, if the memory of the team's first member is mapped.
     pub pointer: Option<&'static AtomicU64>,
-    /// At the first member: the others.
+    /// At the team's first member: the other members.
     pub others: Box<[Rank]>,
-    /// The pages that this rank has written since it flushed the file last, as a [`PageFilter`].
+    /// Pages written by this rank since its last flush of the file, as a [`PageFilter`].
     written_pages: AtomicU64,
-    /// Operations that were under way when they were looked at last.
+    /// Operations in progress at the last check.
     begun: Mutex<Begun>,
-    /// The pages of writes among them.
+    /// The pages that they write.
     begun_pages: AtomicU64,
-    /// What was written again since a sync has failed.
+    /// Ranges written again since a sync failed.
     pub again: WrittenAgain,
 }
 
-/// Operations on a file of which nobody notes the end, with the pages that they write.
+/// Operations on a file without completion notice, with the pages that they write.
 #[derive(Debug, Default)]
 struct Begun {
     all: Vec<(Handle, PageFilter)>,
-    /// When there are so many, those that have ended are forgotten.
+    /// At this length the ended ones are removed.
     most: usize,
 }
 
 impl FileState {
-    /// Of a file that is opened now. The first member of its team gives the others; who has that one's memory mapped gives the pointer.
+    /// Creates the state of a newly opened file. `others` is for the team's first member only; `pointer` needs the
+    /// first member's memory mapped.
     pub fn new(others: Box<[Rank]>, pointer: Option<&'static AtomicU64>) -> FileState {
         FileState { others, pointer, ..FileState::default() }
     }
 
-    /// An operation has failed.
+    /// Notes a failed operation.
     pub fn note_error(&self, cause: Cause) {
         let _known = self.first_error.compare_exchange(0, cause.0, Ordering::Relaxed, Ordering::Relaxed);
         self.errors.fetch_add(1, Ordering::Release);
     }
 
-    /// A write of these pages has ended.
+    /// Notes a completed write of these pages.
     pub fn note_written_pages(&self, pages: PageFilter) {
         note_pages(&self.written_pages, pages);
     }
 
-    /// An operation has begun that writes these pages, and nobody will note its end.
+    /// Notes the start of an operation that writes these pages and gives no completion notice.
     pub fn note_begun(&self, handle: Handle, pages: PageFilter, is_under_way: impl Fn(Handle) -> bool) {
         let mut begun = Signalproof::lock(&self.begun);
         if begun.all.len() >= begun.most {
@@ -80,7 +81,7 @@ impl FileState {
         note_pages(&self.begun_pages, pages);
     }
 
-    /// Looks at the operations that have begun. Returns how many are under way.
+    /// Checks the begun operations. Returns how many are in progress.
     pub fn settle_begun(&self, is_under_way: impl Fn(Handle) -> bool) -> usize {
         let mut begun = Signalproof::lock(&self.begun);
         self.forget_ended(&mut begun, is_under_way);
@@ -99,7 +100,7 @@ impl FileState {
         self.begun_pages.store(pages_left.0, Ordering::Release);
     }
 
-    /// The pages that were written since this was asked last.
+    /// Takes the pages written since the last call.
     pub(super) fn take_written_pages(&self) -> PageFilter {
         PageFilter(self.written_pages.swap(0, Ordering::AcqRel))
     }
@@ -110,7 +111,7 @@ impl FileState {
 }
 
 fn note_pages(noted: &AtomicU64, PageFilter(pages): PageFilter) {
-    // Mostly they are there.
+    // Most bits are set already, and a load is cheaper than a read-modify-write.
     if noted.load(Ordering::Relaxed) & pages != pages {
         noted.fetch_or(pages, Ordering::AcqRel);
     }
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_begun_is_written_when_it_has_ended() {
+    fn begun_pages_count_as_written_once_their_operation_has_ended() {
         let state = FileState::default();
         let handle = |bits| Handle::from_bits(bits).expect("it is not 0");
         let (first, second, read) = (PageFilter::of(1, 1), PageFilter::of(5, 6), PageFilter::default());
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_have_ended_take_no_room() {
+    fn ended_operations_take_no_room() {
         let (state, page) = (FileState::default(), PageFilter::of(0, 0));
         for bits in 1..10_000 {
             let handle = Handle::from_bits(bits).expect("it is not 0");

@@ -1,5 +1,5 @@
-//! Shared files as the engine has them: the pages of each are a space. What of a file could not be read or written is an answer to
-//! who asked, and the job goes on.
+//! Shared files in the engine: the pages of each are a space. A failed read or write is reported to its caller, and the
+//! job goes on.
 
 use super::file_flushes::FlushesAtHome;
 use super::file_sizes::{OF_ROUND, SizeRounds};
@@ -18,54 +18,54 @@ use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 use vgasnet_protocol::{Rank, Space, Stripes};
 use zerocopy::IntoBytes;
 
-/// What of a file could not be written.
+/// The part of a file that could not be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwritten {
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// The bytes: ranges in order, none of which touch.
+    /// The bytes: sorted ranges that do not touch.
     pub ranges: Vec<Range<u64>>,
 }
 
-/// The files that are open, and what this rank has asked others about them.
+/// The open files, and this rank's questions to others about them.
 #[derive(Debug, Default)]
 pub(super) struct OpenFiles {
     pub(super) open: OrderedMap<Space, OpenFile>,
     last_id: u32,
-    /// Answers that have come, of questions that somebody waits for.
+    /// Answers to questions with a waiting thread; `None` until they arrive.
     answers: OrderedMap<u32, Option<FileMessage>>,
-    /// Threads that wait for something about files to end that tells nobody when it does.
+    /// Threads waiting for a file event without notification.
     pub(super) waiting: u32,
-    /// Flushes at this home that are under way.
+    /// Flushes in progress at this home.
     pub(super) flushing: FlushesAtHome,
     pub(super) sizes: SizeRounds,
 }
 
 #[derive(Debug)]
 pub(super) struct OpenFile {
-    /// Pages from here on are behind the end, as far as this rank knows.
+    /// First page behind the end, as far as this rank knows.
     end: u32,
     pub(super) state: Arc<FileState>,
-    /// Dirty pages that could not be written. They stay until the file is flushed again.
+    /// Dirty pages that could not be written. They stay until the next flush of the file.
     pub(super) unwritten: OrderedSet<PageId>,
-    /// Pages that are to be forgotten and that somebody still has pinned.
+    /// Pages to be dropped that are still pinned.
     leaving: OrderedSet<PageId>,
-    /// The pages of this rank's flushes under way.
+    /// The pages of this rank's flushes in progress.
     pub(super) flushes: Vec<PageFilter>,
 }
 
 impl OpenFiles {
-    /// The end of what this rank has written of a file, in bytes.
+    /// End of the data that this rank has written to a file, in bytes.
     pub(super) fn written_end(&self, space: Space) -> u64 {
         self.open.get(&space).map_or(0, |file| file.state.written_end.load(Ordering::Relaxed))
     }
 
-    /// Whether a page is neither written nor evicted: it could not be written when that was tried last, or is about to be forgotten.
+    /// Whether a page can be neither written nor evicted: its last write-back failed, or it is about to be dropped.
     pub(super) fn stays(&self, page: PageId) -> bool {
         self.open.get(&page.space).is_some_and(|file| file.unwritten.contains(&page) || file.leaving.contains(&page))
     }
 
-    /// A page is written, or gone.
+    /// Removes a page that is written or gone.
     pub(super) fn forget_unwritten(&mut self, page: PageId) {
         self.open.get_mut(&page.space).into_iter().for_each(|file| _ = file.unwritten.remove(&page));
     }
@@ -76,7 +76,7 @@ impl OpenFiles {
         Some(Cause(file.state.refusal.load(Ordering::Relaxed)))
     }
 
-    /// How many pages of some files could not be written.
+    /// Number of unwritten pages of the selected files.
     pub(super) fn unwritten_pages(&self, is_meant: impl Fn(Space) -> bool) -> u32 {
         let files = self.open.iter().filter(|(space, _)| is_meant(**space));
         files.map(|(_, file)| file.unwritten.len() as u32).sum()
@@ -90,7 +90,7 @@ impl OpenFiles {
 }
 
 impl Engine {
-    /// A file is open now, with bytes in its first `pages` pages. A rank that is a home of some gives the `file` to do I/O on.
+    /// Opens a file with data in its first `pages` pages. A home of some of them gives the `file` for I/O.
     pub fn open_file(
         &mut self,
         space: Space,
@@ -112,23 +112,23 @@ impl Engine {
         self.files.open.contains_key(&space)
     }
 
-    /// Whether two ranks have the same host.
+    /// Whether two ranks run on the same host.
     pub fn are_of_one_host(&self, one: Rank, other: Rank) -> bool {
         self.conduit.host_of(one) == self.conduit.host_of(other)
     }
 
-    /// Whether nothing is under way about the file here, so that it may be closed.
+    /// Whether nothing is in progress for the file here, so that it may be closed.
     pub fn is_quiet_about(&self, space: Space) -> bool {
         self.protocol.cache.is_quiet_about(space) && self.storage.is_quiet_about(space)
     }
 
-    /// Whether nothing is under way about the file at this home, where that has ended in all ranks' pools: word of that may still be on
-    /// its way.
+    /// Whether nothing is in progress for the file at this home. All ranks' pools have finished, but their messages may
+    /// still be in flight.
     pub fn is_quiet_at_home(&self, space: Space) -> bool {
         self.protocol.home.is_quiet_about(space)
     }
 
-    /// Forgets a file, which nobody uses any more on any rank, nor its pages, which were forgotten. What was not written is lost.
+    /// Closes a file. No rank may use it any more, and its pages must have been dropped. Unwritten data are lost.
     pub fn close_file(&mut self, space: Space) {
         assert!(self.protocol.cache.pages_of(space).next().is_none(), "a page of the file is left");
         self.protocol.remove_file(space);
@@ -139,8 +139,9 @@ impl Engine {
         self.files.open.remove(&space);
     }
 
-    /// Forgets the pages of a file from one on, without a word, as far as nobody has them pinned. Returns whether none is left. Until then
-    /// it is to be asked again: whoever looks for another page may have one pinned for a moment, or for longer if it loses its processor.
+    /// Drops the pages of a file from `first` on without write-back, except pinned ones. Returns whether none is left.
+    /// Call again until it does: a thread that looks for another page may pin one briefly, or for longer if it is
+    /// descheduled.
     pub fn forget_pages(&mut self, space: Space, first: u32) -> bool {
         let pages: Vec<PageId> = self.protocol.cache.pages_of(space).filter(|page| page.index >= first).collect();
         let (mut actions, mut leaving) = (Vec::new(), OrderedSet::new());
@@ -166,8 +167,8 @@ impl Engine {
         is_over
     }
 
-    /// A file has `pages` pages with bytes now, of which the first `kept` are what they were, and the others were forgotten. All is written,
-    /// and nothing is under way about it in any rank's pool or at any home.
+    /// Sets the file to `pages` pages with data. The first `kept` are unchanged, and the others have been dropped. All
+    /// data must be written, and nothing in progress in any rank's pool or at any home.
     pub fn cut_file(&mut self, space: Space, kept: u32, pages: u32) {
         let is_left = self.protocol.cache.pages_of(space).any(|page| page.index >= kept);
         assert!(!is_left, "a page that is cut off is left");
@@ -176,29 +177,29 @@ impl Engine {
         self.note_end(space, pages);
     }
 
-    /// The file has so many pages now, as far as this rank knows.
+    /// Notes the file's number of pages, as far as this rank knows.
     pub fn note_end(&mut self, space: Space, pages: u32) {
         self.files.open.get_mut(&space).into_iter().for_each(|file| file.end = pages);
     }
 
-    /// The pages of a space that may be fetched ahead.
+    /// End of the pages that may be read ahead.
     pub fn end_of(&self, space: Space) -> u32 {
         let Some(file) = self.files.open.get(&space) else { return self.protocol.spaces().pages(space) };
         let written_bytes = file.state.written_end.load(Ordering::Relaxed);
         file.end.max(written_bytes.div_ceil(self.space.page_bytes() as u64) as u32)
     }
 
-    /// Asks for what is spilled of a file here to be brought there. Done when [`Engine::is_drained_file`].
+    /// Starts to drain the file's spilled data at this home. [`Engine::is_drained_file`] reports completion.
     pub fn drain_file(&mut self, space: Space) {
         self.storage.drain_file(space);
     }
 
-    /// Whether that is done, or cannot be; then why.
+    /// The outcome of draining, or `None` while it is in progress.
     pub fn is_drained_file(&self, space: Space) -> Option<Result<(), Cause>> {
         self.storage.is_drained(space)
     }
 
-    /// What of a file this rank has and could not write, in its pool or as a home, if anything.
+    /// The data of a file in this rank's pool or blocks that it could not write, if any.
     pub fn unwritten(&self, space: Space) -> Option<Unwritten> {
         let (file, cause) = (self.files.open.get(&space)?, self.refusal(space)?);
         let blocks = &self.space.own.blocks;
@@ -217,7 +218,7 @@ impl Engine {
         (!ranges.is_empty()).then(|| Unwritten { cause, ranges: joined(ranges) })
     }
 
-    /// What of a file has not been written after that was tried. If nothing, writes are not refused any more.
+    /// The unwritten data of a file after a flush. If there are none, writes are accepted again.
     pub(super) fn unwritten_after_flush(&mut self, space: Space) -> Option<Unwritten> {
         let unwritten = self.unwritten(space);
         if let Some(file) = self.files.open.get_mut(&space).filter(|_| unwritten.is_none()) {
@@ -226,14 +227,14 @@ impl Engine {
         unwritten
     }
 
-    /// An operation of this rank on a file has failed.
+    /// Notes a failed operation of this rank.
     pub fn note_file_error(&self, space: Space, cause: Cause) {
         self.files.open.get(&space).into_iter().for_each(|file| file.state.note_error(cause));
     }
 
-    /// A page could not be read, for which these waited.
+    /// A page could not be read: fails the operations waiting for it.
     pub(super) fn fail(&mut self, page: PageId, frame: FrameId, waiters: &[Waiter], cause: Cause) {
-        self.frames.spoil(frame);
+        self.frames.mark_filled(frame);
         self.prefetch.on_opened(page);
         let parts = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
         self.work.push_back(Work::Fail { parts, cause });
@@ -247,7 +248,7 @@ impl Engine {
         }
     }
 
-    /// Asks a rank about a file. Returns the number of the question.
+    /// Asks a rank about a file. Returns the question's id.
     pub fn ask_of_file(&mut self, to: Rank, space: Space, ask: FileAsk, value: u64) -> u32 {
         self.files.last_id = self.files.last_id.checked_add(1).unwrap_or(OF_ROUND + 1);
         let id = self.files.last_id;
@@ -259,7 +260,7 @@ impl Engine {
         id
     }
 
-    /// The answers to questions, if all have come.
+    /// Takes the answers to questions once all have arrived.
     pub fn take_answers_of_file(&mut self, ids: &[u32]) -> Option<Vec<FileMessage>> {
         let answers = &mut self.files.answers;
         let is_there = |id: &u32| matches!(answers.get(id), Some(Some(_)));
@@ -275,7 +276,7 @@ impl Engine {
         }
     }
 
-    /// A question, or an answer.
+    /// Handles a question or an answer.
     pub(super) fn on_file_message(&mut self, from: Rank, bytes: &[u8]) -> Result<(), &'static str> {
         let message = FileMessage::read(bytes).ok_or("a message about a file that is none")?;
         if message.is_answer && message.id == OF_ROUND {
@@ -308,7 +309,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Nothing more is to be written to a file by this rank.
+    /// Refuses further writes to a file by this rank.
     pub(super) fn refuse(&mut self, space: Space, cause: Cause) {
         let Some(file) = self.files.open.get_mut(&space) else { return };
         file.state.refusal.store(cause.0, Ordering::Relaxed);
@@ -317,7 +318,7 @@ impl Engine {
     }
 }
 
-/// Ranges in order, with those that touch made one.
+/// Sorts ranges and merges touching ones.
 pub fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined: Vec<Range<u64>> = Vec::new();
@@ -355,35 +356,35 @@ impl Driver {
         answers.into_inner().expect("they have come")
     }
 
-    /// Whether what is written to files may stay on this node's disk for a while.
+    /// Whether writes to files may stay spilled on this node's disk.
     pub fn spills(&self) -> bool {
         self.engine().storage.spills()
     }
 
-    /// Waits until nothing is under way about a file here. What is spilled of it stays.
+    /// Waits until nothing is in progress for a file here. Its spilled data stay.
     pub fn settle_file(&self, space: Space) {
         self.engine().storage.stop_draining(space);
         self.wait_for_files(&|| self.engine().is_quiet_about(space));
     }
 
-    /// The same at this home, once all ranks have settled the file.
+    /// Waits until nothing is in progress at this home, once all ranks have settled the file.
     pub fn settle_file_at_home(&self, space: Space) {
         self.wait_for_files(&|| self.engine().is_quiet_at_home(space));
     }
 
-    /// Forgets a file, as [`Engine::close_file`].
+    /// Drops the file's pages and closes it, as [`Engine::close_file`].
     pub fn close_file(&self, space: Space) {
         self.wait_for_files(&|| self.engine().forget_pages(space, 0));
         self.engine().close_file(space);
     }
 
-    /// Cuts a file, as [`Engine::cut_file`].
+    /// Drops the pages from `kept` on and cuts the file, as [`Engine::cut_file`].
     pub fn cut_file(&self, space: Space, kept: u32, pages: u32) {
         self.wait_for_files(&|| self.engine().forget_pages(space, kept));
         self.engine().cut_file(space, kept, pages);
     }
 
-    /// Waits until something about files has ended. Another thread may drive meanwhile, so this one is to look after each drive.
+    /// Waits for a file event. Another thread may be the driver, so this one checks after each drive.
     pub(super) fn wait_for_files(&self, done: &dyn Fn() -> bool) {
         self.engine().files.waiting += 1;
         self.wait_until(done);

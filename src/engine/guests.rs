@@ -1,7 +1,7 @@
-//! Pages that leave the last pool which has them: they are offered to ranks with frames to spare, which keep them as guests.
+//! Guest pages. The last resident copy of a page is offered, before its eviction, to ranks with idle frames.
 //!
-//! Who keeps a page reads it as one that is fetched ahead, so the protocol knows its copy as any other. The page stays where it is until
-//! the offer is answered. Few pages are on offer at a time, and who is asked waits for nobody.
+//! A rank that keeps a guest reads it like a read-ahead page, so the protocol sees an ordinary copy. The page stays in
+//! its pool until the offer is answered. The number of pages on offer is bounded, and the asked rank waits for nobody.
 
 use super::Engine;
 use crate::memory::Frames;
@@ -14,59 +14,59 @@ use vgasnet_protocol::guests::{GuestMessage, GuestRoom, Offers, Room};
 use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::replacement::{FillKind, Need};
 
-/// What a rank has on offer, and what is coming to it as a guest.
+/// Pages on offer, and guests on their way to this rank.
 #[derive(Debug)]
 pub(super) struct Guests {
-    /// Else nothing is offered, and all offers are refused.
+    /// If false, nothing is offered and all offers are refused.
     is_on: bool,
     offers: Offers,
     room: GuestRoom,
-    /// Guests that are on their way, and who has offered each.
-    coming: OrderedMap<PageId, Rank>,
-    /// How many have come so far.
+    /// Guests in flight, with the offering rank.
+    incoming: OrderedMap<PageId, Rank>,
+    /// Number of guests that have arrived.
     came: u64,
-    /// Parts that write few bytes of pages of this home, each with how often it was tried, and wait until guests have left.
+    /// Small writes to pages of this home that wait for guests to leave, with their number of attempts.
     dismissing: OrderedMap<PageId, Vec<(Part, u8)>>,
-    /// Pages that the guests of [`Guests::dismissing`] have left, which nobody has looked at since.
+    /// Pages of [`Guests::dismissing`] that guests have left and [`Engine::retry_dismissed`] has not handled.
     dismissed: Vec<PageId>,
 }
 
 impl Guests {
-    /// Nothing is on offer, and no guest is there. The pool has `frames` frames; see [`super::Manner::offers_max`].
+    /// No pages on offer and no guests. The pool has `frames` frames; see [`super::EngineOptions::offers_max`].
     pub(super) fn new(conduit: &dyn Conduit, frames: u32, offers_max: u32) -> Guests {
         let offers = Offers::new(conduit.rank(), conduit.ranks(), frames, offers_max);
         Guests {
             is_on: offers_max > 0,
             offers,
             room: GuestRoom::new(frames),
-            coming: OrderedMap::new(),
+            incoming: OrderedMap::new(),
             came: 0,
             dismissing: OrderedMap::new(),
             dismissed: Vec::new(),
         }
     }
 
-    /// How many pages are on offer.
+    /// Number of pages on offer.
     pub(super) fn on_offer(&self) -> u32 {
         self.offers.len() as u32
     }
 
-    /// Whether as many pages are on offer as may be at a time.
+    /// Whether the number of pages on offer has reached its bound.
     pub(super) fn is_offering_all_it_may(&self) -> bool {
         self.is_on && self.offers.is_full()
     }
 
-    /// How many parts wait until guests have left.
+    /// Number of parts waiting for guests to leave.
     pub(super) fn parts(&self) -> usize {
         self.dismissing.values().map(Vec::len).sum()
     }
 
-    /// Whether some of them need wait no more.
+    /// Whether some of these parts can go on.
     pub(super) fn has_dismissed(&self) -> bool {
         !self.dismissed.is_empty()
     }
 
-    /// Guests have left, or there was none who could.
+    /// The guests of a page have left, or there was none.
     pub(super) fn on_dismissed(&mut self, page: PageId) {
         self.dismissed.push(page);
     }
@@ -83,15 +83,15 @@ impl Guests {
 }
 
 impl Engine {
-    /// How many pages of others have come to idle frames of this rank, so far.
+    /// Number of guest pages that have arrived in idle frames of this rank.
     pub fn guests_came(&self) -> u64 {
         self.guests.came
     }
 
-    /// Offers a page that was chosen to be given up, if nobody else may have it. Returns whether it is on offer.
+    /// Offers a page chosen for eviction if it may be the only copy. Returns whether it is on offer.
     pub(super) fn offer(&mut self, frame: FrameId) -> bool {
         let page = self.protocol.cache.page_in(frame);
-        // Files have ends that a guest would outlive.
+        // A guest could outlive the end of its file.
         let offered = page.filter(|page| page.space.segment().is_some() && self.frames.is_only_copy(frame));
         let Some(page) = offered.filter(|_| self.guests.is_on) else { return false };
         let Some(to) = self.guests.offers.offer(page) else { return false };
@@ -104,7 +104,7 @@ impl Engine {
             GuestMessage::Offer { page } => return self.on_offer(from, page),
             GuestMessage::Kept { page } => {
                 stats::count(Row::OffersKept);
-                // Evictions run ahead where many pages are kept, so that nobody waits for answers.
+                // With many pages kept, evictions run further ahead so that no operation waits for answers.
                 self.reserve.on_kept();
                 (page, false)
             }
@@ -119,7 +119,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives up a page whose offer was answered, unless it is in use by now, or gone.
+    /// Evicts a page whose offer was answered, unless it is in use or gone.
     fn give_up_offered(&mut self, page: PageId) {
         let Some(frame) = self.protocol.cache.frame_of(page) else { return };
         let is_pinned = self.is_pinned(page) || self.space.own.table.is_pinned(frame);
@@ -130,7 +130,7 @@ impl Engine {
         }
     }
 
-    /// Another rank gives a page up soon.
+    /// Another rank will evict this page soon.
     fn on_offer(&mut self, from: Rank, page: PageId) -> Result<(), &'static str> {
         if page.space.segment().is_none() || !self.protocol.spaces().has(page) {
             return Err("an offer of a page that does not exist");
@@ -146,7 +146,7 @@ impl Engine {
         };
         match room {
             Room::ForIt => {
-                self.guests.coming.insert(page, from);
+                self.guests.incoming.insert(page, from);
                 self.handle(Event::Adopt(page));
                 return Ok(());
             }
@@ -158,7 +158,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives up a guest, or a page that this rank uses least, for a guest that comes later.
+    /// Evicts a guest or this rank's least used page, to make room for later guests.
     fn make_room(&mut self, find: impl FnOnce(&mut Frames, &Cache, &dyn Fn(PageId) -> bool) -> Option<FrameId>) {
         if let Some(frame) = self.search_victims(find) {
             self.handle(Event::Evict(frame));
@@ -167,7 +167,7 @@ impl Engine {
 
     /// A page is open. Returns whether it has come as a guest.
     pub(super) fn on_guest_came(&mut self, page: PageId, frame: FrameId) -> bool {
-        let Some(from) = self.guests.coming.remove(&page) else { return false };
+        let Some(from) = self.guests.incoming.remove(&page) else { return false };
         stats::count(Row::GuestsCame);
         self.guests.came += 1;
         self.frames.set_second_copy(frame, false);
@@ -175,7 +175,8 @@ impl Engine {
         true
     }
 
-    /// Has guests leave a page of this home, which nobody else has, for a part that writes few bytes of it: it goes to the file then.
+    /// Dismisses the guests of a page of this home that no pool otherwise holds, so that a small write can go to the
+    /// file.
     pub(super) fn dismiss_guests_for(&mut self, part: Part, tries: u8) {
         let page = part.piece.page;
         let parts = self.guests.dismissing.entry(page).or_default();
@@ -185,7 +186,7 @@ impl Engine {
         }
     }
 
-    /// Goes on with the parts whose guests have left.
+    /// Resumes the parts whose guests have left.
     pub(super) fn retry_dismissed(&mut self) {
         while let Some(page) = self.guests.dismissed.pop() {
             for (part, tries) in self.guests.dismissing.remove(&page).into_iter().flatten() {
@@ -196,9 +197,9 @@ impl Engine {
         }
     }
 
-    /// A page does not come that was to come as a guest, or otherwise.
+    /// A fetch has ended without its page. If it was for a guest, declines the offer.
     pub(super) fn on_guest_not_come(&mut self, page: PageId) {
-        if let Some(from) = self.guests.coming.remove(&page) {
+        if let Some(from) = self.guests.incoming.remove(&page) {
             self.outbox.send(from, &GuestMessage::Needless { page }.encode());
         }
     }

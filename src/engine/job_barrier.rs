@@ -1,4 +1,4 @@
-//! The barrier of all ranks, and the one at the end of the job.
+//! The client's barrier of all ranks, and the barrier at the end of the job.
 
 use super::host_barriers::{HostBarriers, Passed};
 use super::{Driver, Engine, TAG_BARRIER, TAG_FAREWELL};
@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::{Barrier, Misuse, Name};
 
-/// How often a rank that waits for the end looks for it in the conduit, too: a rank that did not wait passes no message on.
+/// A rank that waits for the end polls the conduit's step counts at this interval: a rank that does not wait passes on
+/// no messages.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Engine {
-    /// The barrier.
+    /// The client's barrier.
     pub fn barrier(&mut self) -> &mut Barrier {
         &mut self.barrier
     }
@@ -29,14 +30,14 @@ impl Engine {
         notified
     }
 
-    /// Says that this rank's program is over. Once.
+    /// Notes that this rank's program has ended. Called once.
     pub fn leave(&mut self) {
         let left = self.farewell.notify(Name::Anonymous, &mut self.outbox.for_barrier(TAG_FAREWELL));
         assert_eq!(left, Ok(()), "a rank leaves once");
         self.look_at_barriers();
     }
 
-    /// Whether every rank's program is over.
+    /// Whether every rank's program has ended.
     pub fn everyone_left(&self) -> bool {
         self.farewell.is_released()
     }
@@ -52,7 +53,7 @@ impl Driver {
     /// # Errors
     /// The client has notified already.
     pub fn barrier_notify(&self, name: Name) -> Result<(), Misuse> {
-        // Where the library was loaded by dlopen, this is as good a time as any: it is often, and off the fast paths.
+        // For a library loaded by dlopen: barriers are frequent and off the fast paths.
         interposed::look_again();
         self.flush_before_barrier();
         match &self.host_barriers {
@@ -67,14 +68,15 @@ impl Driver {
         Ok(())
     }
 
-    /// Without cooperative caching, has this rank's dirty pages written back: whoever comes to a barrier of all ranks calls this first.
+    /// Without cooperative caching, writes this rank's dirty pages back. Called before any barrier of all ranks.
     pub fn flush_before_barrier(&self) {
         if self.flushes_at_barriers {
             self.flush();
         }
     }
 
-    /// Begins the barrier of ranks that all share memory; `None` if they do not. Returns what has to be over first, if it is not over.
+    /// Begins the barrier of ranks that all share memory; `None` if they do not. Returns its completion, unless it is
+    /// complete.
     pub fn begin_host_barrier(&self) -> Option<Option<CompletionId>> {
         let (awaited, lets_go) = self.host_barriers.as_ref()?.unnamed.begin(self.completions());
         if lets_go {
@@ -83,20 +85,20 @@ impl Driver {
         Some(awaited)
     }
 
-    /// The row in which a wait for this completion counts: it may be a barrier of ranks that share memory.
+    /// The statistics row of a wait for this completion, which may be a barrier of ranks that share memory.
     #[cold]
     pub(super) fn row_of(&self, completion: CompletionId) -> Row {
         let is_barrier = self.host_barriers.as_ref().is_some_and(|barriers| barriers.unnamed.has_begun(completion));
         if is_barrier { Row::WaitBarrier } else { Row::WaitPage }
     }
 
-    /// Whether a barrier of ranks that share memory is over, and no thread of this rank has taken note of it.
+    /// Whether a barrier of ranks that share memory is complete and no thread of this rank has taken note yet.
     #[inline]
     pub(super) fn is_host_barrier_released(&self) -> bool {
         self.host_barriers.as_ref().is_some_and(HostBarriers::is_released)
     }
 
-    /// Takes note of such a barrier if it is over. Returns whether it did.
+    /// Takes note of a completed barrier. Returns whether there was one.
     #[inline]
     pub(super) fn pass_host_barrier(&self) -> bool {
         self.is_host_barrier_released() && self.pass_released()
@@ -121,7 +123,7 @@ impl Driver {
         others.for_each(|rank| self.conduit.wake_caller(rank));
     }
 
-    /// Has this rank's dirty pages written back, and waits for that. It owns none then, but for those that the client has pinned.
+    /// Writes this rank's dirty pages back and waits. Afterwards it owns none, except those pinned by the client.
     pub fn flush(&self) {
         let _waiting = stats::wait(Row::WaitFlush);
         self.engine().flush();
@@ -145,7 +147,7 @@ impl Driver {
         }
     }
 
-    /// As [`Driver::barrier_wait`], but `None` where it would wait.
+    /// As [`Driver::barrier_wait`], but returns `None` instead of waiting.
     ///
     /// # Errors
     /// The client has not notified.
@@ -161,7 +163,7 @@ impl Driver {
         }
     }
 
-    /// Whether every rank has arrived, and the client has not ended the barrier.
+    /// Whether every rank has arrived and the client has not ended the barrier.
     pub fn barrier_is_released(&self) -> bool {
         match &self.host_barriers {
             Some(barriers) => barriers.named.may_finish(),
@@ -169,7 +171,7 @@ impl Driver {
         }
     }
 
-    /// The name of the barrier that has just ended.
+    /// The name of the last barrier.
     ///
     /// # Errors
     /// No barrier has just ended, or the names did not match.
@@ -180,8 +182,8 @@ impl Driver {
         }
     }
 
-    /// Says that this rank's program is over, which the conduit has counted as a step, and serves the other ranks until every
-    /// rank's is, but not much longer than `end`. Returns whether every rank's program is over.
+    /// Announces the end of this rank's program, which the conduit has counted as a step, and serves the other ranks
+    /// until all programs have ended, or until shortly after `end`. Returns whether all have.
     pub fn leave(&self, end: Option<Instant>) -> bool {
         if !self.has_left.swap(true, Ordering::SeqCst) {
             self.engine().leave();

@@ -1,4 +1,4 @@
-//! Locks of bytes of shared files: takes what their state machine says to other ranks, and back.
+//! Byte-range locks of shared files: carries their state machine's messages between ranks.
 
 use super::{Driver, Engine};
 use crate::error::UserError;
@@ -7,12 +7,12 @@ use vgasnet_protocol::file_locks::{Action, FileLocks, LockId, LockRequest};
 use vgasnet_protocol::{Nonsense, Rank};
 
 impl Engine {
-    /// This rank's part in the locks of files.
+    /// This rank's part in the file locks.
     pub fn locks(&self) -> &FileLocks {
         &self.locks
     }
 
-    /// Asks for a lock.
+    /// Requests a lock.
     pub fn lock(&mut self, request: LockRequest<'_>) -> LockId {
         let mut actions = Vec::new();
         let id = self.locks.lock(request, &mut actions);
@@ -25,14 +25,14 @@ impl Engine {
         self.locks.is_granted(id)
     }
 
-    /// Gives a lock back that is granted.
+    /// Releases a granted lock.
     pub fn unlock(&mut self, id: LockId) {
         let mut actions = Vec::new();
         self.locks.unlock(id, &mut actions);
         self.act_on_locks(actions);
     }
 
-    /// A message about locks.
+    /// Handles a message about locks.
     pub(super) fn on_lock_message(&mut self, from: Rank, bytes: &[u8]) -> Result<(), Nonsense> {
         let mut actions = Vec::new();
         self.locks.on_message(from, bytes, &mut actions)?;
@@ -60,7 +60,7 @@ impl Engine {
 }
 
 impl Driver {
-    /// Asks for a lock, and waits until it is granted.
+    /// Requests a lock, and waits until it is granted.
     pub fn lock_bytes(&self, request: LockRequest<'_>) -> LockId {
         let id = self.engine().lock(request);
         self.step();
@@ -68,7 +68,7 @@ impl Driver {
         id
     }
 
-    /// Gives a lock back.
+    /// Releases a lock.
     pub fn unlock_bytes(&self, id: LockId) {
         self.engine().unlock(id);
         self.step();

@@ -10,6 +10,7 @@ mod arrivals;
 mod as_in_paper;
 mod background;
 mod block_frames;
+mod closing_reports;
 mod driver;
 mod eviction;
 mod fault_service;
@@ -20,7 +21,6 @@ mod files;
 mod guests;
 mod host_barriers;
 mod job_barrier;
-mod last_words;
 mod loans;
 mod locks;
 mod outbox;
@@ -63,10 +63,10 @@ use crate::request::Part;
 use crate::stats;
 use crate::storage::BLOCK_BYTES;
 use arrivals::Arrived;
+use closing_reports::ClosingReports;
 use eviction::page_released_by;
 use files::OpenFiles;
 use guests::Guests;
-use last_words::LastWords;
 use outbox::Outbox;
 use page_statistics::PageStatistics;
 use pins::PinSet;
@@ -87,13 +87,13 @@ use vgasnet_protocol::shipping::Meters;
 use write_behind::WriteBehind;
 use writes::KnownWrites;
 
-/// First byte of the messages of the client's barrier; the coherence protocol's own tags are smaller.
+/// First byte of the client barrier's messages. The coherence protocol's own tags are smaller.
 const TAG_BARRIER: u8 = 32;
 
 /// First byte of the messages of the barrier at the end of the job.
 const TAG_FAREWELL: u8 = 33;
 
-/// First byte of several messages of the coherence protocol that go as one.
+/// First byte of a bundle of coherence messages.
 const TAG_BUNDLE: u8 = 30;
 
 /// The engine of one rank.
@@ -103,7 +103,7 @@ pub struct Engine {
     protocol: Protocol,
     barrier: Barrier,
     farewell: Barrier,
-    last_words: LastWords,
+    closing_reports: ClosingReports,
     receiver: Arc<dyn Receiver>,
     storage: StorageServer,
     frames: Frames,
@@ -111,18 +111,18 @@ pub struct Engine {
     guests: Guests,
     reserve: Reserve,
     block_frames: BlockFrames,
-    /// Pages whose write-back was begun because they would be evicted soon.
+    /// Number of early write-backs of pages that were due for eviction.
     cleaned_ahead: u64,
-    /// Pages go first that other ranks have, too.
+    /// Pages with a copy in another pool are evicted first.
     spares_only_copies: bool,
     pins: PinSet,
-    /// More is lent than the pins allow, and asked back.
+    /// More frames are lent than the pins allow, and have been asked back.
     awaits_loans: bool,
-    /// The last whole drive has left nothing under way, and nothing has come or was asked for since, but messages for the rooms above.
+    /// Nothing is in flight and no request has arrived since the last full drive, except messages for the rooms above.
     is_settled: bool,
-    /// Parts that wait for a page; a [`Waiter`] is a place in it.
+    /// Parts waiting for a page; a [`Waiter`] is an index into it.
     parts: Slab<Part>,
-    /// Page transfers under way.
+    /// Page transfers in flight.
     transfers: Slab<Outgoing>,
     /// Closing pages that are still pinned.
     closing: Vec<PageId>,
@@ -132,7 +132,7 @@ pub struct Engine {
     shipping: Shipping,
     /// Requests of other ranks for bytes of pages.
     served: Slab<Served>,
-    /// Messages to this home about pages of whose blocks jobs make use, until those end.
+    /// Messages to this home about pages with jobs on their blocks, held until the jobs end.
     held: OrderedMap<PageId, Vec<Event>>,
     page_statistics: PageStatistics,
     arrived: Vec<Arrived>,
@@ -141,26 +141,26 @@ pub struct Engine {
     write_behind: WriteBehind,
     locks: FileLocks,
     work: VecDeque<Work>,
-    /// Transfers for which the conduit had no room, until the next drive.
+    /// Transfers refused by the conduit for lack of room, until the next drive.
     refused: Vec<Work>,
-    /// An event has happened for which threads may wait, other than the completion of an operation.
+    /// An event other than an operation's completion has happened, and threads may be waiting for it.
     has_event: bool,
-    /// Why the job has to end.
+    /// The error that ends the job.
     broken: Option<UserError>,
 }
 
-/// How an engine goes about its work.
+/// An engine's options.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct EngineOptions {
     /// Chooses the frames to evict.
     pub policy: PolicyKind,
-    /// Caching is cooperative, as the protocol's is.
+    /// Whether caching is cooperative; equal to the protocol's option.
     pub cooperative: bool,
-    /// Small operations whose page is not here may be carried out where it is: what a request costs besides its bytes, as
-    /// [`vgasnet_protocol::shipping::REQUEST_BYTES`]. `None`: their page is moved each time.
+    /// Small operations on absent pages may be carried out at the page's holder. The value is a request's overhead in
+    /// bytes, as [`vgasnet_protocol::shipping::REQUEST_BYTES`]. `None`: the page is moved each time.
     pub ships: Option<u64>,
-    /// Pages that leave the last pool which has them are offered to other ranks, so many at a time at most, and pages of others are
-    /// kept in idle frames. 0: neither, as without cooperative caching.
+    /// Maximum number of pages on offer. The last resident copy of a page is offered to other ranks before its
+    /// eviction, and pages of others are kept in idle frames. 0, as without cooperative caching: neither.
     pub offers_max: u32,
 }
 
@@ -172,15 +172,15 @@ impl Engine {
         protocol: Protocol,
         storage: StorageServer,
         receiver: Arc<dyn Receiver>,
-        manner: Manner,
+        options: EngineOptions,
     ) -> Engine {
-        let Manner { policy, cooperative, ships, offers_max } = manner;
+        let EngineOptions { policy, cooperative, ships, offers_max } = options;
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
         Engine {
             barrier: Barrier::new(conduit.rank(), conduit.ranks()),
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
-            last_words: LastWords::default(),
+            closing_reports: ClosingReports::default(),
             receiver,
             frames: Frames::new(Arc::clone(&space), frames, policy),
             prefetch: Prefetch::new(page_bytes, frames),
@@ -233,17 +233,17 @@ impl Engine {
         &self.frames
     }
 
-    /// Pages by which streams move on: the first use of one page in so many is to be told.
+    /// Pages by which streams advance: the engine is told of the first use of one page in this many.
     pub fn stream_step(&self) -> u32 {
         self.prefetch.step()
     }
 
-    /// How many dirty pages were written back because they would be evicted soon, so far.
+    /// Number of early write-backs of pages that were due for eviction.
     pub fn cleaned_ahead(&self) -> u64 {
         self.cleaned_ahead
     }
 
-    /// Takes a part of an operation whose page is not here: has it carried out where the page is, or makes it wait for the page.
+    /// Takes a part of an operation on an absent page: ships it to the page's holder or makes it wait for the page.
     pub fn submit(&mut self, part: Part) {
         let kept = if self.may_ship(&part) { self.ship_or_keep(part) } else { Some(part) };
         kept.into_iter().for_each(|part| self.fetch_for(part));
@@ -255,7 +255,7 @@ impl Engine {
         let page = part.piece.page;
         self.guests.on_missed();
         self.page_statistics.on_part(&part);
-        // Puts of whole pages need no page ahead: they read none.
+        // Puts of whole pages do not read, so no read-ahead follows.
         if part.overwrites(self.space.page_bytes()) {
             let waiter = Waiter(self.parts.insert(part) as u32);
             return self.handle(Event::Overwrite { page, waiter });
@@ -266,7 +266,7 @@ impl Engine {
         self.outbox.end_together();
     }
 
-    /// As [`Engine::fetch_for`], for a part of another rank, or one that no stream is made of.
+    /// As [`Engine::fetch_for`], for parts of other ranks and parts outside streams.
     fn want(&mut self, part: Part) {
         let Some(part) = self.pass_or_hold(part) else { return };
         if self.writes.are_noted() {
@@ -277,8 +277,8 @@ impl Engine {
         self.handle(Event::Want { page, access, waiter });
     }
 
-    /// As [`Engine::submit`], for a thread that waits for this part and nothing else. If the page, or one block of it, is to
-    /// be read from the own disk, the thread may have to do that itself, and then calls [`Engine::end_read`].
+    /// As [`Engine::submit`], for a thread that waits for this part only. If the page or one of its blocks is to be
+    /// read from the own disk, the thread may have to do the read, and then calls [`Engine::end_read`].
     #[must_use]
     #[inline(never)]
     pub fn submit_or_read(&mut self, part: Part) -> Option<PageRead> {
@@ -287,13 +287,13 @@ impl Engine {
         self.submit(part);
         let read = self.storage.take_read(page).or_else(|| self.storage.take_block_read(blocks_to_read));
         if read.is_some() {
-            // What else the part has brought about is not to wait for the read.
+            // Other operations started by the part must not wait for the read.
             self.storage.advance(&mut self.work);
         }
         read
     }
 
-    /// A thread has done the read of a page.
+    /// A thread has finished the read of a page.
     ///
     /// # Errors
     /// The page could not be read: the job has to end.
@@ -304,30 +304,30 @@ impl Engine {
         Ok(())
     }
 
-    /// Starts writing every dirty page back; done when [`Engine::is_flushed`].
+    /// Starts the write-back of all dirty pages. [`Engine::is_flushed`] reports completion.
     pub fn flush(&mut self) {
         self.handle(Event::Flush);
     }
 
-    /// Whether every page that was dirty at the last flush is written back. Pages that the client has pinned do not
-    /// count: they are written back when it unpins them.
+    /// Whether every page dirty at the last flush is written back. Pages pinned by the client do not count: they are
+    /// written back when it unpins them.
     pub fn is_flushed(&self) -> bool {
         self.protocol.cache.flushed() || self.protocol.cache.unflushed().all(|page| self.is_pinned(page))
     }
 
-    /// Takes an event that results from work outside the lock.
+    /// Handles an event that results from work outside the lock.
     pub fn complete(&mut self, event: Event) {
         self.handle(event);
     }
 
-    /// Handles everything that has arrived. Returns whether there was anything.
+    /// Handles all arrivals. Returns whether there were any.
     ///
     /// # Errors
-    /// A page could not be read or written, or a message made no sense: the job has to end.
+    /// A page could not be read or written, or a message is malformed: the job has to end.
     pub fn drive(&mut self) -> Result<bool, UserError> {
         let mut worked = self.is_settled && self.poll_conduit()?;
         if worked && self.is_settled {
-            // What has come changes nothing here.
+            // The arrivals were for the rooms above only.
             return Ok(true);
         }
         self.work.extend(self.refused.drain(..));
@@ -336,7 +336,7 @@ impl Engine {
         worked |= self.storage.poll(&mut self.events, &mut self.work)?;
         worked |= self.poll_closing();
         self.poll_loans();
-        // Who waits for such a page to be forgotten looks for it: this engine does not.
+        // Threads that wait for such a page to be dropped look for it; the engine does not.
         worked |= self.frames.retry_victims() && self.files.waiting > 0;
         self.handle_events();
         self.balance_frames();
@@ -347,13 +347,13 @@ impl Engine {
             self.send_shipments();
         }
         self.storage.advance(&mut self.work);
-        // A flush that finds nothing to write is done by that, and there may be no other drive.
+        // A flush without dirty data completes here, and no other drive may follow.
         self.answer_flushes();
         self.is_settled = self.has_nothing_under_way();
         self.broken.clone().map_or(Ok(worked), Err)
     }
 
-    /// Takes the next piece of work, to be done without the lock, in order.
+    /// Takes the next work item, to be performed in order and without the lock.
     pub fn take_work(&mut self) -> Option<Work> {
         let work = self.work.pop_front();
         if let Some(Work::UnmapUnused { frame, .. }) = &work {
@@ -362,23 +362,23 @@ impl Engine {
         work
     }
 
-    /// Takes back a transfer for which the conduit had no room. It is work again from the next drive on, and holds up no other
+    /// Takes back a transfer refused by the conduit. It is queued again at the next drive and delays no other work
     /// until then.
     pub fn put_back(&mut self, work: Work) {
         self.refused.push(work);
     }
 
-    /// Whether an event has happened since the last call for which threads may wait.
+    /// Whether an event has happened since the last call for which threads may be waiting.
     pub fn take_event(&mut self) -> bool {
         std::mem::take(&mut self.has_event)
     }
 
-    /// Whether messages or transfers wait for room in the conduit, so that nobody may sleep long.
+    /// Whether messages or transfers wait for room in the conduit, which bounds all sleeps.
     pub fn is_held_up(&self) -> bool {
         !self.outbox.is_empty() || !self.refused.is_empty()
     }
 
-    /// Keeps a message of the rooms above, for which the conduit had no room, until it has.
+    /// Keeps a message of the rooms above until the conduit has room.
     pub fn keep_message(&mut self, to: Rank, bytes: Box<[u8]>) {
         self.outbox.keep(to, bytes);
     }
@@ -400,7 +400,7 @@ impl Engine {
         self.handle_events();
     }
 
-    /// Does nothing once the job has to end: the protocol's state may mean nothing then.
+    /// Stops once the job has to end, since the protocol's state may be inconsistent.
     fn handle_events(&mut self) {
         while self.broken.is_none() {
             while let Some(event) = self.events.pop_front() {
@@ -439,7 +439,7 @@ impl Engine {
                 let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
                 frame.into_iter().for_each(|frame| self.frames.release(frame));
             }
-            // A search without a victim may have found pages to be written back.
+            // A search without a victim may have queued write-backs.
             match self.next_eviction() {
                 Some(frame) => self.events.push_back(Event::Evict(frame)),
                 None if self.events.is_empty() => return,
@@ -448,7 +448,7 @@ impl Engine {
         }
     }
 
-    /// A page in the frame of an operation is whole.
+    /// The page in an operation's frame is complete.
     pub fn end_lay_over(&mut self, operation: usize) {
         self.storage.on_whole(operation, &mut self.events, &mut self.work);
         self.handle_events();
@@ -461,7 +461,7 @@ impl Engine {
         is_to_home.then_some(message.page)
     }
 
-    /// A message is about to come to the cache: notes what it means for the page's frame and its meter.
+    /// Notes the effect of a message to the cache on the page's frame and meter.
     fn note_message(&mut self, event: &Event) {
         let Event::Message { from, message } = event else { return };
         let CoherenceBody::Cache(body) = message.body else { return };
@@ -472,14 +472,14 @@ impl Engine {
             ToCache::Evicted { .. } => return self.files.forget_unwritten(message.page),
             ToCache::Unread => {
                 let frame = self.protocol.cache.frame_of(message.page);
-                return frame.into_iter().for_each(|frame| self.frames.spoil(frame));
+                return frame.into_iter().for_each(|frame| self.frames.mark_filled(frame));
             }
             _ => false,
         };
         if !is_taken {
             return;
         }
-        // It is for its next holder to write, and may leave this pool if it comes back.
+        // The next holder will write it, and it may leave this pool if it comes back.
         self.files.forget_unwritten(message.page);
         if self.space.own.table.is_open(message.page, Access::Write) {
             self.shipping.meters.on_lost(message.page);

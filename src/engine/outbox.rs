@@ -1,4 +1,4 @@
-//! Messages that wait until the conduit has room for them.
+//! Messages waiting for room in the conduit.
 
 use super::{TAG_ABOVE, TAG_BUNDLE};
 use crate::stats::{self, Row};
@@ -12,30 +12,29 @@ use vgasnet_protocol::ordered::OrderedMap;
 
 /// The messages of one engine on their way to the conduit.
 ///
-/// A peer that is busy holds up no message to others, and no message of the library's own waits behind one of a client's.
-/// What waits is bounded by the frames and the operations of this rank, and by the clients' windows at their targets.
+/// A busy peer delays no messages to others, and the library's own messages never wait behind a client's. The queues
+/// are bounded by this rank's frames and operations, and by the clients' windows at their targets.
 pub(super) struct Outbox {
     conduit: Arc<dyn Conduit>,
-    /// The peers for which something waits; none of the queues is empty.
+    /// Peers with waiting messages; none of the queues is empty.
     waiting: OrderedMap<Rank, Queues>,
-    /// The peer that the last flush has tried first: the next one begins behind it, so that all get their share of a room that
-    /// they share.
+    /// The first peer of the last flush. The next flush begins behind it, so that peers share the room fairly.
     tried_first: Rank,
     together: Together,
 }
 
-/// Messages to one peer that go as one: a tag, and each message behind its length.
+/// A bundle of messages to one peer: a tag, then each message preceded by its length.
 struct Together {
     to: Rank,
     bytes: Vec<u8>,
     messages: usize,
-    /// More events come that belong together.
+    /// Further events with messages for the same bundle follow.
     is_held: bool,
-    /// Else each message goes alone.
+    /// If false, each message is sent alone.
     is_on: bool,
 }
 
-/// What waits for one peer, in order.
+/// Messages waiting for one peer, in order.
 #[derive(Default)]
 struct Queues {
     own: VecDeque<Box<[u8]>>,
@@ -47,7 +46,7 @@ impl Queues {
         self.own.len() + self.of_clients.len()
     }
 
-    /// Sends as much as there is room for. Returns whether anything was sent.
+    /// Sends as many as there is room for. Returns whether any was sent.
     fn flush(&mut self, conduit: &dyn Conduit, to: Rank) -> bool {
         let mut worked = false;
         for (queue, urgency) in [(&mut self.own, Urgency::Now), (&mut self.of_clients, Urgency::WhenCalled)] {
@@ -73,27 +72,27 @@ impl Together {
     }
 }
 
-/// The messages that a message of the conduit has: those of a bundle, else itself.
+/// The messages in a conduit message: the contents of a bundle, or the message itself.
 pub fn messages_in(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_bundle = bytes.first() == Some(&TAG_BUNDLE);
     let (one, several) = if is_bundle { (None, Some(unbundle(bytes))) } else { (Some(bytes), None) };
     one.into_iter().chain(several.into_iter().flatten())
 }
 
-/// The messages of a bundle, if it is one.
+/// The messages of a bundle.
 pub(super) fn unbundle(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = bytes.get(1..).unwrap_or_default();
+    let mut remaining = bytes.get(1..).unwrap_or_default();
     std::iter::from_fn(move || {
-        let (len_bytes, behind) = rest.split_first()?;
-        // What is shorter than it says is no message.
+        let (len_bytes, behind) = remaining.split_first()?;
+        // A message cut short decodes as empty, which is malformed.
         let (message, behind) = behind.split_at_checked(usize::from(*len_bytes)).unwrap_or_default();
-        rest = behind;
+        remaining = behind;
         Some(message)
     })
 }
 
 impl Outbox {
-    /// No messages yet, for this conduit.
+    /// An empty outbox for this conduit.
     pub(super) fn new(conduit: Arc<dyn Conduit>) -> Outbox {
         Outbox { conduit, waiting: OrderedMap::new(), tried_first: Rank(0), together: Together::new() }
     }
@@ -101,7 +100,7 @@ impl Outbox {
     /// Sends a message of the library's own, now or when the conduit has room.
     pub(super) fn send(&mut self, to: Rank, bytes: &[u8]) {
         if self.together.messages > 0 {
-            // It may be about what this one is about.
+            // The bundle may concern the same page, so it goes first.
             self.send_bundle();
         }
         count_sent(bytes);
@@ -115,7 +114,8 @@ impl Outbox {
         }
     }
 
-    /// Sends a message of the protocol, perhaps together with others to the same peer. [`Outbox::end_together`] is called soon.
+    /// Sends a protocol message, possibly bundled with others to the same peer. [`Outbox::end_together`] must follow
+    /// soon.
     pub(super) fn send_together(&mut self, to: Rank, bytes: &[u8]) {
         if !self.together.has_room(to, bytes.len()) {
             self.send_bundle();
@@ -130,7 +130,7 @@ impl Outbox {
         together.messages += 1;
     }
 
-    /// Messages of several events may go together until [`Outbox::end_together`].
+    /// Bundles the messages of several events until [`Outbox::end_together`].
     pub(super) fn begin_together(&mut self) {
         self.together.is_held = true;
     }
@@ -142,7 +142,7 @@ impl Outbox {
         }
     }
 
-    /// No more messages come that could go together with the last ones.
+    /// Sends the bundle.
     pub(super) fn end_together(&mut self) {
         self.together.is_held = false;
         self.send_bundle();
@@ -163,12 +163,11 @@ impl Outbox {
         self.together.bytes = bytes;
     }
 
-    /// Sends each message alone from now on.
     pub(super) fn bundle_nothing(&mut self) {
         self.together.is_on = false;
     }
 
-    /// Keeps a client's message until the conduit has room for it.
+    /// Keeps a client's message until the conduit has room.
     pub(super) fn keep(&mut self, to: Rank, bytes: Box<[u8]>) {
         self.waiting.entry(to).or_default().of_clients.push_back(bytes);
     }
@@ -193,23 +192,22 @@ impl Outbox {
         worked
     }
 
-    /// Takes a barrier's messages, which begin with `tag`.
+    /// A sink for a barrier's messages, which begin with `tag`.
     pub(super) fn for_barrier(&mut self, tag: u8) -> impl FnMut(Rank, BarrierMessage) + '_ {
         move |to, message| self.send(to, &message.encode(tag))
     }
 
-    /// Whether nothing waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// How many messages wait.
+    /// Number of waiting messages.
     pub(super) fn len(&self) -> usize {
         self.waiting.values().map(Queues::len).sum()
     }
 }
 
-/// Counts a message of the engine's own. Those of the rooms above are counted there.
+/// Counts a message of the engine's own. The rooms above count theirs.
 pub(super) fn count_sent(bytes: &[u8]) {
     if bytes.first().is_some_and(|tag| *tag < TAG_ABOVE) {
         stats::count(Row::ProtocolSent);

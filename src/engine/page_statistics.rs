@@ -1,5 +1,5 @@
-//! What the statistics have of pages. All of it is seen in the protocol's events and actions as they pass; nothing is kept
-//! while statistics are off.
+//! Statistics of pages, gathered from the protocol's events and actions as they pass. Nothing is kept while statistics
+//! are off.
 
 use super::Engine;
 use crate::memory::AddressSpace;
@@ -12,24 +12,24 @@ use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Action, Cache, CoherenceBody, CoherenceMessage, Event, PageId, ToCache, ToHome};
 
-/// Evicted pages that are remembered, at most: three pools of them, where that is less.
+/// Maximum number of remembered evictions; three pools' worth if less.
 const EVICTED_MAX: usize = 64 << 10;
 
-/// A page that has a frame within that time did not wait for it.
+/// A page with a frame within this time did not wait for one.
 const AT_ONCE: Duration = Duration::from_micros(5);
 
-/// What is remembered of pages, to count them once and in the right row.
+/// State kept per page, to count each once and in the right row.
 pub(super) struct PageStatistics {
     conduit: Arc<dyn Conduit>,
     space: Arc<AddressSpace>,
-    /// Since when pages are waited for, and where they came from.
+    /// Start of each pending miss, and the source of its page once known.
     misses: HashMap<PageId, (Instant, Option<Row>)>,
-    /// Pages that were fetched ahead, with a mark in the page table until they are used.
+    /// Prefetched pages, marked in the page table until their first use.
     ahead: HashSet<PageId>,
     evicted: Evicted,
-    /// Pages between the file and a frame, and since when.
+    /// Pages in flight between the file and a frame, with their start.
     disk: HashMap<(PageId, Row), Instant>,
-    /// Since when the disk has had work.
+    /// Start of the disk's current busy period.
     busy_since: Option<Instant>,
 }
 
@@ -46,15 +46,15 @@ impl PageStatistics {
         }
     }
 
-    /// An event is about to be handled.
+    /// Called before an event is handled.
     pub(super) fn on_event(&mut self, event: &Event, cache: &Cache) {
         match event {
             Event::Want { page, .. } => self.on_wanted(*page),
-            // Of a page that is here this is a wish to write.
+            // For a resident page this asks for the right to write.
             Event::Overwrite { page, .. } if !cache.may_overwrite(*page) => self.on_wanted(*page),
             Event::Evict(frame) => {
                 if let Some(page) = cache.page_in(*frame) {
-                    // A dirty one counts when it is written back: a writer may take it before.
+                    // A dirty page counts when it is written back: a writer may take it before.
                     stats::add(Row::EvictedClean, u64::from(cache.dirty_frame(page).is_none()));
                     self.evicted.add(page);
                 }
@@ -65,13 +65,13 @@ impl PageStatistics {
                 let pages = u64::from(self.on_disk(*page, Row::DiskRead));
                 stats::add(Row::DiskReadBytes, pages * self.space.page_bytes() as u64);
             }
-            // The storage server knows how many bytes of it were written.
+            // The storage server counts the bytes written.
             Event::Stored(page) => drop(self.on_disk(*page, Row::DiskWrite)),
             _ => {}
         }
     }
 
-    /// An action is about to be carried out.
+    /// Called before an action is carried out.
     pub(super) fn on_action(&mut self, action: &Action) {
         match action {
             Action::Send { to, message } => self.on_send(*to, message),
@@ -99,13 +99,13 @@ impl PageStatistics {
             return stats::count(Row::MissJoined);
         }
         self.misses.insert(page, (Instant::now(), None));
-        // The use may need a right that the page lacks, which closes it before it is used.
+        // The use may need write access, for which the page is closed before it is used.
         if self.ahead.remove(&page) {
             stats::count(Row::AheadUsed);
         }
     }
 
-    /// Bytes are asked for that miss.
+    /// Counts the bytes of a missed part.
     pub(super) fn on_part(&mut self, part: &Part) {
         match part.copy {
             Copy::Get(_) => stats::add(Row::GetBytes, part.piece.len_bytes as u64),
@@ -117,7 +117,7 @@ impl PageStatistics {
         }
     }
 
-    /// Notes where a page comes from.
+    /// Notes the source of a page.
     fn on_message(&mut self, from: Rank, message: &CoherenceMessage) {
         let page = message.page;
         let row = match message.body {
@@ -132,7 +132,7 @@ impl PageStatistics {
         };
         stats::add(Row::ZerosCame, u64::from(row == Row::MissZeros));
         if let Some((_, source)) = self.misses.get_mut(&page) {
-            // The right to write may come apart from the page.
+            // The right to write may come in a message of its own.
             *source = source.filter(|_| row == Row::MissRight).or(Some(row));
         }
     }
@@ -155,7 +155,7 @@ impl PageStatistics {
         }
     }
 
-    /// A page has a frame. Most have it at once, when they are wanted.
+    /// A page has a frame. Most pages get it at once.
     fn on_frame(&mut self, page: PageId) {
         if let Some((since, _)) = self.misses.get(&page) {
             if since.elapsed() > AT_ONCE {
@@ -173,7 +173,7 @@ impl PageStatistics {
         }
     }
 
-    /// A page that was fetched ahead has come; it `is_used` if somebody waits for it already.
+    /// A prefetched page has arrived. It `is_used` if an operation is already waiting.
     pub(super) fn on_ahead(&mut self, page: PageId, is_used: bool) {
         if stats::is_on() {
             stats::count(Row::AheadFetched);
@@ -191,7 +191,7 @@ impl PageStatistics {
         }
     }
 
-    /// Counts the pages that were fetched ahead and used since, while they are still here.
+    /// Counts resident prefetched pages that have been used since.
     pub(super) fn count_used(&mut self) {
         let before = self.ahead.len();
         let mut ahead = std::mem::take(&mut self.ahead);
@@ -214,7 +214,7 @@ impl PageStatistics {
         self.disk.insert((page, row), now);
     }
 
-    /// An operation of the disk is done. Returns whether its start was seen.
+    /// A disk operation is done. Returns whether its start was seen.
     fn on_disk(&mut self, page: PageId, row: Row) -> bool {
         let since = self.disk.remove(&(page, row));
         if let Some(since) = since {
@@ -247,16 +247,16 @@ impl PageStatistics {
 }
 
 impl Engine {
-    /// Brings the rows up to date that are counted by looking. Called before a snapshot.
+    /// Updates the rows that are counted by inspection. Called before a snapshot.
     pub fn count_used(&mut self) {
         self.page_statistics.count_used();
     }
 }
 
-/// The pages that were evicted last, to tell which misses a larger pool would spare.
+/// The latest evictions, to tell which misses a larger pool would avoid.
 struct Evicted {
     frames: usize,
-    /// The number of each one's eviction.
+    /// Number of each page's eviction.
     numbers: HashMap<PageId, u64>,
     order: VecDeque<(PageId, u64)>,
     next: u64,
@@ -279,8 +279,8 @@ impl Evicted {
         }
     }
 
-    /// How many pools of pages have been evicted since this one was, rounded up, if that is known: a pool that is larger
-    /// by so many would still have it.
+    /// Number of pools' worth of pages evicted since this page was, rounded up, if known: a pool larger by this factor
+    /// would still hold it.
     fn take(&mut self, page: PageId) -> Option<usize> {
         let number = self.numbers.remove(&page)?;
         Some(((self.next - number) as usize).div_ceil(self.frames))

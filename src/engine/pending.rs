@@ -1,34 +1,34 @@
-//! What an engine has under way: in numbers, and whether that is nothing.
+//! The engine's pending work in numbers, and whether there is none.
 
 use super::Engine;
 
-/// How much of each kind is pending in an engine.
+/// Amount of each kind of pending work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pending {
     /// Messages that the conduit has not taken yet.
     pub messages: usize,
-    /// Parts of operations that wait for a page.
+    /// Parts of operations waiting for a page.
     pub parts: usize,
     /// Page transfers to other ranks' frames.
     pub transfers: usize,
-    /// Pages between the file and a frame.
+    /// Pages in flight between the file and a frame.
     pub storage_operations: usize,
     /// Closing pages that are still pinned.
     pub closing: usize,
-    /// Pages that are being fetched ahead.
+    /// Pages being read ahead.
     pub ahead: usize,
-    /// Work that nobody has taken.
+    /// Work items that no thread has taken.
     pub work: usize,
-    /// Parts that are carried out elsewhere.
+    /// Parts shipped to other ranks.
     pub shipped: usize,
     /// Requests of other ranks for bytes of pages.
     pub served: usize,
-    /// Pages about which messages are held back.
+    /// Pages with held messages.
     pub held: usize,
 }
 
 impl Engine {
-    /// Whether a drive has something to do only after something has come, or was asked for.
+    /// Whether a drive has nothing to do until a message or a request arrives.
     pub(super) fn has_nothing_under_way(&self) -> bool {
         let is_quiet = self.events.is_empty() && self.work.is_empty() && !self.is_held_up() && self.broken.is_none();
         let is_stored = !self.storage.is_busy() && self.write_behind.is_idle() && self.files.flushing.is_idle();
@@ -36,7 +36,7 @@ impl Engine {
         is_quiet && is_stored && has_frames && !self.shipping.is_waiting() && !self.guests.has_dismissed()
     }
 
-    /// What is pending now. The frames of the job and the operations of the client bound all of it.
+    /// The pending work. It is bounded by the job's frames and the client's operations.
     pub fn pending(&self) -> Pending {
         Pending {
             messages: self.outbox.len(),

@@ -1,4 +1,4 @@
-//! What a thread does for each piece of work, without the engine's lock, and who is told of it.
+//! Performs work items without the engine's lock, and reports their completion.
 
 use super::sleepers::{Awaited, Happened};
 use super::{BlockCopies, Delivery, Driver, Shipment, Work, outbox};
@@ -8,9 +8,10 @@ use vgasnet_conduit::{Busy, Urgency};
 use vgasnet_protocol::coherence::{Access, Cause, Event, FrameId, PageId};
 
 impl Driver {
-    /// Does a piece of work. Returns whether it was done; if not, the conduit has no room, and the engine has it again.
+    /// Performs a work item. Returns whether it was done; if not, the conduit had no room and the engine has the item
+    /// again.
     ///
-    /// Not a part of who calls it: a thread that faults drives on its own stack, which may be small.
+    /// Out of line: a faulting thread drives on its own stack, which may be small.
     #[inline(never)]
     pub(super) fn perform(&self, work: Work) -> bool {
         let taken = match work {
@@ -20,7 +21,7 @@ impl Driver {
             }
             Work::Clear { page, frame } => {
                 let pool = &self.space.own.pool;
-                // SAFETY: the engine asked for this, so the frame is reserved for a page that has not been opened.
+                // SAFETY: the engine has reserved the frame for a page that is not open yet.
                 unsafe { pool.frame(frame).write_bytes(0, pool.page_bytes()) };
                 self.engine().complete(Event::Cleared(page));
                 return true;
@@ -73,7 +74,7 @@ impl Driver {
         let own = &self.space.own;
         for part in &parts {
             // SAFETY: the engine pinned the page for these parts with the access that they need. The address space cut
-            // their pieces, and the client leaves its memory to them until it has synced them.
+            // their pieces, and the client's memory belongs to them until it has synced them.
             unsafe { part.copy.run(own, frame, &part.piece) };
             if let Some(access) = part.copy.mapped_access() {
                 self.map_and_pin(page, frame, access);
@@ -89,19 +90,19 @@ impl Driver {
         }
     }
 
-    /// Does the copy of a part that overwrites a page.
+    /// Performs the copy of a part that overwrites a page.
     fn fill(&self, page: PageId, frame: FrameId, part: Part) {
-        // SAFETY: the engine asked for this, so the frame is reserved for a page that has not been opened. The piece is the whole
-        // page, and the client leaves its memory to it until it has synced that.
+        // SAFETY: the engine has reserved the frame for a page that is not open yet. The piece is the whole page, and
+        // the client's memory belongs to it until the client has synced it.
         unsafe { part.copy.run(&self.space.own, frame, &part.piece) };
         self.engine().complete(Event::Filled(page));
         self.finish_part(part.completion);
     }
 
-    /// Hands over what has come of a part that was carried out elsewhere.
+    /// Delivers the result of a shipped part.
     #[inline(never)]
     fn deliver(&self, Delivery { part, bytes }: Delivery) {
-        // SAFETY: the client leaves its memory, as many bytes as the piece has, to the part until it has synced that.
+        // SAFETY: the client's memory is as long as the piece and belongs to the part until the client has synced it.
         unsafe { part.copy.deliver(&bytes) };
         self.finish_part(part.completion);
     }
@@ -112,7 +113,7 @@ impl Driver {
         sent.inspect(|()| outbox::count_sent(&shipment.heads))
     }
 
-    /// Does the copies of a job on blocks.
+    /// Performs the copies of a job on blocks.
     #[inline(never)]
     fn copy_blocks(&self, copies: BlockCopies) {
         if let Some(cause) = copies.failed {
@@ -120,8 +121,8 @@ impl Driver {
             return self.fail_part(copies.part, cause);
         }
         for place in &copies.places {
-            // SAFETY: the block is left to the job until it has ended, and its bytes are there. The client's memory is as long as
-            // the piece, and left to the part until the client has synced that.
+            // SAFETY: the block belongs to the job until the job ends, and its bytes are present. The client's memory
+            // is as long as the piece and belongs to the part until the client has synced it.
             unsafe { copies.part.copy.run_at(place.memory, place.start_bytes, place.len_bytes) };
         }
         self.engine().end_on_blocks(copies.job);
@@ -132,7 +133,7 @@ impl Driver {
         }
     }
 
-    /// Lets a thread go on whose block is mapped.
+    /// Releases a faulting thread whose block is mapped.
     fn release(&self, fault: FaultId) {
         let awaited = Awaited::page(fault.wants().0);
         if self.mailbox.release(fault) == Waited::Looking {
@@ -140,7 +141,7 @@ impl Driver {
         }
     }
 
-    /// Tells that a part has failed. Only parts of files do: where a segment's file fails, the job ends.
+    /// Reports a failed part. Only parts of files fail: if a segment's file fails, the job ends.
     #[inline(never)]
     fn fail_part(&self, part: Part, cause: Cause) {
         match part.completion {
@@ -154,7 +155,7 @@ impl Driver {
         }
     }
 
-    /// Tells that a part is done, and those who wait for it.
+    /// Completes a part and wakes the threads waiting for it.
     fn finish_part(&self, completion: Completion) {
         let mut happened = Happened::default();
         self.complete(completion, &mut happened);
@@ -163,13 +164,13 @@ impl Driver {
         }
     }
 
-    /// Tells that a part is done, and adds what threads may wait for that has come.
+    /// Completes a part, and adds its effects to `happened`.
     fn complete(&self, completion: Completion, happened: &mut Happened) {
         match completion {
             Completion::Counted(completion) => self.count_down(completion, happened),
-            Completion::Then(completion, sequel) => {
-                let rest = sequel.run(&mut |other| self.count_down(other, happened));
-                if let Some((piece, copy)) = rest {
+            Completion::Then(completion, continuation) => {
+                let remaining = continuation.run(&mut |other| self.count_down(other, happened));
+                if let Some((piece, copy)) = remaining {
                     let part = Part { piece, copy, completion: Completion::Counted(completion) };
                     self.count(&part);
                     self.engine().submit(part);
@@ -194,7 +195,7 @@ impl Driver {
         }
     }
 
-    /// Maps a page in the segment, and adds a pin for the thread or client that asked for it.
+    /// Maps a page in the segment, and adds a pin for the requesting thread or client.
     fn map_and_pin(&self, page: PageId, frame: FrameId, access: Access) {
         let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.map_and_pin(page.index, frame, access) {
@@ -209,7 +210,7 @@ impl Driver {
         }
     }
 
-    /// Unmaps a page of the own segment whose frame a neighbour has lent, if it is one, and gives that back.
+    /// Unmaps a page of the own segment and returns its frame, if a neighbour has lent it.
     pub fn give_back(&self, index: u32) {
         if let Some(Err(errno)) = self.view().map(|view| view.give_back(index)) {
             self.fail("engine", &mapping_refused("unmap", errno));

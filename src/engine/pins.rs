@@ -1,4 +1,4 @@
-//! Pages of the own segment that the client has pinned.
+//! Pages of the own segment pinned by the client.
 
 use super::{Driver, Engine};
 use crate::memory::{FRAMES_MIN, PageAccess};
@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 use vgasnet_protocol::coherence::{Access, FrameId};
 
-/// Pages that stay in the pool because the client has pinned them.
+/// Pages that stay in the pool because of the client's pins.
 #[derive(Debug)]
 pub(super) struct PinSet {
     pages: HashMap<u32, Pin>,
@@ -17,39 +17,39 @@ pub(super) struct PinSet {
 /// The client's pins of a page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pin {
-    /// How many there are.
+    /// Number of pins.
     count: u32,
-    /// How many are in the page table already; the others wait for the page.
+    /// Pins already in the page table; the others wait for the page.
     in_table: u32,
     /// The protocol has asked to close the page, which is deferred until no pin is in the table.
     close_deferred: bool,
 }
 
-/// Why pages are not pinned.
+/// Reasons to refuse a pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TooManyPins {
-    /// More pages would be pinned at a time than may be.
+    /// Too many pages pinned at a time.
     Pages {
-        /// How many would be.
+        /// Pages pinned after the call.
         wanted: usize,
-        /// How many may be.
+        /// Maximum number of pinned pages.
         most: u32,
     },
-    /// One page would be pinned more often than this.
+    /// More pins of one page than this maximum.
     OfPage(u32),
-    /// Neighbours do not give back so many frames that would be needed.
+    /// This many frames are needed that neighbours do not give back.
     Lent(u32),
 }
 
-/// How long pins wait for frames that are lent. A neighbour gives them back at once, unless it is stopped.
+/// Timeout for lent frames. Neighbours return them at once, unless they are stopped.
 const LOANS_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Pins of one page. The page table counts up to 2^24, of which the rest is for uses under way.
+/// Maximum number of pins of a page. The page table counts up to 2^24, including uses in progress.
 const PINS_OF_PAGE_MAX: u32 = 1 << 20;
 
 impl PinSet {
-    /// No pins, in a pool of `frames` frames. A quarter of them, and at least what one instruction may need, stays
-    /// free.
+    /// No pins, in a pool of `frames` frames. A quarter of them stays unpinned, and at least the frames that one
+    /// instruction may need.
     pub fn new(frames: u32) -> PinSet {
         let pages_max = (frames - frames / 4).min(frames.saturating_sub(FRAMES_MIN));
         PinSet { pages: HashMap::new(), pages_max }
@@ -67,14 +67,14 @@ impl PinSet {
         }
     }
 
-    /// Defers the closing of a page that the client has pinned and may go on using. Returns whether it does.
+    /// Defers the closing of a page pinned by the client. Returns whether it is pinned.
     pub(super) fn defer_close(&mut self, index: u32) -> bool {
         let pin = self.pages.get_mut(&index).filter(|pin| pin.in_table > 0);
         pin.map(|pin| pin.close_deferred = true).is_some()
     }
 
     fn add(&mut self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
-        // A range may be as long as a segment: one that is too long is refused before its pages are looked at.
+        // A range may be as long as a segment: check its length before its pages.
         let len = (pages.end() - pages.start()) as usize + 1;
         let fresh =
             if len <= self.pages_max as usize { pages.clone().filter(|page| !self.has(*page)).count() } else { len };
@@ -91,7 +91,7 @@ impl PinSet {
         Ok(())
     }
 
-    /// Undoes one [`PinSet::add`] whose pages were not pinned in the page table.
+    /// Undoes one [`PinSet::add`] of pages that were not pinned in the page table.
     fn take_back(&mut self, pages: RangeInclusive<u32>) {
         for page in pages {
             let pin = self.pages.get_mut(&page).expect("it was added");
@@ -102,8 +102,7 @@ impl PinSet {
         }
     }
 
-    /// Removes one pin of each page. Returns the pages to close now; `None` if not all were pinned, and nothing is
-    /// changed.
+    /// Removes one pin of each page. Returns the pages to close now, or `None` without a change if not all are pinned.
     fn remove(&mut self, pages: RangeInclusive<u32>) -> Option<Vec<u32>> {
         let len = (pages.end() - pages.start()) as usize + 1;
         if len > self.pages.len() || !pages.clone().all(|page| self.has(page)) {
@@ -125,11 +124,11 @@ impl PinSet {
 }
 
 impl Engine {
-    /// Adds pages of the own segment to the pin set. The caller then waits for loans ([`Driver::await_loans`]), and pins each of
-    /// them in the page table.
+    /// Adds pages of the own segment to the pin set. The caller then waits for loans ([`Driver::await_loans`]) and pins
+    /// each page in the page table.
     ///
     /// # Errors
-    /// They are too many; none is added.
+    /// There are too many pages or pins; none is added.
     pub fn add_pins(&mut self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
         self.pins.add(pages)?;
         self.count_pins();
@@ -137,12 +136,12 @@ impl Engine {
         Ok(())
     }
 
-    /// From now on no more is lent than the pins allow.
+    /// Lowers the limit on lent frames to leave room for the pins.
     fn count_pins(&self) {
         self.space.own.table.set_client_pins(self.pins.pages.len() as u32);
     }
 
-    /// Asks back what is lent beside the pins and too much.
+    /// Asks back lent frames in excess of the limit.
     fn ask_back_for_pins(&mut self) {
         let table = self.space.own.table;
         let too_many = table.lent_too_many();
@@ -158,21 +157,21 @@ impl Engine {
         }
     }
 
-    /// Tells who waits for loans when they have come back.
+    /// Signals the return of loans to waiting threads.
     pub(super) fn poll_loans(&mut self) {
         if self.awaits_loans && self.space.own.table.lent_too_many() == 0 {
             (self.awaits_loans, self.has_event) = (false, true);
         }
     }
 
-    /// Undoes one [`Engine::add_pins`] of these pages, which are not pinned in the page table.
+    /// Undoes one [`Engine::add_pins`] of pages that were not pinned in the page table.
     fn take_back_pins(&mut self, pages: RangeInclusive<u32>) {
         self.pins.take_back(pages);
         self.count_pins();
     }
 
-    /// Pins and maps a page of the pin set, if it is open. Returns whether it did. The page is not closed meanwhile,
-    /// because the caller has the engine's lock.
+    /// Pins and maps a page of the pin set, if it is open. Returns whether it did. The engine's lock keeps the page
+    /// from being closed meanwhile.
     pub fn pin_now(&mut self, index: u32, access: Access) -> bool {
         let Some(view) = self.space.view.clone() else { return false };
         match view.access(index, access) {
@@ -185,22 +184,22 @@ impl Engine {
             }
             PageAccess::Missed => false,
             PageAccess::Refused(_) => {
-                // Nothing closes under the engine's lock, so nobody waits for this.
+                // Nothing closes under the engine's lock, so no thread waits for the unpin.
                 let _ = view.unpin(index);
                 false
             }
         }
     }
 
-    /// Undoes one [`Engine::add_pins`] of these pages. Returns whether all of them were pinned; if not, nothing is
-    /// changed. The caller then undoes the pins in the page table.
+    /// Undoes one [`Engine::add_pins`] of these pages. Returns whether all were pinned; if not, nothing changes. The
+    /// caller then undoes the pins in the page table.
     pub fn remove_pins(&mut self, pages: RangeInclusive<u32>) -> bool {
         let Some(closing) = self.pins.remove(pages.clone()) else { return false };
         self.count_pins();
         for index in closing {
             self.close(self.space.own_page(index));
         }
-        // A page may have awaited a frame that only these pages can give.
+        // A page may be waiting for one of these frames.
         for index in pages {
             let frame = self.protocol.cache.frame_of(self.space.own_page(index));
             frame.into_iter().for_each(|frame| self.frames.release(frame));
@@ -211,10 +210,10 @@ impl Engine {
 }
 
 impl Driver {
-    /// Waits until no more is lent than the pins allow, after [`Engine::add_pins`] of these pages.
+    /// After [`Engine::add_pins`], waits until the lent frames are within the limit.
     ///
     /// # Errors
-    /// Neighbours do not give frames back. Then the pages are no longer in the pin set.
+    /// Neighbours do not return frames. The pages have been removed from the pin set.
     pub fn await_loans(&self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
         let table = &self.space.own.table;
         let has_room = || table.lent_too_many() == 0;

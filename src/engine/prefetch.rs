@@ -1,4 +1,4 @@
-//! Pages that are fetched ahead of their use.
+//! Read-ahead of pages.
 
 use super::Engine;
 use crate::memory::FRAMES_MIN;
@@ -8,77 +8,79 @@ use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::{Event, PageId};
 use vgasnet_protocol::streams::Streams;
 
-/// One frame in so many is for pages of a stream that nobody has used yet.
+/// One frame in this many may hold a stream's unused pages.
 const POOL_PART: u32 = 24;
 
-/// Pages of a stream that come ahead in small pools, where that is no more than a quarter of them.
+/// Read-ahead of a stream in small pools, in pages, as long as it is at most a quarter of the pool.
 const AHEAD_MIN: u32 = 4;
 
-/// The pages that are fetched ahead, and the streams that call for them.
+/// The pages being read ahead, and the streams that call for them.
 pub(super) struct Prefetch {
-    /// Else a page comes when an operation misses it.
+    /// If false, pages are fetched on a miss only.
     pub(super) is_on: bool,
     streams: Streams,
     under_way: HashSet<PageId>,
-    /// Pages that may be on their way at a time. More would delay the pages for which threads wait.
+    /// Maximum number of pages in flight. More would delay pages with waiting threads.
     under_way_max: usize,
 }
 
 impl Prefetch {
     pub(super) fn new(page_bytes: usize, frames: u32) -> Prefetch {
-        // What comes ahead must not drive out what an instruction needs, which would miss its pages for ever in turn, nor
-        // what is used again and again.
+        // Read-ahead must not evict the pages of one instruction, which would then miss them in turn for ever, nor
+        // pages in repeated use.
         let frames_ahead = (frames / POOL_PART).max(AHEAD_MIN).min(frames / 4).min(frames.saturating_sub(FRAMES_MIN));
-        // However many streams there are, half of the pool stays for the pages that are in use.
+        // Half of the pool is left to pages in use, for any number of streams.
         let frames_shared = (frames / 2).min(frames.saturating_sub(FRAMES_MIN));
         let streams = Streams::new(page_bytes, frames_ahead, frames_shared);
         Prefetch { is_on: true, streams, under_way: HashSet::new(), under_way_max: (frames as usize / 2).max(1) }
     }
 
-    /// How many pages are on their way.
+    /// Number of pages in flight.
     pub(super) fn under_way(&self) -> usize {
         self.under_way.len()
     }
 
-    /// Pages by which streams move on: the first use of one page in so many is to be told.
+    /// Pages by which streams advance: the engine is told of the first use of one page in this many.
     pub(super) fn step(&self) -> u32 {
         self.streams.step()
     }
 
-    /// A page was opened. Returns whether it had been fetched ahead.
+    /// A page was opened. Returns whether it had been read ahead.
     pub(super) fn on_opened(&mut self, page: PageId) -> bool {
         self.under_way.remove(&page)
     }
 }
 
 impl Engine {
-    /// Fetches the pages that may be needed after a page that an access missed.
+    /// Reads ahead after a page that an access missed.
     pub(super) fn prefetch_after_miss(&mut self, page: PageId) {
         let range = self.prefetch.streams.on_miss(page, self.end_of(page.space));
         self.prefetch(page.space, range);
     }
 
-    /// Fetches the pages that may be needed after a page that was fetched ahead and is used for the first time.
+    /// Reads ahead after the first use of a prefetched page.
     pub fn prefetch_after_use(&mut self, page: PageId) {
         let range = self.prefetch.streams.on_use(page, self.end_of(page.space));
         self.prefetch(page.space, range);
     }
 
-    /// Fetches the first of these pages of the own segment, or of a file, up to half of the pool: they will be needed.
+    /// Fetches the first of these pages of the own segment or of a file, up to half of the pool, because they will be
+    /// needed.
     pub fn fetch(&mut self, space: Space, pages: RangeInclusive<u32>) {
         let most = (self.protocol.cache.frames() / 2).max(1);
         let last = (*pages.end()).min(pages.start().saturating_add(most - 1));
         self.prefetch(space, Some(*pages.start()..=last));
     }
 
-    /// Expects a stream through these pages of the own segment, or of a file.
+    /// Expects a stream through these pages of the own segment or of a file.
     pub fn expect_in_order(&mut self, space: Space, pages: &RangeInclusive<u32>) {
         self.prefetch.streams.expect(PageId { space, index: *pages.start() });
     }
 
     fn prefetch(&mut self, space: Space, range: Option<RangeInclusive<u32>>) {
         let Some(range) = range.filter(|_| self.prefetch.is_on) else { return };
-        // One may be the page after which these come. More demands must not wait until frames are evicted for these.
+        // One waiting page may be the page that triggered this read-ahead. Further demand misses must not wait for
+        // evictions on its behalf.
         if self.protocol.cache.starving() > 1 {
             return;
         }
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
     use vgasnet_protocol::Rank;
 
-    /// The most pages of a stream that a pool of so many frames has ahead.
+    /// Maximum read-ahead of a stream in a pool of `frames` frames, in pages.
     fn window(frames: u32) -> u32 {
         let mut prefetch = Prefetch::new(4096, frames);
         prefetch.streams.expect(PageId::of_segment(Rank(0), 0));

@@ -1,6 +1,7 @@
-//! Requests of other ranks to read or write bytes of pages that are here, or of which this rank is the home.
+//! Serves other ranks' requests to read or write bytes of resident pages and of pages of which this rank is the home.
 //!
-//! A piece is a part like a client's own, whose memory is the request or the answer. The answer goes when all pieces are done.
+//! A piece is a part like a client's own; its memory is the request or the answer. The answer is sent when all pieces
+//! are done.
 
 use super::{Engine, Work};
 use crate::memory::Piece;
@@ -13,18 +14,18 @@ use vgasnet_protocol::byte_message::{
 use vgasnet_protocol::coherence::{Cause, Event};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// A request that is being served.
+/// A request being served.
 pub(super) struct Served {
     from: Rank,
-    /// Parts read from here what they write.
+    /// Parts read the bytes that they write from this memory.
     _request: Vec<u8>,
     answer: Vec<u8>,
-    /// Pieces that are not done.
+    /// Pending pieces.
     left: usize,
 }
 
 impl Engine {
-    /// A request has come.
+    /// Handles a request.
     #[inline(never)]
     pub(super) fn on_byte_request(&mut self, from: Rank, bytes: Vec<u8>) -> Result<(), &'static str> {
         let Some((head, pieces)) = read_request(&bytes) else { return Err("a request for bytes that is none") };
@@ -90,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// Who has sent a request that is being served.
+    /// The sender of a request being served.
     pub(super) fn sender_of(&self, id: ServedId) -> Rank {
         self.served[id.request as usize].from
     }
@@ -99,7 +100,7 @@ impl Engine {
         self.served[id].answer[ANSWER_HEAD_BYTES + piece] = status as u8;
     }
 
-    /// Does a part of a direct request, if its page is open here, or refuses it.
+    /// Performs a part of a direct request if its page is open here, or refuses it.
     fn do_if_here(&mut self, part: Part, id: usize, at: usize) {
         let (page, own) = (part.piece.page, &self.space.own);
         if let Some(pinned) = own.table.pin(page, part.copy.access()) {

@@ -1,13 +1,13 @@
-//! Small operations whose page is not here: carried out where the page is, without moving it.
+//! Ships small operations on absent pages to the pages' holders instead of moving the pages.
 //!
-//! A part is shipped to its page's home. The home does it in the blocks of its file, if no rank holds the page. Else it ships the
-//! part on to the rank that may use the page, with a direct request, which is done at once or refused. What is left is an ordinary
-//! request of the home. Meters decide whether a part is shipped, or its page moved ([`vgasnet_protocol::shipping`]).
+//! A part is shipped to its page's home. The home performs it in the blocks of its file if no rank holds the page.
+//! Otherwise it forwards the part to the page's holder in a direct request, served at once or refused. After refusals
+//! the home requests the page itself. Meters choose between shipping and moving ([`vgasnet_protocol::shipping`]).
 //!
-//! A peer has at most [`WINDOW`] requests of this rank at a time, and as many direct ones. Parts that wait for it go together. A
-//! direct request waits for nothing at its target, so no requests wait for each other in a circle.
+//! A peer has at most [`WINDOW`] requests of this rank in flight, and as many direct ones. Waiting parts are sent
+//! together. A direct request waits for nothing at its target, so requests never wait for each other in a cycle.
 //!
-//! Threads that fault drive on their own stacks, which may be small. So what they do not need is kept out of line.
+//! A faulting thread drives on its own stack, which may be small. Code not needed there is kept out of line.
 
 use super::{Engine, Work};
 use crate::memory::Piece;
@@ -26,22 +26,22 @@ use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 use vgasnet_protocol::shipping::{Choice, Meters, SmallOperation};
 use zerocopy::IntoBytes;
 
-/// Requests that a peer has of this rank at a time, and as many direct ones.
+/// Maximum requests in flight to a peer, and as many direct ones.
 const WINDOW: usize = 16;
 
-/// A peer that has so many requests gets another one when so many parts wait for it, or it has answered one: a request of one part
-/// costs nearly as much as one of many.
-const REQUESTS_FEW: usize = 4;
+/// From this many requests in flight on, a peer gets another one only for [`TOGETHER`] waiting parts, since a request
+/// costs nearly the same for one part as for many.
+const REQUESTS_EAGER: usize = 4;
 const TOGETHER: usize = 8;
 
-/// The largest parts that are shipped, in bytes, and the part of a page that they are at most.
+/// Largest shipped part in bytes. It is at most a page divided by [`PAGE_PART_MIN`].
 const PART_BYTES_MAX: usize = 64 << 10;
 const PAGE_PART_MIN: usize = 4;
 
-/// So often a part goes to a rank that may use its page, and is refused, before the home asks for the page.
+/// Refusals by ranks that may use the page before the home asks for the page.
 const TRIES_MAX: u8 = 2;
 
-/// What this rank ships.
+/// The parts that this rank ships.
 pub(super) struct Shipping {
     pub meters: Meters,
     is_on: bool,
@@ -49,16 +49,16 @@ pub(super) struct Shipping {
     part_bytes_max: usize,
     message_bytes_max: usize,
     peers: OrderedMap<Target, Peer>,
-    /// Those that may have another request.
+    /// Targets that may have another request.
     ready: OrderedSet<Target>,
     parts: Slab<Shipped>,
-    /// Chunks that wait.
+    /// Number of waiting chunks.
     waiting: usize,
-    /// A request is named by its place.
+    /// A request's id is its index.
     requests: Slab<Request>,
 }
 
-/// The receiver of requests, and whether they are direct.
+/// A receiver of requests, and whether they are direct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Target {
     rank: Rank,
@@ -72,18 +72,18 @@ vgasnet_protocol::ordered_like! {
 #[derive(Default)]
 struct Peer {
     waiting: VecDeque<Chunk>,
-    /// Requests that it has not answered.
+    /// Unanswered requests.
     in_flight: usize,
 }
 
 impl Peer {
     fn may_have_request(&self) -> bool {
-        let is_worth_it = self.in_flight < REQUESTS_FEW || self.waiting.len() >= TOGETHER;
+        let is_worth_it = self.in_flight < REQUESTS_EAGER || self.waiting.len() >= TOGETHER;
         !self.waiting.is_empty() && self.in_flight < WINDOW && is_worth_it
     }
 }
 
-/// Some bytes of a part, as many as a message has room for.
+/// Bytes of a part, at most as many as fit into a message.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
     part: usize,
@@ -96,21 +96,21 @@ struct Request {
     chunks: Vec<Chunk>,
 }
 
-/// A part that is on its way.
+/// A part in flight.
 struct Shipped {
     part: Part,
-    /// The bytes that have come, of what is read.
+    /// The bytes read so far.
     bytes: Vec<u8>,
     left_bytes: usize,
     tries: u8,
     is_refused: bool,
     is_contended: bool,
-    /// Why it has failed, if it has.
+    /// The cause of its failure, if it has failed.
     cause: Option<Cause>,
     since: Option<Instant>,
 }
 
-/// A request to be sent, once the bytes that it writes are collected.
+/// A request to be sent once the bytes that it writes have been collected.
 #[derive(Debug)]
 pub struct Shipment {
     /// The receiver.
@@ -120,16 +120,16 @@ pub struct Shipment {
     payload: Vec<Source>,
 }
 
-/// A part that was carried out elsewhere.
+/// The result of a shipped part.
 #[derive(Debug)]
 pub struct Delivery {
     /// The part.
     pub part: Part,
-    /// The bytes that were read, if it reads.
+    /// The bytes read, for a part that reads.
     pub bytes: Vec<u8>,
 }
 
-/// Where bytes come from that a request writes.
+/// Source of the bytes that a request writes.
 #[derive(Debug)]
 enum Source {
     Memory(*const u8, usize),
@@ -137,17 +137,17 @@ enum Source {
     Operands([u8; 16]),
 }
 
-// SAFETY: the pointers are to memory of parts, which is left to them until they are done, in whichever thread looks at it.
+// SAFETY: the pointers are to memory of parts, which belongs to them until they are done, in any thread.
 unsafe impl Send for Source {}
 
 impl Shipment {
-    /// Collects the bytes that the request writes. Called without the engine's lock: they may be the client's.
+    /// Collects the bytes that the request writes. Called without the engine's lock, since they may be the client's.
     pub fn collect(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for source in &self.payload {
             match source {
                 Source::Memory(from, len_bytes) => {
-                    // SAFETY: the part leaves its memory alone until it is done, and this lies in it.
+                    // SAFETY: this lies in the part's memory, which does not change until the part is done.
                     bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(*from, *len_bytes) });
                 }
                 Source::Byte(byte, len_bytes) => bytes.resize(bytes.len() + len_bytes, *byte),
@@ -159,8 +159,8 @@ impl Shipment {
 }
 
 impl Shipping {
-    /// Nothing is shipped yet. Parts go by messages of `message_bytes_max` at most, if shipping `is_on`; where caching is not
-    /// cooperative, no rank but the home does them.
+    /// Ships in messages of at most `message_bytes_max` if `is_on`. Without cooperative caching only homes perform
+    /// parts.
     pub(super) fn new(
         meters: Meters,
         page_bytes: usize,
@@ -187,7 +187,7 @@ impl Shipping {
         self.waiting > 0
     }
 
-    /// How many parts are on their way.
+    /// Number of parts in flight.
     pub(super) fn len(&self) -> usize {
         self.parts.len()
     }
@@ -197,12 +197,12 @@ impl Shipping {
         self.is_on && !is_pin && (1..=self.part_bytes_max).contains(&part.piece.len_bytes)
     }
 
-    /// The most bytes of a part that go in one message.
+    /// Maximum bytes of a part in one message.
     fn chunk_bytes_max(&self) -> usize {
         self.message_bytes_max - (REQUEST_HEAD_BYTES + PIECE_HEAD_BYTES).max(ANSWER_HEAD_BYTES + 1)
     }
 
-    /// Cuts a part into chunks that wait for their turn to go.
+    /// Cuts a part into chunks and queues them.
     fn add(&mut self, to: Target, part: Part, tries: u8) {
         let len_bytes = part.piece.len_bytes;
         let bytes = if reads(&part.copy) { vec![0; len_bytes] } else { Vec::new() };
@@ -227,7 +227,7 @@ impl Shipping {
         self.note_ready(to);
     }
 
-    /// Notes whether a peer may have another request.
+    /// Updates whether a peer may have another request.
     fn note_ready(&mut self, to: Target) {
         if self.peers.get(&to).is_some_and(Peer::may_have_request) {
             self.ready.insert(to);
@@ -236,7 +236,7 @@ impl Shipping {
         }
     }
 
-    /// The next request to some peer that may have one.
+    /// The next request to a ready peer.
     fn next(&mut self) -> Option<Shipment> {
         let to = *self.ready.first()?;
         let peer = self.peers.get_mut(&to).expect("a peer that is ready is known");
@@ -264,7 +264,7 @@ impl Shipping {
         Some(Shipment { to: to.rank, heads, payload })
     }
 
-    /// Takes an answer. Returns the parts of which nothing is missing any more.
+    /// Handles an answer. Returns the completed parts.
     fn on_answer(&mut self, from: Rank, bytes: &[u8]) -> Result<Vec<Shipped>, &'static str> {
         let Some((head, statuses, mut payload)) = read_answer(bytes) else {
             return Err("an answer about bytes that is none");
@@ -284,9 +284,9 @@ impl Shipping {
         for (chunk, status) in chunks.iter().zip(statuses) {
             let shipped = &mut self.parts[chunk.part];
             if reads(&shipped.part.copy) {
-                let (read, rest) = payload.split_at(chunk.len_bytes);
+                let (read, remaining) = payload.split_at(chunk.len_bytes);
                 shipped.bytes[chunk.start_bytes..][..chunk.len_bytes].copy_from_slice(read);
-                payload = rest;
+                payload = remaining;
             }
             shipped.is_refused |= status == Status::Refused;
             shipped.is_contended |= status == Status::DoneContended;
@@ -308,12 +308,12 @@ impl Shipping {
     }
 }
 
-/// Whether the answer has bytes for the copy.
+/// Whether the answer carries bytes for the copy.
 fn reads(copy: &Copy) -> bool {
     matches!(copy, Copy::Get(_) | Copy::Atomic(_))
 }
 
-/// The head of a chunk, and where the bytes are that it writes.
+/// The head of a chunk, and the source of the bytes that it writes.
 fn describe(part: &Part, chunk: &Chunk) -> (PieceHead, Option<Source>) {
     let Chunk { start_bytes, len_bytes, .. } = *chunk;
     let (kind, op, source) = match &part.copy {
@@ -339,7 +339,7 @@ fn describe(part: &Part, chunk: &Chunk) -> (PieceHead, Option<Source>) {
 }
 
 impl Engine {
-    /// Whether the engine looks for another way for a part than to fetch its page.
+    /// Whether the part may avoid fetching its page.
     #[inline]
     pub(super) fn may_ship(&self, part: &Part) -> bool {
         let is_fault = matches!(part.copy, Copy::MakeResident(_));
@@ -347,7 +347,7 @@ impl Engine {
         may && self.shipping.takes(part) && !self.protocol.cache.contains(part.piece.page)
     }
 
-    /// Has a part carried out where its page is, if that pays. Else the part comes back.
+    /// Ships a part to its page's holder if that is cheaper. Otherwise returns it.
     #[inline(never)]
     pub(super) fn ship_or_keep(&mut self, mut part: Part) -> Option<Part> {
         let (page, own) = (part.piece.page, self.space.rank);
@@ -385,22 +385,22 @@ impl Engine {
         None
     }
 
-    /// Whether the pool has a frame that nobody needs: evictions have not made it free, and none serves for blocks.
+    /// Whether the pool has spare frames: some are free without evictions, and none serves for blocks.
     fn has_room(&self) -> bool {
         let is_full = self.storage.frames_for_blocks() > 0 || self.reserve.wants_more(0);
         !is_full && self.protocol.cache.surplus_frames() > 0
     }
 
-    /// Whether a load or store may do with a block of a page of this home: no rank holds the page. One that is zeros comes at once
-    /// where there is room.
+    /// Whether a load or store may use a block of a page of this home: no rank holds the page. If there is room, a page
+    /// of zeros is served as a page at once.
     fn may_map_block(&self, page: PageId, has_room: bool) -> bool {
         let home = &self.protocol.home;
         let is_here = !home.has_entry(page) && !self.held.contains_key(&page);
         is_here && (home.is_written(page) || !has_room)
     }
 
-    /// Does a part of a page of this home where the page is, after so many ranks have refused to. It comes back if this rank is to
-    /// get the page for it.
+    /// Performs a part of a page of this home at the page's holder, after `tries` ranks have refused it. Returns the
+    /// part if this rank is to fetch the page for it.
     #[inline(never)]
     pub(super) fn do_at_home(&mut self, part: Part, tries: u8) -> Option<Part> {
         let page = part.piece.page;
@@ -414,7 +414,7 @@ impl Engine {
             }
             let user = self.protocol.home.stable_user(page, part.copy.access());
             let may_ship = self.shipping.is_cooperative && tries < TRIES_MAX;
-            // What is refused is done again, and what was done before might overwrite newer bytes then: so all of it goes at once.
+            // Retrying a refused part in pieces could overwrite newer bytes, so only parts of one chunk are shipped.
             let may_ship = may_ship && part.piece.len_bytes <= self.shipping.chunk_bytes_max();
             let Some(rank) = user.filter(|rank| may_ship && *rank != self.space.rank) else { return Some(part) };
             self.shipping.add(Target { rank, is_direct: true }, part, tries + 1);
@@ -442,8 +442,8 @@ impl Engine {
         None
     }
 
-    /// Whether a part is the first to be written of a page of the own segment, for all of which there is room: the page comes without I/O,
-    /// and what follows finds it there. All such pages take no longer than it takes to clear the pool once.
+    /// Whether a part is the first write to a page of an own segment that fits the pool: the page comes without I/O,
+    /// and later accesses hit. All such pages together take no longer than clearing the pool once.
     fn is_first_put(&self, part: &Part) -> bool {
         let (page, space) = (part.piece.page, &self.space);
         let is_new = part.copy.is_put() && space.is_own(page) && !self.protocol.home.is_written(page);
@@ -461,12 +461,12 @@ impl Engine {
         }
     }
 
-    /// Keeps an event back that is a message to this home about a page of whose blocks jobs make use.
+    /// Holds an event back: a message to this home about a page with jobs on its blocks.
     pub(super) fn hold_back(&mut self, page: PageId, event: Event) {
         self.held.entry(page).or_default().push(event);
     }
 
-    /// Has requests sent, as many as their receivers may have.
+    /// Queues requests, as many as their receivers may have.
     #[inline(never)]
     pub(super) fn send_shipments(&mut self) {
         while let Some(shipment) = self.shipping.next() {
@@ -474,7 +474,7 @@ impl Engine {
         }
     }
 
-    /// An answer has come.
+    /// Handles an answer.
     #[inline(never)]
     pub(super) fn on_byte_answer(&mut self, from: Rank, bytes: &[u8]) -> Result<(), &'static str> {
         for shipped in self.shipping.on_answer(from, bytes)? {

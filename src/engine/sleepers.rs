@@ -1,7 +1,7 @@
-//! The client threads that wait, and whether one of them drives.
+//! The waiting client threads and their driver.
 //!
-//! A thread sleeps in the bed of what it waits for, so that a completion wakes the thread that waits for it, and no other. A
-//! driver that goes leaves an offer in one bed. A thread that gets up from there takes it, and drives, or passes it on if its
+//! A thread sleeps in the slot of its awaited event, so that a completion wakes only the threads waiting for it. A
+//! stopping driver leaves an offer in one slot. A thread woken there takes the offer and drives, or passes it on if its
 //! own wait is over.
 
 use crate::request::CompletionId;
@@ -9,47 +9,47 @@ use crate::sys::{SignalGuard, futex};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Beds of threads that have called in, and as many of threads in handlers of SIGSEGV. The first bed of those that have
-/// called in is for threads that wait for anything else than one completion.
-const BEDS: usize = 32;
+/// Slots for threads in calls, and as many for threads in SIGSEGV handlers. The first slot for calls is for threads
+/// waiting for anything other than one completion.
+const SLOTS: usize = 32;
 
-/// What a thread waits for: the beds that are woken for it.
+/// A thread's awaited event, as the index of its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Awaited(usize);
 
 impl Awaited {
-    /// Anything: the thread looks again whenever something has happened.
+    /// Any event: the thread checks its condition after each.
     pub(super) const ANY: Awaited = Awaited(0);
 
-    /// A completion, or anything that the rooms above wait for.
+    /// A completion, or any event of the rooms above.
     pub(super) fn completion(id: CompletionId) -> Awaited {
-        Awaited(1 + id.number() as usize % (BEDS - 1))
+        Awaited(1 + id.number() as usize % (SLOTS - 1))
     }
 
     /// A page of the own segment, for a load or store.
     pub(super) fn page(index: u32) -> Awaited {
-        Awaited(BEDS + index as usize % BEDS)
+        Awaited(SLOTS + index as usize % SLOTS)
     }
 }
 
-/// What has happened: a set of beds.
+/// Events that have happened, as a set of slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Happened(u64);
 
 impl Happened {
-    /// An event, for which all threads that have called in may wait.
-    pub(super) const EVENT: Happened = Happened((1 << BEDS) - 1);
+    /// An event for which any thread in a call may be waiting.
+    pub(super) const EVENT: Happened = Happened((1 << SLOTS) - 1);
 
-    /// The end of what a thread waits for.
+    /// The completion of one awaited event.
     pub(super) fn of(awaited: Awaited) -> Happened {
         let mut happened = Happened::default();
         happened.add(awaited);
         happened
     }
 
-    /// Adds the end of what a thread waits for.
+    /// Adds the completion of an awaited event.
     pub(super) fn add(&mut self, awaited: Awaited) {
-        let any = u64::from(awaited.0 < BEDS);
+        let any = u64::from(awaited.0 < SLOTS);
         self.0 |= 1 << awaited.0 | any;
     }
 
@@ -58,18 +58,18 @@ impl Happened {
     }
 }
 
-/// Threads that wait for the same, or for things that share a bed.
+/// Threads waiting for the same event, or for events that share a slot.
 #[derive(Default)]
 #[repr(align(64))]
-struct Bed {
+struct Slot {
     asleep: AtomicUsize,
-    /// Counts what has happened to those that sleep here.
+    /// Number of events for its sleepers.
     turn: AtomicU32,
-    /// A driver has gone, and a thread that gets up from here is to drive.
+    /// A driver has stopped, and a thread woken from this slot is to drive.
     offers: AtomicU32,
 }
 
-impl Bed {
+impl Slot {
     fn is_empty(&self) -> bool {
         self.asleep.load(Ordering::SeqCst) == 0
     }
@@ -78,18 +78,18 @@ impl Bed {
 /// No thread drives.
 const NOBODY: usize = usize::MAX;
 
-/// The client threads that wait, and whether one of them drives.
+/// The waiting client threads and their driver.
 pub(super) struct Sleepers {
-    /// What the client thread waits for that drives, or [`NOBODY`].
+    /// The driver's awaited event, or [`NOBODY`].
     driver: AtomicUsize,
     asleep: AtomicUsize,
-    beds: [Bed; 2 * BEDS],
+    slots: [Slot; 2 * SLOTS],
 }
 
 impl Default for Sleepers {
     fn default() -> Sleepers {
-        let beds = std::array::from_fn(|_| Bed::default());
-        Sleepers { driver: AtomicUsize::new(NOBODY), asleep: AtomicUsize::new(0), beds }
+        let slots = std::array::from_fn(|_| Slot::default());
+        Sleepers { driver: AtomicUsize::new(NOBODY), asleep: AtomicUsize::new(0), slots }
     }
 }
 
@@ -98,7 +98,6 @@ impl Sleepers {
         self.driver.load(Ordering::SeqCst) != NOBODY
     }
 
-    /// Whether any thread sleeps here.
     pub(super) fn has_any(&self) -> bool {
         self.asleep.load(Ordering::SeqCst) > 0
     }
@@ -108,12 +107,13 @@ impl Sleepers {
         self.driver.compare_exchange(NOBODY, awaited.0, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
-    /// The calling thread, which drives, does no longer. It then offers that to another.
+    /// The calling thread stops driving. It then offers to hand over.
     pub(super) fn stop_driving(&self) {
         self.driver.store(NOBODY, Ordering::SeqCst);
     }
 
-    /// Wakes a thread that waits, to drive, unless another drives by now. Returns whether a thread drives or has been woken.
+    /// Wakes a waiting thread to drive, unless another one drives by now. Returns whether a thread drives or has been
+    /// woken.
     pub(super) fn offer(&self, from: Awaited) -> bool {
         if self.has_driver() {
             return true;
@@ -121,43 +121,43 @@ impl Sleepers {
         if !self.has_any() {
             return false;
         }
-        let beds = self.beds.iter().cycle().skip(from.0 + 1).take(2 * BEDS);
-        for bed in beds.filter(|bed| !bed.is_empty()) {
-            bed.offers.fetch_add(1, Ordering::SeqCst);
-            // A thread that has left the bed by now may have looked for offers before.
-            if bed.is_empty() && bed.offers.swap(0, Ordering::SeqCst) > 0 {
+        let slots = self.slots.iter().cycle().skip(from.0 + 1).take(2 * SLOTS);
+        for slot in slots.filter(|slot| !slot.is_empty()) {
+            slot.offers.fetch_add(1, Ordering::SeqCst);
+            // A thread that has left the slot may have checked for offers before this one.
+            if slot.is_empty() && slot.offers.swap(0, Ordering::SeqCst) > 0 {
                 continue;
             }
-            bed.turn.fetch_add(1, Ordering::SeqCst);
-            return futex::wake_one(&bed.turn);
+            slot.turn.fetch_add(1, Ordering::SeqCst);
+            return futex::wake_one(&slot.turn);
         }
         false
     }
 
-    /// Wakes the threads that may wait for what has happened. Returns whether the driver may, too.
+    /// Wakes the threads that may wait for these events. Returns whether the driver may, too.
     pub(super) fn wake(&self, happened: Happened) -> bool {
         std::sync::atomic::fence(Ordering::SeqCst);
         self.wake_after_count(happened)
     }
 
-    /// As [`Sleepers::wake`], where what has happened was made known by an operation on an atomic that is sequentially consistent,
-    /// and the threads look at it by such a one.
+    /// As [`Sleepers::wake`], for an event published by a sequentially consistent atomic operation and observed by
+    /// another one.
     pub(super) fn wake_after_count(&self, happened: Happened) -> bool {
         let mut left = if self.has_any() { happened.0 } else { 0 };
         while left != 0 {
-            let bed = &self.beds[left.trailing_zeros() as usize];
+            let slot = &self.slots[left.trailing_zeros() as usize];
             left &= left - 1;
-            if !bed.is_empty() {
-                bed.turn.fetch_add(1, Ordering::SeqCst);
-                futex::wake_all(&bed.turn);
+            if !slot.is_empty() {
+                slot.turn.fetch_add(1, Ordering::SeqCst);
+                futex::wake_all(&slot.turn);
             }
         }
         let driver = self.driver.load(Ordering::SeqCst);
         driver != NOBODY && happened.0 >> driver & 1 != 0
     }
 
-    /// Sleeps until something has happened for which the thread may wait, or until no thread drives. May return early. Returns
-    /// whether the thread is to drive, or to offer that to another.
+    /// Sleeps until an awaited event may have happened or no thread drives. May return early. Returns whether the
+    /// thread has to drive or hand over.
     pub(super) fn sleep(
         &self,
         awaited: Awaited,
@@ -165,17 +165,17 @@ impl Sleepers {
         end: Option<Instant>,
         signals: &SignalGuard,
     ) -> bool {
-        let bed = &self.beds[awaited.0];
-        bed.asleep.fetch_add(1, Ordering::SeqCst);
+        let slot = &self.slots[awaited.0];
+        slot.asleep.fetch_add(1, Ordering::SeqCst);
         self.asleep.fetch_add(1, Ordering::SeqCst);
         // A thread that changes `done` or the driver and sees a sleeper increments the turn afterwards.
-        let turn = bed.turn.load(Ordering::SeqCst);
+        let turn = slot.turn.load(Ordering::SeqCst);
         if !done() && self.has_driver() {
-            signals.except(|| futex::wait_for(&bed.turn, turn, time_left(end)));
+            signals.except(|| futex::wait_for(&slot.turn, turn, time_left(end)));
         }
         self.asleep.fetch_sub(1, Ordering::SeqCst);
-        bed.asleep.fetch_sub(1, Ordering::SeqCst);
-        bed.offers.swap(0, Ordering::SeqCst) > 0
+        slot.asleep.fetch_sub(1, Ordering::SeqCst);
+        slot.offers.swap(0, Ordering::SeqCst) > 0
     }
 }
 
@@ -188,23 +188,23 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
 
-    /// Threads that each wait for many things in turn, which only drivers bring about. Whoever drives stops as soon as its own
-    /// has come, so driving goes from hand to hand; if an offer were lost, all would sleep for ever.
+    /// Each thread waits many times for an event that only drivers cause. A driver stops once its own event has
+    /// happened, so driving is handed on; after a lost offer all threads would sleep for ever.
     #[test]
     fn driving_is_handed_on_until_nobody_waits() {
         const THREADS: usize = 6;
         const ROUNDS: u32 = 3_000;
         let sleepers = Sleepers::default();
         let asked: [AtomicBool; THREADS] = std::array::from_fn(|_| AtomicBool::new(false));
-        // Two of the threads share a bed.
-        let bed = |thread: usize| Awaited::page((thread % (THREADS - 1)) as u32);
+        // Two of the threads share a slot.
+        let slot = |thread: usize| Awaited::page((thread % (THREADS - 1)) as u32);
         // The driver serves one other thread, then itself.
         let drive = |own: usize, random: &mut fastrand::Rng| {
             let other = random.usize(0..THREADS);
             for served in [other, own] {
                 if asked[served].swap(false, Ordering::SeqCst) {
                     let mut happened = Happened::default();
-                    happened.add(bed(served));
+                    happened.add(slot(served));
                     sleepers.wake(happened);
                 }
             }
@@ -215,17 +215,17 @@ mod tests {
             let signals = SignalGuard::new();
             let mut has_offer = false;
             while !done() {
-                if sleepers.try_drive(bed(own)) {
+                if sleepers.try_drive(slot(own)) {
                     has_offer = false;
                     drive(own, random);
                     sleepers.stop_driving();
-                    sleepers.offer(bed(own));
+                    sleepers.offer(slot(own));
                 } else {
-                    has_offer |= sleepers.sleep(bed(own), &done, None, &signals);
+                    has_offer |= sleepers.sleep(slot(own), &done, None, &signals);
                 }
             }
             if has_offer {
-                sleepers.offer(bed(own));
+                sleepers.offer(slot(own));
             }
         };
         std::thread::scope(|scope| {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_is_told_of_what_it_waits_for_only() {
+    fn a_driver_is_woken_for_its_own_event_only() {
         let sleepers = Sleepers::default();
         let [own, other] = [3, 4].map(Awaited::page);
         assert!(!sleepers.wake(Happened::EVENT) && sleepers.try_drive(own) && !sleepers.try_drive(other));
@@ -253,7 +253,7 @@ mod tests {
         assert!(sleepers.wake(happened(own)) && !sleepers.wake(happened(other)) && !sleepers.wake(Happened::EVENT));
         sleepers.stop_driving();
         assert!(!sleepers.offer(own), "nobody sleeps");
-        // A thread that waits for anything may wait for any completion, but not for a page.
+        // A thread waiting for any event may wait for any completion, but not for a page.
         assert!(sleepers.try_drive(Awaited::ANY));
         assert!(sleepers.wake(Happened::EVENT) && !sleepers.wake(happened(own)) && Happened::default().is_nothing());
     }

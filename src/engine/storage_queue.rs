@@ -1,16 +1,16 @@
-//! The operations of a storage server that wait: the most urgent first, and of these the oldest.
+//! The waiting operations of a storage server: by priority, then by age.
 
 use vgasnet_protocol::coherence::Priority;
 use vgasnet_protocol::ordered::OrderedMap;
 
-/// What an operation needs to go on, besides room in the storage.
+/// Resource needed by an operation, besides room in the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// Nothing: its frame is mapped here, or its page is in its staging frame.
+    /// Its frame is mapped here, or its page is in its staging frame.
     Nothing,
-    /// A staging frame, through which it goes to the requester's.
+    /// A staging frame, from which the page goes to the requester's frame.
     LoadStaging,
-    /// A staging frame, into which it is fetched from the owner's.
+    /// A staging frame, into which the page is fetched from the owner's frame.
     StoreStaging,
 }
 
@@ -18,28 +18,28 @@ const NEEDS: [Need; 3] = [Need::Nothing, Need::LoadStaging, Need::StoreStaging];
 
 pub(super) const PRIORITIES: [Priority; 3] = [Priority::Now, Priority::Soon, Priority::Later];
 
-/// After so many operations, or the run that reaches so many, the oldest one goes first, however urgent others are: none waits
-/// for ever.
+/// After this many operations, or the run that reaches the number, the oldest one goes first regardless of priority. So
+/// none starves.
 const TURNS: u64 = 64;
 
-/// An operation that waits.
+/// A waiting operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub priority: Priority,
     pub need: Need,
-    /// Operations are counted as they come.
+    /// Sequence number of arrival.
     pub number: u64,
     pub id: usize,
 }
 
-/// By priority and need, the operations that wait, by their number. One that cannot go on delays none that needs something
-/// else, and none that is more urgent.
+/// The waiting operations by priority and need, ordered by number. A blocked one delays none that has another need or a
+/// higher priority.
 #[derive(Debug, Default)]
 pub(super) struct StorageQueue {
     queues: [[OrderedMap<u64, usize>; NEEDS.len()]; PRIORITIES.len()],
-    /// How many there are: each message makes the engine look.
+    /// Number of operations, since the engine checks after each message.
     len: usize,
-    /// How many have begun since the oldest one did.
+    /// Operations begun since the oldest one last had its turn.
     since_oldest: u64,
 }
 
@@ -49,19 +49,19 @@ impl StorageQueue {
         self.len += 1;
     }
 
-    /// Takes an operation out. Returns whether it was there.
+    /// Removes an operation. Returns whether it was there.
     pub fn remove(&mut self, waiting: &Waiting) -> bool {
         let was_there = self.queues[waiting.priority as usize][waiting.need as usize].remove(&waiting.number).is_some();
         self.len -= usize::from(was_there);
         was_there
     }
 
-    /// The operation to begin, of those that `may_go_on`: the most urgent, or the oldest when its turn has come.
+    /// The next operation among those that `may_go_on`: the most urgent, or the oldest at its turn.
     pub fn next(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
         if self.is_turn_of_oldest() { self.oldest(may_go_on) } else { self.first(may_go_on) }
     }
 
-    /// So many operations have begun: the one that was [`StorageQueue::next`], and those that went with it.
+    /// The [`StorageQueue::next`] operation and those merged with it have begun, `operations` in all.
     pub fn on_begun(&mut self, operations: u64) {
         let is_oldest = self.is_turn_of_oldest() && operations > 0;
         self.since_oldest = if is_oldest { 0 } else { self.since_oldest + operations };
@@ -71,7 +71,7 @@ impl StorageQueue {
         self.since_oldest + 1 >= TURNS
     }
 
-    /// The first operation that `may_go_on`.
+    /// The most urgent operation that `may_go_on`.
     fn first(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
         if self.len == 0 {
             return None;
@@ -79,7 +79,7 @@ impl StorageQueue {
         PRIORITIES.into_iter().find_map(|priority| self.oldest_of(priority, &may_go_on))
     }
 
-    /// The oldest operation that `may_go_on`, however urgent it is.
+    /// The oldest operation that `may_go_on`, regardless of priority.
     fn oldest(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
         let oldest = PRIORITIES.into_iter().filter_map(|priority| self.oldest_of(priority, &may_go_on));
         oldest.min_by_key(|waiting| waiting.number)
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_go_on_delays_no_other() {
+    fn a_blocked_operation_delays_no_other() {
         let queue = queue(&[
             (Priority::Now, Need::LoadStaging),
             (Priority::Now, Need::StoreStaging),

@@ -1,13 +1,14 @@
-//! A home's storage server: brings pages from the backing file into requesters' frames, and dirty pages back.
+//! A home's storage server: reads pages from the backing file into requesters' frames, and writes dirty pages back.
 //!
-//! A frame whose memory is mapped here is read or written in place. Pages of other frames pass through a staging frame.
-//! Those serve for nothing else, so a home can always take in a dirty page, however full its pool is. Stores, which may
-//! wait for space on the disk, leave one of them to loads; what nobody waits for leaves one to what somebody waits for.
+//! Frames mapped here are read or written in place. Other pages pass through a staging frame. Staging frames serve for
+//! nothing else, so a home can always take in a dirty page, even with a full pool. Stores, which may wait for space on
+//! the disk, leave one of them to loads; background operations leave one to urgent ones.
 //!
-//! Of a page that is written from its holder's frame only the dirty blocks are written, in a few parts, one after the other.
-//! What passes through a staging frame is written whole: its blocks are not known here.
+//! If the holder's frame is mapped, only the dirty blocks of a page are written, in a few consecutive parts. A page in
+//! a staging frame is written whole, since its blocks are not known here.
 //!
-//! The most urgent operation goes first. Few that nobody waits for are handed to the storage at a time ([`Background`]).
+//! The most urgent operation goes first. The number of background operations in the storage is bounded
+//! ([`Background`]).
 
 mod blocks;
 mod byte_jobs;
@@ -39,13 +40,13 @@ use vgasnet_conduit::{Token, Transfer};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Priority};
 use vgasnet_protocol::{Rank, Spaces};
 
-/// Clean bytes between dirty ones of which fewer are written along. A disk that writes a few GB/s writes them in the time that
-/// another request takes.
+/// Gaps of fewer clean bytes between dirty ones are written along. A disk of a few GB/s writes them in the time of
+/// another request.
 const GAP_BYTES: usize = 64 << 10;
 
 const _: () = assert!(DIRTY_BLOCK_BYTES % BLOCK_BYTES == 0);
 
-/// A page on its way between the file and a frame.
+/// A page in flight between the file and a frame.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
     direction: IoDirection,
@@ -54,14 +55,14 @@ struct Operation {
     peer: Rank,
     frame: FrameId,
     priority: Priority,
-    /// What it waits for, while it waits.
+    /// The resource it waits for, while it waits.
     need: Option<Need>,
     staging: Option<FrameId>,
-    /// The bytes of the page that the storage has, or had last.
+    /// The bytes of the page in the storage now, or last.
     part: Extent,
-    /// The storage has it, as one that nobody waits for: whether it is the first of its request.
+    /// Set while it is in the storage as a background operation: whether it is the first of its request.
     in_background: Option<bool>,
-    /// Operations are counted as they come.
+    /// Sequence number of arrival.
     number: u64,
 }
 
@@ -73,32 +74,32 @@ pub struct StorageServer {
     files: HomeFiles,
     /// The operation of each page that has one.
     of_page: HashMap<HomePage, usize>,
-    /// The number of the next operation.
+    /// Sequence number of the next operation.
     next: u64,
     waiting: StorageQueue,
     staging_free: Vec<FrameId>,
-    /// Stores that may have staging frames besides those that have some.
+    /// Stores that may still take a staging frame.
     stores_left: usize,
     background: Background,
-    /// Loads that nobody waited for and that have failed.
+    /// Failed loads for which no operation waited.
     forgotten: u64,
-    /// Fewer clean bytes than this between dirty ones are written along.
+    /// Gaps of fewer clean bytes between dirty ones are written along.
     gap_bytes: usize,
-    /// What threads use that read pages themselves; `None` if none may.
+    /// Lets threads read pages themselves; `None` if they may not.
     reader: Option<Arc<dyn BlockingReader>>,
     /// The same, for blocks.
     block_reader: Option<Arc<dyn BlockingReader>>,
-    /// Operations that threads do, and blocks that they read.
+    /// Operations performed by threads, and blocks read by them.
     by_threads: usize,
     blocks_by_threads: usize,
     blocks: Blocks,
-    /// By page, operations that wait until blocks of the page have been written.
+    /// Operations that wait for blocks of their page to be written, by page.
     behind_blocks: HashMap<HomePage, usize>,
 }
 
 impl StorageServer {
-    /// A server that may use the frames `staging` of the own pool, which the cache does not know of, and for blocks those from
-    /// `first_of_blocks` on: `slots` blocks, at least one.
+    /// A server with the frames `staging` of the own pool, unknown to the cache, and with memory for `slots` blocks, at
+    /// least one, from frame `first_of_blocks` on.
     ///
     /// # Panics
     /// If there are fewer than three frames for staging, or there is no memory for the blocks.
@@ -142,13 +143,13 @@ impl StorageServer {
         }
     }
 
-    /// The same, which writes along what is clean between dirty bytes where that is less than `gap_bytes`.
+    /// Sets the gap: fewer than `gap_bytes` clean bytes between dirty ones are written along.
     #[must_use]
     pub fn with_gaps(self, gap_bytes: usize) -> StorageServer {
         StorageServer { gap_bytes, ..self }
     }
 
-    /// The same, where segments have their homes as these spaces have it.
+    /// Sets the homes of the segments' pages.
     #[must_use]
     pub fn with_homes(self, segments: Spaces) -> StorageServer {
         StorageServer { files: HomeFiles::new(self.space.rank, segments), ..self }
@@ -159,33 +160,33 @@ impl StorageServer {
         &*self.storage
     }
 
-    /// Whether anything is under way or waiting, except for what threads read themselves.
+    /// Whether anything is in flight or waiting, except reads by threads.
     pub fn is_busy(&self) -> bool {
         self.operations.len() > self.by_threads || self.blocks.is_busy(self.blocks_by_threads)
     }
 
-    /// How many operations are under way or waiting.
+    /// Number of operations in flight or waiting.
     pub fn operations(&self) -> usize {
         self.operations.len() + self.blocks.jobs()
     }
 
-    /// How many pages could not be read ahead, which is no error.
+    /// Number of pages that could not be read ahead, which is no error.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Notes that a page is to be brought from the file into a frame of `to`. [`StorageServer::advance`] begins it.
+    /// Queues the read of a page from the file into a frame of `to`. [`StorageServer::advance`] begins it.
     pub(super) fn load(&mut self, page: PageId, to: Rank, frame: FrameId, priority: Priority) {
         self.start(IoDirection::Read, page, (to, frame), priority);
     }
 
-    /// Notes that a page is to be brought from a frame of `from` into the file.
+    /// Queues the write of a page from a frame of `from` to the file.
     pub(super) fn store(&mut self, page: PageId, from: Rank, frame: FrameId, priority: Priority) {
         self.start(IoDirection::Write, page, (from, frame), priority);
     }
 
-    /// Makes the operation of a page more urgent.
-    pub(super) fn hurry(&mut self, page: PageId, priority: Priority) {
+    /// Raises the priority of a page's operation.
+    pub(super) fn raise_priority(&mut self, page: PageId, priority: Priority) {
         let Some(id) = self.of_page.get(&self.files.number(page)).copied() else { return };
         let waiting = self.waiting_of(id);
         let operation = &mut self.operations[id];
@@ -197,11 +198,11 @@ impl StorageServer {
         }
     }
 
-    /// Handles what the storage has completed. Returns whether there was anything.
+    /// Handles the storage's completions. Returns whether there were any.
     ///
     /// # Errors
-    /// An operation on the backing file failed. No other copy of the page is accounted for, so the job cannot go on. A load that
-    /// nobody waits for may fail. Or a block could not be unmapped.
+    /// An operation on the backing file failed. No other copy of the page is accounted for, so the job cannot go on.
+    /// Only a background load may fail. Or a block could not be unmapped.
     pub(super) fn poll(&mut self, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) -> Result<bool, UserError> {
         self.check_unmapped()?;
         if self.storage.in_flight() == 0 {
@@ -219,7 +220,7 @@ impl StorageServer {
         Ok(!completed.is_empty() || self.drains_ended() != drains)
     }
 
-    /// Takes the result of what the storage, or a thread, has done of an operation.
+    /// Handles the outcome of an operation's I/O by the storage or a thread.
     ///
     /// # Errors
     /// As [`StorageServer::poll`].
@@ -271,7 +272,7 @@ impl StorageServer {
         Ok(())
     }
 
-    /// A page that is read is in the memory of its operation.
+    /// The page read is complete in its operation's memory.
     pub(super) fn on_whole(&mut self, id: usize, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
         let operation = self.operations[id];
         match operation.staging {
@@ -280,7 +281,7 @@ impl StorageServer {
         }
     }
 
-    /// A transfer that this server asked for is complete.
+    /// A transfer requested by this server is complete.
     pub(super) fn on_transferred(&mut self, id: usize, events: &mut VecDeque<Event>) {
         match self.operations[id].direction {
             IoDirection::Read => events.push_back(self.finish(id)),
@@ -327,8 +328,8 @@ impl StorageServer {
         need.map(|need| Waiting { priority, need, number, id })
     }
 
-    /// Starts the next steps of operations, as far as there are staging frames and room in the storage. Called after
-    /// everything that has happened, so that operations side by side in the file are seen together.
+    /// Starts the next steps of operations, as far as there are staging frames and room in the storage. Called once all
+    /// events have been handled, so that adjacent operations in the file are merged.
     pub(super) fn advance(&mut self, work: &mut VecDeque<Work>) {
         self.advance_blocks(work);
         while let Some(waiting) = self.next_ready() {
@@ -350,7 +351,7 @@ impl StorageServer {
         }
     }
 
-    /// The operation to go on with, of those that have what they need.
+    /// The next operation among those with all resources available.
     fn next_ready(&self) -> Option<Waiting> {
         let (free, stores_left, background) = (self.staging_free.len(), self.stores_left, self.background.left());
         let may_go_on = |priority: Priority, need: Need| match (need, priority) {
@@ -364,7 +365,7 @@ impl StorageServer {
         self.waiting.next(may_go_on)
     }
 
-    /// Begins an operation that needs a staging frame, which is there. Returns whether there was room for it.
+    /// Begins an operation with an available staging frame. Returns whether the storage had room for it.
     fn begin_staged(&mut self, id: usize, need: Need, work: &mut VecDeque<Work>) -> bool {
         let staging = self.staging_free.pop().expect("it is ready");
         self.operations[id].staging = Some(staging);
@@ -394,7 +395,7 @@ impl StorageServer {
             self.forget_blocks(id);
         }
         let operation = self.forget(id);
-        // The file has what is in the frame, until the page is open to writers again.
+        // The file equals the frame until the page is open to writers again.
         self.space.blocks(operation.peer).into_iter().for_each(|blocks| blocks.clear(operation.frame));
         match operation.direction {
             IoDirection::Read => Event::Loaded(operation.page),
@@ -414,7 +415,7 @@ impl StorageServer {
     }
 }
 
-/// Counts a part of a file that was read or written.
+/// Counts I/O of a file.
 fn count_of_file(direction: IoDirection, len_bytes: usize) {
     let (row, bytes) = match direction {
         IoDirection::Read => (Row::FileDiskReads, Row::FileDiskReadBytes),
@@ -424,17 +425,17 @@ fn count_of_file(direction: IoDirection, len_bytes: usize) {
     stats::add(bytes, len_bytes as u64);
 }
 
-/// Why I/O on a file has failed.
+/// The cause of failed file I/O.
 fn cause_of(error: &io::Error) -> Cause {
     Cause(errno_of(error).unsigned_abs())
 }
 
-/// Tokens of this server are odd; those of page transfers are even.
+/// Tokens of this server are odd. Those of page transfers are even.
 fn token(id: usize) -> Token {
     Token(id as u64 * 2 + 1)
 }
 
-/// The operation that a token names, if it is one of this server's.
+/// The operation of a token, if it is one of this server's.
 pub(super) fn operation_of(token: Token) -> Option<usize> {
     (token.0 % 2 == 1).then_some(token.0 as usize / 2)
 }

@@ -1,4 +1,4 @@
-//! Waiting: which thread drives the engine, which sleep, and what client threads do for the library meanwhile.
+//! Waiting: which thread drives the engine, which ones sleep, and the work of client threads meanwhile.
 
 use super::sleepers::{Awaited, Happened, Sleepers, time_left};
 use super::{Driver, WaitMode};
@@ -12,23 +12,23 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vgasnet_conduit::{SLOW, Sleeper, give_way};
 
-/// Pieces of work that one poll does at most, so that a flood of messages does not keep its caller from other work.
+/// Maximum work items per poll, so that a flood of messages does not keep the caller from other work.
 const POLL_WORK_MAX: usize = 64;
 
-/// The work of the rooms above for client threads that call in: running handlers, carrying out collectives.
+/// Work of the rooms above for client threads in calls: running handlers, driving collectives.
 pub trait CallerWork: Send + Sync {
-    /// Whether this thread may do such work: not in a handler.
+    /// Whether this thread may do such work. A thread in a handler may not.
     fn may_work(&self) -> bool;
 
-    /// Whether there is any.
+    /// Whether there is any work.
     fn is_pending(&self) -> bool;
 
-    /// Does a piece of it. Returns whether there was any.
+    /// Does one item of work. Returns whether there was any.
     fn work(&self) -> bool;
 }
 
 impl Driver {
-    /// Gives client threads that call in this work to do. Called once.
+    /// Sets the work of the rooms above. Called once.
     pub fn set_caller_work(&self, work: Arc<dyn CallerWork>) {
         assert!(self.callers.set(work).is_ok(), "the rooms above are put together once");
     }
@@ -44,20 +44,20 @@ impl Driver {
         }
     }
 
-    /// Waits until nothing is pending in a completion.
+    /// Waits for a completion.
     pub fn wait(&self, completion: CompletionId) {
         if !self.completions().is_done(completion) {
             self.wait_because(self.row_of(completion), completion);
         }
     }
 
-    /// Waits until nothing is pending in a completion, and ends it.
+    /// Waits for a completion and ends it.
     pub fn finish(&self, completion: CompletionId) {
         self.wait(completion);
         self.completions().end(completion);
     }
 
-    /// As [`Driver::finish`]; the wait counts in another row.
+    /// As [`Driver::finish`], with the wait counted in `row`.
     pub(crate) fn finish_because(&self, row: Row, completion: CompletionId) {
         self.wait_because(row, completion);
         self.completions().end(completion);
@@ -67,7 +67,7 @@ impl Driver {
         self.wait_because_or(row, completion, None);
     }
 
-    /// As [`Driver::finish_because`]. Calls `tell` once if that takes as long as [`SLOW`].
+    /// As [`Driver::finish_because`]. Calls `tell` once if the wait takes [`SLOW`].
     pub(crate) fn finish_or_tell(&self, row: Row, completion: CompletionId, tell: &dyn Fn()) {
         self.wait_because_or(row, completion, Some(Instant::now() + SLOW));
         if !self.completions().is_done(completion) {
@@ -89,7 +89,7 @@ impl Driver {
         self.wait_until_or(done, None);
     }
 
-    /// As [`Driver::wait_until`], but not much longer than `end`.
+    /// As [`Driver::wait_until`], until `end` or shortly after.
     pub fn wait_until_or(&self, done: &dyn Fn() -> bool, end: Option<Instant>) {
         self.wait_for(done, Awaited::ANY, end);
     }
@@ -109,7 +109,7 @@ impl Driver {
             if !self.watch(&is_over) {
                 self.wait_for_engine(&is_over, awaited, end, self.spin());
             }
-            // Not every time: a look at the clock takes a tenth of a round trip.
+            // Every eighth round only: reading the clock takes a tenth of a round trip.
             rounds += 1;
             if rounds % 8 == 0 && end.is_some_and(|end| Instant::now() >= end) {
                 return;
@@ -128,19 +128,19 @@ impl Driver {
         )
     }
 
-    /// Lets other threads run, for a client that has asked in vain and is about to ask again. With more ranks than processors, such a loop
-    /// would keep the processor from the rank that has to answer. Sleeps where that is better than to yield: until anything arrives, and
-    /// briefly, for the client may wait for what the library does not see.
-    pub fn rest(&self) {
-        const REST_MAX: Duration = Duration::from_millis(1);
+    /// Gives way to other threads, for a client polling in a loop without success. With more ranks than processors,
+    /// such a loop would keep the processor from the answering rank. Sleeps if that is better than to yield: until an
+    /// arrival, and briefly, since the client may wait for an event outside the library.
+    pub fn back_off(&self) {
+        const BACK_OFF_MAX: Duration = Duration::from_millis(1);
         if gives_way(WaitMode::current() != WaitMode::Spin) {
             return;
         }
-        // A thread that leaves work to others gives way whatever it costs.
+        // A thread that leaves work to others gives way at any cost.
         let callers = self.callers.get().filter(|callers| callers.may_work() && !callers.is_pending());
         let Some(callers) = callers else { return std::thread::yield_now() };
         let signals = SignalGuard::new();
-        let (end, has_work) = (Some(Instant::now() + REST_MAX), || callers.is_pending());
+        let (end, has_work) = (Some(Instant::now() + BACK_OFF_MAX), || callers.is_pending());
         if self.sleepers.try_drive(Awaited::ANY) {
             self.conduit.set_driving(true);
             let notices = self.space.own.table.unpin_notices();
@@ -154,8 +154,8 @@ impl Driver {
         }
     }
 
-    /// Watches for a moment, without becoming the driver, until `done` or until anything arrives: a message that wakes
-    /// only a driver may be on its way. Returns whether it saw either.
+    /// Spins briefly without becoming the driver, until `done` or an arrival: a message that wakes only a driver may be
+    /// in flight. Returns whether there was either.
     fn watch(&self, done: &dyn Fn() -> bool) -> bool {
         let may_spin = !self.spin().limit.is_zero() && !self.unfinished.load(Ordering::SeqCst);
         may_spin && look_eagerly(&|| done() || self.has_arrivals()) && {
@@ -164,16 +164,16 @@ impl Driver {
         }
     }
 
-    /// As [`Driver::watch`], for so short that a client's condition may wait, which other things may change. Drives nothing.
-    pub(crate) fn glance(&self, done: &dyn Fn() -> bool) -> bool {
+    /// As [`Driver::watch`], but short enough for client conditions that depend on other events, and without driving.
+    pub(crate) fn spin_briefly(&self, done: &dyn Fn() -> bool) -> bool {
         const LOOKS: u32 = 16;
         let may_spin = self.arrivals_visible && !self.spin().limit.is_zero() && !self.unfinished.load(Ordering::SeqCst);
         may_spin && look(LOOKS, &|| done() || self.has_arrivals())
     }
 
-    /// Drives the engine until `done`, or sleeps while another thread drives it; not much longer than `end`.
+    /// Drives the engine until `done`, or sleeps while another thread drives; until `end` or shortly after.
     pub(super) fn wait_for_engine(&self, done: &dyn Fn() -> bool, awaited: Awaited, end: Option<Instant>, idle: Spin) {
-        // Not every time: a look at the clock takes longer than one at what is waited for.
+        // The clock is read every sixteenth time only: it takes longer than the check itself.
         let (looks, is_late) = (Cell::new(0_u32), Cell::new(false));
         let done = &|| {
             looks.set(looks.get().wrapping_add(1));
@@ -199,7 +199,7 @@ impl Driver {
         }
     }
 
-    /// Drives until `done`. Returns how often this rank had been notified of unpinned pages when it last drove.
+    /// Drives until `done`. Returns the count of unpin notices before the last drive.
     fn drive_until(&self, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard, mut idle: Idle) -> u32 {
         let table = &self.space.own.table;
         loop {
@@ -221,7 +221,8 @@ impl Driver {
         }
     }
 
-    /// Sleeps until anything arrives for the driver, or until `done`. `notices` is from before it has last driven.
+    /// Sleeps until an arrival for the driver or until `done`. `notices` is the count of unpin notices before its last
+    /// drive.
     fn sleep_as_driver(&self, notices: u32, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard) {
         let held_up = self.sleep_limit();
         let limit = held_up.into_iter().chain(time_left(end)).min();
@@ -231,28 +232,29 @@ impl Driver {
         signals.except(|| self.conduit.sleep(Sleeper::Caller, self.storage_doorbell(), limit, &stay));
     }
 
-    /// Leaves driving to a thread that waits, else to the helper.
+    /// Hands driving over to a waiting thread, or else to the helper.
     fn hand_over(&self, notices: u32, awaited: Awaited) {
         self.sleepers.stop_driving();
         let missed = self.conduit.set_driving(false) || self.space.own.table.unpin_notices() != notices;
-        // A helper that went to sleep while this thread drove does not watch the storage.
+        // A helper that went to sleep during this thread's drive does not watch the storage.
         let rings_unseen = || self.rings_later.load(Ordering::SeqCst) && !self.helper_watches.load(Ordering::SeqCst);
         if !self.sleepers.offer(awaited) && (missed || self.unfinished.load(Ordering::SeqCst) || rings_unseen()) {
             self.conduit.wake(self.space.rank);
         }
     }
 
-    /// Makes waiting threads that have called in look whether their wait is over.
+    /// Makes waiting threads in calls check their conditions.
     pub fn notify(&self) {
         self.tell(Happened::EVENT);
     }
 
-    /// As [`Driver::notify`], after a sequentially consistent change of a number at which those threads look in the same way.
+    /// As [`Driver::notify`], after a sequentially consistent change of a number that these threads read in the same
+    /// way.
     pub fn notify_of_count(&self) {
         self.wake_driver_if(self.sleepers.wake_after_count(Happened::EVENT));
     }
 
-    /// Makes threads that may wait for this look whether their wait is over.
+    /// Makes threads check their conditions that may wait for these events.
     pub(super) fn tell(&self, happened: Happened) {
         self.wake_driver_if(self.sleepers.wake(happened));
     }
@@ -263,12 +265,12 @@ impl Driver {
         }
     }
 
-    /// Sets how long a driver spins before it sleeps, in microseconds, unless the client sets a wait mode.
+    /// Sets the time that a driver spins before it sleeps, in microseconds, unless the client sets a wait mode.
     pub fn set_spin(&self, spin_us: u32) {
         self.spin_us.store(spin_us, Ordering::Relaxed);
     }
 
-    /// How long a driver spins before it sleeps, as the client's wait mode has it.
+    /// The time that a driver spins before it sleeps in the present wait mode.
     pub fn spin_limit(&self) -> Duration {
         match WaitMode::current() {
             WaitMode::Spin => Duration::MAX,
@@ -278,16 +280,16 @@ impl Driver {
     }
 
     fn spin(&self) -> Spin {
-        /// Where a rank has no processor of its own: a sleep and what ends it take longer than to let the others run in between.
+        /// For a rank without a processor of its own: letting the others run is faster than a sleep and its wake-up.
         const TURNS: u32 = 4;
         let limit = self.spin_limit();
         let is_crowded = limit.is_zero() && WaitMode::current() == WaitMode::SpinBlock;
         Spin { limit, limit_for_others: limit, yields: true, turns: if is_crowded { TURNS } else { 0 } }
     }
 
-    /// How a thread in a handler of SIGSEGV spins while it waits for a page. It does not yield: on a busy machine that
-    /// gives up a time slice of milliseconds, whereas a thread that sleeps runs as soon as it is woken. Another rank
-    /// that has the page may need this processor; the disk does not.
+    /// Spinning of a thread in a SIGSEGV handler while it waits for a page. It does not yield: on a busy machine this
+    /// costs a time slice of milliseconds, whereas a sleeping thread runs as soon as it is woken. Another rank that has
+    /// the page may need this processor; the disk does not.
     pub(super) fn spin_in_fault(&self) -> Spin {
         const SPIN_FOR_OTHERS_MAX: Duration = Duration::from_micros(20);
         let limit = self.spin().limit;
@@ -299,7 +301,7 @@ impl Driver {
     }
 }
 
-/// As [`give_way`]. A thread that never sleeps gives way whatever it costs: the processor may be another rank's, which is waited for.
+/// As [`give_way`]. A thread that never sleeps always yields: the awaited rank may need this processor.
 fn gives_way(may_sleep: bool) -> bool {
     if may_sleep {
         return give_way();
@@ -312,8 +314,8 @@ fn is_past(end: Option<Instant>) -> bool {
     end.is_some_and(|end| Instant::now() >= end)
 }
 
-/// Looks for a moment and keeps the processor: an answer comes sooner than another thread would get to run. Returns
-/// whether there was any.
+/// Spins briefly and keeps the processor: an answer comes sooner than another thread would be scheduled. Returns
+/// whether there was one.
 fn look_eagerly(has_any: &dyn Fn() -> bool) -> bool {
     look(64, has_any)
 }
@@ -325,27 +327,27 @@ fn look(times: u32, has_any: &dyn Fn() -> bool) -> bool {
     })
 }
 
-/// How a driver that finds nothing to do spins before it sleeps.
+/// How an idle driver spins before it sleeps.
 #[derive(Clone, Copy)]
 pub(super) struct Spin {
-    /// How long, while something of this rank's own is under way.
+    /// Time limit while operations of this rank are in flight.
     limit: Duration,
-    /// How long otherwise.
+    /// Time limit otherwise.
     limit_for_others: Duration,
-    /// Whether it gives way to other threads in between.
+    /// Whether it yields to other threads in between.
     yields: bool,
-    /// How often it gives way to others if it does not spin.
+    /// Yields instead, if it does not spin.
     turns: u32,
 }
 
-/// A driver that finds nothing to do, until it sleeps.
+/// State of an idle driver until it sleeps.
 struct Idle {
     spin: Spin,
-    /// It has slept since there was anything to do.
+    /// It has slept since there last was work.
     has_slept: bool,
     is_eager: bool,
     since: Option<Instant>,
-    /// How often it has given way instead.
+    /// Yields so far.
     turns: u32,
 }
 
@@ -362,14 +364,14 @@ impl Idle {
         (self.has_slept, self.is_eager, self.since) = (true, true, None);
     }
 
-    /// Whether it sleeps at once, because other threads wait: one of them may be about to run.
+    /// Whether it sleeps at once because other threads are waiting, one of which may be about to run.
     fn gives_way_to(&self, sleepers: &Sleepers) -> bool {
         !self.spin.yields && self.spin.limit != Duration::MAX && sleepers.has_any()
     }
 
     /// Returns whether to drive again at once instead of sleeping. While it is eager, it watches for `has_any` itself.
     fn spin(&mut self, is_unfinished: bool, has_any: &dyn Fn() -> bool) -> bool {
-        /// Between two sleeps: what may come is not about to.
+        /// Limit between two sleeps, when no arrival is imminent.
         const BETWEEN_SLEEPS_MAX: Duration = Duration::from_micros(50);
         let limit = if is_unfinished { self.spin.limit } else { self.spin.limit_for_others };
         let limit = if self.has_slept && limit != Duration::MAX { limit.min(BETWEEN_SLEEPS_MAX) } else { limit };
@@ -382,7 +384,7 @@ impl Idle {
             return true;
         }
         if self.spin.yields {
-            // A thread that was just woken may be waiting for this processor.
+            // A thread just woken may need this processor.
             if !gives_way(limit != Duration::MAX) {
                 return false;
             }

@@ -2,22 +2,22 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What a thread does while it waits.
+/// Behaviour of a waiting thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum WaitMode {
     /// Keeps its processor.
     Spin,
-    /// Gives it up at once.
+    /// Sleeps at once.
     Block,
-    /// Tries for a short time, then gives it up.
+    /// Spins for a short time, then sleeps.
     SpinBlock,
 }
 
 static MODE: AtomicU8 = AtomicU8::new(WaitMode::SpinBlock as u8);
 
 impl WaitMode {
-    /// The mode of this rank now.
+    /// The present mode of this rank.
     #[inline]
     pub fn current() -> WaitMode {
         match MODE.load(Ordering::Relaxed) {
@@ -27,7 +27,7 @@ impl WaitMode {
         }
     }
 
-    /// Makes this rank's threads wait like this.
+    /// Sets the mode of this rank's threads.
     pub fn make_current(self) {
         MODE.store(self as u8, Ordering::Relaxed);
     }

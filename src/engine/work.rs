@@ -6,14 +6,14 @@ use crate::request::Part;
 use vgasnet_conduit::Transfer;
 use vgasnet_protocol::coherence::{Cause, FrameId, PageId};
 
-/// A piece of work to do without the engine's lock.
+/// A work item to be performed without the engine's lock.
 #[derive(Debug)]
 pub enum Work {
-    /// Do the copies that waited for a page, which is pinned once for all of them.
+    /// Perform the copies that waited for a page, which is pinned once for all of them.
     Copies {
         /// The page.
         page: PageId,
-        /// The frame that it is in.
+        /// Its frame.
         frame: FrameId,
         /// The parts that waited.
         parts: Vec<Part>,
@@ -25,7 +25,7 @@ pub enum Work {
         /// The frame.
         frame: FrameId,
     },
-    /// Do the copy of a part that overwrites the whole page, then tell the engine.
+    /// Perform the copy of a part that overwrites the whole page, then tell the engine.
     Fill {
         /// The page for which the frame is reserved.
         page: PageId,
@@ -38,39 +38,39 @@ pub enum Work {
     Unmap {
         /// The page.
         page: PageId,
-        /// The frame that it was in.
+        /// Its frame.
         frame: FrameId,
     },
-    /// Unmap a page of the own segment, if nobody has it pinned: its next use leaves a mark.
+    /// Unmap a page of the own segment, unless it is pinned, so that its next use faults and is noticed.
     UnmapUnused {
         /// The page.
         page: PageId,
-        /// The frame that it was in.
+        /// Its frame.
         frame: FrameId,
     },
-    /// Unmap a page of the own segment whose frame a neighbour has lent, and give that back.
+    /// Unmap a page of the own segment with a frame lent by a neighbour, and return the frame.
     GiveBack {
-        /// The number of the page.
+        /// Index of the page.
         index: u32,
     },
-    /// Do the copies of a job on blocks of the file, then tell the engine.
+    /// Perform the copies of a job on blocks of the file, then tell the engine.
     Blocks(Box<BlockCopies>),
     /// Copy blocks over a page that was read, then tell the engine.
     LayOver {
-        /// The operation of the storage server that has read the page.
+        /// The storage server's operation that has read the page.
         operation: usize,
         /// The blocks.
         blocks: OverlaidBlocks,
     },
     /// Collect the bytes of a request, and send it.
     Ship(Box<Shipment>),
-    /// Hand over what has come of a part that was carried out elsewhere.
+    /// Deliver the result of a shipped part.
     Deliver(Box<Delivery>),
-    /// Tell that parts have failed.
+    /// Report the failure of parts.
     Fail {
         /// The parts.
         parts: Vec<Part>,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
     /// Start a put.

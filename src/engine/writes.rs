@@ -1,4 +1,4 @@
-//! What homes know of writes to their pages: questions of this rank to homes, and of other ranks to this one.
+//! Homes' knowledge of writes to their pages: this rank's questions to homes, and other ranks' questions to this one.
 
 use super::{Driver, Engine};
 use crate::request::{Completion, Part};
@@ -11,40 +11,40 @@ use vgasnet_protocol::writes::{
 };
 use zerocopy::IntoBytes;
 
-/// Writes to this home's pages, and questions that this rank has asked.
+/// Writes to this home's pages, and the questions that this rank has asked.
 #[derive(Default)]
 pub(super) struct KnownWrites {
     of_own: Writes,
-    /// Ranks for which this one is about to write a page of its own.
+    /// Ranks on whose behalf this one is about to write an own page.
     acting_for: OrderedMap<u32, Rank>,
     last_id: u32,
-    /// What has been asked, and the answers that have come.
+    /// Answers by question; `None` until they arrive.
     answers: OrderedMap<u32, Option<Answer>>,
 }
 
 type Answer = (AnswerHead, Vec<WrittenPage>);
 
-/// What an answer is for.
+/// Purpose of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Copies of what was not written are kept: the home has its own pages of the range written back.
+    /// The asker keeps copies of unwritten data: the home writes back its own pages of the range.
     Keep,
-    /// A range begins whose end will find out who has written there: until then the home forgets no write.
+    /// Begins a range with a later [`Purpose::Check`]: until then the home forgets no write.
     Watch,
-    /// Nothing changes at the home.
+    /// Changes nothing at the home.
     Look,
-    /// As [`Purpose::Watch`] says, that range ends.
+    /// Ends a range begun with [`Purpose::Watch`].
     Check,
 }
 
-/// What a home knows of writes to a range of pages since a moment.
+/// Writes to a range of pages since an earlier time, as known to a home.
 #[derive(Debug)]
 pub struct WritesSince {
-    /// The moment of the answer.
+    /// Logical time of the answer.
     pub now: u64,
-    /// Other pages may have been written, too.
+    /// Further pages may have been written.
     pub has_forgotten: bool,
-    /// Pages that were written, or may have been.
+    /// Pages that were or may have been written.
     pub pages: Vec<WrittenPage>,
 }
 
@@ -56,7 +56,7 @@ impl KnownWrites {
 }
 
 impl Engine {
-    /// Asks a home, as [`Driver::writes_since`] does, about pages of which there are some. Returns the number of the question.
+    /// Asks a home as [`Driver::writes_since`] does, about a non-empty range. Returns the question's id.
     pub fn ask_of_writes(&mut self, home: Rank, since: u64, pages: &Range<u32>, purpose: Purpose) -> u32 {
         self.writes.last_id = self.writes.last_id.wrapping_add(1);
         let (id, first, end) = (self.writes.last_id, pages.start, pages.end);
@@ -81,12 +81,12 @@ impl Engine {
         matches!(self.writes.answers.get(&id), Some(Some(_)))
     }
 
-    /// The answer to a question, if it has come. It may be about the first of its pages alone.
+    /// The answer to a question, if it has arrived. It may cover only the first of the pages.
     pub fn take_answer_of_writes(&mut self, id: u32) -> Option<(AnswerHead, Vec<WrittenPage>)> {
         if self.has_answer_of_writes(id) { self.writes.answers.remove(&id).flatten() } else { None }
     }
 
-    /// A question, or an answer.
+    /// Handles a question or an answer.
     #[inline(never)]
     pub(super) fn on_writes_message(&mut self, from: Rank, bytes: &[u8]) -> Result<(), &'static str> {
         if let Some(question) = read_question(bytes) {
@@ -119,7 +119,7 @@ impl Engine {
             self.storage.watch_blocks();
         }
         self.note_opened_blocks();
-        // Blocks that are mapped are written without a word.
+        // Stores to mapped blocks are not noticed.
         if let Err(refused) = self.storage.unmap_blocks_of(question.first..question.end) {
             self.broken = Some(refused);
         }
@@ -132,13 +132,13 @@ impl Engine {
         self.writes.of_own.answer(question, room / size_of::<WrittenPage>())
     }
 
-    /// Notes pages of which blocks were mapped for stores.
+    /// Notes pages with blocks mapped for stores.
     fn note_opened_blocks(&mut self) {
         let own = self.space.rank;
         self.storage.take_opened().into_iter().for_each(|index| self.writes.of_own.on_asked(index, own));
     }
 
-    /// A part is to be carried out on blocks of an own page.
+    /// Called before a part is performed on blocks of an own page.
     pub(super) fn note_job(&mut self, part: &Part) {
         self.note_opened_blocks();
         if part.copy.is_put() {
@@ -147,7 +147,7 @@ impl Engine {
         }
     }
 
-    /// This rank is about to ask for a page because of a part.
+    /// Called before this rank requests a page for a part.
     pub(super) fn note_wanted(&mut self, part: &Part) {
         let page = part.piece.page;
         let must_ask = self.space.is_own(page) && self.protocol.home.writer(page) != Some(self.space.rank);
@@ -156,7 +156,7 @@ impl Engine {
         }
     }
 
-    /// The other rank that has asked for a part.
+    /// The other rank that requested a part, if one did.
     fn asked_by(&self, part: &Part) -> Option<Rank> {
         match part.completion {
             Completion::Served(id) => Some(self.sender_of(id)),
@@ -164,7 +164,7 @@ impl Engine {
         }
     }
 
-    /// The own page that an event of its home is about, while writes are noted. Notes it if somebody asks to write the page.
+    /// The own page of an event at its home, while writes are noted. Notes requests to write the page.
     pub(super) fn note_event(&mut self, event: &Event) -> Option<PageId> {
         if !self.writes.are_noted() {
             return None;
@@ -189,7 +189,7 @@ impl Engine {
         }
     }
 
-    /// An event about an own page has been handled.
+    /// Called after an event about an own page.
     pub(super) fn note_writer(&mut self, page: PageId) {
         let writer = self.protocol.home.writer(page);
         self.writes.of_own.set_writer(page.index, writer);
@@ -197,8 +197,8 @@ impl Engine {
 }
 
 impl Driver {
-    /// Asks a home which of its pages were written since a moment that an earlier answer has named; 0: nobody remembers. Waits for
-    /// the answer.
+    /// Asks a home which of its pages were written since a logical time from an earlier answer; 0 is earlier than every write.
+    /// Waits for the answer.
     pub fn writes_since(&self, home: Rank, since: u64, pages: Range<u32>, purpose: Purpose) -> WritesSince {
         let mut all: Option<WritesSince> = None;
         let (mut left, mut purpose) = (pages, purpose);
@@ -211,7 +211,7 @@ impl Driver {
             known.has_forgotten |= head.has_forgotten == 1;
             known.pages.extend(pages);
             left.start = head.next.max(left.start);
-            // The rest is of the same range.
+            // Further questions continue the same range.
             purpose = if purpose == Purpose::Watch { Purpose::Look } else { purpose };
             if left.is_empty() || head.pages == 0 {
                 return all.expect("it has an answer");

@@ -1,9 +1,9 @@
-//! Reading the own segment for a debugger, which calls in a thread that it has stopped anywhere.
+//! Reads the own segment for a debugger, which calls in a thread stopped at an arbitrary place.
 //!
-//! The thread may drive the engine or have locks of the library. So it takes none, and leaves what it wants to the
+//! The thread may be driving the engine or hold locks of the library. So this takes no lock and leaves the fetch to the
 //! helper. The debugger lets the other threads run meanwhile.
 
-use super::{Scene, scene};
+use super::{FaultState, state};
 use crate::request::Fault;
 use std::time::{Duration, Instant};
 use vgasnet_protocol::coherence::Access;
@@ -11,15 +11,15 @@ use vgasnet_protocol::coherence::Access;
 /// Far longer than a page takes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The page that a debugger waits for; it stays if that gives up.
+/// The debugger's fault; it stays if the debugger gives up.
 static WANTED: Fault = Fault::new();
 
 /// Why nothing was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// This rank has no segment that can be loaded from.
+    /// This rank has no segment accessible by loads.
     NoView,
-    /// A page has not come in time.
+    /// A page has not arrived in time.
     HeldUp,
 }
 
@@ -31,25 +31,25 @@ pub enum Unread {
 /// # Safety
 /// The range lies in the own segment, and `to` is valid for as many bytes.
 pub unsafe fn read_for_debugger(to: *mut u8, from: usize, len_bytes: usize) -> Result<(), Unread> {
-    let scene = scene().ok_or(Unread::NoView)?;
-    let page_bytes = scene.view.page_bytes();
+    let state = state().ok_or(Unread::NoView)?;
+    let page_bytes = state.view.page_bytes();
     let mut done_bytes = 0;
     while done_bytes < len_bytes {
         let at = from + done_bytes;
         let offset_bytes = at % page_bytes;
         let piece_bytes = (page_bytes - offset_bytes).min(len_bytes - done_bytes);
         let read = |frame: *const u8| {
-            // SAFETY: the page is pinned and in this frame, which has the piece, and `to` has room for all bytes.
+            // SAFETY: the page is pinned and in this frame, which contains the piece, and `to` has room for all bytes.
             unsafe { to.add(done_bytes).copy_from_nonoverlapping(frame.add(offset_bytes), piece_bytes) }
         };
-        scene.with_page(scene.view.index_of(at), read)?;
+        state.with_page(state.view.index_of(at), read)?;
         done_bytes += piece_bytes;
     }
     Ok(())
 }
 
-impl Scene {
-    /// Runs `read` with the frame of a page, which is pinned meanwhile.
+impl FaultState {
+    /// Runs `read` with the frame of a page, which stays pinned meanwhile.
     fn with_page(&self, index: u32, read: impl Fn(*const u8)) -> Result<(), Unread> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -62,7 +62,7 @@ impl Scene {
         }
     }
 
-    /// Has the helper fetch a page, and lets it go again.
+    /// Has the helper fetch a page, then unpins it.
     fn make_resident(&self, index: u32, end: Instant) -> Result<(), Unread> {
         if !WANTED.begin(index, Access::Read, false) {
             return Err(Unread::HeldUp);

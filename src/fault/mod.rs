@@ -1,16 +1,17 @@
-//! The signal handlers: a load or store in the segment that found no page.
+//! The signal handlers for loads and stores in the segment without a mapped page.
 //!
-//! A page that is open is mapped at once, under no lock but those of the frame, of the set of loans that the page belongs to, and
-//! of the order of mapped pages. For other pages there are two ways:
+//! An open page is mapped at once, under no locks but the frame's, the page's set of loans', and the order of mapped
+//! pages'. Other pages are fetched in one of two ways:
 //!
-//! - A thread in its ordinary course drives the engine itself, in the handler, so that a miss costs no thread switch.
-//!   The fault may be anywhere in the client's code, also in malloc or under a lock of the client. The engine needs no
-//!   such lock, and the library has its own allocator. The thread has no lock of the library: under those no client
-//!   memory is touched.
-//! - A thread that runs a signal handler of the client leaves a request for the helper thread and sleeps: the handler
-//!   may have interrupted the library. So does a thread on an alternate stack, which may be small. Such a thread takes
-//!   no lock and allocates nothing. In a job on several hosts every miss goes this way, because the thread may have the
-//!   locks of MPI or GASNet. If it has MPI's, the helper cannot get the page, and the rank ends with a line (`stuck.rs`).
+//! - A thread in its ordinary course drives the engine itself, in the handler, so a miss costs no thread switch. The
+//!   fault may be anywhere
+//!   in the client's code, also in malloc or under a lock of the client. The engine needs no such lock, and the library has its own
+//!   allocator. The thread holds no lock of the library: under those no client memory is touched.
+//! - A thread in a signal handler of the client leaves a request for the helper thread and sleeps: the handler may have
+//!   interrupted the
+//!   library. So does a thread on an alternate stack, which may be small. Such a thread takes no lock and allocates nothing. In a job on
+//!   several hosts every miss goes this way, because the thread may hold the locks of MPI or GASNet. If it holds MPI's, the helper cannot
+//!   get the page, and the rank ends with an error line (`stuck.rs`).
 
 mod debugger;
 #[cfg(not(target_arch = "x86_64"))]
@@ -49,36 +50,36 @@ use vgasnet_protocol::coherence::Access;
 use waiting::{Frame, Place, left_behind, let_go};
 
 /// The rank's part in a fault, for the handlers.
-struct Scene {
+struct FaultState {
     view: Arc<SegmentView>,
     driver: Arc<Driver>,
     rank: u32,
-    /// The first address behind what is reserved for the segment.
+    /// End of the range reserved for the segment.
     guard_end: usize,
 }
 
-/// Set once, by [`install`], and never freed. A child has no engine.
-static SCENE: WipedInChildren<AtomicPtr<Scene>> = WipedInChildren::new(AtomicPtr::new(std::ptr::null_mut()));
+/// Set once, by [`install`], and never freed. A forked child has no engine, so it is cleared there.
+static STATE: WipedInChildren<AtomicPtr<FaultState>> = WipedInChildren::new(AtomicPtr::new(std::ptr::null_mut()));
 
-/// The same, for children, too.
-static SCENE_OF_RANK: AtomicPtr<Scene> = AtomicPtr::new(std::ptr::null_mut());
+/// The same, kept in forked children.
+static STATE_OF_RANK: AtomicPtr<FaultState> = AtomicPtr::new(std::ptr::null_mut());
 
-extern "C" fn forget_scene() {
-    SCENE.store(std::ptr::null_mut(), Ordering::Relaxed);
+extern "C" fn forget_state() {
+    STATE.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// Makes loads and stores in this rank's segment work. An access between the segment's end and `guard_end`, which is
-/// reserved, is reported as a mistake.
+/// Installs the handlers that serve loads and stores in this rank's segment. Accesses between the segment's end and
+/// `guard_end`, a reserved range, are reported as mistakes.
 ///
 /// # Errors
-/// The system's error number.
+/// The system's errno value.
 pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) -> Result<(), i32> {
     let (rank, segment) = (driver.space().rank.0, view.segment());
-    let scene = Box::leak(Box::new(Scene { view, driver, rank, guard_end }));
-    let before = SCENE_OF_RANK.swap(scene, Ordering::AcqRel);
+    let state = Box::leak(Box::new(FaultState { view, driver, rank, guard_end }));
+    let before = STATE_OF_RANK.swap(state, Ordering::AcqRel);
     assert!(before.is_null(), "a rank has one segment");
-    SCENE.wipe(forget_scene);
-    SCENE.store(scene, Ordering::Release);
+    STATE.wipe(forget_state);
+    STATE.store(state, Ordering::Release);
     const HANDLERS: [(c_int, Handler); 2] = [(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)];
     call_before_handlers(on_client_handler);
     install_handlers(&HANDLERS, on_synchronous)?;
@@ -86,42 +87,42 @@ pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) ->
     Ok(())
 }
 
-fn scene() -> Option<&'static Scene> {
-    // SAFETY: the pointer is null, or to a leaked box that was complete before it was stored.
-    unsafe { SCENE.load(Ordering::Acquire).as_ref() }
+fn state() -> Option<&'static FaultState> {
+    // SAFETY: the pointer is null, or to a leaked box completed before it was stored.
+    unsafe { STATE.load(Ordering::Acquire).as_ref() }
 }
 
-/// The scene of the rank from which this process was forked, if it was.
-fn scene_of_parent() -> Option<&'static Scene> {
-    let is_child = scene().is_none();
+/// The state of the parent rank, if this process was forked from one.
+fn state_of_parent() -> Option<&'static FaultState> {
+    let is_child = state().is_none();
     // SAFETY: as above; a child has a copy of the box.
-    unsafe { SCENE_OF_RANK.load(Ordering::Acquire).as_ref() }.filter(|_| is_child)
+    unsafe { STATE_OF_RANK.load(Ordering::Acquire).as_ref() }.filter(|_| is_child)
 }
 
 /// The handler of SIGSEGV.
 ///
 /// # Safety
-/// The kernel calls it, with the siginfo and the ucontext of `signal`.
+/// Called by the kernel, with the siginfo and the ucontext of `signal`.
 unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     keep_errno(|| {
-        // SAFETY: `info` is the siginfo that the kernel gave this handler; a fault's has an address.
+        // SAFETY: `info` is the siginfo of this handler from the kernel; a fault's has an address.
         let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
         let is_fault = code > 0 && code != libc::SI_KERNEL;
-        match scene().filter(|scene| is_fault && scene.covers(address)) {
-            Some(scene) => {
-                // SAFETY: `info` and `context` are what the kernel gave this handler of SIGSEGV.
-                let fault = AssertUnwindSafe(|| unsafe { scene.on_fault(address, info, context) });
+        match state().filter(|state| is_fault && state.covers(address)) {
+            Some(state) => {
+                // SAFETY: `info` and `context` are this SIGSEGV handler's, from the kernel.
+                let fault = AssertUnwindSafe(|| unsafe { state.on_fault(address, info, context) });
                 if catch_unwind(fault).is_err() {
-                    scene.driver.fail("load or store", &UserError::of_panic());
+                    state.driver.fail("load or store", &UserError::of_panic());
                 }
             }
-            // SAFETY: `info` and `context` are what the kernel gave this handler for `signal`.
+            // SAFETY: `info` and `context` are this handler's for `signal`, from the kernel.
             None => unsafe {
-                if let Some(scene) = scene() {
-                    scene.end_step(context);
+                if let Some(state) = state() {
+                    state.end_step(context);
                 }
-                if let Some(scene) = scene_of_parent().filter(|scene| is_fault && scene.covers(address)) {
-                    scene.say(address, "this process was forked from the rank; only the rank itself has its segment");
+                if let Some(state) = state_of_parent().filter(|state| is_fault && state.covers(address)) {
+                    state.say(address, "this process was forked from the rank; only the rank itself has its segment");
                 }
                 chain(signal, info, context);
             },
@@ -131,17 +132,17 @@ unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context:
 
 /// The handler of SIGTRAP.
 ///
-/// In a single step every one that the kernel raises is the step's end. Its code is no help: the kernel has it from the
-/// processor's DR6, and a virtual machine may lose that.
+/// In a single step every kernel-raised one is the end of the step. Its code is unreliable: the kernel takes it from
+/// the processor's DR6, which a virtual machine may lose.
 ///
 /// # Safety
-/// The kernel calls it, with the siginfo and the ucontext of `signal`.
+/// Called by the kernel, with the siginfo and the ucontext of `signal`.
 unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     keep_errno(|| {
-        // SAFETY: `info` and `context` are what the kernel gave this handler for `signal`.
+        // SAFETY: `info` and `context` are this handler's for `signal`, from the kernel.
         unsafe {
             let was_raised = (*info).si_code > 0;
-            let is_step = was_raised && scene().is_some_and(|scene| scene.end_step(context));
+            let is_step = was_raised && state().is_some_and(|state| state.end_step(context));
             if !is_step {
                 chain(signal, info, context);
             }
@@ -149,21 +150,22 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
     });
 }
 
-/// An instruction has raised another signal of the client's, who may leave it for good: its single step ends.
+/// An instruction has raised another signal of the client. The handler may leave the instruction for good, so its
+/// single step ends.
 ///
 /// # Safety
-/// `context` is the ucontext of the signal handler that calls this.
+/// `context` is the ucontext of the calling signal handler.
 unsafe fn on_synchronous(context: *mut c_void) {
-    if let Some(scene) = scene() {
+    if let Some(state) = state() {
         // SAFETY: `context` is the ucontext of the calling handler.
-        unsafe { scene.end_step(context) };
+        unsafe { state.end_step(context) };
     }
 }
 
-/// A handler of the client is about to run, and may leave for good what it interrupts.
+/// A handler of the client is about to run, and may leave the interrupted access for good.
 fn on_client_handler() {
-    if let Some(scene) = scene() {
-        let_go().for_each(|index| scene.unpin(index));
+    if let Some(state) = state() {
+        let_go().for_each(|index| state.unpin(index));
     }
 }
 
@@ -174,7 +176,7 @@ fn count_miss(access: Access) {
     });
 }
 
-/// The access of the interrupted instruction, where the processor tells.
+/// The access of the interrupted instruction, if the processor reports it.
 ///
 /// # Safety
 /// `context` is the ucontext of a handler of SIGSEGV.
@@ -187,7 +189,7 @@ unsafe fn access_of(context: *mut c_void) -> Option<Access> {
     Some(if error & WRITE != 0 { Access::Write } else { Access::Read })
 }
 
-/// The access of the interrupted instruction, where the kernel tells.
+/// The access of the interrupted instruction, if the kernel reports it.
 ///
 /// # Safety
 /// `context` is the ucontext of a handler of SIGSEGV.
@@ -196,40 +198,40 @@ unsafe fn access_of(context: *mut c_void) -> Option<Access> {
     /// Behind the fault's address, 31 registers, sp, pc and pstate, aligned to 16.
     const RECORDS_OFFSET_BYTES: usize = 288;
     const RECORDS_BYTES: usize = 4096;
-    // SAFETY: `context` is a ucontext, of which this is a part. No reference to its fields is made.
+    // SAFETY: `context` is a ucontext, which contains this part. No reference to its fields is made.
     let machine = unsafe { &raw const (*context.cast::<libc::ucontext_t>()).uc_mcontext }.cast::<u8>();
     // SAFETY: the kernel's records end the machine's context, and are as long (`struct sigcontext` of asm/sigcontext.h).
     let records = unsafe { std::slice::from_raw_parts(machine.add(RECORDS_OFFSET_BYTES), RECORDS_BYTES) };
     syndrome::access_of(records)
 }
 
-/// Other processors do not tell.
+/// Other processors do not report the access.
 ///
 /// # Safety
-/// None: nothing is looked at.
+/// None: nothing is read.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn access_of(_context: *mut c_void) -> Option<Access> {
     None
 }
 
-/// Whether the thread that faulted may take the library's locks, and is not on an alternate stack, which may be small.
+/// Whether the faulting thread may take the library's locks, and is not on an alternate stack, which may be small.
 ///
 /// # Safety
-/// `context` is the ucontext of the signal handler that calls this.
+/// `context` is the ucontext of the calling signal handler.
 unsafe fn may_drive(context: *mut c_void) -> bool {
     // SAFETY: `context` is the ucontext of the calling handler.
     !unsafe { Frame::of(context) }.is_on_alternate_stack && !is_disturbed_at(context.addr())
 }
 
-impl Scene {
+impl FaultState {
     fn covers(&self, address: usize) -> bool {
         (self.view.segment().base..self.guard_end).contains(&address)
     }
 
-    /// A load or store at `address`, in the segment or behind it.
+    /// Handles a load or store at `address`, in the segment or behind it.
     ///
     /// # Safety
-    /// `info` and `context` are what the kernel gave the handler of SIGSEGV that calls this.
+    /// `info` and `context` are the calling SIGSEGV handler's, from the kernel.
     unsafe fn on_fault(&self, address: usize, info: *mut libc::siginfo_t, context: *mut c_void) {
         if !self.view.segment().overlaps(address, 1) {
             let why = match self.view.segment().size_bytes {
@@ -237,7 +239,7 @@ impl Scene {
                 _ => "it is behind the segment's end; stay inside, or attach a larger segment",
             };
             self.say(address, why);
-            // SAFETY: `info` and `context` are what the kernel gave the handler of SIGSEGV.
+            // SAFETY: `info` and `context` are the SIGSEGV handler's, from the kernel.
             return unsafe { chain(libc::SIGSEGV, info, context) };
         }
         let index = self.view.index_of(address);
@@ -255,8 +257,8 @@ impl Scene {
             stats::count(Row::FaultMapped);
         }
         match accessed {
-            // A page that was there is unpinned at once; if it is lost before the instruction, that misses it. But if
-            // others were unmapped to make room, the page stays pinned: the instruction might need those too.
+            // An open page is unpinned at once; if it is lost before the instruction, the instruction misses it. But if
+            // others were unmapped to make room, the page stays pinned: the instruction might need the others, too.
             PageAccess::Pinned { crowded: false, .. } if !single_step::is_under_way() => self.unpin(index),
             // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
             PageAccess::Pinned { .. } => unsafe { self.keep(index, context) },
@@ -272,10 +274,11 @@ impl Scene {
         }
     }
 
-    /// A load or store whose page is not in the own pool, or lacks the right to write. `is_told`: the processor has told which it is.
+    /// Handles a load or store to a page not in the own pool, or without write access. `is_told`: the processor has
+    /// reported the access.
     ///
     /// # Safety
-    /// `context` is the ucontext of the signal handler that calls this.
+    /// `context` is the ucontext of the calling signal handler.
     unsafe fn on_miss(&self, (address, access): (usize, Access), is_told: bool, context: *mut c_void) {
         let index = self.view.index_of(address);
         // SAFETY: `context` is the ucontext of the calling handler.
@@ -285,8 +288,8 @@ impl Scene {
             return stats::count(Row::FaultBorrowed);
         }
         count_miss(access);
-        // An instruction that has lost a page or a block gets pages that stay. Of very many threads nobody knows; the meter of the page
-        // sees to it that they go on.
+        // If an instruction has lost a page or a block, its pages stay pinned. With very many threads this is not
+        // known; the page's meter ensures progress.
         let takes_block = is_told && repeated != Some(true) && !single_step::is_under_way();
         single_step::release_pages().for_each(|index| self.unpin(index));
         single_step::take_turn();
@@ -294,7 +297,7 @@ impl Scene {
         let may_drive = self.driver.drives_in_faults() && unsafe { may_drive(context) };
         // SAFETY: as above.
         if !unsafe { self.fetch((address, access), takes_block, may_drive, context) } {
-            // The instruction runs again, and finds the page or asks for it again.
+            // The instruction runs again, and hits or faults again.
             return;
         }
         let is_first = may_drive && !is_repeated;
@@ -306,8 +309,8 @@ impl Scene {
         }
     }
 
-    /// Maps a page that missed where a neighbour has it, for a load. A load that is repeated has lost such a page, and gets one
-    /// that stays; a store needs a page of its own. Returns whether it is mapped.
+    /// For a load, maps a missing page in a neighbour's frame. A repeated load has lost such a page and gets one that
+    /// stays; a store needs a page of its own. Returns whether the page is mapped.
     fn is_lent(&self, index: u32, access: Access, is_repeated: bool) -> bool {
         if access == Access::Read && !is_repeated {
             return self.driver.space().borrow(index);
@@ -316,12 +319,12 @@ impl Scene {
         false
     }
 
-    /// Waits until a page has come, or a block of it, if the access takes that. A thread that waits for long ends its single step and
-    /// lets signals in. Returns whether the page is mapped and pinned; it is not if the block is mapped, or a handler of the
-    /// client has run since the page came.
+    /// Waits for a page, or for a block of it if the access takes one. After a long wait the thread ends its single
+    /// step and lets signals in. Returns whether the page is mapped and pinned; it is not if the block is mapped, or a
+    /// handler of the client has run since the page arrived.
     ///
     /// # Safety
-    /// `context` is the ucontext of the signal handler that calls this.
+    /// `context` is the ucontext of the calling signal handler.
     unsafe fn fetch(
         &self,
         (address, access): (usize, Access),
@@ -335,7 +338,7 @@ impl Scene {
         let frame = unsafe { Frame::of(context) };
         left_behind(frame).for_each(|index| self.unpin(index));
         let Some(place) = Place::take(frame, index, access, may_drive) else {
-            // Very many threads wait. This one lets no signals in.
+            // The table is full of waiting threads. This one lets no signals in.
             let fault = Fault::new();
             fault.begin(index, access, may_drive);
             if !self.driver.fetch(&fault) {
@@ -356,8 +359,8 @@ impl Scene {
         place.give_back()
     }
 
-    /// Waits on for a page, with signals let in. Ends the process if the page cannot come because the thread, or another
-    /// one that waits for a page, has the lock of MPI.
+    /// Continues the wait for a page with signals let in. Ends the process if the page cannot arrive because this or
+    /// another waiting thread holds the lock of MPI.
     fn wait(&self, place: &Place, address: usize) {
         if self.driver.drives_in_faults() {
             return place.wait(None, || {});
@@ -376,11 +379,11 @@ impl Scene {
         });
     }
 
-    /// Leaves a page pinned until the instruction is through, where that is possible; else unpins it. A debugger takes
-    /// every SIGTRAP for its own, and would never pass on the end of a single step.
+    /// Keeps a page pinned until the instruction has completed, if possible; otherwise unpins it. A debugger takes
+    /// every SIGTRAP for its own and would never pass on the end of a single step.
     ///
     /// # Safety
-    /// `context` is the ucontext of the signal handler that calls this.
+    /// `context` is the ucontext of the calling signal handler.
     unsafe fn keep(&self, index: u32, context: *mut c_void) {
         if is_traced() {
             // SAFETY: `context` is the ucontext of the calling handler.
@@ -393,10 +396,10 @@ impl Scene {
         }
     }
 
-    /// Ends the single step that the interrupted thread is in, if any; returns whether it was in one.
+    /// Ends the single step of the interrupted thread, if any; returns whether there was one.
     ///
     /// # Safety
-    /// `context` is the ucontext of the signal handler that calls this.
+    /// `context` is the ucontext of the calling signal handler.
     unsafe fn end_step(&self, context: *mut c_void) -> bool {
         // SAFETY: `context` is the ucontext of the calling handler.
         let pages = unsafe { single_step::end(context) };
@@ -409,7 +412,7 @@ impl Scene {
         self.driver.unpin_own(index);
     }
 
-    /// Says what is wrong with an access, and lets it end the process by SIGSEGV.
+    /// Reports an invalid access, and lets it end the process by SIGSEGV.
     fn refuse(&self, address: usize, why: &str) {
         self.say(address, why);
         take_default(libc::SIGSEGV, false);
@@ -420,14 +423,14 @@ impl Scene {
         let (base, end) = (segment.base, segment.base + segment.size_bytes);
         let mut buffer = [0u8; 256];
         let mut line = Cursor::new(&mut buffer[..]);
-        // Integers and strings only, so nothing is allocated; what does not fit is cut off.
+        // Integers and strings only, so nothing is allocated; the line is truncated if it does not fit.
         let _ = writeln!(
             line,
             "vgasnet: rank {}: load or store at {address:#x}, segment {base:#x} to {end:#x}: {why}",
             self.rank
         );
         let len_bytes = line.position() as usize;
-        // SAFETY: the buffer has so many bytes. If stderr is closed, there is nobody to tell.
+        // SAFETY: the buffer has as many bytes. If stderr is closed, there is nobody to tell.
         unsafe { libc::write(libc::STDERR_FILENO, buffer.as_ptr().cast(), len_bytes) };
     }
 }

@@ -1,6 +1,6 @@
-//! Stands in for `single_step.rs` on processors where a process cannot single-step itself.
+//! Replaces `single_step.rs` on processors without single steps by the process itself.
 //!
-//! A page is unpinned when it is mapped. A thread that loses it before its instruction faults again.
+//! A page is unpinned once it is mapped. A thread that loses it before its instruction faults again.
 
 use std::ffi::c_void;
 
@@ -9,7 +9,7 @@ pub(super) fn is_under_way() -> bool {
 }
 
 /// # Safety
-/// None: nothing is looked at.
+/// None: nothing is read.
 pub(super) unsafe fn keep(_page: u32, _context: *mut c_void) -> bool {
     false
 }
@@ -21,7 +21,7 @@ pub(super) fn release_pages() -> impl Iterator<Item = u32> {
 }
 
 /// # Safety
-/// None: nothing is looked at.
+/// None: nothing is read.
 pub(super) unsafe fn end(_context: *mut c_void) -> Option<std::iter::Empty<u32>> {
     None
 }

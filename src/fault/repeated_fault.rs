@@ -1,25 +1,24 @@
-//! Whether a thread faults for the same access again.
+//! Detects a thread's repeated fault for the same access.
 //!
-//! A fetched page is unpinned before its instruction runs again, because a single step costs a second signal. The page may
-//! be lost in between, and the instruction fault again. So the last addresses are remembered, and the second time the
-//! page stays pinned.
+//! A fetched page is unpinned before its instruction runs again, because a single step costs a second signal. The page
+//! may be lost in between, and the instruction faults again. So the last addresses are remembered, and the second time
+//! the page stays pinned.
 
 use crate::sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Threads that are remembered.
+/// Number of remembered threads.
 const THREADS: usize = THREAD_TABLE_LEN;
 
-/// Pages that one instruction needs, which are fetched in turn: two operands, each across a border.
+/// Pages needed by one instruction and fetched in turn: two operands, each across a border.
 const ADDRESSES: usize = 4;
 
 /// The last faults of a thread.
 #[repr(align(64))]
 struct Last {
-    /// The thread's key, or 0 if the entry is free. A thread that has ended leaves its entry to the next one with its
-    /// key.
+    /// The thread's key, or 0 if the entry is free. The entry of an ended thread passes to the next one with its key.
     thread: AtomicUsize,
     instruction: Cell<usize>,
     addresses: Cell<[usize; ADDRESSES]>,
@@ -28,8 +27,8 @@ struct Last {
 
 struct Table([Last; THREADS]);
 
-// SAFETY: an entry belongs to the thread whose key it has. Only that thread's handler of SIGSEGV touches it, and that
-// does not interrupt itself.
+// SAFETY: an entry belongs to the thread with its key. Only this thread's SIGSEGV handler accesses it, and does not
+// interrupt itself.
 unsafe impl Sync for Table {}
 
 static TABLE: Table = Table(
@@ -43,11 +42,11 @@ static TABLE: Table = Table(
     }; THREADS],
 );
 
-/// Notes the access for which the interrupted thread faults. Returns whether it faulted for the same just before, where that is
+/// Notes the access of the interrupted thread's fault. Returns whether the thread faulted for the same just before, if
 /// known.
 ///
 /// # Safety
-/// `context` is the ucontext of the signal handler that calls this.
+/// `context` is the ucontext of the calling signal handler.
 pub(super) unsafe fn is_repeated(context: *mut c_void, address: usize) -> Option<bool> {
     // SAFETY: `context` is the ucontext of the calling handler.
     let instruction = unsafe { instruction_of(context) }?;
@@ -74,10 +73,10 @@ unsafe fn instruction_of(context: *mut c_void) -> Option<usize> {
     Some(unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc } as usize)
 }
 
-/// Not known for other processors.
+/// Unknown on other processors.
 ///
 /// # Safety
-/// None: nothing is looked at.
+/// None: nothing is read.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn instruction_of(_context: *mut c_void) -> Option<usize> {
     None
@@ -93,7 +92,7 @@ fn entry(key: usize) -> Option<&'static Last> {
 }
 
 impl Last {
-    /// Returns whether the address was among the last ones of this instruction.
+    /// Returns whether the address was among this instruction's last ones.
     fn note(&self, instruction: usize, address: usize) -> bool {
         if self.instruction.replace(instruction) != instruction {
             self.addresses.set([0; ADDRESSES]);
@@ -115,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_access_is_repeated_among_those_of_its_instruction() {
+    fn faults_repeat_within_one_instruction_only() {
         let last = entry(0x7000).expect("there is room");
         assert!(!last.note(1, 100) && last.note(1, 100));
         assert!(!last.note(1, 200) && !last.note(1, 300) && !last.note(1, 400), "one instruction may need four");

@@ -1,12 +1,12 @@
-//! Pages that stay pinned until the instruction that needs them is through, on x86-64.
+//! Keeps pages pinned until the instruction that needs them has completed, on x86-64.
 //!
-//! The handler of the fault (`fault/mod.rs` says when) returns with the trap flag set: the processor runs the one
-//! instruction and raises SIGTRAP, which ends the single step. So the instruction is carried out, however many ranks
-//! fight over the page. Until then no other signal is handled in that thread, so that the next instruction is that one.
+//! The fault handler (`fault/mod.rs` says when) returns with the trap flag set: the processor runs one instruction and
+//! raises SIGTRAP, which ends the single step. So the instruction completes, however many ranks contend for the page.
+//! Until then the thread handles no other signal, so that the next instruction is this one.
 //!
-//! An instruction may need several pages. A page that is there is added to the step. Before one is fetched, the others
-//! are unpinned: no thread has a page pinned while it waits for another. So that such a thread gets all its pages
-//! together in a small pool, it takes the turn: until its instruction is through, other threads wait before they fetch
+//! An instruction may need several pages. A resident page is added to the step. Before a missing one is fetched, the
+//! others are unpinned: no thread has a page pinned while it waits for another. To get all its pages together in a
+//! small pool, such a thread takes the turn: until its instruction has completed, other threads wait before they fetch
 //! pages.
 
 use crate::sys::futex;
@@ -16,17 +16,17 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Threads that are in the middle of an instruction at the same time. One more waits for a moment.
+/// Maximum number of threads in a single step. One more waits briefly.
 const THREADS: usize = 256;
 
-/// Pages of one instruction that stay pinned; it may need more only if it can be resumed (gathers and scatters).
+/// Pinned pages of one instruction; it may need more only if it can be resumed (gathers and scatters).
 const PAGES: usize = 8;
 
 const TRAP_FLAG: i64 = 1 << 8;
 
 /// One thread's single step.
 struct Step {
-    /// The thread's number, or 0 if the entry is free. All else is that thread's.
+    /// The thread's number, or 0 if the entry is free. The other fields belong to this thread.
     thread: AtomicU32,
     pages: Cell<[u32; PAGES]>,
     count: Cell<usize>,
@@ -36,8 +36,8 @@ struct Step {
 
 struct Steps([Step; THREADS]);
 
-// SAFETY: an entry belongs to the thread whose number it has. Only that thread's signal handlers touch it, and those do
-// not interrupt each other.
+// SAFETY: an entry belongs to the thread with its number. Only this thread's signal handlers access it, and do not
+// interrupt each other.
 unsafe impl Sync for Steps {}
 
 static STEPS: Steps = Steps(
@@ -45,13 +45,13 @@ static STEPS: Steps = Steps(
         THREADS],
 );
 
-/// Longer than an instruction takes to get its pages, nearly always.
+/// An instruction nearly always gets its pages sooner.
 const TURN_PATIENCE: Duration = Duration::from_millis(20);
 
-/// The thread whose turn it is to fetch pages; 0 if everybody may.
+/// The thread with the turn to fetch pages; 0 if all threads may.
 static TURN: AtomicU32 = AtomicU32::new(0);
 
-/// Entries that are taken.
+/// Number of entries in use.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 fn this_thread() -> u32 {
@@ -85,7 +85,7 @@ impl Step {
         pages.into_iter().take(count)
     }
 
-    /// Returns whether there was room.
+    /// Adds a page. Returns whether there was room.
     fn add(&self, page: u32) -> bool {
         let (mut pages, count) = (self.pages.get(), self.count.get());
         let has_room = count < PAGES;
@@ -110,22 +110,22 @@ impl Step {
     }
 }
 
-/// Whether this thread is in the middle of a single step.
+/// Whether this thread is in a single step.
 pub(super) fn is_under_way() -> bool {
     current().is_some()
 }
 
-/// Leaves a page pinned until the interrupted instruction is through. Returns whether it does; else the caller unpins
-/// the page.
+/// Keeps a page pinned until the interrupted instruction has completed. Returns whether it does; if not, the caller
+/// unpins the page.
 ///
 /// # Safety
-/// `context` is the ucontext of the signal handler that calls this.
+/// `context` is the ucontext of the calling signal handler.
 pub(super) unsafe fn keep(page: u32, context: *mut c_void) -> bool {
     let step = current().unwrap_or_else(|| begin(this_thread()));
     // SAFETY: `context` is the ucontext of the calling handler, and nobody else touches it while the handler runs.
     unsafe {
         let flags = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_EFL as usize];
-        // A handler of the client's that jumped out of an instruction has left the step to the next one.
+        // A client handler that jumped out of an instruction has left its step to the next one.
         if *flags & TRAP_FLAG == 0 {
             let mask = mask_in(context);
             step.mask.set(mask.read());
@@ -136,16 +136,16 @@ pub(super) unsafe fn keep(page: u32, context: *mut c_void) -> bool {
     step.add(page)
 }
 
-/// Takes the pages out of this thread's step, which goes on. The caller unpins them.
+/// Takes the pages out of this thread's step, which continues. The caller unpins them.
 pub(super) fn release_pages() -> impl Iterator<Item = u32> {
     current().into_iter().flat_map(Step::take_pages)
 }
 
-/// Before a page is fetched: a thread in a single step takes the turn; another one waits while somebody else has it.
-/// The thread has no page pinned.
+/// Called before a page is fetched: a thread in a single step takes the turn; another one waits while the turn is
+/// taken. The thread must not have a page pinned.
 ///
-/// A thread waits no longer than [`TURN_PATIENCE`]: it may have a page pinned for the client, and the owner of the turn
-/// wait for that page.
+/// The wait is bounded by [`TURN_PATIENCE`]: the thread may have a page pinned for the client, and the owner of the
+/// turn may wait for it.
 pub(super) fn take_turn() {
     let own = current().map(|step| step.thread.load(Ordering::Relaxed));
     let mut has_waited = false;
@@ -167,11 +167,11 @@ pub(super) fn take_turn() {
     }
 }
 
-/// Ends the step of the interrupted thread, whose instruction is through or will not be carried on. Returns the step's
+/// Ends the step of the interrupted thread. Its instruction has completed, or will not continue. Returns the step's
 /// pages, which the caller unpins; `None` if the thread was in no step.
 ///
 /// # Safety
-/// `context` is the ucontext of the signal handler that calls this.
+/// `context` is the ucontext of the calling signal handler.
 pub(super) unsafe fn end(context: *mut c_void) -> Option<impl Iterator<Item = u32>> {
     let step = current()?;
     let pages = step.take_pages();

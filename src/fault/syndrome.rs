@@ -1,4 +1,4 @@
-//! The access of a fault on AArch64: the kernel leaves the syndrome of the exception (ESR) among the records behind the
+//! The access of a fault on AArch64: the kernel leaves the exception's syndrome (ESR) among the records behind the
 //! registers of a signal's context.
 
 use vgasnet_protocol::coherence::Access;
@@ -8,15 +8,16 @@ const SYNDROME: u32 = 0x4553_5201;
 
 const HEAD_BYTES: usize = 8;
 
-/// The class of an exception is above these bits; that of a data abort of a process.
+/// An exception's class is above these bits; the class of a data abort in a process.
 const CLASS_SHIFT: u32 = 26;
 const DATA_ABORT: u64 = 0x24;
 
-/// A write, in the syndrome of a data abort. An instruction that maintains caches is one, too (CM), and needs to read only.
+/// A write, in the syndrome of a data abort. Cache maintenance (CM) is flagged as a write, too, but needs read access
+/// only.
 const WRITE: u64 = 1 << 6;
 const CACHE: u64 = 1 << 8;
 
-/// The access that the records tell of, if they have the syndrome of a data abort. A record begins with its kind and its size.
+/// The access in the records, if they contain the syndrome of a data abort. A record begins with its kind and its size.
 pub(super) fn access_of(mut records: &[u8]) -> Option<Access> {
     loop {
         let number = |at: usize| Some(u32::from_ne_bytes(records.get(at..at + 4)?.try_into().ok()?));
@@ -26,7 +27,7 @@ pub(super) fn access_of(mut records: &[u8]) -> Option<Access> {
             let access = if syndrome & (WRITE | CACHE) == WRITE { Access::Write } else { Access::Read };
             return (syndrome >> CLASS_SHIFT & 0x3f == DATA_ABORT).then_some(access);
         }
-        // The last one has no kind and no size.
+        // The last record has no kind and no size.
         records = records.get(size_bytes..).filter(|_| size_bytes >= HEAD_BYTES)?;
     }
 }
@@ -43,7 +44,7 @@ mod tests {
 
     #[test]
     fn the_syndrome_tells_loads_from_stores() {
-        // Of the floating-point registers.
+        // A record of the floating-point registers.
         let other = record(0x4650_8001, &[7; 65]);
         let of = |syndrome| access_of(&[other.clone(), record(SYNDROME, &[syndrome]), vec![0; 64]].concat());
         assert_eq!(of(0x9200_0047), Some(Access::Write));

@@ -147,7 +147,7 @@ impl Files {
     /// Has the block of a byte written, as it is.
     fn write_block(&self, file: &SharedFile, byte: Bytes) -> Result<(), FileError> {
         let word = Bytes { offset: byte.offset / NUMBER_BYTES * NUMBER_BYTES, len: NUMBER_BYTES as usize };
-        let soiled = self.pieces(file, word).try_for_each(|piece| self.ops.soil(piece));
+        let soiled = self.pieces(file, word).try_for_each(|piece| self.ops.make_dirty(piece));
         self.note_written(file, byte);
         soiled.map_err(|cause| file.not_written(std::iter::once(byte), cause))?;
         self.flush_written(file)

@@ -4,7 +4,7 @@ use super::attach::segments_of;
 use super::{ATTACH, ranks_on_host, say, threads};
 use crate::am::{self, Am, Handlers, Messages};
 use crate::coll::Coll;
-use crate::engine::{self, CallerWork, Driver, Engine, Fail, Manner, StorageServer};
+use crate::engine::{self, CallerWork, Driver, Engine, EngineOptions, Fail, StorageServer};
 use crate::error::UserError;
 use crate::fault;
 use crate::files::Files;
@@ -109,13 +109,13 @@ impl Runtime {
         let protocol = if config.home_keeps { protocol.keeping_at_home() } else { protocol };
         let messages = Arc::new(Messages::new(&*conduit, handlers));
         let spin_us = default_spin_us(&*conduit);
-        let manner = Manner {
+        let options = EngineOptions {
             policy: config.replacement,
             cooperative: config.cooperative,
             ships: config.ships.then_some(REQUEST_BYTES),
             offers_max: if config.keeps_guests { offers_max(shapes[rank.index()].frames) } else { 0 },
         };
-        let engine = Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _, manner);
+        let engine = Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _, options);
         let driver = Arc::new(Driver::new(engine, Arc::new(Completions::default()), config.cooperative, fail));
         driver.set_spin(spin_us);
         if let Some(view) = view {

@@ -54,9 +54,9 @@ impl Job {
         let Some(own) = own_statistics().filter(|_| !IS_SHOWN.swap(true, Ordering::AcqRel)) else { return };
         let Some(runtime) = runtime() else { return };
         if self.conduit.rank().0 != 0 {
-            return runtime.driver().say_last_words(&own.encode());
+            return runtime.driver().send_closing_report(&own.encode());
         }
-        let gathered = gather(self.conduit.ranks(), own, runtime.driver().hear_last_words());
+        let gathered = gather(self.conduit.ranks(), own, runtime.driver().receive_closing_reports());
         let gathered = gathered.map_err(|error| UserError::new(error.to_string()));
         if let Err(line) = gathered.and_then(|(ranks, lacking)| self.show(&ranks, &lacking)) {
             report("statistics", &line);

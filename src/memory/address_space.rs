@@ -1,4 +1,5 @@
-//! The job's address space as this rank sees it: where the segments are, and in whose memory their pages may be.
+//! The job's address space as this rank sees it: the places of the segments, and the mapped memories that may hold
+//! their pages.
 
 use super::page_table::part_bytes;
 use super::{
@@ -13,52 +14,52 @@ use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use vgasnet_protocol::{Rank, Space};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// The fewest frames through which a home moves the pages of ranks whose memory is not mapped here: two for stores, one of
-/// which is fetched while the other is written, and one that stores leave to loads.
+/// Minimum number of staging frames, by which a home moves pages of ranks without mapped memory: two for stores, so
+/// that one page is fetched while another is written, and one left to loads.
 pub const STAGING_FRAMES_MIN: u32 = 3;
 
-/// The most bytes of such frames, where the fewest take less.
+/// Maximum bytes of staging frames, beyond the minimum number.
 const STAGING_BYTES_MAX: usize = 4 << 20;
 
-/// The most such frames: more than the disk and the network work on at a time.
+/// Maximum number of staging frames: more than the disk and the network work on at a time.
 const STAGING_FRAMES_MAX: usize = 64;
 
-/// How many such frames a rank has, for pages of so many bytes.
+/// Number of staging frames of a rank.
 pub const fn staging_frames(page_bytes: usize) -> u32 {
     let frames = STAGING_BYTES_MAX / page_bytes;
     let frames = if frames > STAGING_FRAMES_MAX { STAGING_FRAMES_MAX } else { frames } as u32;
     if frames < STAGING_FRAMES_MIN { STAGING_FRAMES_MIN } else { frames }
 }
 
-/// One frame in so many is added to a pool for blocks of pages that nobody holds.
+/// One frame in this many is added to a pool for blocks of pages that no rank holds.
 const BLOCKS_PART: u32 = 16;
 
-/// The most bytes of blocks, where a frame has less.
+/// Maximum bytes of blocks, unless a frame is larger.
 const BLOCKS_BYTES_MAX: usize = 64 << 20;
 
-/// How many frames a rank has for blocks, besides those of its pool and those for staging, for pages of so many bytes.
+/// Number of frames of a rank for blocks, besides its pool and the staging frames.
 pub const fn block_frames(frames: u32, page_bytes: usize) -> u32 {
     let (wanted, most) = (frames.div_ceil(BLOCKS_PART), (BLOCKS_BYTES_MAX / page_bytes) as u32);
     let frames = if wanted > most { most } else { wanted };
     if frames == 0 { 1 } else { frames }
 }
 
-/// All frames of a rank, in the order of its memory: those of the pool, for staging, and for blocks.
+/// Number of all frames of a rank, in the order of its memory: pool, staging, blocks.
 pub const fn all_frames(frames: u32, page_bytes: usize) -> u32 {
     frames + staging_frames(page_bytes) + block_frames(frames, page_bytes)
 }
 
-/// The size of a rank's memory, as it tells the others.
+/// The sizes of a rank's memory, as it tells the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Shape {
     /// Pages of its segment.
     pub pages: u32,
-    /// Frames of its pool, without those for staging.
+    /// Frames of its pool, without staging frames.
     pub frames: u32,
 }
 
-/// The frames and the page table of a rank whose memory is mapped here.
+/// The frames and the page table of a rank with its memory mapped here.
 #[derive(Clone, Copy, Debug)]
 pub struct RankMemory {
     /// Its page table.
@@ -69,9 +70,9 @@ pub struct RankMemory {
     pub hints: Region,
     /// The blocks of its frames that backing files may lack.
     pub blocks: DirtyBlocks,
-    /// Where ranks meet that share memory; that of the first one serves.
+    /// Meeting point of ranks that share memory; the first rank's is in use.
     pub meeting: Region,
-    /// The shared pointers of the files of which it is the first rank: [`FILE_POINTERS`] numbers of 8 bytes.
+    /// The shared pointers of files in whose teams it is the first rank: [`FILE_POINTERS`] numbers of 8 bytes.
     pub file_pointers: Region,
 }
 
@@ -79,26 +80,27 @@ impl RankMemory {
     /// The shared pointer of a file.
     ///
     /// # Panics
-    /// If there is no such place.
+    /// If `place` is out of range.
     pub fn file_pointer(&self, place: u32) -> &'static AtomicU64 {
         assert!(place < FILE_POINTERS, "a file has a place below {FILE_POINTERS}");
         let address = self.file_pointers.address + place as usize * size_of::<AtomicU64>();
-        // SAFETY: the region is mapped until the process ends, its numbers are aligned, and all ranks use them as atomic ones.
+        // SAFETY: the region is mapped until the process ends, its numbers are aligned, and all ranks use them as
+        // atomic ones.
         unsafe { &*std::ptr::with_exposed_provenance(address) }
     }
 }
 
-/// The most files that a rank has open.
+/// Maximum number of open files of a rank.
 pub const FILE_POINTERS: u32 = 4096;
 
 const FILE_POINTER_BYTES: usize = FILE_POINTERS as usize * size_of::<AtomicU64>();
 
-/// Bytes of [`RankMemory::meeting`], which is in cache lines of its own.
+/// Bytes of [`RankMemory::meeting`], in cache lines of its own.
 pub const MEETING_BYTES: usize = 6 * CACHE_LINE_BYTES;
 
 const CACHE_LINE_BYTES: usize = 64;
 
-/// The job's segments, and the memory of ranks that is mapped here.
+/// The job's segments, and the memories of ranks mapped here.
 #[derive(Debug)]
 pub struct AddressSpace {
     /// This rank.
@@ -107,20 +109,20 @@ pub struct AddressSpace {
     pub segments: Arc<Segments>,
     /// This rank's own memory.
     pub own: RankMemory,
-    /// The memory that is mapped here, the own included.
+    /// The memories mapped here, the own included.
     pub memories: Memories,
-    /// The own segment as memory, if this rank can have it so.
+    /// The own segment as memory, if this rank's conduit allows it.
     pub view: Option<Arc<SegmentView>>,
-    /// Which page is in which pool of this host.
+    /// The pools of this host in which each page is.
     directory: Directory,
-    /// Where pages were found last.
+    /// The last place of each page.
     translations: Translations,
-    /// The number of the own pool.
+    /// The index of the own pool.
     own_pool: usize,
     page_shift: u32,
 }
 
-/// The part of a range that lies in one page.
+/// The part of a range in one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The page.
@@ -134,14 +136,14 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// No bytes of a page, where only the page matters.
+    /// No bytes of a page, for uses of the page as a whole.
     pub fn of_page(page: PageId) -> Piece {
         Piece { page, offset_bytes: 0, len_bytes: 0, start_bytes: 0 }
     }
 }
 
 impl AddressSpace {
-    /// An address space of these segments and memories, this rank's own among them.
+    /// An address space of these segments and memories, the own one included.
     pub fn new(rank: Rank, segments: Segments, memories: Memories) -> AddressSpace {
         let own = *memories.get(rank.index()).expect("a rank's own memory is mapped");
         let page_shift = own.pool.page_bytes().trailing_zeros();
@@ -165,7 +167,7 @@ impl AddressSpace {
         AddressSpace { view, ..self }
     }
 
-    /// Memory that all ranks of the job share, zero at first, if they do share any.
+    /// Memory shared by all ranks of the job and initially zero, if they share any.
     pub fn shared_by_all(&self) -> Option<Region> {
         let do_share = self.memories.pools() == self.segments.ranks() as usize;
         do_share.then(|| self.memories.pool(0).1.meeting)
@@ -213,7 +215,7 @@ impl AddressSpace {
         })
     }
 
-    /// Where pages were found last.
+    /// The last place of each page.
     #[inline]
     pub fn translations(&self) -> &Translations {
         &self.translations
@@ -225,28 +227,28 @@ impl AddressSpace {
         self.memories.pool(pool)
     }
 
-    /// Pins a page in a frame of a pool of this host, if it is open there, and remembers that it was.
+    /// Pins a page in a frame of a pool of this host, if it is open there, and remembers its place.
     #[inline]
     pub fn pin_in(&self, pool: usize, frame: FrameId, page: PageId, access: Access) -> Option<Pinned> {
         let pinned = self.pool(pool).1.table.pin_in(frame, page, access)?;
-        // SAFETY: the frame has an entry in that pool's table, so the pool has it.
+        // SAFETY: the frame has an entry in the pool's table, so the pool has it.
         unsafe { self.translations.note(page, pool, frame) };
         Some(pinned)
     }
 
-    /// The number of the own pool on the host.
+    /// The index of the own pool on the host.
     #[inline]
     pub fn own_pool(&self) -> usize {
         self.own_pool
     }
 
-    /// The pools of neighbours that may have the page, each with its frame.
+    /// The pools of neighbours that may have the page, with its frame.
     pub fn elsewhere(&self, page: PageId) -> impl Iterator<Item = (usize, FrameId)> + use<'_> {
         let is_other = |(pool, _): &(usize, FrameId)| *pool != self.own_pool && *pool < self.memories.pools();
         self.directory.find(page).filter(is_other)
     }
 
-    /// The neighbours that lend frames, by the numbers of their pools: those for which there is a mapper.
+    /// The neighbours with a mapper, which lend frames, by the indices of their pools.
     pub fn lenders(&self, mapper: impl Fn(Rank) -> Option<Box<dyn PageMapper>>) -> Box<[Option<Lender>]> {
         let lender = |(rank, memory): (usize, &RankMemory)| {
             let rank = Some(Rank(rank as u32)).filter(|rank| *rank != self.rank)?;
@@ -255,7 +257,7 @@ impl AddressSpace {
         self.memories.iter().map(lender).collect()
     }
 
-    /// Maps a page of the own segment for loads where a neighbour has it open. Returns whether it did. Runs in signal
+    /// Maps a page of the own segment for loads in a neighbour's frame. Returns whether it did. Runs in signal
     /// handlers.
     pub fn borrow(&self, index: u32) -> bool {
         self.view.as_ref().is_some_and(|view| view.borrow(index, self.elsewhere(self.own_page(index))))
@@ -267,9 +269,9 @@ impl AddressSpace {
         self.own.table.is_open(page, Access::Read) || self.elsewhere(page).any(in_frame)
     }
 
-    /// Opens a page in the own pool as [`PageTable::open`] does, and tells the neighbours. The engine's.
+    /// Opens a page in the own pool as [`PageTable::open`] does, and tells the neighbours. For the engine only.
     pub fn open(&self, page: PageId, frame: FrameId, access: Access, pin: bool) {
-        // Other spaces than segments have no addresses.
+        // Spaces other than segments have no addresses.
         let home = page.space.number();
         let segment = self.segments.find(home);
         let (rank, start) =
@@ -279,7 +281,7 @@ impl AddressSpace {
         self.directory.note(page, self.own_pool, frame);
     }
 
-    /// Closes a page in the own pool as [`PageTable::close`] does. The engine's.
+    /// Closes a page in the own pool as [`PageTable::close`] does. For the engine only.
     pub fn close(&self, page: PageId) -> Closing {
         let closing = self.own.table.close(page);
         if let Closing::Done(frame) = closing {
@@ -288,7 +290,7 @@ impl AddressSpace {
         closing
     }
 
-    /// Ends the closing of a page as [`PageTable::poll_closed`] does. The engine's.
+    /// Ends the closing of a page as [`PageTable::poll_closed`] does. For the engine only.
     pub fn poll_closed(&self, page: PageId) -> Option<FrameId> {
         let closed = self.own.table.poll_closed(page);
         closed.inspect(|frame| self.directory.forget(page, self.own_pool, *frame))
@@ -325,7 +327,7 @@ impl AddressSpace {
     }
 }
 
-/// The memory that is mapped here, after the conduit has attached.
+/// The memories mapped here, after the conduit has attached.
 pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, share: bool) -> Memories {
     let memory = |(rank, shape): (usize, &Shape)| {
         let is_own = conduit.rank().index() == rank;
@@ -354,8 +356,8 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
     Memories::new(shapes.iter().enumerate().filter_map(memory))
 }
 
-/// Bytes of shared memory that a rank gives for its marks, its page table, the host's directory, its dirty blocks, to meet others, and for
-/// pointers of files.
+/// Bytes of shared memory of a rank: for its marks, its page table, the host's directory, its dirty blocks, its meeting
+/// point and its file pointers.
 pub fn table_bytes(own: Shape, page_bytes: usize) -> usize {
     Pool::mark_bytes(own.frames + staging_frames(page_bytes))
         + PageTable::bytes(own.frames)

@@ -1,44 +1,44 @@
-//! The blocks of each frame that the backing file may lack: a bit a block, in memory that the ranks of a host share.
+//! The blocks of each frame that the backing file may lack: one bit per block, in memory shared by the ranks of a host.
 //!
-//! A block that is not marked has the same bytes in the frame and in the file. Who writes to a page marks its blocks while the
-//! page is pinned for that. A frame that is mapped for stores, or that is to be filled by who knows nothing of its blocks, has
-//! all of them marked. The page's home clears them when it has read or written the page; nobody writes to it then. A holder
-//! that passes the page on passes its blocks on too.
+//! An unmarked block has the same bytes in the frame and in the file. A writer marks a page's blocks while it has the
+//! page pinned. A frame mapped for stores, or about to be filled without knowledge of its blocks, has all of them
+//! marked. The page's home clears the marks when it has read or written the page; no rank writes to it at that time. A
+//! holder that passes the page on passes on its marks, too.
 //!
-//! Pins and messages order all accesses, so none of them orders anything itself.
+//! Pins and messages order all accesses, so none of the operations here orders anything itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use vgasnet_conduit::Region;
 use vgasnet_protocol::coherence::FrameId;
 
-/// The smallest block, of which all others are multiples.
+/// Size of the smallest block in bytes. All others are multiples of it.
 pub const DIRTY_BLOCK_BYTES: usize = 4096;
 
-/// The most blocks of a frame: their bits take 512 bytes. Pages of more than 16 MiB have larger blocks.
+/// Maximum blocks of a frame: their bits take 512 bytes. Pages of more than 16 MiB have larger blocks.
 const BLOCKS_MAX: usize = 4096;
 
-/// Blocks of a word.
+/// Blocks per word.
 const WORD_BLOCKS: usize = u64::BITS as usize;
 
-/// What the place and the size of the memory are multiples of, so that nothing else is in its cache lines.
+/// Alignment of the memory's address and size, so that its cache lines contain nothing else.
 const ALIGN_BYTES: usize = 64;
 
 /// The dirty blocks of a rank's frames: this rank's own or a neighbour's.
 #[derive(Clone, Copy, Debug)]
 pub struct DirtyBlocks {
     address: usize,
-    /// Of a frame.
+    /// Words per frame.
     words: u16,
     page_shift: u8,
     block_shift: u8,
 }
 
-/// Some bytes of a page, from its start.
+/// A range of bytes of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The first one.
+    /// Offset of the first byte.
     pub start_bytes: usize,
-    /// The one behind the last.
+    /// Offset behind the last byte.
     pub end_bytes: usize,
 }
 
@@ -46,19 +46,19 @@ impl Extent {
     /// No bytes.
     pub const NONE: Extent = Extent { start_bytes: 0, end_bytes: 0 };
 
-    /// How many bytes there are.
+    /// Length in bytes.
     pub fn len_bytes(self) -> usize {
         self.end_bytes - self.start_bytes
     }
 }
 
 impl DirtyBlocks {
-    /// Memory that the blocks of `frames` frames need, in bytes; a multiple of 64.
+    /// Bytes of memory for the blocks of `frames` frames; a multiple of 64.
     pub(super) fn bytes(frames: u32, page_bytes: usize) -> usize {
         (frames as usize * words(page_bytes) * size_of::<AtomicU64>()).next_multiple_of(ALIGN_BYTES)
     }
 
-    /// The blocks of `frames` frames of `page_bytes`, none of them marked, in `memory`, which is zero at first.
+    /// The blocks of `frames` frames of `page_bytes`, all unmarked, in `memory`, which is initially zero.
     pub fn new(memory: Region, frames: u32, page_bytes: usize) -> DirtyBlocks {
         assert!(memory.address % ALIGN_BYTES == 0 && memory.len_bytes >= DirtyBlocks::bytes(frames, page_bytes));
         assert!(page_bytes.is_power_of_two() && page_bytes >= DIRTY_BLOCK_BYTES);
@@ -71,7 +71,7 @@ impl DirtyBlocks {
         }
     }
 
-    /// Marks the blocks of some bytes of a frame.
+    /// Marks the blocks of a byte range of a frame.
     #[inline]
     pub fn mark(&self, frame: FrameId, offset_bytes: usize, len_bytes: usize) {
         debug_assert!(offset_bytes + len_bytes <= 1 << self.page_shift);
@@ -86,7 +86,7 @@ impl DirtyBlocks {
         }
     }
 
-    /// Marks the block that has this byte of a frame.
+    /// Marks the block containing this byte of a frame.
     #[inline(always)]
     pub(super) fn mark_one(&self, frame: FrameId, offset_bytes: usize) {
         let block = offset_bytes >> self.block_shift;
@@ -118,27 +118,27 @@ impl DirtyBlocks {
         marked.sum::<usize>() == blocks(1 << self.page_shift)
     }
 
-    /// Marks no block of a frame any more: the file has its page.
+    /// Unmarks all blocks of a frame: the file has its page.
     pub fn clear(&self, frame: FrameId) {
         self.words(frame).iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
-    /// Marks those blocks of another frame that this one has marked, and no others: that frame has the same page now.
+    /// Sets another frame's marks to this one's: both contain the same page.
     pub fn pass_on(&self, frame: FrameId, to: &DirtyBlocks, its: FrameId) {
         for (from, to) in self.words(frame).iter().zip(to.words(its)) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
-    /// Whether the block that has this byte of a frame is marked.
+    /// Whether the block containing this byte of a frame is marked.
     pub fn is_marked(&self, frame: FrameId, offset_bytes: usize) -> bool {
         let block = offset_bytes >> self.block_shift;
         self.words(frame)[block / WORD_BLOCKS].load(Ordering::Relaxed) >> (block % WORD_BLOCKS) & 1 != 0
     }
 
-    /// What to write so that the file has the page of a frame, in order: few large extents rather than many small ones. Between
-    /// two of them are at least `gap_bytes`. Where more than half of the blocks are marked, there is one from the first to the
-    /// last.
+    /// The extents to write for the file to have a frame's page, in order: large ones are preferred to many small ones.
+    /// Gaps are at least `gap_bytes`. If more than half of the blocks are marked, a single extent covers the first to
+    /// the last.
     pub fn extents(&self, frame: FrameId, gap_bytes: usize) -> Vec<Extent> {
         let words = self.words(frame);
         let marked: usize = words.iter().map(|word| word.load(Ordering::Relaxed).count_ones() as usize).sum();
@@ -165,23 +165,23 @@ impl DirtyBlocks {
     fn words(&self, frame: FrameId) -> &'static [AtomicU64] {
         let count = usize::from(self.words);
         let address = self.address + frame.0 as usize * count * size_of::<AtomicU64>();
-        // SAFETY: frames of this pool have their words inside the memory (`bytes`), aligned. It stays mapped until the process
-        // ends, and is only used as these atomics, for which zero is valid.
+        // SAFETY: frames of this pool have their words inside the memory (`bytes`), aligned. It stays mapped until the
+        // process ends, and is only used as these atomics, for which zero is valid.
         unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(address), count) }
     }
 }
 
-/// Blocks of a page.
+/// Blocks per page.
 fn blocks(page_bytes: usize) -> usize {
     (page_bytes / DIRTY_BLOCK_BYTES).min(BLOCKS_MAX)
 }
 
-/// Words that the blocks of a frame take.
+/// Words per frame.
 fn words(page_bytes: usize) -> usize {
     blocks(page_bytes).div_ceil(WORD_BLOCKS)
 }
 
-/// Sets bits of a word. One that has them already is not written to.
+/// Sets bits of a word. If all are set already, it is not written.
 #[inline]
 fn set(word: &AtomicU64, bits: u64) {
     if word.load(Ordering::Relaxed) & bits != bits {

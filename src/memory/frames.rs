@@ -1,4 +1,4 @@
-//! The frames of the own pool: all that is known of each but the page in it, which is the protocol's.
+//! State of the own pool's frames, except the page in each, which the protocol knows.
 
 use super::{AddressSpace, LargePages, RankMemory};
 use std::cell::{Cell, RefCell};
@@ -6,33 +6,33 @@ use std::sync::Arc;
 use vgasnet_protocol::coherence::{Cache, FrameId, PageId};
 use vgasnet_protocol::replacement::{FillKind, FrameState, FrameUse, Need, PolicyKind, Replacement};
 
-/// Where one frame in so many has a second copy, other pages stay: as many have room to come and go.
+/// Once one frame in this many holds a second copy, sole copies are spared: pages have enough room to come and go.
 const SECOND_COPIES_PART: u32 = 16;
 
-/// The frames of a rank's pool, as its engine has them.
+/// The frames of a rank's pool, for its engine.
 #[derive(Debug)]
 pub struct Frames {
     space: Arc<AddressSpace>,
     replacement: Replacement,
-    /// Frames that have held a page, or were to. The memory of the others is zeros.
+    /// Frames that have held a page or were about to. The memory of the others is zeros.
     filled: Box<[bool]>,
     passed_mapped: Vec<(PageId, FrameId)>,
-    /// The mapped frames that are to be unmapped, so that none is so twice.
+    /// Mapped frames queued for unmapping, so that none is queued twice.
     is_passed: Box<[bool]>,
     asked_back: Vec<PageId>,
     will_go: Vec<FrameId>,
-    /// By frame, whether its page came from the pool of another rank, to be read: that rank has a copy, too, as a rule.
+    /// Whether the page in a frame came from another rank's pool for reading: the other rank usually has a copy, too.
     is_second_copy: Box<[bool]>,
     second_copies: u32,
-    /// A search has found frames that are lent. They come back with a notice that does not name them.
+    /// A search has found lent frames. The notice of their return does not name them.
     has_lent: Cell<bool>,
-    /// How often the engine had been notified of frames that come back when it looked last.
+    /// Count of unpin notices at the last check.
     notices: u32,
     large_pages: Arc<LargePages>,
 }
 
 impl Frames {
-    /// `frames` frames, none of them used yet, whose victims `policy` chooses.
+    /// `frames` unused frames, with victims chosen by `policy`.
     pub fn new(space: Arc<AddressSpace>, frames: u32, policy: PolicyKind) -> Frames {
         let large_pages = Arc::new(LargePages::new(space.own.pool, frames));
         let replacement = Replacement::new(policy.make(frames), frames);
@@ -52,17 +52,17 @@ impl Frames {
         }
     }
 
-    /// How much of the pool's memory has been prepared.
+    /// The state of preparing the pool's memory.
     pub fn large_pages(&self) -> &Arc<LargePages> {
         &self.large_pages
     }
 
-    /// Prepares the frame's memory for a page that will come. The one that it had is gone.
+    /// Prepares the frame for a page to come. Its previous page is gone.
     pub fn reserve(&mut self, frame: FrameId) {
         self.replacement.on_freed(frame);
         self.set_second_copy(frame, false);
         self.large_pages.on_use(frame);
-        // Until it is known where the page comes from.
+        // Until the source of the page is known.
         self.space.own.blocks.mark_all(frame);
     }
 
@@ -72,23 +72,23 @@ impl Frames {
         self.second_copies = self.second_copies + u32::from(is_second) - u32::from(was_second);
     }
 
-    /// The frame, whose page is gone, serves for something else than pages.
+    /// Takes the frame, whose page is gone, for uses other than pages.
     pub fn use_otherwise(&mut self, frame: FrameId) {
         self.reserve(frame);
-        self.spoil(frame);
+        self.mark_filled(frame);
     }
 
-    /// The frame may have any bytes: those of a read that has failed.
-    pub fn spoil(&mut self, frame: FrameId) {
+    /// Notes that the frame may contain arbitrary bytes, as after a failed read.
+    pub fn mark_filled(&mut self, frame: FrameId) {
         self.filled[frame.0 as usize] = true;
     }
 
-    /// Whether the frame's memory is zeros because it has held no page yet.
+    /// Whether the frame's memory is still zeros because it has never held a page.
     pub fn is_zeros(&self, frame: FrameId) -> bool {
         !self.filled[frame.0 as usize]
     }
 
-    /// Notes that the frame has a page, which has come or is open again. It may be used now.
+    /// Notes that the frame's page has arrived or is open again. It may be used now.
     pub fn fill(&mut self, frame: FrameId, page: PageId, is_used: bool, kind: FillKind) {
         if is_used {
             self.space.own.pool.touch(frame);
@@ -97,22 +97,22 @@ impl Frames {
         self.replacement.on_filled(frame, page, kind);
     }
 
-    /// Whether nobody has a copy of the page in this frame, as far as is known.
+    /// Whether no other rank has a copy of the page in this frame, as far as is known.
     pub fn is_only_copy(&self, frame: FrameId) -> bool {
         !self.is_second_copy[frame.0 as usize]
     }
 
-    /// Frames with pages that are kept for other ranks.
+    /// Number of frames with pages kept for other ranks.
     pub fn guests(&self) -> u32 {
         self.replacement.guests()
     }
 
-    /// The frame to evict, of those that `cache` allows. Pages that `is_pinned` names stay.
+    /// The frame to evict among those that `cache` allows. Pages for which `is_pinned` holds stay.
     pub fn victim(&mut self, need: Need, cache: &Cache, is_pinned: &dyn Fn(PageId) -> bool) -> Option<FrameId> {
         self.search(cache, is_pinned, |replacement, uses| replacement.victim(uses, need))
     }
 
-    /// The frame of a guest to evict, so that another can come. The same pages stay.
+    /// The guest's frame to evict so that another guest can come. The same pages stay.
     pub fn first_guest(&mut self, cache: &Cache, is_pinned: &dyn Fn(PageId) -> bool) -> Option<FrameId> {
         self.search(cache, is_pinned, |replacement, uses| replacement.first_guest(uses))
     }
@@ -134,34 +134,34 @@ impl Frames {
         find(&mut self.replacement, &mut uses)
     }
 
-    /// The pages whose frames the last search has found lent, and wants back. Each is named once until it has come back.
+    /// Pages in lent frames that the last search wants back. Each is named once until its frame has returned.
     pub fn asked_back(&mut self) -> impl Iterator<Item = PageId> + '_ {
         self.asked_back.drain(..)
     }
 
-    /// The frames whose pages the policy gives up soon, unless they are used meanwhile. Each is named once.
+    /// Frames with pages that the policy will evict soon, unless they are used meanwhile. Each is named once.
     pub fn will_go(&mut self) -> impl Iterator<Item = FrameId> + '_ {
         self.will_go.drain(..)
     }
 
-    /// The mapped frames that the last search has passed, each with its page. They are to be unmapped without the engine's
-    /// lock: mapped pages are used without a trace.
+    /// Mapped frames skipped by the last search, with their pages. They have to be unmapped, without the engine's lock,
+    /// since uses of mapped pages leave no trace.
     pub fn passed_mapped(&mut self) -> impl Iterator<Item = (PageId, FrameId)> + '_ {
         self.passed_mapped.drain(..)
     }
 
-    /// The frame is about to be unmapped, as [`Frames::passed_mapped`] has asked for.
+    /// Called before a frame named by [`Frames::passed_mapped`] is unmapped.
     pub fn on_unmapping(&mut self, frame: FrameId) {
         self.is_passed[frame.0 as usize] = false;
     }
 
-    /// The frame may be evicted again, perhaps: its page was pinned by the client, or on its way.
+    /// Notes that the frame may be evictable again: its page was pinned by the client, or in flight.
     pub fn release(&mut self, frame: FrameId) {
         self.replacement.on_released(frame);
     }
 
-    /// Time has passed: frames of which none could be evicted may have come back, or may not be in use any more. Returns whether this rank
-    /// has been notified of unpinned pages since.
+    /// Reconsiders frames that were not evictable, since they may have returned or be out of use. Returns whether pages
+    /// were unpinned since the last call.
     pub fn retry_victims(&mut self) -> bool {
         let notices = self.space.own.table.unpin_notices();
         let is_new = std::mem::replace(&mut self.notices, notices) != notices;
@@ -173,7 +173,7 @@ impl Frames {
         is_new
     }
 
-    /// Whether a page that is closed may be mapped in the segment.
+    /// Whether a closed page may still be mapped in the segment.
     pub fn is_mapped(&self, page: PageId, frame: FrameId) -> bool {
         is_mapped(&self.space, page, frame)
     }
@@ -189,12 +189,12 @@ struct Uses<'a> {
     asked_back: RefCell<&'a mut Vec<PageId>>,
     will_go: &'a mut Vec<FrameId>,
     has_lent: &'a Cell<bool>,
-    /// If there are so many second copies that others stay.
+    /// Set if there are enough second copies to spare others.
     is_second_copy: Option<&'a [bool]>,
 }
 
 impl Uses<'_> {
-    /// A frame that is lent stays while there are others. It is asked back, so that its next use leaves a mark.
+    /// Skips lent frames while there are others. They are asked back, so that their next use is noticed.
     fn is_lent(&self, page: PageId, frame: FrameId) -> bool {
         let table = &self.space.own.table;
         if !table.is_lent(frame) {
@@ -224,10 +224,10 @@ impl FrameUse for Uses<'_> {
         self.space.own.table.is_ahead(frame)
     }
 
-    /// A mapped page counts as used. It is unmapped soon, so that its next use leaves a mark.
+    /// A mapped page counts as used. It is unmapped soon, so that its next use is noticed.
     fn take_used(&mut self, frame: FrameId) -> bool {
         let RankMemory { table, pool, .. } = &self.space.own;
-        // Uses with a pin mark the frame, reads without one its entry.
+        // Uses with a pin mark the frame, and reads without one its entry.
         let was_used = pool.take_used(frame) | table.take_used(frame);
         let mapped = self.cache.page_in(frame).filter(|page| is_mapped(self.space, *page, frame));
         if let Some(page) = mapped.filter(|_| !std::mem::replace(&mut self.is_passed[frame.0 as usize], true)) {

@@ -1,10 +1,10 @@
 //! Large pages for the pool, as its frames come into use.
 //!
 //! Frames in large pages take fewer entries in page tables and TLBs, and fewer segments in disk requests. Systems
-//! rarely give large pages to shared memory by themselves (`shmem_enabled` is `never` by default). From Linux 6.1 on
-//! they do on request: madvise(2), `MADV_COLLAPSE`. A thread of its own asks, a little ahead of the frames in use. A
-//! frame that this thread has not reached is prepared when it is first used, because later the disk may have it pinned.
-//! It costs no more than the first touch of that memory.
+//! rarely use large pages for shared memory by themselves (`shmem_enabled` is `never` by default). From Linux 6.1 on
+//! they do on request: madvise(2), `MADV_COLLAPSE`. A separate thread asks, a little ahead of the frames in use. A
+//! frame not yet reached is prepared at its first use, because later the disk may have it pinned. The cost is that of
+//! the first touch.
 
 use super::Pool;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,32 +12,32 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 use vgasnet_protocol::coherence::FrameId;
 
-/// Bytes that are prepared at a time: a large page of x86-64, and of AArch64 with base pages of 4 KiB.
+/// Bytes prepared at a time: a large page of x86-64, and of AArch64 with base pages of 4 KiB.
 const BLOCK_BYTES: usize = 2 << 20;
 
-/// How far ahead of the frames in use memory is prepared at most, in bytes.
+/// Maximum distance of preparation ahead of the frames in use, in bytes.
 const AHEAD_BYTES_MAX: usize = 16 << 20;
 
 /// From the kernel's headers; not all C libraries have it.
 const MADV_COLLAPSE: libc::c_int = 25;
 
-/// How much of a pool has been prepared.
+/// The state of preparing a pool.
 #[derive(Debug)]
 pub struct LargePages {
     pool: Pool,
     pool_bytes: usize,
-    /// The end of the frames that have been used, in bytes from the pool's start.
+    /// End of the used frames, in bytes from the pool's start.
     used_bytes: AtomicUsize,
-    /// The end of the blocks that have been prepared. The end of the pool once the system refuses.
+    /// End of the prepared blocks, or of the pool once the system refuses.
     prepared_bytes: AtomicUsize,
     /// Locked while a block is prepared.
     turn: Mutex<()>,
-    /// The thread that prepares ahead, and sleeps while it is far enough.
+    /// The preparing thread. It sleeps while it is far enough ahead.
     thread: OnceLock<Thread>,
 }
 
 impl LargePages {
-    /// Nothing used, nothing prepared, in a pool of `frames` frames.
+    /// Nothing used or prepared, in a pool of `frames` frames.
     pub fn new(pool: Pool, frames: u32) -> LargePages {
         let pool_bytes = frames as usize * pool.page_bytes() / BLOCK_BYTES * BLOCK_BYTES;
         let none = || AtomicUsize::new(0);
@@ -60,7 +60,7 @@ impl LargePages {
         }
     }
 
-    /// Prepares the pool a little ahead of its use, until all of it is prepared. One thread calls this.
+    /// Prepares the pool a little ahead of its use, until all of it is prepared. Called by one thread.
     pub fn prepare_ahead(&self) {
         let _ = self.thread.set(std::thread::current());
         while self.prepared_bytes.load(Ordering::Acquire) < self.pool_bytes {
@@ -83,20 +83,20 @@ impl LargePages {
         }
     }
 
-    /// Prepares one block. Returns whether the system can do that at all.
+    /// Prepares one block. Returns false if the system lacks the feature.
     fn prepare(&self, offset_bytes: usize) -> bool {
         let block = self.pool.frame(FrameId(0)).wrapping_add(offset_bytes);
-        // SAFETY: the block is inside the pool, which stays mapped. The byte does not matter: reading it makes the
-        // system give the block memory, without which there is nothing to collapse.
+        // SAFETY: the block is inside the pool, which stays mapped. Any byte will do: the read makes the system give
+        // the block memory, without which there is nothing to collapse.
         unsafe { block.read_volatile() };
         // SAFETY: the block is inside the pool, and collapsing moves its bytes without changing them.
         let collapsed = unsafe { libc::madvise(block.cast(), BLOCK_BYTES, MADV_COLLAPSE) } == 0;
-        // A block for which there is no memory now stays as it is.
+        // A block without memory now stays as it is.
         collapsed || std::io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL)
     }
 }
 
-/// The end of the memory to be prepared when so much is used: half as much again, so that who needs little has little prepared.
+/// End of the memory to be prepared: half as much again as is used, so that small programs have little prepared.
 fn end_ahead_of(used_bytes: usize) -> usize {
     if used_bytes == 0 { 0 } else { used_bytes + (used_bytes / 2).clamp(BLOCK_BYTES, AHEAD_BYTES_MAX) }
 }

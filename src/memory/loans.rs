@@ -1,8 +1,8 @@
-//! Loans: neighbours' frames that are mapped in the own segment to load from.
+//! Loans: neighbours' frames mapped in the own segment for loads.
 //!
-//! A page of the own segment that a neighbour has open is not copied for a load: its frame is mapped, and counts as pinned
-//! there until it is given back (`page_table/lending.rs`). It is unmapped first, always. A page of the segment has a frame
-//! of the own pool mapped or a loan, never both. Who changes that has the lock of the page's set.
+//! If a neighbour has a page of the own segment open, a load maps its frame instead of copying it. The frame counts as
+//! pinned there until it is given back (`page_table/lending.rs`), always after being unmapped. A page of the segment
+//! has a frame of the own pool mapped or a loan, never both. Changes are made under the lock of the page's set.
 
 use super::page_mapper::PageMapper;
 use super::page_table::PageTable;
@@ -13,7 +13,7 @@ use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
-/// Loans of a set. One instruction needs fewer pages, so those of one set do not drive each other out.
+/// Loans per set. One instruction needs fewer pages, so the loans of a set do not evict each other in a cycle.
 const WAYS: usize = 8;
 
 /// A pool that lends frames.
@@ -28,7 +28,7 @@ pub struct Lender {
     pub mapper: Box<dyn PageMapper>,
 }
 
-/// A frame that is mapped.
+/// A mapped frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Loan {
     index: u32,
@@ -36,25 +36,25 @@ struct Loan {
     frame: FrameId,
 }
 
-/// The loans of pages whose indices leave the same rest.
+/// The loans of pages with equal index modulo the number of sets.
 #[derive(Debug, Default)]
 pub(super) struct Set {
     loans: [Option<Loan>; WAYS],
-    /// The one that makes room next.
+    /// The next loan to be replaced.
     oldest: usize,
 }
 
 /// The loans of a rank: at most as many as its pool has frames, at least one.
 pub struct Loans {
     conduit: Arc<dyn Conduit>,
-    /// The pools of the host, by number.
+    /// The pools of the host, by index.
     lenders: Box<[Option<Lender>]>,
     sets: Box<[Lock<Set>]>,
     ways: usize,
 }
 
 impl Loans {
-    /// No loans yet, of a rank with `frames` frames, from these pools of the host. Of these loans at most `count_max` are
+    /// No loans yet, for a rank with `frames` frames, from these pools of the host. At most `count_max` loans are
     /// mapped at a time.
     pub fn new(conduit: Arc<dyn Conduit>, lenders: Box<[Option<Lender>]>, frames: u32, count_max: u32) -> Loans {
         let most = frames.min(count_max).max(1) as usize;
@@ -62,7 +62,7 @@ impl Loans {
         Loans { conduit, lenders, sets, ways: most.min(WAYS) }
     }
 
-    /// The set of a page, whose lock keeps the page as it is.
+    /// The set of a page. Its lock keeps the page's mapping from changing.
     pub(super) fn set_of(&self, index: u32) -> &Lock<Set> {
         &self.sets[index as usize % self.sets.len()]
     }
@@ -72,7 +72,7 @@ impl Loans {
         self.set_of(index).lock().find(index).is_some()
     }
 
-    /// Borrows and maps a frame for a page. The caller knows that nothing is mapped there. Returns whether it is mapped.
+    /// Borrows and maps a frame for a page with nothing mapped. Returns whether it is mapped.
     pub(super) fn borrow(&self, set: &mut Set, page: PageId, pool: usize, frame: FrameId) -> bool {
         let Some(lender) = self.lenders.get(pool).and_then(Option::as_ref) else { return false };
         if !lender.table.lend(frame, page) {
@@ -94,7 +94,7 @@ impl Loans {
     /// Unmaps a page and gives its frame back, if it is a loan.
     ///
     /// # Errors
-    /// The system's error number, if it cannot be unmapped.
+    /// The system's errno value, if it cannot be unmapped.
     pub(super) fn give_back(&self, set: &mut Set, index: u32) -> Result<(), i32> {
         let Some(place) = set.find(index) else { return Ok(()) };
         set.loans[place].map_or(Ok(()), |loan| self.end(loan))?;
@@ -109,7 +109,7 @@ impl Loans {
         Ok(())
     }
 
-    /// Ends a loan that is not mapped.
+    /// Ends an unmapped loan.
     fn tell(&self, lender: &Lender, frame: FrameId) {
         if lender.table.give_back(frame) {
             lender.table.notify_unpinned();
@@ -117,7 +117,7 @@ impl Loans {
         }
     }
 
-    /// The frames that are lent to this rank, each with its page and its pool.
+    /// The frames lent to this rank, with their pages and pools.
     pub fn all(&self) -> Vec<(u32, usize, FrameId)> {
         let of_set = |set: &Lock<Set>| set.lock().loans;
         let loans = self.sets.iter().flat_map(of_set).flatten();

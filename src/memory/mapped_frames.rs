@@ -1,10 +1,10 @@
 //! Frames mapped in the segment.
 //!
-//! Each frame has a lock of its own, under which it is mapped and unmapped: the system calls of several threads do not wait for
-//! each other here. The order of the mapped frames has a lock too, under which nothing is called.
+//! Each frame is mapped and unmapped under a lock of its own, so that the system calls of several threads do not wait
+//! for each other here. The order of the mapped frames has a lock, too, and nothing is called under it.
 //!
-//! A small page is mapped together with pages beside it that are here in frames beside its frame: one mapping of the system has
-//! all of them, and spares their faults.
+//! A small page is mapped together with adjacent pages resident in adjacent frames: one mapping of the system covers
+//! all of them and avoids their faults.
 
 use super::mapped_order::{MappedOrder, MappedPages, MappedRun};
 use super::page_mapper::PageMapper;
@@ -12,38 +12,39 @@ use crate::sys::futex::{Guard, Lock};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_protocol::coherence::{Access, FrameId};
 
-/// The most pages that are mapped together.
+/// Maximum number of pages mapped together.
 pub(super) const WINDOW_MAX: usize = 16;
 
-/// The most bytes of them where there is room for all mappings: for so many the kernel fills in page table entries at a time.
+/// Their maximum bytes with room for all mappings: the kernel populates this many bytes of page table entries at a
+/// time.
 const WINDOW_BYTES: usize = 64 << 10;
 
-/// The most bytes of them where there is not.
+/// Their maximum bytes without such room.
 const CROWDED_WINDOW_BYTES: usize = 1 << 20;
 
-/// Where so many areas may be mapped, the pages of an instruction are not driven out while it runs.
+/// With at least this many areas, the pages of an instruction are not evicted while it runs.
 const CROWDED_AREAS: u32 = 4096;
 
-/// As what a frame is mapped.
+/// The page and access of a mapped frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mapping {
     page: u32,
     access: Access,
 }
 
-/// The pages beside one that is mapped, which may be mapped with it.
-pub(super) trait Beside {
-    /// Whether a page is in this frame and may be mapped with exactly these rights. It stays so until it is given back.
+/// The pages next to one being mapped, which may be mapped with it.
+pub(super) trait Adjacent {
+    /// Whether a page is in this frame and may be mapped with exactly this access. This holds until it is given back.
     fn take(&self, index: u32, frame: FrameId, access: Access) -> bool;
 
-    /// Undoes [`Beside::take`].
+    /// Undoes [`Adjacent::take`].
     fn give_back(&self, frame: FrameId);
 }
 
 /// No page is mapped together with another.
 pub(super) struct Alone;
 
-impl Beside for Alone {
+impl Adjacent for Alone {
     fn take(&self, _index: u32, _frame: FrameId, _access: Access) -> bool {
         false
     }
@@ -51,28 +52,28 @@ impl Beside for Alone {
     fn give_back(&self, _frame: FrameId) {}
 }
 
-/// The frames that are mapped in the segment.
+/// The frames mapped in the segment.
 pub(super) struct MappedFrames {
     mapper: Box<dyn PageMapper>,
     /// By frame.
     mappings: Box<[Lock<Option<Mapping>>]>,
-    /// By frame, whether it is mapped. Changes under the lock of its mapping, after the system call.
+    /// Whether each frame is mapped. Changes under the lock of its mapping, after the system call.
     is_mapped: Box<[AtomicBool]>,
     pages: MappedPages,
     order: Lock<MappedOrder>,
     areas_max: u32,
     /// Some pages had to make room for others.
     is_crowded: AtomicBool,
-    /// Pages that are mapped together, at most; where there is no room for all mappings.
+    /// Maximum number of pages mapped together; the second value is for crowded mappings.
     window: [u32; 2],
 }
 
-/// Frames of a run whose locks the caller has.
+/// Frames of a run locked by the caller.
 type Held<'a> = [Option<Guard<'a, Option<Mapping>>>; WINDOW_MAX];
 
 impl MappedFrames {
-    /// A mapper that has mapped nothing yet of a segment of `pages` pages of `page_bytes`. Its `frames` frames never take more
-    /// than `areas_max` mappings of the system, besides one, unless none of them may be unmapped.
+    /// Nothing mapped yet in a segment of `pages` pages of `page_bytes`. The `frames` frames never take more than
+    /// `areas_max` mappings of the system, besides one, unless none of them may be unmapped.
     pub(super) fn new(
         mapper: Box<dyn PageMapper>,
         page_bytes: usize,
@@ -93,22 +94,23 @@ impl MappedFrames {
         }
     }
 
-    /// The most mappings of the system that are taken.
+    /// Maximum number of the system's mappings in use.
     pub(super) fn areas_max(&self) -> u32 {
         self.areas_max
     }
 
-    /// Maps a frame as page `index` with at least these rights, for which the caller has the page pinned, and with it pages
-    /// `beside` it. Pages that `may_unmap` allows make room. Returns whether any had to that the same instruction may need.
+    /// Maps a frame as page `index` with at least this access, together with pages that `adjacent` offers. The caller
+    /// has the page pinned. Pages that `may_unmap` allows make room. Returns whether any page did that the same
+    /// instruction may need.
     ///
     /// # Errors
-    /// The system's error number, if it has no room for a mapping even when all other pages are unmapped.
+    /// The system's errno value, if it has no room for a mapping even with all other pages unmapped.
     pub(super) fn map(
         &self,
         index: u32,
         frame: FrameId,
         access: Access,
-        beside: &dyn Beside,
+        adjacent: &dyn Adjacent,
         may_unmap: &dyn Fn(FrameId) -> bool,
     ) -> Result<bool, i32> {
         let mut mapping = self.mappings[frame.0 as usize].lock();
@@ -120,11 +122,11 @@ impl MappedFrames {
                 }
                 self.change(&mut mapping, frame, access, may_unmap)
             }
-            None => self.map_new(&mut mapping, (index, frame), access, beside, may_unmap),
+            None => self.map_new(&mut mapping, (index, frame), access, adjacent, may_unmap),
         }
     }
 
-    /// Maps a frame with more rights than it has.
+    /// Maps a frame with more access than before.
     fn change(
         &self,
         mapping: &mut Option<Mapping>,
@@ -145,17 +147,17 @@ impl MappedFrames {
         Ok(crowded)
     }
 
-    /// Maps a frame that is not mapped, and those beside it.
+    /// Maps an unmapped frame, and its adjacent ones.
     fn map_new(
         &self,
         mapping: &mut Option<Mapping>,
         (index, frame): (u32, FrameId),
         access: Access,
-        beside: &dyn Beside,
+        adjacent: &dyn Adjacent,
         may_unmap: &dyn Fn(FrameId) -> bool,
     ) -> Result<bool, i32> {
         let mut held: Held<'_> = [const { None }; WINDOW_MAX];
-        let run = self.hold(&mut held, index, frame, access, beside);
+        let run = self.hold(&mut held, index, frame, access, adjacent);
         let first_index = index - (frame.0 - run.first.0);
         let with_pages = || run.frames().zip(first_index..);
         let too_many = {
@@ -189,24 +191,24 @@ impl MappedFrames {
             }
         }
         drop(held);
-        run.frames().filter(|at| *at != frame).for_each(|at| beside.give_back(at));
+        run.frames().filter(|at| *at != frame).for_each(|at| adjacent.give_back(at));
         mapped.map(|()| is_refused || too_many && self.areas_max < CROWDED_AREAS)
     }
 
-    /// Takes the locks of the frames beside one that are to be mapped with it, in ascending order. Returns all of them.
+    /// Takes the locks of adjacent frames to be mapped together, in ascending order. Returns the whole run.
     fn hold<'a>(
         &'a self,
         held: &mut Held<'a>,
         index: u32,
         frame: FrameId,
         access: Access,
-        beside: &dyn Beside,
+        adjacent: &dyn Adjacent,
     ) -> MappedRun {
         let window = self.window[usize::from(self.is_crowded.load(Ordering::Relaxed))];
         let place = index % window;
         let take = |page: u32, frame: u32| {
             let guard = self.mappings.get(frame as usize)?.try_lock()?;
-            (guard.is_none() && beside.take(page, FrameId(frame), access)).then_some(guard)
+            (guard.is_none() && adjacent.take(page, FrameId(frame), access)).then_some(guard)
         };
         let (mut before, mut behind) = (0, 0);
         while before < place.min(frame.0) {
@@ -222,17 +224,17 @@ impl MappedFrames {
         MappedRun { first: FrameId(frame.0 - before), count: before + 1 + behind }
     }
 
-    /// Unmaps a frame, if it is mapped. When this returns, nobody loads from it or stores to it.
+    /// Unmaps a frame, if it is mapped. On return no thread loads from it or stores to it any more.
     ///
     /// # Errors
-    /// The system's error number.
+    /// The system's errno value.
     pub(super) fn unmap(&self, frame: FrameId) -> Result<(), i32> {
         let mut mapping = self.mappings[frame.0 as usize].lock();
         mapping.map_or(Ok(()), |as_what| self.unmap_locked(frame, as_what, &mut mapping))
     }
 
-    /// Unmaps a frame, if it is mapped as page `index` and `may_unmap` allows it. A frame that the system cannot unmap stays
-    /// mapped.
+    /// Unmaps a frame, if it is mapped as page `index` and `may_unmap` allows it. If the system refuses, the frame
+    /// stays mapped.
     pub(super) fn unmap_if(&self, frame: FrameId, index: u32, may_unmap: &dyn Fn(FrameId) -> bool) {
         let mut mapping = self.mappings[frame.0 as usize].lock();
         if let Some(as_what) = mapping.filter(|as_what| as_what.page == index && may_unmap(frame)) {
@@ -240,8 +242,8 @@ impl MappedFrames {
         }
     }
 
-    /// Unmaps pages that `may_unmap` allows, those first that were mapped first, until no more than `areas` areas are left. Frames
-    /// that other threads map or unmap just now are left as they are.
+    /// Unmaps pages that `may_unmap` allows, in mapping order, until at most `areas` areas are left. Frames being
+    /// mapped or unmapped by other threads are skipped.
     pub(super) fn shrink(&self, areas: u32, may_unmap: &dyn Fn(FrameId) -> bool) {
         let window = self.window[1];
         for whatever in [false, true] {
@@ -253,7 +255,7 @@ impl MappedFrames {
         }
     }
 
-    /// Unmaps a frame, if it may be, or has it come last of those that may have to make room.
+    /// Unmaps a frame if allowed; otherwise moves it to the end of the candidates.
     fn make_room(&self, frame: FrameId, may_unmap: &dyn Fn(FrameId) -> bool) {
         let mapping = self.mappings[frame.0 as usize].try_lock();
         let is_unmapped = mapping.is_some_and(|mut mapping| {
@@ -263,17 +265,17 @@ impl MappedFrames {
         if is_unmapped { order.note_room_made(frame) } else { order.settle(frame) }
     }
 
-    /// Whether the frame is mapped. Waits for nobody.
+    /// Whether the frame is mapped. Lock-free.
     pub(super) fn is_mapped(&self, frame: FrameId) -> bool {
         self.is_mapped[frame.0 as usize].load(Ordering::Acquire)
     }
 
-    /// Whether some frame is mapped as page `index`, or about to be. Waits for nobody.
+    /// Whether some frame is mapped as page `index`, or about to be. Lock-free.
     pub(super) fn is_page_mapped(&self, index: u32) -> bool {
         self.pages.has(index)
     }
 
-    /// How many frames are mapped, or about to be.
+    /// Number of frames mapped or about to be.
     pub(super) fn count(&self) -> u32 {
         self.order.lock().count()
     }
@@ -296,7 +298,7 @@ mod tests {
     /// Mapped one by one.
     const LARGE_PAGE_BYTES: usize = 1 << 20;
 
-    /// A mapper that notes what is mapped, and refuses more than `room` pages.
+    /// A mapper that records its mappings, and refuses more than `room` pages.
     #[derive(Clone)]
     struct Noted {
         mapped: Arc<Mutex<Vec<(u32, FrameId, Access)>>>,
@@ -362,7 +364,7 @@ mod tests {
         mapped.unmap(FrameId(3)).expect("mapped");
         mapped.unmap(FrameId(3)).expect("unmapped already");
         mapped.shrink(2, &|_| true);
-        // The one that could not be unmapped counts as mapped last.
+        // The page that could not be unmapped counts as mapped last.
         assert_eq!((pages(&noted), mapped.count()), (vec![12], 1));
         mapped.unmap_if(FrameId(1), 12, &|_| false);
         mapped.unmap_if(FrameId(1), 14, &|_| true);
@@ -373,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_side_by_side_needs_no_room() {
+    fn adjacent_pages_need_no_room() {
         let (mapped, noted) = mapped(LARGE_PAGE_BYTES, 100, 100, 6);
         for frame in 0..60 {
             map(&mapped, 10 + frame, frame, Access::Read, &|_| true);
@@ -382,16 +384,16 @@ mod tests {
         map(&mapped, 100, 70, Access::Read, &|_| true);
         map(&mapped, 102, 72, Access::Read, &|_| true);
         map(&mapped, 104, 74, Access::Read, &|_| true);
-        // Those 60 came first, and without one of them there would be no fewer areas.
+        // These 60 came first, and without one of them there would be no fewer areas.
         assert_eq!((mapped.count(), mapped.is_page_mapped(100), mapped.is_page_mapped(104)), (62, false, true));
         mapped.shrink(0, &|_| true);
         assert_eq!((pages(&noted), mapped.count(), mapped.order.lock().areas()), (vec![], 0, 0));
     }
 
-    /// Pages that are all in the frames of the same number, but one.
+    /// Each page is in the frame of the same number, except one.
     struct Here(u32, RefCell<Vec<FrameId>>);
 
-    impl Beside for Here {
+    impl Adjacent for Here {
         fn take(&self, index: u32, frame: FrameId, _access: Access) -> bool {
             let is_here = index == frame.0 && index != self.0;
             self.1.borrow_mut().extend(is_here.then_some(frame));
@@ -406,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn small_pages_come_with_those_beside_them() {
+    fn small_pages_are_mapped_with_adjacent_ones() {
         let (mapped, noted) = mapped(4096, 30, 64, 1000);
         let here = Here(20, RefCell::default());
         let map = |page| mapped.map(page, FrameId(page), Access::Read, &here, &|_| true);
@@ -415,7 +417,7 @@ mod tests {
         assert_eq!(map(20), Ok(false));
         assert_eq!(*noted.runs.lock().expect("no panics"), [11, 5], "those of a window of 16, without the 20th");
         assert_eq!((mapped.count(), mapped.order.lock().areas()), (16, 2));
-        // There is no room for another run, then none for this beside the others.
+        // There is no room for another run, then none for this one besides the others.
         assert_eq!(map(40), Ok(true));
         assert_eq!((pages(&noted).len(), mapped.count()), (16, 16));
         assert!(here.1.borrow().is_empty());
@@ -463,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_refuses_is_tried_again_with_nothing_else_mapped() {
+    fn a_refused_mapping_is_retried_with_nothing_else_mapped() {
         let (mapped, noted) = mapped(LARGE_PAGE_BYTES, 3, 8, 800);
         for frame in 0..4 {
             map(&mapped, frame, frame, Access::Read, &|_| true);

@@ -1,37 +1,37 @@
-//! The order in which frames were mapped in the segment, and how many of the system's mappings they take.
+//! The order in which frames were mapped in the segment, and the number of the system's mappings that they take.
 //!
-//! The system joins what lies side by side and is alike: pages that follow each other in frames that follow each other, with the
-//! same rights; and what has no access between them. Each such area is a mapping, of which a process may have so many. Where there
-//! are too many, pages make room for others. An unmapped page stays in its frame, and the next access maps it again.
+//! The system merges adjacent and equal mappings: consecutive pages in consecutive frames with the same access; and
+//! ranges without access. Each such area is a mapping, and the number of mappings of a process is limited. At the
+//! limit, pages make room for others. An unmapped page stays in its frame, and the next access maps it again.
 //!
-//! Mapped pages are used without a trace, so all that is known is when they fault. Those that were mapped before there were too
-//! many are settled. Later ones are new, and make room again after as many others as instructions may need meanwhile. So a loop
-//! over more pages than may be mapped finds most of the settled ones in each round, where it would find none if the first ones
-//! made room. A page that faults again soon is settled from then on, as one of a few others is: then the first settled one makes
-//! room.
+//! Uses of mapped pages leave no trace, so only their faults are known. Pages mapped before the limit was reached are
+//! settled. Later ones are new, and make room again once as many others were mapped as instructions may need meanwhile.
+//! So a loop over more pages than can be mapped finds most of the settled ones in each round; in mapping order it would
+//! find none. A new page that soon faults again becomes settled, and so does one in [`SETTLED_PART`] of the others:
+//! then the first settled page makes room.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use vgasnet_protocol::coherence::{Access, FrameId};
 
 const NONE: u32 = u32::MAX;
 
-/// Pages that are new at a time, at most, where this is less than a quarter of all.
+/// Maximum number of new pages, if less than a quarter of all.
 const NEW_MAX: u32 = 1024;
 
-/// One page in so many that were new is settled though it has not come back soon.
+/// One new page in this many is settled even without a second fault.
 const SETTLED_PART: u32 = 16;
 
-/// The pages of a segment that are mapped or about to be, a bit each. Whoever looks waits for nobody.
+/// Pages of a segment mapped or about to be, one bit each. Lock-free.
 #[derive(Debug)]
 pub(super) struct MappedPages(Box<[AtomicU64]>);
 
 impl MappedPages {
-    /// None of so many pages.
+    /// No mapped pages, of `pages`.
     pub(super) fn new(pages: usize) -> MappedPages {
         MappedPages((0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Whether a page is among them. There is none behind the last one of the segment.
+    /// Whether a page is mapped. Pages behind the segment's last one are not.
     pub(super) fn has(&self, index: u32) -> bool {
         let word = self.0.get(index as usize / 64);
         word.is_some_and(|word| word.load(Ordering::Acquire) & (1 << (index % 64)) != 0)
@@ -46,7 +46,7 @@ impl MappedPages {
     }
 }
 
-/// What is known of a frame.
+/// State of a frame.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// The page as which it is mapped, or was last.
@@ -57,16 +57,16 @@ struct Entry {
     is_writable: bool,
 }
 
-/// What a frame is in the order.
+/// Position of a frame in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Unmapped,
-    /// It was unmapped to make room, when `older` frames had been mapped.
+    /// Unmapped to make room, when the count of mapped frames was `older`.
     MadeRoom,
     Settled,
-    /// It was mapped when there was no room, and is not settled yet.
+    /// Mapped at the limit, and not settled yet.
     New {
-        /// It has come back soon.
+        /// It has faulted again soon.
         is_soon: bool,
     },
 }
@@ -77,7 +77,7 @@ impl State {
     }
 }
 
-/// Frames that follow each other, mapped as pages that do so with the same rights.
+/// Consecutive frames mapped as consecutive pages with the same access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MappedRun {
     pub(super) first: FrameId,
@@ -90,7 +90,7 @@ impl MappedRun {
     }
 }
 
-/// Frames in the order in which they came to a queue.
+/// Frames in order of arrival.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     oldest: u32,
@@ -98,22 +98,22 @@ struct Queue {
     count: u32,
 }
 
-/// The frames that are mapped, or about to be.
+/// The frames mapped or about to be.
 #[derive(Debug)]
 pub(super) struct MappedOrder {
     by_frame: Box<[Entry]>,
-    /// Those that are settled, and those that are new.
+    /// The settled ones, and the new ones.
     queues: [Queue; 2],
     /// Some had to make room.
     is_crowded: bool,
-    /// The system's mappings that are there besides the one of a segment without any page mapped.
+    /// The system's mappings besides the one of a segment without mapped pages.
     areas: i64,
-    /// Frames that were mapped so far; it wraps.
+    /// Number of frames mapped so far, wrapping.
     mapped: u32,
 }
 
 impl MappedOrder {
-    /// None of so many frames is mapped.
+    /// No mapped frames, of `frames`.
     pub(super) fn new(frames: u32) -> MappedOrder {
         let unmapped = Entry { page: NONE, older: NONE, newer: NONE, state: State::Unmapped, is_writable: false };
         let by_frame = vec![unmapped; frames as usize].into();
@@ -121,17 +121,17 @@ impl MappedOrder {
         MappedOrder { by_frame, queues, is_crowded: false, areas: 0, mapped: 0 }
     }
 
-    /// How many frames there are.
+    /// Number of frames.
     pub(super) fn count(&self) -> u32 {
         self.queues[0].count + self.queues[1].count
     }
 
-    /// The mappings of the system that they take, besides one of the segment.
+    /// The system's mappings that they take, besides one of the segment.
     pub(super) fn areas(&self) -> u32 {
         u32::try_from(self.areas).expect("each frame adds what it takes away later")
     }
 
-    /// A frame is mapped as page `page` that was not mapped.
+    /// Adds an unmapped frame, mapped as page `page`.
     pub(super) fn append(&mut self, FrameId(frame): FrameId, page: u32, access: Access, pages: &MappedPages) {
         self.mapped = self.mapped.wrapping_add(1);
         let Entry { page: last, older: since, state, .. } = self.by_frame[frame as usize];
@@ -146,7 +146,7 @@ impl MappedOrder {
         self.link(frame, state);
     }
 
-    /// A frame is mapped no longer.
+    /// Removes a frame.
     pub(super) fn remove(&mut self, FrameId(frame): FrameId, pages: &MappedPages) {
         assert!(self.by_frame[frame as usize].state.is_mapped(), "frame {frame} is unmapped twice");
         self.unlink(frame);
@@ -155,7 +155,7 @@ impl MappedOrder {
         self.by_frame[frame as usize].state = State::Unmapped;
     }
 
-    /// A frame was unmapped to make room for others. By now it may be mapped again.
+    /// Notes that a frame was unmapped to make room for others. It may be mapped again by now.
     pub(super) fn note_room_made(&mut self, FrameId(frame): FrameId) {
         let entry = &mut self.by_frame[frame as usize];
         if !entry.state.is_mapped() {
@@ -163,7 +163,7 @@ impl MappedOrder {
         }
     }
 
-    /// A frame that is mapped may be written there now.
+    /// Makes a mapped frame writable.
     pub(super) fn allow_writes(&mut self, FrameId(frame): FrameId, pages: &MappedPages) {
         let run = MappedRun { first: FrameId(frame), count: 1 };
         self.areas -= self.areas_of(run, pages);
@@ -171,7 +171,7 @@ impl MappedOrder {
         self.areas += self.areas_of(run, pages);
     }
 
-    /// A frame comes last of those that are settled, if it is still mapped.
+    /// Moves a frame to the end of the settled ones, if it is still mapped.
     pub(super) fn settle(&mut self, FrameId(frame): FrameId) {
         if self.by_frame[frame as usize].state.is_mapped() {
             self.unlink(frame);
@@ -179,9 +179,9 @@ impl MappedOrder {
         }
     }
 
-    /// What makes room, if more than so many areas are mapped: a frame, and those of its run among the `window` pages to which its
-    /// page belongs. Frames that are to be kept, and runs without which there are no fewer areas, are passed over, unless
-    /// `whatever` is to be unmapped.
+    /// The run to make room, if there are more than `areas` areas: a frame with its neighbours among the aligned
+    /// `window` pages around its page. Frames to be kept, and runs that save no areas, are skipped, unless `whatever`
+    /// is to be unmapped.
     pub(super) fn first_above(
         &mut self,
         areas: u32,
@@ -195,7 +195,8 @@ impl MappedOrder {
                 return None;
             }
             let [settled, new] = self.queues;
-            // Where nothing is kept, each is looked at once: who may not go is settled, behind all others.
+            // With `whatever` nothing is kept and each is examined once: a frame that has to stay is settled behind all
+            // others.
             let is_enough_new = new.count > if whatever { 0 } else { NEW_MAX.min(self.count() / 4) };
             let takes_new = settled.count == 0 || is_enough_new;
             let frame = if takes_new { new.oldest } else { settled.oldest };
@@ -210,7 +211,7 @@ impl MappedOrder {
         None
     }
 
-    /// The frames on both sides of a mapped one that are mapped as the pages beside its page, with the same rights.
+    /// The run of frames around a mapped one that are mapped as adjacent pages with the same access.
     fn run_of(&self, frame: u32, window: u32) -> MappedRun {
         let page = self.by_frame[frame as usize].page;
         let (mut first, mut last) = (frame, frame);
@@ -224,7 +225,7 @@ impl MappedOrder {
         MappedRun { first: FrameId(first), count: last - first + 1 }
     }
 
-    /// Whether a frame and the next one, or the one before it, are mapped as one area, if the frame is mapped.
+    /// Whether a frame and the next or previous one are mapped as one area, if the frame is mapped.
     fn joins(&self, frame: u32, step: i32) -> bool {
         let Some(other) = frame.checked_add_signed(step).and_then(|other| self.by_frame.get(other as usize)) else {
             return false;
@@ -233,15 +234,15 @@ impl MappedOrder {
         other.state.is_mapped() && page.checked_add_signed(step) == Some(other.page) && other.is_writable == is_writable
     }
 
-    /// How many areas more there are with a run than without it.
+    /// The number of areas that a run adds.
     fn areas_of(&self, run: MappedRun, pages: &MappedPages) -> i64 {
         let (first, last) = (run.first.0, run.first.0 + run.count - 1);
         let [first_page, last_page] = [first, last].map(|frame| self.by_frame[frame as usize].page);
-        // There is nothing before the first page of the segment. What has no access behind the last one stays.
-        let is_first_beside = first_page.checked_sub(1).is_none_or(|before| pages.has(before));
-        let is_last_beside = pages.has(last_page + 1);
+        // Nothing precedes the first page of the segment. The range without access behind the last one stays.
+        let is_first_adjacent = first_page.checked_sub(1).is_none_or(|before| pages.has(before));
+        let is_last_adjacent = pages.has(last_page + 1);
         let joined = i64::from(self.joins(first, -1)) + i64::from(self.joins(last, 1));
-        2 - joined - i64::from(is_first_beside) - i64::from(is_last_beside)
+        2 - joined - i64::from(is_first_adjacent) - i64::from(is_last_adjacent)
     }
 
     fn link(&mut self, frame: u32, state: State) {
@@ -277,7 +278,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// The areas of pages that are mapped as these, with what has no access between them.
+    /// The areas of these mappings, with the ranges without access between them.
     fn areas(mapped: &BTreeMap<u32, (u32, bool)>) -> i64 {
         let mut areas = 0;
         for (page, (frame, is_writable)) in mapped {
@@ -328,7 +329,7 @@ mod tests {
                     }
                     _ => {}
                 }
-                // What has no access behind the last page of all goes on behind the segment.
+                // The range without access behind the last page continues behind the segment.
                 assert_eq!(i64::from(order.areas()), areas(&mapped), "seed {seed}: {mapped:?}");
                 assert!((0..PAGES).all(|page| pages.has(page) == mapped.contains_key(&page)) && !pages.has(PAGES));
                 assert_eq!(order.count(), mapped.len() as u32);
@@ -336,7 +337,7 @@ mod tests {
         }
     }
 
-    /// How many pages of a round find theirs mapped, of the last of many rounds over `pages` pages that lie apart.
+    /// The number of pages found mapped in the last of many rounds over `pages` separate pages.
     fn found_in_a_round(areas_max: u32, pages: u32, next: &mut dyn FnMut(u32) -> u32) -> u32 {
         let (mut order, mapped) = (MappedOrder::new(pages), MappedPages::new(2 * pages as usize + 2));
         let mut found = 0;

@@ -1,38 +1,38 @@
-//! How many of the system's mappings a rank may take for the pages of its segment.
+//! The number of the system's mappings that a rank may take for the pages of its segment.
 
 use super::{FRAMES_MIN, Shape};
 use std::fs;
 
-/// What the system allows a process that has not changed it (`vm.max_map_count`).
+/// The system's default limit per process (`vm.max_map_count`).
 const LIMIT_DEFAULT: u32 = 65_530;
 
-/// One mapping in so many is left to the client and its libraries, besides those that they have at attach.
+/// One mapping in this many is left to the client and its libraries, besides their mappings at attach.
 const CLIENT_PART: u32 = 8;
 
-/// Of the others, one in so many is for loans, if there are any.
+/// Of the others, one in this many is for loans, if there are any.
 const LOANS_PART: u32 = 4;
 
-/// Of what is left then, one in so many is for blocks, if there are any.
+/// Of the remainder, one in this many is for blocks, if there are any.
 const BLOCKS_PART: u32 = 4;
 
-/// A page of a segment takes two mappings at most: its own, and what has no access behind it.
+/// Mappings per page of a segment, at most: its own, and the range without access behind it.
 const AREAS_OF_PAGE: u32 = 2;
 
-/// The mappings of the system that a rank may take.
+/// The system's mappings that a rank may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappingRoom {
-    /// Mappings that the process had.
+    /// Mappings of the process before.
     in_use: u32,
     lends: bool,
     for_blocks: u32,
     /// For frames of the own pool.
     pub areas_max: u32,
-    /// Frames of neighbours that may be mapped.
+    /// Maximum number of mapped frames of neighbours.
     pub loans_max: u32,
 }
 
 impl MappingRoom {
-    /// The room that there is now, for a rank that neighbours lend frames or that they do not, and that maps so many blocks at most.
+    /// The present room of a rank. `lends`: neighbours lend it frames. It maps at most `blocks` blocks.
     pub fn observe(lends: bool, blocks: u32) -> MappingRoom {
         let limit = fs::read_to_string("/proc/sys/vm/max_map_count").ok();
         let limit = limit.and_then(|limit| limit.trim().parse().ok()).unwrap_or(LIMIT_DEFAULT);
@@ -41,35 +41,35 @@ impl MappingRoom {
     }
 
     fn of(limit: u32, in_use: u32, lends: bool, blocks: u32) -> MappingRoom {
-        let rest = (limit - limit / CLIENT_PART).saturating_sub(in_use);
-        let for_loans = if lends { rest / LOANS_PART } else { 0 };
-        let for_blocks = blocks.saturating_mul(AREAS_OF_PAGE).min((rest - for_loans) / BLOCKS_PART);
+        let remaining = (limit - limit / CLIENT_PART).saturating_sub(in_use);
+        let for_loans = if lends { remaining / LOANS_PART } else { 0 };
+        let for_blocks = blocks.saturating_mul(AREAS_OF_PAGE).min((remaining - for_loans) / BLOCKS_PART);
         MappingRoom {
             in_use,
             lends,
             for_blocks,
-            areas_max: (rest - for_loans - for_blocks).max(AREAS_OF_PAGE * FRAMES_MIN),
+            areas_max: (remaining - for_loans - for_blocks).max(AREAS_OF_PAGE * FRAMES_MIN),
             loans_max: for_loans / AREAS_OF_PAGE,
         }
     }
 
-    /// Blocks that may be mapped.
+    /// Maximum number of mapped blocks.
     pub fn blocks_max(&self) -> u32 {
         self.for_blocks / AREAS_OF_PAGE
     }
 
-    /// What `vm.max_map_count` would have to be for all frames of a rank to be mapped, wherever their pages lie; `None` where they
-    /// may be mapped as it is.
+    /// The value of `vm.max_map_count` needed to map all frames of a rank, wherever their pages lie; `None` if the
+    /// present one suffices.
     pub fn limit_for(&self, shape: Shape) -> Option<u64> {
         const STEP: u64 = 1 << 16;
         let [frames, pages] = [shape.frames, shape.pages].map(u64::from);
         let areas = (frames * u64::from(AREAS_OF_PAGE)).min(pages);
-        let beside = |areas: u64, part: u32, is_any: bool| {
+        let with_part = |areas: u64, part: u32, is_any: bool| {
             if is_any { areas * u64::from(part) / u64::from(part - 1) } else { areas }
         };
-        let with_blocks = beside(areas, BLOCKS_PART, self.for_blocks > 0);
-        let with_loans = beside(with_blocks, LOANS_PART, self.lends);
-        let all = beside(with_loans + u64::from(self.in_use), CLIENT_PART, true);
+        let with_blocks = with_part(areas, BLOCKS_PART, self.for_blocks > 0);
+        let with_loans = with_part(with_blocks, LOANS_PART, self.lends);
+        let all = with_part(with_loans + u64::from(self.in_use), CLIENT_PART, true);
         (areas > u64::from(self.areas_max)).then(|| (all + STEP / 8).next_multiple_of(STEP))
     }
 }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_that_is_told_is_enough() {
+    fn the_reported_limit_is_enough() {
         let shape = |frames, pages| Shape { frames, pages };
         for (lends, blocks) in [(false, 0), (true, 0), (true, 16_384)] {
             let room = MappingRoom::of(65_530, 300, lends, blocks);
@@ -108,7 +108,7 @@ mod tests {
             );
             for frames in [30_000, 262_144, 1 << 24] {
                 let limit = room.limit_for(shape(frames, u32::MAX)).expect("more than there is room for");
-                let larger = MappingRoom::of(u32::try_from(limit).expect("few"), 300, lends, blocks);
+                let larger = MappingRoom::of(u32::try_from(limit).expect("small"), 300, lends, blocks);
                 assert_eq!(larger.limit_for(shape(frames, u32::MAX)), None, "{frames} frames: {limit}");
             }
         }

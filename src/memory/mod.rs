@@ -1,5 +1,5 @@
-//! The memory of a job as this rank sees it: where the segments are, which page is in which frame, and which frames are
-//! mapped in the segment. The hit path ends here, in atomics.
+//! The memory of a job as this rank sees it: the places of the segments, the frame of each page, and the frames mapped
+//! in the segment. The hit path ends here, in atomics.
 
 mod address_space;
 mod block_mapper;

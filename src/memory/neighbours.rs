@@ -1,12 +1,12 @@
-//! The memory of the ranks that is mapped here: of those of this host. Nothing is kept for the other ranks of the job.
+//! The memories mapped here, those of this host's ranks. Nothing is kept for the other ranks of the job.
 
 use super::RankMemory;
 
-/// The memories that are mapped here, the own included. They are numbered in the order of their ranks: the pools of the host.
+/// The memories mapped here, the own included. Their indices, in the order of ranks, name the pools of the host.
 #[derive(Debug)]
 pub struct Memories {
     mapped: Box<[(u32, RankMemory)]>,
-    /// The rank of the first one.
+    /// The first rank.
     first: u32,
 }
 
@@ -18,10 +18,10 @@ impl Memories {
         Memories { first: mapped.first().expect("the own memory is mapped").0, mapped }
     }
 
-    /// That of a rank, if it is mapped here.
+    /// The memory of a rank, if it is mapped here.
     #[inline]
     pub fn get(&self, rank: usize) -> Option<&RankMemory> {
-        // Ranks of a host follow each other, as a rule.
+        // Ranks of a host are usually consecutive.
         let guess = rank.wrapping_sub(self.first as usize);
         match self.mapped.get(guess) {
             Some((at, memory)) if *at as usize == rank => Some(memory),
@@ -35,7 +35,7 @@ impl Memories {
         Some(&self.mapped[at].1)
     }
 
-    /// How many there are.
+    /// Number of pools.
     pub fn pools(&self) -> usize {
         self.mapped.len()
     }
@@ -47,7 +47,7 @@ impl Memories {
         (*rank as usize, memory)
     }
 
-    /// All of them, each with its rank.
+    /// All memories, with their ranks.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &RankMemory)> {
         self.mapped.iter().map(|(rank, memory)| (*rank as usize, memory))
     }

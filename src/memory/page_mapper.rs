@@ -1,13 +1,13 @@
-//! Frames of the pool, mapped a second time where their pages lie in the segment.
+//! Maps frames of the pool a second time, at the places of their pages in the segment.
 //!
-//! Each frame has two spare mappings besides the pool's: one to read and one to write, outside the segment, which
-//! nobody accesses. To map a large frame in the segment, the page table entries of its spare mapping are moved there by
-//! `mremap`; to unmap it, they are moved back. Entries that were filled in once are never lost. So mapping a page costs
-//! microseconds, where a fresh mapping costs a minor fault for each 4 KiB that is touched. Page tables move as a whole,
-//! because frames and pages are aligned alike.
+//! Each frame has two spare mappings besides the pool's, one for reads and one for writes, outside the segment and
+//! never accessed. To map a large frame in the segment, `mremap` moves the page table entries of its spare mapping
+//! there; to unmap it, they are moved back. Entries once populated are never lost. So mapping a page costs
+//! microseconds, whereas a fresh mapping costs a minor fault for each 4 KiB touched. Page tables move as a whole,
+//! because frames and pages have the same alignment.
 //!
-//! Small frames are mapped anew, which is one system call to map and one to unmap, where moving entries takes two to unmap, and
-//! interrupts other processors twice as often. One minor fault then fills in the entries of 64 KiB.
+//! Small frames are mapped afresh. This is one system call to map and one to unmap; moving entries takes two to unmap,
+//! and interrupts other processors twice as often. One minor fault then populates the entries of 64 KiB.
 //!
 //! Mappers run in signal handlers, and make their system calls without the C library: other libraries replace its
 //! functions. UCX, below MPI, does so with an `mremap` that takes no new address.
@@ -21,26 +21,27 @@ use vgasnet_protocol::coherence::{Access, FrameId};
 
 /// Maps a rank's frames in its segment.
 ///
-/// Calls for one frame come one at a time, those for several side by side, also in signal handlers: neither function allocates
-/// or locks.
+/// Calls for one frame come one at a time, for several frames concurrently, also in signal handlers: no function
+/// allocates or locks.
 pub trait PageMapper: Send + Sync {
-    /// Maps a frame as page `index` with these rights, in place of the same frame with the rights `instead`.
+    /// Maps a frame as page `index` with this access, in place of the same frame with the access `instead`.
     ///
     /// # Errors
-    /// The system's error number, if it has no room for another mapping. The page is as it was.
+    /// The system's errno value, if it has no room for another mapping. The page has not changed.
     fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32>;
 
-    /// Maps `count` frames from `frame` on as as many pages from `index` on with these rights. None of them is mapped.
+    /// Maps `count` frames from `frame` on as consecutive pages from `index` on with this access. None of them is
+    /// mapped.
     ///
     /// # Errors
     /// As [`PageMapper::map`]: none of them is mapped then.
     fn map_run(&self, index: u32, frame: FrameId, count: u32, access: Access) -> Result<(), i32>;
 
-    /// Unmaps page `index`, as which `frame` is mapped with these rights. From now on nobody loads from it or stores to
-    /// it.
+    /// Unmaps page `index`, as which `frame` is mapped with this access. On return no thread loads from it or stores to
+    /// it any more.
     ///
     /// # Errors
-    /// The system's error number, if it has no room for another mapping. The page is as it was.
+    /// The system's errno value, if it has no room for another mapping. The page has not changed.
     fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32>;
 }
 
@@ -48,19 +49,21 @@ pub trait PageMapper: Send + Sync {
 pub struct RemapMapper {
     segment: Segment,
     page_bytes: usize,
-    /// The first frame's spare mappings, to read and to write; those of the other frames come after them. There is none to
-    /// write of a neighbour's frames.
+    /// The first frame's spare mappings, for reads and for writes; the other frames' follow. A neighbour's frames have
+    /// none for writes.
     spare: [usize; 2],
-    /// Mappings are made by moving the page table entries of spare ones. Small pages have too few entries for that to be
-    /// worth it. Kernels before 5.13 cannot do it with a shared mapping and leave the mapping behind. There each is made anew.
+    /// Mappings are made by moving the page table entries of spare ones. Small pages have too little to gain, and
+    /// kernels before 5.13 cannot do it with a shared mapping and leave the mapping behind. For both each mapping is
+    /// made afresh.
     moves_entries: bool,
 }
 
-/// The kernel fills in the page table entries of so many bytes, aligned alike, when one of them is read (`fault_around_bytes`),
-/// and only one entry when one is written.
+/// On a read the kernel populates the page table entries of this many bytes, equally aligned (`fault_around_bytes`); on
+/// a write only one entry.
 const AROUND_BYTES: usize = 64 << 10;
 
-/// Pages from this size on have their page table entries moved, in bytes: filling them in takes longer than a system call.
+/// From this size on pages have their page table entries moved, in bytes: populating them takes longer than a system
+/// call.
 const MOVED_BYTES_MIN: usize = 1 << 20;
 
 fn protection(access: Access) -> i32 {
@@ -71,8 +74,8 @@ fn protection(access: Access) -> i32 {
 }
 
 impl RemapMapper {
-    /// A mapper that has mapped nothing yet. `segment` is reserved without access; the pool of `frames` frames is a
-    /// shared mapping and stays mapped.
+    /// Nothing mapped yet. `segment` is reserved without access; the pool of `frames` frames is a shared mapping and
+    /// stays mapped.
     ///
     /// # Errors
     /// The pool cannot be mapped again.
@@ -85,18 +88,18 @@ impl RemapMapper {
         if !mapper.moves_entries {
             return Ok(mapper);
         }
-        // Tries it with the first page.
+        // A trial with the first page.
         let moved = mapper.map(0, FrameId(0), Access::Read, None);
         mapper.moves_entries = moved.and_then(|()| mapper.unmap(0, FrameId(0), Access::Read)).is_ok();
         Ok(mapper)
     }
 
-    /// What maps blocks that lie in the same pool, if the system can.
+    /// A mapper for blocks in the same pool, if the system allows it.
     pub fn of_blocks(&self) -> Option<RemapBlocks> {
         RemapBlocks::new(self.segment, self.page_bytes, self.spare)
     }
 
-    /// As this one, for the pool of a neighbour: it maps frames to read only.
+    /// The same for the pool of a neighbour: it maps frames for reads only.
     ///
     /// # Errors
     /// The pool cannot be mapped again.
@@ -125,23 +128,23 @@ impl RemapMapper {
     fn move_entries(&self, from: usize, to: usize) -> Result<(), i32> {
         let [from, to] = [from, to].map(std::ptr::with_exposed_provenance_mut::<libc::c_void>);
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-        // SAFETY: both places belong to this mapper: they are in the segment's range, or spare mappings, which nobody
+        // SAFETY: both places belong to this mapper: they are in the segment's range, or spare mappings, which nothing
         // else unmaps. The target is another mapping of the same frame, or a range without access.
         let moved = unsafe { libc::syscall(libc::SYS_mremap, from, self.page_bytes, self.page_bytes, flags, to) };
         if moved == -1 { Err(last_errno()) } else { Ok(()) }
     }
 
-    /// Maps frames that follow each other anew, in place of what is there.
+    /// Maps consecutive frames afresh, in place of any mapping.
     fn map_anew(&self, at: usize, frame: FrameId, count: u32, access: Access) -> Result<(), i32> {
         let len_bytes = count as usize * self.page_bytes;
-        // SAFETY: from `at` on there are so many pages of the segment's range, which belongs to this mapper; the spare mapping
-        // has whole frames.
+        // SAFETY: from `at` on there are as many pages of the segment's range, which belongs to this mapper; the spare
+        // mapping has whole frames.
         let mapped = unsafe { map_again(self.spare_of(frame, access), len_bytes, at) };
         mapped.map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))?;
         let mut next = at;
         while next < at + len_bytes {
             let start = std::ptr::with_exposed_provenance::<u8>(next);
-            // SAFETY: the page is mapped, and its caller has it pinned. The byte does not matter.
+            // SAFETY: the page is mapped, and its caller has it pinned. Any byte will do.
             unsafe { start.read_volatile() };
             next = (next + 1).next_multiple_of(AROUND_BYTES);
         }
@@ -170,21 +173,21 @@ impl PageMapper for RemapMapper {
 
     fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
         if self.moves_entries {
-            // The mapping that stays has no entries, but an access would fill them in again, until the page is covered.
+            // The old mapping has no entries, but an access would populate them again until the page is covered.
             self.move_entries(self.page(index), self.spare_of(frame, access))?;
         }
         cover(self.page(index), self.page_bytes)
     }
 }
 
-/// Takes all access to a range of a segment away, of whole pages of the system, which has nothing but mappings of frames.
+/// Removes all access to a range of a segment, of whole system pages with only mappings of frames.
 ///
 /// # Errors
-/// The system's error number, if it has no room for another mapping.
+/// The system's errno value, if it has no room for another mapping.
 pub(super) fn cover(at: usize, len_bytes: usize) -> Result<(), i32> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
     let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(at);
-    // SAFETY: the range lies in that of the segment, which belongs to the mappers, and has nothing but mappings of frames.
+    // SAFETY: the range lies in the segment's, which belongs to the mappers, and has only mappings of frames.
     let mapped = unsafe { libc::syscall(libc::SYS_mmap, at, len_bytes, libc::PROT_NONE, flags, -1, 0_u64) };
     if mapped == -1 { Err(last_errno()) } else { Ok(()) }
 }
@@ -201,7 +204,7 @@ fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize
     if unsafe { libc::mprotect(mapped, len_bytes, protection(access)) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // Children do not get it, nor what is moved from it to the segment.
+    // Forked children do not inherit it, nor entries moved from it to the segment.
     for advice in [libc::MADV_HUGEPAGE, libc::MADV_DONTFORK] {
         // SAFETY: the range was mapped just now, and nobody knows of it. The advice changes no bytes, and may be refused.
         unsafe { libc::madvise(mapped, len_bytes, advice) };

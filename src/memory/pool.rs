@@ -1,13 +1,13 @@
-//! The memory of a pool's frames, and a mark of each that was used.
+//! The memory of a pool's frames, and a mark of each used one.
 //!
-//! Marks are in shared memory, a byte a frame. A use sets the mark only if it is clear, so using the same frame again costs
-//! a load, and writes nothing that others share.
+//! Marks are in shared memory, one byte per frame. A use sets the mark only if it is clear, so using the same frame
+//! again costs a load, and writes nothing that others share.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use vgasnet_conduit::Region;
 use vgasnet_protocol::coherence::FrameId;
 
-/// What the place and the size of the marks are multiples of, so that nothing else is in their cache lines.
+/// Alignment of the marks' address and size, so that their cache lines contain nothing else.
 const ALIGN_BYTES: usize = 64;
 
 /// A rank's frames and their marks: this rank's own or a neighbour's.
@@ -19,12 +19,12 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Memory that the marks of `frames` frames need, in bytes; a multiple of 64.
+    /// Bytes of memory for the marks of `frames` frames; a multiple of 64.
     pub(super) fn mark_bytes(frames: u32) -> usize {
         (frames as usize * size_of::<AtomicU8>()).next_multiple_of(ALIGN_BYTES)
     }
 
-    /// A pool of frames of `page_bytes` in `memory`, with its marks in `marks`, which is zero at first.
+    /// A pool of frames of `page_bytes` in `memory`, with its marks in `marks`, which is initially zero.
     pub fn new(memory: Region, marks: Region, page_bytes: usize) -> Pool {
         assert!(marks.address % ALIGN_BYTES == 0 && page_bytes.is_power_of_two());
         Pool { memory, marks, page_bytes }
@@ -43,7 +43,7 @@ impl Pool {
         std::ptr::with_exposed_provenance_mut(self.memory.address + offset_bytes)
     }
 
-    /// How many bytes the pool's memory has from a frame on.
+    /// Bytes of the pool's memory from a frame on.
     pub fn bytes_from(&self, frame: FrameId) -> usize {
         self.memory.len_bytes.saturating_sub(self.offset_bytes(frame))
     }
@@ -53,7 +53,7 @@ impl Pool {
         self.page_bytes
     }
 
-    /// Notes that the frame is being used.
+    /// Notes a use of the frame.
     #[inline]
     pub fn touch(&self, frame: FrameId) {
         let mark = self.mark(frame);
@@ -62,18 +62,18 @@ impl Pool {
         }
     }
 
-    /// Whether the frame was used since this was asked last.
+    /// Whether the frame was used since the last call.
     pub(super) fn take_used(&self, frame: FrameId) -> bool {
         let mark = self.mark(frame);
-        // A use that comes between the two calls is as good as one before them.
+        // A use between the two operations is as good as one before them.
         mark.load(Ordering::Relaxed) != 0 && mark.swap(0, Ordering::Relaxed) != 0
     }
 
     #[inline]
     fn mark(&self, frame: FrameId) -> &AtomicU8 {
         debug_assert!((frame.0 as usize) < self.marks.len_bytes);
-        // SAFETY: frames of this pool have a mark inside the region (`mark_bytes`), which is mapped until the process ends
-        // and only used as these atomics.
+        // SAFETY: frames of this pool have a mark inside the region (`mark_bytes`), which is mapped until the process
+        // ends and only used as these atomics.
         unsafe { AtomicU8::from_ptr(std::ptr::with_exposed_provenance_mut(self.marks.address + frame.0 as usize)) }
     }
 }

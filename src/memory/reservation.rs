@@ -1,11 +1,11 @@
-//! Reserving a segment's range of virtual addresses.
+//! Reserves a segment's range of virtual addresses.
 
 use super::Segment;
 use crate::sys::observers::has_thread_sanitizer;
 use std::io;
 
-/// Places where ranks try to put their segments, so that all get the same base: every 8 TiB from 32 TiB on. Programs,
-/// heaps, stacks and the shadow memory of sanitizers lie elsewhere on Linux with 47-bit addresses.
+/// Places at which ranks try to put their segments, so that all get the same base: every 8 TiB from 32 TiB on.
+/// Programs, heaps, stacks and the shadow memory of sanitizers lie elsewhere on Linux with 47-bit addresses.
 const PLACES: u32 = 8;
 
 const FIRST_PLACE: usize = 32 << 40;
@@ -20,7 +20,7 @@ pub struct Reservation {
     segment: Segment,
 }
 
-/// The first address behind what is reserved for a segment that is not empty.
+/// End of the range reserved for a non-empty segment.
 pub fn guard_end(segment: Segment) -> usize {
     segment.base + segment.size_bytes + GUARD_BYTES
 }
@@ -34,8 +34,8 @@ impl Reservation {
         (0..PLACES).filter(|place| probe(*place, size_bytes)).fold(0, |places, place| places | 1 << place)
     }
 
-    /// Reserves a range at the lowest of `places`, or anywhere if there is no such place or it is not free any more.
-    /// The base is a multiple of `align_bytes`, a power of two.
+    /// Reserves a range at the lowest of `places`, or anywhere if there is no such place or it is no longer free. The
+    /// base is a multiple of `align_bytes`, a power of two.
     ///
     /// # Errors
     /// The system has no such range left.
@@ -63,7 +63,7 @@ fn address_of(place: u32) -> usize {
     FIRST_PLACE + place as usize * PLACE_STEP
 }
 
-/// Whether a range is free: tries to reserve it, and gives it back.
+/// Whether a range is free: reserves it and gives it back.
 fn probe(place: u32, size_bytes: usize) -> bool {
     if size_bytes == 0 {
         return true;

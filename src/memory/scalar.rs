@@ -1,15 +1,15 @@
-//! Numbers in frames, which other processes may write while they are read.
+//! Numbers in frames, which other processes may write during a read.
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 use std::sync::atomic::Ordering;
 
-/// Numbers that are read as a whole, wherever they lie.
+/// Numbers read as a whole at any address.
 pub trait Scalar: Copy {
-    /// Reads the number at `from` with one instruction where there is one, while others may write it.
+    /// Reads the number at `from` with one instruction, if the processor has one, under concurrent writes.
     ///
     /// # Safety
-    /// The bytes are mapped, and Rust code has no reference to them. They are only accessed by copies as this one, by other
-    /// processes and by the system.
+    /// The bytes are mapped, and Rust code has no reference to them. They are only accessed by copies like this one, by
+    /// other processes and by the system.
     unsafe fn read(from: *const u8) -> Self;
 }
 
@@ -21,8 +21,8 @@ macro_rules! scalars {
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
                 {
                     let value: $type;
-                    // SAFETY: the bytes are mapped. To Rust, assembly is as foreign as a process that shares the memory, so
-                    // that a race with another write gives some bytes and nothing worse. One that is not atomic is seen by
+                    // SAFETY: the bytes are mapped. To Rust, assembly is as foreign as another process with the same
+                    // memory, so a race with a write yields some bytes and nothing worse. A torn read is detected by
                     // the version of the page, or is a race between the client's own operations.
                     unsafe {
                         std::arch::asm!($template, out($register) value, in(reg) from,

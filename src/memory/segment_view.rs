@@ -1,11 +1,11 @@
-//! The own segment as memory: which of its pages are mapped, and access to one that is here.
+//! The own segment as memory: its mapped pages, and access to resident ones.
 //!
-//! A page that is open in the page table is mapped in the segment by a second mapping of its frame (`page_mapper.rs`);
-//! `mapped_frames.rs` keeps which are. A page must be pinned to be mapped. It is unmapped after it is closed and before
-//! the protocol learns of that: what is stored in a mapped page is never lost.
+//! A page open in the page table is mapped in the segment by a second mapping of its frame (`page_mapper.rs`);
+//! `mapped_frames.rs` records the mappings. A page must be pinned to be mapped. It is unmapped after it is closed and
+//! before the protocol is told: no store to a mapped page is ever lost.
 
 use super::loans::{Loans, Set};
-use super::mapped_frames::{Alone, Beside, MappedFrames, WINDOW_MAX};
+use super::mapped_frames::{Adjacent, Alone, MappedFrames, WINDOW_MAX};
 use super::page_mapper::PageMapper;
 use super::page_table::Pinned;
 use super::{RankMemory, Segment, Segments};
@@ -16,7 +16,8 @@ use std::sync::Arc;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use vgasnet_protocol::{Rank, Space};
 
-/// One line for the user: a page of the segment cannot be mapped or unmapped, as `verb` says, for this error number.
+/// The error line for a page of the segment that cannot be mapped or unmapped, according to `verb`, with this errno
+/// value.
 pub fn mapping_refused(verb: &str, errno: i32) -> UserError {
     let hint = match errno {
         libc::ENOMEM => "raise vm.max_map_count and `ulimit -v`",
@@ -55,19 +56,19 @@ pub enum PageAccess {
     Pinned {
         /// Others were unmapped to make room for it.
         crowded: bool,
-        /// It was fetched ahead, and this is its first use.
+        /// It was read ahead, and this is its first use.
         first_use: bool,
-        /// The engine waits for a page beside it that was pinned for a moment: the caller notifies it.
+        /// The engine waits for an adjacent page that was briefly pinned: the caller notifies it.
         notify: bool,
     },
     /// The engine has to fetch it.
     Missed,
-    /// It is pinned, but the system refuses to map it: its error number.
+    /// It is pinned, but the system refuses to map it: the errno value.
     Refused(i32),
 }
 
 impl SegmentView {
-    /// The segment of `rank`, of these, in which `mapper` has mapped nothing yet, and never takes more than `areas_max` mappings of the
+    /// The segment of `rank` with nothing mapped by `mapper` yet. It never takes more than `areas_max` mappings of the
     /// system besides one, unless the pages in use take more.
     pub fn new(
         rank: Rank,
@@ -88,7 +89,7 @@ impl SegmentView {
         SegmentView { loans: Some(loans), ..self }
     }
 
-    /// The neighbours' frames that are mapped, if any may be.
+    /// The mapped frames of neighbours, if any may be mapped.
     pub fn loans(&self) -> Option<&Loans> {
         self.loans.as_ref()
     }
@@ -103,12 +104,12 @@ impl SegmentView {
         1 << self.page_shift
     }
 
-    /// How many frames the pool has.
+    /// Number of frames of the pool.
     pub fn frames(&self) -> u32 {
         self.frames
     }
 
-    /// The page that an address in the segment lies in.
+    /// The page of an address in the segment.
     pub fn index_of(&self, address: usize) -> u32 {
         debug_assert!(self.segment().overlaps(address, 1));
         ((address - self.segment().base) >> self.page_shift) as u32
@@ -132,12 +133,12 @@ impl SegmentView {
         }
     }
 
-    /// Maps the frame of a neighbour for loads, from the first of these pools of the host and frames that lends it. Returns
+    /// Maps a neighbour's frame for loads, from the first of these pools and frames of the host that lends it. Returns
     /// whether the page is mapped. Runs in signal handlers.
     pub(super) fn borrow(&self, index: u32, mut places: impl Iterator<Item = (usize, FrameId)>) -> bool {
         let Some(loans) = &self.loans else { return false };
         let mut set = loans.set_of(index).lock();
-        // A page that was closed is mapped until the driver has unmapped it.
+        // A closed page is mapped until the driver has unmapped it.
         let is_free = !self.mapped.is_page_mapped(index);
         set.find(index).is_some()
             || is_free && places.any(|(pool, frame)| loans.borrow(&mut set, self.page(index), pool, frame))
@@ -146,24 +147,24 @@ impl SegmentView {
     /// Unmaps a page and gives its frame back, if a neighbour has lent it.
     ///
     /// # Errors
-    /// The system's error number.
+    /// The system's errno value.
     pub fn give_back(&self, index: u32) -> Result<(), i32> {
         self.loans.as_ref().map_or(Ok(()), |loans| loans.give_back(&mut loans.set_of(index).lock(), index))
     }
 
-    /// Pins a page, if it may be read. Returns where its frame is.
+    /// Pins a page, if it may be read. Returns the address of its frame.
     pub fn pin_to_read(&self, index: u32) -> Option<*const u8> {
         let pinned = self.memory.table.pin(self.page(index), Access::Read)?;
         Some(self.memory.pool.frame(pinned.frame).cast_const())
     }
 
-    /// The access that a fault was about, for processors that do not tell: a mapped page must lack the right to write.
+    /// The access of a fault, for processors that do not report it: a fault on a mapped page must be a store.
     pub fn more_than_mapped(&self, index: u32) -> Access {
         let is_lent = self.loans.as_ref().is_some_and(|loans| loans.has(index));
         if is_lent || self.mapped.is_page_mapped(index) { Access::Write } else { Access::Read }
     }
 
-    /// Whether somebody waits for a page that the caller has pinned.
+    /// Whether the engine waits to close a page pinned by the caller.
     pub fn is_wanted(&self, index: u32) -> bool {
         self.memory.table.is_closing(self.pinned(index))
     }
@@ -174,79 +175,79 @@ impl SegmentView {
         self.memory.table.unpin(self.pinned(index))
     }
 
-    /// Maps a page that the caller has pinned, and adds a pin for somebody else.
+    /// Maps a page pinned by the caller, and adds a pin for another user.
     ///
     /// # Errors
-    /// The system's error number, if it refuses a mapping.
+    /// The system's errno value, if it refuses a mapping.
     pub fn map_and_pin(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
         self.map(index, frame, access, &Alone)?;
         self.memory.table.pin_again(frame);
         Ok(())
     }
 
-    /// Whether the frame of a page may be mapped. Waits for nobody.
+    /// Whether the frame of a page may be mapped. Lock-free.
     pub fn is_mapped(&self, page: PageId, frame: FrameId) -> bool {
         page.space == Space::of_segment(self.rank) && self.mapped.is_mapped(frame)
     }
 
-    /// Unmaps the page of a frame that is closed and not pinned, if it is mapped.
+    /// Unmaps the page of a closed and unpinned frame, if it is mapped.
     ///
     /// # Errors
-    /// The system's error number.
+    /// The system's errno value.
     pub fn unmap(&self, page: PageId, frame: FrameId) -> Result<(), i32> {
         if page.space == Space::of_segment(self.rank) { self.mapped.unmap(frame) } else { Ok(()) }
     }
 
-    /// Unmaps the page of a frame, if it is mapped so and not pinned: its next use leaves a mark.
+    /// Unmaps the page of a frame, if it is mapped and not pinned, so that its next use is noticed.
     pub fn unmap_unused(&self, page: PageId, frame: FrameId) {
         if page.space == Space::of_segment(self.rank) {
             self.mapped.unmap_if(frame, page.index, &|frame| self.may_unmap(frame));
         }
     }
 
-    /// How many pages are mapped.
+    /// Number of mapped pages.
     pub fn mapped(&self) -> u32 {
         self.mapped.count()
     }
 
-    /// The most mappings of the system that the own frames take.
+    /// Maximum number of the system's mappings for the own frames.
     pub fn areas_max(&self) -> u32 {
         self.mapped.areas_max()
     }
 
-    /// Maps a page that is pinned, and pages `beside` it. Returns whether others were unmapped to make room that the same
-    /// instruction may need.
-    fn map(&self, index: u32, frame: FrameId, access: Access, beside: &dyn Beside) -> Result<bool, i32> {
-        // A page that is open for writing is mapped for writing at once: it counts as dirty already.
+    /// Maps a pinned page, together with pages that `adjacent` offers. Returns whether pages were unmapped that the
+    /// same instruction may need.
+    fn map(&self, index: u32, frame: FrameId, access: Access, adjacent: &dyn Adjacent) -> Result<bool, i32> {
+        // A page open for writing is mapped for writing at once: it counts as dirty already.
         let access = if self.memory.table.is_writable(frame) { Access::Write } else { access };
         if access == Access::Write {
-            // Stores leave no trace of where they were.
+            // Stores leave no trace of their addresses.
             self.memory.blocks.mark_all(frame);
         }
         let may_unmap = |frame| self.may_unmap(frame);
-        let Some(loans) = &self.loans else { return self.mapped.map(index, frame, access, beside, &may_unmap) };
+        let Some(loans) = &self.loans else { return self.mapped.map(index, frame, access, adjacent, &may_unmap) };
         let mut set = loans.set_of(index).lock();
         loans.give_back(&mut set, index)?;
-        self.mapped.map(index, frame, access, beside, &may_unmap)
+        self.mapped.map(index, frame, access, adjacent, &may_unmap)
     }
 
     fn may_unmap(&self, frame: FrameId) -> bool {
         !self.memory.table.is_pinned(frame)
     }
 
-    /// The frame of a page that is pinned.
+    /// The frame of a pinned page.
     fn pinned(&self, index: u32) -> FrameId {
         self.memory.table.find_pinned(self.page(index))
     }
 }
 
-/// The pages beside one that is mapped: those that are open in the own pool, were used, and have no loan.
+/// The pages next to one being mapped: open in the own pool, used before, and without a loan.
 struct Neighbours<'a> {
     view: &'a SegmentView,
-    /// The locks of the sets of those that were taken.
+    /// The locks of the sets of the taken pages.
     sets: RefCell<[Option<Guard<'a, Set>>; WINDOW_MAX]>,
     taken: Cell<usize>,
-    /// The engine waits for one that was given back.
+    /// The engine waits for a page given back.
     notify: Cell<bool>,
 }
 
@@ -256,8 +257,8 @@ impl<'a> Neighbours<'a> {
         Neighbours { view, sets, taken: Cell::new(0), notify: Cell::new(false) }
     }
 
-    /// Whether a page that is pinned may be mapped with exactly these rights. Stores leave no trace of where they were, so one is
-    /// mapped for stores only if all of it is to be written back already.
+    /// Whether a pinned page may be mapped with exactly this access. Stores leave no trace of their addresses, so it is
+    /// mapped for stores only if all of it is dirty already.
     fn is_alike(&self, frame: FrameId, access: Access) -> bool {
         let RankMemory { table, blocks, .. } = &self.view.memory;
         match access {
@@ -273,7 +274,7 @@ impl<'a> Neighbours<'a> {
     }
 }
 
-impl Beside for Neighbours<'_> {
+impl Adjacent for Neighbours<'_> {
     fn take(&self, index: u32, frame: FrameId, access: Access) -> bool {
         let set = match self.view.loans.as_ref().map(|loans| loans.set_of(index).try_lock()) {
             Some(None) => return false,
@@ -292,7 +293,7 @@ impl Beside for Neighbours<'_> {
 
     fn give_back(&self, frame: FrameId) {
         self.unpin(frame);
-        // All are given back when they are mapped, and a lock may go before the others.
+        // All are given back once mapped, so the locks may be released in any order.
         self.taken.set(self.taken.get() - 1);
         self.sets.borrow_mut()[self.taken.get()] = None;
     }

@@ -1,13 +1,13 @@
-//! Where the ranks have their segments.
+//! The places of the ranks' segments.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use vgasnet_protocol::{Rank, Spaces};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Bytes that a home has side by side, unless a page has more, where homes take turns and nobody asks for something else.
+/// Bytes per stripe of cyclic homes, unless a page is larger or the user sets another size.
 pub const STRIPE_BYTES: u64 = 4 << 20;
 
-/// Segments of so many pages whose homes are their ranks, or, if they are cyclic, all ranks in turns.
+/// Segments of these numbers of pages. Their homes are their own ranks or, if `cyclic`, all ranks in turn.
 pub fn with_homes(pages: impl Iterator<Item = u32>, page_bytes: u64, cyclic: bool) -> Spaces {
     let segments = Spaces::new(pages);
     if cyclic { segments.with_cyclic_homes((STRIPE_BYTES / page_bytes).max(1) as u32) } else { segments }
@@ -24,7 +24,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Whether a segment of so many pages can lie here.
+    /// Whether a segment of `pages` pages fits at this place.
     pub fn is_of(&self, pages: u32, page_bytes: usize) -> bool {
         (pages as usize).checked_mul(page_bytes) == Some(self.size_bytes)
             && self.base % page_bytes == 0
@@ -39,7 +39,7 @@ impl Segment {
     }
 }
 
-/// Where a rank has its segment. The place stays; a rank may get its segment there after its runtime has started.
+/// The place of a rank's segment, which does not move; a rank may get its segment there after its runtime has started.
 #[derive(Debug)]
 struct Place {
     base: usize,
@@ -64,29 +64,30 @@ impl Segments {
         Segments(segments.into_iter().map(place).collect())
     }
 
-    /// How many ranks the job has.
+    /// Number of ranks of the job.
     pub fn ranks(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// All of them, in order.
+    /// All segments, in order.
     pub fn all(&self) -> impl ExactSizeIterator<Item = Segment> + '_ {
         self.0.iter().map(Place::segment)
     }
 
-    /// That of a rank of the job.
+    /// The segment of a rank of the job.
     #[inline]
     pub fn of(&self, rank: Rank) -> Segment {
         self.0[rank.index()].segment()
     }
 
-    /// That of the rank with this number, if there is one.
+    /// The segment of the rank with this number, if there is one.
     #[inline]
     pub fn find(&self, rank: u32) -> Option<Segment> {
         self.0.get(rank as usize).map(Place::segment)
     }
 
-    /// Gives them other sizes, in order: whole pages that are no more than they began with. No thread of this rank uses a segment meanwhile.
+    /// Sets the sizes, in order: whole pages, and no more than initially. No thread of this rank may use a segment
+    /// meanwhile.
     pub fn set_sizes(&self, sizes: impl IntoIterator<Item = usize>) {
         for (Place { size_bytes, .. }, new) in self.0.iter().zip(sizes) {
             size_bytes.store(new, Ordering::Relaxed);

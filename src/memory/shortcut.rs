@@ -1,5 +1,5 @@
-//! The shortest way to a number of 8 or 4 bytes in a page that is open here: what leads there is in a static, by value, so that a
-//! get or put that hits begins with no look at whether there is a job, and follows no pointers to it.
+//! The shortest path to a number of 8 or 4 bytes in an open page. All that the path needs is in a static, by value, so
+//! a get or put that hits neither checks for a job nor follows pointers to it.
 
 use super::scalar::Scalar;
 use super::translations::{PinnedNumber, Reach};
@@ -10,22 +10,22 @@ use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// A way that leads nowhere until [`Shortcut::open`].
+/// A path that leads nowhere until [`Shortcut::open`].
 pub struct Shortcut {
     way: WipedInChildren<Way>,
     is_taken: AtomicBool,
 }
 
 struct Way {
-    /// How many ranks there are; 0 until the rest is written, and in forked children.
+    /// Number of ranks; 0 until `reach` is written, and in forked children.
     ranks: AtomicU32,
     reach: UnsafeCell<MaybeUninit<Reach>>,
 }
 
-// SAFETY: zero ranks, and what need not be initialised.
+// SAFETY: zero ranks, and memory that need not be initialised.
 unsafe impl Zeros for Way {}
-// SAFETY: the reach is written once, by one thread, before there are ranks, and read only after that. What it points to may be
-// used by all threads.
+// SAFETY: the reach is written once, by one thread, before there are ranks, and read only afterwards. All threads may
+// use the objects that it points to.
 unsafe impl Sync for Way {}
 
 impl Shortcut {
@@ -35,23 +35,23 @@ impl Shortcut {
         Shortcut { way: WipedInChildren::new(way), is_taken: AtomicBool::new(false) }
     }
 
-    /// Leads to the pages of this job from now on, if it has never led anywhere. `clear` calls [`Shortcut::clear`].
+    /// Opens the path to the pages of this job, if it has never been open. `clear` calls [`Shortcut::clear`].
     pub fn open(&'static self, translations: &'static Translations, clear: extern "C" fn()) {
         if self.is_taken.load(Ordering::Relaxed) || self.is_taken.swap(true, Ordering::Relaxed) {
             return;
         }
         self.way.wipe(clear);
-        // SAFETY: this thread alone comes here, and no thread reads before there are ranks.
+        // SAFETY: only this thread comes here, and no thread reads before there are ranks.
         unsafe { self.way.reach.get().write(MaybeUninit::new(translations.reach())) };
         self.way.ranks.store(translations.ranks(), Ordering::Release);
     }
 
-    /// Leads nowhere any more, in a forked child.
+    /// Closes the path, in a forked child.
     pub fn clear(&self) {
         self.way.ranks.store(0, Ordering::Relaxed);
     }
 
-    /// Gets a number of so many bytes from `rank`'s segment, where [`Translations::get_to`] would.
+    /// Gets a number of `len_bytes` bytes from `rank`'s segment, whenever [`Translations::get_to`] would.
     #[inline(always)]
     pub fn get(&self, rank: u32, address: usize, len_bytes: usize) -> Option<u64> {
         match len_bytes {
@@ -77,8 +77,8 @@ impl Shortcut {
         }
     }
 
-    /// Puts the low-order bytes of a value, so many, to `rank`'s segment: a number at a multiple of its size, if its page is where it
-    /// was found last, open for writing and marked as used.
+    /// Puts the `len_bytes` low-order bytes of a value to `rank`'s segment, as a number at a multiple of its size, if
+    /// its page is still at its last place, open for writing and marked as used.
     #[inline(always)]
     pub fn put(&self, value: u64, rank: u32, address: usize, len_bytes: usize) -> Put {
         match len_bytes {
@@ -107,7 +107,7 @@ impl Shortcut {
     /// As [`Shortcut::get`], for callers that know the length.
     #[inline(always)]
     pub fn get_number<T: Scalar>(&self, rank: u32, address: usize) -> Option<T> {
-        // SAFETY: what leads there lives until the process ends.
+        // SAFETY: the objects on the path live until the process ends.
         unsafe { self.reach(rank)?.get(rank, address) }
     }
 
@@ -121,9 +121,9 @@ impl Shortcut {
         if !reach.is_elsewhere(to) {
             return false;
         }
-        // SAFETY: what leads there lives until the process ends.
+        // SAFETY: the objects on the path live until the process ends.
         let Some(value) = (unsafe { reach.get::<T>(rank, address) }) else { return false };
-        // SAFETY: the client's memory is valid for the number, and was checked not to be null.
+        // SAFETY: the client's memory is valid for the number, and not null, as checked.
         unsafe { to.cast::<T>().write_unaligned(value) };
         true
     }
@@ -133,11 +133,11 @@ impl Shortcut {
     pub fn put_number<T: Scalar>(&self, number: T, rank: u32, address: usize) -> Put {
         let Some(reach) = self.reach(rank) else { return Put::Missed };
         let _copying = CopyGuard::new();
-        // SAFETY: what leads there lives until the process ends.
+        // SAFETY: the objects on the path live until the process ends.
         let pinned = unsafe { reach.pin::<T>(rank, address) };
         let Some(PinnedNumber { entry, at }) = pinned else { return Put::Missed };
-        // SAFETY: the number is inside the frame, which the pin leaves to its page. The library accesses frames by raw pointers
-        // only.
+        // SAFETY: the number is inside the frame, which the pin keeps for its page. The library accesses frames by raw
+        // pointers only.
         unsafe { at.cast::<T>().write_unaligned(number) };
         Put::ended(entry)
     }
@@ -151,11 +151,11 @@ impl Shortcut {
         if !self.reach(rank).is_some_and(|reach| reach.is_elsewhere(from)) {
             return Put::Missed;
         }
-        // SAFETY: the client's memory is valid for the number, and was checked not to be null.
+        // SAFETY: the client's memory is valid for the number, and not null, as checked.
         self.put_number(unsafe { from.cast::<T>().read_unaligned() }, rank, address)
     }
 
-    /// What leads to the pages, if there are so many ranks.
+    /// The path to the pages, if `rank` exists.
     #[inline(always)]
     fn reach(&self, rank: u32) -> Option<&Reach> {
         if rank >= self.way.ranks.load(Ordering::Acquire) {
@@ -195,7 +195,7 @@ mod tests {
         Region { address: memory.as_mut_ptr().expose_provenance().next_multiple_of(PAGE), len_bytes }
     }
 
-    /// A rank that has a segment of eight pages and a pool of four frames, none of them used.
+    /// A rank with a segment of eight pages and a pool of four unused frames.
     fn rank(page_bytes: usize) -> (&'static AddressSpace, DirtyBlocks) {
         let pool = Pool::new(region(4 * page_bytes), region(64), page_bytes);
         let table = PageTable::new(region(4096), 4);
@@ -207,7 +207,7 @@ mod tests {
         (Box::leak(Box::new(space)), blocks)
     }
 
-    /// The page is in the frame, open and marked as used.
+    /// Opens a page in a frame and marks it as used.
     fn open_and_used(space: &AddressSpace, page: PageId, frame: FrameId, access: Access) {
         space.open(page, frame, access, false);
         assert!(space.pin_in(0, frame, page, Access::Read).is_some());
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn few_bytes_go_to_one_page_that_is_open_for_writing_and_marked() {
+    fn small_writes_go_to_one_page_open_for_writing_and_marked() {
         const BYTES: usize = 2 * DIRTY_BLOCK_BYTES;
         let (space, blocks) = rank(BYTES);
         let (page, frame) = (space.own_page(5), FrameId(2));
@@ -224,7 +224,7 @@ mod tests {
         let from = *b"some bytes";
         // SAFETY: the bytes are valid, and in no segment.
         let put = |rank, address, len_bytes| unsafe {
-            space.translations().write_few(from.as_ptr(), rank, address, len_bytes)
+            space.translations().write_range(from.as_ptr(), rank, address, len_bytes)
         };
         open_and_used(space, page, frame, Access::Read);
         assert_eq!(put(0, start, 10), Put::Missed, "it may be read only");
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(put(0, start + block - 3, 10), Put::Done);
         let mut got = [0; 10];
         // SAFETY: there is room for the bytes, in no segment.
-        assert!(unsafe { space.translations().read_few(0, start + block - 3, got.as_mut_ptr(), 10) });
+        assert!(unsafe { space.translations().read_range(0, start + block - 3, got.as_mut_ptr(), 10) });
         assert_eq!(got, from);
         assert!(blocks.is_marked(frame, 0) && blocks.is_marked(frame, block), "both blocks have some");
         blocks.clear(frame);
@@ -284,7 +284,7 @@ mod tests {
         assert!(get(address).is_none());
     }
 
-    /// As numbers of 8 bytes, in a page that is open for writing.
+    /// As numbers of 8 bytes, in a page open for writing.
     fn numbers_of_4_bytes_go_there_too(address: usize, is_dirty: &dyn Fn() -> bool, clean: impl FnOnce()) {
         clean();
         let put = |at, value| SHORTCUT.put(value, 0, at, 4);

@@ -23,7 +23,7 @@ pub enum Advice {
     ReadMostly,
 }
 
-/// Why a range is not pinned.
+/// Reasons to refuse a pin.
 #[derive(Clone, Debug)]
 pub enum PinError {
     /// The range is not inside the own segment.
@@ -37,7 +37,7 @@ impl Ops {
     /// the addresses. An empty range needs no pin.
     ///
     /// # Errors
-    /// The range is not inside the own segment, or more would be pinned than the pool allows; nothing is pinned then.
+    /// The range is not inside the own segment, or the pool does not allow as many pins; nothing is pinned then.
     pub fn pin(&self, address: usize, len_bytes: usize, access: Access) -> Result<(), PinError> {
         let Some(pages) = self.own_pages(address, len_bytes).map_err(PinError::BadArgument)? else { return Ok(()) };
         if self.space.view.is_none() {
@@ -48,7 +48,7 @@ impl Ops {
         let added = added.and_then(|()| self.driver.await_loans(pages.clone()));
         added.map_err(|error| PinError::Resource(self.too_many(error)))?;
         self.driver.engine().fetch(Space::of_segment(self.space.rank), pages.clone());
-        // In ascending order, so that threads that pin overlapping ranges do not wait for each other.
+        // Ascending order keeps threads with overlapping ranges from waiting for each other.
         for index in pages {
             if self.driver.engine().pin_now(index, access) {
                 stats::count(Row::HitPins);
@@ -82,7 +82,7 @@ impl Ops {
         Ok(())
     }
 
-    /// Follows a hint about a range of the own segment.
+    /// Applies a hint about a range of the own segment.
     ///
     /// # Errors
     /// The range is not inside the own segment.
@@ -92,7 +92,7 @@ impl Ops {
         Ok(())
     }
 
-    /// Takes a hint about pages of the own segment, or of a file.
+    /// Applies a hint about pages of the own segment or of a file.
     pub fn advise_pages(&self, space: Space, pages: &RangeInclusive<u32>, advice: Advice) {
         let mut engine = self.driver.engine();
         match advice {
@@ -105,7 +105,7 @@ impl Ops {
         self.driver.step();
     }
 
-    /// The pages of a range of the own segment; `None` if it has no bytes.
+    /// The pages of a range of the own segment; `None` if it is empty.
     fn own_pages(&self, address: usize, len_bytes: usize) -> Result<Option<RangeInclusive<u32>>, UserError> {
         let mut pieces = self.space.pieces(self.space.rank.0, address, len_bytes)?;
         let Some(first) = pieces.next() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Atomic operations on numbers of any segment, carried out where the page is.
+//! Atomic operations on numbers in any segment, performed at the page's holder.
 
 use super::nonblocking::Kind;
 use super::{Operation, Ops, Remote};
@@ -7,19 +7,19 @@ use crate::memory::Piece;
 use crate::request::{Atomic, Copy, Handle};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 
-/// An atomic operation, and where the number is: 4 or 8 bytes.
+/// An atomic operation on a number of 4 or 8 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct AtomicOperation {
-    /// What is done.
+    /// The operation.
     pub op: AtomicOp,
-    /// With what.
+    /// Its operands.
     pub operands: Operands,
-    /// The number.
+    /// The place of the number.
     pub remote: Remote,
 }
 
 impl Ops {
-    /// Does an atomic operation. Returns what the number was.
+    /// Performs an atomic operation. Returns the number's old value.
     ///
     /// # Errors
     /// The number is not aligned, or not inside the rank's segment.
@@ -28,7 +28,7 @@ impl Ops {
         let AtomicOperation { op, operands, remote } = operation;
         self.check_change(&operation)?;
         let (piece, copy) = (self.number_at(remote)?, Copy::Atomic(Atomic { op, operands, old: old.as_mut_ptr() }));
-        // SAFETY: there are as many bytes as any number has.
+        // SAFETY: `old` is as long as the longest number.
         if !unsafe { self.hit(&piece, &copy) } {
             let completion = self.completions().begin();
             self.submit_one(piece, copy, completion);
@@ -38,7 +38,8 @@ impl Ops {
         Ok(number(old, remote.len_bytes))
     }
 
-    /// Starts an atomic operation that leaves what the number was at `old`, unless that is null. `None`: it is complete already.
+    /// Starts an atomic operation that stores the number's old value at `old`, unless `old` is null. `None`: it is
+    /// complete already.
     ///
     /// # Errors
     /// As [`Ops::atomic`].
@@ -78,11 +79,11 @@ impl Ops {
         Ok(())
     }
 
-    /// Does an atomic operation on a number whose page is in a pool of this host. Else returns what is to be submitted for it, unless
-    /// `old` lies in the own segment: then this waits for it.
+    /// Performs an atomic operation on a number with its page in a pool of this host. Otherwise returns the part to be
+    /// submitted. If `old` lies in the own segment, waits for the operation instead.
     ///
     /// # Safety
-    /// `old` is null, or valid for as many bytes as the number has, until what is returned is done.
+    /// `old` is null, or valid for as many bytes as the number has until the returned part is done.
     #[inline(always)]
     unsafe fn atomic_at_once(
         &self,
@@ -104,7 +105,7 @@ impl Ops {
         Ok(if unsafe { self.hit(&piece, &copy) } { None } else { Some((piece, copy)) })
     }
 
-    /// Does an atomic operation that leaves what the number was in the own segment.
+    /// Performs an atomic operation with `old` in the own segment.
     #[inline(never)]
     fn atomic_to_segment(&self, operation: AtomicOperation, old: usize) -> Result<(), UserError> {
         let len_bytes = operation.remote.len_bytes;
@@ -112,16 +113,16 @@ impl Ops {
         let (word, half) = (was.to_ne_bytes(), (was as u32).to_ne_bytes());
         let bytes = if len_bytes == half.len() { &half[..] } else { &word[..] };
         let here = Remote { rank: self.space.rank.0, address: old, len_bytes };
-        // SAFETY: the bytes are as many as the put has.
+        // SAFETY: `bytes` is as long as the put.
         unsafe { self.transfer(Operation::Put(bytes.as_ptr()), here) }
     }
 
-    /// Refuses what would change a number in a range that this rank has declared read-only.
+    /// Refuses a change of a number in a range declared read-only by this rank.
     fn check_change(&self, operation: &AtomicOperation) -> Result<(), UserError> {
         if operation.op.is_read() { Ok(()) } else { self.check_write(&operation.remote) }
     }
 
-    /// The piece that is a number: one that is aligned lies in one page.
+    /// The piece of an aligned number, which lies in one page.
     #[inline(always)]
     fn number_at(&self, remote: Remote) -> Result<Piece, UserError> {
         let Remote { rank, address, len_bytes } = remote;
@@ -137,7 +138,7 @@ impl Ops {
     }
 }
 
-/// What the first bytes are as a number.
+/// The number in the first bytes.
 fn number(bytes: [u8; size_of::<u64>()], len_bytes: usize) -> u64 {
     match bytes.first_chunk() {
         Some(half) if len_bytes == half.len() => u64::from(u32::from_ne_bytes(*half)),

@@ -1,22 +1,22 @@
-//! Operations whose client memory lies in the caller's own segment, and so in pages too.
+//! Operations with client memory in the caller's own segment, and thus in pages, too.
 
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
 use crate::memory::Piece;
-use crate::request::{Completion, CompletionId, Copy, Part, Reserved, Sequel};
+use crate::request::{Completion, CompletionId, Continuation, Copy, Part, Reserved};
 use crate::stats::{self, Row};
 use crate::sys::CopyGuard;
 use vgasnet_protocol::coherence::Access;
 
-/// Bytes that go through the buffer at a time where there is no room for more.
+/// Bytes copied through the buffer at a time, if there is no room for more.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Parts that go to the engine together.
+/// Parts submitted to the engine together.
 const TOGETHER: usize = 64;
 
 impl Ops {
-    /// Does such an operation. Bytes go from page to page where both pages are open, else through buffers, so that no page is pinned
-    /// while another one is waited for. Those of many pages are under way at a time.
+    /// Performs such an operation. Bytes are copied from page to page if both pages are open, and otherwise through
+    /// buffers, so that no page is pinned while another is awaited. Buffers of many pages are in flight at a time.
     #[cold]
     pub(super) fn through_bounce_buffer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         let Some(local) = operation.address() else { return Ok(()) };
@@ -40,13 +40,13 @@ impl Ops {
         started
     }
 
-    /// Whether a copy may be kept of what an operation gets.
+    /// Whether copies of the fetched bytes may be kept.
     pub(super) fn keeps_copies(&self, operation: &Operation) -> bool {
         operation.is_get() && self.readonly.is_any()
     }
 
-    /// Brings bytes from one range to another of the same length: from page to page where both are open, else by `through`, which
-    /// returns how many of the first bytes it has brought.
+    /// Copies a range to another of the same length: from page to page if both are open, otherwise by `through`, which
+    /// returns the number of leading bytes that it has copied.
     pub(super) fn bring(
         &self,
         from: Remote,
@@ -55,16 +55,18 @@ impl Ops {
     ) -> Result<(), UserError> {
         let mut at = 0;
         while at < from.len_bytes {
-            let rest = |side: Remote| Remote { address: side.address + at, len_bytes: side.len_bytes - at, ..side };
-            at += match self.copy_page_to_page(rest(from), rest(to))? {
-                0 => through(rest(from), rest(to))?,
+            let remaining =
+                |side: Remote| Remote { address: side.address + at, len_bytes: side.len_bytes - at, ..side };
+            at += match self.copy_page_to_page(remaining(from), remaining(to))? {
+                0 => through(remaining(from), remaining(to))?,
                 len_bytes => len_bytes,
             };
         }
         Ok(())
     }
 
-    /// Whether an operation is a put from the own segment to a segment, or a get into it from one. What copies are kept of is got as ever.
+    /// Whether an operation is a put from the own segment to a segment, or a get into the own one from a segment. With
+    /// read-only copies gets take their ordinary path.
     pub(super) fn is_between_segments(&self, operation: Operation, remote: Remote) -> bool {
         let local = match operation {
             Operation::Put(from) | Operation::PutNow(from) => from.addr(),
@@ -77,15 +79,15 @@ impl Ops {
             && is_inside(self.space.rank.0, local)
     }
 
-    /// Does such an operation if it is a get from one page that is open into one that is. Returns whether it did.
+    /// Performs such a get if source and target lie in one open page each. Returns whether it did.
     pub(super) fn get_page_to_page(&self, operation: Operation, remote: Remote) -> Result<bool, UserError> {
         let Some(to) = operation.address().filter(|_| operation.is_get()) else { return Ok(false) };
         let here = Remote { rank: self.space.rank.0, address: to, ..remote };
         Ok(self.copy_page_to_page(remote, here)? == remote.len_bytes)
     }
 
-    /// Starts such an operation. As a rule it waits for no page, but a put that is to have read its source for those of that, which are
-    /// this rank's own.
+    /// Starts such an operation. It waits for no page, except that a put with a source to be read at once waits for the
+    /// source's pages, which are this rank's own.
     ///
     /// # Errors
     /// As [`Ops::transfer`]; nothing is started then.
@@ -108,8 +110,8 @@ impl Ops {
         started
     }
 
-    /// Starts to bring some bytes to their page through a buffer; where there is no room for that, waits until they are there. Returns how
-    /// many.
+    /// Starts to copy bytes to their page through a buffer, or without room for a buffer waits for the copy. Returns
+    /// the number of bytes.
     pub(super) fn start_through(
         &self,
         on_the_way: &mut OnTheWay,
@@ -132,8 +134,8 @@ impl Ops {
             Part { piece: target, copy, completion: Completion::Counted(on_the_way.completion) }
         } else {
             on_the_way.sources.iter().for_each(|sources| self.completions().add(*sources));
-            let rest = PutOn { target, buffer, room, source: on_the_way.sources };
-            Part { piece: source, copy, completion: Completion::Then(on_the_way.completion, Box::new(rest)) }
+            let remaining = PutOn { target, buffer, room, source: on_the_way.sources };
+            Part { piece: source, copy, completion: Completion::Then(on_the_way.completion, Box::new(remaining)) }
         };
         on_the_way.parts.push(part);
         if on_the_way.parts.len() == TOGETHER {
@@ -142,7 +144,7 @@ impl Ops {
         Ok(len_bytes)
     }
 
-    /// Copies the bytes up to the nearer page border, if both pages are open. Returns how many it copied.
+    /// Copies the bytes up to the nearer page border, if both pages are open. Returns their number.
     fn copy_page_to_page(&self, from: Remote, to: Remote) -> Result<usize, UserError> {
         let (Some(from), Some(to)) = (self.first_piece(from)?, self.first_piece(to)?) else { return Ok(0) };
         let _copying = CopyGuard::new();
@@ -168,7 +170,7 @@ impl Ops {
         Ok(self.space.pieces(side.rank, side.address, side.len_bytes)?.next())
     }
 
-    /// Copies some bytes through a buffer. Returns how many.
+    /// Copies bytes through a buffer. Returns their number.
     fn copy_through(&self, buffer: &mut Vec<u8>, from: Remote, to: Remote) -> Result<usize, UserError> {
         let len_bytes = BUFFER_BYTES.min(from.len_bytes);
         buffer.resize(BUFFER_BYTES, 0);
@@ -181,27 +183,27 @@ impl Ops {
     }
 }
 
-/// Bytes between two segments that go through buffers.
+/// Bytes between two segments in flight through buffers.
 pub(super) struct OnTheWay {
-    /// Counts those that are not there yet.
+    /// Counts bytes not at their target yet.
     completion: CompletionId,
-    /// Counts those that are not in their buffers yet, if somebody waits for that.
+    /// Counts bytes not in their buffers yet, if the caller waits for them.
     sources: Option<CompletionId>,
-    /// Those that the engine does not have yet.
+    /// Parts not submitted yet.
     pub(super) parts: Vec<Part>,
 }
 
 impl OnTheWay {
-    /// None yet.
+    /// Nothing in flight yet.
     pub(super) fn new(completion: CompletionId) -> OnTheWay {
         OnTheWay { completion, sources: None, parts: Vec::new() }
     }
 }
 
-/// The rest of an operation between two segments, whose bytes come into the buffer.
+/// The second half of an operation between two segments: puts the buffer once it is filled.
 #[derive(Debug)]
 struct PutOn {
-    /// As long as the buffer.
+    /// Target of the buffer, and as long.
     target: Piece,
     buffer: Vec<u8>,
     room: Reserved,
@@ -209,7 +211,7 @@ struct PutOn {
     source: Option<CompletionId>,
 }
 
-impl Sequel for PutOn {
+impl Continuation for PutOn {
     fn run(self: Box<Self>, done: &mut dyn FnMut(CompletionId)) -> Option<(Piece, Copy)> {
         let PutOn { target, buffer, room, source } = *self;
         source.into_iter().for_each(done);

@@ -1,6 +1,6 @@
-//! Hits: pages that are open in this rank's pool, or in the pool of a neighbour.
+//! Hits: pages open in this rank's pool or in a neighbour's.
 //!
-//! The hit path is [`Ops::hit`], and [`Ops::few`] before it: no lock, no message, no system call.
+//! The hit path is [`Ops::hit`], preceded by [`Ops::hit_small`]: no lock, no message, no system call.
 
 use super::{Operation, Ops, Remote};
 use crate::memory::{Piece, Pinned, Put, RankMemory};
@@ -10,33 +10,34 @@ use crate::sys::CopyGuard;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
-/// Gets and puts of fewer bytes try the shorter way to their page. For more gets do better with a pin, for they copy twice without.
+/// Gets and puts below this size take the shortest path to their page. Larger gets are faster with a pin, since without
+/// one they copy twice.
 pub(super) const SMALL_BYTES_MAX: usize = 256;
 
-/// A page that is pinned in the memory of some rank of this host.
+/// A page pinned in the memory of a rank of this host.
 pub(super) struct PinnedPage {
     pub(super) rank: usize,
     page: PageId,
     in_frame: FrameId,
-    /// It was fetched ahead, and this is its first use.
+    /// It was read ahead, and this is its first use.
     first_use: bool,
     pub(super) frame: *mut u8,
 }
 
 impl Ops {
-    /// Does a get or put of less than [`SMALL_BYTES_MAX`] bytes within one page that was used so before. Returns whether it did: not
-    /// if the client's memory is null, or in the own segment.
+    /// Performs a get or put of less than [`SMALL_BYTES_MAX`] bytes within one recently used page. Returns whether it
+    /// did; false if the client's memory is null or in the own segment.
     ///
     /// # Safety
     /// The client's memory is valid for as many bytes, or null.
     #[inline(always)]
-    pub(super) unsafe fn few(&self, operation: Operation, remote: Remote) -> bool {
+    pub(super) unsafe fn hit_small(&self, operation: Operation, remote: Remote) -> bool {
         // SAFETY: as the caller promises.
         unsafe {
             match operation {
                 Operation::Get(to) => self.get_small(to, remote),
                 Operation::Put(from) | Operation::PutNow(from) => {
-                    (1..SMALL_BYTES_MAX).contains(&remote.len_bytes) && self.put_few(from, remote)
+                    (1..SMALL_BYTES_MAX).contains(&remote.len_bytes) && self.write_small(from, remote)
                 }
                 Operation::GetWeighted(..) | Operation::Set(_) => false,
             }
@@ -56,7 +57,7 @@ impl Ops {
                 8 => self.space.translations().get_to::<u64>(to, rank, address),
                 4 => self.space.translations().get_to::<u32>(to, rank, address),
                 0 | SMALL_BYTES_MAX.. => false,
-                _ => self.get_few(to, remote),
+                _ => self.read_small(to, remote),
             }
         }
     }
@@ -66,47 +67,50 @@ impl Ops {
     /// # Safety
     /// The client's memory is valid for as many bytes, or null.
     #[inline(never)]
-    unsafe fn get_few(&self, to: *mut u8, Remote { rank, address, len_bytes }: Remote) -> bool {
+    unsafe fn read_small(&self, to: *mut u8, Remote { rank, address, len_bytes }: Remote) -> bool {
         if to.is_null() || self.space.own_segment().overlaps(to.addr(), len_bytes) {
             return false;
         }
-        // SAFETY: the client's memory is valid for as many bytes, and was checked not to be null, nor in the own segment.
-        unsafe { self.space.translations().read_few(rank, address, to, len_bytes) }
+        // SAFETY: the client's memory is valid for as many bytes, not null and not in the own segment, as checked.
+        unsafe { self.space.translations().read_range(rank, address, to, len_bytes) }
     }
 
-    /// Puts less than [`SMALL_BYTES_MAX`] bytes into one page, and leaves no mark but that of their blocks.
+    /// Puts less than [`SMALL_BYTES_MAX`] bytes into one page, and marks only their dirty blocks.
     ///
     /// # Safety
     /// The client's memory is valid for as many bytes, or null.
     #[inline(never)]
-    unsafe fn put_few(&self, from: *const u8, Remote { rank, address, len_bytes }: Remote) -> bool {
+    unsafe fn write_small(&self, from: *const u8, Remote { rank, address, len_bytes }: Remote) -> bool {
         if from.is_null() || self.space.own_segment().overlaps(from.addr(), len_bytes) {
             return false;
         }
-        // SAFETY: the client's memory is valid for as many bytes, and was checked not to be null, nor in the own segment.
-        let put = unsafe { self.space.translations().write_few(from, rank, address, len_bytes) };
+        // SAFETY: the client's memory is valid for as many bytes, not null and not in the own segment, as checked.
+        let put = unsafe { self.space.translations().write_range(from, rank, address, len_bytes) };
         if put == Put::DoneLast {
             self.notify_unpinned();
         }
         put != Put::Missed
     }
 
-    /// Does the copy of one piece, if its page is open in this rank's pool or in a neighbour's. Returns whether it did.
+    /// Performs the copy of one piece, if its page is open in this rank's pool or in a neighbour's. Returns whether it
+    /// did.
     ///
     /// # Safety
     /// The client's memory in `copy` is valid for the piece's length.
     #[inline]
     pub(super) unsafe fn hit(&self, piece: &Piece, copy: &Copy) -> bool {
         let _copying = CopyGuard::new();
-        // It stays where it is: to move it is to read in words of 16 bytes what was just written in others, which takes nanoseconds.
+        // Borrowed, not moved: a move would read in 16-byte words what was just written in words of other sizes, a
+        // store-forwarding stall of nanoseconds.
         let pinned = self.pin_anywhere(piece.page, copy.access());
         let Some(page) = &pinned else { return false };
-        // SAFETY: the page is pinned for the access that the copy needs. The client's memory in `copy` is valid for the piece's length.
+        // SAFETY: the page is pinned for the access that the copy needs. The client's memory in `copy` is valid for the
+        // piece's length.
         unsafe { self.use_pinned(page, piece, copy) };
         true
     }
 
-    /// As [`Ops::hit`] of several pieces: does all or none.
+    /// As [`Ops::hit`] of several pieces: performs all or none.
     ///
     /// # Safety
     /// The client's memory in each copy is valid for its piece's length.
@@ -128,14 +132,15 @@ impl Ops {
         true
     }
 
-    /// Carries a copy out in a page, and unpins that, so nobody uses it any more.
+    /// Performs a copy in a pinned page and unpins the page.
     ///
     /// # Safety
-    /// The page is pinned for the access that the copy needs. The client's memory in `copy` is valid for the piece's length.
+    /// The page is pinned for the access that the copy needs. The client's memory in `copy` is valid for the piece's
+    /// length.
     #[inline]
     unsafe fn use_pinned(&self, page: &PinnedPage, piece: &Piece, copy: &Copy) {
         let memory = self.memory_of(page);
-        // SAFETY: the page is pinned, so it stays in that frame. The client's memory is valid as the caller says.
+        // SAFETY: the page is pinned, so it stays in its frame. The client's memory is valid as the caller says.
         unsafe { copy.run(memory, page.in_frame, piece) };
         if stats::is_on() {
             self.count_hit(page.rank, copy.access(), piece.len_bytes);
@@ -145,13 +150,13 @@ impl Ops {
         self.end_use(page);
     }
 
-    /// Has the next small access to the page do without a pin, or without another mark. It is not counted.
+    /// Lets the next small access to the page skip the pin, or another mark. It is not counted.
     #[inline]
     pub(super) fn mark_read(&self, page: &PinnedPage) {
         self.space.memories.get(page.rank).inspect(|memory| memory.table.touch(page.in_frame));
     }
 
-    /// Has the engines of this host look whether a page that they wait for is still pinned.
+    /// Makes the engines of this host check whether awaited pages are still pinned.
     #[cold]
     pub fn notify_unpinned(&self) {
         self.space.memories.iter().for_each(|(rank, _)| self.driver.notify_unpinned_at(rank));
@@ -179,16 +184,16 @@ impl Ops {
         found.or_else(|| self.pin_elsewhere(page, access))
     }
 
-    /// Pins a page in a neighbour's pool: the home's, or with cooperative caching any.
+    /// Pins a page in a neighbour's pool: the home's, or any one with cooperative caching.
     fn pin_elsewhere(&self, page: PageId, access: Access) -> Option<PinnedPage> {
         self.space.elsewhere(page).find_map(|(pool, frame)| self.pin_in(pool, frame, page, access))
     }
 
-    /// Pins a page in a frame of a pool of this host, if it is open there, and remembers that it was.
+    /// Pins a page in a frame of a pool of this host, if it is open there, and remembers its place.
     #[inline]
     fn pin_in(&self, pool: usize, frame: FrameId, page: PageId, access: Access) -> Option<PinnedPage> {
         let (rank, RankMemory { table, pool: frames, .. }) = self.space.pool(pool);
-        // Pages of files are cached cooperatively in any case.
+        // Pages of files are always cached cooperatively.
         let is_elsewhere = |home: Rank| rank != home.index();
         if pool != self.space.own_pool() && !self.cooperative && page.space.segment().is_some_and(is_elsewhere) {
             return None;
@@ -199,7 +204,7 @@ impl Ops {
         Some(PinnedPage { rank, page, in_frame: frame, first_use, frame: frames.frame(frame) })
     }
 
-    /// Marks bytes of a page that is pinned for writing as written.
+    /// Marks bytes of a page pinned for writing as dirty.
     #[inline]
     pub(super) fn mark_dirty(&self, page: &PinnedPage, offset_bytes: usize, len_bytes: usize) {
         self.memory_of(page).blocks.mark(page.in_frame, offset_bytes, len_bytes);

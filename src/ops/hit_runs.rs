@@ -1,5 +1,5 @@
-//! Runs of a list that hit. A page is pinned once for the runs in it that follow each other. A get of a few bytes that is alone
-//! in its page does without a pin.
+//! Hitting runs of a list. A page is pinned once for consecutive runs in it. A small get alone in its page needs no
+//! pin.
 
 use super::hit::{PinnedPage, SMALL_BYTES_MAX};
 use super::{Direction, Ops, Run};
@@ -7,8 +7,8 @@ use crate::memory::DIRTY_BLOCK_BYTES;
 use crate::stats;
 use crate::sys::{self, CopyGuard};
 
-/// Runs that are done together. Their lists, which may lie in the own segment, are read before a page is pinned, and a page
-/// that another rank wants is let go after as many.
+/// Runs processed together. Their lists, which may lie in the own segment, are read before a page is pinned, and a page
+/// wanted by another rank is released after as many.
 const BATCH_RUNS: usize = 128;
 
 /// The next runs of a list.
@@ -19,16 +19,16 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// None yet.
+    /// An empty batch.
     pub(super) fn new() -> Batch {
         let none = Run { local: 0, remote: 0, len_bytes: 0 };
         Batch { runs: [none; BATCH_RUNS], first: 0, end: 0 }
     }
 
-    /// Reads as many more runs as there is room for, once all have been taken: those that go on where the one before ends on both
-    /// sides make one run with it. Returns whether there are any.
+    /// Reads as many runs as there is room for, once all have been taken. Runs contiguous on both sides are merged.
+    /// Returns whether there are any.
     ///
-    /// Not a part of the loop around it: each of the two needs all registers.
+    /// Out of line, since this and the surrounding loop each need all registers.
     #[inline(never)]
     pub(super) fn refill(&mut self, from: &mut impl Iterator<Item = Run>) -> bool {
         debug_assert!(self.first == self.end, "runs are left");
@@ -54,27 +54,27 @@ impl Batch {
         Some(run)
     }
 
-    /// Those that nobody has taken.
+    /// Runs not taken yet.
     pub(super) fn left(&self) -> &[Run] {
         &self.runs[self.first..self.end]
     }
 }
 
-/// No block begins there.
+/// No block begins at this offset.
 const NO_BLOCK: usize = usize::MAX - DIRTY_BLOCK_BYTES;
 
 /// The page of the last run, pinned.
 struct HeldPage {
     page: PinnedPage,
-    /// The address of its first byte, as its home has it.
+    /// The address of its first byte at its home.
     start: usize,
-    /// Where the last block begins that was marked as dirty. It stays so while the page is pinned.
+    /// Offset of the last block marked dirty, which stays so while the page is pinned.
     marked: usize,
 }
 
 impl Ops {
-    /// Does the first runs of the batch, up to one that does not hit, that crosses the border of a page, or whose local side is
-    /// null or lies in the own segment.
+    /// Performs the first runs of the batch, up to one that misses, crosses a page border, or has its local side null
+    /// or in the own segment.
     ///
     /// # Safety
     /// The local side of each run is valid for its length, or null.
@@ -88,7 +88,8 @@ impl Ops {
         }
     }
 
-    /// As [`Ops::hit_runs`]: gets or puts. Not a part of the loop that makes the runs, which needs the registers itself.
+    /// As [`Ops::hit_runs`], for gets or puts. Out of line, since the loop that makes the runs needs the registers
+    /// itself.
     ///
     /// # Safety
     /// The local side of each run is valid for its length, or null.
@@ -98,7 +99,7 @@ impl Ops {
         let counts = stats::is_on();
         let own = self.space.own_segment();
         let page_bytes = self.space.page_bytes();
-        // A run of no more than a page that begins elsewhere does not reach into the own segment.
+        // A run of at most a page that begins outside this range does not reach into the own segment.
         let near_own = own.base.saturating_sub(page_bytes)..own.base + own.size_bytes;
         let copying = CopyGuard::new();
         let mut held: Option<HeldPage> = None;
@@ -141,8 +142,8 @@ impl Ops {
         held.into_iter().for_each(|held| self.unpin_page(held.page));
     }
 
-    /// Gets a run of a few bytes without a pin, if it lies in one page that is open here. Where it returns `false`, the bytes at
-    /// its local side mean nothing.
+    /// Gets a small run without a pin, if it lies in one page that is open here. On `false` the contents of the local
+    /// side are undefined.
     ///
     /// # Safety
     /// The local side is valid for the run, and not in the own segment.
@@ -151,7 +152,7 @@ impl Ops {
         let local = std::ptr::with_exposed_provenance_mut(run.local);
         // SAFETY: the local side is valid for the run, and not in the own segment.
         (1..SMALL_BYTES_MAX).contains(&run.len_bytes)
-            && unsafe { self.space.translations().read_few(rank, run.remote, local, run.len_bytes) }
+            && unsafe { self.space.translations().read_range(rank, run.remote, local, run.len_bytes) }
     }
 
     /// Pins the page of a run, if the run lies in one page that is open here.
@@ -167,7 +168,7 @@ impl Ops {
         Some(HeldPage { page, start: run.remote - piece.offset_bytes, marked: NO_BLOCK })
     }
 
-    /// Marks the blocks that a run writes. Most runs lie in the block of the one before.
+    /// Marks the blocks that a run writes. Most runs lie in the last one marked.
     #[inline(always)]
     fn mark_run(&self, held: &mut HeldPage, offset_bytes: usize, len_bytes: usize) {
         if offset_bytes < held.marked || offset_bytes + len_bytes > held.marked + DIRTY_BLOCK_BYTES {
@@ -193,7 +194,7 @@ unsafe fn copy_run(direction: Direction, place: *mut u8, run: &Run) {
     }
 }
 
-/// Copies bytes. Up to 128 are copied in line, which takes less time than a call of memcpy.
+/// Copies bytes. Up to 128 are copied inline, which is faster than a call of memcpy.
 ///
 /// # Safety
 /// Both sides are valid for the length, and do not overlap.
@@ -202,8 +203,9 @@ unsafe fn copy_run_bytes(from: *const u8, to: *mut u8, len_bytes: usize) {
     type Vector = [u64; 4];
     const VECTOR_BYTES: usize = size_of::<Vector>();
     const INLINE_BYTES_MAX: usize = 4 * VECTOR_BYTES;
-    // SAFETY: both sides are valid for the length and do not overlap. All vectors lie inside, the last one ends with the bytes:
-    // where the length is no multiple of a vector's, it overlaps the one before, and has the same bytes there.
+    // SAFETY: both sides are valid for the length and do not overlap. All vectors lie inside. The last one ends with
+    // the bytes: if the length is no multiple of a vector's, it overlaps the one before and copies the same bytes
+    // there.
     unsafe {
         if !(VECTOR_BYTES..=INLINE_BYTES_MAX).contains(&len_bytes) {
             return sys::copy_bytes(from, to, len_bytes);
@@ -224,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_adjacent_on_both_sides_is_one_run() {
+    fn runs_adjacent_on_both_sides_are_merged() {
         let run = |local, remote, len_bytes| Run { local, remote, len_bytes };
         let pieces = [run(8, 108, 2), run(10, 110, 5), run(15, 115, 2), run(17, 118, 1), run(19, 119, 1)];
         let mut batch = Batch::new();
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_leaves_what_it_has_no_room_for() {
+    fn a_full_batch_leaves_the_next_runs() {
         let mut pieces = (0..300).map(|at| Run { local: 8 + 3 * at, remote: 9 * at, len_bytes: 2 });
         let mut batch = Batch::new();
         let mut counts = Vec::new();

@@ -1,7 +1,7 @@
 //! Transfers between lists of regions: vectors, indexed and strided ones.
 //!
 //! Both sides are paired up into contiguous runs, and each run is done like a get or put. The engine gets all misses
-//! together, and fetches their pages side by side.
+//! together and fetches their pages in parallel.
 //!
 //! Source: the interface of GASNet-1's vector, indexed and strided transfers (reference, K.4).
 
@@ -18,7 +18,7 @@ use vgasnet_protocol::coherence::Access;
 pub enum Direction {
     /// From the rank to local memory.
     Get,
-    /// From local memory to the rank; the memory is left to the transfer until it is complete.
+    /// From local memory to the rank; the memory belongs to the transfer until it is complete.
     Put,
 }
 
@@ -40,7 +40,7 @@ impl Direction {
 }
 
 impl Ops {
-    /// Does a transfer between local memory and the segment of `rank`, and returns when it is complete.
+    /// Transfers between local memory and the segment of `rank`, and returns when the transfer is complete.
     ///
     /// # Errors
     /// A run is not inside the rank's segment, or its local side is null.
@@ -57,7 +57,7 @@ impl Ops {
         // SAFETY: the local side of each run is valid for its length or null, and this function waits for the
         // completion.
         let started = unsafe { self.start_runs(direction, rank, runs, completion) };
-        // After an error the job ends. Gets that joined one which was not begun would wait for ever.
+        // After an error the job ends. Gets that joined an unsubmitted one would wait for ever.
         started?;
         self.driver.finish(completion);
         Ok(())
@@ -84,7 +84,7 @@ impl Ops {
         started.map(|()| handle)
     }
 
-    /// Starts a transfer that counts among this thread's implicit gets or puts, or in its open access region.
+    /// Starts a transfer counted among this thread's implicit gets or puts, or in its open access region.
     ///
     /// # Errors
     /// As [`Ops::transfer_runs`].
@@ -104,7 +104,7 @@ impl Ops {
         unsafe { self.start_runs(direction, rank, runs, completion) }
     }
 
-    /// As [`Ops::start_runs_implicit`] of a put; a sync of sources waits until it does not read the local side.
+    /// As [`Ops::start_runs_implicit`] of a put; a sync of sources waits until the put has read the local side.
     ///
     /// # Errors
     /// As [`Ops::transfer_runs`].
@@ -117,7 +117,7 @@ impl Ops {
         unsafe { self.start_runs_implicit(Direction::Put, rank, runs) }
     }
 
-    /// Does the parts that hit, and starts the others, which count in `completion`.
+    /// Performs the hits and starts the other parts, which count in `completion`.
     ///
     /// # Safety
     /// The local side of each run is valid for its length, or null, until nothing is pending in `completion`.
@@ -128,7 +128,7 @@ impl Ops {
         mut runs: impl Iterator<Item = Run>,
         completion: CompletionId,
     ) -> Result<(), UserError> {
-        // Also an empty transfer needs a rank that exists.
+        // Even an empty transfer needs a valid rank.
         self.space.pieces(rank, 0, 0)?;
         let mut waiting = Missed::default();
         let mut batch = Batch::new();
@@ -149,7 +149,7 @@ impl Ops {
         self.start_own_runs(direction, rank, &mut waiting.own, completion)
     }
 
-    /// Does a run, or leaves it or parts of it in `waiting`.
+    /// Performs a run, or leaves it or parts of it in `waiting`.
     ///
     /// # Safety
     /// As [`Ops::start_runs`].
@@ -170,8 +170,8 @@ impl Ops {
                 if self.is_between_segments(operation, remote) {
                     return self.start_between_segments(operation, remote, completion);
                 }
-                // SAFETY: the local side of the run is valid. Since it lies in the own segment, or the other one in own
-                // memory that is none, the run is done on return.
+                // SAFETY: the local side of the run is valid. As it lies in the own segment, or the other side in own
+                // memory outside it, the run is complete on return.
                 return unsafe { self.at_once(operation, remote) }.map(|_| ());
             }
             if !waiting.own.add(run) {
@@ -182,13 +182,13 @@ impl Ops {
             return Ok(());
         }
         self.check_client(operation, run.len_bytes)?;
-        // SAFETY: the local side of the run is valid for its length; it is not null, which was checked.
+        // SAFETY: the local side of the run is valid for its length, and not null, as checked.
         if self.readonly.is_any() && unsafe { self.by_copy(operation, remote)? } {
             return Ok(());
         }
         for piece in self.space.pieces(rank, remote.address, remote.len_bytes)? {
-            // SAFETY: the local side of the run is valid for its length until nothing is pending in `completion`; it is not null, which was
-            // checked.
+            // SAFETY: the local side of the run is valid for its length until nothing is pending in `completion`, and
+            // not null, as checked.
             let part = unsafe {
                 let hits = self.hit(&piece, &operation.copy(&piece));
                 if hits { None } else { self.part_for(&operation, &remote, piece, completion) }
@@ -200,7 +200,7 @@ impl Ops {
     }
 }
 
-/// Of a transfer, what does not hit.
+/// The misses of a transfer.
 #[derive(Default)]
 struct Missed {
     missing: Vec<Part>,

@@ -1,14 +1,14 @@
-//! Parts of a transfer that miss. They go to the engine together. Few of one transfer wait for their pages at a time, so that its memory,
-//! and the time that it has the engine, do not grow with its pages.
+//! Missing parts of a transfer. They are submitted together, but in bounded numbers, so that a transfer's memory and
+//! its time under the engine's lock do not grow with its pages.
 
 use super::Ops;
 use crate::request::{Completion, Part};
 
-/// As many. A transfer with more misses goes on when these are complete.
+/// Maximum missing parts of a transfer at a time. A transfer with more continues when these are complete.
 pub const PARTS_MAX: usize = 4096;
 
 impl Ops {
-    /// Adds a part to those of its transfer that are to go to the engine.
+    /// Adds a missing part of a transfer.
     pub(super) fn add_missing(&self, missing: &mut Vec<Part>, part: Part) {
         if missing.len() == PARTS_MAX {
             self.finish_parts(missing);
@@ -16,14 +16,14 @@ impl Ops {
         missing.push(part);
     }
 
-    /// Hands all parts to the engine. What this thread waits for next may be bytes that they are to fetch.
+    /// Submits all parts. This thread may wait for their bytes next.
     pub(super) fn submit_missing(&self, missing: &mut Vec<Part>) {
         if !missing.is_empty() {
             self.driver.submit(missing.drain(..));
         }
     }
 
-    /// Hands parts to the engine, and returns when they are complete. Why one could not be done, their transfer hears.
+    /// Submits parts and waits for their completion. A failure is reported to their transfer.
     #[cold]
     fn finish_parts(&self, parts: &mut Vec<Part>) {
         let transfer = parts.iter().find_map(|part| match &part.completion {

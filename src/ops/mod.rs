@@ -33,30 +33,30 @@ use crate::request::{Budget, CompletionId, Completions, Reserved};
 use readonly::ReadOnly;
 use std::sync::Arc;
 
-/// Memory for the copies of bytes that non-blocking puts, and gets into the own segment, have still to write, in bytes.
+/// Memory for copies of bytes still to be written by non-blocking puts and by gets into the own segment, in bytes.
 const COPIES_BYTES: usize = 16 << 20;
 
-/// Memory that a copy takes besides its bytes, in bytes: the part, what follows it, and its place in queues.
-const COPY_BESIDES_BYTES: usize = 256;
+/// Overhead of a copy in bytes: the part, its continuation, and its queue entries.
+const COPY_OVERHEAD_BYTES: usize = 256;
 
-/// The operations of a rank that has attached.
+/// The operations of an attached rank.
 pub struct Ops {
     driver: Arc<Driver>,
     space: Arc<AddressSpace>,
-    /// Pages are used in the pools of other neighbours than their home, too.
+    /// Pages in the pools of neighbours other than their home are used, too.
     cooperative: bool,
-    /// Room for the copies of bytes that non-blocking operations have still to write.
+    /// Room for copies of bytes still to be written by non-blocking operations.
     copies: Budget,
-    /// Counts the parts of operations for whose end no thread waits.
+    /// Counts parts of operations without a waiting thread.
     nobody_waits: CompletionId,
-    /// A transfer in the own memory outside the segment is refused.
+    /// Transfers in the own memory outside the segment are refused.
     strict: bool,
-    /// Ranges that are declared read-only, and copies of what was got from them.
+    /// Ranges declared read-only, and their copies.
     readonly: ReadOnly,
 }
 
 impl Ops {
-    /// Operations that `driver` carries out. Where they are `strict`, both ends of a transfer in the own memory lie in the
+    /// Operations performed by `driver`. If `strict`, both ends of a transfer in the own memory must lie in the
     /// segment.
     pub fn new(driver: Arc<Driver>, cooperative: bool, strict: bool, copies: CopySettings) -> Ops {
         let space = Arc::clone(driver.space());
@@ -65,9 +65,9 @@ impl Ops {
         Ops { driver, space, cooperative, copies: Budget::new(COPIES_BYTES), nobody_waits, strict, readonly }
     }
 
-    /// Room for a copy of so many bytes that an operation has still to write, if there is some.
+    /// Room for a copy of `len_bytes` bytes, if there is some.
     fn room_for_copy(&self, len_bytes: usize) -> Option<Reserved> {
-        self.copies.take(len_bytes + COPY_BESIDES_BYTES)
+        self.copies.take(len_bytes + COPY_OVERHEAD_BYTES)
     }
 
     /// The job's address space.
@@ -76,12 +76,12 @@ impl Ops {
         &self.space
     }
 
-    /// The driver of the engine that carries the operations out.
+    /// The driver of the engine.
     pub fn driver(&self) -> &Arc<Driver> {
         &self.driver
     }
 
-    /// Whether the user has asked for checks of what GASNet lets pass.
+    /// Whether the user has asked for checks beyond GASNet's.
     pub fn is_strict(&self) -> bool {
         self.strict
     }

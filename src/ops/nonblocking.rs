@@ -1,4 +1,4 @@
-//! Operations that are started now and synchronised later: explicit handles, implicit handles, access regions.
+//! Operations started now and synchronised later: explicit handles, implicit handles, access regions.
 
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
@@ -9,29 +9,29 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// Which implicit operations a sync is about.
+/// The implicit operations that a sync covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Implicit {
     /// Gets.
     pub gets: bool,
     /// Puts and memsets.
     pub puts: bool,
-    /// Atomic operations, where they are apart.
+    /// Atomic operations, if counted apart.
     pub atomics: bool,
-    /// The memory that puts read.
+    /// The source memory of puts.
     pub sources: bool,
 }
 
 impl Implicit {
-    /// Gets alone.
+    /// Gets only.
     pub const GETS: Implicit = Implicit { gets: true, puts: false, atomics: false, sources: false };
-    /// Puts and memsets alone.
+    /// Puts and memsets only.
     pub const PUTS: Implicit = Implicit { puts: true, gets: false, atomics: false, sources: false };
-    /// All.
+    /// All operations.
     pub const ALL: Implicit = Implicit { gets: true, puts: true, atomics: true, sources: true };
 }
 
-/// How an implicit operation counts.
+/// The kind under which an implicit operation counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// As a get.
@@ -49,7 +49,7 @@ struct Thread {
     gets: Option<CompletionId>,
     puts: Option<CompletionId>,
     atomics: Option<CompletionId>,
-    /// A put that is under way may read the client's memory, and the client asks when it does no more.
+    /// A put in flight may read the client's memory, and the client asks when it has been read.
     reads_sources: bool,
     /// Counts the implicit operations while an access region is open.
     region: Option<CompletionId>,
@@ -84,19 +84,19 @@ thread_local! {
 }
 
 impl Ops {
-    /// Starts an operation. `None`: it is complete already. A put from the own segment to that of another rank has a handle either way:
-    /// clients that exchange such puts take one without a handle for one that needs no other rank (GASNet-EX's `testnbr`), and then do not
-    /// tell that rank of it.
+    /// Starts an operation. `None`: it is complete already. A put from the own segment to another rank's always has a
+    /// handle: clients that exchange such puts take a put without one for a local operation (GASNet-EX's `testnbr`) and
+    /// then do not notify the other rank.
     ///
     /// # Errors
     /// As [`Ops::transfer`].
     ///
     /// # Safety
-    /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the handle has been synced; that of an
+    /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the handle has been synced; for an
     /// [`Operation::PutNow`] until this returns.
     pub unsafe fn start_explicit(&self, operation: Operation, remote: Remote) -> Result<Option<Handle>, UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.few(operation, remote) } {
+        if unsafe { self.hit_small(operation, remote) } {
             return Ok(None);
         }
         let is_between = self.is_between_segments(operation, remote);
@@ -109,7 +109,7 @@ impl Ops {
             self.start_between_segments(operation, remote, completion)
         } else {
             // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the handle of this completion is
-            // synced; it is not null, which `at_once` has checked.
+            // synced, and not null, as `at_once` has checked.
             unsafe { self.start(operation, remote, completion) }
         };
         let is_told = is_between && !operation.is_get() && remote.rank != self.space.rank.0;
@@ -118,7 +118,7 @@ impl Ops {
         started.map(|()| handle)
     }
 
-    /// Does an operation as [`Ops::at_once`]; one between segments only if it is a get that needs no buffer.
+    /// Performs an operation as [`Ops::at_once`]; between segments only a get without a buffer.
     ///
     /// # Safety
     /// As [`Ops::at_once`].
@@ -130,7 +130,7 @@ impl Ops {
         unsafe { self.at_once(operation, remote) }
     }
 
-    /// The handle of a completion; `None` if nothing is pending there, which ends it.
+    /// The handle of a completion. If nothing is pending, ends the completion and returns `None`.
     pub fn handle_unless_done(&self, completion: CompletionId) -> Option<Handle> {
         if self.completions().is_done(completion) {
             self.completions().end(completion);
@@ -139,22 +139,22 @@ impl Ops {
         Some(self.completions().handle(completion))
     }
 
-    /// Whether something of the operation of a handle is under way; nothing is once that was synced.
+    /// Whether the operation of a handle is in flight. Once synced, it is not.
     pub fn is_under_way(&self, handle: Handle) -> bool {
         self.completions().is_pending(handle)
     }
 
-    /// Starts an operation that counts among this thread's implicit ones, or in its open access region.
+    /// Starts an operation counted among this thread's implicit ones, or in its open access region.
     ///
     /// # Errors
     /// As [`Ops::transfer`].
     ///
     /// # Safety
     /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the thread has synced its implicit
-    /// operations; that of an [`Operation::PutNow`] until this returns.
+    /// operations; for an [`Operation::PutNow`] until this returns.
     pub unsafe fn start_implicit(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.few(operation, remote) } {
+        if unsafe { self.hit_small(operation, remote) } {
             return Ok(());
         }
         let is_between = self.is_between_segments(operation, remote);
@@ -167,11 +167,12 @@ impl Ops {
             return self.start_between_segments(operation, remote, completion);
         }
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the thread's implicit operations are
-        // synced; it is not null, which `at_once` has checked.
+        // synced, and not null, as `at_once` has checked.
         unsafe { self.start(operation, remote, completion) }
     }
 
-    /// As [`Ops::start_implicit`] of an [`Operation::Put`]; a sync of sources waits until it does not read the client's memory.
+    /// As [`Ops::start_implicit`] of an [`Operation::Put`]; a sync of sources waits until the put has read the client's
+    /// memory.
     ///
     /// # Errors
     /// As [`Ops::transfer`].
@@ -212,7 +213,7 @@ impl Ops {
         let get = Operation::Get(low_order);
         // SAFETY: the value has room for eight bytes, and belongs to this get until `wait_value` ends the completion.
         let started = unsafe {
-            if self.few(get, remote) {
+            if self.hit_small(get, remote) {
                 Ok(())
             } else {
                 match self.at_once(get, remote) {
@@ -228,7 +229,7 @@ impl Ops {
         Ok(self.completions().handle(completion))
     }
 
-    /// Waits for a get by value. The bytes above those asked for are zero.
+    /// Waits for a get by value. Bytes beyond its length are zero.
     ///
     /// # Errors
     /// The handle names no operation in flight.
@@ -240,7 +241,7 @@ impl Ops {
         Ok(value)
     }
 
-    /// Waits for one operation. Its handle names nothing any more.
+    /// Waits for one operation. Its handle becomes invalid.
     ///
     /// # Errors
     /// The handle names no operation in flight.
@@ -250,7 +251,7 @@ impl Ops {
         Ok(())
     }
 
-    /// Whether an operation is complete. If so, its handle names nothing any more.
+    /// Whether an operation is complete. If so, its handle becomes invalid.
     ///
     /// # Errors
     /// The handle names no operation in flight.
@@ -286,8 +287,8 @@ impl Ops {
         Ok(())
     }
 
-    /// Whether this thread's implicit operations are complete. If not, and the thread `polls`, it drives the engine and
-    /// looks again.
+    /// Whether this thread's implicit operations are complete. If not and if it `polls`, drives the engine and checks
+    /// again.
     ///
     /// # Errors
     /// The thread's access region is open.
@@ -307,7 +308,7 @@ impl Ops {
     /// Opens this thread's access region, which counts implicit operations from now on.
     ///
     /// # Errors
-    /// It is open already.
+    /// A region is open already.
     pub fn begin_region(&self) -> Result<(), UserError> {
         THREAD.with_borrow_mut(|thread| {
             if thread.region.is_some() {
@@ -324,7 +325,7 @@ impl Ops {
     /// Closes this thread's access region. `None`: its operations are complete already.
     ///
     /// # Errors
-    /// There is none.
+    /// No region is open.
     pub fn end_region(&self) -> Result<Option<Handle>, UserError> {
         let region = THREAD.with_borrow_mut(|thread| thread.region.take());
         let Some(completion) = region else {
@@ -334,12 +335,12 @@ impl Ops {
     }
 }
 
-/// Has syncs of sources wait for this thread's implicit puts, of which the next reads the client's memory.
+/// Makes syncs of sources wait for this thread's implicit puts, the next of which reads the client's memory.
 pub(super) fn note_source() {
     THREAD.with_borrow_mut(|thread| thread.reads_sources = true);
 }
 
-/// The completions for which a sync waits.
+/// The completions that a sync waits for.
 fn implicit(which: Implicit) -> Result<[Option<CompletionId>; 3], UserError> {
     THREAD.with_borrow(|thread| {
         if thread.region.is_some() {
@@ -353,7 +354,7 @@ fn implicit(which: Implicit) -> Result<[Option<CompletionId>; 3], UserError> {
     })
 }
 
-/// Notes that all implicit puts of this thread are done.
+/// Notes the completion of all implicit puts of this thread.
 fn note_puts_done(which: Implicit) {
     if which.puts || which.sources {
         THREAD.with_borrow_mut(|thread| thread.reads_sources = false);

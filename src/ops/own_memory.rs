@@ -1,17 +1,18 @@
-//! Transfers to and from the own rank's memory outside its segment, which in GASNet are copies: it checks addresses of other
-//! ranks only.
+//! Transfers to and from the own rank's memory outside its segment. GASNet checks addresses of other ranks only and
+//! copies these.
 
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
 
 impl Ops {
-    /// Whether the address is in the own rank's ordinary memory, as far as can be told, and that is allowed.
+    /// Whether the address seems to lie in the own rank's ordinary memory, and such transfers are allowed.
     pub(super) fn is_in_own_memory(&self, remote: Remote) -> bool {
         let is_own = remote.rank == self.space.rank.0 && !self.strict && remote.address != 0;
         is_own && remote.len_bytes > 0 && !self.space.own_segment().overlaps(remote.address, remote.len_bytes)
     }
 
-    /// Does an operation of an address that is in no segment, if that is in the own memory; else fails with the error.
+    /// Performs an operation on an address outside all segments if it lies in the own memory; otherwise fails with
+    /// `error`.
     ///
     /// # Safety
     /// The client's memory is valid for `remote.len_bytes` bytes, or null.

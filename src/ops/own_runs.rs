@@ -1,7 +1,7 @@
 //! Runs of a list between two segments: their local side lies in the own one.
 //!
-//! They go through a buffer, many at a time, so that a small pool does not need the pages of both sides in turn for each run. A run
-//! of which a page is not at hand goes through a buffer of its own, and nobody waits for it.
+//! They are copied through a buffer, many at a time, so that a small pool does not alternate between the pages of both
+//! sides for each run. A run with a missing page goes through a buffer of its own without a waiting thread.
 
 use super::bounce_buffer::OnTheWay;
 use super::hit_runs::Batch;
@@ -9,13 +9,13 @@ use super::{Direction, Operation, Ops, Remote, Run};
 use crate::error::UserError;
 use crate::request::CompletionId;
 
-/// Runs that go through a buffer together.
+/// Maximum number of runs copied through a buffer together.
 const RUNS_MAX: usize = 1024;
 
-/// The bytes of runs that go through a buffer together. A run of as many bytes goes by itself.
+/// Maximum bytes of runs copied through a buffer together. A run of this size goes by itself.
 pub(super) const OWN_RUN_BYTES_MAX: usize = 64 << 10;
 
-/// Runs that go through a buffer together, with their places in it.
+/// Runs copied through a buffer together, with their offsets in it.
 #[derive(Default)]
 pub(super) struct OwnRuns {
     runs: Vec<(usize, Run)>,
@@ -23,7 +23,7 @@ pub(super) struct OwnRuns {
 }
 
 impl OwnRuns {
-    /// Returns whether there was room.
+    /// Adds a run. Returns whether there was room.
     pub(super) fn add(&mut self, run: Run) -> bool {
         let has_room = self.runs.len() < RUNS_MAX && self.len_bytes + run.len_bytes <= OWN_RUN_BYTES_MAX;
         if has_room {
@@ -34,7 +34,7 @@ impl OwnRuns {
     }
 }
 
-/// The two sides of the runs, and what counts them.
+/// The two sides of the runs, and their completion.
 struct Way {
     direction: Direction,
     from_rank: u32,
@@ -55,11 +55,11 @@ impl Way {
 }
 
 impl Ops {
-    /// Does runs between the segment of `rank` and the own one where all pages are at hand, and starts the others, which count in
-    /// `completion`.
+    /// Performs runs between the segment of `rank` and the own one with all pages open, and starts the others, which
+    /// count in `completion`.
     ///
     /// # Errors
-    /// A run is not inside its segment, or lies where this rank must not write.
+    /// A run is not inside its segment, or lies in a range declared read-only by this rank.
     pub(super) fn start_own_runs(
         &self,
         direction: Direction,
@@ -83,7 +83,7 @@ impl Ops {
         self.put_own_runs(&way, start, &runs)
     }
 
-    /// Gets runs into the buffer that begins at `start`. Those for which a page is not at hand, it starts apart and takes from the list.
+    /// Gets runs into the buffer at `start`. Runs with a missing page are started apart and removed from the list.
     fn get_own_runs(&self, way: &Way, start: usize, runs: &mut Vec<(usize, Run)>) -> Result<(), UserError> {
         let mut misses = Vec::new();
         let mut gets = runs.iter().map(|(at, run)| {
@@ -93,7 +93,7 @@ impl Ops {
         let mut batch = Batch::new();
         while batch.refill(&mut gets) {
             loop {
-                // SAFETY: each run has its own part of the buffer, which is as long as the run.
+                // SAFETY: each run has its own part of the buffer, of its length.
                 unsafe { self.hit_runs(Direction::Get, way.from_rank, &mut batch) };
                 let Some(run) = batch.take() else { break };
                 let get = Operation::Get(std::ptr::with_exposed_provenance_mut(run.local));
@@ -123,7 +123,7 @@ impl Ops {
         error.map_or(Ok(()), Err)
     }
 
-    /// Puts runs that are in the buffer, or starts to, with a copy.
+    /// Puts runs from the buffer, or starts to, with a copy.
     fn put_own_runs(&self, way: &Way, start: usize, runs: &[(usize, Run)]) -> Result<(), UserError> {
         let mut puts = runs.iter().map(|(at, run)| {
             let Remote { address, len_bytes, .. } = way.to(run);
@@ -133,7 +133,7 @@ impl Ops {
         let mut batch = Batch::new();
         while batch.refill(&mut puts) {
             loop {
-                // SAFETY: each run has its own part of the buffer, which is as long as the run.
+                // SAFETY: each run has its own part of the buffer, of its length.
                 unsafe { self.hit_runs(Direction::Put, way.to_rank, &mut batch) };
                 let Some(run) = batch.take() else { break };
                 let from = std::ptr::with_exposed_provenance(run.local);

@@ -1,4 +1,4 @@
-//! Gets and puts of pages by their names: those of shared files, which have no addresses. They may fail.
+//! Gets and puts on pages by name, for shared files, which have no addresses. They may fail.
 
 use super::{Operation, Ops};
 use crate::memory::Piece;
@@ -9,13 +9,13 @@ use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::Cause;
 
 impl Ops {
-    /// Does a get or put, and returns when it is complete.
+    /// Performs a get or put, and returns when it is complete.
     ///
     /// # Errors
-    /// Some of it could not be done, for this reason.
+    /// The cause of the first failure.
     ///
     /// # Safety
-    /// The client's memory is valid for all pieces, and none of the own segment.
+    /// The client's memory is valid for all pieces, and outside the own segment.
     pub unsafe fn transfer_pieces(
         &self,
         operation: &Operation,
@@ -28,17 +28,18 @@ impl Ops {
         self.end_pieces(completion)
     }
 
-    /// Takes a completion into use for gets and puts of pieces.
+    /// Begins a completion for gets and puts of pieces.
     pub fn begin_pieces(&self) -> CompletionId {
         let completion = self.completions().begin();
         self.completions().value(completion).store(0, Ordering::Relaxed);
         completion
     }
 
-    /// Starts a get or put, which counts in a completion. Returns whether some of it missed.
+    /// Starts a get or put counted in `completion`. Returns whether any piece missed.
     ///
     /// # Safety
-    /// The client's memory is valid for all pieces until nothing is pending in the completion, and none of the own segment.
+    /// The client's memory is valid for all pieces until nothing is pending in the completion, and outside the own
+    /// segment.
     pub unsafe fn start_pieces(
         &self,
         operation: &Operation,
@@ -52,10 +53,10 @@ impl Ops {
         has_missed
     }
 
-    /// Waits for what counts in a completion, and ends it.
+    /// Waits for a completion of pieces and ends it.
     ///
     /// # Errors
-    /// Some of it could not be done, for this reason.
+    /// The cause of a failure.
     pub fn end_pieces(&self, completion: CompletionId) -> Result<(), Cause> {
         self.driver.wait(completion);
         let failure = self.completions().failure(completion);
@@ -63,29 +64,29 @@ impl Ops {
         failure.map_or(Ok(()), |cause| Err(Cause(cause)))
     }
 
-    /// Has a page written back, with the block of a piece that is an aligned number of 4 bytes. The bytes stay what they are, whoever
-    /// writes them meanwhile.
+    /// Marks the block of a piece, an aligned number of 4 bytes, as dirty so that it is written back. Its bytes do not
+    /// change, even with concurrent writers.
     ///
     /// # Errors
     /// The page could not be read, or no page may be written.
-    pub fn soil(&self, piece: Piece) -> Result<(), Cause> {
+    pub fn make_dirty(&self, piece: Piece) -> Result<(), Cause> {
         let (op, operands) = (AtomicOp::Or, Operands { operand: 0, compare: 0 });
         let copy = Copy::Atomic(Atomic { op, operands, old: std::ptr::null_mut() });
         let completion = self.begin_pieces();
-        // SAFETY: nobody needs what the number was.
+        // SAFETY: `old` is null.
         if !unsafe { self.hit(&piece, &copy) } {
             self.submit_one(piece, copy, completion);
         }
         self.end_pieces(completion)
     }
 
-    /// Whether any of so many bytes at an address lies in the own segment.
+    /// Whether a range overlaps the own segment.
     pub fn is_in_own_segment(&self, address: usize, len_bytes: usize) -> bool {
         self.space.own_segment().overlaps(address, len_bytes)
     }
 
-    /// Does what is at hand. Returns the parts of the rest, which count in `completion`; where there are very many, the last of them. Once
-    /// one has failed, no others follow.
+    /// Performs the hits. Returns the missing parts, which count in `completion`; of very many, only the last ones.
+    /// After a failure no more parts are started.
     ///
     /// # Safety
     /// As [`Ops::start_pieces`].
@@ -102,7 +103,7 @@ impl Ops {
             let hits = unsafe { self.hit(&piece, &copy) };
             stats::add(Row::FileHits, u64::from(hits));
             if !hits {
-                // Of very many pieces those before may have been waited for.
+                // With very many pieces, earlier ones may have completed already.
                 if self.completions().failure(completion).is_some() {
                     break;
                 }

@@ -1,8 +1,8 @@
-//! Splits a transfer between two lists of regions into runs that are contiguous on both sides.
+//! Splits a transfer between two lists of regions into runs contiguous on both sides.
 
 use super::Remote;
 
-/// Some contiguous bytes of one side.
+/// Contiguous bytes of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// The first address.
@@ -11,18 +11,18 @@ pub struct Region {
     pub len_bytes: usize,
 }
 
-/// Some bytes that are contiguous on both sides.
+/// Bytes contiguous on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The caller's side.
+    /// Address on the caller's side.
     pub local: usize,
-    /// The other rank's.
+    /// Address on the other rank's side.
     pub remote: usize,
-    /// The length, which is not 0.
+    /// The length, not 0.
     pub len_bytes: usize,
 }
 
-/// Pairs the bytes of two sides up, each in the order of its regions. Bytes that only one side has are left out.
+/// Pairs up the bytes of two sides, each in the order of its regions. Surplus bytes of the longer side are left out.
 pub fn runs<L, R>(local: L, remote: R) -> Runs<L, R>
 where
     L: Iterator<Item = Region>,
@@ -37,7 +37,7 @@ impl Run {
         Remote { rank, address: self.remote, len_bytes: self.len_bytes }
     }
 
-    /// Whether another run begins on both sides where this one ends.
+    /// Whether `next` continues this run on both sides.
     #[inline(always)]
     pub(super) fn is_continued_by(&self, next: &Run) -> bool {
         let ends_at = |start: usize| start.wrapping_add(self.len_bytes);
@@ -45,34 +45,36 @@ impl Run {
     }
 }
 
-/// The regions of a side without empty ones, cut where those of the other side end.
+/// The regions of a side without empty ones, cut at the region ends of the other side.
 struct Side<I> {
     regions: I,
-    rest: Region,
+    remaining: Region,
 }
 
 impl<I: Iterator<Item = Region>> Side<I> {
     fn new(regions: I) -> Side<I> {
-        Side { regions, rest: Region { address: 0, len_bytes: 0 } }
+        Side { regions, remaining: Region { address: 0, len_bytes: 0 } }
     }
 
     #[inline(always)]
-    fn rest_bytes(&mut self) -> Option<usize> {
-        while self.rest.len_bytes == 0 {
-            self.rest = self.regions.next()?;
+    fn remaining_bytes(&mut self) -> Option<usize> {
+        while self.remaining.len_bytes == 0 {
+            self.remaining = self.regions.next()?;
         }
-        Some(self.rest.len_bytes)
+        Some(self.remaining.len_bytes)
     }
 
     #[inline(always)]
     fn take(&mut self, len_bytes: usize) -> usize {
-        let address = self.rest.address;
-        self.rest = Region { address: address.wrapping_add(len_bytes), len_bytes: self.rest.len_bytes - len_bytes };
+        let address = self.remaining.address;
+        self.remaining =
+            Region { address: address.wrapping_add(len_bytes), len_bytes: self.remaining.len_bytes - len_bytes };
         address
     }
 }
 
-/// The runs of two sides. Its parts are inlined into the loop that takes the runs: a call would take as long as a small copy.
+/// The runs of two sides. Its parts are inlined into the loop that takes the runs: a call would take as long as a small
+/// copy.
 pub struct Runs<L, R> {
     local: Side<L>,
     remote: Side<R>,
@@ -83,13 +85,13 @@ impl<L: Iterator<Item = Region>, R: Iterator<Item = Region>> Iterator for Runs<L
 
     #[inline(always)]
     fn next(&mut self) -> Option<Run> {
-        if self.local.rest.len_bytes | self.remote.rest.len_bytes == 0 {
+        if self.local.remaining.len_bytes | self.remote.remaining.len_bytes == 0 {
             // Mostly the regions of both sides have the same lengths.
             let (local, remote) = (self.local.regions.next()?, self.remote.regions.next()?);
             if local.len_bytes == remote.len_bytes && local.len_bytes > 0 {
                 return Some(Run { local: local.address, remote: remote.address, len_bytes: local.len_bytes });
             }
-            (self.local.rest, self.remote.rest) = (local, remote);
+            (self.local.remaining, self.remote.remaining) = (local, remote);
         }
         let len_bytes = self.bytes_to_border()?;
         Some(Run { local: self.local.take(len_bytes), remote: self.remote.take(len_bytes), len_bytes })
@@ -97,32 +99,32 @@ impl<L: Iterator<Item = Region>, R: Iterator<Item = Region>> Iterator for Runs<L
 }
 
 impl<L: Iterator<Item = Region>, R: Iterator<Item = Region>> Runs<L, R> {
-    /// The bytes up to where a region of either side ends, if both sides have more.
+    /// The bytes up to the nearer region end, if both sides have more.
     #[inline(never)]
     fn bytes_to_border(&mut self) -> Option<usize> {
-        Some(self.local.rest_bytes()?.min(self.remote.rest_bytes()?))
+        Some(self.local.remaining_bytes()?.min(self.remote.remaining_bytes()?))
     }
 }
 
-/// The regions of a side that lie at regular distances, on several levels.
+/// Regularly spaced regions of a side, on several levels.
 #[derive(Clone, Debug)]
 pub struct Strided<'a> {
     base: usize,
     len_bytes: usize,
-    /// The distance of blocks on each level.
+    /// Distance of blocks on each level.
     strides: &'a [usize],
-    /// How many blocks there are on each level.
+    /// Number of blocks on each level.
     counts: &'a [usize],
-    /// The block of each level above the lowest that comes next; empty when there is none.
+    /// Index of the next block on each level above the lowest; `None` at the end.
     at: Option<Box<[usize]>>,
-    /// The distance of blocks on the lowest level, and how many more of them come before the next block above.
+    /// Distance of blocks on the lowest level, and their number before the next block above.
     step: usize,
     left: usize,
 }
 
 impl<'a> Strided<'a> {
-    /// Regions of `len_bytes`; `counts[i]` blocks of level i, `strides[i]` bytes apart, make one of level i + 1. Strides wrap, so
-    /// that they may be negative.
+    /// Regions of `len_bytes`; `counts[i]` blocks of level i, `strides[i]` bytes apart, make one of level i + 1.
+    /// Strides wrap, so they may be negative.
     pub fn new(base: usize, len_bytes: usize, strides: &'a [usize], counts: &'a [usize]) -> Strided<'a> {
         let is_empty = len_bytes == 0 || counts.contains(&0);
         let at = (!is_empty).then(|| vec![0; counts.len().saturating_sub(1)].into_boxed_slice());
@@ -131,7 +133,7 @@ impl<'a> Strided<'a> {
         Strided { base, len_bytes, strides, counts, at, step, left }
     }
 
-    /// Goes on to the next block above the lowest level.
+    /// Advances to the next block above the lowest level.
     #[cold]
     fn carry(&mut self) {
         let Some(at) = self.at.as_mut().filter(|at| !at.is_empty()) else {
@@ -248,7 +250,7 @@ mod tests {
                 let mut all = Vec::new();
                 while left > 0 || random.u8(0..3) > 0 {
                     let len_bytes = random.usize(0..=left.min(9));
-                    // Often adjacent to the one before.
+                    // Often adjacent to the last one.
                     let after = all.last().map_or(0, |last: &Region| last.address + last.len_bytes);
                     all.push(region(if random.bool() { after } else { random.usize(0..1000) }, len_bytes));
                     left -= len_bytes;

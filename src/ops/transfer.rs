@@ -1,5 +1,4 @@
-//! Gets, puts and memsets: splits a range into pages. A page that hits is done here, one that misses is left to the
-//! engine.
+//! Gets, puts and memsets: splits a range into pages. Hits are performed here, and misses are left to the engine.
 
 use super::Ops;
 use crate::error::UserError;
@@ -11,11 +10,11 @@ use crate::request::{Completion, CompletionId, Copy, Part};
 pub enum Operation {
     /// A get, which writes the memory.
     Get(*mut u8),
-    /// The same; where a copy is kept of the bytes, it has this weight.
+    /// A get with the weight of its copy, if one is kept.
     GetWeighted(*mut u8, f32),
     /// A put, which may read the memory until it is complete.
     Put(*const u8),
-    /// A put that does not read the memory any more when it has been started.
+    /// A put that has read the memory once it has been started.
     PutNow(*const u8),
     /// A memset of this byte.
     Set(u8),
@@ -48,16 +47,16 @@ impl Operation {
 /// One side of an operation: `len_bytes` bytes at `address` of `rank`'s segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote {
-    /// The rank that has the segment.
+    /// The rank of the segment.
     pub rank: u32,
-    /// The first address, as that rank has it.
+    /// The first address, in this rank's address space.
     pub address: usize,
     /// The length.
     pub len_bytes: usize,
 }
 
 impl Ops {
-    /// Does an operation and returns when it is complete.
+    /// Performs an operation and returns when it is complete.
     ///
     /// # Errors
     /// The range is not inside the rank's segment, or the client's pointer is null.
@@ -67,27 +66,26 @@ impl Ops {
     #[inline(always)]
     pub unsafe fn transfer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.few(operation, remote) } {
+        if unsafe { self.hit_small(operation, remote) } {
             return Ok(());
         }
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
         unsafe { self.transfer_pinned(operation, remote) }
     }
 
-    /// As [`Ops::transfer`], but for a few bytes that hit.
+    /// As [`Ops::transfer`], without the shortest path.
     #[inline(never)]
     unsafe fn transfer_pinned(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
         if unsafe { self.at_once(operation, remote)? } {
             return Ok(());
         }
-        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes; it is not null, which `at_once` has
-        // checked.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, and not null, as `at_once` has checked.
         unsafe { self.transfer_slowly(operation, remote) }
     }
 
-    /// Does an operation that misses no page: one of no bytes, or one within a page that hits. Also does one whose
-    /// client memory lies in the own segment, through a buffer. Returns whether it is done.
+    /// Performs an operation without a miss: an empty one, or one within a page that hits. Also performs an operation
+    /// with client memory in the own segment, through a buffer. Returns whether it is done.
     ///
     /// # Errors
     /// As [`Ops::transfer`].
@@ -106,15 +104,15 @@ impl Ops {
             return self.through_bounce_buffer(operation, remote).map(|()| true);
         }
         let Some(first) = pieces.next() else { return Ok(true) };
-        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes; it is not null, which was checked.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, and not null, as checked.
         if self.readonly.is_any() && unsafe { self.by_copy(operation, remote)? } {
             return Ok(true);
         }
-        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes; it is not null, which was checked.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, and not null, as checked.
         Ok(first.len_bytes == remote.len_bytes && unsafe { self.hit(&first, &operation.copy(&first)) })
     }
 
-    /// Does an operation on several pages, or one that missed. The pages that miss are fetched side by side.
+    /// Performs an operation on several pages, or one that missed. The missing pages are fetched in parallel.
     ///
     /// # Safety
     /// The client's memory is valid for `remote.len_bytes` bytes.
@@ -135,7 +133,7 @@ impl Ops {
     /// As [`Ops::transfer`]; nothing is started then.
     ///
     /// # Safety
-    /// The client's memory is valid for `remote.len_bytes` bytes until nothing is pending in `completion`; that of an
+    /// The client's memory is valid for `remote.len_bytes` bytes until nothing is pending in `completion`; for an
     /// [`Operation::PutNow`] until this returns.
     pub(super) unsafe fn start(
         &self,
@@ -154,8 +152,8 @@ impl Ops {
         Ok(())
     }
 
-    /// Does an operation where its pages are at hand. Returns the parts for which they are not, which count in `completion`; where
-    /// there are very many, the last of them.
+    /// Performs the hits of an operation. Returns the missing parts, which count in `completion`; of very many, only
+    /// the last ones.
     ///
     /// # Errors
     /// As [`Ops::transfer`].
@@ -180,8 +178,8 @@ impl Ops {
         Ok(missing)
     }
 
-    /// Starts a put that does not read the client's memory any more when this returns. Bytes for pages that miss are
-    /// copied; where there is no room for copies, this waits for the pages.
+    /// Starts a put that has read the client's memory when this returns. Bytes for missing pages are copied; without
+    /// room for copies, this waits for the pages.
     ///
     /// # Safety
     /// The client's memory at `from` is valid for `remote.len_bytes` bytes until this returns.
@@ -198,7 +196,7 @@ impl Ops {
         Ok(())
     }
 
-    /// As [`Ops::start_put_now`], but leaves what misses, which is copied, in `missing`.
+    /// As [`Ops::start_put_now`], but leaves copies for missing pages in `missing`.
     ///
     /// # Safety
     /// As [`Ops::start_put_now`].

@@ -1,28 +1,28 @@
-//! Puts that wait for no page of their target, and do not read the client's memory once they have been started.
+//! Puts that wait for no page of their target, and have read the client's memory once they have been started.
 
 use super::{Operation, Ops, PARTS_MAX, Remote};
 use crate::error::UserError;
-use crate::request::{Completion, CompletionId, Copy, Part, Reserved, Sequel};
+use crate::request::{Completion, CompletionId, Continuation, Copy, Part, Reserved};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What follows such a put when its bytes are there. Any thread may do it, without a lock of the library.
+/// Continuation of such a put once its bytes are in place. It may run in any thread, without a lock of the library.
 pub type Then = Box<dyn Fn() + Send + Sync>;
 
-/// How far such a put has come.
+/// State of such a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Started {
-    /// Its bytes are there.
+    /// Its bytes are in place.
     Done,
-    /// They will be.
+    /// It is in flight.
     UnderWay,
-    /// There is no room for copies of them. Nothing was put.
+    /// There is no room for copies. Nothing was put.
     NoRoom,
 }
 
 impl Ops {
-    /// Starts a put. Bytes for pages that miss are copied. What follows is done after the put, unless this returns that it is done
-    /// already. A source in the own segment waits for its pages.
+    /// Starts a put. Bytes for missing pages are copied. `then` supplies the continuation, unless this returns
+    /// [`Started::Done`]. A source in the own segment waits for its pages.
     ///
     /// # Errors
     /// As [`Ops::transfer`].
@@ -45,14 +45,16 @@ impl Ops {
         let Some(room) = self.copies.take_even_if_large(remote.len_bytes) else { return Ok(Started::NoRoom) };
         let mut buffer = vec![0_u8; remote.len_bytes];
         let here = Remote { rank: self.space.rank.0, address: from.addr(), ..remote };
-        // SAFETY: the buffer has as many bytes, and nothing else uses it; the put does not read it once it has been started.
+        // SAFETY: the buffer is as long as the get, and nothing else uses it; the put has read it once it has been
+        // started.
         unsafe {
             self.transfer(Operation::Get(buffer.as_mut_ptr()), here)?;
             self.put_apart(buffer.as_ptr(), Some(room), remote, then)
         }
     }
 
-    /// As [`Ops::put_unwaiting`], from a source outside of the own segment. `room` is for the copies, if the caller has some.
+    /// As [`Ops::put_unwaiting`], from a source outside of the own segment. `room` is for the copies, if the caller has
+    /// some.
     ///
     /// # Safety
     /// The source is valid for `remote.len_bytes` bytes.
@@ -87,8 +89,8 @@ impl Ops {
         }
         let last = Arc::new(AtLast { left: AtomicUsize::new(missing.len()), then: then() });
         let parts = missing.into_iter().map(|(piece, copy)| {
-            let sequel = Box::new(OneDone(Arc::clone(&last)));
-            Part { piece, copy, completion: Completion::Then(self.nobody_waits, sequel) }
+            let continuation = Box::new(OneDone(Arc::clone(&last)));
+            Part { piece, copy, completion: Completion::Then(self.nobody_waits, continuation) }
         });
         let mut parts = parts.peekable();
         while parts.peek().is_some() {
@@ -98,13 +100,12 @@ impl Ops {
     }
 }
 
-/// What is done when all parts of a put are.
+/// Runs the continuation when all parts of a put are done.
 struct AtLast {
     left: AtomicUsize,
     then: Then,
 }
 
-/// A part of a put is done.
 struct OneDone(Arc<AtLast>);
 
 impl std::fmt::Debug for OneDone {
@@ -113,7 +114,7 @@ impl std::fmt::Debug for OneDone {
     }
 }
 
-impl Sequel for OneDone {
+impl Continuation for OneDone {
     fn run(self: Box<Self>, _: &mut dyn FnMut(CompletionId)) -> Option<(crate::memory::Piece, Copy)> {
         if self.0.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             (self.0.then)();

@@ -1,9 +1,9 @@
-//! A bound on memory that is taken and given back while the job runs.
+//! A bound on memory taken and given back while the job runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A number of bytes that may be taken.
+/// A budget of bytes.
 #[derive(Clone, Debug)]
 pub struct Budget {
     left_bytes: Arc<AtomicUsize>,
@@ -23,21 +23,21 @@ impl Budget {
         Budget { left_bytes: Arc::new(AtomicUsize::new(len_bytes)), whole_bytes: len_bytes }
     }
 
-    /// Takes bytes, if so many are left.
+    /// Takes bytes, if as many are left.
     pub fn take(&self, len_bytes: usize) -> Option<Reserved> {
         let less = |left: usize| left.checked_sub(len_bytes);
         self.left_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok()?;
         Some(Reserved { len_bytes, left_bytes: Arc::clone(&self.left_bytes) })
     }
 
-    /// As [`Budget::take`]. More bytes than the whole budget has are there when nobody else has taken any, and take all of it.
+    /// As [`Budget::take`]. A request larger than the whole budget takes all of it, once no other bytes are taken.
     pub fn take_even_if_large(&self, len_bytes: usize) -> Option<Reserved> {
         self.take(len_bytes.min(self.whole_bytes))
     }
 }
 
 impl Reserved {
-    /// Parts so many bytes off, or all, if there are fewer.
+    /// Splits off `len_bytes`, or all if there are fewer.
     pub fn split_off(&mut self, len_bytes: usize) -> Reserved {
         let len_bytes = len_bytes.min(self.len_bytes);
         self.len_bytes -= len_bytes;
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_dropped_can_be_taken_again() {
+    fn dropped_bytes_can_be_taken_again() {
         let budget = Budget::new(10);
         let seven = budget.take(7).expect("ten are left");
         assert!(budget.take(4).is_none());
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_the_budget_waits_for_all_of_it() {
+    fn a_request_above_the_budget_waits_for_all_of_it() {
         let budget = Budget::new(10);
         let one = budget.take(1).expect("ten are left");
         assert!(budget.take_even_if_large(11).is_none() && budget.take_even_if_large(9).is_some());

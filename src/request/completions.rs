@@ -1,7 +1,7 @@
-//! Completions, by which a client waits for operations.
+//! Completions: the client waits for operations by them.
 //!
-//! A completion counts the parts of operations that are under way. Completions live in an array that grows in blocks,
-//! each twice as large as the one before. The array never moves or shrinks, and free completions are used again.
+//! A completion counts parts of operations in flight. Completions live in an array that grows in blocks, each twice as
+//! large as the one before. The array never moves or shrinks, and free completions are reused.
 
 use crate::error::UserError;
 use crate::sys::Signalproof;
@@ -12,19 +12,19 @@ use std::sync::{Mutex, OnceLock};
 /// Completions in the first block.
 const FIRST_BLOCK: u32 = 1024;
 
-/// Blocks that cover numbers of [`Completions::NUMBER_BITS`] bits.
+/// Number of blocks for numbers of [`Completions::NUMBER_BITS`] bits.
 const BLOCKS: usize = (Completions::NUMBER_BITS - FIRST_BLOCK.ilog2()) as usize;
 
-/// Counts parts of operations that are under way.
+/// Counts parts of operations in flight.
 #[derive(Debug, Default)]
 struct Counter {
-    /// Parts not done yet.
+    /// Pending parts.
     pending: AtomicU64,
-    /// Odd while the completion is in use. A handle has the generation in which it was made.
+    /// Odd while the completion is in use. A handle carries the generation at its creation.
     generation: AtomicU32,
-    /// Of a completion that is free: one more than the number of the next free one, or 0.
+    /// While free: one more than the number of the next free completion, or 0.
     next_free: AtomicU32,
-    /// The result of a get by value. For operations on files: why one has failed, as an error number.
+    /// The result of a get by value. For operations on files: the failure's errno value.
     value: AtomicU64,
 }
 
@@ -34,33 +34,33 @@ impl Counter {
     }
 }
 
-/// The number of a completion that is in use.
+/// The number of a completion in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletionId(u32);
 
 impl CompletionId {
-    /// Low for the completions that were in use first.
+    /// The number. Completions used first have low ones.
     pub fn number(self) -> u32 {
         self.0
     }
 
-    /// The completion of a number that [`CompletionId::number`] gave, while something is pending there.
+    /// The inverse of [`CompletionId::number`], while something is pending there.
     pub fn of_number(number: u32) -> CompletionId {
         CompletionId(number)
     }
 }
 
-/// A completion as the client names it. Never zero, and not the same again within 2^31 uses of one completion.
+/// A completion as the client names it. Never zero, and not repeated within 2^31 uses of one completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle(NonZeroU64);
 
 impl Handle {
-    /// The handle as the client keeps it.
+    /// The handle in the client's representation.
     pub fn to_bits(self) -> u64 {
         self.0.get()
     }
 
-    /// A handle that a client hands back; `None` for the invalid handle, which names no operation.
+    /// A handle from the client; `None` for the invalid handle, which names no operation.
     pub fn from_bits(bits: u64) -> Option<Handle> {
         NonZeroU64::new(bits).map(Handle)
     }
@@ -70,14 +70,14 @@ impl Handle {
 #[derive(Debug, Default)]
 pub struct Completions {
     blocks: [OnceLock<Box<[Counter]>>; BLOCKS],
-    /// The first of the free completions, as [`Counter::next_free`] has it, and above that a number that changes with each change: a
-    /// thread that has looked at the second one sees whether it still is that.
+    /// The head of the free list, as [`Counter::next_free`], and above it a number that changes with each change,
+    /// against ABA: a thread that has read the second completion sees whether it still is the second.
     free: AtomicU64,
     /// Numbers from here on were never used.
     fresh: Mutex<u32>,
 }
 
-/// The block of a number, and its place there.
+/// The block of a number, and its index there.
 fn place(number: u32) -> (usize, usize) {
     let shifted = u64::from(number) + u64::from(FIRST_BLOCK);
     let block = shifted.ilog2() - FIRST_BLOCK.ilog2();
@@ -92,13 +92,13 @@ fn names_nothing(handle: Handle) -> UserError {
     ))
 }
 
-/// [`Completions::free`] with another first one.
+/// [`Completions::free`] with another head.
 fn changed(free: u64, first: u32) -> u64 {
     ((free >> 32).wrapping_add(1) << 32) | u64::from(first)
 }
 
 impl Completions {
-    /// Numbers have so many bits at most. The others of a handle's low half are free.
+    /// Maximum bits of a number. The other bits of a handle's low half are free.
     pub const NUMBER_BITS: u32 = 28;
 
     /// Takes a completion with nothing pending into use.
@@ -111,14 +111,14 @@ impl Completions {
         CompletionId(number)
     }
 
-    /// Gives back a completion with nothing pending. Its handle names nothing any more.
+    /// Gives back a completion with nothing pending. Its handle becomes invalid.
     pub fn end(&self, id: CompletionId) {
         let completion = self.at(id.0);
         assert!(completion.is_done(), "a completion ends when nothing is pending");
         self.release(id.0, completion);
     }
 
-    /// Ends the completion of a handle if nothing is pending there. Returns whether it did.
+    /// Ends the completion of a handle if nothing is pending. Returns whether it did.
     ///
     /// # Errors
     /// As [`Completions::find`].
@@ -132,13 +132,13 @@ impl Completions {
         Ok(is_done)
     }
 
-    /// Whether something is pending of what a handle names, if that is anything any more.
+    /// Whether operations of a valid handle are pending.
     pub fn is_pending(&self, handle: Handle) -> bool {
         self.named(handle).is_some_and(|(_, completion)| !completion.is_done())
     }
 
     fn release(&self, number: u32, completion: &Counter) {
-        // Nobody else uses it: it is in use, and by its owner.
+        // The calling owner is the only user.
         let generation = completion.generation.load(Ordering::Relaxed);
         completion.generation.store(generation.wrapping_add(1), Ordering::Relaxed);
         let push = |free: u64| {
@@ -149,7 +149,7 @@ impl Completions {
         debug_assert!(pushed.is_ok());
     }
 
-    /// Takes one of the free completions, if there are any.
+    /// Takes a free completion, if there is one.
     fn pop_free(&self) -> Option<u32> {
         let pop = |free: u64| {
             let first = (free as u32).checked_sub(1)?;
@@ -160,7 +160,7 @@ impl Completions {
         Some(before as u32 - 1)
     }
 
-    /// A number that was never used.
+    /// A number never used before.
     fn fresh(&self) -> u32 {
         let mut fresh = Signalproof::lock(&self.fresh);
         let number = *fresh;
@@ -171,34 +171,34 @@ impl Completions {
         number
     }
 
-    /// One more part is under way.
+    /// Counts one more part in flight.
     pub fn add(&self, id: CompletionId) {
         self.at(id.0).pending.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A part is done. Returns whether it was the last.
+    /// Counts a finished part. Returns whether it was the last.
     pub fn finish(&self, id: CompletionId) -> bool {
         let before = self.at(id.0).pending.fetch_sub(1, Ordering::AcqRel);
         debug_assert!(before > 0);
         before == 1
     }
 
-    /// Whether nothing is pending. If so, the bytes that the parts wrote are visible.
+    /// Whether nothing is pending. If so, the bytes written by the parts are visible.
     pub fn is_done(&self, id: CompletionId) -> bool {
         self.at(id.0).is_done()
     }
 
-    /// The eight bytes where a get by value puts its result.
+    /// The eight bytes for the result of a get by value.
     pub fn value(&self, id: CompletionId) -> &AtomicU64 {
         &self.at(id.0).value
     }
 
-    /// A part cannot be done, for this reason: an error number. It counts as done afterwards.
+    /// Notes a part's failure, as an errno value. The part is finished afterwards.
     pub fn fail(&self, id: CompletionId, cause: u32) {
         self.at(id.0).value.store(u64::from(cause), Ordering::Relaxed);
     }
 
-    /// Why a part could not be done, if so: of a completion whose value was set to 0 before.
+    /// The errno value of a part's failure, if one has failed. The value must have been set to 0 before.
     pub fn failure(&self, id: CompletionId) -> Option<u32> {
         let cause = self.at(id.0).value.load(Ordering::Relaxed) as u32;
         (cause != 0).then_some(cause)
@@ -211,7 +211,7 @@ impl Completions {
         Handle(NonZeroU64::new(bits).expect("a generation in use is odd"))
     }
 
-    /// The completion that a handle names.
+    /// The completion of a handle.
     ///
     /// # Errors
     /// The handle was synced before, or never given to the client.
@@ -219,7 +219,7 @@ impl Completions {
         self.named(handle).map(|(number, _)| CompletionId(number)).ok_or_else(|| names_nothing(handle))
     }
 
-    /// The completion that a handle names, with its number.
+    /// The completion of a handle, with its number.
     fn named(&self, handle: Handle) -> Option<(u32, &Counter)> {
         let (generation, number) = ((handle.to_bits() >> 32) as u32, handle.to_bits() as u32);
         let (block, at) = place(number);
@@ -228,7 +228,7 @@ impl Completions {
         is_named.then_some((number, completion))
     }
 
-    /// Whether a handle names an operation, or did once, as far as anyone can tell.
+    /// Whether a handle names an operation or seems to have named one.
     pub fn was_given_out(&self, handle: Handle) -> bool {
         let (generation, number) = ((handle.to_bits() >> 32) as u32, handle.to_bits() as u32);
         let (block, at) = place(number);
@@ -289,7 +289,7 @@ mod tests {
                         for id in &ids {
                             completions.add(*id);
                         }
-                        // With another's, too, it would not be the last.
+                        // With another thread's count, it would not be the last.
                         assert!(ids.iter().all(|id| completions.finish(*id)));
                         ids.into_iter().for_each(|id| completions.end(id));
                     }

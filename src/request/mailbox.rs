@@ -1,4 +1,4 @@
-//! The mailbox: threads that fault leave requests there for the helper thread, without a lock.
+//! The mailbox: faulting threads leave requests there for the helper thread, without a lock.
 
 use crate::sys::futex;
 use std::ptr::NonNull;
@@ -6,52 +6,53 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use vgasnet_protocol::coherence::Access;
 
-/// Nobody waits.
+/// Not in use.
 const FREE: u32 = 0;
-/// The thread looks for it, or drives the engine.
+/// The thread polls, or drives the engine.
 const LOOKING: u32 = 1;
 /// The thread sleeps on the state.
 const ASLEEP: u32 = 2;
 /// The page is mapped and pinned.
 const SERVED: u32 = 3;
-/// The thread has gone elsewhere, by a jump out of a signal handler.
+/// The thread has jumped out of a signal handler.
 const ABANDONED: u32 = 4;
-/// A handler of the client interrupts the thread, and may jump elsewhere. A page that comes is not pinned for it.
+/// A handler of the client interrupts the thread, and may jump elsewhere. The page is not pinned if it arrives now.
 const AWAY: u32 = 5;
-/// The wait is over, and no page is pinned for the thread: a handler of the client has interrupted it, or a block of the page is mapped.
+/// The wait is over without a pinned page: a handler of the client has interrupted the thread, or a block of the page
+/// is mapped.
 const RELEASED: u32 = 6;
 
-/// Hints that are kept; more are dropped.
+/// Maximum number of hints; more are dropped.
 const HINTS: usize = 16;
 const NO_HINT: u32 = u32::MAX;
 
 /// The thread needs the whole page.
 const NO_BLOCK: u32 = u32::MAX;
 
-/// A thread that waits for a page of its rank's segment. It stays where it is until it is served.
+/// A thread waiting for a page of its rank's segment. It must not move until it is served.
 #[derive(Debug)]
 pub struct Fault {
     index: AtomicU32,
     is_write: AtomicBool,
-    /// Where the block begins in the page that is enough for the thread.
+    /// Offset in the page of the block sufficient for the thread.
     block: AtomicU32,
     next: AtomicPtr<Fault>,
     state: AtomicU32,
 }
 
-/// What a thread did when its page came.
+/// State of a thread when its page arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// It looks for the page itself, or sleeps as those do that have called in.
+    /// It polls, or sleeps like threads in calls.
     Looking,
     /// It slept, and was woken.
     Asleep,
-    /// It had gone, or a handler interrupts it: the page with this index, if it was pinned, is to be unpinned.
+    /// It had gone, or a handler interrupts it. If the page with this index was pinned for it, it has to be unpinned.
     Gone(u32),
 }
 
 impl Fault {
-    /// A place for a thread that faults.
+    /// An entry for a faulting thread.
     pub const fn new() -> Fault {
         Fault {
             index: AtomicU32::new(0),
@@ -62,7 +63,7 @@ impl Fault {
         }
     }
 
-    /// Takes the place for a thread that wants a page, if it is free. The thread looks for the page itself, or sleeps.
+    /// Takes the entry for a thread, if it is free. The thread polls if it `looks`; otherwise it sleeps.
     pub fn begin(&self, index: u32, access: Access, looks: bool) -> bool {
         let state = if looks { LOOKING } else { ASLEEP };
         let is_taken = self.state.compare_exchange(FREE, state, Ordering::Acquire, Ordering::Relaxed).is_ok();
@@ -74,19 +75,19 @@ impl Fault {
         is_taken
     }
 
-    /// It is enough for the thread if the block is mapped that begins at `offset_bytes` of the page. Called between
-    /// [`Fault::begin`] and the request.
+    /// Accepts the mapping of the block at `offset_bytes` instead of the page. Called between [`Fault::begin`] and the
+    /// request.
     pub fn accept_block(&self, offset_bytes: u32) {
         self.block.store(offset_bytes, Ordering::Relaxed);
     }
 
-    /// The page's index, and the access that faulted.
+    /// The page's index and the access of the fault.
     pub fn wants(&self) -> (u32, Access) {
         let access = if self.is_write.load(Ordering::Relaxed) { Access::Write } else { Access::Read };
         (self.index.load(Ordering::Relaxed), access)
     }
 
-    /// Whether the thread looks for the page itself.
+    /// Whether the thread polls itself.
     pub fn looks(&self) -> bool {
         self.state.load(Ordering::Relaxed) == LOOKING
     }
@@ -96,24 +97,24 @@ impl Fault {
         self.state.load(Ordering::Acquire) == SERVED
     }
 
-    /// Whether the wait is over: the page has come, or the block is mapped. The page is pinned for the thread only if
-    /// [`Fault::is_served`] says so, too.
+    /// Whether the wait is over: the page or block is mapped. The page is pinned for the thread only if
+    /// [`Fault::is_served`].
     pub fn is_over(&self) -> bool {
         matches!(self.state.load(Ordering::Acquire), SERVED | RELEASED)
     }
 
-    /// Sleeps until the wait of this thread, which does not look itself, is over, or for about so long.
+    /// Sleeps until the wait of this thread, which does not poll, is over, or for about `limit`.
     pub fn wait(&self, limit: Option<Duration>) {
         let end = limit.map(|limit| Instant::now() + limit);
         while !self.is_over() && end.is_none_or(|end| Instant::now() < end) {
-            // A handler of the client may have come back.
+            // A handler of the client may have returned.
             let _ = self.state.compare_exchange(AWAY, ASLEEP, Ordering::AcqRel, Ordering::Acquire);
             futex::wait_for(&self.state, ASLEEP, limit);
         }
     }
 
-    /// A handler of the client begins to run in the thread that sleeps here. Returns the index of its page if that is
-    /// pinned for it; the thread has lost that pin.
+    /// Called when a handler of the client interrupts the sleeping thread. Returns the index of its page if it is
+    /// pinned; the caller unpins it.
     pub fn interrupt(&self) -> Option<u32> {
         let before = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| match now {
             ASLEEP => Some(AWAY),
@@ -123,13 +124,13 @@ impl Fault {
         (before == Ok(SERVED)).then(|| self.index.load(Ordering::Relaxed))
     }
 
-    /// Gives the place of a thread back whose wait is over.
+    /// Frees the entry after the wait.
     pub fn end(&self) {
         self.state.store(FREE, Ordering::Release);
     }
 
-    /// The thread that had slept here has gone elsewhere. Returns the index of its page if that is pinned for it. The
-    /// place is free if the page has come, else it will be then.
+    /// Called when the thread that slept here has jumped elsewhere. Returns the index of its page if it is pinned. The
+    /// entry is free once the page has arrived.
     pub fn abandon(&self) -> Option<u32> {
         let index = self.index.load(Ordering::Relaxed);
         let before = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
@@ -145,7 +146,7 @@ impl Default for Fault {
     }
 }
 
-/// Names a waiting thread to those that serve it.
+/// Names a waiting thread to its servers.
 #[derive(Debug)]
 pub struct FaultId(NonNull<Fault>);
 
@@ -153,32 +154,32 @@ pub struct FaultId(NonNull<Fault>);
 unsafe impl Send for FaultId {}
 
 impl FaultId {
-    /// The name of a thread that waits until it is served by this name.
+    /// The name of a thread, which waits until it is served by this name.
     pub fn of(fault: &Fault) -> FaultId {
         FaultId(NonNull::from(fault))
     }
 
-    /// The page's index, and the access that faulted.
+    /// The page's index and the access of the fault.
     pub fn wants(&self) -> (u32, Access) {
         self.fault().wants()
     }
 
-    /// Where the block begins in the page that is enough for the thread; `None` if it needs the page.
+    /// Offset in the page of the block sufficient for the thread; `None` if it needs the page.
     pub fn block(&self) -> Option<u32> {
         Some(self.fault().block.load(Ordering::Relaxed)).filter(|block| *block != NO_BLOCK)
     }
 
     fn fault(&self) -> &Fault {
-        // SAFETY: the fault stays until `end` consumes this one name of it.
+        // SAFETY: the fault stays until `end` consumes this, its only name.
         unsafe { self.0.as_ref() }
     }
 
-    /// Lets the thread go on, for which its page `is_pinned` or not.
+    /// Releases the thread. Its page `is_pinned` or not.
     fn end(self, is_pinned: bool) -> Waited {
-        // SAFETY: the fault is there until the state is stored.
+        // SAFETY: the fault exists until the state is stored.
         let state = unsafe { &raw const (*self.0.as_ptr()).state };
         let index = self.wants().0;
-        // SAFETY: the fault is there until the state is stored. From then on its address only names the sleeper.
+        // SAFETY: the fault exists until the state is stored. From then on its address only names the sleeper.
         let before = unsafe { &*state }.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
             Some(match now {
                 ABANDONED => FREE,
@@ -198,12 +199,12 @@ impl FaultId {
     }
 }
 
-/// The requests of threads that wait, and hints.
+/// The requests of waiting threads, and read-ahead hints.
 #[derive(Debug)]
 pub struct Mailbox {
     newest: AtomicPtr<Fault>,
     hints: [AtomicU32; HINTS],
-    /// Threads that sleep until the engine has fetched their pages.
+    /// Threads asleep with their requests taken.
     asleep: AtomicU32,
 }
 
@@ -218,7 +219,7 @@ impl Default for Mailbox {
 }
 
 impl Mailbox {
-    /// Leaves the request of a thread, which then wakes the helper and waits.
+    /// Posts the request of a thread, which then wakes the helper and waits.
     pub fn post(&self, fault: &Fault) {
         let this = std::ptr::from_ref(fault).cast_mut();
         let mut newest = self.newest.load(Ordering::Relaxed);
@@ -231,7 +232,7 @@ impl Mailbox {
         }
     }
 
-    /// Notes the first use of a page that was fetched ahead, if there is room.
+    /// Notes the first use of a prefetched page, if there is room.
     pub fn hint(&self, index: u32) {
         let leave =
             |hint: &AtomicU32| hint.compare_exchange(NO_HINT, index, Ordering::SeqCst, Ordering::Relaxed).is_ok();
@@ -244,12 +245,12 @@ impl Mailbox {
             || self.hints.iter().any(|hint| hint.load(Ordering::SeqCst) != NO_HINT)
     }
 
-    /// Whether any thread whose request was taken still sleeps.
+    /// Whether any thread with a taken request still sleeps.
     pub fn has_sleepers(&self) -> bool {
         self.asleep.load(Ordering::SeqCst) > 0
     }
 
-    /// A thread that has looked for its page sleeps from now on. Returns whether it does; else the page has come.
+    /// Turns a polling thread into a sleeping one. Returns false if its page has arrived.
     pub fn fall_asleep(&self, fault: &Fault) -> bool {
         self.asleep.fetch_add(1, Ordering::SeqCst);
         let sleeps = fault.state.compare_exchange(LOOKING, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_ok();
@@ -259,12 +260,13 @@ impl Mailbox {
         sleeps
     }
 
-    /// Lets a thread go on, whose page is mapped and pinned now.
+    /// Releases a thread with its page mapped and pinned.
     pub fn serve(&self, fault: FaultId) -> Waited {
         self.end(fault, true)
     }
 
-    /// As [`Mailbox::serve`], for a thread whose block is mapped. Its page is not pinned, whatever comes back.
+    /// As [`Mailbox::serve`], for a thread with its block mapped. The page is not pinned; any index in the result is
+    /// not to be unpinned.
     pub fn release(&self, fault: FaultId) -> Waited {
         self.end(fault, false)
     }
@@ -288,7 +290,7 @@ impl Mailbox {
         })
     }
 
-    /// Takes the hints.
+    /// Takes the hints: page indices.
     pub fn take_hints(&self) -> impl Iterator<Item = u32> + '_ {
         self.hints.iter().map(|hint| hint.swap(NO_HINT, Ordering::SeqCst)).filter(|index| *index != NO_HINT)
     }
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_pinned_for_a_thread_whose_block_is_mapped() {
+    fn nothing_is_pinned_for_a_thread_with_a_mapped_block() {
         let (mailbox, fault) = (Mailbox::default(), Fault::new());
         assert!(fault.begin(7, Access::Read, true));
         fault.accept_block(4096);
@@ -373,31 +375,31 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_pinned_for_a_thread_that_a_handler_interrupts() {
+    fn nothing_is_pinned_for_a_thread_interrupted_by_a_handler() {
         let (mailbox, fault) = (Mailbox::default(), Fault::new());
         let ask = |index| {
             assert!(fault.begin(index, Access::Read, false));
             mailbox.post(&fault);
             mailbox.take().next().expect("it was posted")
         };
-        // The page comes while a handler runs.
+        // The page arrives while a handler runs.
         let asked = ask(7);
         assert_eq!(fault.interrupt(), None);
         assert_eq!(mailbox.serve(asked), Waited::Gone(7));
         fault.wait(None);
         assert!(fault.is_over() && !fault.is_served());
         assert_eq!((fault.interrupt(), fault.abandon()), (None, None));
-        // The handler comes back before the page does.
+        // The handler returns before the page arrives.
         let asked = ask(8);
         assert_eq!((fault.interrupt(), fault.interrupt()), (None, None));
         fault.wait(Some(Duration::from_millis(1)));
         assert_eq!(mailbox.serve(asked), Waited::Asleep);
         assert!(fault.is_served());
-        // A handler runs when the page has come.
+        // A handler runs after the page has arrived.
         assert_eq!((fault.interrupt(), fault.interrupt()), (Some(8), None));
         assert!(fault.is_over() && !fault.is_served());
         fault.end();
-        // The handler jumps elsewhere before the page comes.
+        // The handler jumps elsewhere before the page arrives.
         let asked = ask(9);
         assert_eq!((fault.interrupt(), fault.abandon()), (None, None));
         assert_eq!(mailbox.serve(asked), Waited::Gone(9));

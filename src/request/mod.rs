@@ -1,5 +1,5 @@
 //! Requests of ops and fault to the engine: the parts of operations, their copies, and the completions by which the
-//! engine tells that a part is done.
+//! engine reports a part as done.
 
 mod budget;
 mod completions;
@@ -23,58 +23,58 @@ pub struct Part {
     pub piece: Piece,
     /// The copy to or from them.
     pub copy: Copy,
-    /// Told when the part is done.
+    /// Receiver of the completion.
     pub completion: Completion,
 }
 
-/// The one that is told when a part is done.
+/// Receiver of a part's completion.
 #[derive(Debug)]
 pub enum Completion {
-    /// All threads that wait for this completion, which counts the part.
+    /// All threads waiting for this completion, which counts the part.
     Counted(CompletionId),
-    /// The same, after what follows.
-    Then(CompletionId, Box<dyn Sequel>),
-    /// The thread that faulted: its page is mapped and pinned, or its block is mapped.
+    /// The same, after the continuation has run.
+    Then(CompletionId, Box<dyn Continuation>),
+    /// The faulting thread: its page is mapped and pinned, or its block is mapped.
     Fault(FaultId),
-    /// Another rank, whose request the engine answers when all of its pieces are done.
+    /// Another rank. The engine answers its request when all of its pieces are done.
     Served(ServedId),
 }
 
 impl Completion {
-    /// The same for a part that counts elsewhere.
+    /// The same, counted in another completion.
     pub fn counted_in(self, other: CompletionId) -> Completion {
         match self {
             Completion::Counted(_) => Completion::Counted(other),
-            Completion::Then(_, sequel) => Completion::Then(other, sequel),
+            Completion::Then(_, continuation) => Completion::Then(other, continuation),
             Completion::Fault(_) | Completion::Served(_) => self,
         }
     }
 }
 
-/// What is to be done with the bytes of a part as soon as they are there, without the engine's lock, by the thread that drives.
-pub trait Sequel: Send + Debug {
-    /// Does it, and names each completion in which something else that was counted is done with it. Returns what is still to be done in
-    /// another page, which counts where the part did.
+/// Continuation of a part once its bytes are in place. It runs in the driving thread, without the engine's lock.
+pub trait Continuation: Send + Debug {
+    /// Runs the continuation, and calls `done` for each further completion with a part finished by it. Returns a
+    /// follow-up copy in another page, which counts where the part did.
     fn run(self: Box<Self>, done: &mut dyn FnMut(CompletionId)) -> Option<(Piece, Copy)>;
 }
 
-/// Names a piece of a request of another rank that is being served.
+/// Names a piece of another rank's request in service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServedId {
     /// The request.
     pub request: u32,
-    /// The place of the piece in it.
+    /// Index of the piece in it.
     pub piece: u16,
 }
 
 /// An atomic operation on a number of 4 or 8 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Atomic {
-    /// What it does.
+    /// The operation.
     pub op: AtomicOp,
-    /// With what.
+    /// Its operands.
     pub operands: Operands,
-    /// Where to leave what the number was, as many bytes as it has; null if nobody needs it.
+    /// Destination of the number's old value, as long as the number; null if it is not needed.
     pub old: *mut u8,
 }
 
@@ -85,21 +85,21 @@ pub enum Copy {
     Get(*mut u8),
     /// From the client to the frame.
     Put(*const u8),
-    /// From a copy of the client's bytes to the frame, with the room that this copy takes.
+    /// From a copy of the client's bytes to the frame, with the budget of this copy.
     PutOwned(Box<[u8]>, Reserved),
     /// One byte, everywhere in the piece.
     Set(u8),
-    /// An atomic operation on the number that is the piece, which is aligned.
+    /// An atomic operation on the piece, an aligned number.
     Atomic(Atomic),
-    /// Nothing: maps the page in the segment and leaves it pinned, for a thread that faulted. If the piece is a block, it may do
-    /// to map that.
+    /// No copy: maps the page in the segment and leaves it pinned, for a faulting thread. If the piece is a block,
+    /// mapping the block suffices.
     MakeResident(Access),
     /// As [`Copy::MakeResident`], for the client until it unpins the page.
     Pin(Access),
 }
 
-// SAFETY: the pointers are to client memory, which the client leaves to the operation until it has synced that, from
-// any of its threads (GASNet specification 1.8, non-blocking transfers).
+// SAFETY: the pointers are to client memory, which belongs to the operation until the client has synced it, from any of
+// its threads (GASNet specification 1.8, non-blocking transfers).
 unsafe impl Send for Copy {}
 
 impl Copy {
@@ -131,29 +131,29 @@ impl Copy {
         }
     }
 
-    /// Carries the copy out in a frame of a rank, and marks the blocks that it writes.
+    /// Performs the copy in a frame of a rank, and marks the blocks written.
     ///
     /// # Safety
-    /// The page in the frame is pinned for [`Copy::access`], and the piece is inside that page. The client's memory is
+    /// The page in the frame is pinned for [`Copy::access`], and the piece is inside this page. The client's memory is
     /// valid for as many bytes as the piece has.
     #[inline]
     pub unsafe fn run(&self, memory: &RankMemory, frame: FrameId, piece: &Piece) {
         if self.is_put() {
             memory.blocks.mark(frame, piece.offset_bytes, piece.len_bytes);
         }
-        // SAFETY: the piece is inside the frame, which the pin leaves to this page.
+        // SAFETY: the piece is inside the frame, which the pin keeps for this page.
         unsafe { self.run_at(memory.pool.frame(frame).add(piece.offset_bytes), 0, piece.len_bytes) }
     }
 
-    /// Carries out a part of the copy, `len_bytes` from byte `start` of its piece on, where those bytes are at `place`. That of an
-    /// atomic operation is all of it.
+    /// Performs a part of the copy, `len_bytes` from byte `start` of its piece on, at `place`. An atomic operation has
+    /// only one part.
     ///
     /// # Safety
-    /// `place` is valid for so many bytes: for reads, and for writes if this is a put. The client's memory is valid for all bytes
-    /// of the piece.
+    /// `place` is valid for `len_bytes`: for reads, and for writes if this is a put. The client's memory is valid for
+    /// all bytes of the piece.
     #[inline(always)]
     pub unsafe fn run_at(&self, place: *mut u8, start: usize, len_bytes: usize) {
-        // SAFETY: both sides are valid for so many bytes. They do not overlap: the client has no addresses of the pool.
+        // SAFETY: both sides are valid for `len_bytes`. They do not overlap: the client has no addresses of the pool.
         unsafe {
             match self {
                 Copy::Get(to) => copy_bytes(place, to.add(start), len_bytes),
@@ -168,12 +168,12 @@ impl Copy {
 }
 
 impl Copy {
-    /// Hands over what was read for the copy elsewhere.
+    /// Delivers bytes read at another rank.
     ///
     /// # Safety
     /// The client's memory is valid for as many bytes.
     pub unsafe fn deliver(&self, bytes: &[u8]) {
-        // SAFETY: the client's memory is valid for as many bytes, and none of the library's own.
+        // SAFETY: the client's memory is valid for as many bytes, and not the library's own.
         unsafe {
             match self {
                 Copy::Get(to) => copy_bytes(bytes.as_ptr(), *to, bytes.len()),
@@ -185,14 +185,14 @@ impl Copy {
 }
 
 impl Atomic {
-    /// Does the operation on the number at `place`.
+    /// Performs the operation on the number at `place`.
     ///
     /// # Safety
     /// `place` is aligned and valid for `len_bytes`, 4 or 8, as `old` is, which need not be aligned.
     unsafe fn run(&self, place: *mut u8, len_bytes: usize) {
         let change = |old| self.op.apply(old, self.operands, len_bytes);
         let order = Ordering::SeqCst;
-        // SAFETY: the number is aligned and valid, and whoever else uses it at the same time does so by whole numbers.
+        // SAFETY: the number is aligned and valid, and concurrent accesses are to whole numbers.
         unsafe {
             if len_bytes == size_of::<u32>() {
                 let number = AtomicU32::from_ptr(place.cast());
@@ -207,13 +207,13 @@ impl Atomic {
         }
     }
 
-    /// Leaves what the number was for who needs it.
+    /// Stores the old value at `old`.
     ///
     /// # Safety
     /// `old` is null, or valid for as many bytes.
     unsafe fn leave(&self, number: &[u8]) {
         if !self.old.is_null() {
-            // SAFETY: it is valid for as many bytes, and none of the library's memory.
+            // SAFETY: it is valid for as many bytes, and not the library's memory.
             unsafe { self.old.copy_from_nonoverlapping(number.as_ptr(), number.len()) };
         }
     }
@@ -225,7 +225,7 @@ impl Part {
         self.copy.is_put() && self.piece.len_bytes == page_bytes
     }
 
-    /// Makes a page of the own segment resident for a thread that faulted, or a block of it, if that is enough.
+    /// Makes a page of the own segment resident for a faulting thread, or a block of it, if sufficient.
     pub fn of_fault(page: PageId, fault: FaultId) -> Part {
         let block = |start| Piece { page, offset_bytes: start as usize, len_bytes: MAPPED_BLOCK_BYTES, start_bytes: 0 };
         Part {

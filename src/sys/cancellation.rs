@@ -1,11 +1,11 @@
-//! Threads that the client cancels. Functions that MPI, GASNet and the library call are cancellation points
-//! (`pthreads(7)`), and a thread that ended in one would leave locks and half of its work behind. So it is not cancelled
-//! there: the request stays pending until a cancellation point of the client.
+//! Protection against cancellation of threads by the client. Functions called by MPI, GASNet and the library are
+//! cancellation points (`pthreads(7)`), and a thread ended in one would leave locks and half of its work behind. So it
+//! is not cancelled there: the request stays pending until a cancellation point of the client.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
 
-/// When a thread may be cancelled; the numbers are those of `pthread.h`.
+/// Cancellation states and types; the numbers are from `pthread.h`.
 const ENABLED: c_int = 0;
 const DISABLED: c_int = 1;
 const ASYNCHRONOUS: c_int = 1;
@@ -15,14 +15,14 @@ unsafe extern "C-unwind" {
     fn pthread_setcanceltype(kind: c_int, before: *mut c_int) -> c_int;
 }
 
-/// This thread is not cancelled while it exists. Costs no system call.
+/// Protects this thread from cancellation while it exists. Costs no system call.
 pub struct CancellationGuard {
     was_enabled: bool,
     of_this_thread: PhantomData<*const ()>,
 }
 
 impl CancellationGuard {
-    /// Puts cancellation off from now on.
+    /// Defers cancellation from now on.
     #[inline]
     pub fn new() -> CancellationGuard {
         CancellationGuard { was_enabled: set_state(DISABLED) == ENABLED, of_this_thread: PhantomData }
@@ -46,8 +46,8 @@ impl Drop for CancellationGuard {
 
 fn set_state(state: c_int) -> c_int {
     let mut before = DISABLED;
-    // SAFETY: `before` has room for the answer. The state alone cancels nobody: deferred requests wait for a cancellation
-    // point, and the header forbids asynchronous ones where the segment is used.
+    // SAFETY: `before` has room for the answer. The state alone cancels nobody: deferred requests wait for a
+    // cancellation point, and the header forbids asynchronous ones where the segment is used.
     unsafe { pthread_setcancelstate(state, &raw mut before) };
     before
 }
@@ -63,7 +63,7 @@ pub(super) fn cancellable<T>(call: impl FnOnce() -> T) -> T {
 /// Sets the cancellation type; returns the one before.
 fn set_kind(kind: c_int) -> c_int {
     let mut before = 0;
-    // SAFETY: `before` has room for the answer. A thread that is cancelled at once has nothing of the library's.
+    // SAFETY: `before` has room for the answer. A thread cancelled at once holds nothing of the library's.
     unsafe { pthread_setcanceltype(kind, &raw mut before) };
     before
 }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_has_set_stays() {
+    fn the_clients_setting_stays() {
         set_state(DISABLED);
         drop(CancellationGuard::new());
         assert_eq!(set_state(ENABLED), DISABLED);

@@ -1,37 +1,37 @@
-//! Forked children. They share the rank's files and messages, so nothing of the rank may run in them: they find all zeros
-//! where the rank keeps what leads to it.
+//! Forked children. They share the rank's files and messages, so nothing of the rank may run in them: the rank's root
+//! pointers are all zeros there.
 
 use std::ops::Deref;
 use std::sync::atomic::AtomicPtr;
 
-/// Data of which all zeros is a value.
+/// Data for which all zeros is a valid value.
 ///
 /// # Safety
-/// As it says.
+/// All zeros is a valid value.
 pub unsafe trait Zeros {}
 
 // SAFETY: the null pointer.
 unsafe impl<T> Zeros for AtomicPtr<T> {}
 
-/// Data that is all zeros in a child, which costs no look at who asks. It fills pages of its own.
+/// Data that is all zeros in a child, so users need not ask which process they are in. It fills pages of its own.
 #[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
 #[cfg_attr(not(target_arch = "x86_64"), repr(C, align(65536)))]
 pub struct WipedInChildren<T>(T);
 
 impl<T: Zeros> WipedInChildren<T> {
-    /// Data that is kept in children, until [`WipedInChildren::wipe`] is called.
+    /// Data kept in children, until [`WipedInChildren::wipe`] is called.
     pub const fn new(data: T) -> WipedInChildren<T> {
         WipedInChildren(data)
     }
 
-    /// From now on the kernel wipes it in children. Where it cannot, `clear` does so, except in children that were made
-    /// behind the C library's back.
+    /// From now on the kernel wipes it in children. If it cannot, `clear` does so, except in children created without
+    /// the C library.
     pub fn wipe(&'static self, clear: extern "C" fn()) {
         let (start, len_bytes) = (std::ptr::from_ref(self).cast_mut(), size_of::<Self>());
         // SAFETY: the range is this static, which has pages of its own, and zeros are a value of it.
         let refused = unsafe { libc::madvise(start.cast(), len_bytes, libc::MADV_WIPEONFORK) } != 0;
         if refused {
-            // SAFETY: the function has the type that is asked for. Without memory for the entry, children do without.
+            // SAFETY: the function has the expected type. Without memory for the entry, children do without.
             unsafe { libc::pthread_atfork(None, None, Some(clear)) };
         }
     }
@@ -60,7 +60,7 @@ mod tests {
     fn children_find_nothing() {
         MARK.store(std::ptr::dangling_mut(), Ordering::Relaxed);
         MARK.wipe(clear);
-        // SAFETY: the child does nothing but what follows here.
+        // SAFETY: the child does nothing but the following.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let found = !MARK.load(Ordering::Relaxed).is_null();

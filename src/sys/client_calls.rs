@@ -1,17 +1,17 @@
-//! Calls of functions of the client's out of which no exception comes.
+//! Calls of the client's functions that no exception leaves.
 //!
-//! The frame that makes such a call tells the unwinder to go no further. Where the client throws and does not catch, its language's runtime
-//! so finds nobody who does while the stack is whole: C++ calls `std::terminate`, which says what was thrown.
+//! The calling frame tells the unwinder to go no further. If the client throws and does not catch, its language's
+//! runtime finds no handler while the stack is still whole: C++ calls `std::terminate`, which reports the exception.
 //!
 //! Source: Itanium C++ ABI, Exception Handling, 1.6 (the personality routine).
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-/// Tells the user of an exception that nobody catches.
+/// Reports an uncaught exception to the user.
 static TELL: OnceLock<fn()> = OnceLock::new();
 
-/// The unwinder looks for who catches.
+/// The unwinder searches for a handler.
 const SEARCH_PHASE: c_int = 1;
 /// A thread is cancelled, or ends itself: nothing is caught.
 const FORCED: c_int = 8;
@@ -21,7 +21,8 @@ const STOP: c_int = 3;
 /// `_URC_CONTINUE_UNWIND`
 const GO_ON: c_int = 8;
 
-/// What is called when a function of the client's throws and does not catch, before its language's runtime ends the process.
+/// Sets the function called for an uncaught exception of a client's function, before its language's runtime ends the
+/// process.
 pub fn tell_of_exceptions(tell: fn()) {
     _ = TELL.set(tell);
 }
@@ -98,10 +99,10 @@ unsafe extern "C-unwind" {
     fn vgasnet_call_client(function: unsafe extern "C-unwind" fn(*mut c_void), data: *mut c_void);
 }
 
-/// Elsewhere exceptions end the process without a word of theirs.
+/// Elsewhere exceptions end the process without their own report.
 ///
 /// # Safety
-/// As the function has it.
+/// As for the function.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn vgasnet_call_client(function: unsafe extern "C-unwind" fn(*mut c_void), data: *mut c_void) {
     // SAFETY: as the caller says.
@@ -111,14 +112,14 @@ unsafe fn vgasnet_call_client(function: unsafe extern "C-unwind" fn(*mut c_void)
 /// Runs `call`, which calls a function of the client's.
 pub fn call_client<F: FnOnce()>(call: F) {
     /// # Safety
-    /// `data` is an `Option<F>` that nobody else uses.
+    /// `data` is an `Option<F>` not used by anybody else.
     unsafe extern "C-unwind" fn run<F: FnOnce()>(data: *mut c_void) {
         // SAFETY: as the caller says.
         let call = unsafe { (*data.cast::<Option<F>>()).take() };
         call.expect("it is called once")();
     }
     let mut call = Some(call);
-    // SAFETY: `call` is on this stack, and used by nobody else until this returns.
+    // SAFETY: `call` is on this stack, and not used by anybody else until this returns.
     unsafe { vgasnet_call_client(run::<F>, (&raw mut call).cast()) };
 }
 

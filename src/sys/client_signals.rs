@@ -1,10 +1,10 @@
 //! The client's view of signals.
 //!
-//! From attach on the kernel knows only handlers of the library. Those of SIGSEGV and of SIGTRAP (for single steps)
-//! handle the library's own faults. One more stands for every other handler of the client, and calls it or defers the
-//! signal (`deferred_signals.rs`). A handler that the client installs, before attach or after it
-//! (`signal_functions.rs`), is kept as its disposition, and gets every signal that is not the library's. No set that
-//! the client blocks has the signals that an instruction raises: blocked, they would end the process.
+//! From attach on the kernel knows only handlers of the library. The handlers of SIGSEGV and of SIGTRAP (for single
+//! steps) serve the library's own faults. A third one stands for every other handler of the client, and calls it or
+//! defers the signal (`deferred_signals.rs`). A handler installed by the client, before attach or after it
+//! (`signal_functions.rs`), is kept as its disposition, and gets every signal that is not the library's. The client can
+//! never block signals raised by an instruction: blocked, they would end the process.
 
 use super::deferred_signals::{defer, in_client_handler, is_guarded};
 use super::errno::{keep_errno, last_errno};
@@ -25,7 +25,7 @@ unsafe extern "C" {
 
 /// The client's disposition of a signal. Signal handlers read it at any time.
 pub(super) struct Disposition {
-    /// Counts changes; odd while one is under way.
+    /// Number of changes; odd during one.
     version: AtomicUsize,
     handler: AtomicUsize,
     flags: AtomicUsize,
@@ -43,10 +43,10 @@ pub(super) struct Wanted {
 /// Signals are counted from 1.
 const SIGNALS: usize = 64;
 
-/// Called when a signal of the client's is to be handled that an instruction has raised, with the ucontext.
+/// Called before a signal of the client's raised by an instruction is handled, with the ucontext.
 pub type OnSynchronous = unsafe fn(*mut c_void);
 
-/// One, once the library's handlers are installed.
+/// Set once the library's handlers are installed.
 static ON_SYNCHRONOUS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Called before each handler of the client, once it is set.
@@ -59,17 +59,17 @@ static INSTALLED: OnceLock<&[(c_int, Handler)]> = OnceLock::new();
 /// [`on_client_signal`] for it.
 static DISPOSITIONS: [Disposition; SIGNALS + 1] = [const { Disposition::new() }; SIGNALS + 1];
 
-/// The dispositions that stood before those that [`reclaim`] found, by signal.
+/// The dispositions before the ones found by [`reclaim`], by signal.
 static BENEATH: [Disposition; SIGNALS + 1] = [const { Disposition::new() }; SIGNALS + 1];
 
-/// Signals that the library handles itself.
+/// Signals handled by the library itself.
 const OWN: Mask = bit(libc::SIGSEGV) | bit(libc::SIGTRAP);
 
 fn is_own(signal: c_int) -> bool {
     OWN & bit(signal) != 0
 }
 
-/// The disposition of a signal, if the client may handle that.
+/// The disposition of a signal, if the client may handle it.
 pub(super) fn disposition(signal: c_int) -> Option<&'static Disposition> {
     let is_of_clients = (1..=SIGNALS as c_int).contains(&signal)
         && (RESERVED | bit(libc::SIGKILL) | bit(libc::SIGSTOP)) & bit(signal) == 0;
@@ -96,7 +96,7 @@ impl Disposition {
         }
     }
 
-    /// The caller has a [`Change`] under way.
+    /// The caller has a [`Change`] in progress.
     fn write(&self, wanted: Wanted) {
         self.version.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -122,7 +122,7 @@ impl Wanted {
         self.handler != libc::SIG_DFL && self.handler != libc::SIG_IGN
     }
 
-    /// The action that the kernel gets for it.
+    /// The action for the kernel.
     fn to_kernels(self) -> libc::sigaction {
         let mask = self.mask & ASYNCHRONOUS;
         if !self.is_handler() {
@@ -135,11 +135,11 @@ impl Wanted {
     /// Calls the handler.
     ///
     /// # Safety
-    /// There is a handler. `info` and `context` are the siginfo and the ucontext that the kernel gave for `signal`.
+    /// There is a handler. `info` and `context` are the siginfo and the ucontext for `signal` from the kernel.
     unsafe fn call(&self, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         keep_errno(tell_before_handler);
-        // SAFETY: the client installed this address as a handler of the kind that its flags say, and the arguments are
-        // a handler's.
+        // SAFETY: the client installed this address as a handler of the kind in its flags, and the arguments are a
+        // handler's.
         unsafe {
             if self.flags & libc::SA_SIGINFO != 0 {
                 std::mem::transmute::<usize, Handler>(self.handler)(signal, info, context);
@@ -155,17 +155,17 @@ fn entry() -> usize {
     on_client_signal as Handler as usize
 }
 
-/// The kernel's handler of every signal for which the client has one: calls that, or defers the signal.
+/// The kernel's handler of every signal with a handler of the client: calls it, or defers the signal.
 ///
 /// # Safety
-/// The kernel calls it, with the siginfo and the ucontext of `signal`.
+/// Called by the kernel, with the siginfo and the ucontext of `signal`.
 unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: `info` is the siginfo that the kernel gave this handler.
+    // SAFETY: `info` is the siginfo of this handler from the kernel.
     if SYNCHRONOUS & bit(signal) != 0 && unsafe { (*info).si_code } > 0 && is_guarded() {
-        // The library itself has raised it. Its instruction would do so again, and no handler of the client may run.
+        // The library itself has raised it. Its instruction would raise it again, and no handler of the client may run.
         return take_default(signal, false);
     }
-    // SAFETY: `info` and `context` are what the kernel gave this handler.
+    // SAFETY: `info` and `context` are this handler's, from the kernel.
     if keep_errno(|| unsafe { defer(signal, info, context) }) {
         return;
     }
@@ -174,7 +174,7 @@ unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t,
         keep_errno(|| unsafe { tell_synchronous(context) });
     }
     let Some(disposition) = disposition(signal) else { return };
-    // This thread is not in the middle of a change of it: a thread that changes one blocks signals.
+    // This thread is not in the middle of changing it: a thread blocks signals during a change.
     let wanted = disposition.read();
     if !wanted.is_handler() {
         return;
@@ -182,10 +182,10 @@ unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t,
     if wanted.flags & libc::SA_RESETHAND != 0 {
         set_default(signal);
     }
-    // A call that waits with a set of its own, as sigsuspend and ppoll do, blocks what it was given until the handler has
+    // A call that waits with a signal set of its own, as sigsuspend and ppoll do, blocks this set until the handler has
     // returned.
     change_mask(libc::SIG_UNBLOCK, Some(SYNCHRONOUS & !bit(signal)));
-    // SAFETY: `wanted` has a handler; `info` and `context` are what the kernel gave for this signal.
+    // SAFETY: `wanted` has a handler; `info` and `context` are this signal's, from the kernel.
     unsafe { in_client_handler(context, || wanted.call(signal, info, context)) };
 }
 
@@ -227,16 +227,16 @@ fn tell_before_handler() {
     }
 }
 
-/// From now on this function is called before each handler of the client, in the thread and the place where that runs.
+/// Sets a function called before each handler of the client, in the handler's thread and place.
 pub fn call_before_handlers(function: fn()) {
     BEFORE_HANDLERS.store(function as *mut c_void, Ordering::Release);
 }
 
-/// Installs these handlers of the library, once. What was there becomes the client's disposition. `on_synchronous` is
-/// called before the client's handler of any other signal that an instruction raises.
+/// Installs these handlers of the library, once. The former ones become the client's dispositions. `on_synchronous` is
+/// called before the client's handler of any other signal raised by an instruction.
 ///
 /// # Errors
-/// The system's error number.
+/// The system's errno value.
 pub fn install(handlers: &'static [(c_int, Handler)], on_synchronous: OnSynchronous) -> Result<(), i32> {
     ON_SYNCHRONOUS.store(on_synchronous as *mut c_void, Ordering::Release);
     let _change = Change::begin();
@@ -265,14 +265,13 @@ fn installed() -> &'static [(c_int, Handler)] {
 
 /// The action of a handler of the library's.
 fn own_action(handler: Handler) -> libc::sigaction {
-    // Other signals wait until the handler is through, or lets them in. Those that an instruction raises are not blocked:
+    // Other signals wait until the handler returns, or lets them in. Signals raised by an instruction are not blocked:
     // the client's handlers may fault while the library's waits.
     let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART | libc::SA_NODEFER;
     action(handler as usize, flags, ASYNCHRONOUS)
 }
 
-/// Puts the library's handlers back where the client has installed others by a way that the library does not see. Those
-/// become its dispositions.
+/// Reinstalls the library's handlers if the client has replaced them unnoticed. The client's become its dispositions.
 pub(super) fn reclaim() {
     for (signal, handler) in installed() {
         if found_instead(*signal, *handler).is_some() {
@@ -281,10 +280,10 @@ pub(super) fn reclaim() {
     }
 }
 
-/// The client's action that stands where this handler of the library's should.
+/// The client's action in the place of this handler of the library's.
 fn found_instead(signal: c_int, handler: Handler) -> Option<Wanted> {
     let found = exchange(signal, None).ok()?;
-    // A default action is the library's own choice where it ends the process.
+    // A default action that ends the process is the library's own choice.
     (found.is_handler() && found.handler != handler as usize).then_some(found)
 }
 
@@ -294,7 +293,7 @@ fn reclaim_one(signal: c_int, handler: Handler) {
     let disposition = &DISPOSITIONS[signal as usize];
     BENEATH[signal as usize].write(disposition.read());
     disposition.write(found);
-    // It can only fail for a signal that there is not.
+    // It can only fail for an invalid signal.
     let _ = exchange(signal, Some(&own_action(handler)));
 }
 
@@ -310,15 +309,15 @@ fn exchange(signal: c_int, new: Option<&libc::sigaction>) -> Result<Wanted, i32>
     Ok(Wanted::of(&before))
 }
 
-/// Does what the client wants done with a signal that is not the library's, from within the library's handler of it.
+/// Handles a signal that is not the library's according to the client's disposition, from within the library's handler.
 ///
 /// # Safety
-/// `info` and `context` are what the kernel gave that handler for `signal`.
+/// `info` and `context` are the calling handler's for `signal`, from the kernel.
 pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: `context` is the ucontext that the kernel gave the handler.
+    // SAFETY: `context` is the handler's ucontext from the kernel.
     let Some(disposition) = disposition_for(signal, unsafe { times_passed_on(context) }) else { return };
     let wanted = disposition.read();
-    // SAFETY: `info` is the siginfo that the kernel gave the handler.
+    // SAFETY: `info` is the handler's siginfo from the kernel.
     let was_sent = unsafe { (*info).si_code } <= 0;
     if wanted.handler == libc::SIG_IGN && was_sent {
         return;
@@ -330,10 +329,10 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
         let _change = Change::begin();
         disposition.write(Wanted::DEFAULT);
     }
-    // SAFETY: `context` is the ucontext that the kernel gave the handler.
+    // SAFETY: `context` is the handler's ucontext from the kernel.
     let interrupted = unsafe { mask_in(context).read() };
     change_mask(libc::SIG_SETMASK, Some((interrupted | wanted.mask) & ASYNCHRONOUS));
-    // SAFETY: `context` is as above; `wanted` has a handler; `info` and `context` are what the kernel gave for this signal.
+    // SAFETY: `context` is as above; `wanted` has a handler; `info` and `context` are this signal's, from the kernel.
     unsafe {
         pass_on(context, PASSED_ON);
         in_client_handler(context, || wanted.call(signal, info, context));
@@ -341,8 +340,9 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
     }
 }
 
-/// In the flags of a ucontext, where the kernel has none: 1 for each handler of the client that has got this one. A
-/// handler that took the place of the library's, and found that there, may call it with what it does not handle itself.
+/// Added to the unused bits of a ucontext's flags for each handler of the client that has been called with it. A
+/// handler that replaced the library's, and found it there, may call the library's with signals it does not handle
+/// itself.
 const PASSED_ON: libc::c_ulong = 1 << 60;
 
 /// # Safety
@@ -362,7 +362,7 @@ unsafe fn pass_on(context: *mut c_void, more: libc::c_ulong) {
     }
 }
 
-/// What the client wants done with a signal that so many of its handlers have passed on.
+/// The client's disposition of a signal passed on by this many of its handlers.
 fn disposition_for(signal: c_int, times_passed_on: libc::c_ulong) -> Option<&'static Disposition> {
     static DEFAULT: Disposition = Disposition::new();
     let disposition = disposition(signal)?;
@@ -379,7 +379,7 @@ pub fn take_default(signal: c_int, was_sent: bool) {
     vgasnet_debug_stop(signal);
     set_default(signal);
     if was_sent {
-        // SAFETY: the calls take numbers only. The signal comes to this thread when its handler has returned.
+        // SAFETY: the calls take numbers only. The signal arrives in this thread when its handler has returned.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
     }
 }
@@ -392,14 +392,14 @@ fn is_librarys(address: usize) -> bool {
 /// Changes the client's disposition of a signal, if there is a new one; returns the one before.
 pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
     if is_borrowed() {
-        return change_beside_parent(signal, disposition, wanted);
+        return change_in_borrowed_memory(signal, disposition, wanted);
     }
     let _change = Change::begin();
     if installed().is_empty() {
         return exchange(signal, wanted.map(Wanted::to_action).as_ref());
     }
     let kept = disposition.read();
-    // A client that found the library's handler by a way that the library does not see gives it back.
+    // A client that found the library's handler unnoticed may set it again.
     let wanted = wanted.map(|wanted| if is_librarys(wanted.handler) { kept } else { wanted });
     if let Some(wanted) = wanted.filter(|wanted| is_own(signal) || wanted.is_handler()) {
         disposition.write(wanted);
@@ -414,8 +414,8 @@ pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wa
     before.map(|before| if before.handler == entry() { kept } else { before })
 }
 
-/// As [`change`], in a child that has borrowed its parent's memory. The kernel alone keeps what such a child wants.
-fn change_beside_parent(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
+/// As [`change`], in a child that has borrowed its parent's memory. Only the kernel keeps such a child's disposition.
+fn change_in_borrowed_memory(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
     let before = exchange(signal, wanted.map(Wanted::to_action).as_ref())?;
     Ok(if is_librarys(before.handler) { disposition.read() } else { before })
 }
@@ -465,7 +465,8 @@ mod tests {
         survive_forks();
         let status = status_of(|| {
             install_counter(libc::SIGBUS);
-            // SAFETY: a file without bytes is mapped at an address that the system chooses, and loaded from, to raise SIGBUS.
+            // SAFETY: a file without bytes is mapped at an address chosen by the system, and loaded from, to raise
+            // SIGBUS.
             unsafe {
                 let file = libc::memfd_create(c"empty".as_ptr(), 0);
                 let memory = libc::mmap(std::ptr::null_mut(), 1, libc::PROT_READ, libc::MAP_SHARED, file, 0);

@@ -1,8 +1,8 @@
-//! Signals wait while a thread copies from or to a page that it has pinned: a handler that stored to the page, while a neighbour
+//! Defers signals while a thread copies from or to a pinned page: a handler that stored to the page, while a neighbour
 //! wants it, would wait for the pin, and the pin for the handler.
 //!
-//! [`super::SignalGuard`] takes an atomic operation, this one two stores: hits pass here. Each thread has a mark, in the part of
-//! thread-local storage that is allocated with the thread, so that a signal handler may look there.
+//! [`super::SignalGuard`] takes an atomic operation, this one two stores, since it is on the hit path. Each thread has
+//! a mark, in the part of thread-local storage allocated with the thread, so that a signal handler may access it.
 
 use super::signal_mask::{ASYNCHRONOUS, Mask, change_mask, mask_in};
 use std::cell::Cell;
@@ -10,13 +10,13 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// What a thread and its own signal handlers tell each other. All zeros: no copy.
+/// State shared by a thread and its own signal handlers. All zeros: no copy.
 #[repr(C)]
 pub(super) struct Mark {
     is_copying: Cell<u32>,
     /// A signal waits for the end of the copy.
     is_deferred: Cell<u32>,
-    /// The thread's mask before that.
+    /// The thread's mask before a signal was deferred.
     before: Cell<Mask>,
     /// A handler of the client runs that an instruction of the copy has raised, or has left the copy by siglongjmp.
     is_raised: Cell<u32>,
@@ -40,8 +40,8 @@ std::arch::global_asm!(
 #[inline(always)]
 fn mark() -> &'static Mark {
     let address: *const Mark;
-    // SAFETY: the word at fs:0 is the address of the thread's control block, and the loader has written to where the mark is from
-    // there. The mark is all zeros at first, and only its thread uses the reference.
+    // SAFETY: the word at fs:0 is the address of the thread's control block, and the loader has written the mark's
+    // offset from it. The mark is all zeros at first, and only its thread uses the reference.
     unsafe {
         std::arch::asm!(
             "mov {0}, qword ptr fs:[0]",
@@ -58,8 +58,8 @@ fn mark() -> &'static Mark {
 #[inline(always)]
 fn mark() -> &'static Mark {
     let address: *const Mark;
-    // SAFETY: the register has the address of the thread's control block, and the loader has written to where the mark is from
-    // there. The mark is all zeros at first, and only its thread uses the reference.
+    // SAFETY: the register has the address of the thread's control block, and the loader has written the mark's offset
+    // from it. The mark is all zeros at first, and only its thread uses the reference.
     unsafe {
         std::arch::asm!(
             "mrs {0}, tpidr_el0",
@@ -74,8 +74,8 @@ fn mark() -> &'static Mark {
     }
 }
 
-/// Defers the client's signals while it exists, but those that an instruction raises: those of the copy may be about the client's
-/// memory. No thread has two.
+/// Defers the client's signals while it exists, except signals raised by an instruction: the copy's own may be about
+/// the client's memory. No thread has two.
 pub struct CopyGuard(PhantomData<*mut ()>);
 
 impl CopyGuard {
@@ -86,7 +86,7 @@ impl CopyGuard {
         CopyGuard(PhantomData)
     }
 
-    /// Lets signals in that wait, between two copies. No page is pinned meanwhile.
+    /// Admits waiting signals, between two copies. No page is pinned meanwhile.
     #[inline(always)]
     pub fn let_in(&self) {
         mark().end();
@@ -113,7 +113,7 @@ impl Mark {
     fn end(&self) {
         compiler_fence(Ordering::SeqCst);
         self.is_copying.set(0);
-        // A signal that comes from here on is not deferred.
+        // A signal is not deferred from here on.
         compiler_fence(Ordering::SeqCst);
         if self.is_deferred.get() != 0 {
             self.let_in();
@@ -128,28 +128,28 @@ impl Mark {
     }
 }
 
-/// Whether the thread that a signal handler has interrupted is in the middle of a copy.
+/// Whether the interrupted thread is in the middle of a copy.
 pub(super) fn is_copying() -> bool {
     mark().is_copying.get() != 0
 }
 
-/// Has the signals of the interrupted thread wait for the end of its copy. They are blocked already.
+/// Makes signals of the interrupted thread wait for the end of its copy. They are blocked already.
 ///
 /// # Safety
-/// `context` is the ucontext of the signal handler that calls this, and [`is_copying`].
+/// `context` is the ucontext of the calling signal handler, and [`is_copying`].
 pub(super) unsafe fn defer_until_copied(context: *mut c_void) {
     let mark = mark();
     // SAFETY: `context` is the ucontext of this handler, and nobody else touches it while the handler runs.
     unsafe {
         let mask = mask_in(context);
-        // When several came at once, each on top of the one before, the last to be deferred interrupted the thread itself.
+        // Of several nested signals the last to be deferred has interrupted the thread itself.
         mark.before.set(mask.read());
         mask.write(mask.read() | ASYNCHRONOUS);
     }
     mark.is_deferred.set(1);
 }
 
-/// Runs a handler of the client that an instruction of the copy has raised, if any: it may leave the copy for good.
+/// Runs a handler of the client raised by an instruction of the copy, if any: it may leave the copy for good.
 pub(super) fn outside_of_copies(body: impl FnOnce()) {
     let mark = mark();
     let is_copying = mark.is_copying.replace(0);

@@ -1,4 +1,4 @@
-//! [`CopyGuard`] for processors whose thread-local storage `copy_guard.rs` does not know: it takes an atomic operation.
+//! [`CopyGuard`] for processors without support in `copy_guard.rs`: it takes an atomic operation.
 
 use super::SignalGuard;
 use std::ffi::c_void;
@@ -12,13 +12,13 @@ impl CopyGuard {
         CopyGuard(SignalGuard::brief())
     }
 
-    /// Lets signals in that wait, between two copies. No page is pinned meanwhile.
+    /// Admits waiting signals, between two copies. No page is pinned meanwhile.
     pub fn let_in(&self) {
         self.0.except(|| {});
     }
 }
 
-/// The signal guard tells.
+/// The signal guard covers this.
 pub(super) fn is_copying() -> bool {
     false
 }

@@ -1,8 +1,8 @@
-//! Copies of bytes of any length, as fast where one side begins at a page and the other a little behind one.
+//! Copies of any length, fast even if one side begins at a page and the other slightly behind one.
 //!
-//! Frames begin at pages, and what an allocator gets from the system begins 16 bytes behind one. `rep movsb` of AMD's Zen 3 and 4
-//! copies from such a source to such a target at a tenth of the speed (glibc bug 30994), and the memcpy of glibc before 2.39 uses it
-//! for 2 KiB and more. So longer ones than a KiB are copied by vectors.
+//! Frames begin at pages, and memory that an allocator got from the system begins 16 bytes behind one. `rep movsb` of
+//! AMD's Zen 3 and 4 copies from such a source to such a target at a tenth of the speed (glibc bug 30994), and the
+//! memcpy of glibc before 2.39 uses it for 2 KiB and more. So copies from 1 KiB on use vectors.
 
 #[cfg(target_arch = "x86_64")]
 mod vectors;
@@ -33,7 +33,7 @@ mod tests {
         for len_bytes in LENGTHS {
             for (from, to) in [(0, 0), (0, 16), (16, 0), (3, 64), (64, 61), (5, 5)] {
                 let mut target = vec![0xFF_u8; 110_000];
-                // SAFETY: both have as many bytes behind where it begins.
+                // SAFETY: both have as many bytes from these offsets on.
                 unsafe { copy_bytes(source.as_ptr().add(from), target.as_mut_ptr().add(to), len_bytes) };
                 assert_eq!(target[to..to + len_bytes], source[from..from + len_bytes], "{len_bytes} bytes");
                 let is_left = |byte: &u8| *byte == 0xFF;

@@ -1,10 +1,10 @@
-//! Deferred signals: those of the client wait while a thread has a lock of the library, or is in the middle of its
+//! Deferred signals: the client's signals wait while a thread holds a lock of the library, or is in the middle of its
 //! work.
 //!
-//! A thread with a [`SignalGuard`] has a slot here, which costs no system call. Every handler of the client is called
-//! by `client_signals.rs`, which asks [`defer`] first: if the interrupted thread has a slot, the signal is sent to it
-//! again, and the thread goes on with those signals blocked until it gives the slot back. A signal that an instruction
-//! has raised cannot wait.
+//! A thread with a [`SignalGuard`] has a slot here, which costs no system call. `client_signals.rs` calls every handler
+//! of the client, and asks [`defer`] first: if the interrupted thread has a slot, the signal is sent to it again, and
+//! the thread goes on with these signals blocked until it gives the slot back. A signal raised by an instruction cannot
+//! wait.
 //!
 //! Slots are in a table, because a handler cannot use thread-local storage: its first use in a thread may allocate.
 
@@ -19,16 +19,16 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Guards that exist at the same time without a system call. One more blocks signals in the kernel.
+/// Maximum concurrent guards without a system call. One more blocks signals in the kernel.
 const SLOTS: usize = THREAD_TABLE_LEN;
 
-/// In a slot's owner, whose key is a multiple of 4: a handler of the client runs, and signals are not deferred.
+/// In a slot's owner, a key that is a multiple of 4: a handler of the client runs, and signals are not deferred.
 const HANDLING: usize = 2;
 
 /// In a slot's owner: signals were deferred until the slot is given back. With [`HANDLING`]: it is being given back.
 const DEFERRED: usize = 1;
 
-/// Signals that wait in the kernel once one has been deferred: all that have a handler of the client alone.
+/// Signals that wait in the kernel once one has been deferred: all without a handler of the library's own.
 const WAITING: Mask = ASYNCHRONOUS | bit(libc::SIGBUS) | bit(libc::SIGILL) | bit(libc::SIGFPE);
 
 #[repr(align(64))]
@@ -37,14 +37,14 @@ struct Slot {
     owner: AtomicUsize,
     /// The thread's mask before a signal was deferred.
     before: Cell<Mask>,
-    /// Where the handler runs, once that is known.
+    /// Position of the handler, once it is known.
     frame: Cell<Frame>,
     has_frame: AtomicBool,
 }
 
-// SAFETY: only the thread that owns the slot touches the cells. The mask: its signal handlers until they have blocked all
-// signals, and the thread itself after that. The frame: the handler that took the slot writes it before it says that it is
-// there, and it is read after that.
+// SAFETY: only the owning thread accesses the cells. The mask: its signal handlers until they have blocked all signals,
+// and the thread itself afterwards. The frame: the handler that took the slot writes it before it sets `has_frame`, and
+// it is read only after.
 unsafe impl Sync for Slot {}
 
 static TABLE: [Slot; SLOTS] = [const {
@@ -56,11 +56,11 @@ static TABLE: [Slot; SLOTS] = [const {
     }
 }; SLOTS];
 
-/// Defers signals while it exists: no handler of the client runs in this thread, and it is not cancelled, unless the guard is a
-/// brief one.
+/// Defers signals while it exists: no handler of the client runs in this thread, and it is not cancelled, unless the
+/// guard is a brief one.
 pub struct SignalGuard {
     slot: Cell<Option<&'static Slot>>,
-    /// The thread's mask, where there is no slot.
+    /// The thread's mask, if there is no slot.
     before: Cell<Mask>,
     _uncancelled: Option<CancellationGuard>,
 }
@@ -71,7 +71,7 @@ impl SignalGuard {
         SignalGuard::with(Some(CancellationGuard::new()))
     }
 
-    /// As [`SignalGuard::new`], for what calls nothing that is a cancellation point.
+    /// As [`SignalGuard::new`], for code without cancellation points.
     pub(super) fn brief() -> SignalGuard {
         SignalGuard::with(None)
     }
@@ -119,7 +119,7 @@ impl Drop for SignalGuard {
     }
 }
 
-/// A lock that this thread has, with signals deferred: a handler of the client might fault, and the fault need the
+/// A lock held by this thread, with signals deferred: a handler of the client might fault, and the fault might need the
 /// lock.
 pub struct Signalproof<G> {
     guard: G,
@@ -135,12 +135,12 @@ impl<G> Signalproof<G> {
 }
 
 impl<'a, T> Signalproof<MutexGuard<'a, T>> {
-    /// Takes a mutex, whatever has panicked under it.
+    /// Takes a mutex, even a poisoned one.
     pub fn lock(mutex: &'a Mutex<T>) -> Self {
         Signalproof::take(|| mutex.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// As [`Signalproof::lock`], for a mutex under which nothing is called that is a cancellation point. Taking it is none.
+    /// As [`Signalproof::lock`], for a mutex whose holder calls no cancellation points. Taking it is none.
     pub fn lock_briefly(mutex: &'a Mutex<T>) -> Self {
         let signals = SignalGuard::brief();
         Signalproof { guard: mutex.lock().unwrap_or_else(PoisonError::into_inner), _signals: signals }
@@ -175,17 +175,17 @@ impl Slot {
         }
         let before = self.before.get();
         self.owner.store(0, Ordering::Release);
-        // The deferred signals come now.
+        // The deferred signals arrive now.
         change_mask(libc::SIG_SETMASK, Some(before));
     }
 }
 
-/// Handlers of the client that run in threads for which the table has no room, and those that have jumped out there.
+/// Handlers of the client running in threads without room in the table, and handlers that have jumped out there.
 static UNNOTED: AtomicUsize = AtomicUsize::new(0);
 
 impl Slot {
-    /// Whether it is that of a handler of this thread, whose key is `key`. One that the thread has left for good, by a jump,
-    /// is given back: its stack ends at `now`.
+    /// Whether the slot belongs to a handler of this thread with key `key`. If the thread has left the handler for
+    /// good, by a jump, gives the slot back: the thread's stack ends at `now`.
     fn has_handler(&self, key: usize, now: usize) -> bool {
         let owner = self.owner.load(Ordering::Relaxed);
         if owner & !DEFERRED != key | HANDLING {
@@ -204,7 +204,7 @@ impl Slot {
         self.has_frame.store(true, Ordering::Release);
     }
 
-    /// Gives back the slot of a handler of this thread. A handler that comes in between finds it taken.
+    /// Gives back the slot of a handler of this thread. A handler that interrupts this finds it taken.
     fn end_handler(&self, key: usize) {
         let (owner, ending) = (key | HANDLING, key | HANDLING | DEFERRED);
         if self.owner.compare_exchange(owner, ending, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
@@ -214,14 +214,13 @@ impl Slot {
     }
 }
 
-/// Runs `body` as a handler of the client. A handler that jumps out leaves its slot to be found by
-/// [`Slot::has_handler`].
+/// Runs `body` as a handler of the client. If it jumps out, [`Slot::has_handler`] finds its slot.
 ///
 /// # Safety
-/// `context` is the ucontext of the signal handler that calls this.
+/// `context` is the ucontext of the calling signal handler.
 pub(super) unsafe fn in_client_handler(context: *mut c_void, body: impl FnOnce()) {
     let key = thread_key();
-    // SAFETY: `context` is as this function asks for.
+    // SAFETY: `context` is as this function requires.
     let frame = unsafe { Frame::here(context) };
     let is_noted = TABLE.iter().any(|slot| slot.has_handler(key, stack_pointer()));
     let slot = if is_noted { None } else { take_slot(key | HANDLING) };
@@ -231,7 +230,7 @@ pub(super) unsafe fn in_client_handler(context: *mut c_void, body: impl FnOnce()
         slot.begin_handler(frame);
     }
     copy_guard::outside_of_copies(body);
-    // In a child that it has forked it is no longer counted.
+    // In a child forked by it it is no longer counted.
     let _ = UNNOTED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(unnoted));
     if let Some(slot) = slot {
         let is_own = slot.owner.load(Ordering::Relaxed) == key | HANDLING && slot.frame.get().is(frame);
@@ -241,7 +240,7 @@ pub(super) unsafe fn in_client_handler(context: *mut c_void, body: impl FnOnce()
     }
 }
 
-/// In a child that this thread has forked: the parent's other threads have no slots there.
+/// Called in a forked child: the parent's other threads have no slots there.
 pub(super) fn keep_slots_of_this_thread() {
     let key = thread_key();
     let is_anothers = |owner| (owner & !(DEFERRED | HANDLING) != key).then_some(0);
@@ -263,7 +262,7 @@ pub fn is_disturbed() -> bool {
     is_disturbed_at(stack_pointer())
 }
 
-/// As [`is_disturbed`], for the code that a signal handler of the library interrupted: `now` is in the handler's frame.
+/// As [`is_disturbed`], for the code interrupted by a signal handler of the library: `now` is in the handler's frame.
 pub fn is_disturbed_at(now: usize) -> bool {
     let key = thread_key();
     let is_here = |slot: &Slot| slot.owner.load(Ordering::Relaxed) & !DEFERRED == key || slot.has_handler(key, now);
@@ -279,18 +278,19 @@ fn guarded_slot(key: usize) -> Option<&'static Slot> {
     TABLE.iter().find(|slot| slot.owner.load(Ordering::Relaxed) & !DEFERRED == key)
 }
 
-/// Defers a signal if the thread that it interrupts has a [`SignalGuard`] or a [`copy_guard::CopyGuard`]. Returns whether it does.
+/// Defers a signal if the interrupted thread has a [`SignalGuard`] or a [`copy_guard::CopyGuard`]. Returns whether it
+/// does.
 ///
 /// # Safety
-/// `info` and `context` are what the kernel gave the calling handler for `signal`.
+/// `info` and `context` are the calling handler's for `signal`, from the kernel.
 pub(super) unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context: *mut c_void) -> bool {
     let key = thread_key();
     let Some(slot) = guarded_slot(key) else {
-        // What an instruction of the copy raises is about the client's memory.
+        // A signal raised by an instruction of the copy is about the client's memory.
         let waits = ASYNCHRONOUS & bit(signal) != 0 && copy_guard::is_copying();
         if waits {
             change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS));
-            // SAFETY: `info` and `context` are what the kernel gave the calling handler for this signal.
+            // SAFETY: `info` and `context` are the calling handler's for this signal, from the kernel.
             unsafe {
                 send_again(signal, info);
                 copy_guard::defer_until_copied(context);
@@ -299,13 +299,12 @@ pub(super) unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context:
         return waits;
     };
     change_mask(libc::SIG_BLOCK, Some(WAITING));
-    // SAFETY: `info` is the siginfo that the kernel gave for this signal.
+    // SAFETY: `info` is the siginfo for this signal from the kernel.
     unsafe { send_again(signal, info) };
     // SAFETY: `context` is the ucontext of this handler, and nobody else touches it while the handler runs.
     unsafe {
         let mask = mask_in(context);
-        // When several came at once, each on top of the one before, the last to be deferred interrupted the thread
-        // itself.
+        // Of several nested signals the last to be deferred has interrupted the thread itself.
         slot.before.set(mask.read());
         mask.write(mask.read() | WAITING);
     }
@@ -313,7 +312,7 @@ pub(super) unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context:
     true
 }
 
-/// Sends a signal to this thread, as it came.
+/// Sends a signal to this thread, with its original siginfo.
 ///
 /// # Safety
 /// `info` points to the siginfo of `signal`.
@@ -322,7 +321,7 @@ unsafe fn send_again(signal: c_int, info: *const libc::siginfo_t) {
     unsafe {
         let (process, thread) = (libc::getpid(), libc::gettid());
         if libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal, info) != 0 {
-            // The kernel has no room for the siginfo: the signal comes without it.
+            // The kernel has no room for the siginfo: the signal arrives without it.
             libc::syscall(libc::SYS_tgkill, process, thread, signal);
         }
     }
@@ -334,7 +333,7 @@ mod tests {
     use crate::sys::in_child::status_of;
     use crate::sys::signal_changes::survive_forks;
 
-    /// As a handler that jumps out. Returns whether it was noted.
+    /// Acts as a handler that jumps out. Returns whether it was noted.
     #[inline(never)]
     fn begin_and_leave() -> bool {
         let slot = take_slot(thread_key() | HANDLING).expect("a slot");

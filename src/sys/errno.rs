@@ -1,4 +1,4 @@
-//! The C library's error number of the calling thread.
+//! The C library's errno of the calling thread.
 
 use std::ffi::c_int;
 
@@ -7,18 +7,18 @@ fn place() -> *mut c_int {
     unsafe { libc::__errno_location() }
 }
 
-/// The error number of the call that has just failed.
+/// The errno value of the call that has just failed.
 pub fn last_errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)
 }
 
-/// Sets the error number.
+/// Sets errno.
 pub fn set_errno(errno: c_int) {
     // SAFETY: the place is this thread's own and valid as long as the thread.
     unsafe { place().write(errno) };
 }
 
-/// Runs `body` and restores the error number, as a signal handler has to.
+/// Runs `body` and restores errno, as a signal handler has to.
 pub fn keep_errno<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: the place is this thread's own and valid as long as the thread.
     let before = unsafe { place().read() };

@@ -1,8 +1,8 @@
-//! Where on a thread's stacks a signal handler runs, and whether the thread has left it for good.
+//! Positions of signal handlers on a thread's stacks, and whether the thread has left them for good.
 
 use std::ffi::c_void;
 
-/// Where a handler of this thread runs.
+/// Position of a handler of this thread.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     address: usize,
@@ -14,13 +14,13 @@ pub(super) struct Frame {
 impl Frame {
     pub(super) const NONE: Frame = Frame { address: 0, alternate_start: 0, alternate_bytes: 0 };
 
-    /// The frame of the function that calls this.
+    /// The frame of the calling function.
     ///
     /// # Safety
     /// `context` is the ucontext of the signal handler that this thread runs.
     #[inline(always)]
     pub(super) unsafe fn here(context: *mut c_void) -> Frame {
-        // SAFETY: `context` is a ucontext, whose stack is the alternate one of this thread, if it has one.
+        // SAFETY: `context` is a ucontext. Its stack is the alternate one of this thread, if it has one.
         let stack = unsafe { (*context.cast::<libc::ucontext_t>()).uc_stack };
         Frame { address: stack_pointer(), alternate_start: stack.ss_sp.addr(), alternate_bytes: stack.ss_size }
     }
@@ -41,7 +41,7 @@ impl Frame {
     }
 }
 
-/// Where the calling function's frame ends.
+/// End of the calling function's frame.
 #[inline(always)]
 pub(super) fn stack_pointer() -> usize {
     let address: usize;
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_below_and_those_of_a_stack_that_was_left_are_behind() {
+    fn frames_below_and_on_an_abandoned_stack_are_left() {
         let at = |address| Frame { address, alternate_start: 100, alternate_bytes: 50 };
         assert!(at(10).is_left_at(20) && at(10).is_left_at(10) && !at(20).is_left_at(10));
         assert!(at(110).is_left_at(120) && !at(120).is_left_at(110));

@@ -1,11 +1,11 @@
-//! Waiting in the kernel without the C library's locks: what a signal handler may use.
+//! Waits in the kernel without the C library's locks, usable in signal handlers.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Sleeps while `word` is `value`, until a wake-up; may also return for no reason.
+/// Sleeps while `word` is `value`, until a wake-up; may also return spuriously.
 pub fn wait(word: &AtomicU32, value: u32) {
     wait_for(word, value, None);
 }
@@ -30,11 +30,11 @@ pub fn wake_all(word: &AtomicU32) {
 }
 
 fn wake(word: *const AtomicU32, threads: i32) -> bool {
-    // SAFETY: the kernel compares the address with those of sleepers, and neither reads nor writes there.
+    // SAFETY: the kernel compares the address with sleepers' addresses, and neither reads nor writes there.
     unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, threads) > 0 }
 }
 
-/// Whether the process may write the word at this address. It stays as it is.
+/// Whether the process may write the word at this address. The word does not change.
 pub(super) fn is_writable(word: *const AtomicU32) -> bool {
     /// The kernel adds 0 to the word, in one step.
     const ADD_0: u32 = 1 << 28;
@@ -49,10 +49,10 @@ const TAKEN: u32 = 1;
 /// Taken, and others wait.
 const CONTENDED: u32 = 2;
 
-/// A lock that a signal handler may take: it allocates nothing and has no thread-local state. All zero is a free lock.
+/// A lock usable in signal handlers: it allocates nothing and has no thread-local state. All zero is a free lock.
 ///
-/// A handler that takes it must not interrupt a thread that has it. So a thread that takes it defers signals first, and
-/// touches no memory that may fault.
+/// A handler must not take the lock if it interrupts the owner. So a thread defers signals before it takes the lock,
+/// and accesses no memory that may fault while it holds it.
 ///
 /// Source: Drepper, "Futexes Are Tricky" (2011), mutex 2.
 #[repr(transparent)]
@@ -79,14 +79,14 @@ impl RawLock {
         self.0.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     pub fn unlock(&self) {
         if self.0.swap(FREE, Ordering::Release) == CONTENDED {
             wake_one(&self.0);
         }
     }
 
-    /// Whether nobody has it.
+    /// Whether the lock is free.
     pub fn is_free(&self) -> bool {
         self.0.load(Ordering::Relaxed) == FREE
     }
@@ -120,7 +120,7 @@ impl<T> Lock<T> {
     }
 }
 
-/// Has the lock until it is dropped.
+/// Holds the lock until it is dropped.
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
 }

@@ -1,9 +1,8 @@
 //! The library's own heap.
 //!
-//! A load or store may miss its page anywhere in the client's code, also in malloc while it has its locks. The thread
-//! that fetches the page, which is the faulting thread or the helper, allocates. So the library shares no heap with the
-//! client. The heap's lock defers signals: a handler of the client that misses a page waits for the helper, which needs
-//! the lock.
+//! A load or store may miss its page anywhere in the client's code, also in malloc under its locks. The fetching
+//! thread, which is the faulting thread or the helper, allocates. So the library shares no heap with the client. The
+//! heap's lock defers signals: a handler of the client that misses a page waits for the helper, which needs the lock.
 
 use super::deferred_signals::Signalproof;
 use super::futex::{Guard, Lock};
@@ -15,7 +14,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::sync::Once;
 
-/// An allocator, and how much it has given.
+/// An allocator, and the number of bytes in use.
 struct Blocks {
     dlmalloc: Dlmalloc,
     live_bytes: usize,
@@ -30,7 +29,7 @@ struct Heap {
 
 type Locked = Signalproof<Guard<'static, Blocks>>;
 
-// SAFETY: `forking` is touched only by the owner of the lock.
+// SAFETY: `forking` is accessed only by the owner of the lock.
 unsafe impl Sync for Heap {}
 
 #[global_allocator]
@@ -51,12 +50,12 @@ impl Heap {
     }
 }
 
-// SAFETY: dlmalloc gives blocks of the size and alignment that are asked for, which nobody else has until they are
-// freed, and it has one caller at a time.
+// SAFETY: dlmalloc gives blocks of the requested size and alignment, which nobody else has until they are freed, and it
+// has one caller at a time.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let mut blocks = self.lock();
-        // SAFETY: a size and an alignment that belong together.
+        // SAFETY: the size and the alignment belong together.
         let block = unsafe { blocks.dlmalloc.malloc(layout.size(), layout.align()) };
         blocks.live_bytes += if block.is_null() { 0 } else { layout.size() };
         block
@@ -64,7 +63,7 @@ unsafe impl GlobalAlloc for Heap {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let mut blocks = self.lock();
-        // SAFETY: a size and an alignment that belong together.
+        // SAFETY: the size and the alignment belong together.
         let block = unsafe { blocks.dlmalloc.calloc(layout.size(), layout.align()) };
         blocks.live_bytes += if block.is_null() { 0 } else { layout.size() };
         block
@@ -79,7 +78,7 @@ unsafe impl GlobalAlloc for Heap {
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size_bytes: usize) -> *mut u8 {
         let mut blocks = self.lock();
-        // SAFETY: the caller names a block of this heap with its layout, and a size that goes with that alignment.
+        // SAFETY: the caller names a block of this heap with its layout, and a size valid for its alignment.
         let moved = unsafe { blocks.dlmalloc.realloc(block, layout.size(), layout.align(), size_bytes) };
         if !moved.is_null() {
             blocks.live_bytes = blocks.live_bytes - layout.size() + size_bytes;
@@ -88,12 +87,13 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-/// Bytes that the library has allocated and not freed.
+/// Bytes allocated by the library and not freed.
 pub fn live_bytes() -> usize {
     HEAP.live_bytes()
 }
 
-/// Makes the heap whole in a child that a thread of the client forks while another thread allocates. To be called early.
+/// Keeps the heap consistent in a child forked by a thread of the client while another thread allocates. To be called
+/// early.
 pub fn survive_forks() {
     static ONCE: Once = Once::new();
     extern "C" fn before() {
@@ -105,7 +105,7 @@ pub fn survive_forks() {
         // SAFETY: this thread, or the one whose copy it is, has had the lock since `before`.
         drop(unsafe { (*HEAP.forking.get()).take() });
     }
-    // SAFETY: the functions have the types that are asked for. Without memory for the entry, children do without.
+    // SAFETY: the functions have the expected types. Without memory for the entry, children do without.
     ONCE.call_once(|| unsafe {
         libc::pthread_atfork(Some(before), Some(after), Some(after));
     });
@@ -124,7 +124,7 @@ mod tests {
         for size in [1, 24, 4096, 300_000] {
             for align in [1, 16, 64, 4096] {
                 let layout = Layout::from_size_align(size, align).expect("a power of two");
-                // SAFETY: the layout has a size, and the block that many bytes.
+                // SAFETY: the layout has a size, and the block as many bytes.
                 let block = unsafe { HEAP.alloc_zeroed(layout) };
                 assert!(block.addr() % align == 0 && !block.is_null());
                 // SAFETY: as above.
@@ -134,7 +134,7 @@ mod tests {
         }
         assert_eq!(HEAP.live_bytes(), 4 * (1 + 24 + 4096 + 300_000));
         let (block, layout) = held.pop().expect("sixteen blocks");
-        // SAFETY: the block has that layout, and a longer size goes with its alignment.
+        // SAFETY: the block has this layout, and a longer size is valid for its alignment.
         let block = unsafe { HEAP.realloc(block, layout, 400_000) };
         assert_eq!(HEAP.live_bytes(), 4 * (1 + 24 + 4096 + 300_000) + 100_000);
         held.push((block, Layout::from_size_align(400_000, layout.align()).expect("a power of two")));
@@ -145,7 +145,7 @@ mod tests {
 
     /// Forks a child that allocates, and is ended by SIGALRM if it hangs. Returns its status.
     fn status_of_child() -> i32 {
-        // SAFETY: the child does nothing but what follows here.
+        // SAFETY: the child does nothing but the following.
         let child = unsafe { libc::fork() };
         if child == 0 {
             // SAFETY: the call takes a number.

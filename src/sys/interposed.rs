@@ -1,10 +1,10 @@
 //! Interposed functions: the library's own, by the names of the C library's, in programs that load it by dlopen.
 //!
-//! A program that is linked with the library, or preloads it, finds the library's functions before the C library's. One
-//! that loads it by dlopen goes on calling the C library's. There the library's are put into the slots through which each
-//! loaded object calls them and into its tables of functions, and into those of objects that are loaded later: after
-//! dlopen, before dlsym, and now and then. Handlers that were installed meanwhile are taken over. Addresses that the program
-//! has copied before stay the C library's.
+//! A program linked with the library, or preloading it, finds the library's functions before the C library's. A program
+//! that loads it by dlopen goes on calling the C library's. There the library's functions are put into the slots
+//! through which each loaded object calls them and into its tables of functions, also for objects loaded later: after
+//! dlopen, before dlsym, and now and then. Handlers installed in the meantime are taken over. Addresses that the
+//! program has copied before stay the C library's.
 
 use super::client_signals::{__sigaction, reclaim};
 use super::deferred_signals::SignalGuard;
@@ -18,8 +18,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The functions of the C library that the library defines and exports under the same names: to keep its handler of
-/// SIGSEGV first (`signal_functions.rs`), and to keep segments from the kernel (`io`).
+/// Functions of the C library that the library also exports: to keep its handler of SIGSEGV first
+/// (`signal_functions.rs`), and to keep segments from the kernel (`io`).
 pub const NAMES: &[&CStr] = &[
     c"__sysv_signal",
     c"bsd_signal",
@@ -67,7 +67,7 @@ pub const NAMES: &[&CStr] = &[
     c"writev",
 ];
 
-/// The functions cannot be put in the place of the C library's. The path of the library, which can be preloaded.
+/// The functions cannot replace the C library's. Holds the path of the library, for preloading.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused(pub PathBuf);
 
@@ -79,31 +79,31 @@ struct Interposed {
     is_hook: bool,
 }
 
-/// The interposed functions, once they are in place, and where.
+/// The interposed functions, once they are in place, and their slots.
 struct Placed {
     /// By name.
     functions: Vec<Interposed>,
-    /// Of the library and of the C library.
+    /// Address range of the library; the next field is the C library's.
     own: Range<usize>,
     c_library: Range<usize>,
-    /// The slots of the objects that are loaded, by the objects' bases, each with what belongs there.
+    /// The slots of the loaded objects, by the objects' bases, each with its function.
     slots: BTreeMap<usize, Vec<(Slot, usize)>>,
-    /// When all slots were filled last.
+    /// Loader state at the last complete fill.
     filled: Changes,
 }
 
-/// From its first value on taken only by who visits the loaded objects, which one thread does at a time. Where it is taken
-/// all the same, this process was forked meanwhile.
+/// Once set, taken only by visitors of the loaded objects, one thread at a time. If it is taken nevertheless, this
+/// process was forked meanwhile.
 static PLACED: Lock<Option<Placed>> = Lock::new(None);
 
 static IS_PLACED: AtomicBool = AtomicBool::new(false);
 
-/// Where the library and the C library are.
+/// Address ranges of the library and the C library.
 #[derive(Default)]
 struct Layout {
     own: Range<usize>,
     c_library: Range<usize>,
-    /// The library is looked at before the C library.
+    /// The library is searched before the C library.
     own_is_first: bool,
     sees_program: bool,
 }
@@ -150,14 +150,14 @@ pub fn put_in_place() -> Result<(), Refused> {
     if fill_slots(true) { Ok(()) } else { Err(refused()) }
 }
 
-/// The path by which the library was loaded.
+/// The path of the loaded library.
 fn own_path() -> CString {
     // SAFETY: a `Dl_info` is pointers, which may be null.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     let own = put_in_place as fn() -> Result<(), Refused> as *const c_void;
     // SAFETY: `info` has room for the answer.
     let is_known = unsafe { libc::dladdr(own, &raw mut info) } != 0 && !info.dli_fname.is_null();
-    // SAFETY: the path is a string that ends, and stays, since the library is never unloaded.
+    // SAFETY: the path is a terminated string, and stays, since the library is never unloaded.
     if is_known { unsafe { CStr::from_ptr(info.dli_fname) }.to_owned() } else { CString::default() }
 }
 
@@ -170,7 +170,7 @@ fn functions(path: &CStr, own: &Range<usize>) -> Option<Vec<Interposed>> {
         return None;
     }
     let exported = NAMES.iter().map(|name| {
-        // SAFETY: the handle is the library's, and the name a string that ends.
+        // SAFETY: the handle is the library's, and the name a terminated string.
         let address = unsafe { libc::dlsym(library, name.as_ptr()) }.addr();
         own.contains(&address).then_some(Interposed { name, address, is_hook: false })
     });
@@ -187,7 +187,7 @@ impl Placed {
         Some(&self.functions[at])
     }
 
-    /// The slots of an object that belong to interposed functions, each with its function.
+    /// The slots of an object that belong to interposed functions, with their functions.
     fn slots_of(&self, object: &Object<'_>) -> Vec<(Slot, usize)> {
         let mut slots = Vec::new();
         let is_own = object.span() == self.own;
@@ -213,8 +213,8 @@ impl Placed {
     }
 }
 
-/// Fills the slots of all loaded objects; if not `always`, only after objects have come or gone. Returns whether all slots
-/// have what belongs there.
+/// Fills the slots of all loaded objects; if not `always`, only after objects have been loaded or unloaded. Returns
+/// whether all slots are filled.
 fn fill_slots(always: bool) -> bool {
     let _signals = SignalGuard::new();
     let (mut is_first, mut all) = (true, true);
@@ -237,9 +237,8 @@ fn fill_slots(always: bool) -> bool {
     all
 }
 
-/// Looks for objects that have been loaded without [`after_loading`], and for handlers that the client has installed by
-/// ways that are not seen. Costs little where there are none, and nothing where the program finds the library's functions
-/// by itself.
+/// Handles objects loaded without [`after_loading`], and handlers that the client has installed unnoticed. Costs little
+/// if there are none, and nothing if the program finds the library's functions by itself.
 pub fn look_again() {
     if IS_PLACED.load(Ordering::Acquire) {
         fill_slots(false);
@@ -247,19 +246,18 @@ pub fn look_again() {
     }
 }
 
-/// To be called when the program has loaded an object, which may have installed handlers.
+/// Called after the program has loaded an object, which may have installed handlers.
 pub(super) fn after_loading() {
     fill_slots(true);
     reclaim();
 }
 
-/// To be called before the program looks up a symbol: that may be in an object that has been loaded without
-/// [`after_loading`].
+/// Called before the program looks up a symbol, possibly in an object loaded without [`after_loading`].
 pub(super) fn before_lookup() {
     look_again();
 }
 
-/// The interposed function of this name, and where the C library is.
+/// The interposed function of this name, and the C library's address range.
 pub(super) fn interposed(name: &CStr) -> Option<(usize, Range<usize>)> {
     let _signals = SignalGuard::new();
     let mut found = None;

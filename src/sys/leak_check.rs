@@ -1,10 +1,10 @@
-//! Leak checkers of the client's build. They do not look into the library's heap, so memory of the C library's that is
-//! reached from there alone, as that of a thread's start, would be told as lost.
+//! Leak checkers of the client's build. They do not scan the library's heap, so memory of the C library reachable only
+//! from there, such as a thread's start, would be reported as lost.
 
 use std::ffi::c_void;
 
-// Functions of LeakSanitizer. A weak reference is null where the program is built without. Rust has no weak references of
-// its own.
+// Functions of LeakSanitizer. A weak reference is null in programs built without it. Rust has no weak references of its
+// own.
 std::arch::global_asm!(
     ".weak __lsan_disable",
     ".weak __lsan_enable",
@@ -22,7 +22,7 @@ unsafe extern "C" {
     static vgasnet_leak_check_: [*const c_void; 2];
 }
 
-/// Runs `body`, whose allocations in this thread are not to be told as lost.
+/// Runs `body`. Its allocations in this thread are not reported as lost.
 pub fn uncounted<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: the assembly above defines the pointers.
     let [disable, enable] = unsafe { vgasnet_leak_check_ };

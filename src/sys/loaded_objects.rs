@@ -1,4 +1,4 @@
-//! The program and its shared libraries as the dynamic linker has them in memory, and the slots through which each calls
+//! The program and its shared libraries in the dynamic linker's memory, and the slots through which each calls
 //! functions of the others.
 //!
 //! Source: System V ABI, "Dynamic Linking", with the relocations of x86-64 and AArch64.
@@ -48,7 +48,7 @@ pub(super) struct Object<'a> {
     headers: &'a [libc::Elf64_Phdr],
 }
 
-/// How many objects have been loaded and unloaded since the program's start.
+/// Number of objects loaded and unloaded since the program's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     loaded: u64,
@@ -56,28 +56,28 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Whether objects have gone since then.
+    /// Whether objects have been unloaded since then.
     pub(super) fn has_unloaded_since(self, then: Changes) -> bool {
         self.unloaded != then.unloaded
     }
 }
 
-/// Visits the loaded objects in the order in which symbols are looked up, those that dlopen has loaded last, until `visit`
-/// breaks. No object goes meanwhile, and there is one thread at a time that visits. Objects that another thread is loading
-/// are among them. `visit` must not panic.
+/// Visits the loaded objects in symbol search order, dlopen's last, until `visit` breaks. No object is unloaded
+/// meanwhile, and only one thread visits at a time. Objects being loaded by another thread are included. `visit` must
+/// not panic.
 pub(super) fn each_object<F: FnMut(&Object<'_>) -> ControlFlow<()>>(mut visit: F) {
     unsafe extern "C" fn visit_one<F: FnMut(&Object<'_>) -> ControlFlow<()>>(
         info: *mut libc::dl_phdr_info,
         _: usize,
         visit: *mut c_void,
     ) -> c_int {
-        // SAFETY: `dl_iterate_phdr` passes on the pointer that it is given below, and an object's description.
+        // SAFETY: `dl_iterate_phdr` passes on the pointer given to it below, and an object's description.
         let (info, visit) = unsafe { (&*info, &mut *visit.cast::<F>()) };
-        // SAFETY: the object has that many headers there.
+        // SAFETY: the object has as many headers there.
         let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
         c_int::from(visit(&Object { info, headers }).is_break())
     }
-    // SAFETY: the function has the type that is asked for, and gets the pointer to `visit`, which outlives the call.
+    // SAFETY: the function has the expected type, and gets the pointer to `visit`, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit_one::<F>), (&raw mut visit).cast()) };
 }
 
@@ -92,7 +92,7 @@ impl Object<'_> {
 
     /// Whether this is the program itself, which has no name.
     pub(super) fn is_program(&self) -> bool {
-        // SAFETY: the name is null or a string that ends.
+        // SAFETY: the name is null or a terminated string.
         self.info.dlpi_name.is_null() || unsafe { self.info.dlpi_name.read() } == 0
     }
 
@@ -107,7 +107,7 @@ impl Object<'_> {
         start..start.wrapping_add(header.p_memsz as usize)
     }
 
-    /// From its lowest address to its highest.
+    /// The range from its lowest address to its highest.
     pub(super) fn span(&self) -> Range<usize> {
         let loads = || self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let start = loads().map(|header| self.addresses_of(header).start).min().unwrap_or(0);
@@ -120,8 +120,8 @@ impl Object<'_> {
         let is_load = |header: &&libc::Elf64_Phdr| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0;
         let mut loads = self.headers.iter().filter(is_load).map(|header| self.addresses_of(header));
         let is_here = address % align_of::<T>() == 0 && loads.any(|range| range.start <= address && end <= range.end);
-        // SAFETY: the range is a loaded part of the object, and stays that during the visit. All bits are a value of the
-        // types that are used here. What is read here the dynamic linker has written before anybody could visit.
+        // SAFETY: the range is a loaded part of the object, and stays so during the visit. All bits are a value of the
+        // types in use here. The dynamic linker has written these bytes before anybody could visit.
         is_here.then(|| unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(address), len) })
     }
 
@@ -142,7 +142,7 @@ impl Object<'_> {
         if value < self.base() { self.base() + value } else { value }
     }
 
-    /// The slots for functions that the object takes from others, each with the function's name.
+    /// The slots for imported functions, with the functions' names.
     pub(super) fn slots(&self, mut found: impl FnMut(&CStr, Slot)) {
         let Some(dynamic) = self.dynamic() else { return };
         let strings = self.array::<u8>(self.address(dynamic[DT_STRTAB]), dynamic[DT_STRSZ]).unwrap_or(&[]);
@@ -160,10 +160,11 @@ impl Object<'_> {
                 let Some([symbol]) = self.array::<libc::Elf64_Sym>(self.address(dynamic[DT_SYMTAB]) + at, 1) else {
                     continue;
                 };
-                // What the object defines is its own function, whatever the name.
+                // A symbol defined by the object is its own function, whatever the name.
                 let is_taken = symbol.st_shndx == 0;
-                let name =
-                    strings.get(symbol.st_name as usize..).and_then(|rest| CStr::from_bytes_until_nul(rest).ok());
+                let name = strings
+                    .get(symbol.st_name as usize..)
+                    .and_then(|remaining| CStr::from_bytes_until_nul(remaining).ok());
                 let address = self.base().wrapping_add(relocation.offset);
                 if let (true, Some(name), true) = (is_taken, name, self.has_word(address)) {
                     found(name, Slot { address, is_closed: self.is_closed(address), is_data });
@@ -172,14 +173,14 @@ impl Object<'_> {
         }
     }
 
-    /// Whether an address is that of a word of the object's data, which the dynamic linker may write, or could at first.
+    /// Whether an address is of a word of the object's data, which the dynamic linker may write, or could at first.
     fn has_word(&self, address: usize) -> bool {
         let is_data = |header: &&libc::Elf64_Phdr| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0;
         let mut data = self.headers.iter().filter(is_data).map(|header| self.addresses_of(header));
         data.any(|range| range.contains(&address)) && self.array::<usize>(address, 1).is_some()
     }
 
-    /// Whether the dynamic linker makes an address read-only when it has filled the object's slots (RELRO).
+    /// Whether the dynamic linker makes an address read-only once it has filled the object's slots (RELRO).
     fn is_closed(&self, address: usize) -> bool {
         let page_bytes = page_bytes();
         let mut ranges = self.headers.iter().filter(|header| header.p_type == libc::PT_GNU_RELRO);
@@ -195,7 +196,7 @@ fn page_bytes() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// Where an object keeps the address of another object's function.
+/// A word with the address of another object's function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     address: usize,
@@ -209,13 +210,13 @@ impl Slot {
         std::ptr::with_exposed_provenance(self.address)
     }
 
-    /// Puts an address there, in place of one in `replaced`, or of any where only the dynamic linker writes. Returns
-    /// whether it is there: not where the system refuses it, and not while the dynamic linker fills the slots of the
-    /// object, because the page must stay writable for that.
+    /// Stores an address in place of one in `replaced`, or of any address if only the dynamic linker writes there.
+    /// Returns whether it is stored. The system may refuse it. Nor can it be stored while the dynamic linker fills the
+    /// slots of the object, because the page must stay writable then.
     ///
     /// # Safety
-    /// [`each_object`] is visiting, the slot's object is still loaded, and `function` is one of the type that the
-    /// object's code expects.
+    /// [`each_object`] is visiting, the slot's object is still loaded, and `function` has the type expected by the
+    /// object's code.
     pub(super) unsafe fn fill(&self, function: usize, replaced: &Range<usize>) -> bool {
         // SAFETY: the slot is an aligned word of a loaded object.
         let place = unsafe { &*self.place() };
@@ -231,12 +232,12 @@ impl Slot {
         }
         let page_bytes = page_bytes();
         let page = std::ptr::with_exposed_provenance_mut(self.address / page_bytes * page_bytes);
-        // SAFETY: the page is one of the object's data, which nobody depends on being read-only.
+        // SAFETY: the page is one of the object's data, and nobody depends on it being read-only.
         if unsafe { libc::mprotect(page, page_bytes, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
             return false;
         }
         place.store(function, Ordering::Release);
-        // SAFETY: the page was so before.
+        // SAFETY: this restores the page.
         unsafe { libc::mprotect(page, page_bytes, libc::PROT_READ) };
         true
     }
@@ -279,13 +280,13 @@ mod tests {
     fn closed_pages_are_opened_for_the_time_of_a_change() {
         let bytes = page_bytes();
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a fresh mapping at an address that the system chooses.
+        // SAFETY: a fresh mapping at an address chosen by the system.
         let page = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
         assert_ne!(page, libc::MAP_FAILED);
         let address = page.expose_provenance();
         let [open, closed] = [false, true].map(|is_closed| Slot { address: address + 8, is_closed, is_data: false });
         let data = Slot { is_data: true, ..open };
-        // SAFETY: the mapping stands for a loaded object, and nobody calls what is in it.
+        // SAFETY: the mapping stands for a loaded object, and nobody calls its contents.
         unsafe {
             let value = || (*open.place()).load(Ordering::Relaxed);
             assert!(open.fill(1, &(0..0)) && value() == 1);

@@ -1,14 +1,14 @@
-//! Hooks before `dlopen` and `dlsym`, so that no object that is loaded later calls the C library's functions where the
-//! library has interposed its own (`interposed.rs`).
+//! Hooks before `dlopen` and `dlsym`, so that no later object calls the C library's functions in place of the library's
+//! interposed ones (`interposed.rs`).
 //!
-//! Both depend on who calls them: that object's directories are searched, and `RTLD_NEXT` means what comes after it. So a
-//! hook does its own work first and then jumps to the real function, which sees the caller; it calls that itself only where
-//! the caller does not matter.
+//! Both functions depend on their caller: its object's directories are searched, and `RTLD_NEXT` means the objects
+//! after it. So a hook does its own work first and then jumps to the real function, which sees the caller; it calls the
+//! real function itself only if the caller does not matter.
 
 use super::interposed::{after_loading, before_lookup, interposed};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// What a hook does next: it jumps to a function if there is one, else it returns the answer.
+/// The continuation of a hook: a jump to a function if there is one, otherwise a return of the answer.
 #[repr(C)]
 struct Next {
     function: usize,
@@ -40,7 +40,7 @@ pub(super) fn all() -> [(&'static CStr, usize); 0] {
     []
 }
 
-/// Defines a hook of a function with two arguments: calls `$first` with them, and does what that says.
+/// Defines a hook of a function with two arguments: calls `$first` with them, and follows its [`Next`].
 #[cfg(target_arch = "x86_64")]
 macro_rules! hook {
     ($name:literal, $first:path) => {
@@ -121,39 +121,40 @@ hook!("vgasnet_on_dlsym_", on_dlsym);
 
 type Dlopen = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 
-/// The dynamic linker's `dlopen`. It is looked up, because a static program that has it depends on shared objects of the C
-/// library's.
+/// The dynamic linker's `dlopen`. It is looked up at run time, because a static program that links it depends on shared
+/// objects of the C library.
 pub(super) fn dlopen() -> Dlopen {
-    // SAFETY: the name is a string that ends. Whoever runs here was loaded by a dynamic linker, which has the function.
+    // SAFETY: the name is a terminated string. Code that runs here was loaded by a dynamic linker, which has the
+    // function.
     unsafe { std::mem::transmute::<*mut c_void, Dlopen>(libc::dlsym(libc::RTLD_DEFAULT, c"dlopen".as_ptr())) }
 }
 
 /// # Safety
-/// As of `dlopen`.
+/// As for `dlopen`.
 unsafe extern "C" fn on_dlopen(file: *const c_char, mode: c_int) -> Next {
-    // SAFETY: the path is null or a string that ends.
+    // SAFETY: the path is null or a terminated string.
     let path = (!file.is_null()).then(|| unsafe { CStr::from_ptr(file) }.to_bytes());
-    // Other names are searched for, or completed, as the caller's file says.
+    // Other names are searched for, or expanded, depending on the caller's file.
     if !path.is_some_and(|path| path.contains(&b'/') && !path.contains(&b'$')) {
         return Next::jump(dlopen() as usize);
     }
-    // SAFETY: the arguments are those of the caller.
+    // SAFETY: the arguments are the caller's.
     let opened = unsafe { dlopen()(file, mode) };
     after_loading();
     Next::answer(opened)
 }
 
 /// # Safety
-/// As of `dlsym`.
+/// As for `dlsym`.
 unsafe extern "C" fn on_dlsym(object: *mut c_void, name: *const c_char) -> Next {
     before_lookup();
     let real = Next::jump(libc::dlsym as *const () as usize);
     if object == libc::RTLD_NEXT || name.is_null() {
         return real;
     }
-    // SAFETY: the name is a string that ends.
+    // SAFETY: the name is a terminated string.
     let Some((function, c_library)) = interposed(unsafe { CStr::from_ptr(name) }) else { return real };
-    // SAFETY: the arguments are those of the caller, and its place does not matter for what is in the C library.
+    // SAFETY: the arguments are the caller's, and its place does not matter for symbols of the C library.
     let found = unsafe { libc::dlsym(object, name) };
     if c_library.contains(&found.addr()) { Next::answer(std::ptr::with_exposed_provenance_mut(function)) } else { real }
 }
@@ -166,14 +167,14 @@ mod tests {
     fn hooks_answer_as_the_real_functions() {
         type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
         let [(_, on_dlopen), (_, on_dlsym)] = all();
-        // SAFETY: the hooks have the types of the functions behind them, and the strings end.
+        // SAFETY: the hooks have the types of the functions behind them, and the strings are terminated.
         unsafe {
             let on_dlopen = std::mem::transmute::<usize, Dlopen>(on_dlopen);
             let on_dlsym = std::mem::transmute::<usize, Dlsym>(on_dlsym);
             let mut of_libc: libc::Dl_info = std::mem::zeroed();
             assert_ne!(libc::dladdr(libc::getpid as *const c_void, &raw mut of_libc), 0);
             assert!(CStr::from_ptr(of_libc.dli_fname).to_bytes().contains(&b'/'));
-            // One way calls the real function, the other jumps to it.
+            // One path calls the real function, the other jumps to it.
             for path in [of_libc.dli_fname, c"libc.so.6".as_ptr()] {
                 let opened = on_dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
                 assert_eq!(opened, libc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD));

@@ -1,5 +1,5 @@
-//! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, functions that
-//! are interposed before the C library's, forked children, the library's heap, debuggers and checkers.
+//! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, functions interposed
+//! before the C library's, forked children, the library's heap, debuggers and checkers.
 
 mod cancellation;
 pub mod children;

@@ -1,12 +1,12 @@
-//! Debuggers and checkers that run this process, where the library does something in another way.
+//! Detects debuggers and checkers under which the library changes its behaviour.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The last answer of [`is_traced`]: the time in seconds and ticks of a coarse clock, and the answer in the lowest bit.
 static LAST_LOOK: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Whether a debugger traces this process, as far as its first thread shows. The answer is at most a tick of the kernel's
-/// coarse clock old, and nobody attaches in so short a time. Runs in signal handlers.
+/// Whether a debugger traces this process, as far as its first thread shows. The answer is at most a tick of the
+/// kernel's coarse clock old, too short for a debugger to attach. Runs in signal handlers.
 pub fn is_traced() -> bool {
     let now = coarse_now();
     let last = LAST_LOOK.load(Ordering::Relaxed);
@@ -25,12 +25,12 @@ fn coarse_now() -> u64 {
     ((now.tv_sec as u64) << 20 | (now.tv_nsec as u64) >> 10) & (u64::MAX >> 1)
 }
 
-/// Asks the kernel. The system calls are made directly: a client or a checker may stand before those of the C library.
+/// Asks the kernel. The system calls are made directly: a client or a checker may interpose the C library's.
 fn look() -> bool {
     const PATH: &std::ffi::CStr = c"/proc/self/status";
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     let mut text = [0_u8; 512];
-    // SAFETY: the path is a string, and the buffer has as many bytes as are asked for. The descriptor is this function's.
+    // SAFETY: the path is a string, and the buffer has as many bytes as requested. The descriptor is this function's.
     let len_bytes = unsafe {
         let file = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, PATH.as_ptr(), flags);
         if file < 0 {
@@ -63,8 +63,8 @@ pub fn is_under_valgrind() -> bool {
     std::env::var_os("LD_PRELOAD").is_some_and(|list| list.to_string_lossy().contains("/vgpreload_"))
 }
 
-// Functions of ThreadSanitizer's and AddressSanitizer's. A weak reference is null where the program is built without. Rust has no
-// weak references of its own.
+// Functions of ThreadSanitizer and AddressSanitizer. A weak reference is null in programs built without them. Rust has
+// no weak references of its own.
 std::arch::global_asm!(
     ".weak __tsan_init",
     ".weak __asan_init",
@@ -81,13 +81,14 @@ unsafe extern "C" {
     static vgasnet_sanitizers_: [usize; 2];
 }
 
-/// Whether the program is built with ThreadSanitizer, which has shadow memory for few places of the address space.
+/// Whether the program is built with ThreadSanitizer, which supports shadow memory for a small part of the address
+/// space.
 pub fn has_thread_sanitizer() -> bool {
     // SAFETY: the assembly above defines it.
     unsafe { vgasnet_sanitizers_[0] != 0 }
 }
 
-/// Whether the program is built with a sanitizer that looks at what functions of the C library are given.
+/// Whether the program is built with a sanitizer that checks the arguments of the C library's functions.
 pub fn has_sanitizer() -> bool {
     // SAFETY: the assembly above defines it.
     unsafe { vgasnet_sanitizers_ != [0, 0] }
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tracer_is_found_in_what_the_kernel_says() {
+    fn a_tracer_is_found_in_the_kernels_status() {
         let status = |tracer: &str| format!("Name:\trank\nPid:\t7\nPPid:\t1\nTracerPid:\t{tracer}\nUid:\t0\n");
         assert!(!has_tracer(status("0").as_bytes()) && has_tracer(status("4711").as_bytes()));
         assert!(!has_tracer(b"") && !has_tracer(b"Name:\trank\nTracerPid:\t"));

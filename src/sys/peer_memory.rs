@@ -1,27 +1,27 @@
-//! Memory of other processes of this host, from which the kernel copies (`process_vm_readv`).
+//! Memory of other processes of this host, copied by the kernel (`process_vm_readv`).
 //!
-//! A process that lets others read says where it has a number that no other process has there. The reader has the kernel copy
-//! that number with the bytes: a process of another PID namespace, or one that got the number of a process that has ended,
-//! is not taken for it.
+//! A process that lets others read gives the address of a random number, its proof. The reader has the kernel copy the
+//! proof with the bytes: so it detects a process of another PID namespace, or one that reuses the number of an ended
+//! process.
 
 use super::errno::last_errno;
 use std::fs;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// What tells a process apart, for those that read its memory.
+/// Identity of a process, for readers of its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// Process number.
     pub id: u32,
-    /// Where it has its proof.
+    /// Address of its proof.
     pub proof_address: u64,
     /// The proof.
     pub proof: u64,
 }
 
-/// Bytes of a process were not read. The kernel does not let this process read there, or there is another process of that number,
-/// or none; or one of the two processes cannot access its bytes itself.
+/// Bytes of a process were not read. The kernel does not let this process read there, or no process or another one has
+/// this number, or one of the two processes cannot access its bytes itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadError;
 
@@ -30,13 +30,14 @@ static PROOF: AtomicU64 = AtomicU64::new(0);
 /// The process of [`let_descendants_read`]; 0 if there is none.
 static ANCESTOR: AtomicU32 = AtomicU32::new(0);
 
-/// Names the process from which all descend that are to read this one's memory. Called before the first [`Process::this`].
+/// Sets the common ancestor of the processes that are to read this one's memory. Called before the first
+/// [`Process::this`].
 pub fn let_descendants_read(ancestor: u32) {
     ANCESTOR.store(ancestor, Ordering::SeqCst);
 }
 
 impl Process {
-    /// This process. From the first call on others may read, where that takes leave.
+    /// This process. From the first call on others may read, if the system requires permission.
     pub fn this() -> Process {
         static INIT: OnceLock<u64> = OnceLock::new();
         let proof = *INIT.get_or_init(|| {
@@ -50,18 +51,18 @@ impl Process {
         Process { id, proof_address: PROOF.as_ptr().expose_provenance() as u64, proof }
     }
 
-    /// Copies `len_bytes` bytes at `address` of the process to `to`. After an error any of them may be there, or others.
+    /// Copies `len_bytes` bytes at `address` of the process to `to`. After an error the bytes at `to` are undefined.
     ///
     /// # Errors
     /// [`ReadError`].
     ///
     /// # Safety
-    /// Nobody but this call uses the `len_bytes` bytes at `to`. Where they cannot be written, the call fails.
+    /// Only this call uses the `len_bytes` bytes at `to`. If they cannot be written, the call fails.
     pub unsafe fn read(&self, address: u64, to: *mut u8, len_bytes: usize) -> Result<(), ReadError> {
         let mut done = 0;
         while done < len_bytes {
             let from = address.checked_add(done as u64).ok_or(ReadError)?;
-            // SAFETY: the bytes are a part of those at `to`.
+            // SAFETY: the bytes are a part of the range at `to`.
             match unsafe { self.read_some(from, to.wrapping_add(done), len_bytes - done) }? {
                 0 => return Err(ReadError),
                 some => done += some,
@@ -70,7 +71,7 @@ impl Process {
         Ok(())
     }
 
-    /// Copies some bytes, as many as the kernel does at once. Returns how many; 0 if the first cannot be copied.
+    /// Copies as many bytes as the kernel does at once. Returns how many; 0 if the first cannot be copied.
     ///
     /// # Safety
     /// As for [`Process::read`].
@@ -80,7 +81,8 @@ impl Process {
         let here = [part((&raw mut proof).cast(), proof_bytes), part(to, len_bytes)];
         let there = |address: u64, len_bytes| part(std::ptr::with_exposed_provenance_mut(address as usize), len_bytes);
         let there = [there(self.proof_address, proof_bytes), there(address, len_bytes)];
-        // SAFETY: the kernel writes to `proof`, and to the bytes at `to`, which nobody else uses; it reads in the other process.
+        // SAFETY: the kernel writes to `proof`, and to the bytes at `to`, which nobody else uses; it reads in the other
+        // process.
         let copied = unsafe { libc::process_vm_readv(self.id as libc::pid_t, here.as_ptr(), 2, there.as_ptr(), 2, 0) };
         if copied < proof_bytes as isize || proof != self.proof {
             return Err(ReadError);
@@ -95,7 +97,7 @@ fn part(start: *mut u8, len_bytes: usize) -> libc::iovec {
 
 fn random_number() -> u64 {
     let mut bytes = [0_u8; 8];
-    // SAFETY: the kernel writes so many bytes there.
+    // SAFETY: the kernel writes as many bytes there.
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
     if got != bytes.len() as isize {
         let _ = last_errno();
@@ -113,8 +115,8 @@ fn let_others_read() {
     }
 }
 
-/// Whom this process has to name under a scope of Yama's. In one of them only ancestors read, and what the process names, with
-/// the descendants of that. Without a common ancestor, siblings need leave for all processes of the user, as without Yama.
+/// The reader to name under Yama's scope. Under scope 1 only ancestors may read, and the named process with its
+/// descendants. Without a common ancestor, siblings need permission for all processes of the user, as without Yama.
 fn reader_to_name(scope: &str, ancestor: u32) -> Option<libc::c_ulong> {
     const ONLY_ANCESTORS: &str = "1";
     let whom = if ancestor == 0 { libc::PR_SET_PTRACER_ANY } else { libc::c_ulong::from(ancestor) };
@@ -130,7 +132,7 @@ mod tests {
         unsafe { of.read(address as u64, to.as_mut_ptr(), to.len()) }
     }
 
-    /// Two pages, the second of which nobody may access.
+    /// Two pages, the second without access.
     fn half_protected() -> (*mut u8, usize) {
         let page = 4096;
         // SAFETY: a new mapping, and a change of its second half.

@@ -1,5 +1,5 @@
-//! The heap below the library's where AddressSanitizer checks the library: `--cfg asan`. Nobody may touch the bytes around a
-//! block, nor a block that was freed, which is not used again for long.
+//! The heap below the library's in builds checked by AddressSanitizer: `--cfg asan`. Nobody may touch the bytes around
+//! a block, nor a freed block, which is not reused for long.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -12,12 +12,12 @@ unsafe extern "C" {
 /// The bytes behind a block, and between its header and it.
 const ZONE_BYTES: usize = 32;
 
-/// What freed blocks wait for before they are used again: that later ones have so many bytes.
+/// Freed blocks are reused once later ones have this many bytes.
 const FREED_BYTES_MAX: usize = 16 << 20;
 
 /// Lies before a block and its zone, and is not poisoned.
 struct Header {
-    /// The block that was freed next.
+    /// The next block in order of freeing.
     next: *mut u8,
     size_bytes: usize,
     align: usize,
@@ -25,16 +25,16 @@ struct Header {
 
 const HEADER_BYTES: usize = size_of::<Header>().next_multiple_of(ZONE_BYTES);
 
-/// Has the functions of [`dlmalloc::Dlmalloc`] that the heap uses.
+/// Provides the functions of [`dlmalloc::Dlmalloc`] that the heap uses.
 pub struct Dlmalloc {
     inner: dlmalloc::Dlmalloc,
-    /// The blocks that were freed first and last, linked by their headers.
+    /// The first and the last freed block, linked by their headers.
     oldest: *mut u8,
     newest: *mut u8,
     freed_bytes: usize,
 }
 
-// SAFETY: the blocks that the pointers name belong to the heap, whoever has that.
+// SAFETY: the blocks that the pointers name belong to the heap in any thread.
 unsafe impl Send for Dlmalloc {}
 
 /// The bytes before a block.
@@ -42,7 +42,7 @@ fn lead_bytes(align: usize) -> usize {
     (HEADER_BYTES + ZONE_BYTES).next_multiple_of(align)
 }
 
-/// A block's own bytes with those before and behind it.
+/// A block's own bytes with the bytes before and behind it.
 fn whole_bytes(size_bytes: usize, align: usize) -> usize {
     lead_bytes(align) + size_bytes.next_multiple_of(ZONE_BYTES) + ZONE_BYTES
 }
@@ -63,7 +63,7 @@ impl Dlmalloc {
     pub unsafe fn malloc(&mut self, size_bytes: usize, align: usize) -> *mut u8 {
         let align = align.max(ZONE_BYTES);
         let (lead, whole) = (lead_bytes(align), whole_bytes(size_bytes, align));
-        // SAFETY: a size and an alignment that belong together. What is written and poisoned lies in the bytes given.
+        // SAFETY: the size and the alignment belong together. The written and poisoned bytes lie in the block given.
         unsafe {
             let start = self.inner.malloc(whole, align);
             if start.is_null() {
@@ -78,7 +78,7 @@ impl Dlmalloc {
     }
 
     pub unsafe fn calloc(&mut self, size_bytes: usize, align: usize) -> *mut u8 {
-        // SAFETY: the caller's, and the block has that many bytes.
+        // SAFETY: the caller's, and the block has as many bytes.
         unsafe {
             let block = self.malloc(size_bytes, align);
             if !block.is_null() {
@@ -89,7 +89,7 @@ impl Dlmalloc {
     }
 
     pub unsafe fn free(&mut self, block: *mut u8, size_bytes: usize, align: usize) {
-        // SAFETY: the caller gives back a block of this heap, which is filed as the newest of those freed.
+        // SAFETY: the caller gives back a block of this heap, which becomes the newest freed one.
         unsafe {
             let its = header(block);
             assert!(its.size_bytes == size_bytes && its.align == align.max(ZONE_BYTES), "a block freed as another");
@@ -107,7 +107,7 @@ impl Dlmalloc {
     }
 
     pub unsafe fn realloc(&mut self, block: *mut u8, size_bytes: usize, align: usize, new_bytes: usize) -> *mut u8 {
-        // SAFETY: the caller's. Both blocks have the bytes that are copied.
+        // SAFETY: the caller's. Both blocks have the copied bytes.
         unsafe {
             let moved = self.malloc(new_bytes, align);
             if !moved.is_null() {
@@ -122,7 +122,7 @@ impl Dlmalloc {
     /// A block was freed.
     unsafe fn free_oldest(&mut self) {
         let block = self.oldest;
-        // SAFETY: the block and what is poisoned around it were given by dlmalloc as one.
+        // SAFETY: the block and the poisoned bytes around it were given by dlmalloc as one.
         unsafe {
             let Header { next, size_bytes, align } = *header(block);
             self.oldest = next;

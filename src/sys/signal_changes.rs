@@ -1,7 +1,7 @@
-//! Changes of the client's dispositions: one at a time, none while a thread forks, and no signal comes meanwhile.
+//! Serialises changes of the client's dispositions, with forks excluded and signals blocked.
 //!
-//! Until attach the kernel calls the client's handlers directly, and a handler may change dispositions: so who changes
-//! one blocks signals in the kernel.
+//! Until attach the kernel calls the client's handlers directly, and a handler may change dispositions: so a thread
+//! blocks signals in the kernel during a change.
 
 use super::deferred_signals::keep_slots_of_this_thread;
 use super::futex::RawLock;
@@ -10,17 +10,16 @@ use super::thread_table::thread_key;
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
-/// A thread that changes a disposition has it, and one that forks.
+/// Held during a change of a disposition, and during a fork.
 static CHANGING: RawLock = RawLock::new();
 
-/// The key of the thread that forks, or 0. It has [`CHANGING`], and what the client does at a fork may change
-/// dispositions.
+/// The key of the forking thread, or 0. It holds [`CHANGING`], and the client's fork handlers may change dispositions.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
 
-/// The process whose dispositions are kept in this memory; 0 before there are any.
+/// The process whose dispositions are in this memory; 0 before there are any.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-/// From now on dispositions are kept for this process.
+/// Sets the process of the dispositions to this one.
 pub(super) fn note_process() {
     // SAFETY: the call has no conditions.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
@@ -33,11 +32,11 @@ pub(super) fn is_borrowed() -> bool {
     process != 0 && process != unsafe { libc::getpid() }
 }
 
-/// While it exists, this thread alone changes dispositions.
+/// While it exists, only this thread changes dispositions.
 pub(super) struct Change {
     /// The thread's mask.
     before: Mask,
-    /// Not while the thread forks.
+    /// False while the thread forks.
     has_taken: bool,
 }
 
@@ -61,8 +60,8 @@ impl Drop for Change {
     }
 }
 
-/// Makes dispositions and deferring whole in a child that a thread of the client forks while another thread changes a
-/// disposition or defers signals. To be called early.
+/// Keeps dispositions and deferring consistent in a child forked by a thread of the client while another thread changes
+/// a disposition or defers signals. To be called early.
 pub fn survive_forks() {
     static ONCE: Once = Once::new();
     extern "C" fn before_fork() {
@@ -84,7 +83,7 @@ pub fn survive_forks() {
         }
         after_fork();
     }
-    // SAFETY: the functions have the types that are asked for. Without memory for the entry, children do without.
+    // SAFETY: the functions have the expected types. Without memory for the entry, children do without.
     ONCE.call_once(|| unsafe {
         libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child));
     });
@@ -114,7 +113,7 @@ mod tests {
     #[test]
     fn handlers_that_change_dispositions_interrupt_no_change() {
         let status = status_of(|| {
-            // SAFETY: the handler is one, and the calls take numbers besides.
+            // SAFETY: the handler is valid, and the other arguments are numbers.
             unsafe {
                 libc::signal(libc::SIGUSR1, change as *const () as usize);
                 let own = Change::begin();
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn children_of_threads_beside_one_that_changes_dispositions() {
+    fn children_of_threads_next_to_one_that_changes_dispositions() {
         survive_forks();
         let ends = AtomicBool::new(false);
         let failed = std::thread::scope(|scope| {

@@ -1,10 +1,10 @@
-//! The functions by which a client handles and blocks signals, interposed before the C library's in the whole process.
+//! The client's functions to handle and block signals, interposed before the C library's in the whole process.
 //!
-//! `sigaction`, `signal` with its other names, `sigset` and its kin, `sigprocmask` and its kin, and `pthread_sigmask` do
-//! what POSIX and the C library say, except that signals that an instruction raises are never blocked.
+//! `sigaction`, `signal` with its other names, `sigset` and its kin, `sigprocmask` and its kin, and `pthread_sigmask`
+//! follow POSIX and the C library, except that signals raised by an instruction are never blocked.
 //!
-//! Loaded by dlopen, the library finds the C library's functions by these names, as the program does (`interposed.rs`). So
-//! nothing here calls one of the others by its name.
+//! If loaded by dlopen, the library finds the C library's functions by these names, as the program does
+//! (`interposed.rs`). So no function here calls another by its name.
 
 use super::client_signals::{__sigaction, Wanted, action, change, disposition};
 use super::errno::set_errno;
@@ -14,10 +14,10 @@ use std::ffi::c_int;
 /// As POSIX `sigaction`.
 ///
 /// # Safety
-/// `new` is null or valid for reads, `old` null or valid for writes of an action. A handler in `new` is one.
+/// `new` is null or valid for reads, `old` null or valid for writes of an action. A handler in `new` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
-    // SAFETY: both pointers are as this function asks for.
+    // SAFETY: both pointers are as this function requires.
     unsafe { change_action(signal, new, old) }
 }
 
@@ -28,7 +28,7 @@ unsafe fn change_action(signal: c_int, new: *const libc::sigaction, old: *mut li
     // SAFETY: `new` is null or points to an action.
     let wanted = unsafe { new.as_ref() }.map(Wanted::of);
     let Some(disposition) = disposition(signal) else {
-        // SAFETY: both pointers are null or point to actions, as this function asks for.
+        // SAFETY: both pointers are null or point to actions, as this function requires.
         return unsafe { __sigaction(signal, new, old) };
     };
     match change(signal, disposition, wanted) {
@@ -95,17 +95,17 @@ pub extern "C" fn sigset(signal: c_int, handler: usize) -> usize {
     if mask & bit(signal) != 0 { SIG_HOLD } else { before.handler }
 }
 
-/// As POSIX `pthread_sigmask`, but signals that an instruction raises are never blocked.
+/// As POSIX `pthread_sigmask`, but signals raised by an instruction are never blocked.
 ///
 /// # Safety
 /// `new` is null or valid for reads, `old` null or valid for writes of a signal set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    // SAFETY: both pointers are as this function asks for.
+    // SAFETY: both pointers are as this function requires.
     unsafe { change_set(how, new, old) }
 }
 
-/// Changes what this thread blocks, if there is a new set, as far as the client may; returns what it was.
+/// Changes this thread's blocked signals, if there is a new set, as far as the client may; returns the old set.
 fn change_blocked(how: c_int, new: Option<Mask>) -> Mask {
     let unblockable = if how == libc::SIG_UNBLOCK { RESERVED } else { RESERVED | SYNCHRONOUS };
     change_mask(how, new.map(|mask| mask & !unblockable))
@@ -130,13 +130,13 @@ unsafe fn change_set(how: c_int, new: *const libc::sigset_t, old: *mut libc::sig
     0
 }
 
-/// As POSIX `sigprocmask`, but signals that an instruction raises are never blocked.
+/// As POSIX `sigprocmask`, but signals raised by an instruction are never blocked.
 ///
 /// # Safety
 /// `new` is null or valid for reads, `old` null or valid for writes of a signal set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
-    // SAFETY: both pointers are null or point to signal sets, as this function asks for.
+    // SAFETY: both pointers are null or point to signal sets, as this function requires.
     let error = unsafe { change_set(how, new, old) };
     if error == 0 {
         return 0;
@@ -145,24 +145,24 @@ pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old
     -1
 }
 
-/// The signals from 1 to 32, as the functions of BSD have them.
+/// The signals from 1 to 32 in BSD's representation.
 fn of_bsd(mask: c_int) -> Mask {
     Mask::from(mask as u32)
 }
 
-/// As the C library's `sigblock`: blocks these signals, too. Returns what was blocked.
+/// As the C library's `sigblock`: blocks these signals, too. Returns the old set.
 #[unsafe(no_mangle)]
 pub extern "C" fn sigblock(mask: c_int) -> c_int {
     change_blocked(libc::SIG_BLOCK, Some(of_bsd(mask))) as c_int
 }
 
-/// As the C library's `sigsetmask`: blocks these signals. Returns what was blocked.
+/// As the C library's `sigsetmask`: blocks these signals. Returns the old set.
 #[unsafe(no_mangle)]
 pub extern "C" fn sigsetmask(mask: c_int) -> c_int {
     change_blocked(libc::SIG_SETMASK, Some(of_bsd(mask))) as c_int
 }
 
-/// Blocks or unblocks one signal as POSIX says of `sighold` and `sigrelse`.
+/// Blocks or unblocks one signal as POSIX specifies for `sighold` and `sigrelse`.
 fn change_one(how: c_int, signal: c_int) -> c_int {
     if !(1..=64).contains(&signal) || RESERVED & bit(signal) != 0 {
         set_errno(libc::EINVAL);

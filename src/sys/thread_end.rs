@@ -1,15 +1,16 @@
-//! What a thread has until its very end. Rust drops a thread's locals before destructors of the program's keys run (`pthread_key_create`),
-//! and the first thread's before functions of `atexit`; all of those may call the library.
+//! State that a thread has until its very end. Rust drops a thread's locals before destructors of the program's keys
+//! run (`pthread_key_create`), and the first thread's before functions of `atexit`; all of these may call the library.
 
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::OnceLock;
 
-/// How often destructors of keys are run at the end of a thread, while some set their keys again (POSIX, `PTHREAD_DESTRUCTOR_ITERATIONS`).
+/// Number of rounds of key destructors at the end of a thread, while some set their keys again (POSIX,
+/// `PTHREAD_DESTRUCTOR_ITERATIONS`).
 const ROUNDS: usize = 4;
 
-/// Functions that a thread may have.
+/// Maximum functions of a thread.
 const FUNCTIONS_MAX: usize = 4;
 
 /// A place for a function.
@@ -19,8 +20,8 @@ thread_local! {
     static FUNCTIONS: [Place; FUNCTIONS_MAX] = const { [const { Cell::new(None) }; FUNCTIONS_MAX] };
 }
 
-/// Has a function called when this thread ends, in the last of the rounds. When the process exits it is not called for the thread that does
-/// that. Where the process has no key left it never is.
+/// Has a function called when this thread ends, in the last of the rounds. When the process exits it is not called for
+/// the exiting thread. If the process has no key left it never is.
 ///
 /// # Panics
 /// If the thread has too many of them.
@@ -44,7 +45,7 @@ fn key() -> Option<libc::pthread_key_t> {
 }
 
 fn set(key: libc::pthread_key_t, round: usize) {
-    // SAFETY: the key is there until the process ends. Nobody takes the value for an address.
+    // SAFETY: the key exists until the process ends. Nobody takes the value for an address.
     let _no_memory = unsafe { libc::pthread_setspecific(key, ptr::without_provenance(round)) };
 }
 

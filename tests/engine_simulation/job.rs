@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use vgasnet::engine::{
-    BlockCopies, Delivery, EndedRead, Engine, Manner, OverlaidBlocks, PageRead, Received, Receiver, Shipment,
+    BlockCopies, Delivery, EndedRead, Engine, EngineOptions, OverlaidBlocks, PageRead, Received, Receiver, Shipment,
     StorageServer, Work,
 };
 use vgasnet::error::UserError;
@@ -447,14 +447,14 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(D
     let protocol = Protocol::new(Limits::new(rank, sizes).with_homes(segments), shape.cooperative).in_groups(2);
     let hosts = Hosts::of((0..shape.ranks.len() as u32).map(|rank| rank / shape.ranks.len().min(3) as u32));
     let protocol = protocol.telling_itself(shape.told_itself_max).on_hosts(hosts);
-    let manner = Manner {
+    let options = EngineOptions {
         policy: shape.policy,
         cooperative: shape.cooperative,
         ships: shape.ships,
         offers_max: shape.offers_max,
     };
     Node {
-        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), manner),
+        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), options),
         space,
         conduit,
         completions: Completions::default(),

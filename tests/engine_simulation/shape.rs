@@ -21,9 +21,9 @@ pub struct Shape {
     pub gap_bytes: usize,
     pub mapper: mapper::Settings,
     pub policy: PolicyKind,
-    /// As `Manner::ships`.
+    /// As `EngineOptions::ships`.
     pub ships: Option<u64>,
-    /// As `Manner::offers_max`.
+    /// As `EngineOptions::offers_max`.
     pub offers_max: u32,
     /// Blocks of pages that nobody holds that a home has in memory: a frame has room for four.
     pub block_slots: usize,

@@ -1,4 +1,4 @@
-//! What of a file a rank has written again since a sync has failed.
+//! Ranges of a file that a rank has written again since a sync failed.
 
 use crate::storage::Ranges;
 use crate::sys::Signalproof;
@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// That of one file on one rank. While no sync has failed, a write costs a look at a flag that nobody changes.
+/// The ranges of one file on one rank. While no sync has failed, a write costs one load of a flag in shared cache
+/// state.
 #[derive(Debug, Default)]
 pub struct WrittenAgain {
     is_doubted: AtomicBool,
@@ -16,38 +17,38 @@ pub struct WrittenAgain {
 #[derive(Debug, Default)]
 struct Sets {
     ended: Ranges,
-    /// Of operations whose end nobody notes.
+    /// Ranges of operations without completion notice.
     begun: Ranges,
-    /// How many errors the file had before the first of those.
+    /// The file's error count before the first of them.
     errors: u64,
 }
 
 impl WrittenAgain {
-    /// Whether a sync has failed, and what it was about was not all written again. All ranks of a team know the same.
+    /// Whether a sync has failed and its data have not all been written again. All ranks of a team agree.
     pub fn is_doubted(&self) -> bool {
         self.is_doubted.load(Ordering::Relaxed)
     }
 
-    /// A sync has failed: all that was written before is to be written again.
+    /// A sync has failed: all data written before have to be written again.
     pub fn doubt(&self) {
         *Signalproof::lock(&self.sets) = Sets::default();
         self.is_doubted.store(true, Ordering::Relaxed);
     }
 
-    /// All was written again, and is on the disk.
+    /// All data have been written again and are on the disk.
     pub fn trust(&self) {
         self.is_doubted.store(false, Ordering::Relaxed);
         *Signalproof::lock(&self.sets) = Sets::default();
     }
 
-    /// A write has ended.
+    /// Notes a completed write.
     pub fn note(&self, range: Range<u64>) {
         if self.is_doubted() {
             Signalproof::lock(&self.sets).ended.add_if_room(range);
         }
     }
 
-    /// A write has begun whose end nobody notes. The file had so many errors by then.
+    /// Notes the start of a write without completion notice. `errors` is the file's error count at this time.
     pub fn note_begun(&self, range: Range<u64>, errors: impl FnOnce() -> u64) {
         if self.is_doubted() {
             let mut sets = Signalproof::lock(&self.sets);
@@ -58,8 +59,8 @@ impl WrittenAgain {
         }
     }
 
-    /// Takes what was written again by now. Operations of which nobody notes the end count if none of them is under way, and the file has no
-    /// more errors than before.
+    /// Takes the ranges written again. Operations without completion notice count if none is in progress and the file's
+    /// error count has not grown.
     pub fn take(&self, is_any_under_way: bool, errors: u64) -> Vec<Range<u64>> {
         let mut sets = Signalproof::lock(&self.sets);
         let mut again: Vec<Range<u64>> = std::mem::take(&mut sets.ended).iter().collect();
@@ -70,7 +71,7 @@ impl WrittenAgain {
         again
     }
 
-    /// What was taken is not synced yet.
+    /// Returns ranges that were not synced.
     pub fn give_back(&self, again: Vec<Range<u64>>) {
         again.into_iter().for_each(|range| self.note(range));
     }
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_has_ended_without_an_error_counts() {
+    fn only_ranges_ended_without_an_error_count() {
         let again = WrittenAgain::default();
         again.note(0..10);
         assert!(again.take(false, 0).is_empty(), "no sync has failed");

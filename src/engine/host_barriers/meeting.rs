@@ -1,31 +1,31 @@
-//! Where ranks that share memory count themselves.
+//! The arrival counter of ranks that share memory.
 
 #[cfg(all(loom, test))]
 use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(all(loom, test)))]
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number of a meeting that is never over.
+/// A meeting number that is never reached.
 pub(super) const NONE: u64 = u64::MAX;
 
 /// A word in a cache line of its own.
 #[repr(C, align(64))]
 pub(super) struct Line(pub AtomicU64);
 
-/// What the ranks share: zero at first.
+/// The ranks' shared words, initially zero.
 #[repr(C)]
 pub(super) struct Meeting {
-    /// How many have come so far, to all meetings.
+    /// Arrivals so far, at all meetings.
     arrivals: Line,
-    /// The number of the last meeting that is over, from 1.
+    /// Number of the last completed meeting, from 1.
     over: Line,
 }
 
 impl Meeting {
-    /// Comes to the next meeting of so many ranks. Returns its number, and whether all others have come. Who is the last calls
-    /// `before_over`, and then the meeting is over. A rank that comes has seen the meeting before it over.
+    /// Arrives at the next meeting of `ranks` ranks. Returns its number and whether this rank is the last. The last
+    /// rank calls `before_over` and completes the meeting. Each rank must have seen the previous meeting complete.
     pub(super) fn come(&self, ranks: u64, before_over: impl FnOnce()) -> (u64, bool) {
-        // What each rank has written before it comes is seen by the last one, and by all whom that lets go.
+        // The last rank sees each rank's earlier writes, and so do all ranks that it releases.
         let before = self.arrivals.0.fetch_add(1, Ordering::AcqRel);
         let number = before / ranks + 1;
         let is_last = before + 1 == number * ranks;
@@ -36,7 +36,7 @@ impl Meeting {
         (number, is_last)
     }
 
-    /// Whether the meeting with this number is over.
+    /// Whether the meeting with this number is complete.
     #[inline]
     pub(super) fn is_over(&self, number: u64) -> bool {
         self.over.0.load(Ordering::Acquire) >= number
@@ -45,7 +45,6 @@ impl Meeting {
 
 #[cfg(test)]
 impl Meeting {
-    /// In memory of a test.
     pub(super) fn new() -> Meeting {
         Meeting { arrivals: Line(AtomicU64::new(0)), over: Line(AtomicU64::new(0)) }
     }

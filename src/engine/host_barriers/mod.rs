@@ -1,8 +1,8 @@
-//! The barriers of ranks that share the memory of one host, all of the job's. They take no message: who comes counts itself, and who comes
-//! last lets the others go.
+//! Barriers of a job whose ranks all share the memory of one host. They send no messages: each rank counts its arrival,
+//! and the last one releases the others.
 //!
-//! A thread that waits looks at [`HostBarriers::is_released`] before it sleeps, as for what arrives by the conduit. Who lets the others go
-//! wakes those that sleep.
+//! A waiting thread checks [`HostBarriers::is_released`] before it sleeps, as it checks for arrivals from the conduit.
+//! The releasing rank wakes the sleepers.
 
 mod meeting;
 mod named;
@@ -14,7 +14,7 @@ use unnamed::HostBarrier;
 pub(super) use unnamed::Passed;
 use vgasnet_conduit::Region;
 
-/// What the ranks share: zero at first.
+/// The ranks' shared words, initially zero.
 #[repr(C)]
 struct Words {
     unnamed: Meeting,
@@ -23,14 +23,15 @@ struct Words {
 
 /// This rank's part in both barriers.
 pub(super) struct HostBarriers<'a> {
-    /// That of which a rank may begin several.
+    /// The unnamed barrier, of which a rank may begin several.
     pub unnamed: HostBarrier<'a>,
-    /// That with a name.
+    /// The named barrier.
     pub named: NamedHostBarrier<'a>,
 }
 
 impl HostBarriers<'static> {
-    /// The barriers of so many ranks, at the first bytes of this memory, which is zero at first and shared until the process ends.
+    /// The barriers of `ranks` ranks at the start of `memory`, which is initially zero and shared until the process
+    /// ends.
     pub(super) fn new(memory: Region, ranks: u32) -> HostBarriers<'static> {
         assert!(memory.address % align_of::<Words>() == 0 && memory.len_bytes >= size_of::<Words>());
         // SAFETY: the memory is aligned, large enough and mapped until the process ends. Ranks use it as these atomic words only.
@@ -43,7 +44,7 @@ impl HostBarriers<'static> {
 }
 
 impl HostBarriers<'_> {
-    /// Whether a barrier is over to which this rank has come, and nobody has taken note of that.
+    /// Whether this rank's barrier is complete and no thread has taken note yet.
     #[inline]
     pub(super) fn is_released(&self) -> bool {
         self.unnamed.is_released() || self.named.is_released()

@@ -1,7 +1,7 @@
-//! The barrier whose ranks give names: GASNet-1's.
+//! The barrier with names: GASNet-1's.
 //!
-//! Its phases are those of the protocol's barrier. Each rank is a leaf of a tree there whose root are all ranks together: it tells the root
-//! its name by the words that they share, and finds the outcome there.
+//! Its phases are those of the protocol's barrier. There each rank is a leaf under a root standing for all ranks: it
+//! passes its name to the root through the shared words and finds the outcome there.
 
 use super::meeting::{Line, Meeting, NONE};
 use crate::sys::Signalproof;
@@ -14,16 +14,16 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(all(loom, test)))]
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The place of a rank in its tree of two.
+/// A rank's place in its tree of two.
 const LEAF: Rank = Rank(1);
 const ROOT: Rank = Rank(0);
 
-/// What the ranks share: zero at first.
+/// The ranks' shared words, initially zero.
 #[repr(C)]
 pub(super) struct NamedMeeting {
     meeting: Meeting,
-    /// What the ranks have given together so far: at the meetings with even numbers, and at those with odd ones. Who comes to a meeting
-    /// has read the outcome of the one before.
+    /// The joined names of the even and of the odd meetings. A rank arrives at a meeting only after it has read the
+    /// outcome of the one before.
     names: [Line; 2],
 }
 
@@ -32,20 +32,20 @@ pub(in crate::engine) struct NamedHostBarrier<'a> {
     words: &'a NamedMeeting,
     ranks: u64,
     phases: Mutex<Barrier>,
-    /// The number of the barrier that this rank has notified and not seen over, or [`NONE`].
+    /// The barrier that this rank has notified and not seen complete, or [`NONE`].
     awaited: AtomicU64,
-    /// The number of the last barrier that this rank has seen over.
+    /// The last barrier that this rank has seen complete.
     seen: AtomicU64,
 }
 
 impl<'a> NamedHostBarrier<'a> {
-    /// The barrier of so many ranks, which meet there and nowhere else.
+    /// The barrier of `ranks` ranks, all of which use `words`.
     pub(super) fn new(words: &'a NamedMeeting, ranks: u32) -> NamedHostBarrier<'a> {
         let phases = Mutex::new(Barrier::new(LEAF, 2));
         NamedHostBarrier { words, ranks: ranks.into(), phases, awaited: AtomicU64::new(NONE), seen: AtomicU64::new(0) }
     }
 
-    /// Comes to the barrier with this name. Returns whether this rank lets others go.
+    /// Arrives at the barrier with this name. Returns whether this rank releases the others.
     ///
     /// # Errors
     /// As [`Barrier::notify`].
@@ -60,7 +60,7 @@ impl<'a> NamedHostBarrier<'a> {
         let number = self.seen.load(Ordering::Relaxed) + 1;
         self.give(number, told);
         let (_, is_last) = self.words.meeting.come(self.ranks, || {
-            // All have read what was there: the outcome of the barrier before.
+            // All ranks have read the old value here, the outcome of the previous barrier.
             self.names_of(number + 1).store(bits(Name::Anonymous), Ordering::Relaxed);
         });
         self.awaited.store(number, Ordering::Relaxed);
@@ -68,18 +68,18 @@ impl<'a> NamedHostBarrier<'a> {
         Ok(is_last)
     }
 
-    /// Whether the barrier is over to which this rank has come, and nobody has taken note of that.
+    /// Whether this rank's barrier is complete and no thread has taken note yet.
     #[inline]
     pub(in crate::engine) fn is_released(&self) -> bool {
         self.words.meeting.is_over(self.awaited.load(Ordering::Relaxed))
     }
 
-    /// Whether this rank has nothing to wait for: it has not notified, or all others have, too.
+    /// Whether this rank has nothing to wait for: it has not notified, or all others have notified, too.
     pub(in crate::engine) fn is_over(&self) -> bool {
         self.awaited.load(Ordering::Relaxed) == NONE || self.is_released()
     }
 
-    /// Takes note of the barrier if it is over. Returns whether it did.
+    /// Takes note of a completed barrier. Returns whether there was one.
     pub(in crate::engine) fn pass(&self) -> bool {
         self.take_note(&mut Signalproof::lock(&self.phases))
     }
@@ -113,13 +113,13 @@ impl<'a> NamedHostBarrier<'a> {
         &self.words.names[(number % 2) as usize].0
     }
 
-    /// Gives a name at a meeting.
+    /// Joins a name to the meeting's.
     fn give(&self, number: u64, name: Name) {
         if name == Name::Anonymous {
             return;
         }
         let join = |given| Some(bits(name_of(given).join(name)));
-        // It comes before the arrival, which orders it.
+        // The arrival follows and orders this store.
         let _ = self.names_of(number).fetch_update(Ordering::Relaxed, Ordering::Relaxed, join);
     }
 
@@ -137,7 +137,7 @@ impl<'a> NamedHostBarrier<'a> {
     }
 }
 
-/// A name as a word; none is zero.
+/// A name as a word; [`Name::Anonymous`] is zero.
 fn bits(name: Name) -> u64 {
     match name {
         Name::Anonymous => 0,
@@ -162,7 +162,7 @@ mod tests {
         NamedMeeting { meeting: Meeting::new(), names: [(); 2].map(|()| Line(AtomicU64::new(0))) }
     }
 
-    /// Runs one barrier of these names, at the notify and at the wait, the last rank last. Returns what the ranks find.
+    /// Runs one barrier with these names at notify and wait, the last rank last. Returns the ranks' outcomes.
     fn outcome(ranks: &[NamedHostBarrier<'_>], names: &[(Name, Name)]) -> Vec<bool> {
         for (at, (rank, (name, _))) in ranks.iter().zip(names).enumerate() {
             assert_eq!(rank.notify(*name), Ok(at + 1 == ranks.len()));
@@ -211,14 +211,14 @@ mod tests {
     }
 }
 
-/// `RUSTFLAGS="--cfg loom" cargo test -p vgasnet --lib --release model` runs these.
+/// Run with `RUSTFLAGS="--cfg loom" cargo test -p vgasnet --lib --release model`.
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
     use loom::sync::Arc;
     use loom::thread;
 
-    /// Two barriers: names that match, then names that do not.
+    /// Two barriers: matching names, then different ones.
     fn rank(words: &NamedMeeting, me: i32) {
         let barrier = NamedHostBarrier::new(words, 2);
         for (name, matches) in [(Name::Id(3), true), (Name::Id(me), false)] {
@@ -231,7 +231,7 @@ mod model {
     }
 
     #[test]
-    fn model_both_ranks_find_the_names_that_both_have_given() {
+    fn model_both_ranks_find_the_names_given_by_both() {
         loom::model(|| {
             let names = [(); 2].map(|()| Line(AtomicU64::new(0)));
             let words = Arc::new(NamedMeeting { meeting: Meeting::new(), names });

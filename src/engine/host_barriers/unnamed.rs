@@ -1,7 +1,7 @@
 //! The barrier without a name, of which a rank may begin several: GASNet-EX's.
 //!
-//! A rank is at one barrier at a time; those that it has begun besides wait for their turn. So what is counted belongs to one barrier,
-//! and its number is that of the arrivals before it, divided by the number of ranks.
+//! A rank takes part in one barrier at a time; further ones that it has begun are queued. So the counter belongs to one
+//! barrier, and the barrier's number is the count of earlier arrivals divided by the number of ranks.
 
 use super::meeting::{Meeting, NONE};
 use crate::request::{CompletionId, Completions};
@@ -18,29 +18,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(in crate::engine) struct HostBarrier<'a> {
     meeting: &'a Meeting,
     ranks: u64,
-    /// The barriers that this rank has begun and has not seen over. It has come to the first.
+    /// Barriers that this rank has begun and not seen complete. It has arrived at the first.
     begun: Mutex<VecDeque<CompletionId>>,
-    /// The number of the barrier to which this rank has come, or [`NONE`].
+    /// The barrier at which this rank has arrived, or [`NONE`].
     awaited: AtomicU64,
 }
 
-/// What [`HostBarrier::pass`] has brought about.
+/// The outcome of [`HostBarrier::pass`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::engine) struct Passed {
-    /// Barriers of this rank are over.
+    /// Some barrier of this rank is complete.
     pub is_over: bool,
-    /// This rank was the last one to come somewhere: others may sleep who can go on.
+    /// This rank was the last to arrive: others may be asleep that can go on.
     pub lets_go: bool,
 }
 
 impl<'a> HostBarrier<'a> {
-    /// The barrier of so many ranks, which meet there and nowhere else.
+    /// The barrier of `ranks` ranks, all of which use `meeting`.
     pub(super) fn new(meeting: &'a Meeting, ranks: u32) -> HostBarrier<'a> {
         HostBarrier { meeting, ranks: ranks.into(), begun: Mutex::default(), awaited: AtomicU64::new(NONE) }
     }
 
-    /// Begins the next barrier, and comes to it if this rank is at no other. Returns what has to be over first, if it is not over, and
-    /// whether this rank lets others go.
+    /// Begins the next barrier, and arrives at it if no other is pending here. Returns its completion, unless it is
+    /// complete, and whether this rank releases the others.
     pub(in crate::engine) fn begin(&self, completions: &Completions) -> (Option<CompletionId>, bool) {
         let mut begun = Signalproof::lock(&self.begun);
         let mut lets_go = false;
@@ -57,18 +57,18 @@ impl<'a> HostBarrier<'a> {
         (Some(completion), lets_go)
     }
 
-    /// Whether this completion is that of a barrier which this rank has begun and has not seen over.
+    /// Whether this completion belongs to a barrier that this rank has begun and not seen complete.
     pub(in crate::engine) fn has_begun(&self, completion: CompletionId) -> bool {
         Signalproof::lock(&self.begun).contains(&completion)
     }
 
-    /// Whether the barrier is over to which this rank has come, and nobody has taken note of that.
+    /// Whether this rank's barrier is complete and no thread has taken note yet.
     #[inline]
     pub(in crate::engine) fn is_released(&self) -> bool {
         self.meeting.is_over(self.awaited.load(Ordering::Relaxed))
     }
 
-    /// Takes note of barriers that are over, and comes to the next ones that this rank has begun.
+    /// Takes note of completed barriers, and arrives at the queued ones.
     pub(in crate::engine) fn pass(&self, completions: &Completions) -> Passed {
         let mut passed = Passed::default();
         let mut begun = Signalproof::lock(&self.begun);
@@ -85,7 +85,7 @@ impl<'a> HostBarrier<'a> {
         passed
     }
 
-    /// Comes to the next barrier. Returns whether all others have.
+    /// Arrives at the next barrier. Returns whether this rank is the last.
     fn come(&self) -> bool {
         let (number, is_last) = self.meeting.come(self.ranks, || ());
         self.awaited.store(number, Ordering::Relaxed);
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_comes_last_finds_it_over_and_lets_the_others_go() {
+    fn the_last_rank_releases_the_others() {
         let (meeting, completions) = (Meeting::new(), Completions::default());
         let [a, b, c] = [(); 3].map(|()| HostBarrier::new(&meeting, 3));
         for _ in 0..3 {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn barriers_that_a_rank_begins_besides_wait_for_their_turn() {
+    fn further_barriers_of_a_rank_wait_for_their_turn() {
         let (meeting, completions) = (Meeting::new(), Completions::default());
         let [a, b] = [(); 2].map(|()| HostBarrier::new(&meeting, 2));
         let early: Vec<_> = (0..3).map(|_| a.begin(&completions).0.expect("nobody else has come")).collect();
@@ -143,7 +143,7 @@ mod tests {
     }
 }
 
-/// `RUSTFLAGS="--cfg loom" cargo test -p vgasnet --lib --release model` runs these.
+/// Run with `RUSTFLAGS="--cfg loom" cargo test -p vgasnet --lib --release model`.
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
@@ -156,11 +156,11 @@ mod model {
         written: [UnsafeCell<u32>; 2],
     }
 
-    // SAFETY: the model checker reports conflicting accesses to what is written.
+    // SAFETY: the model checker reports conflicting accesses to the cells.
     unsafe impl Sync for Host {}
 
-    /// A rank writes, passes a barrier, and reads what the other has written; then it begins two barriers at once, of which the other
-    /// rank comes to the second only when it has seen the first one over.
+    /// A rank writes, passes a barrier and reads the other rank's write. Then it begins two barriers at once; the other
+    /// rank arrives at the second only after it has seen the first complete.
     fn rank(host: &Host, me: usize) {
         let completions = Completions::default();
         let barrier = HostBarrier::new(&host.meeting, 2);
@@ -173,7 +173,7 @@ mod model {
                 }
             }
         };
-        // SAFETY: the checker tells if anybody else uses it meanwhile.
+        // SAFETY: the checker reports any concurrent use.
         host.written[me].with_mut(|mine| unsafe { *mine = 7 });
         let first = barrier.begin(&completions).0;
         let second = (me == 0).then(|| barrier.begin(&completions).0).flatten();
@@ -183,13 +183,13 @@ mod model {
         let second = if me == 0 { second } else { barrier.begin(&completions).0 };
         pass_all(&[second]);
         if me == 0 {
-            // SAFETY: as above. The other one has begun the second barrier after it had read this.
+            // SAFETY: as above. The other rank began the second barrier after it had read this.
             host.written[0].with_mut(|mine| unsafe { *mine = 8 });
         }
     }
 
     #[test]
-    fn model_what_is_written_before_a_barrier_is_read_behind_it() {
+    fn model_writes_before_a_barrier_are_read_behind_it() {
         loom::model(|| {
             let written = [(); 2].map(|()| UnsafeCell::new(0));
             let host = Arc::new(Host { meeting: Meeting::new(), written });

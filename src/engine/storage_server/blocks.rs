@@ -1,19 +1,19 @@
-//! The block cache of a home: blocks of 4 KiB of pages that no rank holds. Small reads and writes of such pages need no frame, and
-//! move a block.
+//! The block cache of a home: 4 KiB blocks of pages that no rank holds. Small reads and writes of such pages need no
+//! frame and move a single block.
 //!
-//! It is a part of the storage: what the protocol calls the backing file is the file with the dirty blocks laid over it. While
-//! jobs use blocks of a page, the engine keeps back all messages about the page, so nobody gets to hold it. While a page is
-//! on its way between the file and a frame, none of its blocks is written.
+//! It is part of the storage: the protocol's backing file is the file overlaid with the dirty blocks. While jobs use
+//! blocks of a page, the engine holds back all messages about the page, so no rank can obtain it. While a page is in
+//! flight between the file and a frame, none of its blocks is written.
 //!
 //! ```text
-//!            job              read             put             write            written
-//!   (none) ──────▶ Wanted ──────────▶ Clean ────────▶ Dirty ──────────▶ Writing ────────▶ Clean
-//!            put of all of it ──▶ Filling ──▶ Dirty        nothing was ever written there ──▶ Clean
+//!           job              read             put             write            written
+//!  (none) ──────▶ Wanted ──────────▶ Clean ────────▶ Dirty ──────────▶ Writing ────────▶ Clean
+//!           put of all of it ──▶ Filling ──▶ Dirty        nothing was ever written there ──▶ Clean
 //! ```
 //!
-//! A job takes all blocks that it needs at once, or none, so jobs do not wait for each other's blocks in a circle. Clean blocks give
-//! way in the order of a clock. Dirty ones are written behind, when few others are left or a job lacks room, and blocks side by side
-//! go together.
+//! A job takes all of its blocks at once or none, so jobs never wait for each other's blocks in a cycle. Clean blocks
+//! are evicted in clock order. Dirty ones are written behind when clean ones run short or a job lacks room, and
+//! adjacent blocks are written together.
 
 mod files;
 mod flushes;
@@ -41,26 +41,26 @@ use std::time::Instant;
 use vgasnet_protocol::coherence::{Access, Cause};
 use zeros::ZeroBlocks;
 
-/// Blocks that were used since the hand came to them last, and that it passes over for a job.
+/// Maximum recently used blocks that the clock hand skips for a job.
 const SECOND_CHANCES: usize = 16;
 
-/// A block: [`HomePage::first_block`] numbers them.
+/// A block number, as [`HomePage::first_block`] counts.
 type Block = u64;
 
-/// What is in a slot.
+/// State of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Its frame does not serve for blocks, or is about to stop.
     Away,
     Free,
-    /// The block is to be read, or is being read.
+    /// Waiting to be read, or being read.
     Wanted,
-    /// A job writes all of it: what is there until that has ended is of no block.
+    /// A job overwrites all of it. Until the job ends the contents are undefined.
     Filling,
     Clean,
     Dirty,
     Writing,
-    /// It could not be read, or filled. Who wants it waits until those have gone that did before.
+    /// The read or the filling job failed. New jobs wait until the present ones have gone.
     Failed,
 }
 
@@ -68,12 +68,12 @@ enum State {
 struct Slot {
     block: Block,
     state: State,
-    /// Jobs that have it.
+    /// Number of jobs using it.
     users: u32,
     was_used: bool,
-    /// Of a dirty block of a file: since which flush of the file.
+    /// For a dirty block of a file: the file's flush mark at the time of the first write.
     mark: u32,
-    /// Jobs that wait until it has been read or filled, or written.
+    /// Jobs waiting until it has been read, filled or written.
     readers: Vec<usize>,
 }
 
@@ -90,72 +90,72 @@ impl Slot {
 /// A small operation on blocks.
 #[derive(Debug)]
 struct Job {
-    /// `None` once it is work.
+    /// `None` once it has become work.
     part: Option<Part>,
     page: HomePage,
     first: Block,
     count: u64,
-    /// Blocks that have not been read, or filled by other jobs, yet; of a put also those that are being written.
+    /// Blocks still to be read, or filled by other jobs; for a put also blocks being written.
     missing: usize,
     is_put: bool,
-    /// Somebody has written to the page.
+    /// The page has been written before.
     is_written: bool,
-    /// The blocks are to be mapped for this.
+    /// The access for which to map the blocks.
     maps: Option<Access>,
-    /// Why it cannot be done: a block could not be read.
+    /// The cause of its failure: a block could not be read.
     failed: Option<Cause>,
-    /// Since when it waits, if statistics count that.
+    /// Start of its wait, if statistics are on.
     since: Option<Instant>,
 }
 
 /// The block cache.
 pub(super) struct Blocks {
-    /// The address of the pool's memory.
+    /// Address of the pool's memory.
     pool: usize,
-    /// Where the slots that are always here begin in it.
+    /// Offset of the permanent slots in it.
     first_offset_bytes: usize,
-    /// How many those are. The others are of frames of the pool.
+    /// Number of permanent slots. Later slots lie in frames of the pool.
     own_slots: usize,
     serving: Serving,
     slots: Vec<Slot>,
     of_block: BTreeMap<Block, usize>,
     dirty: BTreeSet<Block>,
-    /// How many of those are of files, with those that are being written: they are dirty again if that fails.
+    /// Dirty blocks of files, including those being written, which are dirty again if the write fails.
     dirty_of_files: usize,
-    /// The blocks of puts to files that have them, and may make them dirty.
-    soiling: usize,
+    /// Blocks held by puts to files, which may become dirty.
+    may_become_dirty: usize,
     files: Files,
     zeros: ZeroBlocks,
     jobs: Slab<Job>,
-    /// How many jobs each page has.
+    /// Number of jobs per page.
     of_page: HashMap<HomePage, usize>,
-    /// Jobs that wait for slots, in order.
+    /// Jobs waiting for slots, in order.
     waiting: VecDeque<usize>,
-    /// Slots that the storage has no room to read yet.
+    /// Slots waiting for room in the storage to be read.
     to_read: VecDeque<usize>,
-    /// How many slots are idle.
+    /// Number of idle slots.
     idle: usize,
     reading: usize,
     writing: usize,
     is_cleaning: bool,
-    /// Blocks that were written because few slots were idle, since somebody asked last.
+    /// Blocks written for lack of idle slots since the last query.
     cleaned: u32,
     /// All dirty blocks are to be written.
     is_emptying: bool,
     hand: usize,
-    /// Used blocks that the hand may pass over until the present job has its slots.
+    /// Used blocks that the hand may still skip for the present job.
     chances: usize,
     /// Dirty blocks are written in order from here on.
     cursor: Block,
-    /// Blocks of a page, as a power of two.
+    /// Blocks per page, as a power of two.
     page_shift: u32,
-    /// Those that loads and stores reach; `None` if none may be mapped.
+    /// Blocks reachable by loads and stores; `None` if none may be mapped.
     mapped: Option<MappedBlocks>,
 }
 
 impl Blocks {
-    /// A cache of so many blocks, at least as many as the largest job needs, which begin at `first_offset_bytes` of a pool's
-    /// memory.
+    /// A cache of `slots` blocks from `first_offset_bytes` of a pool's memory on, at least as many as the largest job
+    /// needs.
     pub(super) fn new(pool: *mut u8, first_offset_bytes: usize, slots: usize, page_bytes: usize) -> Blocks {
         Blocks {
             pool: pool.expose_provenance(),
@@ -166,7 +166,7 @@ impl Blocks {
             of_block: BTreeMap::new(),
             dirty: BTreeSet::new(),
             dirty_of_files: 0,
-            soiling: 0,
+            may_become_dirty: 0,
             files: Files::default(),
             zeros: ZeroBlocks::default(),
             jobs: Slab::new(),
@@ -187,7 +187,7 @@ impl Blocks {
         }
     }
 
-    /// The most bytes of a part that jobs take, wherever it begins.
+    /// Largest part of a job in bytes, at any alignment.
     pub(super) fn part_bytes_max(&self) -> usize {
         self.own_slots.saturating_sub(1).max(1) * BLOCK_BYTES
     }
@@ -197,22 +197,22 @@ impl Blocks {
         self.of_page.contains_key(&page)
     }
 
-    /// Blocks that were written because few slots were idle, since this was asked last.
+    /// Blocks written for lack of idle slots since the last call.
     pub(super) fn take_cleaned(&mut self) -> u32 {
         std::mem::take(&mut self.cleaned)
     }
 
-    /// How many jobs there are.
+    /// Number of jobs.
     pub(super) fn jobs(&self) -> usize {
         self.jobs.len()
     }
 
-    /// Whether the storage has something of these blocks, or is to have it, besides so many that threads read themselves.
+    /// Whether the storage has, or is to have, I/O on blocks other than `by_threads` reads by threads.
     pub(super) fn is_busy(&self, by_threads: usize) -> bool {
         self.jobs.len() > by_threads || self.reading + self.writing > by_threads
     }
 
-    /// Whether all blocks of a piece of a page are here.
+    /// Whether all blocks of a piece of a page are in memory.
     pub(super) fn has(&self, page: HomePage, piece: &Piece) -> bool {
         let (first, count) = self.range(page, piece);
         let has_bytes = |slot: &usize| {
@@ -223,8 +223,8 @@ impl Blocks {
         (first..first + count).all(is_here)
     }
 
-    /// Takes a part in whose page, `page`, no rank holds. `is_written`: the file has bytes of the page, which is zeros else. Returns
-    /// the copies if all blocks are here.
+    /// Starts a job for a part of `page`, which no rank holds. If the page is not `is_written`, it is zeros. Returns
+    /// the copies if all blocks are in memory.
     pub(super) fn start(&mut self, part: Part, page: HomePage, is_written: bool) -> Option<BlockCopies> {
         let ((first, count), maps) = (self.range(page, &part.piece), part.copy.mapped_access());
         let is_put = part.copy.access() == Access::Write;
@@ -244,7 +244,7 @@ impl Blocks {
         if is_put {
             self.note_written(page, is_written);
         }
-        // One that needs no slot need not wait for those that do.
+        // A job without need of a slot may overtake jobs waiting for slots.
         let may_go = self.waiting.is_empty() || (first..first + count).all(|block| self.of_block.contains_key(&block));
         let has_blocks = may_go && self.take_blocks(id);
         if !has_blocks {
@@ -257,7 +257,7 @@ impl Blocks {
         ready
     }
 
-    /// A job writes to a page: those that wait may find its bytes in the file.
+    /// A job writes to a page: waiting jobs may find its bytes in the file.
     fn note_written(&mut self, page: HomePage, was_written: bool) {
         if !was_written {
             self.zeros.begin(page, 1 << self.page_shift);
@@ -268,7 +268,7 @@ impl Blocks {
         }
     }
 
-    /// The blocks of a piece of a page: the first, and how many.
+    /// The blocks of a piece of a page: the first, and their number.
     fn range(&self, page: HomePage, piece: &Piece) -> (Block, u64) {
         let (first, end) =
             (piece.offset_bytes / BLOCK_BYTES, (piece.offset_bytes + piece.len_bytes).div_ceil(BLOCK_BYTES));
@@ -285,10 +285,10 @@ impl Blocks {
         InSlot { slot, offset_bytes, page: self.page_of(block), block: (block & ((1 << self.page_shift) - 1)) as u32 }
     }
 
-    /// Gives a job all its blocks, or none. Returns whether it has them.
+    /// Gives a job all of its blocks, or none. Returns whether it has them.
     fn take_blocks(&mut self, id: usize) -> bool {
         let Job { page, first, count, is_put, .. } = self.jobs[id];
-        if is_put && !self.may_soil(page, count as usize) {
+        if is_put && !self.may_dirty(page, count as usize) {
             self.is_cleaning = true;
             return false;
         }
@@ -305,7 +305,7 @@ impl Blocks {
             self.is_cleaning = true;
             return false;
         }
-        self.soiling += if is_put && !page.is_of_segment() { count as usize } else { 0 };
+        self.may_become_dirty += if is_put && !page.is_of_segment() { count as usize } else { 0 };
         for block in blocks {
             let found = self.of_block.get(&block).copied();
             let slot = found.unwrap_or_else(|| self.fill_slot(block, id));
@@ -338,7 +338,7 @@ impl Blocks {
         self.note_idle(slot);
     }
 
-    /// The slot may have become idle.
+    /// Called when the slot may have become idle.
     fn note_idle(&mut self, slot: usize) {
         if self.slots[slot].is_idle() {
             self.idle += 1;
@@ -346,7 +346,7 @@ impl Blocks {
         }
     }
 
-    /// Gives a block a slot for a job: an idle one, of which there is one.
+    /// Gives a block an idle slot for a job. There must be one.
     fn fill_slot(&mut self, block: Block, id: usize) -> usize {
         let at = self.idle_slot();
         if self.slots[at].state == State::Clean {
@@ -358,7 +358,7 @@ impl Blocks {
         let state = match &job.part {
             Some(part) if job.is_put && self.is_whole(part, job.page, block) => State::Filling,
             _ if !job.is_written || self.zeros.has(job.page, self.place_in_page(job.page, block)) => {
-                // SAFETY: the slot is idle, so nothing else uses its memory, which is a block.
+                // SAFETY: the slot is idle, so nothing else uses its memory, which is one block long.
                 unsafe { self.place(at).write_bytes(0, BLOCK_BYTES) };
                 State::Clean
             }
@@ -374,8 +374,8 @@ impl Blocks {
         at
     }
 
-    /// An idle slot: the first that the hand comes to which was not used since it came there last. A block that was used is unmapped,
-    /// so that its next use is seen.
+    /// The first idle slot behind the hand not used since the hand's last pass. A used block is unmapped, so that its
+    /// next use faults.
     fn idle_slot(&mut self) -> usize {
         loop {
             let at = self.hand;
@@ -394,13 +394,13 @@ impl Blocks {
         }
     }
 
-    /// Whether a put writes all of a block. An atomic operation reads first, and so may who stores to it.
+    /// Whether a put overwrites a whole block. Atomic operations read first, and so may a thread with a mapped block.
     fn is_whole(&self, part: &Part, page: HomePage, block: Block) -> bool {
         self.bytes_in(part, page, block).len() == BLOCK_BYTES
             && !matches!(part.copy, Copy::Atomic(_) | Copy::MakeResident(_))
     }
 
-    /// The bytes of a part in one of its blocks, of which they are those of a range.
+    /// The range of a block that a part covers.
     fn bytes_in(&self, part: &Part, page: HomePage, block: Block) -> Range<usize> {
         let start = self.place_in_page(page, block) as usize * BLOCK_BYTES;
         let (from, to) = (part.piece.offset_bytes, part.piece.offset_bytes + part.piece.len_bytes);
@@ -411,7 +411,7 @@ impl Blocks {
         std::ptr::with_exposed_provenance_mut(self.pool + self.offset_bytes(slot))
     }
 
-    /// Where a slot lies in the pool's memory.
+    /// Offset of a slot in the pool's memory.
     fn offset_bytes(&self, slot: usize) -> usize {
         match slot.checked_sub(self.own_slots) {
             None => self.first_offset_bytes + slot * BLOCK_BYTES,
@@ -419,7 +419,7 @@ impl Blocks {
         }
     }
 
-    /// The copies of a job that waits for nothing any more.
+    /// The copies of a job, once it waits for nothing.
     fn ready(&mut self, id: usize) -> Option<BlockCopies> {
         if self.jobs[id].missing > 0 {
             return None;
@@ -441,16 +441,17 @@ impl Blocks {
         Some(BlockCopies { job: id, places: places.collect(), part, failed })
     }
 
-    /// The copies of a job are done. Returns the copies that waited for that, and its page if the page has no other job.
+    /// The copies of a job are done. Returns the copies waiting for them, and the job's page if the page has no other
+    /// job.
     pub(super) fn end(&mut self, id: usize) -> (Vec<BlockCopies>, Option<HomePage>) {
         let Job { page, first, count, is_put, maps, failed, .. } = self.jobs.remove(id);
-        self.soiling -= if is_put && !page.is_of_segment() { count as usize } else { 0 };
+        self.may_become_dirty -= if is_put && !page.is_of_segment() { count as usize } else { 0 };
         let mut ready = Vec::new();
         for block in first..first + count {
             let at = self.of_block[&block];
             let slot = &mut self.slots[at];
             slot.was_used = true;
-            // Puts that wait until the block has been written go on waiting: this job has only read it.
+            // Puts keep waiting for the block to be written: this job has only read it.
             let is_filled = slot.state == State::Filling;
             let readers = if is_filled { std::mem::take(&mut slot.readers) } else { Vec::new() };
             if let Some(cause) = failed {
@@ -460,7 +461,7 @@ impl Blocks {
                 }
             } else if is_put && matches!(slot.state, State::Clean | State::Filling) {
                 slot.state = State::Dirty;
-                self.soil(at);
+                self.mark_dirty(at);
             }
             maps.into_iter().for_each(|access| self.map(at, access));
             self.release_slot(at);
@@ -476,17 +477,17 @@ impl Blocks {
         (ready, is_last.then_some(page))
     }
 
-    /// A block has come for which these jobs have waited. Returns the copies of those that miss no other.
+    /// The block that these jobs waited for has arrived. Returns the copies of jobs with no other missing block.
     fn served(&mut self, readers: Vec<usize>) -> Vec<BlockCopies> {
         readers.iter().for_each(|id| self.jobs[*id].missing -= 1);
         readers.into_iter().filter_map(|id| self.ready(id)).collect()
     }
 
-    /// Gives waiting jobs their blocks, in order, as far as there are slots. Returns those that need not wait for the storage.
+    /// Gives waiting jobs their blocks, in order, as far as there are slots. Returns the copies that need no storage.
     pub(super) fn go_on(&mut self) -> Vec<BlockCopies> {
         let mut ready = Vec::new();
         while let Some(id) = self.waiting.front().copied() {
-            if !self.take_blocks(id) && !self.fail_hopeless(id) {
+            if !self.take_blocks(id) && !self.fail_unwritable_put(id) {
                 break;
             }
             self.waiting.pop_front();

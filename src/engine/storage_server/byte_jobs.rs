@@ -1,4 +1,4 @@
-//! Small operations on pages that no rank holds, in the blocks of the file, and what they mean for pages on their way.
+//! Small operations in file blocks of pages that no rank holds, and their effects on pages in flight.
 
 use super::blocks::BLOCK_TOKEN;
 use super::{Need, StorageServer, cause_of};
@@ -13,73 +13,73 @@ use std::ops::Range;
 use vgasnet_protocol::coherence::{Cause, FrameId, PageId};
 use vgasnet_protocol::ordered::OrderedSet;
 
-/// A job that has all of its blocks.
+/// A job with all of its blocks.
 #[derive(Debug)]
 pub struct BlockCopies {
-    /// The job, to be told when the copies are done.
+    /// The job, for [`StorageServer::end_on_blocks`] after the copies.
     pub job: usize,
     /// The part.
     pub part: Part,
-    /// Its bytes.
+    /// Its bytes, block by block.
     pub places: Vec<BlockPlace>,
-    /// Why none of it can be done: a block of a file could not be read.
+    /// Why the whole job fails: a block of a file could not be read.
     pub failed: Option<Cause>,
 }
 
 /// Bytes of a part in one block.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockPlace {
-    /// Where they are.
+    /// Their address.
     pub memory: *mut u8,
-    /// Where they begin in the part's piece.
+    /// Their offset in the part's piece.
     pub start_bytes: usize,
-    /// How many there are.
+    /// Their number.
     pub len_bytes: usize,
 }
 
-// SAFETY: the memory is the block cache's, which is mapped until the process ends, and left to the copies until their job has
-// ended, in whichever thread does them.
+// SAFETY: the block cache's memory is mapped until the process ends and belongs to the copies until their job has
+// ended, in any thread.
 unsafe impl Send for BlockPlace {}
 
 impl StorageServer {
-    /// The most bytes of a part for [`StorageServer::start_on_blocks`].
+    /// Largest part for [`StorageServer::start_on_blocks`], in bytes.
     pub(in crate::engine) fn block_part_bytes_max(&self) -> usize {
         self.blocks.part_bytes_max()
     }
 
-    /// Whether small operations are under way about the page, which no rank holds: messages about it have to wait.
+    /// Whether jobs use blocks of the page, which no rank holds: messages about it have to wait.
     pub(in crate::engine) fn has_jobs(&self, page: PageId) -> bool {
         self.blocks.has_jobs(self.files.number(page))
     }
 
-    /// Has blocks mapped in the segment for loads and stores, at most so many.
+    /// Enables mapping of at most `most` blocks in the segment for loads and stores.
     #[must_use]
     pub fn with_mapped_blocks(mut self, mapper: Box<dyn BlockMapper>, most: u32) -> StorageServer {
         self.blocks.map_by(mapper, most);
         self
     }
 
-    /// How many frames of the pool serve for blocks.
+    /// Number of pool frames in use for blocks.
     pub(in crate::engine) fn frames_for_blocks(&self) -> u32 {
         self.blocks.serving_frames()
     }
 
-    /// Blocks that were written for lack of others, since this was asked last.
+    /// Blocks written for lack of idle slots since the last call.
     pub(in crate::engine) fn take_cleaned_blocks(&mut self) -> u32 {
         self.blocks.take_cleaned()
     }
 
-    /// A free frame of the pool serves for blocks from now on.
+    /// Takes a free frame of the pool for blocks.
     pub(in crate::engine) fn give_to_blocks(&mut self, frame: FrameId) {
         self.blocks.take_frame(frame);
     }
 
-    /// A page needs a frame: one that serves for blocks is to come back, if any does.
+    /// A page needs a frame: makes one of those serving for blocks leave.
     pub(in crate::engine) fn release_frame(&mut self) {
         self.blocks.release_frame();
     }
 
-    /// A frame that serves for no blocks any more.
+    /// Takes a frame that has stopped serving for blocks.
     pub(in crate::engine) fn take_returned_frame(&mut self) -> Option<FrameId> {
         self.blocks.take_returned()
     }
@@ -89,10 +89,10 @@ impl StorageServer {
         self.blocks.may_map()
     }
 
-    /// Unmaps the blocks of a page about which a message comes, and of which no job makes use.
+    /// Unmaps the blocks of a page before a message about it is handled. No job may use them.
     ///
     /// # Errors
-    /// The system refuses to.
+    /// The system refuses to unmap.
     pub(in crate::engine) fn unmap_blocks(&mut self, page: PageId) -> Result<(), UserError> {
         if page.space.segment().is_some() {
             self.blocks.unmap_page(page.index);
@@ -100,12 +100,12 @@ impl StorageServer {
         self.check_unmapped()
     }
 
-    /// Notes from now on which pages have blocks that are mapped for stores. None is mapped now.
+    /// Starts noting pages with blocks mapped for stores. First unmaps all.
     pub(in crate::engine) fn watch_blocks(&mut self) {
         self.blocks.watch();
     }
 
-    /// Pages of which blocks were mapped for stores, since this was asked last.
+    /// Pages with blocks mapped for stores since the last call.
     pub(in crate::engine) fn take_opened(&mut self) -> OrderedSet<u32> {
         self.blocks.take_opened()
     }
@@ -113,7 +113,7 @@ impl StorageServer {
     /// Unmaps the blocks of these pages.
     ///
     /// # Errors
-    /// The system refuses to.
+    /// The system refuses to unmap.
     pub(in crate::engine) fn unmap_blocks_of(&mut self, pages: Range<u32>) -> Result<(), UserError> {
         self.blocks.unmap_pages(pages);
         self.check_unmapped()
@@ -130,8 +130,8 @@ impl StorageServer {
         self.blocks.has(self.files.number(part.piece.page), &part.piece)
     }
 
-    /// Takes a part in that reads or writes bytes of a page of this home. No rank holds the page, or is about to. `is_written`: the
-    /// file has bytes of the page.
+    /// Takes a part that reads or writes bytes of a page of this home. No rank may hold the page or be about to.
+    /// `is_written`: the file has bytes of the page.
     pub(in crate::engine) fn start_on_blocks(&mut self, part: Part, is_written: bool, work: &mut VecDeque<Work>) {
         let page = self.files.number(part.piece.page);
         let refusal = self.blocks.refusal(page).filter(|_| part.copy.is_put());
@@ -141,7 +141,7 @@ impl StorageServer {
         work.extend(self.blocks.start(part, page, is_written).map(|copies| Work::Blocks(Box::new(copies))));
     }
 
-    /// The copies of a small operation are done. Returns its page if the page has no others.
+    /// The copies of a job are done. Returns its page if the page has no other job.
     pub(in crate::engine) fn end_on_blocks(&mut self, job: usize, work: &mut VecDeque<Work>) -> Option<PageId> {
         let (ready, page) = self.blocks.end(job);
         extend(work, ready);
@@ -149,30 +149,29 @@ impl StorageServer {
         page.map(|page| self.files.page(page))
     }
 
-    /// Has all dirty blocks written, and forgets the others. Returns whether there is none.
+    /// Starts writing all dirty blocks, and drops the others. Returns whether none is left.
     pub(in crate::engine) fn empty_blocks(&mut self) -> bool {
         self.blocks.empty()
     }
 
-    /// For tests: a block of a page that is in memory, and stands for that of the file.
+    /// For tests: a block of a page in memory, which overlays the file.
     pub fn block_in_memory(&self, page: PageId, block: usize) -> Option<*const u8> {
         self.blocks.in_memory(self.files.number(page), block).map(<*mut u8>::cast_const)
     }
 
-    /// Gives blocks to jobs that wait for some, and has the storage read and write blocks. Those of pages on their way stay as they
-    /// are.
+    /// Gives blocks to waiting jobs, and submits reads and writes of blocks. Blocks of pages in flight stay unchanged.
     #[inline(never)]
     pub(super) fn advance_blocks(&mut self, work: &mut VecDeque<Work>) {
-        // A page that was written may have made dirty blocks free.
+        // The write-back of a page may have freed its dirty blocks.
         extend(work, self.blocks.go_on());
         let of_page = &self.of_page;
         self.blocks.advance(&mut *self.storage, |page| !of_page.contains_key(&page));
     }
 
-    /// The storage has moved a block.
+    /// Handles the storage's completion of a block.
     ///
     /// # Errors
-    /// It could not, and the block is of the segment. No other copy of it is accounted for, so the job cannot go on.
+    /// The I/O failed for a block of a segment. No other copy of it is accounted for, so the job cannot go on.
     #[inline(never)]
     pub(super) fn complete_block(
         &mut self,
@@ -188,7 +187,7 @@ impl StorageServer {
             Err(error) => self.blocks.on_failed(slot, cause_of(error)),
         };
         extend(work, ready);
-        // Hardly a page waits for its blocks, and to look at all of them takes long.
+        // Pages rarely wait for their blocks, and checking all of a page's blocks is slow.
         let waiting = written.and_then(|page| self.behind_blocks.get(&page).map(|id| (page, *id)));
         if let Some((page, id)) = waiting.filter(|(page, _)| !self.blocks.is_writing(*page)) {
             self.behind_blocks.remove(&page);
@@ -197,7 +196,7 @@ impl StorageServer {
         Ok(())
     }
 
-    /// Makes the operation of a page wait for what it needs, once none of its blocks is being written.
+    /// Makes a page's operation wait for its resource, once none of the page's blocks is being written.
     pub(super) fn begin_page(&mut self, id: usize) {
         let place = self.operations[id].place;
         if self.blocks.is_writing(place) {
@@ -208,7 +207,7 @@ impl StorageServer {
         self.wait(id, need);
     }
 
-    /// The file has what an operation was to write of a page: it is newer than the blocks in memory.
+    /// A page write has reached the file, which is now newer than the blocks in memory.
     #[inline(never)]
     pub(super) fn forget_blocks(&mut self, id: usize) {
         let place = self.operations[id].place;
@@ -217,8 +216,8 @@ impl StorageServer {
         }
     }
 
-    /// A page has been read into the memory of its operation. What of its blocks is dirty goes there, too. Returns whether the
-    /// page is whole without that.
+    /// A page has been read into its operation's memory. Queues the overlay of its dirty blocks. Returns whether there
+    /// are none.
     #[inline(never)]
     pub(super) fn is_whole_or_lays_over(&mut self, id: usize, work: &mut VecDeque<Work>) -> bool {
         let blocks = self.blocks.dirty_of(self.operations[id].place);
@@ -232,20 +231,20 @@ impl StorageServer {
     }
 }
 
-/// Blocks to be copied: from where, and to where.
+/// Blocks to copy: source and destination.
 #[derive(Debug)]
 pub struct OverlaidBlocks(Vec<(*mut u8, *mut u8)>);
 
-// SAFETY: the memory is mapped until the process ends, and left to the copies until the engine is told of their end, in whichever
-// thread does them.
+// SAFETY: the memory is mapped until the process ends and belongs to the copies until the engine is told of their end,
+// in any thread.
 unsafe impl Send for OverlaidBlocks {}
 
 impl OverlaidBlocks {
     /// Copies the blocks.
     pub fn run(&self) {
         for (from, to) in &self.0 {
-            // SAFETY: both are blocks. The dirty block stays as it is while its page is on its way, and the frame is the
-            // operation's.
+            // SAFETY: both are blocks. The dirty block does not change while its page is in flight, and the frame is
+            // the operation's.
             unsafe { from.copy_to_nonoverlapping(*to, crate::storage::BLOCK_BYTES) };
         }
     }
@@ -256,7 +255,7 @@ fn extend(work: &mut VecDeque<Work>, ready: Vec<BlockCopies>) {
 }
 
 impl StorageServer {
-    /// What the operation of a page needs to go on.
+    /// Resource that a page's operation needs next.
     fn need_of(&self, id: usize) -> Need {
         let operation = &self.operations[id];
         match operation.direction {

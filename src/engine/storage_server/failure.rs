@@ -1,4 +1,4 @@
-//! What a user is told where the backing file fails.
+//! Error lines for failures of the backing file.
 
 use super::{Operation, StorageServer};
 use crate::error::UserError;
@@ -7,12 +7,12 @@ use std::io;
 use vgasnet_protocol::coherence::PageId;
 
 impl StorageServer {
-    /// The line about an operation that failed.
+    /// The line for a failed operation.
     pub(super) fn failure(&self, operation: &Operation, error: &io::Error) -> UserError {
         self.failure_at(operation.direction, operation.page, error)
     }
 
-    /// The line about a page of a segment of which something could not be moved.
+    /// The line for failed I/O on a page of a segment.
     pub(super) fn failure_at(&self, direction: IoDirection, page: PageId, error: &io::Error) -> UserError {
         let (verb, preposition) = match direction {
             IoDirection::Read => ("read", "from"),

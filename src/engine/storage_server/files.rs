@@ -1,4 +1,4 @@
-//! The files of which a home does the I/O.
+//! The files on which a home does I/O.
 
 use super::StorageServer;
 use super::home_page::HomePage;
@@ -12,13 +12,13 @@ use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::Cause;
 
 impl StorageServer {
-    /// A file is open now.
+    /// Opens a file.
     pub(in crate::engine) fn add_file(&mut self, space: Space, file: Arc<NamedFile>) {
         let FileSlot(slot) = self.storage.add_file(file);
         self.files.add(space, slot);
     }
 
-    /// A file is closed. Nothing is under way about it; what was not written is lost.
+    /// Closes a file. Nothing may be in flight; unwritten data are lost.
     pub(in crate::engine) fn remove_file(&mut self, space: Space) {
         let Some(slot) = self.files.remove(space) else { return };
         self.blocks.forget_from(HomePage::of_file(slot, 0));
@@ -26,14 +26,14 @@ impl StorageServer {
         self.storage.remove_file(FileSlot(slot));
     }
 
-    /// Whether a part may become a job on blocks: so many are there for it, whatever cannot be written.
+    /// Whether a part may become a job on blocks: enough blocks are reserved for it even if no file can be written.
     pub(in crate::engine) fn takes_on_blocks(&self, part: &Part) -> bool {
         let page = self.files.number(part.piece.page);
         part.piece.len_bytes <= self.blocks.part_bytes_max()
-            && (self.files.is_empty() || self.blocks.fits_beside_files(page, &part.piece, part.copy.is_put()))
+            && (self.files.is_empty() || self.blocks.always_fits(page, &part.piece, part.copy.is_put()))
     }
 
-    /// Whether no operation is under way about the file.
+    /// Whether no operation on the file is in progress.
     pub(in crate::engine) fn is_quiet_about(&self, space: Space) -> bool {
         self.files.slot(space).is_none_or(|slot| {
             let has_operation = self.of_page.keys().any(|place| place.slot() == slot);
@@ -41,28 +41,28 @@ impl StorageServer {
         })
     }
 
-    /// Whether blocks of files have become dirty since this was asked last.
-    pub(in crate::engine) fn take_soiled(&mut self) -> bool {
-        self.blocks.take_soiled()
+    /// Whether blocks of files have become dirty since the last call.
+    pub(in crate::engine) fn take_newly_dirty(&mut self) -> bool {
+        self.blocks.take_newly_dirty()
     }
 
-    /// Files of which blocks could not be written since this was asked last, and why.
+    /// Files with failed block writes since the last call, and the causes.
     pub(in crate::engine) fn take_block_failures(&mut self) -> Vec<(Space, Cause)> {
         let failures = self.blocks.take_failures().into_iter();
         failures.filter_map(|(slot, cause)| Some((self.files.space_of(slot)?, cause))).collect()
     }
 
-    /// Has the dirty blocks of all files written that can be.
+    /// Starts writing the dirty blocks of all files, except files with failed writes.
     pub(in crate::engine) fn flush_blocks_of_files(&mut self) {
         self.files.slots().for_each(|slot| self.blocks.flush_unless_refused(slot));
     }
 
-    /// Has the storage wake who sleeps after so long.
+    /// Makes the storage's doorbell ring after this time.
     pub(in crate::engine) fn ring_in(&mut self, time: Option<Duration>) {
         self.storage.ring_in(time);
     }
 
-    /// Has all dirty blocks of a file written.
+    /// Starts writing all dirty blocks of a file.
     pub(in crate::engine) fn flush_file(&mut self, space: Space) {
         if let Some(slot) = self.files.slot(space) {
             self.blocks.flush_file(slot);
@@ -70,18 +70,19 @@ impl StorageServer {
         }
     }
 
-    /// Whether all blocks of a file are written, or cannot be; then why. A rank that does no I/O on it has none.
+    /// The outcome of the last flush of a file's blocks; `None` while it is in progress. A rank that does no I/O on the
+    /// file has none.
     pub(in crate::engine) fn is_flushed(&self, space: Space) -> Option<Result<(), Cause>> {
         self.files.slot(space).map_or(Some(Ok(())), |slot| self.blocks.is_flushed(slot))
     }
 
-    /// The bytes of blocks of a file, and of what is spilled of it, that could not be written.
+    /// The bytes in blocks and in the spill of a file that could not be written.
     pub(in crate::engine) fn unwritten_bytes(&self, space: Space) -> Vec<Range<u64>> {
         let of_slot = |slot| [self.blocks.unwritten_bytes(slot), self.undrained_bytes(slot)].concat();
         self.files.slot(space).map(of_slot).unwrap_or_default()
     }
 
-    /// Forgets the blocks of a file from a page on: it is cut there. Nothing is under way about them.
+    /// Drops the blocks of a file from a page on, where the file is cut. Nothing may be in flight.
     pub(in crate::engine) fn cut_file(&mut self, space: Space, pages: u32) {
         if let Some(slot) = self.files.slot(space) {
             self.blocks.forget_from(HomePage::of_file(slot, pages));
@@ -89,12 +90,12 @@ impl StorageServer {
         }
     }
 
-    /// For tests: how many blocks of files are in memory, and how many of those are dirty, or may get so.
+    /// For tests: number of resident blocks of files, and of dirty or potentially dirty ones among them.
     pub fn blocks_of_files(&self) -> (usize, usize) {
         self.blocks.of_files()
     }
 
-    /// What threads use that read pages of a file themselves, if they may.
+    /// Lets threads read pages of a file themselves, if they may.
     pub(super) fn page_reader(&self, place: HomePage) -> Option<Arc<dyn BlockingReader>> {
         if place.is_of_segment() {
             return self.reader.clone();

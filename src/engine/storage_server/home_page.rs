@@ -1,11 +1,11 @@
-//! The pages of a home by number: those in its backing file, and of files of which it does the I/O.
+//! Numbers the pages of a home: those of its backing file, and of the files on which it does I/O.
 
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::{Rank, Space, Spaces};
 
-/// Numbers a page of a home: the slot of its file in the storage, and its place there. Slot 0 is the backing file.
-/// Numbers that follow each other name pages that do so in one file.
+/// A page of a home: the slot of its file in the storage and its index in the file. Slot 0 is the backing file.
+/// Consecutive values are consecutive pages of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct HomePage(u64);
 
@@ -13,7 +13,7 @@ vgasnet_protocol::ordered_like! {
     HomePage: u64 = |page| page.0;
 }
 
-/// Bits of a page's place in its file.
+/// Bits of the index in the file.
 const INDEX_BITS: u32 = 32;
 
 impl HomePage {
@@ -26,12 +26,12 @@ impl HomePage {
         HomePage((slot as u64) << INDEX_BITS | index as u64)
     }
 
-    /// The slot of the file in the storage.
+    /// Slot of the file in the storage.
     pub(super) const fn slot(self) -> u32 {
         (self.0 >> INDEX_BITS) as u32
     }
 
-    /// The place in the file, in pages.
+    /// Position in the file, in pages.
     pub(super) const fn index(self) -> u32 {
         self.0 as u32
     }
@@ -40,12 +40,12 @@ impl HomePage {
         self.slot() == 0
     }
 
-    /// The page that is so many pages further on.
+    /// The page this many pages further on.
     pub(super) const fn behind(self, pages: u32) -> HomePage {
         HomePage(self.0 + pages as u64)
     }
 
-    /// The first block of the page, where a page has 2^`shift` blocks: blocks of a file are numbered in its order.
+    /// The first block of the page, with 2^`shift` blocks per page. Blocks of a file are numbered in file order.
     pub(super) const fn first_block(self, shift: u32) -> u64 {
         self.0 << shift
     }
@@ -56,18 +56,18 @@ impl HomePage {
     }
 }
 
-/// Which slots of the storage are whose.
+/// The storage slots of a home's files.
 #[derive(Debug)]
 pub(super) struct HomeFiles {
     rank: Rank,
-    /// Of the segments.
+    /// Homes of the segments' pages.
     segments: Spaces,
     slots: OrderedMap<Space, u32>,
     spaces: OrderedMap<u32, Space>,
 }
 
 impl HomeFiles {
-    /// Those of a rank, which has no file but its own.
+    /// The files of a rank, initially its backing file only.
     pub(super) fn new(rank: Rank, segments: Spaces) -> HomeFiles {
         HomeFiles { rank, segments, slots: OrderedMap::new(), spaces: OrderedMap::new() }
     }
@@ -77,14 +77,14 @@ impl HomeFiles {
         self.spaces.insert(slot, file);
     }
 
-    /// Forgets a file. Returns its slot.
+    /// Removes a file. Returns its slot.
     pub(super) fn remove(&mut self, file: Space) -> Option<u32> {
         let slot = self.slots.remove(&file)?;
         self.spaces.remove(&slot);
         Some(slot)
     }
 
-    /// Whether this home does I/O on no file but its own.
+    /// Whether this home does I/O on its backing file only.
     pub(super) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -112,7 +112,7 @@ impl HomeFiles {
         HomePage::of_file(self.slots[&page.space], page.index)
     }
 
-    /// The same, of a page whose home this may be.
+    /// The number of a page, if this rank is or may be its home.
     pub(super) fn try_number(&self, page: PageId) -> Option<HomePage> {
         let is_here = self.segments.is_in_backing_file(self.rank, page.space) || self.slots.contains_key(&page.space);
         is_here.then(|| self.number(page))

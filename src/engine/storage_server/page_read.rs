@@ -1,8 +1,8 @@
-//! Reads that threads do themselves: who waits for a small page of the own disk, or a block, and for nothing else, reads it with a
-//! blocking call.
+//! Blocking reads by threads. A thread waiting for nothing but one small page of the own disk, or a block, reads it
+//! itself.
 //!
-//! That spares the thread that drives, and two changes of threads a page. The kernel ends an operation of the ring in the thread
-//! that has begun it, which it wakes for that, so a thread that waits for its page elsewhere is woken twice.
+//! This spares the driver and two thread switches per page. The kernel completes an io_uring operation in the
+//! submitting thread and wakes it for this, so a page for a thread waiting elsewhere takes two wake-ups.
 
 use super::{BLOCK_TOKEN, Need, Operation, StorageServer};
 use crate::engine::work::Work;
@@ -13,33 +13,29 @@ use std::io;
 use std::sync::Arc;
 use vgasnet_protocol::coherence::{Event, PageId, Priority};
 
-/// The largest pages that threads read themselves, in bytes. Larger ones are better read into memory that stays pinned, which the
-/// ring knows.
+/// Largest page that threads read themselves, in bytes. Larger ones are better read into the ring's registered memory.
 pub(super) const READ_BYTES_MAX: usize = 256 << 10;
 
-/// A page or block that is to be read by the thread that has this.
+/// A page or block to be read by the calling thread.
 pub struct PageRead {
-    /// The token of the storage.
+    /// The storage's token.
     token: u64,
     operation: IoOperation,
     reader: Arc<dyn BlockingReader>,
 }
 
 impl PageRead {
-    /// Reads the page or block.
-    ///
-    /// # Errors
-    /// The storage's.
+    /// Reads the page or block. The result holds the storage's error, if any.
     pub fn run(self) -> EndedRead {
-        // SAFETY: the memory lies in a frame that stays mapped until the process ends, and is reserved for the page until its Data
-        // message, which is sent after `StorageServer::end_read`. Until then the home begins nothing else of the page. A block that is
-        // wanted is left alone until it has been read.
+        // SAFETY: the memory lies in a frame that stays mapped until the process ends. The frame is reserved for the
+        // page until its Data message, which follows `StorageServer::end_read`; until then the home begins nothing else
+        // on the page. A wanted block is not accessed before it has been read.
         let result = unsafe { self.reader.read(&self.operation) };
         EndedRead { token: self.token, result }
     }
 }
 
-/// A read that a thread has done.
+/// A read performed by a thread.
 #[must_use]
 pub struct EndedRead {
     pub(super) token: u64,
@@ -47,7 +43,7 @@ pub struct EndedRead {
 }
 
 impl StorageServer {
-    /// Takes the read of a page that the storage has not begun, for a thread that waits for the page.
+    /// Takes the pending read of a page for a thread waiting for the page.
     pub(in crate::engine) fn take_read(&mut self, page: PageId) -> Option<PageRead> {
         let place = self.files.try_number(page)?;
         let id = *self.of_page.get(&place)?;
@@ -62,7 +58,7 @@ impl StorageServer {
         Some(read)
     }
 
-    /// A thread has done a read that it had taken.
+    /// A thread has performed a read.
     ///
     /// # Errors
     /// As [`StorageServer::poll`].
@@ -80,12 +76,12 @@ impl StorageServer {
         self.complete(read.token as usize, &read.result, events, work)
     }
 
-    /// How many blocks wait to be read.
+    /// Number of blocks waiting to be read.
     pub(in crate::engine) fn blocks_to_read(&self) -> usize {
         self.blocks.to_read()
     }
 
-    /// Takes the read of the one block that a thread has added to `before` others, for which it waits.
+    /// Takes the read of the only block added to `before` others, for the thread that added it and waits.
     pub(in crate::engine) fn take_block_read(&mut self, before: usize) -> Option<PageRead> {
         let place = self.blocks.last_to_read().filter(|_| self.blocks.to_read() == before + 1)?;
         let reader = self.block_reader_of(place)?;

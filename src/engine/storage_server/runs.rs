@@ -1,4 +1,4 @@
-//! What goes to the storage together: operations of pages one behind the other in a file, each with what is to be moved of its page.
+//! Merges operations on adjacent pages of a file into runs for the storage, each with the dirty extents of its page.
 
 use super::super::storage_queue::{Need, Waiting};
 use super::{Operation, StorageServer};
@@ -7,15 +7,15 @@ use crate::stats::{self, Row};
 use crate::storage::{FileSlot, IoDirection, IoOperation};
 use vgasnet_protocol::coherence::Priority;
 
-/// The most bytes of pages side by side that go to the storage together.
+/// Maximum length of a run, in bytes.
 const RUN_BYTES_MAX: usize = 1 << 20;
 
-/// The most bytes that go to the storage with what somebody waits for, where nobody waits for all of them.
+/// Maximum length of a run that begins with an urgent operation and has background ones, in bytes.
 const COMPANY_BYTES_MAX: usize = 256 << 10;
 
 impl StorageServer {
-    /// An operation, and those of the pages behind it in the file that may go with it: of the same direction, ready, and
-    /// as urgent or near by. Each with its next part, which begins in the file where the one before it ends.
+    /// An operation and its successors in the file that may join it: of the same direction, ready, and as urgent or
+    /// close by. Each comes with its next part, which begins in the file at the end of the one before it.
     pub(super) fn run_from(&self, first: &Waiting) -> Vec<(usize, Extent)> {
         let next_part = |id| self.next_part(id).expect("it is not done");
         if first.need != Need::Nothing {
@@ -43,7 +43,7 @@ impl StorageServer {
         run
     }
 
-    /// Makes two parts of pages side by side one, if little is between them.
+    /// Joins two parts of adjacent pages, if the gap between them is small.
     fn join(&self, before: &mut Extent, behind: &mut Extent) -> bool {
         let page_bytes = self.space.page_bytes();
         let gap_bytes = page_bytes - before.end_bytes + behind.start_bytes;
@@ -58,13 +58,14 @@ impl StorageServer {
         Extent { start_bytes: 0, end_bytes: self.space.page_bytes() }
     }
 
-    /// What is to be read or written of a page after the part that was last.
+    /// The part of a page to be read or written after the last one.
     pub(super) fn next_part(&self, id: usize) -> Option<Extent> {
         let part = self.operations[id].part;
         self.extents(id).into_iter().find(|next| next.start_bytes >= part.end_bytes)
     }
 
-    /// What is to be read or written of a page. Nobody writes to a page meanwhile, so its dirty blocks stay the same.
+    /// The extents of a page to be read or written. No rank writes to the page meanwhile, so its dirty blocks do not
+    /// change.
     pub(super) fn extents(&self, id: usize) -> Vec<Extent> {
         let Operation { direction, peer, frame, staging, .. } = self.operations[id];
         let blocks = self.space.blocks(peer).filter(|_| direction == IoDirection::Write && staging.is_none());
@@ -72,17 +73,17 @@ impl StorageServer {
             Some(blocks) => blocks.extents(frame, self.gap_bytes),
             None => vec![self.whole()],
         };
-        // The storage has no operations of nothing: where nothing is dirty, it gets a block.
+        // The storage takes no empty operations: a page without dirty blocks writes one block.
         let first = Extent { start_bytes: 0, end_bytes: DIRTY_BLOCK_BYTES };
         if extents.is_empty() { vec![first] } else { extents }
     }
 
-    /// Hands operations to the storage that lie one behind the other in the file. Returns how many of them it took.
+    /// Submits adjacent operations to the storage. Returns how many it took.
     pub(super) fn submit(&mut self, parts: &[(usize, Extent)]) -> usize {
         let run: Vec<IoOperation> = parts.iter().map(|(id, part)| self.io_operation(*id, *part)).collect();
         // SAFETY: the memory lies in frames that stay mapped until the process ends. A staging frame belongs to its
-        // operation. A requester's frame is reserved for the page until its Data message, which is sent after completion.
-        // A dirty owner's frame keeps the page closed to writes until its Evicted message, which is sent after completion.
+        // operation. A requester's frame is reserved for the page until its Data message, which follows completion. A
+        // dirty owner's frame keeps the page closed to writes until its Evicted message, which follows completion.
         let taken = unsafe { self.storage.start_run(&run) };
         if run[0].file != FileSlot::BACKING && run[0].direction == IoDirection::Write {
             stats::add(Row::FileCoalesced, taken.saturating_sub(1) as u64);
@@ -109,7 +110,7 @@ impl StorageServer {
         IoOperation { direction, file, offset_bytes, memory, len_bytes: part.len_bytes(), token, is_urgent }
     }
 
-    /// The memory that an operation reads the page into, or writes it from.
+    /// The memory that an operation reads the page into or writes it from.
     pub(super) fn memory_of(&self, id: usize) -> *mut u8 {
         let Operation { peer, frame, staging, .. } = self.operations[id];
         match staging {

@@ -1,4 +1,4 @@
-//! What of files is spilled to the node's disk, as their home sees it: to it the burst buffer is part of the storage.
+//! Spilled data of files at their home, which treats the burst buffer as part of the storage.
 
 use super::StorageServer;
 use crate::storage::FileSlot;
@@ -11,24 +11,24 @@ impl StorageServer {
         self.files.slot(space).map(FileSlot)
     }
 
-    /// Whether what is written to files may stay on the node's disk for a while.
+    /// Whether writes to files may stay spilled on the node's disk.
     pub(in crate::engine) fn spills(&self) -> bool {
         self.storage.spill().is_some()
     }
 
-    /// What is written to a file goes there from now on, until [`StorageServer::drain_file`].
+    /// Sends writes straight to the file from now on, until [`StorageServer::drain_file`].
     pub(super) fn write_through(&mut self, slot: u32) {
         self.storage.spill_mut().into_iter().for_each(|spill| spill.begin_flush(FileSlot(slot)));
     }
 
-    /// Asks for all that is spilled of a file to be brought there.
+    /// Starts draining a file's spilled data.
     pub(in crate::engine) fn drain_file(&mut self, space: Space) {
         if let (Some(slot), Some(spill)) = (self.slot_of(space), self.storage.spill_mut()) {
             spill.drain(slot);
         }
     }
 
-    /// Whether that has been done, or cannot be; then why.
+    /// The outcome of draining, or `None` while it is in progress.
     pub(in crate::engine) fn is_drained(&self, space: Space) -> Option<Result<(), Cause>> {
         match (self.slot_of(space), self.storage.spill()) {
             (Some(slot), Some(spill)) => {
@@ -38,24 +38,24 @@ impl StorageServer {
         }
     }
 
-    /// Whether something is on its way from there to a file.
+    /// Whether spilled data of a file are in flight to it.
     pub(super) fn is_draining(&self, slot: u32) -> bool {
         self.storage.spill().is_some_and(|spill| spill.is_draining(FileSlot(slot)))
     }
 
-    /// How often something has been brought from there to a file, or could not be; it wraps.
+    /// Number of drain operations that have ended or failed, wrapping.
     pub(super) fn drains_ended(&self) -> u32 {
         self.storage.spill().map_or(0, |spill| spill.drains_ended())
     }
 
-    /// Nothing more is brought to a file, which is about to be closed or cut.
+    /// Stops draining to a file that is about to be closed or cut.
     pub(in crate::engine) fn stop_draining(&mut self, space: Space) {
         if let (Some(slot), Some(spill)) = (self.slot_of(space), self.storage.spill_mut()) {
             spill.pause(slot, true);
         }
     }
 
-    /// Forgets what is spilled of a file from a page on, and goes on with the rest.
+    /// Drops a file's spilled data from a page on, and resumes draining the others.
     pub(super) fn cut_spilled(&mut self, slot: u32, pages: u32) {
         if let Some(spill) = self.storage.spill_mut() {
             spill.forget(FileSlot(slot), pages.into());
@@ -63,12 +63,12 @@ impl StorageServer {
         }
     }
 
-    /// The bytes of a file that could not be brought there.
+    /// The bytes of a file that could not be drained.
     pub(super) fn undrained_bytes(&self, slot: u32) -> Vec<Range<u64>> {
         self.storage.spill().map(|spill| spill.undrained_bytes(FileSlot(slot))).unwrap_or_default()
     }
 
-    /// Files to which something could not be brought since this was asked last, and why.
+    /// Files with failed drains since the last call, and the causes.
     pub(in crate::engine) fn take_undrained(&mut self) -> Vec<(Space, Cause)> {
         let failures = self.storage.spill_mut().map(|spill| spill.take_failures()).unwrap_or_default();
         let file_of =

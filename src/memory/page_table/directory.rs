@@ -1,9 +1,9 @@
-//! Which page is in whose pool: hints that all ranks of a host share.
+//! Hints to the pools that contain a page, shared by all ranks of a host.
 //!
-//! A rank's engine notes the pages that it opens and forgets those that it closes. Hints lie in sets of eight. Where a set
-//! is full a hint takes the place of another one, so hints may be lost; nowhere else. They may also be old, or of another page
-//! with as many bits in common. Who follows one looks into the entry of the frame. Each rank gives memory for twice as many
-//! hints as its pool has frames.
+//! A rank's engine notes the pages that it opens and removes those that it closes. Hints lie in sets of eight. In a
+//! full set a hint replaces another, so hints may be lost, but only there. They may also be stale, or of another page
+//! with equal hash bits: a reader checks the entry of the frame. Each rank gives memory for twice as many hints as its
+//! pool has frames.
 
 use super::word::Key;
 #[cfg(all(loom, test))]
@@ -13,23 +13,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use vgasnet_conduit::Region;
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
-/// Hints of a set: a cache line. The model checker has fewer interleavings of two.
+/// Hints per set: a cache line. With two, the model checker has fewer interleavings.
 pub(super) const WAYS: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
 
 /// The hints of a host. A hint has 16 bits of the page's scattered key, 16 for the pool with 1 added, and the frame.
 #[derive(Debug)]
 pub struct Directory {
-    /// The memory that each rank gives, with as many hints as a multiple of [`WAYS`].
+    /// The memory of each rank, with a multiple of [`WAYS`] hints.
     parts: Box<[&'static [AtomicU64]]>,
 }
 
-/// Bytes of the part that a rank with so many frames gives; a multiple of 64.
+/// Bytes given by a rank with this many frames; a multiple of 64.
 pub(in crate::memory) fn part_bytes(frames: u32) -> usize {
     (frames as usize * 2).next_multiple_of(WAYS).max(WAYS) * size_of::<AtomicU64>()
 }
 
 impl Directory {
-    /// The hints in these parts, which all ranks of the host have in the same order, one a pool.
+    /// The hints in these parts, one per pool, in the same order on all ranks of the host.
     pub fn new(parts: impl Iterator<Item = Region>) -> Directory {
         let hints = |part: Region| {
             assert!(part.address % 64 == 0);
@@ -47,14 +47,14 @@ impl Directory {
         Directory { parts: parts.collect() }
     }
 
-    /// Notes that a page is in a frame of the pool with this number on the host.
+    /// Notes that a page is in a frame of the pool with this index on the host.
     pub fn note(&self, page: PageId, pool: usize, frame: FrameId) {
         let (set, hint) = self.place(page, pool, frame);
         let load = |way: &AtomicU64| way.load(Ordering::Relaxed);
         if set.iter().any(|way| load(way) == hint) {
             return;
         }
-        // Another rank may find the same free way.
+        // Another rank may take the same free way.
         let take = |way: &AtomicU64| way.compare_exchange(0, hint, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if !set.iter().any(|way| load(way) == 0 && take(way)) {
             // A store would do, but the model checker orders no store after another thread's exchange.
@@ -62,7 +62,7 @@ impl Directory {
         }
     }
 
-    /// Forgets what [`Directory::note`] has noted, if it is still there.
+    /// Removes the hint noted by [`Directory::note`], if it is still there.
     pub fn forget(&self, page: PageId, pool: usize, frame: FrameId) {
         let (set, hint) = self.place(page, pool, frame);
         for way in set {

@@ -1,8 +1,7 @@
 //! Finds the frame of a page: buckets, each with a chain of frames.
 //!
-//! Only the engine of the pool's rank changes the chains. Everybody reads them without a lock. A reader whose chain changes
-//! under it may go astray and find nothing, or a frame of another page. It never goes on for ever, and it looks into the
-//! entry of what it finds.
+//! Only the engine of the pool's rank changes the chains. All threads read them without a lock. A reader of a changing
+//! chain may find nothing, or a frame of another page. It always terminates, and checks the entry that it finds.
 
 use super::word::{Entry, Key};
 #[cfg(all(loom, test))]
@@ -14,13 +13,13 @@ use vgasnet_protocol::coherence::FrameId;
 /// The chains of a page table. Frames are stored with 1 added; 0 ends a chain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Index {
-    /// As many as a power of two.
+    /// Their number is a power of two.
     pub buckets: &'static [AtomicU32],
-    /// By frame, the next one of its chain.
+    /// The next frame of each frame's chain.
     pub next: &'static [AtomicU32],
 }
 
-/// How many buckets so many frames have.
+/// Number of buckets for `frames` frames.
 pub(super) fn buckets(frames: u32) -> usize {
     (frames as usize).next_power_of_two()
 }
@@ -30,7 +29,7 @@ impl Index {
         &self.buckets[key.scattered() as usize & (self.buckets.len() - 1)]
     }
 
-    /// The frame whose entry names this page, as far as can be seen. The engine, which alone changes the index, sees all.
+    /// The frame with this page in its entry, as far as can be seen. The engine, the only writer, sees all.
     #[inline]
     pub(super) fn find(&self, entries: &[Entry], key: Key) -> Option<FrameId> {
         let mut at = self.bucket(key).load(Ordering::Acquire);
@@ -44,14 +43,14 @@ impl Index {
         None
     }
 
-    /// Puts a frame at the front of its page's chain.
+    /// Inserts a frame at the front of its page's chain.
     pub(super) fn insert(&self, key: Key, frame: FrameId) {
         let bucket = self.bucket(key);
         self.next[frame.0 as usize].store(bucket.load(Ordering::Relaxed), Ordering::Relaxed);
         bucket.store(frame.0 + 1, Ordering::Release);
     }
 
-    /// Takes a frame out of its page's chain, where it is.
+    /// Removes a frame from its page's chain.
     pub(super) fn remove(&self, key: Key, frame: FrameId) {
         let mut link = self.bucket(key);
         loop {
@@ -68,7 +67,7 @@ impl Index {
 }
 
 impl Key {
-    /// The number scattered over 64 bits, of which the upper ones depend on all.
+    /// The number scattered over 64 bits. The upper ones depend on all.
     #[inline]
     pub(super) fn scattered(self) -> u64 {
         self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)

@@ -1,13 +1,13 @@
-//! Frames that are lent: their pages' homes have them mapped.
+//! Lent frames: frames mapped by the homes of their pages.
 //!
-//! Loads and stores reach a rank's own segment only, so a page has one borrower: its home. A loan counts as a pin, which
-//! the engine can ask back. No more than half of a pool's frames are lent, and with those that the client pins no more than
-//! leave a quarter and four, or half of a very small pool: a borrower that is stopped leaves those.
+//! Loads and stores reach a rank's own segment only, so a page has one borrower: its home. A loan counts as a pin that
+//! the engine can ask back. At most half of a pool's frames are lent, and together with the client's pins they leave at
+//! least a quarter and four frames, or half of a very small pool: even a stopped borrower leaves these.
 
 use super::{Ordering, PageTable};
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
-/// Frames that stay when others are lent and pinned: those that one instruction may need.
+/// Minimum number of frames neither lent nor pinned: as many as one instruction may need.
 const SPARE_MIN: u32 = 4;
 
 impl PageTable {
@@ -15,7 +15,7 @@ impl PageTable {
     /// [`PageTable::give_back`].
     pub fn lend(&self, frame: FrameId, page: PageId) -> bool {
         let Some(entry) = self.entries.get(frame.0 as usize) else { return false };
-        // Either this sees new pins or who pins sees this loan.
+        // Either this sees new pins, or the pinning thread sees this loan.
         let lent = self.lent.fetch_add(1, Ordering::SeqCst) as usize;
         let has_room = lent < self.entries.len() / 2 && self.lent_too_many() == 0;
         let is_lent = has_room && entry.lend(page.into());
@@ -39,24 +39,25 @@ impl PageTable {
         self.entry(frame).is_lent()
     }
 
-    /// Notes that a frame is asked back, which is not lent again before [`PageTable::allow_loans`]. Returns whether its
-    /// borrower has to be told. The engine's.
+    /// Asks a frame back, which is not lent again before [`PageTable::allow_loans`]. Returns whether its borrower has
+    /// to be told. For the engine only.
     #[must_use]
     pub fn ask_back(&self, frame: FrameId) -> bool {
         self.entry(frame).ask_back()
     }
 
-    /// Allows a frame that came back to be lent again. The engine's.
+    /// Allows a returned frame to be lent again. For the engine only.
     pub fn allow_loans(&self, frame: FrameId) {
         self.entry(frame).allow_loans();
     }
 
-    /// Sets how many frames the client has pinned or is about to, of which fewer can be lent. The engine's.
+    /// Sets the number of frames pinned by the client or about to be, which lowers the limit of loans. For the engine
+    /// only.
     pub fn set_client_pins(&self, count: u32) {
         self.client_pins.store(count, Ordering::SeqCst);
     }
 
-    /// How many frames too many are lent, beside those that the client pins.
+    /// Number of lent frames beyond the limit, given the client's pins.
     pub fn lent_too_many(&self) -> u32 {
         let frames = self.entries.len() as u32;
         let spare = (frames / 4).max(SPARE_MIN.min(frames / 2));
@@ -64,7 +65,7 @@ impl PageTable {
         taken.saturating_sub(frames - spare)
     }
 
-    /// How many frames are lent.
+    /// Number of lent frames.
     pub fn lent(&self) -> u32 {
         self.lent.load(Ordering::Relaxed)
     }

@@ -1,10 +1,10 @@
-//! A rank's page table: an entry a frame, in memory that the ranks of a host share.
+//! A rank's page table: one entry per frame, in memory shared by the ranks of a host.
 //!
-//! A neighbour can use a page too: it pins the page as a thread of this rank does, or reads a few bytes and looks afterwards
-//! whether the page was open all the while. The table's memory grows with the frames of the pool, not with the pages of the
-//! job. `word.rs` has an entry, `index.rs` finds the frame of a page, `directory.rs` the pool.
+//! A neighbour can use a page, too: it pins the page like a thread of this rank, or reads a small number of bytes and
+//! checks afterwards that the page was open throughout. The table's memory grows with the frames of the pool, not with
+//! the pages of the job. `word.rs` has an entry, `index.rs` finds the frame of a page, `directory.rs` the pool.
 //!
-//! Only the engine opens and closes, under its lock. Anyone pins, unpins and reads.
+//! Only the engine opens and closes pages, under its lock. Any thread pins, unpins and reads.
 
 mod directory;
 mod index;
@@ -26,16 +26,17 @@ use vgasnet_conduit::Region;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use word::{Closed, Key};
 
-/// Bytes before the first entry: the unpin counter and the counts of frames lent and pinned, in a cache line of their own.
+/// Bytes before the first entry: the unpin counter and the counts of frames lent and pinned, in a cache line of their
+/// own.
 const HEADER_BYTES: usize = 64;
 
 /// A rank's page table: this rank's own or a neighbour's.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTable {
     unpin_counter: &'static AtomicU32,
-    /// Frames that are lent to neighbours.
+    /// Frames lent to neighbours.
     lent: &'static AtomicU32,
-    /// Frames that the client has pinned or is about to.
+    /// Frames pinned by the client or about to be.
     client_pins: &'static AtomicU32,
     entries: &'static [Entry],
     index: Index,
@@ -44,9 +45,9 @@ pub struct PageTable {
 /// A page in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pinned {
-    /// The frame it is in.
+    /// Its frame.
     pub frame: FrameId,
-    /// It was fetched ahead, and nobody has called [`PageTable::take_ahead`] yet.
+    /// It was read ahead, and [`PageTable::take_ahead`] has not been called yet.
     pub ahead: bool,
 }
 
@@ -55,37 +56,38 @@ pub struct Pinned {
 pub enum Closing {
     /// The page is closed; it was in this frame.
     Done(FrameId),
-    /// The page is pinned, and closed when [`PageTable::poll_closed`] says so.
+    /// The page is pinned; [`PageTable::poll_closed`] reports when it is closed.
     Pinned,
 }
 
-/// What debuggers read: the entries, and what they are like.
+/// The layout of the entries, for debuggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// The address of the first entry.
     pub entries: usize,
     /// The size of an entry, which begins with its word; the key follows.
     pub entry_bytes: usize,
-    /// How many entries there are.
+    /// Number of entries.
     pub count: usize,
-    /// The bit of words whose pages may be read.
+    /// The bit set in the words of readable pages.
     pub readable: u64,
 }
 
 impl PageTable {
-    /// Memory that the table of a pool of `frames` frames needs, in bytes; a multiple of 64.
+    /// Bytes of memory for the table of a pool of `frames` frames; a multiple of 64.
     pub fn bytes(frames: u32) -> usize {
         let links = (frames as usize + index::buckets(frames)) * size_of::<AtomicU32>();
         (HEADER_BYTES + frames as usize * size_of::<Entry>() + links).next_multiple_of(64)
     }
 
-    /// The page table of a pool of `frames` frames in `memory`, which is zero at first and as long as [`PageTable::bytes`].
+    /// The page table of a pool of `frames` frames in `memory`, which is initially zero and as long as
+    /// [`PageTable::bytes`].
     pub fn new(memory: Region, frames: u32) -> PageTable {
         assert!(memory.address % HEADER_BYTES == 0 && memory.len_bytes >= PageTable::bytes(frames));
         let frames = frames as usize;
         let links = HEADER_BYTES + frames * size_of::<Entry>();
-        // SAFETY: the counters, the entries and the links lie in the region one behind the other, aligned. The region stays
-        // mapped until the process ends, and is only used as these atomics, for which zero is valid.
+        // SAFETY: the counters, the entries and the links lie in the region one behind the other, aligned. The region
+        // stays mapped until the process ends, and is only used as these atomics, for which zero is valid.
         unsafe {
             let link = |at: usize| memory.at(links + at * size_of::<AtomicU32>()).cast_const().cast();
             PageTable {
@@ -106,12 +108,12 @@ impl PageTable {
         self.entries
     }
 
-    /// For debuggers: the key of a page. That of the next page of a space is one more.
+    /// For debuggers: the key of a page. The key of the next page of a space is one more.
     pub fn key(page: PageId) -> u64 {
         Key::from(page).0
     }
 
-    /// For debuggers.
+    /// For debuggers: the layout of the entries.
     pub fn format(&self) -> Format {
         Format {
             entries: self.entries.as_ptr().addr(),
@@ -121,7 +123,7 @@ impl PageTable {
         }
     }
 
-    /// The frame of a page that was open just now, as far as can be seen without a lock.
+    /// The frame of an open page, as far as can be seen without a lock.
     #[inline]
     pub fn find(&self, page: PageId) -> Option<FrameId> {
         self.index.find(self.entries, page.into())
@@ -140,10 +142,10 @@ impl PageTable {
         Some(Pinned { frame, ahead })
     }
 
-    /// The frame of a page that is pinned, so that it is there all the time.
+    /// The frame of a pinned page.
     pub fn find_pinned(&self, page: PageId) -> FrameId {
         loop {
-            // The index may change while this looks, but what is pinned stays in it.
+            // The index may change during the search, but a pinned page stays in it.
             if let Some(frame) = self.find(page).filter(|frame| self.entry(*frame).pins() > 0) {
                 return frame;
             }
@@ -159,25 +161,25 @@ impl PageTable {
         self.entry(frame).unpin()
     }
 
-    /// Adds a pin to a page that the caller has pinned.
+    /// Adds a pin to a page pinned by the caller.
     pub(super) fn pin_again(&self, frame: FrameId) {
         self.entry(frame).pin_again();
     }
 
-    /// Notes where the page begins that is opened next in this frame, or is open there: in the segment of a rank, at an address
-    /// that is not 0. Small gets and puts find it by that. The engine's.
+    /// Notes the address of the page open or opened next in this frame: in the segment of a rank, at an address other
+    /// than 0. Small gets and puts find it by this address. For the engine only.
     pub(super) fn begins_at(&self, frame: FrameId, rank: u32, start: usize) {
         self.entry(frame).begins_at(rank, start);
     }
 
-    /// Opens a page or adds rights to an open one, and pins it if `pin`. The engine's.
+    /// Opens a page or adds access to an open one, and pins it if `pin`. For the engine only.
     pub fn open(&self, page: PageId, frame: FrameId, access: Access, pin: bool) {
         if self.entry(frame).open(page.into(), access, pin) {
             self.index.insert(page.into(), frame);
         }
     }
 
-    /// Closes a page that is open: from now on nobody pins it. The engine's.
+    /// Closes an open page: no thread pins it any more. For the engine only.
     pub fn close(&self, page: PageId) -> Closing {
         let frame = self.frame_of(page);
         match self.entry(frame).close() {
@@ -189,7 +191,7 @@ impl PageTable {
         }
     }
 
-    /// Ends the closing of a page once it is not pinned any more. Returns the frame that it was in. The engine's.
+    /// Ends the closing of a page once it is unpinned. Returns its frame. For the engine only.
     pub fn poll_closed(&self, page: PageId) -> Option<FrameId> {
         let frame = self.frame_of(page);
         let is_closed = self.entry(frame).poll_closed();
@@ -199,32 +201,32 @@ impl PageTable {
         })
     }
 
-    /// Marks an open page as fetched ahead.
+    /// Marks an open page as read ahead.
     pub fn mark_ahead(&self, frame: FrameId) {
         self.entry(frame).mark_ahead();
     }
 
-    /// Whether the page in the frame was fetched ahead and not used yet.
+    /// Whether the page in the frame was read ahead and not used yet.
     pub fn is_ahead(&self, frame: FrameId) -> bool {
         self.entry(frame).is_ahead()
     }
 
-    /// Takes the mark off. Returns whether it was there.
+    /// Removes the mark. Returns whether it was there.
     pub fn take_ahead(&self, frame: FrameId) -> bool {
         self.entry(frame).take_ahead()
     }
 
-    /// Marks the page in the frame as one that may be read without a pin; closing it takes the mark off.
+    /// Marks the page in the frame as readable without a pin; closing it removes the mark.
     pub fn touch(&self, frame: FrameId) {
         self.entry(frame).touch();
     }
 
-    /// Takes that mark off. Returns whether it was there: then there may have been uses that left no other trace.
+    /// Removes this mark. Returns whether it was there: then there may have been uses without any other trace.
     pub fn take_used(&self, frame: FrameId) -> bool {
         self.entry(frame).take_used()
     }
 
-    /// Whether the page is here and open for this access, as far as can be seen without a lock.
+    /// Whether the page is resident and open for this access, as far as can be seen without a lock.
     pub fn is_open(&self, page: PageId, access: Access) -> bool {
         self.find(page).is_some_and(|frame| self.is_open_in(frame, page, access))
     }
@@ -234,37 +236,37 @@ impl PageTable {
         self.entries.get(frame.0 as usize).is_some_and(|entry| entry.may(access) && entry.is_of(page.into()))
     }
 
-    /// Whether the page in the frame, which the caller has pinned, may be written.
+    /// Whether the page in the frame, pinned by the caller, may be written.
     pub(super) fn is_writable(&self, frame: FrameId) -> bool {
         self.entry(frame).may(Access::Write)
     }
 
-    /// Whether the page in the frame is closed as soon as nobody has it pinned.
+    /// Whether the page in the frame will be closed once it is unpinned.
     pub(super) fn is_closing(&self, frame: FrameId) -> bool {
         self.entry(frame).is_closing()
     }
 
-    /// Whether anybody has the page in the frame pinned.
+    /// Whether the page in the frame is pinned.
     pub fn is_pinned(&self, frame: FrameId) -> bool {
         self.pins(frame) > 0
     }
 
-    /// How often the page in the frame is pinned.
+    /// Number of pins of the page in the frame.
     pub fn pins(&self, frame: FrameId) -> u32 {
         self.entry(frame).pins()
     }
 
-    /// How many frames its rank's pool has.
+    /// Number of frames of its rank's pool.
     pub fn frames(&self) -> u32 {
         self.entries.len() as u32
     }
 
-    /// Tells the rank of this table to look at its closing pages.
+    /// Tells the rank of this table to check its closing pages.
     pub fn notify_unpinned(&self) {
         self.unpin_counter.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How often the rank of this table was notified; it wraps.
+    /// Number of notices to the rank of this table, wrapping.
     pub fn unpin_notices(&self) -> u32 {
         self.unpin_counter.load(Ordering::SeqCst)
     }
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn rights_decide_who_may_pin() {
+    fn rights_decide_about_pins() {
         let table = table(8);
         let frame = FrameId(7);
         assert_eq!(table.pin(PAGE, Access::Read), None);

@@ -1,4 +1,5 @@
-//! The page table under the model checker: `RUSTFLAGS="--cfg loom" cargo test -p vgasnet --lib --release model` runs this.
+//! The page table under the model checker: run with `RUSTFLAGS="--cfg loom" cargo test -p vgasnet --lib --release
+//! model`.
 
 use super::directory::WAYS;
 use super::*;
@@ -21,7 +22,7 @@ struct Pool {
 // SAFETY: the model checker reports conflicting accesses to the frame.
 unsafe impl Sync for Pool {}
 
-/// A table of so many frames, in one chain.
+/// A table of `frames` frames, in one chain.
 fn pool(frames: usize) -> Arc<Pool> {
     let links = |count| (0..count).map(|_| AtomicU32::new(0)).collect::<Vec<_>>().leak();
     let table = PageTable {
@@ -34,13 +35,13 @@ fn pool(frames: usize) -> Arc<Pool> {
     Arc::new(Pool { table, frame: UnsafeCell::new(0), bytes: [AtomicU64::new(0), AtomicU64::new(0)] })
 }
 
-/// Uses the page if it is open, and notifies the engine if that waits for the last pin.
+/// Uses the page if it is open, and notifies the engine if it waits for the last pin.
 fn access(pool: &Pool, access: Access) {
     let Some(Pinned { frame, .. }) = pool.table.pin(PAGE, access) else { return };
     match access {
-        // SAFETY: the checker tells if anybody writes meanwhile.
+        // SAFETY: the checker reports any concurrent write.
         Access::Read => pool.frame.with(|bytes| unsafe { std::hint::black_box(*bytes) }),
-        // SAFETY: the checker tells if anybody else uses it meanwhile.
+        // SAFETY: the checker reports any concurrent use.
         Access::Write => pool.frame.with_mut(|bytes| unsafe {
             *bytes += 1;
             *bytes
@@ -51,7 +52,7 @@ fn access(pool: &Pool, access: Access) {
     }
 }
 
-/// Closes the page as the engine does, which looks again only when it is notified. Then the frame is the engine's alone.
+/// Closes the page as the engine does, which checks again only after a notice. Then the frame is the engine's alone.
 fn close(pool: &Pool) {
     if pool.table.close(PAGE) == Closing::Pinned {
         let mut seen = 0;
@@ -62,7 +63,7 @@ fn close(pool: &Pool) {
             seen = pool.table.unpin_notices();
         }
     }
-    // SAFETY: the checker tells if anybody else uses it meanwhile.
+    // SAFETY: the checker reports any concurrent use.
     pool.frame.with_mut(|bytes| unsafe { *bytes = 7 });
 }
 
@@ -70,7 +71,7 @@ fn close(pool: &Pool) {
 fn model_a_closed_page_is_the_engines_alone() {
     loom::model(|| {
         let pool = pool(1);
-        // SAFETY: nobody else has it yet.
+        // SAFETY: no other thread has it yet.
         pool.frame.with_mut(|bytes| unsafe { *bytes = 1 });
         pool.table.open(PAGE, FRAME, Access::Write, false);
         let client = thread::spawn({
@@ -99,7 +100,7 @@ fn model_readers_share_a_page_until_it_closes() {
     });
 }
 
-/// A client finds in an open page what the engine wrote before it opened the page.
+/// In an open page a client finds the bytes that the engine wrote before opening it.
 #[test]
 fn model_an_opened_page_is_complete() {
     loom::model(|| {
@@ -108,17 +109,18 @@ fn model_an_opened_page_is_complete() {
             let pool = pool.clone();
             move || access(&pool, Access::Read)
         });
-        // SAFETY: the checker tells if anybody else uses it meanwhile.
+        // SAFETY: the checker reports any concurrent use.
         pool.frame.with_mut(|bytes| unsafe { *bytes = 9 });
         pool.table.open(PAGE, FRAME, Access::Read, false);
         client.join().unwrap();
     });
 }
 
-/// A read without a pin gets bytes of its page, and of one version of it, while the frame goes to another page and back.
+/// A read without a pin gets bytes of its page, and of one version of it, while the frame goes to another page and
+/// back.
 #[test]
 fn model_a_read_without_a_pin_is_of_one_page() {
-    // One that begins elsewhere, and one at the same address of another rank.
+    // A page at another address, and one at the same address of another rank.
     [PageId::of_segment(Rank(0), 5), PageId::of_segment(Rank(1), 0)]
         .into_iter()
         .for_each(check_reads_while_frame_holds);
@@ -160,7 +162,7 @@ fn check_reads_while_frame_holds(other: PageId) {
     });
 }
 
-/// Whoever pins by the index while it changes pins that page, and what is pinned is found.
+/// A pin by a changing index is on the right page, and pinned pages are found.
 #[test]
 fn model_the_index_leads_to_the_page_or_nowhere() {
     let page = |index| PageId::of_segment(Rank(0), index);
@@ -193,7 +195,7 @@ fn model_a_lent_frame_comes_back_before_its_page_is_closed() {
             let pool = pool.clone();
             move || {
                 if pool.table.lend(FRAME, PAGE) {
-                    // SAFETY: the checker tells if anybody writes meanwhile.
+                    // SAFETY: the checker reports any concurrent write.
                     pool.frame.with(|bytes| unsafe { std::hint::black_box(*bytes) });
                     if pool.table.give_back(FRAME) {
                         pool.table.notify_unpinned();
@@ -210,21 +212,21 @@ fn model_a_lent_frame_comes_back_before_its_page_is_closed() {
     });
 }
 
-/// A directory with so many sets, each of [`WAYS`] hints.
+/// A directory of `sets` sets of [`WAYS`] hints each.
 fn directory(sets: usize) -> Directory {
     let part = (0..sets * WAYS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
     Directory::of_parts(std::iter::once(&*part))
 }
 
-/// Another page whose hint does not differ from that of [`PAGE`] where both are in the same frame.
+/// Another page with the same hint as [`PAGE`] in the same frame.
 fn page_of_the_same_hint() -> PageId {
     let hint_bits = |page: PageId| Key::from(page).scattered() >> 7 & 0xffff;
     let mut others = (1..1 << 20).map(|index| PageId::of_segment(Rank(0), index));
     others.find(|page| hint_bits(*page) == hint_bits(PAGE)).expect("one of a million")
 }
 
-/// Whoever follows a hint pins the page that it looks for or nothing, while the frame goes to a page of the same hint. After
-/// that the directory has the page that is there, and not the one that was.
+/// A thread that follows a hint pins its own page or nothing, while the frame goes to a page with the same hint.
+/// Afterwards the directory has the new page, and not the old one.
 #[test]
 fn model_a_hint_leads_to_its_page_or_is_refused() {
     let other = page_of_the_same_hint();
@@ -232,7 +234,7 @@ fn model_a_hint_leads_to_its_page_or_is_refused() {
     model.preemption_bound = model.preemption_bound.or(Some(3));
     model.check(move || {
         let (pool, directory) = (pool(1), Arc::new(directory(1)));
-        // SAFETY: nobody else has it yet.
+        // SAFETY: no other thread has it yet.
         pool.frame.with_mut(|bytes| unsafe { *bytes = 1 });
         let reader = thread::spawn({
             let (pool, directory) = (pool.clone(), directory.clone());
@@ -240,7 +242,7 @@ fn model_a_hint_leads_to_its_page_or_is_refused() {
                 for (of, frame) in directory.find(PAGE) {
                     assert!(of == 3 && frame == FRAME, "nobody noted that");
                     let Some(Pinned { frame, .. }) = pool.table.pin_in(frame, PAGE, Access::Read) else { continue };
-                    // SAFETY: the checker tells if anybody writes meanwhile.
+                    // SAFETY: the checker reports any concurrent write.
                     pool.frame.with(|bytes| assert_eq!(unsafe { *bytes }, 1, "it is of the other page"));
                     if pool.table.unpin(frame) {
                         pool.table.notify_unpinned();
@@ -260,7 +262,7 @@ fn model_a_hint_leads_to_its_page_or_is_refused() {
     });
 }
 
-/// Two ranks that note and forget pages of one set, which has room for both, lose none and leave none.
+/// Two ranks that note and remove pages of one set with room for both lose none and leave none.
 #[test]
 fn model_ranks_that_share_a_set_lose_no_hint() {
     let pages = [PAGE, PageId::of_segment(Rank(1), 5)];
@@ -282,7 +284,8 @@ fn model_ranks_that_share_a_set_lose_no_hint() {
     });
 }
 
-/// A rank that forgets a page whose hint a neighbour replaces leaves the neighbour's, and that of a page with the same bits.
+/// A rank that removes a page's hint replaced by a neighbour leaves the neighbour's hint, and that of a page with equal
+/// bits.
 #[test]
 fn model_a_rank_forgets_its_own_hint_only() {
     let (similar, replacing) = (page_of_the_same_hint(), PageId::of_segment(Rank(1), 77));

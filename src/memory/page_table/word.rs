@@ -1,4 +1,4 @@
-//! An entry of the page table: which page a frame holds, and one atomic word that says whether operations may use it.
+//! An entry of the page table: the page of a frame, and one atomic word with the operations allowed on it.
 //!
 //! ```text
 //!  63       32 31  30   29    28     27     26      25     24  23         0
@@ -7,10 +7,10 @@
 //! └───────────┴──┴─────┴────┴─────┴───────┴───────┴──────┴──────┴──────────┘
 //! ```
 //!
-//! The version changes whenever the frame's page is opened or closed. The page changes only while it is closed. So a word
-//! that has the same version before and after, and is open, belongs to one page all the time between.
+//! The version changes whenever the frame's page is opened or closed, and the page changes only while it is closed. So
+//! a word that is open and has the same version before and after belongs to one page throughout.
 //!
-//! A frame that is lent counts as pinned once more. Only the home of its page borrows it, so one bit is enough.
+//! A lent frame has one more pin. Only the home of its page borrows it, so one bit is enough.
 
 #[cfg(all(loom, test))]
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -23,16 +23,16 @@ const PINS: u64 = (1 << 24) - 1;
 pub(super) const READ: u64 = 1 << 24;
 const WRITE: u64 = 1 << 25;
 const CLOSING: u64 = 1 << 26;
-/// The page was fetched ahead and nobody has used it yet.
+/// The page was read ahead and has not been used yet.
 const AHEAD: u64 = 1 << 27;
-/// The page may be read without a pin since the engine looked last. Only an open page has this, and none with AHEAD.
+/// The page may be read without a pin since the engine's last check. Only an open page has this, and none with AHEAD.
 const QUICK: u64 = 1 << 28;
 /// The page's home, a neighbour, has the frame mapped in its segment.
 const LENT: u64 = 1 << 29;
-/// The frame is not to be lent: it was asked back since the engine allowed it last.
+/// The frame may not be lent: it was asked back since the engine last allowed loans.
 const ASKED: u64 = 1 << 30;
 const VERSION: u64 = 1 << 32;
-/// What keeps a page from being closed.
+/// Uses that keep a page from being closed.
 const USES: u64 = PINS | LENT;
 const VERSIONS: u64 = !(VERSION - 1);
 
@@ -54,13 +54,13 @@ pub(super) enum Closed {
     WhenUnpinned,
 }
 
-/// What the table knows of one frame. All zeros: it has held no page. Half a cache line, so that it lies in one.
+/// The table's state of one frame. All zeros: it has held no page. Half a cache line, so that it lies in one.
 #[derive(Debug)]
 #[repr(C, align(32))]
 pub struct Entry {
     word: AtomicU64,
     key: AtomicU64,
-    /// Where the page begins in the segment of `rank`.
+    /// The address of the page in the segment of `rank`.
     start: AtomicU64,
     rank: AtomicU32,
 }
@@ -68,9 +68,9 @@ pub struct Entry {
 /// Bytes at an address of some rank's segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes {
-    /// Whose segment it is. It need not be a rank of the job.
+    /// The rank of the segment, which need not exist.
     pub rank: u32,
-    /// Where they begin, which need not be in the segment.
+    /// The first address, which need not be in the segment.
     pub address: usize,
     /// The last offset in a page at which as many bytes end in the page.
     pub offset_max: usize,
@@ -84,26 +84,26 @@ fn rights(access: Access) -> u64 {
     }
 }
 
-/// Says that the branch which calls this is seldom taken, so that the compiler does not join conditions, which takes registers.
-/// A processor's window for gets that overlap is its registers.
+/// Marks the calling branch as unlikely, so that the compiler does not merge conditions, which takes registers. The
+/// fast path keeps its state in registers so that the processor can overlap several gets.
 #[cold]
 #[inline(always)]
 fn seldom() {}
 
-/// Whether the page is open and marked now, and was open when it was `begun`: only pins and rights differ.
+/// Whether the page is open and marked now, and was open when it was `begun`: only pins and access differ.
 #[cold]
 fn is_same_opening(now: u64, begun: u64) -> bool {
     now & QUICK != 0 && (now ^ begun) & VERSIONS == 0
 }
 
 impl Entry {
-    /// Pins the frame if it holds this page, open for this access. Returns whether the page was fetched ahead.
+    /// Pins the frame if it holds this page, open for this access. Returns whether the page was read ahead.
     #[inline]
     pub(super) fn pin(&self, key: Key, access: Access) -> Option<bool> {
         let needed = rights(access);
         let mut seen = self.word.load(Ordering::Acquire);
         loop {
-            // Where the page is another one by now, the version is too, and the exchange fails.
+            // If the page has changed by now, so has the version, and the exchange fails.
             if seen & needed != needed || !self.is_of(key) {
                 return None;
             }
@@ -130,7 +130,7 @@ impl Entry {
         self.word.fetch_update(Ordering::Acquire, Ordering::Acquire, lent).is_ok()
     }
 
-    /// Ends the loan. Returns whether the engine waits for that: to close the page, or because it has asked.
+    /// Ends the loan. Returns whether the engine waits for it: to close the page, or because it has asked.
     pub(super) fn give_back(&self) -> bool {
         let before = self.word.fetch_and(!LENT, Ordering::Release);
         debug_assert!(before & LENT != 0);
@@ -153,15 +153,15 @@ impl Entry {
         self.has(LENT)
     }
 
-    /// Adds a pin to those that there are.
+    /// Adds a pin to the present ones.
     pub(super) fn pin_again(&self) {
         let before = self.word.fetch_add(PIN, Ordering::Relaxed);
         debug_assert!(before & PINS != 0);
     }
 
-    /// Begins to read these bytes without a pin, if this is the frame of their page and marked as one that is read so. Returns
-    /// their offset there. What is read means something only if [`Entry::was_open`] says so afterwards, of the word that this
-    /// returns.
+    /// Begins a read of these bytes without a pin, if this is the frame of their page and marked for such reads.
+    /// Returns the word and their offset. The bytes read are valid only if [`Entry::was_open`] holds for this word
+    /// afterwards.
     #[inline(always)]
     pub(in crate::memory) fn begin_read(&self, bytes: &Bytes) -> Option<(u64, usize)> {
         let seen = self.word.load(Ordering::Acquire);
@@ -172,29 +172,29 @@ impl Entry {
         Some((seen, self.offset_of(bytes)?))
     }
 
-    /// Whether the page was open from the [`Entry::begin_read`] that gave `begun` until now. A page that is closed has no mark,
-    /// nor has one that was fetched ahead.
+    /// Whether the page was open from the [`Entry::begin_read`] that gave `begun` until now. A closed page has no mark,
+    /// nor has an unused read-ahead one.
     #[inline(always)]
     pub(in crate::memory) fn was_open(&self, begun: u64) -> bool {
-        // Reads before this happen before the word is read again.
+        // Earlier reads happen before the word is read again.
         fence(Ordering::Acquire);
         let now = self.word.load(Ordering::Relaxed);
         now == begun || is_same_opening(now, begun)
     }
 
-    /// Pins the frame to write these bytes, if it holds their page, open for writing, and has the mark of uses that leave no other
-    /// trace. Returns their offset. May also refuse where others pin it at the same time.
+    /// Pins the frame to write these bytes, if it holds their page, open for writing and marked for uses without a
+    /// trace. Returns their offset. May also refuse under concurrent pins.
     #[inline(always)]
     pub(in crate::memory) fn pin_quickly(&self, bytes: &Bytes) -> Option<usize> {
         const NEEDED: u64 = WRITE | QUICK;
         let seen = self.word.load(Ordering::Acquire);
-        // Where the page is another one by now, the version is too, and the exchange fails.
+        // If the page has changed by now, so has the version, and the exchange fails.
         let offset_bytes = self.offset_of(bytes).filter(|_| seen & NEEDED == NEEDED)?;
         let pinned = self.word.compare_exchange(seen, seen + PIN, Ordering::Acquire, Ordering::Relaxed);
         pinned.is_ok().then_some(offset_bytes)
     }
 
-    /// Where bytes begin in the page that the frame holds, or held last, if they are in it.
+    /// The offset of bytes in the frame's present or last page, if they are in it.
     #[inline(always)]
     fn offset_of(&self, bytes: &Bytes) -> Option<usize> {
         let offset_bytes = bytes.address.wrapping_sub(self.start.load(Ordering::Relaxed) as usize);
@@ -209,19 +209,19 @@ impl Entry {
         Some(offset_bytes)
     }
 
-    /// Notes where the page that is opened next begins. While a page is open this is called for that page only.
+    /// Notes the address of the page opened next. While a page is open this is called for this page only.
     pub(super) fn begins_at(&self, rank: u32, start: usize) {
         self.start.store(start as u64, Ordering::Relaxed);
         self.rank.store(rank, Ordering::Relaxed);
     }
 
-    /// Whether the frame holds this page, or held it last.
+    /// Whether the frame's present or last page is this one.
     #[inline(always)]
     pub(super) fn is_of(&self, key: Key) -> bool {
         self.key.load(Ordering::Relaxed) == key.0
     }
 
-    /// Opens the page in this frame, or adds rights to it, and pins it if `pin`. Returns whether it was closed.
+    /// Opens the page in this frame, or adds access to it, and pins it if `pin`. Returns whether it was closed.
     pub(super) fn open(&self, key: Key, access: Access, pin: bool) -> bool {
         let seen = self.word.load(Ordering::Relaxed);
         assert!(seen & CLOSING == 0, "a closing page is not opened");
@@ -239,19 +239,19 @@ impl Entry {
         true
     }
 
-    /// Closes the page: from now on nobody pins it.
+    /// Closes the page: no thread pins it any more.
     pub(super) fn close(&self) -> Closed {
         let closed = |before: u64| {
             let version = (before & VERSIONS).wrapping_add(VERSION);
             Some(version | if before & USES == 0 { 0 } else { (before & (USES | ASKED)) | CLOSING })
         };
         let before = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, closed).unwrap_or_default();
-        // A reader without a pin that sees a later byte of the frame, or its next page, sees the new version too.
+        // A reader without a pin that sees a later byte of the frame, or its next page, also sees the new version.
         fence(Ordering::Release);
         if before & USES == 0 { Closed::Now } else { Closed::WhenUnpinned }
     }
 
-    /// Ends the closing once nobody has the page pinned or borrowed. Returns whether that is so.
+    /// Ends the closing once the page is neither pinned nor lent. Returns whether it did.
     pub(super) fn poll_closed(&self) -> bool {
         let seen = self.word.load(Ordering::Acquire);
         assert!(seen & CLOSING != 0, "the page was not closing");
@@ -271,18 +271,18 @@ impl Entry {
         self.has(AHEAD)
     }
 
-    /// Takes the mark off. Returns whether it was there.
+    /// Removes the mark. Returns whether it was there.
     pub(super) fn take_ahead(&self) -> bool {
         self.has(AHEAD) && self.word.fetch_and(!AHEAD, Ordering::Relaxed) & AHEAD != 0
     }
 
-    /// Marks the page as one that may be read without a pin.
+    /// Marks the page as readable without a pin.
     pub(super) fn touch(&self) {
         let marked = |before: u64| (before & (READ | AHEAD | QUICK) == READ).then_some(before | QUICK);
         let _ = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, marked);
     }
 
-    /// Takes that mark off. Returns whether it was there.
+    /// Removes this mark. Returns whether it was there.
     pub(super) fn take_used(&self) -> bool {
         self.has(QUICK) && self.word.fetch_and(!QUICK, Ordering::Relaxed) & QUICK != 0
     }

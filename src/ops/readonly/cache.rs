@@ -1,20 +1,20 @@
-//! The copies that a rank keeps of small gets: which copy a get asks for, and what becomes of bytes that come for one.
+//! The copies that a rank keeps of small gets: the copy that a get asks for, and the handling of fetched bytes.
 
 use super::ranges::Declared;
 use crate::error::UserError;
 use crate::memory::Piece;
-use crate::request::{CompletionId, Copy, Sequel};
+use crate::request::{CompletionId, Continuation, Copy};
 use crate::sys::Signalproof;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use vgasnet_getcache::{Ask, Fill, GetCache, Key, Limits, Locked, State, TellingHeap};
 
-/// Names one of the caches of a rank.
+/// Index of one of the caches of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CacheId(pub(super) u32);
 
-/// The lock of a cache. No handler of the client runs while it is held, since that might get bytes, too.
+/// The lock of a cache. It defers the client's signal handlers, since they might get bytes, too.
 pub(super) struct CacheLock<T>(Mutex<T>);
 
 impl<T> Locked<T> for CacheLock<T> {
@@ -27,14 +27,14 @@ impl<T> Locked<T> for CacheLock<T> {
     }
 }
 
-/// Says a line about a rank.
+/// Reports a line about a rank.
 pub type Report = fn(&str, &UserError);
 
-/// A cache. It says once that the system has no memory for it.
+/// A cache. It reports once if the system has no memory for it.
 pub(super) type Cache = GetCache<Memory, CacheLock<State<Memory>>>;
 type Memory = TellingHeap<Box<dyn FnMut() + Send>>;
 
-/// An empty cache of at most so many bytes.
+/// An empty cache of at most `bytes` bytes.
 pub(super) fn new_cache(bytes: usize, get_bytes_max: usize, seed: u64, report: Report) -> Arc<Cache> {
     let tell = move || {
         let line = "the system has no memory for copies of small gets, which go on without; lower VGASNET_GET_CACHE_SIZE or \
@@ -45,17 +45,17 @@ pub(super) fn new_cache(bytes: usize, get_bytes_max: usize, seed: u64, report: R
     Arc::new(GetCache::new(limits, TellingHeap(Box::new(tell))))
 }
 
-/// Bytes of a declared range as the cache names them: those of a get, or of the object in which they lie.
+/// Bytes of a declared range as the cache names them: the get's own, or the enclosing object's.
 pub(super) struct Place {
     pub(super) key: Key,
-    /// The bytes of the get begin here.
+    /// Offset of the get's bytes.
     pub(super) skip: u32,
-    /// So many are fetched, from the key on.
+    /// Number of bytes to fetch, from the key on.
     fetch_bytes: u32,
 }
 
 impl Place {
-    /// Where a piece of a get is that lies in a declared range, at an address of the range's rank.
+    /// The place of a get's piece in a declared range, at an address of the range's rank.
     pub(super) fn of(range: &Declared, address: usize, piece: &Piece, page_bytes: usize) -> Place {
         let (start, end) =
             Place::object(range, address, piece, page_bytes).unwrap_or((address, address + piece.len_bytes));
@@ -66,7 +66,7 @@ impl Place {
         }
     }
 
-    /// Where the object begins and ends in which the piece lies, as far as it is in the range. None if that is not in the page.
+    /// Begin and end of the piece's object within the range; `None` if it is not in the page.
     fn object(range: &Declared, address: usize, piece: &Piece, page_bytes: usize) -> Option<(usize, usize)> {
         let before = (address - range.start).checked_rem(range.object_bytes as usize)?;
         let start = address - before;
@@ -75,13 +75,13 @@ impl Place {
         (is_in_page && address + piece.len_bytes <= end).then_some((start, end))
     }
 
-    /// What to ask the cache for, of so many bytes.
+    /// The request to the cache, for `len_bytes` bytes.
     pub(super) fn ask(&self, len_bytes: usize, weight: f32, waiter: CompletionId) -> Ask {
         let (skip, fetch) = (self.skip, self.fetch_bytes);
         Ask { skip, len: len_bytes as u32, fetch, weight, waiter: u64::from(waiter.number()) }
     }
 
-    /// Where the bytes lie that are fetched for a copy, so many of which are there already. `piece` is the get's.
+    /// The bytes still to be fetched for a copy, `there` of which are present. `piece` is the get's.
     pub(super) fn missing(&self, piece: &Piece, there: usize) -> Piece {
         Piece {
             offset_bytes: piece.offset_bytes - self.skip as usize + there,
@@ -92,24 +92,24 @@ impl Place {
     }
 }
 
-/// What follows when the bytes have come that a copy lacks: the get has its own, and those that have joined theirs.
+/// Continuation of a fetch for a copy: delivers the bytes to the get and to the gets that have joined.
 pub(super) struct KeepCopy {
     cache: Arc<Cache>,
-    /// Taken when the bytes have come.
+    /// Taken when the bytes have arrived.
     fill: Option<Fill>,
-    /// Where the bytes of the get begin in the copy.
+    /// Offset of the get's bytes in the copy.
     skip: usize,
-    /// The client's memory, how many bytes of it are there already, and how many there are.
+    /// The client's memory, the number of bytes already in it, and its length.
     dest: *mut u8,
     there: usize,
     len_bytes: usize,
 }
 
-// SAFETY: the client leaves its memory to the get until it has synced that, from whichever thread.
+// SAFETY: the client's memory belongs to the get until it has been synced, from any thread.
 unsafe impl Send for KeepCopy {}
 
 impl KeepCopy {
-    /// For a get of `len_bytes` to `dest`, where `there` of them are already.
+    /// For a get of `len_bytes` to `dest`, `there` of which are present already.
     pub(super) fn new(
         cache: &Arc<Cache>,
         fill: Fill,
@@ -120,15 +120,15 @@ impl KeepCopy {
     }
 }
 
-impl Sequel for KeepCopy {
+impl Continuation for KeepCopy {
     fn run(mut self: Box<Self>, done: &mut dyn FnMut(CompletionId)) -> Option<(Piece, Copy)> {
         let fill = self.fill.take()?;
-        let rest = self.len_bytes - self.there;
-        // SAFETY: all bytes of the copy are there, and stay until it is filled. The client leaves its memory to the get until that is
-        // synced.
+        let remaining = self.len_bytes - self.there;
+        // SAFETY: all bytes of the copy are present, and stay until it is filled. The client's memory belongs to the
+        // get until it has been synced.
         unsafe {
             let bytes = fill.bytes().add(self.skip + self.there);
-            bytes.copy_to_nonoverlapping(NonNull::new_unchecked(self.dest.add(self.there)), rest);
+            bytes.copy_to_nonoverlapping(NonNull::new_unchecked(self.dest.add(self.there)), remaining);
         }
         self.cache.fill_in_place(fill).for_each(|waiter| done(CompletionId::of_number(waiter as u32)));
         None
@@ -136,10 +136,10 @@ impl Sequel for KeepCopy {
 }
 
 impl Drop for KeepCopy {
-    /// A get that was refused before its parts went to the engine.
+    /// Drops a get refused before its parts were submitted.
     fn drop(&mut self) {
         if let Some(fill) = self.fill.take() {
-            // Whoever has joined waits in vain, but the job ends.
+            // Gets that have joined wait in vain, but the job ends.
             drop(self.cache.abandon(fill));
         }
     }

@@ -1,8 +1,8 @@
-//! Whether anybody has written to a range while it was declared read-only.
+//! Detects writes to a range declared read-only.
 //!
-//! At the begin the range's home is asked which ranks may write its pages without a word, and those pages are read as a whole, so
-//! that the next write is preceded by a word. At the end the home says who has asked to write. Pages of which only a part lies in the
-//! range may be written elsewhere: of these the bytes are compared.
+//! At the begin the range's home names the ranks that may write its pages unnoticed, and these pages are read whole, so
+//! that the next write needs a request. At the end the home names the ranks that have requested to write. Pages only
+//! partly in the range may be written elsewhere: of these the bytes are compared.
 
 use super::ranges::Declared;
 use super::{Operation, Ops, Remote};
@@ -15,21 +15,21 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::writes::{NEVER, WrittenPage};
 
-/// So often pages are read before it is given up that nobody may write them without a word.
+/// Attempts to take away unnoticed write access by reading pages.
 const TRIES: usize = 4;
 
-/// What is known of a range from its begin.
+/// State of a range since its begin.
 pub(super) struct Watch {
     since: u64,
-    /// The pages in which it lies, and those of them that are its own alone.
+    /// The pages of the range, and those wholly inside it.
     pages: Range<u32>,
     whole_pages: Range<u32>,
-    /// Its bytes in the other pages: where they begin, and what they were.
+    /// Its bytes in the other pages: address, and original contents.
     edges: Vec<(usize, Vec<u8>)>,
 }
 
 impl Ops {
-    /// Sees to it that nobody writes to a range without a word.
+    /// Makes sure that later writes to a range are noticed.
     pub(super) fn watch(&self, range: &Declared, pages: Range<u32>) -> Watch {
         let home = Rank(range.rank);
         let ask = |since, purpose| self.driver.writes_since(home, since, pages.clone(), purpose);
@@ -56,10 +56,10 @@ impl Ops {
         Watch { since, pages, whole_pages, edges }
     }
 
-    /// Finds a write to a range that has ended.
+    /// Checks a range that has ended for writes.
     ///
     /// # Errors
-    /// There was one.
+    /// There was a write.
     pub(super) fn check_watched(&self, range: &Declared, watch: &Watch) -> Result<(), UserError> {
         let mut asked =
             self.driver.writes_since(Rank(range.rank), watch.since, watch.pages.clone(), Purpose::Check).pages;
@@ -84,7 +84,7 @@ impl Ops {
         Ok(())
     }
 
-    /// Where a page of a rank's segment begins.
+    /// Address of a page of a rank's segment.
     pub(super) fn start_of(&self, rank: u32, index: u32) -> usize {
         self.space.segments.of(Rank(rank)).base + index as usize * self.space.page_bytes()
     }
@@ -92,13 +92,13 @@ impl Ops {
     fn bytes_at(&self, rank: u32, range: Range<usize>) -> Vec<u8> {
         let mut bytes = vec![0; range.len()];
         let remote = Remote { rank, address: range.start, len_bytes: range.len() };
-        // SAFETY: there are as many bytes.
+        // SAFETY: `bytes` is as long as the get.
         let got = unsafe { self.transfer(Operation::Get(bytes.as_mut_ptr()), remote) };
         got.expect("a declared range lies in the segment");
         bytes
     }
 
-    /// Reads a page by the protocol, however near it is: no other rank may write it without a word then.
+    /// Reads a page by the protocol even if it is resident: afterwards no other rank may write it unnoticed.
     fn read_whole(&self, page: PageId) {
         let mut bytes = vec![0_u8; self.space.page_bytes()];
         let piece = Piece { page, offset_bytes: 0, len_bytes: bytes.len(), start_bytes: 0 };
@@ -110,8 +110,9 @@ impl Ops {
     }
 }
 
-/// Has no rank write pages without a word. `ask` asks what was written since a moment, `read` reads pages. Returns a moment after which all
-/// who have asked to write are known, and the pages that some rank may still write though it has not asked since then.
+/// Takes all unnoticed write access away. `ask` queries the writes since a logical time, and `read` reads pages.
+/// Returns a time after which all write requests are known, and the pages that a rank may still write without a request
+/// since then.
 fn take_rights(
     mut ask: impl FnMut(u64, Purpose) -> WritesSince,
     mut read: impl FnMut(&[WrittenPage]),
@@ -130,7 +131,7 @@ fn take_rights(
     (since, known.pages)
 }
 
-/// Nobody will know of writes to a page, which begins at an address, and to some others.
+/// The warning about writes that cannot be noticed, to a page at `address` and to some others.
 fn not_checked(range: &Declared, page: &WrittenPage, address: usize, others: usize) -> UserError {
     let Declared { rank, start, end, .. } = range;
     let more = if others == 0 { String::new() } else { format!(", and {others} more") };
@@ -154,7 +155,7 @@ mod tests {
     use super::super::cache::CacheId;
     use super::*;
 
-    /// A home whose page 3 rank 2 may write, each time that it is asked; what it asks for is counted.
+    /// Simulates a home where rank 2 may write page 3 at each query; counts its requests.
     fn try_with(what: u32, until: usize) -> (u64, Vec<WrittenPage>, usize) {
         let (mut asked, mut reads) = (0, 0);
         let ask = |since, purpose| {
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(try_with(WrittenPage::MAY_WRITE, TRIES), (11, vec![], TRIES));
         let left = WrittenPage { index: 3, rank: 2, what: WrittenPage::MAY_WRITE };
         assert_eq!(try_with(WrittenPage::MAY_WRITE, usize::MAX), (11, vec![left], TRIES));
-        // The end of the range finds that.
+        // The end of the range finds the write.
         assert_eq!(try_with(WrittenPage::MAY_WRITE | WrittenPage::ASKED, usize::MAX), (11, vec![], TRIES));
         let range =
             Declared { rank: 1, start: 16, end: 99, space: 0, cache: CacheId(0), get_bytes_max: 8, object_bytes: 0 };

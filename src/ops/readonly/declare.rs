@@ -1,4 +1,4 @@
-//! The begin and the end of ranges, and what stays of their copies until they begin again.
+//! Begin and end of ranges, and the copies kept until they begin again.
 
 use super::cache::CacheId;
 use super::check::Watch;
@@ -14,46 +14,46 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::writes::NEVER;
 
-/// Ended ranges whose copies are kept.
+/// Maximum number of ended ranges with kept copies.
 const KEPT_MAX: usize = 1024;
 
-/// A range that was begun and has not ended.
+/// A range that has begun and not ended.
 struct Begun {
     declared: Declared,
     /// Gets are served from copies, and writes are refused.
     is_ready: bool,
-    /// The moment at the range's home up to which copies of an earlier phase are not old, if they are to be kept.
+    /// Logical time at the range's home up to which copies of an earlier phase are valid, if they are to be kept.
     since: Option<u64>,
     watch: Option<Watch>,
 }
 
-/// A range that has ended and whose copies are kept.
+/// An ended range with kept copies.
 struct Kept {
     declared: Declared,
-    /// Pages that were written after this moment have old copies.
+    /// Copies of pages written after this time are stale.
     since: u64,
 }
 
-/// Names a range: the table that has it, its rank and its start.
+/// Name of a range: its table, rank and start.
 type Name = (u32, u32, usize);
 
-/// What changes at the begin and the end of a range.
+/// State that changes at the begin and the end of a range.
 #[derive(Default)]
 pub(super) struct Open {
     ranges: OrderedMap<Name, Begun>,
-    /// The oldest first.
+    /// Oldest first.
     kept: VecDeque<Kept>,
-    /// Numbers of ranges that have ended, to be used again.
+    /// Space numbers of ended ranges, for reuse.
     free_spaces: Vec<u32>,
     spaces: u32,
 }
 
 impl Open {
-    /// The first range of a table that has some of these bytes.
+    /// The first range of a table that overlaps these bytes.
     pub(super) fn find(&self, table: u32, rank: u32, address: usize, len_bytes: usize) -> Option<Declared> {
         let end = address.saturating_add(len_bytes);
         let mut others = self.ranges.range(..(table, rank, end)).rev().map(|(_, begun)| begun.declared);
-        // They do not overlap each other, so the last that begins before the end is behind all others.
+        // Ranges do not overlap, so the last to begin before the end also ends last.
         others.next().filter(|last| last.overlaps(rank, address, len_bytes))
     }
 
@@ -69,20 +69,20 @@ impl Open {
         self.ranges.insert((table, declared.rank, declared.start), begun);
     }
 
-    /// The ranges of a table that are ready.
+    /// The ready ranges of a table.
     fn ready(&self, table: u32) -> Vec<Declared> {
         let all = self.ranges.range((table, 0, 0)..(table + 1, 0, 0)).map(|(_, begun)| begun);
         all.filter(|begun| begun.is_ready).map(|begun| begun.declared).collect()
     }
 
-    /// What an earlier phase has kept of a range. If its copies lie elsewhere, or are of other objects, they are of no use.
+    /// Takes the copies kept for a range by an earlier phase. Copies in another cache or of other objects do not count.
     fn take_kept(&mut self, declared: &Declared) -> Option<Kept> {
         let is_it = |kept: &Kept| Declared { space: declared.space, ..kept.declared } == *declared;
         let at = self.kept.iter().position(is_it)?;
         self.kept.remove(at)
     }
 
-    /// Keeps the copies of a range that has ended. Returns those that are kept no longer for it.
+    /// Keeps the copies of an ended range. Returns the range whose copies are dropped for it.
     fn keep(&mut self, kept: Kept) -> Option<Declared> {
         self.kept.push_back(kept);
         let oldest = if self.kept.len() > KEPT_MAX { self.kept.pop_front() } else { None };
@@ -94,7 +94,7 @@ impl Ops {
     /// Declares a range of a rank's segment read-only.
     ///
     /// # Errors
-    /// The range is empty, not in the segment, or overlaps another; an option that cannot be.
+    /// The range is empty, not in the segment, or overlaps another; or an option is out of range.
     pub fn begin_readonly(&self, range: Remote, options: RangeOptions) -> Result<(), UserError> {
         let checked = check_options(&options, &self.readonly.settings)?;
         let pages = self.pages_of(&range)?;
@@ -139,7 +139,7 @@ impl Ops {
         watch.map_or(Ok(()), |watch| self.check_watched(&declared, &watch)).map_err(EndError::Broken)
     }
 
-    /// Takes a range out of what may be declared, and what an earlier phase has kept of it.
+    /// Reserves a range, and takes the copies kept for it by an earlier phase.
     fn take_range(
         &self,
         range: &Remote,
@@ -167,7 +167,7 @@ impl Ops {
         Ok((declared, kept))
     }
 
-    /// Drops copies that are old, of a range that begins again. Returns the moment up to which the others are not.
+    /// Drops stale copies of a range that begins again. Returns the time up to which the others are valid.
     fn drop_written(&self, kept: &Kept, pages: Range<u32>) -> u64 {
         let Kept { declared, since } = kept;
         let cache = self.readonly.cache(declared.cache);
@@ -191,14 +191,14 @@ impl Ops {
         (self.readonly.ranges.table_of(range.rank), range.rank, range.address)
     }
 
-    /// Has gets and puts see the ranges of a table that are ready.
+    /// Makes the ready ranges of a table visible to gets and puts.
     fn publish(&self, open: &Open, table: u32) {
         self.readonly.ranges.replace(table, &open.ready(table));
-        // The shortest way of puts has no look at ranges.
+        // The shortest path of puts does not check ranges.
         self.space.translations().refuse_puts(self.readonly.is_any());
     }
 
-    /// The numbers of the pages in which a range lies.
+    /// The pages of a range.
     fn pages_of(&self, range: &Remote) -> Result<Range<u32>, UserError> {
         let Remote { rank, address, len_bytes } = *range;
         let first = self.space.pieces(rank, address, len_bytes)?.next();
@@ -210,7 +210,7 @@ impl Ops {
     }
 }
 
-/// Why a range cannot be ended as it should.
+/// Reasons for a failed end of a range.
 #[derive(Debug)]
 pub enum EndError {
     /// There is no such range.
@@ -219,7 +219,7 @@ pub enum EndError {
     Broken(UserError),
 }
 
-/// The memory for copies, the largest get and the size of objects that options ask for.
+/// The copy memory, the largest get and the object size that options ask for.
 fn check_options(options: &RangeOptions, settings: &CopySettings) -> Result<(usize, u32, u32), UserError> {
     let RangeOptions { cache_bytes_max, get_bytes_max, object_bytes, .. } = *options;
     let given = |value: usize, default: usize| if value == 0 { default } else { value };

@@ -23,30 +23,30 @@ use vgasnet_getcache::Outcome;
 /// The largest get that may leave a copy, in bytes.
 pub const GET_BYTES_MAX: usize = 64 << 10;
 
-/// Caches of different sizes that a rank may have.
+/// Maximum number of caches of different sizes per rank.
 const CACHES_MAX: usize = 8;
 
-/// How a rank keeps copies.
+/// Settings of a rank's copies.
 #[derive(Clone, Copy, Debug)]
 pub struct CopySettings {
-    /// Memory for copies in ranges that do not say how much, in bytes.
+    /// Default memory for copies of a range, in bytes.
     pub cache_bytes: usize,
-    /// The end of a range finds out who has written there.
+    /// The end of a range checks for writes.
     pub checks: bool,
-    /// Says a line about this rank.
+    /// Reports a line about this rank.
     pub report: Report,
 }
 
-/// A range as the program declares it.
+/// Options of a declared range.
 #[derive(Clone, Copy, Debug)]
 pub struct RangeOptions {
-    /// Memory for copies, in bytes; 0: as the settings say.
+    /// Memory for copies, in bytes; 0: the setting's value.
     pub cache_bytes_max: usize,
-    /// Larger gets leave no copy; 0: [`GET_BYTES_MAX`].
+    /// Larger gets leave no copy, in bytes; 0: [`GET_BYTES_MAX`].
     pub get_bytes_max: usize,
-    /// The size of the objects of which it is an array; 0: it is none.
+    /// Size of the objects in an array, in bytes; 0: the range is no array.
     pub object_bytes: usize,
-    /// Copies of an earlier phase are used again.
+    /// Copies of an earlier phase are reused.
     pub keeps: bool,
 }
 
@@ -54,13 +54,13 @@ pub struct RangeOptions {
 pub(super) struct ReadOnly {
     settings: CopySettings,
     ranges: Ranges,
-    /// In the order of the first range that needed each.
+    /// In order of first use.
     caches: [OnceLock<(usize, Arc<Cache>)>; CACHES_MAX],
     open: Mutex<Open>,
 }
 
 impl ReadOnly {
-    /// No range is declared yet, of `ranks` ranks.
+    /// No declared ranges, for `ranks` ranks.
     pub(super) fn new(settings: CopySettings, ranks: usize) -> ReadOnly {
         let caches = [const { OnceLock::new() }; CACHES_MAX];
         ReadOnly { settings, ranges: Ranges::new(ranks), caches, open: Mutex::default() }
@@ -76,7 +76,7 @@ impl ReadOnly {
         &self.caches[id.0 as usize].get().expect("a declared range has its cache").1
     }
 
-    /// The cache of so many bytes. The caller has the lock.
+    /// The cache of this size. The caller has the lock.
     fn cache_of(&self, bytes: usize, seed: u64) -> Result<CacheId, UserError> {
         let at = self.caches.iter().position(|one| one.get().is_none_or(|(its, _)| *its == bytes));
         let Some(at) = at else {
@@ -88,14 +88,14 @@ impl ReadOnly {
         Ok(CacheId(at as u32))
     }
 
-    /// The range in which all of these bytes lie, if their get may be cached.
+    /// The range containing all of these bytes, if their get may be cached.
     fn range_of(&self, rank: u32, address: usize, len_bytes: usize) -> Option<Declared> {
         let range = self.ranges.first_behind(rank, address).ok()??;
         let is_in = address >= range.start && len_bytes <= range.end - address;
         (is_in && len_bytes <= range.get_bytes_max as usize).then_some(range)
     }
 
-    /// Refuses what would write in a declared range.
+    /// Refuses writes in a declared range.
     fn check_write(&self, remote: &Remote) -> Result<(), UserError> {
         let Remote { rank, address, len_bytes } = *remote;
         let found = self.ranges.first_behind(rank, address).unwrap_or_else(|_| {
@@ -118,12 +118,12 @@ impl ReadOnly {
 }
 
 impl Ops {
-    /// What became of gets from declared ranges.
+    /// Statistics of gets from declared ranges.
     pub fn readonly_stats(&self) -> CopyStats {
         self.readonly.stats()
     }
 
-    /// Gets bytes of a declared range, if a copy has them all. Refuses what would write there.
+    /// Gets bytes of a declared range, if a copy has all of them. Refuses writes there.
     ///
     /// # Safety
     /// The client's memory is valid for `remote.len_bytes` bytes, and not null.
@@ -143,14 +143,14 @@ impl Ops {
         Ok(unsafe { cache.hit(&place.key, place.skip, remote.len_bytes as u32, dest) })
     }
 
-    /// Refuses an operation that would write in a range that this rank has declared.
+    /// Refuses an operation that writes in a range declared by this rank.
     #[inline]
     pub(super) fn check_write(&self, remote: &Remote) -> Result<(), UserError> {
         if self.readonly.is_any() { self.readonly.check_write(remote) } else { Ok(()) }
     }
 
-    /// The part for a piece of an operation whose page is not at hand. `None`: a copy has its bytes, or they come with those of
-    /// another get, which counts in `completion` then.
+    /// The part for a missing piece. `None`: a copy has its bytes, or another get fetches them and counts in
+    /// `completion`.
     ///
     /// # Safety
     /// The client's memory is valid for the bytes of the operation until nothing is pending in `completion`.
@@ -187,9 +187,10 @@ impl Ops {
     ) -> Option<Part> {
         let place = Place::of(range, address, &piece, self.space.page_bytes());
         let cache = self.readonly.cache(range.cache);
-        // Whoever fetches the bytes may be through before this thread knows that it has joined.
+        // The fetching thread may finish before this one knows of having joined.
         self.completions().add(completion);
-        // SAFETY: the client's memory is valid until nothing is pending in `completion`, where this counts until the waiter comes back.
+        // SAFETY: the client's memory is valid until nothing is pending in `completion`, which counts this get until
+        // the waiter is finished.
         let outcome = unsafe { cache.get(&place.key, &place.ask(piece.len_bytes, weight, completion), dest) };
         if outcome == Outcome::Joined {
             return None;
@@ -205,8 +206,8 @@ impl Ops {
             Some(fill) => {
                 let room = fill.room().0.as_ptr();
                 let missing = place.missing(&piece, fill.first_missing());
-                let sequel = Box::new(KeepCopy::new(cache, fill, place.skip, (dest, from, piece.len_bytes)));
-                Part { piece: missing, copy: Copy::Get(room), completion: Completion::Then(completion, sequel) }
+                let continuation = Box::new(KeepCopy::new(cache, fill, place.skip, (dest, from, piece.len_bytes)));
+                Part { piece: missing, copy: Copy::Get(room), completion: Completion::Then(completion, continuation) }
             }
         })
     }

@@ -1,29 +1,29 @@
-//! The declared ranges of a rank, as each get and put looks them up: without a lock.
+//! The declared ranges of a rank, as gets and puts look them up: without a lock.
 //!
-//! They lie in tables, each in order, with the ranges of some ranks: a change costs no more the more other ranks have some. Who
-//! changes a table has the other writers locked out, and makes its sequence number odd meanwhile: a lookup that sees another number
-//! after than before has seen nothing.
+//! They lie in sorted tables, each for some of the ranks, so that a change does not cost more with ranges of many
+//! ranks. A writer of a table excludes other writers and makes its sequence number odd meanwhile. A lookup is invalid
+//! if the number has changed during it.
 
 use super::cache::CacheId;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 
-/// A range that is declared read-only, and how its gets are cached.
+/// A range declared read-only, with its cache parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Declared {
     pub(super) rank: u32,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Names the range in the cache.
+    /// Name of the range in the cache.
     pub(super) space: u32,
     pub(super) cache: CacheId,
-    /// Larger gets are not cached.
+    /// Larger gets are not cached, in bytes.
     pub(super) get_bytes_max: u32,
-    /// The size of the objects of which the range is an array; 0 if it is none.
+    /// Size of the objects in an array, in bytes; 0 if the range is no array.
     pub(super) object_bytes: u32,
 }
 
 impl Declared {
-    /// Whether some bytes of a rank's segment lie in it.
+    /// Whether bytes of a rank's segment overlap it.
     pub(super) fn overlaps(&self, rank: u32, address: usize, len_bytes: usize) -> bool {
         rank == self.rank && address < self.end && self.start - address.min(self.start) < len_bytes
     }
@@ -64,26 +64,26 @@ impl Place {
         self.object_bytes.store(declared.object_bytes, Ordering::Relaxed);
     }
 
-    /// Whether the place ends at this address of the rank or before.
+    /// Whether the place ends at or before this address of the rank.
     fn is_before(&self, rank: u32, address: usize) -> bool {
         let its = self.rank.load(Ordering::Relaxed);
         its < rank || its == rank && self.end.load(Ordering::Relaxed) <= address
     }
 }
 
-/// Places that a table has at first. It has twice as many each time that it grows.
+/// Initial capacity of a table. It doubles each time.
 const PLACES: usize = 4;
 
-/// The most tables.
+/// Maximum number of tables.
 const TABLES_MAX: usize = 512;
 
-/// The lookups that a get or put tries while a table changes.
+/// Lookup attempts of a get or put while a table changes.
 const TRIES: usize = 16;
 
-/// The ranges, of which one thread at a time changes the set.
+/// The ranges. Only one thread at a time may change them.
 #[derive(Debug)]
 pub(super) struct Ranges {
-    /// How many ranges there are.
+    /// Number of ranges.
     len: AtomicU32,
     tables: Box<[Table]>,
 }
@@ -99,7 +99,7 @@ struct Table {
 }
 
 impl Ranges {
-    /// Room for ranges of so many ranks.
+    /// Room for ranges of `ranks` ranks.
     pub(super) fn new(ranks: usize) -> Ranges {
         let tables = ranks.next_power_of_two().min(TABLES_MAX);
         Ranges { len: AtomicU32::new(0), tables: (0..tables).map(|_| Table::default()).collect() }
@@ -111,19 +111,19 @@ impl Ranges {
         self.len.load(Ordering::Relaxed) > 0
     }
 
-    /// The number of the table with the ranges of a rank.
+    /// The number of a rank's table.
     pub(super) fn table_of(&self, rank: u32) -> u32 {
-        // There are as many as a power of two.
+        // The number of tables is a power of two.
         rank & (self.tables.len() as u32 - 1)
     }
 
-    /// The first range of a rank that ends behind an address. `Err`: the table changes all the time.
+    /// The first range of a rank that ends behind an address. `Err`: the table kept changing.
     pub(super) fn first_behind(&self, rank: u32, address: usize) -> Result<Option<Declared>, Changing> {
         self.tables[self.table_of(rank) as usize].first_behind(rank, address)
     }
 
-    /// From now on a table has these ranges, which do not overlap and are in the order of rank and address. Who calls this has the
-    /// other writers locked out.
+    /// Sets the ranges of a table. They must not overlap, and be sorted by rank and address. The caller excludes other
+    /// writers.
     pub(super) fn replace(&self, table: u32, ranges: &[Declared]) {
         let before = self.tables[table as usize].replace(ranges);
         let len = self.len.load(Ordering::Relaxed) - before + ranges.len() as u32;
@@ -141,7 +141,7 @@ impl Table {
                 let len = (self.len.load(Ordering::Relaxed) as usize).min(places.len());
                 let at = places[..len].partition_point(|place| place.is_before(rank, address));
                 let found = places[..len].get(at).map(Place::load);
-                // Pairs with the fence of `replace`: who has seen a word of a change sees the number of that change.
+                // Pairs with the fence of `replace`: a reader of any changed word also sees the changed number.
                 fence(Ordering::Acquire);
                 if self.sequence.load(Ordering::Relaxed) == before {
                     return Ok(found.filter(|found| found.rank == rank));
@@ -152,7 +152,7 @@ impl Table {
         Err(Changing)
     }
 
-    /// Returns how many there were before.
+    /// Returns the previous number of ranges.
     fn replace(&self, ranges: &[Declared]) -> u32 {
         let sequence = self.sequence.load(Ordering::Relaxed);
         self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
@@ -166,17 +166,18 @@ impl Table {
         before
     }
 
-    /// Begins a larger table. The old one stays, since somebody may be reading it; all of them together are as large as the last.
+    /// Begins a larger table. The old one stays, since readers may be using it; all old ones together are as large as
+    /// the last.
     fn grow(&self, least: usize) {
         let capacity = least.next_power_of_two().max(PLACES);
         let places: Box<[Place]> = (0..capacity).map(|_| Place::default()).collect();
-        // Release: who reads the new address, or the new capacity, finds the places there.
+        // Release: a reader of the new address or capacity finds the places there.
         self.places.store(Box::leak(places).as_mut_ptr(), Ordering::Release);
         self.capacity.store(capacity, Ordering::Release);
     }
 
     fn places(&self) -> &[Place] {
-        // In this order: a capacity is never larger than that of a table that is read after it.
+        // In this order: a capacity is never larger than the one of a table read after it.
         let capacity = self.capacity.load(Ordering::Acquire);
         let places = self.places.load(Ordering::Acquire);
         if capacity == 0 {
@@ -187,7 +188,7 @@ impl Table {
     }
 }
 
-/// A lookup that has seen the table change each time.
+/// A lookup has seen the table change at each attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Changing;
 
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn lookups_find_what_a_linear_search_finds() {
+    fn lookups_agree_with_a_linear_search() {
         let mut random = fastrand::Rng::with_seed(7);
         for round in 0..200 {
             let ranges = Ranges::new(1 + round % 6);

@@ -1,14 +1,15 @@
-//! Copies by the vectors that the processor has.
+//! Copies by the processor's vectors.
 
 use crate::sys::observers::has_sanitizer;
 use std::arch::x86_64::{__m128i, __m256i, _mm_loadu_si128, _mm_storeu_si128, _mm256_loadu_si256, _mm256_storeu_si256};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Shorter ones are for memcpy, which does not use `rep movsb` for them. Of twice as many it may, and vectors take no longer.
+/// Shorter copies use memcpy, which does not use `rep movsb` for them. For twice the length it may, and vectors are as
+/// fast.
 pub(super) const LEN_BYTES_MIN: usize = 1024;
 
-/// From here on four parts are copied side by side: the processor prefetches each up to its page's end, so that more lines are under
-/// way where the source is in no cache.
+/// From here on four parts are copied side by side: the processor prefetches each up to its page's end, so more lines
+/// are in flight if the source is in no cache.
 const PARTS_BYTES_MIN: usize = 64 << 10;
 
 const LINE_BYTES: usize = 64;
@@ -18,7 +19,7 @@ const BY_C_LIBRARY: u8 = 1;
 const BY_16_BYTES: u8 = 2;
 const BY_32_BYTES: u8 = 3;
 
-/// How bytes are copied in this process.
+/// The method of copying in this process.
 static WAY: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// Copies bytes.
@@ -49,7 +50,7 @@ fn way() -> u8 {
 #[cold]
 fn choose() -> u8 {
     let way = match is_x86_feature_detected!("avx") {
-        // It looks at what memcpy is given.
+        // Sanitizers check the arguments of memcpy.
         _ if has_sanitizer() => BY_C_LIBRARY,
         true => BY_32_BYTES,
         false => BY_16_BYTES,
@@ -58,7 +59,7 @@ fn choose() -> u8 {
     way
 }
 
-/// Copies the lines of some parts side by side, and what is left behind the last one.
+/// Copies the lines of the parts side by side, and the remainder behind the last one.
 macro_rules! copy_lines {
     ($from:expr, $to:expr, $len:expr, $parts:ident, $vector:ty, $load:ident, $store:ident) => {{
         const VECTORS: usize = LINE_BYTES / size_of::<$vector>();
@@ -76,17 +77,17 @@ macro_rules! copy_lines {
 }
 
 /// # Safety
-/// As [`copy`], on a processor that has AVX.
+/// As [`copy`], on a processor with AVX.
 #[target_feature(enable = "avx")]
 unsafe fn by_32_bytes<const PARTS: usize>(from: *const u8, to: *mut u8, len_bytes: usize) {
-    // SAFETY: the lines of all parts, and the rest, lie inside.
+    // SAFETY: the lines of all parts, and the remainder, lie inside.
     unsafe { copy_lines!(from, to, len_bytes, PARTS, __m256i, _mm256_loadu_si256, _mm256_storeu_si256) }
 }
 
 /// # Safety
 /// As [`copy`].
 unsafe fn by_16_bytes<const PARTS: usize>(from: *const u8, to: *mut u8, len_bytes: usize) {
-    // SAFETY: the lines of all parts, and the rest, lie inside. Each processor of this architecture has SSE2.
+    // SAFETY: the lines of all parts, and the remainder, lie inside. Each processor of this architecture has SSE2.
     unsafe { copy_lines!(from, to, len_bytes, PARTS, __m128i, _mm_loadu_si128, _mm_storeu_si128) }
 }
 

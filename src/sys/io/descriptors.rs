@@ -1,21 +1,21 @@
-//! `read`, `write`, `pread` and `pwrite`, and which calls of a descriptor may be split.
+//! `read`, `write`, `pread` and `pwrite`, and the rules for splitting calls.
 
-use super::pieces::{Direction, MESSAGE_BYTES_MAX, Manner, PIECE_BYTES, carry};
+use super::pieces::{Direction, MESSAGE_BYTES_MAX, PIECE_BYTES, SplitRules, carry};
 use super::{next, touches};
 use libc::{iovec, off64_t};
 use std::ffi::{c_int, c_void};
 
-/// How input from a descriptor, or output to it, is carried. Only files and disks have their next bytes at hand: from
-/// others a second call might wait where one call would not. Messages are never split.
-pub(super) fn manner_of(file: c_int, direction: Direction) -> Manner {
+/// The rules for input from a descriptor or output to it. Only files and disks have their next bytes at hand: on others
+/// a second call might wait although one call would not. Messages are never split.
+pub(super) fn split_rules_of(file: c_int, direction: Direction) -> SplitRules {
     // SAFETY: a status may be all zeros.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the status has room. Of a descriptor that is none, the call itself tells.
+    // SAFETY: the status has room. An invalid descriptor is reported by the call itself.
     unsafe { libc::fstat(file, &raw mut status) };
     match status.st_mode & libc::S_IFMT {
-        libc::S_IFREG | libc::S_IFBLK => Manner { direction, goes_on: true, piece_bytes: PIECE_BYTES },
-        libc::S_IFSOCK if !is_stream(file) => Manner { direction, goes_on: false, piece_bytes: MESSAGE_BYTES_MAX },
-        _ => Manner { direction, goes_on: direction == Direction::Out, piece_bytes: PIECE_BYTES },
+        libc::S_IFREG | libc::S_IFBLK => SplitRules { direction, goes_on: true, piece_bytes: PIECE_BYTES },
+        libc::S_IFSOCK if !is_stream(file) => SplitRules { direction, goes_on: false, piece_bytes: MESSAGE_BYTES_MAX },
+        _ => SplitRules { direction, goes_on: direction == Direction::Out, piece_bytes: PIECE_BYTES },
     }
 }
 
@@ -27,7 +27,7 @@ fn is_stream(socket: c_int) -> bool {
     !failed && kind == libc::SOCK_STREAM
 }
 
-/// The memory of a call as a vector. The kernel takes no more than this at a time.
+/// The memory of a call as a vector. The kernel takes no more than this length at a time.
 pub(super) fn vector(memory: *const c_void, len: usize) -> [iovec; 1] {
     const LEN_MAX: usize = 0x7fff_f000;
     [iovec { iov_base: memory.cast_mut(), iov_len: len.min(LEN_MAX) }]
@@ -45,7 +45,7 @@ pub unsafe extern "C-unwind" fn read(file: c_int, to: *mut c_void, len: usize) -
     }
     // SAFETY: the memory is the caller's to write, so the vectors are.
     unsafe {
-        carry(&vector(to, len), manner_of(file, Direction::In), |to, _| {
+        carry(&vector(to, len), split_rules_of(file, Direction::In), |to, _| {
             next::readv::call(file, to.as_ptr(), to.len() as c_int)
         })
     }
@@ -61,12 +61,12 @@ pub unsafe extern "C-unwind" fn write(file: c_int, from: *const c_void, len: usi
         // SAFETY: as for this function.
         return unsafe { next::write::call(file, from, len) };
     }
-    let manner = manner_of(file, Direction::Out);
+    let rules = split_rules_of(file, Direction::Out);
     // SAFETY: the memory is the caller's to read, so the vectors are.
-    unsafe { carry(&vector(from, len), manner, |from, _| next::writev::call(file, from.as_ptr(), from.len() as c_int)) }
+    unsafe { carry(&vector(from, len), rules, |from, _| next::writev::call(file, from.as_ptr(), from.len() as c_int)) }
 }
 
-/// Defines the functions that take a place in the file. Where files are 64 bits long, each has two names.
+/// Defines the functions with a file offset. On systems with 64-bit offsets each has two names.
 macro_rules! functions_at {
     ($($name:ident, $direction:ident, $memory:ty, $next:ident, $vectors:ident;)*) => {
         $(
@@ -80,10 +80,10 @@ macro_rules! functions_at {
                     // SAFETY: as for this function.
                     return unsafe { next::$next::call(file, memory, len, at) };
                 }
-                let manner = manner_of(file, Direction::$direction);
+                let rules = split_rules_of(file, Direction::$direction);
                 // SAFETY: the memory is the caller's to read or to write, so the vectors are.
                 unsafe {
-                    carry(&vector(memory, len), manner, |memory, done| {
+                    carry(&vector(memory, len), rules, |memory, done| {
                         next::$vectors::call(file, memory.as_ptr(), memory.len() as c_int, at + done as off64_t)
                     })
                 }

@@ -1,8 +1,8 @@
 //! Input and output of a segment's bytes: `read`, `write` and their kin, in front of the C library's.
 //!
 //! The kernel does not fault pages of a segment in: a system call that meets an address of one fails with EFAULT, or
-//! stops there. So bytes of a segment go through a buffer: loads and stores fetch the pages, as ever, and the system
-//! call sees ordinary memory. No page is pinned while the call waits for a pipe or a peer. Calls about other memory cost
+//! stops there. So bytes of a segment go through a buffer: loads and stores fetch the pages as usual, and the system
+//! call sees ordinary memory. No page is pinned while the call waits for a pipe or a peer. Calls on other memory cost
 //! two comparisons.
 
 mod descriptors;
@@ -18,16 +18,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The first address of the own segment.
 static BASE: AtomicUsize = AtomicUsize::new(0);
 
-/// The bytes of the own segment; 0 before it is there.
+/// Length of the own segment in bytes; 0 before it exists.
 static SIZE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on these addresses are the segment's, and are loaded from and stored to, but not given to the kernel.
+/// Declares these addresses as the segment's: accessed by loads and stores, but not given to the kernel.
 pub fn keep_from_kernel(base: usize, size_bytes: usize) {
     BASE.store(base, Ordering::Relaxed);
     SIZE_BYTES.store(size_bytes, Ordering::Release);
 }
 
-/// Whether some of these bytes are the segment's.
+/// Whether the range overlaps the segment.
 #[inline(always)]
 fn touches(memory: *const c_void, len_bytes: usize) -> bool {
     let (size_bytes, address) = (SIZE_BYTES.load(Ordering::Acquire), memory.addr());
@@ -35,7 +35,7 @@ fn touches(memory: *const c_void, len_bytes: usize) -> bool {
     size_bytes > 0 && (address.wrapping_sub(base) < size_bytes || base.wrapping_sub(address) < len_bytes)
 }
 
-/// Whether some of these vectors' bytes are the segment's. Vectors that the kernel refuses have none.
+/// Whether some of these vectors overlap the segment. Vectors that the kernel refuses do not count.
 ///
 /// # Safety
 /// `vectors` is valid for reads of `count` vectors.
@@ -43,7 +43,7 @@ unsafe fn touch(vectors: *const libc::iovec, count: usize) -> bool {
     if SIZE_BYTES.load(Ordering::Acquire) == 0 || count > libc::UIO_MAXIOV as usize {
         return false;
     }
-    // SAFETY: there are so many.
+    // SAFETY: there are as many.
     let vectors = unsafe { slice(vectors, count) };
     let is_refused = vectors.iter().any(|vector| isize::try_from(vector.iov_len).is_err());
     !is_refused && vectors.iter().any(|vector| touches(vector.iov_base, vector.iov_len))
@@ -55,6 +55,6 @@ unsafe fn slice<'a>(vectors: *const libc::iovec, count: usize) -> &'a [libc::iov
     if count == 0 {
         return &[];
     }
-    // SAFETY: as this function asks for.
+    // SAFETY: as this function requires.
     unsafe { std::slice::from_raw_parts(vectors, count) }
 }

@@ -1,8 +1,7 @@
-//! The functions behind those that the library stands in front of: the next ones in the order in which the dynamic
-//! linker searches. In a static program there is no such order, and the system call or the C library's other name of the
-//! function takes their place.
+//! The next functions behind the library's own, in the search order of the dynamic linker. In a static program there is
+//! no such order, and the system call or the C library's other name of the function takes their place.
 //!
-//! They are cancellation points: a thread that is cancelled in one of them unwinds through its caller.
+//! They are cancellation points: a thread cancelled in one of them unwinds through its caller.
 
 use crate::sys::cancellation::cancellable;
 use std::ffi::{CStr, c_int, c_void};
@@ -17,7 +16,7 @@ impl Next {
         Next(AtomicPtr::new(null_mut()))
     }
 
-    /// Its address, or that of `alone` if there is none behind the library's.
+    /// Its address, or `alone` if there is none behind the library's.
     #[inline(always)]
     pub(super) fn address(&self, name: &CStr, alone: *mut c_void) -> *mut c_void {
         let address = self.0.load(Ordering::Relaxed);
@@ -34,8 +33,8 @@ impl Next {
     }
 }
 
-/// For each function `name` defines `name::call`, which calls the next one, and all of them are looked up at the start
-/// of the program: later the caller may be a signal handler.
+/// For each function `name` defines `name::call`, which calls the next one. All of them are looked up at the start of
+/// the program: later the caller may be a signal handler.
 macro_rules! next_functions {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $answer:ty = $alone:expr;)*) => {
         $(
@@ -66,7 +65,7 @@ macro_rules! next_functions {
                 /// As for the C library's function of this name.
                 #[inline(always)]
                 pub(in super::super) unsafe fn call($($argument: $type),*) -> $answer {
-                    // SAFETY: the address is that of a function of this name, which has this type.
+                    // SAFETY: the address is of a function of this name, which has this type.
                     unsafe { std::mem::transmute::<*mut c_void, Function>(address())($($argument),*) }
                 }
             }
@@ -90,7 +89,7 @@ unsafe extern "C-unwind" {
     fn _IO_puts(text: *const libc::c_char) -> c_int;
 }
 
-/// A system call that a thread may be cancelled in, with the error number where the C library has it.
+/// A system call in which a thread may be cancelled, with the errno value where the C library has it.
 macro_rules! system_call {
     ($number:ident, $($argument:expr),*) => {
         cancellable(|| libc::syscall(libc::$number, $($argument),*) as isize)

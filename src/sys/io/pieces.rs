@@ -1,4 +1,4 @@
-//! Carries bytes between a segment and calls that need ordinary memory, piece by piece.
+//! Copies bytes between a segment and calls that need ordinary memory, piece by piece.
 
 use super::{BASE, SIZE_BYTES, touches};
 use crate::sys::copy_bytes;
@@ -7,7 +7,7 @@ use libc::iovec;
 use std::alloc::{Layout, alloc, dealloc};
 use std::sync::atomic::Ordering;
 
-/// Which way the bytes go.
+/// Direction of the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     /// From the call to memory.
@@ -16,33 +16,33 @@ pub(super) enum Direction {
     Out,
 }
 
-/// How a call may be carried out.
+/// The rules for splitting a call.
 #[derive(Clone, Copy)]
-pub(super) struct Manner {
+pub(super) struct SplitRules {
     pub(super) direction: Direction,
-    /// The call is made again after one that took all it was given.
+    /// The call is repeated after one that took all of its bytes.
     pub(super) goes_on: bool,
-    /// The most bytes of a segment in one call.
+    /// Maximum bytes of a segment in one call.
     pub(super) piece_bytes: usize,
 }
 
-impl Manner {
-    /// Whether the call is about a message, which is never split.
+impl SplitRules {
+    /// Whether the call is for a message, which is never split.
     pub(super) fn is_message(&self) -> bool {
         self.piece_bytes == MESSAGE_BYTES_MAX
     }
 }
 
-/// A piece of a call that may be split.
+/// Size of a piece of a call that may be split, in bytes.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
 
-/// More than any message has that the kernel takes.
+/// More than any message that the kernel accepts, in bytes.
 pub(super) const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
-/// Files that are opened with O_DIRECT need buffers that are aligned like this, as far as the client's memory is.
+/// Files opened with O_DIRECT need buffers with this alignment, as far as the client's memory has it.
 const ALIGNMENT: usize = 4096;
 
-/// A range of memory, all of it in the segment, or none.
+/// A range of memory, either all in the segment or all outside.
 #[derive(Clone, Copy)]
 struct Part {
     address: usize,
@@ -67,15 +67,15 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: it was allocated like this.
+        // SAFETY: it was allocated with this layout.
         keep_errno(|| unsafe { dealloc(self.start, self.layout) });
     }
 }
 
-/// What one call is given.
+/// The vectors for one call.
 struct Piece {
     vectors: Vec<iovec>,
-    /// For each vector the address in the segment whose bytes are in the buffer, or 0.
+    /// For each vector the segment's address of the bytes in the buffer, or 0.
     homes: Vec<usize>,
     len_bytes: usize,
 }
@@ -98,13 +98,13 @@ fn parts(memory: &[iovec]) -> impl Iterator<Item = Part> + '_ {
     })
 }
 
-/// Where in the buffer bytes of this part begin, if `used` bytes of it are: large parts keep their alignment.
+/// Offset in the buffer of this part's bytes, with `used` bytes of it in use: large parts keep their alignment.
 fn place(used: usize, part: &Part) -> usize {
     if part.len_bytes < ALIGNMENT { used } else { used + part.address.wrapping_sub(used) % ALIGNMENT }
 }
 
 impl Piece {
-    /// What follows after `done` bytes of `memory`, as much as the buffer has room for.
+    /// The piece after `done` bytes of `memory`, as much as the buffer has room for.
     fn after(done: usize, memory: &[iovec], buffer: &Buffer) -> Piece {
         let mut piece = Piece { vectors: Vec::new(), homes: Vec::new(), len_bytes: 0 };
         let (mut skip, mut used) = (done, 0);
@@ -138,7 +138,7 @@ impl Piece {
     /// Copies the first `count` bytes between the buffer and the segment.
     ///
     /// # Safety
-    /// The buffer that the piece was made for is there, and the segment's bytes may be loaded or stored.
+    /// The buffer of the piece exists, and the segment's bytes may be loaded or stored.
     unsafe fn copy(&self, direction: Direction, count: usize) {
         let mut left = count;
         for (vector, home) in self.vectors.iter().zip(&self.homes) {
@@ -149,8 +149,8 @@ impl Piece {
             }
             let segment = std::ptr::with_exposed_provenance_mut::<u8>(*home);
             let buffer = vector.iov_base.cast::<u8>();
-            // SAFETY: the vector is a part of the buffer, of which nobody else knows; the segment is valid, as this
-            // function asks for.
+            // SAFETY: the vector is a part of the buffer, which is private; the segment is valid, as this function
+            // requires.
             unsafe {
                 match direction {
                     Direction::In => copy_bytes(buffer, segment, len_bytes),
@@ -161,19 +161,23 @@ impl Piece {
     }
 }
 
-/// Makes calls about ordinary memory for one about `memory`. `call` is given vectors, and how many bytes were carried
-/// before. It answers how many of theirs it has carried, or a negative number and sets the error number. The answer is
-/// that of one call about all of the memory.
+/// Replaces one call on `memory` by calls on ordinary memory. `call` gets vectors, and the number of bytes carried
+/// before. It returns how many of the vectors' bytes it has carried, or a negative number with errno set. The result is
+/// that of one call on all of the memory.
 ///
 /// # Safety
-/// The parts of the memory that lie in the segment may be loaded from or stored to.
-pub(super) unsafe fn carry(memory: &[iovec], manner: Manner, mut call: impl FnMut(&[iovec], usize) -> isize) -> isize {
+/// The parts of the memory in the segment may be loaded from or stored to.
+pub(super) unsafe fn carry(
+    memory: &[iovec],
+    rules: SplitRules,
+    mut call: impl FnMut(&[iovec], usize) -> isize,
+) -> isize {
     let needed = || {
         let in_segment = parts(memory).filter(|part| part.is_in_segment);
         in_segment.fold(0, |used: usize, part| place(used, &part).saturating_add(part.len_bytes))
     };
-    // The error number is the calls' own.
-    let Some(buffer) = keep_errno(|| Buffer::new(needed().clamp(1, manner.piece_bytes + ALIGNMENT))) else {
+    // The calls' own errno is kept.
+    let Some(buffer) = keep_errno(|| Buffer::new(needed().clamp(1, rules.piece_bytes + ALIGNMENT))) else {
         set_errno(libc::ENOMEM);
         return -1;
     };
@@ -181,19 +185,19 @@ pub(super) unsafe fn carry(memory: &[iovec], manner: Manner, mut call: impl FnMu
     let mut done = 0;
     loop {
         let piece = keep_errno(|| Piece::after(done, memory, &buffer));
-        if manner.direction == Direction::Out {
+        if rules.direction == Direction::Out {
             // SAFETY: the segment may be loaded from.
             unsafe { piece.copy(Direction::Out, piece.len_bytes) };
         }
         let answer = call(&piece.vectors, done);
         let carried = usize::try_from(answer).unwrap_or_default();
-        if manner.direction == Direction::In {
+        if rules.direction == Direction::In {
             // SAFETY: the segment may be stored to.
             unsafe { piece.copy(Direction::In, carried.min(piece.len_bytes)) };
         }
         // A datagram may be longer than the memory (MSG_TRUNC).
         done += carried;
-        let is_over = carried != piece.len_bytes || done >= total || !manner.goes_on;
+        let is_over = carried != piece.len_bytes || done >= total || !rules.goes_on;
         keep_errno(|| drop(piece));
         if is_over {
             return if answer < 0 && done == 0 { answer } else { done as isize };

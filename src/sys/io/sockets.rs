@@ -1,8 +1,8 @@
-//! `send`, `recv` and their kin. What is sent with MSG_ZEROCOPY goes straight on: the kernel keeps the pages of the call's
-//! own memory.
+//! `send`, `recv` and their kin. Sends with MSG_ZEROCOPY are passed on unchanged: the kernel keeps the pages of the
+//! call's own memory.
 
-use super::descriptors::{manner_of, vector};
-use super::pieces::{Direction, Manner, carry};
+use super::descriptors::{split_rules_of, vector};
+use super::pieces::{Direction, SplitRules, carry};
 use super::{next, slice, touch, touches};
 use crate::sys::errno::keep_errno;
 use libc::{iovec, mmsghdr, msghdr, sockaddr, timespec};
@@ -10,21 +10,21 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
-/// How a receive with these flags is carried.
-fn receiving(socket: c_int, flags: c_int) -> Manner {
-    let manner = manner_of(socket, Direction::In);
+/// The rules for a receive with these flags.
+fn receiving(socket: c_int, flags: c_int) -> SplitRules {
+    let rules = split_rules_of(socket, Direction::In);
     let waits_for_all = flags & libc::MSG_WAITALL != 0 && flags & libc::MSG_PEEK == 0;
-    Manner { goes_on: waits_for_all && !manner.is_message(), ..manner }
+    SplitRules { goes_on: waits_for_all && !rules.is_message(), ..rules }
 }
 
-/// Whether the kernel would go on reading the memory of a call with these flags after the call, which is no way for a
-/// buffer. Without `SO_ZEROCOPY` it takes no notice of `MSG_ZEROCOPY`.
+/// Whether the kernel would go on reading the memory after a call with these flags, which excludes a buffer. Without
+/// `SO_ZEROCOPY` it ignores `MSG_ZEROCOPY`.
 fn keeps_memory(socket: c_int, flags: c_int) -> bool {
     if flags & libc::MSG_ZEROCOPY == 0 {
         return false;
     }
     let (mut is_set, mut len_bytes): (c_int, libc::socklen_t) = (1, size_of::<c_int>() as libc::socklen_t);
-    // SAFETY: the answer has room for a number, which stays 1 where there is none.
+    // SAFETY: the answer has room for a number, which stays 1 if there is none.
     keep_errno(|| unsafe {
         let answer = (&raw mut is_set).cast();
         libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, answer, &raw mut len_bytes)
@@ -32,29 +32,29 @@ fn keeps_memory(socket: c_int, flags: c_int) -> bool {
     is_set != 0
 }
 
-/// A message whose bytes are these vectors, with the rest of `message`.
+/// `message` with these vectors as its bytes.
 fn with_vectors(message: &msghdr, vectors: &[iovec]) -> msghdr {
     msghdr { msg_iov: vectors.as_ptr().cast_mut(), msg_iovlen: vectors.len(), ..*message }
 }
 
-/// A message without bytes, for a peer by this name.
+/// A message without bytes, for a peer with this address.
 fn message_for(name: *mut c_void, name_len: u32) -> msghdr {
     // SAFETY: a message may be all zeros.
     let empty: msghdr = unsafe { std::mem::zeroed() };
     msghdr { msg_name: name, msg_namelen: name_len, ..empty }
 }
 
-/// Sends the bytes of `memory` with the rest of `message`.
+/// Sends the bytes of `memory` with the other fields of `message`.
 ///
 /// # Safety
 /// As for the C library's `sendmsg`.
 unsafe fn send_message(socket: c_int, memory: &[iovec], message: &msghdr, flags: c_int) -> isize {
     // SAFETY: the memory is the caller's to read.
     unsafe {
-        carry(memory, manner_of(socket, Direction::Out), |piece, done| {
+        carry(memory, split_rules_of(socket, Direction::Out), |piece, done| {
             let mut message = with_vectors(message, piece);
             if done > 0 {
-                // Descriptors and the like go once.
+                // Control messages, such as descriptors, are sent once.
                 (message.msg_control, message.msg_controllen) = (null_mut(), 0);
             }
             next::sendmsg::call(socket, &raw const message, flags)
@@ -62,7 +62,7 @@ unsafe fn send_message(socket: c_int, memory: &[iovec], message: &msghdr, flags:
     }
 }
 
-/// Receives bytes into `memory`, and the rest into `message`.
+/// Receives bytes into `memory`, and the other fields into `message`.
 ///
 /// # Safety
 /// As for the C library's `recvmsg`.
@@ -150,7 +150,7 @@ pub unsafe extern "C-unwind" fn recvfrom(
         // SAFETY: as for this function.
         return unsafe { next::recvfrom::call(socket, to, len, flags, name, name_len) };
     }
-    // SAFETY: the length is valid, or null where nobody asks for the name.
+    // SAFETY: the length is valid, or null if no name is wanted.
     unsafe {
         let room = if name.is_null() { 0 } else { name_len.as_ref().copied().unwrap_or_default() };
         let mut message = message_for(name.cast(), room);
@@ -168,7 +168,7 @@ pub unsafe extern "C-unwind" fn recvfrom(
 /// As for the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn sendmsg(socket: c_int, message: *const msghdr, flags: c_int) -> isize {
-    // SAFETY: the message is valid, and has so many vectors; the memory is the caller's to read.
+    // SAFETY: the message is valid, and has as many vectors; the memory is the caller's to read.
     unsafe {
         let is_carried = |its: &&msghdr| touch(its.msg_iov, its.msg_iovlen) && !keeps_memory(socket, flags);
         let Some(its) = message.as_ref().filter(is_carried) else {
@@ -184,7 +184,7 @@ pub unsafe extern "C-unwind" fn sendmsg(socket: c_int, message: *const msghdr, f
 /// As for the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn recvmsg(socket: c_int, message: *mut msghdr, flags: c_int) -> isize {
-    // SAFETY: the message is valid, and has so many vectors; the memory is the caller's to write.
+    // SAFETY: the message is valid, and has as many vectors; the memory is the caller's to write.
     unsafe {
         let Some(its) = message.as_mut().filter(|its| touch(its.msg_iov, its.msg_iovlen)) else {
             return next::recvmsg::call(socket, message, flags);
@@ -193,13 +193,13 @@ pub unsafe extern "C-unwind" fn recvmsg(socket: c_int, message: *mut msghdr, fla
     }
 }
 
-/// Whether some of the messages' bytes are the segment's.
+/// Whether some of the messages' vectors overlap the segment.
 ///
 /// # Safety
 /// The messages are valid for reads.
 unsafe fn any_touch(messages: *const mmsghdr, count: c_uint) -> bool {
     (0..count as usize).any(|at| {
-        // SAFETY: there are so many messages, which are valid.
+        // SAFETY: there are as many messages, and they are valid.
         unsafe {
             let its = &(*messages.add(at)).msg_hdr;
             touch(its.msg_iov, its.msg_iovlen)
@@ -247,7 +247,7 @@ pub unsafe extern "C-unwind" fn recvmmsg(
         if !any_touch(messages, count) {
             return next::recvmmsg::call(socket, messages, count, flags, timeout);
         }
-        // The time is looked at after each message, as the kernel does it.
+        // The time is checked after each message, as the kernel does it.
         let patience = timeout.as_ref().map(|time| Duration::new(time.tv_sec as u64, time.tv_nsec as u32));
         let end = patience.and_then(|patience| Instant::now().checked_add(patience));
         let mut flags = flags;

@@ -1,6 +1,6 @@
 //! `fread`, `fwrite` and their kin. The C library gives long ranges of the client's memory to the kernel itself.
 
-use super::pieces::{Direction, Manner, PIECE_BYTES, carry};
+use super::pieces::{Direction, PIECE_BYTES, SplitRules, carry};
 use super::{next, touches};
 use libc::{FILE, c_char, iovec};
 use std::ffi::{c_int, c_void};
@@ -10,7 +10,7 @@ unsafe extern "C" {
     fn funlockfile(stream: *mut FILE);
 }
 
-/// A stream that no other thread uses meanwhile.
+/// Excludes other threads from a stream.
 struct Locked(*mut FILE);
 
 impl Locked {
@@ -30,8 +30,8 @@ impl Drop for Locked {
     }
 }
 
-/// Carries items by a function that is given memory, item size and count, until it takes less than it was given.
-/// Answers how many whole items were carried.
+/// Carries items by a function with the parameters memory, item size and count, until it takes less than it was given.
+/// Returns how many whole items were carried.
 ///
 /// # Safety
 /// The memory is the caller's to read or to write.
@@ -52,20 +52,20 @@ unsafe fn carry_items(
         }
         carried as isize
     };
-    let manner = Manner { direction, goes_on: true, piece_bytes: PIECE_BYTES };
+    let rules = SplitRules { direction, goes_on: true, piece_bytes: PIECE_BYTES };
     let memory = iovec { iov_base: memory.cast_mut(), iov_len: len_bytes };
     // SAFETY: the memory is the caller's to read or to write.
-    let carried = unsafe { carry(&[memory], manner, carry_vectors) };
+    let carried = unsafe { carry(&[memory], rules, carry_vectors) };
     usize::try_from(carried).unwrap_or_default() / size
 }
 
-/// Whether some of these items are the segment's.
+/// Whether these items overlap the segment.
 #[inline(always)]
 fn items_touch(memory: *const c_void, size: usize, count: usize) -> bool {
     touches(memory, size.saturating_mul(count)) && size.checked_mul(count).is_some_and(|len| len > 0)
 }
 
-/// Defines functions that carry items.
+/// Defines functions on items.
 macro_rules! item_functions {
     ($($name:ident, $direction:ident, $memory:ty;)*) => {
         $(

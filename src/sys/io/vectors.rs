@@ -1,16 +1,16 @@
 //! `readv`, `writev` and their kin.
 
-use super::descriptors::manner_of;
+use super::descriptors::split_rules_of;
 use super::pieces::{Direction, carry};
 use super::{next, slice, touch};
 use libc::{iovec, off64_t};
 use std::ffi::c_int;
 
-/// Defines functions that take vectors, and after them `more` arguments. `again` says what those are after `done` bytes.
+/// Defines functions on vectors with `more` arguments behind them. `again` gives these after `done` bytes.
 macro_rules! vector_functions {
     ($($name:ident($($more:ident: $type:ty),*), $direction:ident, $next:ident, |$done:ident| ($($again:expr),*);)*) => {
         $(
-            /// As readv(2) says of the function of this name.
+            /// As the function of this name in readv(2).
             ///
             /// # Safety
             /// As for the C library's.
@@ -22,15 +22,15 @@ macro_rules! vector_functions {
                 $($more: $type),*
             ) -> isize {
                 let len = usize::try_from(count).unwrap_or(usize::MAX);
-                // SAFETY: there are so many vectors, as the caller says.
+                // SAFETY: there are as many vectors, as the caller says.
                 if !unsafe { touch(vectors, len) } {
                     // SAFETY: as for this function.
                     return unsafe { next::$next::call(file, vectors, count, $($more),*) };
                 }
-                let manner = manner_of(file, Direction::$direction);
+                let rules = split_rules_of(file, Direction::$direction);
                 // SAFETY: the vectors' memory is the caller's to read or to write.
                 unsafe {
-                    carry(slice(vectors, len), manner, |piece, $done| {
+                    carry(slice(vectors, len), rules, |piece, $done| {
                         next::$next::call(file, piece.as_ptr(), piece.len() as c_int, $($again),*)
                     })
                 }
@@ -39,7 +39,7 @@ macro_rules! vector_functions {
     };
 }
 
-/// Where the next bytes are. The place -1 stands for the file's own.
+/// The next offset. Offset -1 stands for the file's own.
 fn after(at: off64_t, done: usize) -> off64_t {
     if at == -1 { at } else { at + done as off64_t }
 }

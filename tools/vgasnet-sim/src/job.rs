@@ -9,7 +9,7 @@ use crate::progress::Pace;
 use crate::rank::{Common, VirtualRank};
 use crate::world::{Happening, Nanos, World};
 use std::sync::Arc;
-use vgasnet::engine::Manner;
+use vgasnet::engine::EngineOptions;
 use vgasnet::memory::{Segment, Shape, table_bytes};
 use vgasnet_conduit::Rank;
 use vgasnet_protocol::Hosts;
@@ -25,7 +25,7 @@ const TABLES_MAX: u128 = 8 << 30;
 /// How ranks go about their work.
 #[derive(Clone, Copy, Debug)]
 pub struct Ways {
-    pub manner: Manner,
+    pub options: EngineOptions,
     pub as_in_paper: AsInPaper,
     /// Pages are read and evicted ahead, and written by blocks.
     pub is_ours: bool,

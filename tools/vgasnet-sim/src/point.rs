@@ -8,7 +8,7 @@ use crate::program::{Data, Order, Program, false_sharing, rewrite};
 use crate::rank::{CALL_NANOS, VirtualRank};
 use crate::shared_files::Shared;
 use serde::Serialize;
-use vgasnet::engine::Manner;
+use vgasnet::engine::EngineOptions;
 use vgasnet_protocol::coherence::AsInPaper;
 use vgasnet_protocol::guests::offers_max;
 use vgasnet_protocol::replacement::PolicyKind;
@@ -197,7 +197,7 @@ impl Point {
         let frames = machine.frames_at(self.scale);
         machine.node.pool = frames * machine.node.page;
         let is_ours = self.protocol == ProtocolKind::Ours;
-        let manner = Manner {
+        let options = EngineOptions {
             policy: if is_ours { PolicyKind::default() } else { PolicyKind::Clock },
             cooperative: self.cooperative,
             ships: is_ours.then_some(REQUEST_BYTES),
@@ -213,7 +213,7 @@ impl Point {
         let cyclic_homes = self.homes == Homes::Cyclic;
         let hosts_are_known = self.hosts_are_known && !as_in_paper.readers_at_once;
         let ways = Ways {
-            manner,
+            options,
             as_in_paper,
             is_ours,
             spares,

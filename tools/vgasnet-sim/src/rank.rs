@@ -73,7 +73,7 @@ pub struct Common {
 impl VirtualRank {
     pub fn new(common: &Common, rank: Rank) -> VirtualRank {
         let Common { world, memories, shapes, hosts, ways, segments } = common;
-        let Ways { manner, as_in_paper, is_ours, spares, bundles, home_keeps, cyclic_homes, .. } = *ways;
+        let Ways { options, as_in_paper, is_ours, spares, bundles, home_keeps, cyclic_homes, .. } = *ways;
         let page_bytes = world.machine().node.page as usize;
         let conduit: Arc<dyn Conduit> =
             Arc::new(VirtualConduit { world: Arc::clone(world), rank, memories: Arc::clone(memories) });
@@ -89,12 +89,12 @@ impl VirtualRank {
         let server = server.with_homes(homes.clone());
         let sizes = shapes.iter().map(|shape| RankSizes { pages: shape.pages, frames: shape.frames });
         let limits = Limits::new(rank, sizes).with_homes(homes);
-        let protocol = engine::protocol(limits, hosts.clone(), manner.cooperative, page_bytes);
+        let protocol = engine::protocol(limits, hosts.clone(), options.cooperative, page_bytes);
         let protocol = if home_keeps { protocol.keeping_at_home() } else { protocol };
         let protocol = if as_in_paper.readers_at_once { protocol.telling_itself(usize::MAX) } else { protocol };
         let protocol = protocol.following_paper(as_in_paper);
         let mut engine =
-            Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), manner);
+            Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), options);
         if !is_ours {
             engine = engine.not_ahead();
         }
@@ -113,7 +113,7 @@ impl VirtualRank {
             completions: Completions::default(),
             scratch: vec![0; 64 << 10].into(),
             awaited: Awaited::Nothing,
-            is_cooperative: manner.cooperative,
+            is_cooperative: options.cooperative,
             writes_whole_pages: !is_ours,
             program: None,
             ended: 0,

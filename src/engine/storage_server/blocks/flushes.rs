@@ -1,4 +1,4 @@
-//! Flushes of files. One is about the blocks that are dirty when it begins: those that become so later do not hold it up.
+//! Flushes of files. A flush covers the blocks that are dirty when it begins; later ones do not delay it.
 //!
 //! Files are named by their slots in the storage.
 
@@ -6,26 +6,26 @@ use super::Block;
 use std::ops::Bound;
 use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 
-/// The files that have dirty blocks, and their flushes.
+/// The files with dirty blocks, and their flushes.
 #[derive(Debug, Default)]
 pub(super) struct Flushes {
     of_files: OrderedMap<u32, OfFile>,
-    /// The files whose last flush goes on.
+    /// The files with a flush in progress.
     under_way: OrderedSet<u32>,
-    /// The file that has had its turn last.
+    /// The file of the last turn.
     last: u32,
 }
 
-/// What of a file is dirty. A block that is being written counts, too: it is dirty again if that fails.
+/// The dirty blocks of a file. Blocks being written count, since they are dirty again if the write fails.
 #[derive(Debug, Default)]
 struct OfFile {
     /// Blocks that were dirty when the last flush began.
     old: usize,
-    /// Those that became so later.
+    /// Blocks that have become dirty since.
     new: usize,
-    /// How many of all are being written.
+    /// Number of blocks being written.
     writing: usize,
-    /// Flushes since the file had no dirty block; it wraps. The mark of blocks that become dirty from now on.
+    /// Number of flushes since the file was last clean, wrapping. It marks the blocks that become dirty from now on.
     mark: u32,
     /// Blocks are written in order from here on.
     cursor: Block,
@@ -33,7 +33,7 @@ struct OfFile {
 
 impl Flushes {
     /// A block of a file has become dirty. Returns its mark.
-    pub(super) fn on_soiled(&mut self, file: u32) -> u32 {
+    pub(super) fn on_dirtied(&mut self, file: u32) -> u32 {
         let of_file = self.of_files.entry(file).or_default();
         of_file.new += 1;
         of_file.mark
@@ -50,13 +50,13 @@ impl Flushes {
         self.on_cleaned(file, mark);
     }
 
-    /// The storage could not write a block: it is dirty still, and the flush is over.
+    /// The storage could not write a block: it stays dirty, and the flush is over.
     pub(super) fn on_failed(&mut self, file: u32) {
         self.of_file(file).writing -= 1;
         self.under_way.remove(&file);
     }
 
-    /// A block with this mark is not dirty any more, and is not being written.
+    /// A block with this mark is clean, and not being written.
     pub(super) fn on_cleaned(&mut self, file: u32, mark: u32) {
         let of_file = self.of_file(file);
         let count = if mark == of_file.mark { &mut of_file.new } else { &mut of_file.old };
@@ -70,7 +70,7 @@ impl Flushes {
         }
     }
 
-    /// A flush of a file begins.
+    /// Begins a flush of a file.
     pub(super) fn begin(&mut self, file: u32) {
         let Some(of_file) = self.of_files.get_mut(&file) else { return };
         of_file.old += std::mem::take(&mut of_file.new);
@@ -78,7 +78,7 @@ impl Flushes {
         self.under_way.insert(file);
     }
 
-    /// Whether the last flush of a file goes on.
+    /// Whether the last flush of a file is in progress.
     pub(super) fn is_under_way(&self, file: u32) -> bool {
         self.under_way.contains(&file)
     }
@@ -88,19 +88,19 @@ impl Flushes {
         self.of_files.get(&file).is_some_and(|of_file| of_file.writing > 0)
     }
 
-    /// How many files are being flushed.
+    /// Number of files with a flush in progress.
     pub(super) fn count(&self) -> usize {
         self.under_way.len()
     }
 
-    /// The file whose turn it is to have blocks written, and from which block on. The files that are being flushed take turns.
+    /// The next file to have blocks written, and its cursor. Flushes in progress take turns.
     pub(super) fn next(&mut self) -> Option<(u32, Block)> {
         let behind = (Bound::Excluded(self.last), Bound::Unbounded);
         self.last = self.under_way.range(behind).next().or(self.under_way.first()).copied()?;
         Some((self.last, self.of_files.get(&self.last).map_or(0, |of_file| of_file.cursor)))
     }
 
-    /// The next time blocks of the file are written from here on.
+    /// Sets the block at which the file's next turn starts.
     pub(super) fn go_on_from(&mut self, file: u32, cursor: Block) {
         self.of_file(file).cursor = cursor;
     }
@@ -115,20 +115,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flush_ends_when_what_was_dirty_is_written_whatever_becomes_dirty_meanwhile() {
+    fn a_flush_ends_when_the_first_dirty_blocks_are_written_despite_later_ones() {
         let mut flushes = Flushes::default();
         flushes.begin(3);
         assert!(!flushes.is_under_way(3), "nothing is dirty");
-        let old = [(); 2].map(|()| flushes.on_soiled(3));
+        let old = [(); 2].map(|()| flushes.on_dirtied(3));
         flushes.begin(3);
         for mark in old {
             assert!(flushes.is_under_way(3));
-            let new = flushes.on_soiled(3);
+            let new = flushes.on_dirtied(3);
             flushes.on_writing(3);
             flushes.on_writing(3);
             flushes.on_written(3, new);
             assert!(flushes.is_under_way(3) && flushes.is_writing(3));
-            flushes.on_soiled(3);
+            flushes.on_dirtied(3);
             flushes.on_written(3, mark);
         }
         assert!(!flushes.is_under_way(3) && !flushes.is_writing(3));
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_flush_is_over_when_a_block_cannot_be_written_and_the_next_is_about_it_again() {
         let mut flushes = Flushes::default();
-        let mark = flushes.on_soiled(3);
+        let mark = flushes.on_dirtied(3);
         flushes.begin(3);
         flushes.on_writing(3);
         flushes.on_failed(3);
@@ -154,7 +154,7 @@ mod tests {
     fn files_take_turns_and_each_goes_on_where_it_was() {
         let mut flushes = Flushes::default();
         for file in [1, 4, 7] {
-            flushes.on_soiled(file);
+            flushes.on_dirtied(file);
             flushes.begin(file);
         }
         flushes.go_on_from(4, 99);

@@ -1,34 +1,34 @@
-//! Frames of the pool that serve for blocks for a while.
+//! Pool frames temporarily in use for blocks.
 //!
-//! A frame that leaves gives up its idle blocks at once. Dirty ones are written, and those in use given up by their last job. No job
-//! begins to use a block in it, so a frame leaves in the time of a few writes.
+//! A leaving frame drops its idle blocks at once. Its dirty blocks are written, and its last jobs give up the blocks in
+//! use. No job takes a block in it any more, so a frame leaves within a small number of writes.
 
 use super::super::home_page::HomePage;
 use super::{Blocks, Slot, State};
 use crate::storage::BLOCK_BYTES;
 use vgasnet_protocol::coherence::FrameId;
 
-/// A frame, or the place of one that has left.
+/// A frame, or the vacant entry of one that has left.
 #[derive(Clone, Copy, Debug)]
 struct ServingFrame {
     frame: FrameId,
-    /// Slots that are not away.
+    /// Slots in use as such.
     slots: usize,
     is_leaving: bool,
 }
 
-/// The frames that serve for blocks.
+/// The frames serving for blocks.
 #[derive(Debug)]
 pub(super) struct Serving {
     frames: Vec<ServingFrame>,
-    /// Those that have not left.
+    /// Number of frames, without vacant entries.
     count: u32,
-    /// Blocks of a frame.
+    /// Blocks per frame.
     each: usize,
-    /// Slots that are away.
+    /// Slots in state `Away`.
     away: usize,
     leaving: Option<usize>,
-    /// Where a search for dirty blocks in the frame that leaves goes on.
+    /// Position of the search for dirty blocks in the leaving frame.
     cursor: usize,
     returned: Option<FrameId>,
 }
@@ -38,13 +38,13 @@ impl Serving {
         Serving { frames: Vec::new(), count: 0, each, away: 0, leaving: None, cursor: 0, returned: None }
     }
 
-    /// Where a slot of these frames lies in the pool's memory.
+    /// Offset of a slot of these frames in the pool's memory.
     pub(super) fn offset_bytes(&self, slot: usize) -> usize {
         let frame = self.frames[slot / self.each].frame.0 as usize;
         (frame * self.each + slot % self.each) * BLOCK_BYTES
     }
 
-    /// The slot after one, or behind its frame if that has no slot here.
+    /// The slot after `slot`, skipping vacant entries.
     pub(super) fn next_behind(&self, slot: usize, own_slots: usize) -> usize {
         match slot.checked_sub(own_slots).map(|slot| slot / self.each) {
             Some(at) if self.frames[at].slots == 0 => own_slots + (at + 1) * self.each,
@@ -54,17 +54,17 @@ impl Serving {
 }
 
 impl Blocks {
-    /// How many blocks there is memory for.
+    /// Number of blocks with memory.
     pub(in super::super) fn here(&self) -> usize {
         self.slots.len() - self.serving.away
     }
 
-    /// How many frames of the pool serve for blocks.
+    /// Number of pool frames in use for blocks.
     pub(in super::super) fn serving_frames(&self) -> u32 {
         self.serving.count
     }
 
-    /// A frame of the pool serves for blocks from now on.
+    /// Takes a frame of the pool for blocks.
     pub(in super::super) fn take_frame(&mut self, frame: FrameId) {
         let each = self.serving.each;
         let serving = ServingFrame { frame, slots: each, is_leaving: false };
@@ -84,8 +84,7 @@ impl Blocks {
         self.idle += each;
     }
 
-    /// One of those frames is to serve for pages again, if any is and none leaves already. [`Blocks::take_returned`] tells when it
-    /// can.
+    /// Makes one of these frames leave, unless another is leaving. [`Blocks::take_returned`] returns it.
     pub(in super::super) fn release_frame(&mut self) {
         if self.serving.count == 0 || self.some_leaves() || self.serving.returned.is_some() {
             return;
@@ -101,29 +100,29 @@ impl Blocks {
         }
     }
 
-    /// A frame that serves for no blocks any more.
+    /// Takes a frame that has left.
     pub(in super::super) fn take_returned(&mut self) -> Option<FrameId> {
         self.serving.returned.take()
     }
 
-    /// Whether the frame of a slot leaves.
+    /// Whether the frame of a slot is leaving.
     pub(super) fn is_leaving(&self, slot: usize) -> bool {
         let at = slot.checked_sub(self.own_slots).map(|slot| slot / self.serving.each);
         at.is_some_and(|at| self.serving.frames[at].is_leaving)
     }
 
-    /// Whether a slot has a block that cannot be written for now: it stays though its frame leaves, so jobs may use it.
+    /// Whether a slot has a block that cannot be written for now. It stays in a leaving frame, so jobs may use it.
     pub(super) fn is_unwritten(&self, slot: usize) -> bool {
         let Slot { state, block, .. } = self.slots[slot];
         state == State::Dirty && self.refusal(self.page_of(block)).is_some()
     }
 
-    /// Whether some frame leaves.
+    /// Whether a frame is leaving.
     pub(super) fn some_leaves(&self) -> bool {
         self.serving.leaving.is_some()
     }
 
-    /// A slot is idle: it goes, if its frame leaves.
+    /// Vacates an idle slot if its frame is leaving.
     pub(super) fn let_go(&mut self, slot: usize) {
         if !self.is_leaving(slot) {
             return;
@@ -145,7 +144,7 @@ impl Blocks {
         }
     }
 
-    /// Dirty blocks of the frame that leaves, at most so many, which no job uses and which may be written.
+    /// At most `most` unused and writable dirty blocks of the leaving frame.
     pub(super) fn leaving_to_write(&mut self, most: usize, may_be_written: &impl Fn(HomePage) -> bool) -> Vec<usize> {
         let Some(at) = self.serving.leaving else { return Vec::new() };
         let (each, first) = (self.serving.each, self.own_slots + at * self.serving.each);

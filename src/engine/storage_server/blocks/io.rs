@@ -1,4 +1,4 @@
-//! Blocks on their way between the block cache and the file.
+//! I/O between the block cache and the file.
 
 use super::super::byte_jobs::BlockCopies;
 use super::super::count_of_file;
@@ -8,29 +8,31 @@ use crate::stats::{self, Row};
 use crate::storage::{BLOCK_BYTES, FileSlot, IoDirection, IoOperation, Storage};
 use std::ops::Range;
 
-/// Tokens of the storage from here on are of blocks.
+/// Storage tokens from here on belong to blocks.
 pub(in super::super) const BLOCK_TOKEN: u64 = 1 << 32;
 
-/// The most blocks that are written at a time.
+/// Maximum number of blocks being written.
 const WRITES_MAX: usize = 16;
 
-/// While the disk has so many blocks to read, others wait until there are as many: telling it of each takes longer than reading it.
+/// With this many reads at the disk, further ones wait until there are as many: submitting a single read takes longer
+/// than the read.
 const TOGETHER: usize = 16;
 
-/// Dirty blocks are written while fewer than one slot in so many is idle, until one in so many is.
+/// Write-back of dirty blocks starts when fewer than one slot in this many is idle, and stops at one in
+/// [`CLEAN_ENOUGH_PART`].
 const CLEAN_BELOW_PART: usize = 8;
 const CLEAN_ENOUGH_PART: usize = 4;
 
-/// Dirty blocks of files may take half of the slots. They are written when fewer than one slot in so many is left for them, until they
-/// take one in so many.
+/// Dirty blocks of files may take half of the slots. Their write-back starts when less than one slot in this many is
+/// left of the half, and stops when they take one in [`FILES_CLEAN_ENOUGH_PART`].
 const FILES_LEFT_PART: usize = 8;
 const FILES_CLEAN_ENOUGH_PART: usize = 4;
 
-/// Dirty blocks that a search for one to write passes over, because jobs use them.
+/// Maximum dirty blocks in use that a search skips.
 const LOOKS_MAX: usize = 16;
 
 impl Blocks {
-    /// Has the storage read and write what is to be, as far as it has room. Only blocks of pages that `may_be_written` are
+    /// Submits pending reads and writes as far as the storage has room. Only blocks of pages that `may_be_written` are
     /// written.
     pub(in super::super) fn advance(&mut self, storage: &mut dyn Storage, may_be_written: impl Fn(HomePage) -> bool) {
         let at_the_disk = self.reading - self.to_read.len();
@@ -45,7 +47,7 @@ impl Blocks {
         while self.writing < WRITES_MAX && self.write_some(storage, &may_be_written) {}
     }
 
-    /// Whether dirty blocks are to be written before a job has to wait for that.
+    /// Whether to write dirty blocks before a job has to wait for a clean one.
     pub(super) fn lacks_clean(&self) -> bool {
         let here = self.here();
         self.idle < here / CLEAN_BELOW_PART || self.dirty_of_files + here / FILES_LEFT_PART > here / 2
@@ -55,7 +57,7 @@ impl Blocks {
         self.idle >= self.here() / CLEAN_ENOUGH_PART && self.dirty_of_files <= self.here() / FILES_CLEAN_ENOUGH_PART
     }
 
-    /// Has the storage write some blocks, if any are to be. Returns whether it took all of them.
+    /// Submits a run of writes, if any are due. Returns whether the storage took all of them.
     fn write_some(&mut self, storage: &mut dyn Storage, may_be_written: &impl Fn(HomePage) -> bool) -> bool {
         let mut run = self.leaving_to_write(WRITES_MAX - self.writing, may_be_written);
         let is_in_order = run.is_empty();
@@ -84,13 +86,13 @@ impl Blocks {
         }
         self.writing += begun;
         if let Some(next) = run.get(begun).filter(|_| is_in_order) {
-            // They cannot be stored to by now, so they are the next to go.
+            // They are protected against stores by now, so they go next.
             self.cursor = self.slots[*next].block;
         }
         begun == run.len()
     }
 
-    /// The same of a file that is being flushed: the next one that has any.
+    /// The next run of a file being flushed, in the order of the files' turns.
     fn next_to_flush(&mut self, may_be_written: &impl Fn(HomePage) -> bool) -> Vec<usize> {
         for _ in 0..self.files.flushes.count() {
             let Some((file, from)) = self.files.flushes.next() else { break };
@@ -103,7 +105,8 @@ impl Blocks {
         Vec::new()
     }
 
-    /// Dirty blocks side by side, of these and from here on, that no job uses, and from where on to look the next time.
+    /// A run of adjacent dirty blocks within `among` and from `from` on that no job uses, and the position of the next
+    /// search.
     fn next_to_write(
         &self,
         among: Range<Block>,
@@ -127,23 +130,23 @@ impl Blocks {
         (run, behind)
     }
 
-    /// How many blocks wait to be read.
+    /// Number of blocks waiting to be read.
     pub(in super::super) fn to_read(&self) -> usize {
         self.to_read.len()
     }
 
-    /// The page of the block that is to be read last.
+    /// The page of the last block waiting to be read.
     pub(in super::super) fn last_to_read(&self) -> Option<HomePage> {
         self.to_read.back().map(|slot| self.page_of(self.slots[*slot].block))
     }
 
-    /// Takes the read of the block that was asked for last, for a thread to do it.
+    /// Takes the last waiting read for a thread to perform.
     pub(in super::super) fn take_read(&mut self) -> Option<IoOperation> {
         let slot = self.to_read.pop_back()?;
         Some(self.operation(slot, IoDirection::Read))
     }
 
-    /// The place in its file of the block in a slot, in blocks.
+    /// Position of a slot's block in its file, in blocks.
     fn in_file(&self, slot: usize) -> u64 {
         let block = self.slots[slot].block;
         let page = self.page_of(block);
@@ -162,7 +165,7 @@ impl Blocks {
         }
     }
 
-    /// Hands blocks to the storage, those side by side together. Returns how many of them it took.
+    /// Submits blocks to the storage, adjacent ones together. Returns how many it took.
     fn submit(&self, storage: &mut dyn Storage, direction: IoDirection, slots: &[usize]) -> usize {
         let operations: Vec<IoOperation> = slots.iter().map(|slot| self.operation(*slot, direction)).collect();
         let is_behind = |one: &IoOperation, next: &IoOperation| {
@@ -172,13 +175,12 @@ impl Blocks {
         let joined = runs.iter().filter(|run| run[0].file != FileSlot::BACKING).map(|run| run.len() as u64 - 1);
         let joined = if direction == IoDirection::Write { joined.sum() } else { 0 };
         stats::add(Row::FileCoalesced, joined);
-        // SAFETY: the memory of a slot stays mapped until the process ends. No job looks at a block before it has been read, and
-        // puts wait for a block that is being written.
+        // SAFETY: the memory of a slot stays mapped until the process ends. No job accesses a block before it has been
+        // read, and puts wait for a block being written.
         unsafe { storage.start_runs(&runs) }
     }
 
-    /// The storage has read or written the block in a slot. Returns the copies that waited for it, and if it was written the
-    /// page of it.
+    /// The storage has read or written a slot's block. Returns the copies waiting for it, and for a write its page.
     pub(in super::super) fn on_moved(&mut self, slot: usize) -> (Vec<BlockCopies>, Option<HomePage>) {
         let page = self.page_of(self.slots[slot].block);
         if self.slots[slot].state == State::Writing {
@@ -211,7 +213,7 @@ impl Blocks {
         (self.served(readers), None)
     }
 
-    /// The page of the block in a slot, and whether it is being read or written.
+    /// The page of a slot's block, and whether it is being read or written.
     pub(in super::super) fn operation_of(&self, slot: usize) -> (HomePage, IoDirection) {
         let Slot { block, state, .. } = self.slots[slot];
         (self.page_of(block), if state == State::Writing { IoDirection::Write } else { IoDirection::Read })

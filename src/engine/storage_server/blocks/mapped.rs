@@ -1,8 +1,8 @@
-//! Blocks that are mapped in the segment: loads and stores use them where they are, and leave no trace.
+//! Blocks mapped in the segment: loads and stores access them in place and leave no trace.
 //!
-//! Only blocks of pages that no rank holds are mapped: those of a page are unmapped before its home hears of a message about it. A
-//! block that is mapped for stores counts as dirty. It is mapped for loads only before it is written, so that a store after
-//! that is seen. All of it happens under the engine's lock.
+//! Only blocks of pages held by no rank are mapped: a page's blocks are unmapped before its home handles a message
+//! about it. A block mapped for stores counts as dirty. Before it is written, it is mapped for loads only, so that a
+//! later store faults. All of this happens under the engine's lock.
 
 use super::super::home_page::HomePage;
 use super::{Blocks, State};
@@ -14,44 +14,44 @@ use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 
 const _: () = assert!(MAPPED_BLOCK_BYTES == BLOCK_BYTES);
 
-/// A slot of the block cache, and the block in it: of which page, and which one of that.
+/// A slot of the block cache, with the page and the index in the page of its block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InSlot {
     pub(super) slot: usize,
-    /// Where the slot lies in the pool's memory.
+    /// Offset of the slot in the pool's memory.
     pub(super) offset_bytes: usize,
     pub(super) page: HomePage,
     pub(super) block: u32,
 }
 
-/// After so many refusals in a row of the system no blocks are mapped any more.
+/// After this many consecutive refusals by the system no blocks are mapped any more.
 const REFUSALS_MAX: u32 = 64;
 
-/// So often a block is mapped, before which others make room, until that is given up.
+/// Attempts to map a block, between which others make room.
 const MAP_TRIES: usize = 3;
 
-/// The blocks that are mapped.
+/// The mapped blocks.
 pub(super) struct MappedBlocks {
     mapper: Box<dyn BlockMapper>,
-    /// By slot.
+    /// Access by slot.
     rights: Vec<Option<Access>>,
-    /// How many each page has, by its index.
+    /// Number of mapped blocks per page index.
     of_page: OrderedMap<u32, u32>,
     mapped: u32,
-    /// The most that may be mapped.
+    /// Maximum number of mapped blocks.
     most: u32,
     /// Pages make room in order from here on.
     hand: u32,
-    /// So often in a row the system had no room for one.
+    /// Consecutive refusals by the system.
     refusals: u32,
-    /// Pages of which blocks were mapped for stores; `None` until somebody wants to know.
+    /// Pages with blocks mapped for stores; `None` until a query wants them.
     opened: Option<OrderedSet<u32>>,
-    /// The system has refused to unmap a block. The job ends when the engine is driven next, before anything is read into its slot.
+    /// The system has refused to unmap a block. The job ends at the next drive, before the slot is reused.
     refused: Option<i32>,
 }
 
 impl MappedBlocks {
-    /// None is mapped of `slots`, and never more than `most`.
+    /// No blocks mapped of `slots`, and never more than `most`.
     pub(super) fn new(mapper: Box<dyn BlockMapper>, slots: usize, most: u32) -> MappedBlocks {
         let rights = vec![None; slots];
         MappedBlocks {
@@ -72,30 +72,30 @@ impl MappedBlocks {
         self.of_page.contains_key(&index)
     }
 
-    /// The error number of the system, where it has refused to unmap a block.
+    /// The errno value of the system's refusal to unmap a block.
     pub(super) fn refused(&self) -> Option<i32> {
         self.refused
     }
 
-    /// There are so many slots from now on.
+    /// Grows the number of slots.
     pub(super) fn grow(&mut self, slots: usize) {
         self.rights.resize(slots, None);
     }
 
-    /// Whether it is worth while to map blocks.
+    /// Whether to map blocks at all.
     pub(super) fn has_room(&self) -> bool {
         self.most > 0 && self.refusals < REFUSALS_MAX
     }
 
-    /// The page whose blocks are to make room for others, if any is mapped.
-    pub(super) fn in_the_way(&mut self) -> Option<u32> {
+    /// The next page to make room for other blocks.
+    pub(super) fn next_to_unmap(&mut self) -> Option<u32> {
         let next = self.of_page.range(self.hand..).next().or_else(|| self.of_page.iter().next());
         let index = next.map(|(index, _)| *index);
         self.hand = index.map_or(0, |index| index + 1);
         index
     }
 
-    /// Maps a block, at least for `access`. Returns false if there is no room: it stays as it was.
+    /// Maps a block at least for `access`. Returns false without a change if there is no room.
     pub(super) fn map(&mut self, at: InSlot, access: Access) -> bool {
         let before = self.rights[at.slot];
         if before >= Some(access) {
@@ -119,7 +119,7 @@ impl MappedBlocks {
         true
     }
 
-    /// Takes the right to store from a block, which is about to be written.
+    /// Write-protects a block that is about to be written.
     pub(super) fn protect(&mut self, at: InSlot) {
         if self.rights[at.slot] != Some(Access::Write) {
             return;
@@ -148,7 +148,7 @@ impl MappedBlocks {
         }
     }
 
-    /// Unmaps all blocks of a page, which are in some of these slots.
+    /// Unmaps all blocks of a page. `slots` contain them.
     pub(super) fn unmap_page(&mut self, index: u32, slots: impl Iterator<Item = usize>) {
         if let Err(errno) = self.mapper.unmap_page(index) {
             self.refused = Some(errno);
@@ -164,7 +164,7 @@ impl MappedBlocks {
 }
 
 impl Blocks {
-    /// Has blocks mapped from now on, at most so many.
+    /// Enables mapping of at most `most` blocks.
     pub(in super::super) fn map_by(&mut self, mapper: Box<dyn BlockMapper>, most: u32) {
         self.mapped = Some(MappedBlocks::new(mapper, self.slots.len(), most));
     }
@@ -184,28 +184,28 @@ impl Blocks {
             if mapped.map(at, access) {
                 return;
             }
-            let Some(index) = mapped.in_the_way() else { return };
+            let Some(index) = mapped.next_to_unmap() else { return };
             self.unmap_page(index);
         }
     }
 
-    /// Whether blocks are mapped.
+    /// Whether blocks may be mapped.
     pub(in super::super) fn may_map(&self) -> bool {
         self.mapped.as_ref().is_some_and(MappedBlocks::has_room)
     }
 
-    /// The error number of the system, where it has refused to unmap a block.
+    /// The errno value of the system's refusal to unmap a block.
     pub(in super::super) fn refused(&self) -> Option<i32> {
         self.mapped.as_ref().and_then(MappedBlocks::refused)
     }
 
-    /// Notes from now on of which pages blocks are mapped for stores. None is mapped now.
+    /// Starts noting pages with blocks mapped for stores. First unmaps all.
     pub(in super::super) fn watch(&mut self) {
         self.unmap_pages(0..u32::MAX);
         self.mapped.iter_mut().for_each(|mapped| mapped.opened = Some(OrderedSet::new()));
     }
 
-    /// The pages of which blocks were mapped for stores, since this was asked last.
+    /// Pages with blocks mapped for stores since the last call.
     pub(in super::super) fn take_opened(&mut self) -> OrderedSet<u32> {
         self.mapped.as_mut().and_then(|mapped| mapped.opened.as_mut()).map(std::mem::take).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The blocks of a page that is about to be held by a rank, or was, and of all pages.
+//! Blocks of a page that a rank is about to hold or has held, and of all pages.
 
 use super::super::home_page::HomePage;
 use super::{Block, Blocks, State};
@@ -6,21 +6,21 @@ use crate::storage::BLOCK_BYTES;
 use std::ops::Range;
 
 impl Blocks {
-    /// The dirty blocks of a page: where each begins in the page, and its memory.
+    /// The dirty blocks of a page: offset in the page, and memory.
     pub(in super::super) fn dirty_of(&self, page: HomePage) -> Vec<(usize, *mut u8)> {
         let blocks = self.dirty.range(self.blocks_of(page));
         let start_bytes = |block| self.place_in_page(page, block) as usize * BLOCK_BYTES;
         blocks.map(|block| (start_bytes(*block), self.place(self.of_block[block]))).collect()
     }
 
-    /// A block of a page, if it is here.
+    /// A block of a page, if it is in memory.
     pub(in super::super) fn in_memory(&self, page: HomePage, block: usize) -> Option<*mut u8> {
         let at = *self.of_block.get(&(self.blocks_of(page).start + block as u64))?;
         (!matches!(self.slots[at].state, State::Wanted | State::Filling | State::Failed)).then(|| self.place(at))
     }
 
-    /// Forgets the blocks of a page that lie in a range of it: the file has newer bytes there. No job uses them, and none is being
-    /// written.
+    /// Drops the blocks in a range of a page, since the file has newer bytes. No job may use them, and none may be in
+    /// flight.
     pub(in super::super) fn forget(&mut self, page: HomePage, start_bytes: usize, end_bytes: usize) {
         let first = page.first_block(self.page_shift);
         let range = first + start_bytes as u64 / BLOCK_BYTES as u64..first + end_bytes as u64 / BLOCK_BYTES as u64;
@@ -40,7 +40,7 @@ impl Blocks {
         }
     }
 
-    /// Has all dirty blocks written, and forgets the others that no job uses. Returns whether there is none.
+    /// Starts writing all dirty blocks, and drops the others not in use. Returns whether none is left.
     pub(in super::super) fn empty(&mut self) -> bool {
         let idle = |slot: &&usize| self.slots[**slot].is_idle();
         let clean: Vec<usize> = self.of_block.values().filter(idle).copied().collect();
@@ -53,12 +53,12 @@ impl Blocks {
         self.of_block.is_empty()
     }
 
-    /// The file is about to get bytes of the page that were in no block.
+    /// The file is about to receive bytes of the page from outside the block cache.
     pub(in super::super) fn on_storing(&mut self, page: HomePage) {
         self.zeros.forget(page);
     }
 
-    /// Which block of a page a block is.
+    /// Index of a block in its page.
     pub(super) fn place_in_page(&self, page: HomePage, block: Block) -> u64 {
         block - page.first_block(self.page_shift)
     }

@@ -1,35 +1,35 @@
-//! Pages that were never written but in blocks: their other blocks are zeros, whatever the disk would say, and need not be read. So a
-//! program that fills a new file with small records waits for no read, but of blocks that left the pool half written.
+//! Pages only ever written in blocks: their unwritten blocks are known to be zeros and need no read. So a program that
+//! fills a new file with small records waits only for reads of blocks evicted half written.
 
 use super::super::home_page::HomePage;
 use vgasnet_protocol::ordered::OrderedMap;
 
-/// Words for pages, at most: with large pages, what 32 GiB need. Of pages for which there is no room all blocks are read.
+/// Maximum words for all pages: with large pages, enough for 32 GiB. Pages without room have all blocks read.
 const WORDS_MAX: usize = 1 << 17;
 
-/// Words that a page takes besides its bits, in the map.
-const WORDS_BESIDE: usize = 8;
+/// Words of a map entry, without its bits.
+const ENTRY_WORDS: usize = 8;
 
-/// Those pages.
+/// Pages only ever written in blocks.
 #[derive(Debug, Default)]
 pub(super) struct ZeroBlocks {
-    /// A bit a block: whether it was written.
+    /// One bit per block: whether it has been written.
     pages: OrderedMap<HomePage, Box<[u64]>>,
     words: usize,
 }
 
 impl ZeroBlocks {
-    /// A page of so many blocks is about to be written for the first time.
+    /// A page of this many blocks is about to be written for the first time.
     pub(super) fn begin(&mut self, page: HomePage, blocks: u64) {
         let words = blocks.div_ceil(64) as usize;
-        if self.words + words + WORDS_BESIDE > WORDS_MAX || self.pages.contains_key(&page) {
+        if self.words + words + ENTRY_WORDS > WORDS_MAX || self.pages.contains_key(&page) {
             return;
         }
-        self.words += words + WORDS_BESIDE;
+        self.words += words + ENTRY_WORDS;
         self.pages.insert(page, vec![0; words].into());
     }
 
-    /// Whether a block is known to be zeros, by its place in its page.
+    /// Whether a block, by its index in the page, is known to be zeros.
     pub(super) fn has(&self, page: HomePage, block: u64) -> bool {
         self.pages.get(&page).is_some_and(|words| words[(block / 64) as usize] >> (block % 64) & 1 == 0)
     }
@@ -40,14 +40,14 @@ impl ZeroBlocks {
         words[(block / 64) as usize] |= 1 << (block % 64);
     }
 
-    /// The page is written otherwise.
+    /// The page is written by other means.
     pub(super) fn forget(&mut self, page: HomePage) {
         if let Some(words) = self.pages.remove(&page) {
-            self.words -= words.len() + WORDS_BESIDE;
+            self.words -= words.len() + ENTRY_WORDS;
         }
     }
 
-    /// The file of a page has other bytes from there on.
+    /// The file's bytes from this page on have changed.
     pub(super) fn forget_from(&mut self, first: HomePage) {
         let behind = self.pages.range(first..HomePage::of_file(first.slot() + 1, 0));
         let pages: Vec<HomePage> = behind.map(|(page, _)| *page).collect();
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn there_is_room_for_so_many() {
         let mut zeros = ZeroBlocks::default();
-        let pages = WORDS_MAX / (16 + WORDS_BESIDE);
+        let pages = WORDS_MAX / (16 + ENTRY_WORDS);
         for index in 0..2 * pages as u32 {
             zeros.begin(HomePage::of_segment(index), 1024);
         }
