@@ -68,21 +68,21 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
             Arc::new(vgasnet_hybrid::HybridConduit::start(network, wanted.peer_memory)?)
         }
     };
-    if let Some(ranks) = ranks_in_vain(|name| environment::var(name), &*conduit) {
+    if let Some(ranks) = ranks_in_vain(environment::var, &*conduit) {
         return Err(ConduitError(format!(
             "GASNET_PSHM_NODES={ranks}, but a program that starts by itself is one rank: start it by vgasnetrun -n {ranks}, or \
              unset the variable"
         )));
     }
     let is_alone = conduit.ranks() == 1 && wanted.conduit != Some(settings::Conduit::Smp);
-    if is_alone && is_later_task(|name| environment::var(name)) {
+    if is_alone && is_later_task(environment::var) {
         return Err(ConduitError(
             "Slurm has started several tasks of this program, and each is a job of its own; name the PMI of your MPI (srun \
              --mpi=pmix, say; srun --mpi=list) or start the program with vgasnetrun; if that is meant, set VGASNET_CONDUIT=smp"
                 .to_owned(),
         ));
     }
-    if is_alone && is_later_process_of_mpi(|name| environment::var(name)) {
+    if is_alone && is_later_process_of_mpi(environment::var) {
         return Err(ConduitError(
             "a launcher of MPI has started this process beside others, and each is a job of its own, since this vgasnet was \
              not built for that MPI; start the program with vgasnetrun -n, or install vgasnet --with mpi (docs/reference/clusters.md); if that is \
