@@ -215,7 +215,8 @@ fn a_flood_delays_no_signal() {
 /// One that says nothing, or half of what it should, hears the end of its connection soon, and there is room for few such.
 #[test]
 fn strangers_of_the_network_are_dropped() {
-    const PATIENCE: Duration = Duration::from_secs(2);
+    // A loaded machine adds to the second that each gets.
+    const PATIENCE: Duration = Duration::from_secs(10);
     const HELD_MAX: usize = 256;
     let Some(stage) = Stage::set("strangers of the network") else { return };
     let (launcher, place) = stage.launch(BY_TCP, OWNER);
