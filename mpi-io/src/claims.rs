@@ -39,15 +39,20 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// That of a guest, who has not waited for the owner yet. `None` where there is no such file, or no lock can be had.
+    /// That of a guest, who has not waited for the owner yet. `None` where there is no such file, or its file system has no locks.
     pub fn of_guest(path: &CStr) -> Option<Claim> {
         let mut claim = Claim { file: open(path)?, guest: None, is_owner: false };
-        claim.become_guest().then_some(claim)
+        // A reader's locks may leave no byte to guests. Such a claim owns nothing, but waits for an owner.
+        let blocked = [libc::EAGAIN, libc::EACCES];
+        let is_blocked =
+            || std::io::Error::last_os_error().raw_os_error().is_some_and(|errno| blocked.contains(&errno));
+        (claim.become_guest() || is_blocked()).then_some(claim)
     }
 
     /// Makes a guest the owner, unless there are others. It is a guest still if that fails.
     pub fn become_owner(&mut self) -> bool {
-        if !self.set_lock(libc::F_WRLCK, OWNER) {
+        // Without a byte of its own it could not be told from a handle that is not there.
+        if self.guest.is_none() || !self.set_lock(libc::F_WRLCK, OWNER) {
             return false;
         }
         self.is_owner = true;
@@ -244,6 +249,28 @@ mod tests {
         // SAFETY: as above.
         assert_eq!(unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
         assert!(!own.has_guests() && own.wait_for_owner());
+    }
+
+    #[test]
+    fn a_reader_that_leaves_no_byte_to_guests_has_nobody_cache_the_file() {
+        let file = Scratch::new("blocked");
+        // SAFETY: the path is a string.
+        let reader = unsafe { OwnedFd::from_raw_fd(libc::open(file.0.as_ptr(), libc::O_RDONLY)) };
+        let lock = |kind| {
+            let lock = lock_of(kind, FIRST_GUEST, GUESTS);
+            // SAFETY: the file is open, and the lock is one.
+            assert_eq!(unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
+        };
+        let mut owner = Claim::of_guest(&file.0).expect("a guest");
+        assert!(owner.become_owner());
+        lock(libc::F_RDLCK);
+        let blocked = Claim::of_guest(&file.0).expect("the file system has locks");
+        assert!(!blocked.has_no_owner(), "it has to wait");
+        drop(owner);
+        let (mut one, mut other) = (blocked, Claim::of_guest(&file.0).expect("as above"));
+        assert!(one.has_no_owner() && !one.become_owner() && !other.become_owner());
+        lock(libc::F_UNLCK);
+        assert!(one.become_guest() && one.become_owner());
     }
 
     #[test]

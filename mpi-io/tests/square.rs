@@ -84,6 +84,51 @@ fn a_job_that_ends_in_the_middle_leaves_what_was_written() {
     let _gone = std::fs::remove_file(&file);
 }
 
+/// vgasnet passes SIGTERM on as SIGQUIT, which the library handles.
+#[test]
+fn a_job_that_cannot_write_what_it_has_names_the_file() {
+    let program = SUITE.compile("abandoned", Language::C);
+    let file = program.scratch("lost-file");
+    let path = file.to_str().expect("a path of ours");
+    for (how, why) in
+        [("abort", "MPI_Abort"), ("segv", "signal 11"), ("term", "signal 3"), ("self", "signal 6"), ("exit", "exit")]
+    {
+        let _gone = std::fs::remove_file(&file);
+        let variables = [ALL_FILES, ("EXPECT_CACHED", "1"), ("VGASNET_TEST_IO_ERROR", "file-write:1:1000000")];
+        let ended = program.run(3, &[path, how], &variables);
+        assert!(ended.stdout.contains("written") && ended.status != Some(0), "{how}: {ended}");
+        let line = format!("rank 0: {why}: {path} is open; what was written since it was last synced may be lost");
+        assert_eq!(ended.stderr.matches(&line).count(), 1, "{how}: {ended}");
+    }
+    let _gone = std::fs::remove_file(&file);
+}
+
+#[test]
+fn a_second_handle_cuts_or_replaces_the_file() {
+    let program = SUITE.compile("cut", Language::C);
+    for part in ["cut", "replaced"] {
+        for ranks in [1, 2, 4] {
+            let file = program.scratch(&format!("{part}-{ranks}"));
+            let arguments = [file.to_str().expect("a path of ours"), part];
+            program.run_without(ranks, &arguments, &[]).expect_done();
+            program.run(ranks, &arguments, &[ALL_FILES, ("EXPECT_CACHED", "1")]).expect_done().expect_silence();
+            let _gone = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// Coupled programs have one `MPI_COMM_WORLD`.
+#[test]
+fn two_programs_of_one_job_have_their_files_cached() {
+    let program = SUITE.compile("cut", Language::C);
+    let file = program.scratch("coupled");
+    let launcher = format!("shift 2; exec {} -n 1 \"$@\" : -n 2 \"$@\"", SUITE.mpi("mpiexec"));
+    let launcher = ["sh", "-c", &launcher, "launcher"];
+    let arguments = [file.to_str().expect("a path of ours"), "cut"];
+    program.run_by(&launcher, 3, &arguments, &[ALL_FILES, ("EXPECT_CACHED", "1")]).expect_done().expect_silence();
+    let _gone = std::fs::remove_file(file);
+}
+
 #[test]
 fn prefixes_of_names_are_what_they_are_to_mpi() {
     let program = SUITE.compile("prefixed", Language::C);
