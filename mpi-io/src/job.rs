@@ -95,7 +95,8 @@ pub fn has_its_mpi() -> bool {
 fn try_start() -> Option<Library> {
     // Nobody may wait in vgasnet for ranks that do not come.
     let library = agreed(prepare())?;
-    agreed(library.start().map_err(|_| "vgasnet does not start".to_owned()).map(|()| library))
+    let started = rescue::keeping_terminations(|| library.start());
+    agreed(started.map_err(|_| "vgasnet does not start".to_owned()).map(|()| library))
 }
 
 fn prepare() -> Result<Library, String> {

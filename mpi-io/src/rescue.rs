@@ -46,6 +46,25 @@ static ANSWER: AtomicI32 = AtomicI32::new(-1);
 /// The process that has the thread. A child has it not.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
+/// Starts the library, and keeps the program's actions for the signals that end a job: vgasnet would pass them on as SIGQUIT, which this
+/// module handles.
+pub fn keeping_terminations<T>(start: impl FnOnce() -> T) -> T {
+    let before = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP].map(|signal| {
+        // SAFETY: all fields may be 0, and there is room for the action.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: as before.
+        let is_known = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) } == 0;
+        (signal, is_known.then_some(action))
+    });
+    let started = start();
+    for (signal, action) in before {
+        let Some(action) = action else { continue };
+        // SAFETY: the action was in force for this signal.
+        unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+    }
+    started
+}
+
 /// Has signals that end the process write its files first. Once; a file is cached and written.
 pub fn prepare() {
     static ONCE: Once = Once::new();

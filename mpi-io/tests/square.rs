@@ -84,14 +84,13 @@ fn a_job_that_ends_in_the_middle_leaves_what_was_written() {
     let _gone = std::fs::remove_file(&file);
 }
 
-/// vgasnet passes SIGTERM on as SIGQUIT, which the library handles.
 #[test]
 fn a_job_that_cannot_write_what_it_has_names_the_file() {
     let program = SUITE.compile("abandoned", Language::C);
     let file = program.scratch("lost-file");
     let path = file.to_str().expect("a path of ours");
     for (how, why) in
-        [("abort", "MPI_Abort"), ("segv", "signal 11"), ("term", "signal 3"), ("self", "signal 6"), ("exit", "exit")]
+        [("abort", "MPI_Abort"), ("segv", "signal 11"), ("term", "signal 15"), ("self", "signal 6"), ("exit", "exit")]
     {
         let _gone = std::fs::remove_file(&file);
         let variables = [ALL_FILES, ("EXPECT_CACHED", "1"), ("VGASNET_TEST_IO_ERROR", "file-write:1:1000000")];
