@@ -32,8 +32,8 @@ fn launch(ranks: &str, gate: &str) {
     std::process::exit(job.time_limit(Duration::from_secs(60)).run().status);
 }
 
-/// Runs a job of agents, which a shell starts as soon as it hears something from a FIFO. Those of other hosts come by TCP, to an address
-/// that strangers do not use: else these would take its ports from them.
+/// Runs a job of agents, started by a shell once a FIFO has data. Agents of other hosts connect by TCP, to an address
+/// strangers do not use: they would otherwise take its ports.
 fn supervise_agents(ranks: &str, gate: &str, reach: Reach) {
     let own = std::env::current_exe().expect("this program has a path");
     let by_tcp = r#"export VGASNET_LAUNCHER="${VGASNET_LAUNCHER%%@*}@none@127.0.0.2:${VGASNET_LAUNCHER##*:}"; "#;

@@ -28,7 +28,8 @@ pub(crate) fn say_finalized(state: RankState) {
         return;
     }
     let Some(socket) = environment::var(HYDRA_SOCKET_VARIABLE).and_then(|number| number.parse().ok()) else { return };
-    // SAFETY: hydra has made this socket for the process, which uses it nowhere else. As a stream it is read and written only.
+    // SAFETY: hydra made this socket for this process, which uses it nowhere else. As a stream it is only read and
+    // written.
     let mut hydra = unsafe { UnixStream::from_raw_fd(socket) };
     // Fails if the rank did so itself: hydra has closed the other end.
     let _ = finalize(&mut hydra, state == RankState::Exiting(0));

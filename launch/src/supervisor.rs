@@ -20,7 +20,7 @@ use crate::signals::Signals;
 use crate::wire::{Command, Event};
 use crate::{StartError, host_name, say};
 
-/// How long a connection may take to say hello: agents say it at once, and come again where it was lost on the way.
+/// Time-out of a connection's hello. Agents send it at once, and connect again if it was lost.
 const HELLO_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Maximum number of connections without a hello. A further one replaces the oldest, so strangers keep no agent out.

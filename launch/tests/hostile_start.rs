@@ -20,7 +20,7 @@ const ENEMY: u32 = 64_201;
 /// Maximum extra time of a start with attackers.
 const DELAY_MAX: Duration = Duration::from_secs(1);
 
-/// The part whose agents come by TCP, where nobody's user is known.
+/// The part with agents connecting by TCP, where the users of peers are unknown.
 const BY_TCP: &str = "supervise-hosts";
 
 const RANKS: u32 = 4;
@@ -110,13 +110,13 @@ impl Drop for Ended {
     }
 }
 
-/// The sockets that a process has, as its descriptors name them.
+/// The sockets of a process, by its descriptors.
 fn sockets_of(pid: u32) -> Option<Vec<PathBuf>> {
     let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
     Some(descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect())
 }
 
-/// Where a process listens for other hosts, from this one.
+/// The address of a process's listener for other hosts, as reached from this one.
 fn port_of(pid: u32) -> Option<String> {
     let lists = ["tcp", "tcp6"].map(|name| std::fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default());
     let links = sockets_of(pid)?;
@@ -129,7 +129,7 @@ fn port_of(pid: u32) -> Option<String> {
     })
 }
 
-/// The name of the abstract socket at which a process listens: the list of sockets is everybody's.
+/// The name of the abstract socket a process listens on: the list of sockets is public.
 fn socket_of(pid: u32) -> Option<String> {
     let list = std::fs::read_to_string("/proc/net/unix").expect("it exists");
     let links = sockets_of(pid)?;
@@ -212,7 +212,7 @@ fn a_flood_delays_no_signal() {
     flooded("launch");
 }
 
-/// One that says nothing, or half of what it should, hears the end of its connection soon, and there is room for few such.
+/// A stranger sending nothing, or half of a message, is soon disconnected, and only a bounded number is held.
 #[test]
 fn strangers_of_the_network_are_dropped() {
     // A loaded machine adds to the second that each gets.

@@ -1,7 +1,8 @@
 //! Environment variables of this library, as far as the user may set them.
 //!
-//! A program with more rights than the user who runs it (setuid, setgid, file capabilities: `AT_SECURE`, getauxval(3)) must not let that
-//! user name files or sizes. There the variables of vgasnet and GASNet count as not set. Everything in vgasnet that reads them does so here.
+//! A program with more rights than its user (setuid, setgid, file capabilities: `AT_SECURE`, getauxval(3)) must not let
+//! the user name files or sizes. In such a program the variables of vgasnet and GASNet count as unset. All of vgasnet
+//! reads them through this module.
 #![allow(unsafe_code, reason = "getauxval and getenv")]
 
 use std::ffi::{CStr, OsString, c_char};
@@ -18,14 +19,14 @@ pub fn var_os(name: &str) -> Option<OsString> {
     may_set(name, is_secure()).then_some(value)
 }
 
-/// As [`var_os`], as C's `getenv` answers: null where there is none.
+/// As [`var_os`], with the result of C's `getenv`: null if there is none.
 pub fn c_value(name: &CStr) -> *mut c_char {
     // SAFETY: the name is a C string.
     let value = unsafe { libc::getenv(name.as_ptr()) };
     if value.is_null() || may_set(&name.to_string_lossy(), is_secure()) { value } else { std::ptr::null_mut() }
 }
 
-/// As [`var_os`]; none where the value is not text.
+/// As [`var_os`]; `None` if the value is not text.
 pub fn var(name: &str) -> Option<String> {
     var_os(name)?.into_string().ok()
 }

@@ -27,7 +27,8 @@ impl Hydra {
     pub(crate) fn of_this_rank() -> Option<Hydra> {
         environment::var_os(HYDRA_RANKS_VARIABLE)?;
         let socket = environment::var(HYDRA_SOCKET_VARIABLE)?.parse().ok()?;
-        // SAFETY: MPI has this socket open until it ends, and it is not closed here. As a stream it is read and written only.
+        // SAFETY: MPI keeps this socket open until it ends, and it is not closed here. As a stream it is only read and
+        // written.
         Some(Hydra(ManuallyDrop::new(unsafe { UnixStream::from_raw_fd(socket) })))
     }
 

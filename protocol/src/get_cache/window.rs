@@ -39,13 +39,13 @@ impl Window {
         self.units
     }
 
-    /// Whether one more entry is admitted: any while the window pays, otherwise one in [`PROBES_PART`], drawn at
+    /// Whether one more entry is admitted: any while the window pays, otherwise one in `PROBES_PART`, drawn at
     /// random.
     pub fn admits(&self, is_drawn: bool) -> bool {
         is_drawn || self.hit_share >= PAYS * 16
     }
 
-    /// The entry [`RECENT`] before the last, with its heat at admission.
+    /// The entry `RECENT` before the last, with its heat at admission.
     pub fn recent<W>(&self, entries: &Entries<W>) -> Option<(EntryId, Heat)> {
         let at = self.order.len().checked_sub(RECENT)?;
         self.order.get(at).copied().filter(|(entry, _)| entries.is_new(*entry))

@@ -1,5 +1,5 @@
-//! The homes' disks have caches: a crash in any step loses any sectors of what was not synced. What all ranks have written when they begin
-//! to sync survives any crash after that, while they go on reading and writing.
+//! Crashes with disk caches: a crash at any step may lose any unsynced sectors. All writes before the start of a
+//! successful sync must survive later crashes, while the ranks go on reading and writing.
 
 use crate::simulation::{run_until_quiet, step};
 use crate::world::disk::{Moment, SECTOR_BYTES};
@@ -13,23 +13,23 @@ const SEEDS: u64 = if cfg!(miri) { 1 } else { 120 };
 
 const STEPS: usize = if cfg!(miri) { 200 } else { 3000 };
 
-/// What is wrong with a sync, if anything.
+/// An injected fault of a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Nothing,
-    /// Disks are not asked to sync.
+    /// Disks are not synced.
     NoSync,
-    /// Disks are asked before the pages are written back.
+    /// Disks are synced before the pages are written back.
     SyncFirst,
-    /// Pages that have moved, dirty, to a rank that had written all it had are not asked for.
+    /// Dirty pages that moved to a rank already flushed are not recalled.
     NoRecall,
-    /// The next sync forgets one that has failed.
+    /// The next sync ignores an earlier failure.
     Forgetful,
-    /// Pages that could not be written back are taken for written.
+    /// Failed write-backs count as successful.
     Unwritten,
 }
 
-/// How far a sync has come, and what it is about.
+/// The state of a sync.
 #[derive(Default)]
 struct Sync {
     moment: Moment,
@@ -44,7 +44,7 @@ enum Stage {
     Reaching(Sync),
 }
 
-/// What happened in runs.
+/// Counts of events in runs.
 #[derive(Debug, Default)]
 struct Seen {
     promised: u32,
@@ -53,7 +53,7 @@ struct Seen {
     recalled: u32,
 }
 
-/// A job that syncs again and again.
+/// A job that syncs repeatedly.
 struct Syncing {
     world: World,
     random: Rng,
@@ -63,7 +63,7 @@ struct Syncing {
 }
 
 impl Syncing {
-    /// Does what the stage calls for, or waits for what goes before.
+    /// Advances the stage, or waits for its precondition.
     fn go_on(&mut self, stage: Stage) -> Stage {
         let world = &mut self.world;
         let ranks = (0..world.shape.ranks).map(Rank);
@@ -100,7 +100,7 @@ impl Syncing {
         }
     }
 
-    /// One disk syncs, which may fail. The last one ends it all.
+    /// Syncs one disk; the sync may fail. The last disk completes the sync.
     fn reach(&mut self, mut sync: Sync) -> Stage {
         let world = &mut self.world;
         let Some(home) = sync.homes.pop() else {
@@ -178,7 +178,7 @@ fn synced_bytes_survive_a_crash_in_any_step() {
     assert!(cfg!(miri) || are_many, "too tame: {total:?}");
 }
 
-/// Or the test above finds nothing.
+/// Verifies that the test above detects faults.
 #[test]
 #[cfg_attr(miri, ignore = "it takes too long")]
 fn a_sync_that_does_too_little_loses_bytes() {

@@ -1,7 +1,7 @@
 //! Several ranks' protocols joined by a network, disks and pools, stepped one event at a time in any order.
 //!
-//! Everything under way is in `flights`; the test picks the flight that lands next. After each step [`World::check`]
-//! compares every byte of every copy with a model and checks the invariants of docs/internals/protocol.md.
+//! All flights are in `flights`; the test picks the next one to land. After each step [`World::check`] compares every
+//! byte of every copy with a model and checks the invariants of docs/internals/protocol.md.
 
 mod canonical;
 mod check;
@@ -131,9 +131,9 @@ pub struct World {
     model: BTreeMap<PageId, Vec<u8>>,
     /// By page, the number of pending recalls.
     pub recalls: BTreeMap<PageId, u32>,
-    /// The homes' disks, if they lose what is not synced.
+    /// The homes' disks, if crashes lose unsynced bytes.
     pub disks: Option<disk::Disks>,
-    /// Every event and action, if they are to be shown.
+    /// Every event and action, if recorded.
     pub trace: Option<Vec<String>>,
     /// Some rank violated the protocol: bytes may be anything, and a rank may refuse a message.
     pub is_tainted: bool,

@@ -1,4 +1,4 @@
-//! Disks with a cache: what was not synced may vanish from them in a crash, sector by sector.
+//! Disks with a cache: a crash may lose unsynced data, sector by sector.
 
 use super::{World, home_of};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,21 +6,21 @@ use std::ops::Range;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::PageId;
 
-/// A disk writes so many bytes whole, or not.
+/// Bytes a disk writes atomically.
 pub const SECTOR_BYTES: usize = 512;
 
 /// A page, and a sector in it.
 type Sector = (PageId, usize);
 
-/// The disks of all homes, and what they have to have. A home's file is what its operating system has cached.
+/// The disks of all homes, and their required contents. A home's file is the operating system's cached view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Disks {
     media: BTreeMap<Rank, Medium>,
-    /// Everything that was ever written to a sector, in order. It was zeros before.
+    /// All writes to a sector, in order. Initially it is zeros.
     history: BTreeMap<Sector, Vec<Vec<u8>>>,
-    /// How much of that history a crash leaves at least.
+    /// The minimum length of the history surviving a crash.
     promised: BTreeMap<Sector, usize>,
-    /// Some page could not be written back since this was last cleared.
+    /// Whether a page's write-back has failed since this was last cleared.
     pub is_unwritten: bool,
 }
 
@@ -30,11 +30,11 @@ struct Medium {
     sectors: BTreeMap<Sector, Vec<u8>>,
     /// Sectors that are newer in the file.
     unsynced: BTreeSet<Sector>,
-    /// Sectors that a failed sync may have lost, and that were not written again.
+    /// Sectors possibly lost by a failed sync and not written since.
     doubtful: BTreeSet<Sector>,
 }
 
-/// How far the history of each sector has come.
+/// The length of each sector's history.
 pub type Moment = BTreeMap<Sector, usize>;
 
 impl Disks {
@@ -61,21 +61,21 @@ impl Disks {
         self.history.iter().map(|(sector, history)| (*sector, history.len())).collect()
     }
 
-    /// Whatever was written up to then survives crashes from now on.
+    /// All writes up to then survive crashes from now on.
     pub fn promise(&mut self, moment: Moment) {
         self.promised = moment;
     }
 }
 
 impl World {
-    /// The same world, whose homes' disks lose what is not synced. Pages have whole sectors. Nothing has happened yet.
+    /// Makes the homes' disks lose unsynced data in a crash. Pages have whole sectors. Call before the first event.
     pub fn losing_unsynced(mut self) -> World {
         assert_eq!(self.shape.page_bytes, 2 * SECTOR_BYTES, "a store moves half a page in a step");
         self.disks = Some(Disks::default());
         self
     }
 
-    /// A home has its disk take what its file has. Returns whether the disk has all of that.
+    /// Syncs a home's disk with its file. Returns whether the disk has all of it.
     pub fn sync_disk(&mut self, home: Rank) -> bool {
         let file = &self.nodes[home.index()].file;
         let medium = self.disks.as_mut().expect("disks lose").media.entry(home).or_default();
@@ -85,7 +85,7 @@ impl World {
         medium.doubtful.is_empty()
     }
 
-    /// The same fails: some of it is there, and the operating system takes all for written.
+    /// A failing sync: the disk has some of the data, and the operating system considers all of it written.
     pub fn fail_sync(&mut self, home: Rank, random: &mut fastrand::Rng) {
         let file = &self.nodes[home.index()].file;
         let medium = self.disks.as_mut().expect("disks lose").media.entry(home).or_default();
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// After a crash now each sector is as it was at some time since the last sync that succeeded.
+    /// Checks a crash now: each sector must have a value since the last successful sync.
     pub fn check_crash(&self, random: &mut fastrand::Rng) {
         let Some(disks) = &self.disks else { return };
         for (sector, history) in &disks.history {

@@ -26,7 +26,7 @@ impl World {
         }
     }
 
-    /// The load or store of a page that is under way becomes more urgent.
+    /// Raises the priority of the load or store of a page in flight.
     pub(super) fn hurry(&mut self, page: PageId, to: Priority) {
         let hurried = self.flights.iter_mut().filter_map(|flight| match flight {
             Flight::Load { page: its, priority, .. } | Flight::Store { page: its, priority, .. } if *its == page => {
@@ -39,17 +39,17 @@ impl World {
         *priority = to;
     }
 
-    /// Whether the flight at `at` is a load for which nobody waits: it may fail in segments, too.
+    /// Whether the flight at `at` is a load without a waiting operation: it may fail in segments, too.
     pub fn is_load_ahead(&self, at: usize) -> bool {
         matches!(self.flights[at], Flight::Load { priority: Priority::Soon | Priority::Later, .. })
     }
 
-    /// Whether the flight at `at` is a load or a store, which may fail in files. Those are cached cooperatively.
+    /// Whether the flight at `at` is a load or a store, which may fail in files. Files are cached cooperatively.
     pub fn is_io(&self, at: usize) -> bool {
         self.shape.cooperative && matches!(self.flights[at], Flight::Load { .. } | Flight::Store { .. })
     }
 
-    /// Lets the load or store at `at` fail.
+    /// Fails the load or store at `at`.
     pub fn fail(&mut self, at: usize) {
         match self.flights.remove(at) {
             Flight::Load { page, to, frame, priority, .. } => {
@@ -58,7 +58,8 @@ impl World {
                 self.event(home_of(page), Event::LoadFailed { page, cause });
             }
             Flight::Store { page, .. } => {
-                // A page that was not written before counts as zeros still. A disk that crashes has each sector as before, or as is now.
+                // A page never written before still counts as zeros. With crashing disks each sector keeps an old or
+                // the new value.
                 let is_whole = self.disks.is_some();
                 if let Some(bytes) = self.nodes[home_of(page).index()].file.get_mut(&page.index).filter(|_| !is_whole) {
                     bytes.fill(0xEE);
