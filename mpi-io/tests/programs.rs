@@ -356,7 +356,7 @@ fn the_library_may_be_linked() {
     program.run_without(2, &[file.text(), "vgasnet_cache", "enable", "1"], &[]).expect_done().expect_silence();
 }
 
-/// The program of docs/tutorials/mpi-files.md, with the library and without.
+/// The program of docs/tutorials/mpi-files.md, with the library and without; the files are compared, there by `cmp`.
 #[test]
 fn the_program_of_the_tutorial() {
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tutorials/mpi-files.md");

@@ -188,6 +188,11 @@ fn stand_ins(dir: &Path) {
 
 fn run(block: &Block, exports: &str, dir: &Path, storage: &Path) {
     let mut commands = format!("{exports}{}", block.commands);
+    // Each tutorial begins with it.
+    if dir.join(".local/bin/vgasnetrun").is_file() {
+        commands =
+            commands.replace("scripts/install ~/.local\n", "echo 'vgasnet of before is installed in ~/.local'\n");
+    }
     // What other tests use stays as it is.
     let placed = if commands.contains("scripts/install") { dir.join("placed") } else { prefix().to_owned() };
     for place in INSTALLED {
