@@ -97,7 +97,9 @@ pub fn differences(prints: &[String], stdout: &str, stderr: &str) -> Vec<String>
     let mut wrong = Vec::new();
     for expected in prints.iter().filter(|line| !line.is_empty()) {
         match lines.iter().position(|(line, _)| is_like(line, expected)) {
-            Some(at) => drop(lines.remove(at)),
+            Some(at) => {
+                lines.swap_remove(at);
+            }
             None => wrong.push(format!("it does not print {expected}")),
         }
     }
