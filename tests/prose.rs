@@ -226,7 +226,7 @@ impl Code {
         if is_file && !span.contains([' ', '*']) {
             return self.has_file(span);
         }
-        if parts.len() < 2 || !parts.iter().all(|part| is_word(&part)) {
+        if parts.len() < 2 || !parts.iter().all(is_word) {
             return true;
         }
         let last = parts[parts.len() - 1];
