@@ -9,7 +9,7 @@ mod blocks;
 
 use crate::install::{build_dir, is_here, prefix};
 use crate::support::compile::{library, program_text, source_dir};
-use crate::support::run::{IN_CONTAINERS, fresh_dir, say_not_run, succeed};
+use crate::support::run::{IN_CONTAINERS, files_below, fresh_dir, say_not_run, succeed};
 use crate::support::tools::tool;
 use blocks::{Block, How, blocks_of, commands_of, differences, essential_words, has_command, marked};
 use std::fs;
@@ -64,16 +64,6 @@ const HELPERS: [&str; 5] = [
     "tools/vgasnet-bench/tests/bench/folder.rs",
     "python/tests/conftest.py",
 ];
-
-/// Files with one of these extensions: this one, or those below it.
-pub fn files_below(path: &Path, extensions: &[&str]) -> Vec<PathBuf> {
-    if path.is_dir() {
-        let entries = fs::read_dir(path).expect("a directory");
-        return entries.flat_map(|entry| files_below(&entry.expect("an entry").path(), extensions)).collect();
-    }
-    let is_wanted = path.extension().is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted));
-    is_wanted.then(|| path.to_owned()).into_iter().collect()
-}
 
 fn texts_below(paths: &[&str], is_wanted: impl Fn(&Path) -> bool) -> Vec<String> {
     let files = paths

@@ -1,9 +1,8 @@
 //! What is installed for people at a terminal: man pages, completions, a modulefile, and what programs say of themselves.
 
-use crate::documents::files_below;
 use crate::header::{declared, header, renamed};
 use crate::install::{PROGRAMS, build_dir, is_here, prefix};
-use crate::support::run::{say_not_run, succeed};
+use crate::support::run::{files_below, say_not_run, succeed};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -257,6 +257,16 @@ pub fn fresh_dir() -> PathBuf {
     dir
 }
 
+/// Files with one of these extensions: this one, or those below it.
+pub fn files_below(path: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).expect("a directory");
+        return entries.flat_map(|entry| files_below(&entry.expect("an entry").path(), extensions)).collect();
+    }
+    let is_wanted = path.extension().is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted));
+    is_wanted.then(|| path.to_owned()).into_iter().collect()
+}
+
 pub fn entries(dir: &Path) -> BTreeSet<OsString> {
     std::fs::read_dir(dir).expect("a directory").flatten().map(|entry| entry.file_name()).collect()
 }
