@@ -153,6 +153,11 @@ pub fn has_command(script: &str, command: &str) -> bool {
         let is_variable = word.contains('=') && !word.starts_with('-');
         !is_variable && !word.chars().all(|letter| letter.is_ascii_uppercase()) && !word.starts_with(['>', '<'])
     };
+    // A value in quotes may have blanks.
+    let command = match command.split_once("=\"").and_then(|(name, rest)| Some((name, rest.split_once('"')?.1))) {
+        Some((name, rest)) if !name.contains(' ') => rest,
+        _ => command,
+    };
     let words: Vec<_> = command.split_whitespace().filter(is_name).collect();
     let has_all = |line: &str| words.iter().try_fold(line, |rest, word| Some(rest.split_once(word)?.1)).is_some();
     !words.is_empty() && script.lines().any(has_all)
@@ -182,6 +187,7 @@ fn all_of_a_block_is_looked_for() {
     assert_eq!(essential_words(&commands[0]), ["run", "--one", "A"]);
     let script = "cd x && make -C \"$work/dir\"\nmake all\n";
     assert!(has_command(script, "make -C dir >log") && has_command(script, "X=1 make DIR"));
+    assert!(has_command(script, "FLAGS=\"-a -b\" make all") && !has_command(script, "FLAGS=\"-a -b\" make none"));
     assert!(!has_command(script, "make -C all") && !has_command(script, "make clean") && !has_command(script, "X=1"));
 }
 
