@@ -81,8 +81,8 @@ pub fn marked(text: &str, begin: &str) -> Vec<(usize, String, String)> {
     let found = lines.iter().enumerate().filter_map(|(at, line)| {
         let name = line.strip_prefix(begin)?.strip_suffix("-->")?.trim().to_owned();
         let is_fence = |line: &&str| line.starts_with("```");
-        let first = at + 1 + lines[at + 1..].iter().position(|line| is_fence(line))?;
-        let count = lines[first + 1..].iter().position(|line| is_fence(line))?;
+        let first = at + 1 + lines[at + 1..].iter().position(is_fence)?;
+        let count = lines[first + 1..].iter().position(is_fence)?;
         let body: String = lines[first + 1..first + 1 + count].iter().map(|line| format!("{line}\n")).collect();
         Some((at + 1, name, body))
     });
