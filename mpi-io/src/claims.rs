@@ -67,11 +67,7 @@ impl Claim {
 
     /// Makes an owner a guest. Its team caches nothing any more.
     pub fn become_guest(&mut self) -> bool {
-        // Where they begin to look differs, so that processes are seldom in each other's way.
-        static NEXT: AtomicI64 = AtomicI64::new(0);
-        let start = i64::from(std::process::id()) * 7 + NEXT.fetch_add(1, Ordering::Relaxed);
-        let places = (start..start + TRIES).map(|place| FIRST_GUEST + place.rem_euclid(GUESTS));
-        self.guest = self.guest.or_else(|| places.into_iter().find(|place| self.set_lock(libc::F_WRLCK, *place)));
+        self.guest = self.guest.or_else(|| take_guest_byte(self.file.as_raw_fd()));
         self.give_up_ownership();
         self.guest.is_some()
     }
@@ -79,6 +75,11 @@ impl Claim {
     /// The claim of a handle that MPI serves after all.
     pub fn of_mpi(mut self) -> Option<Claim> {
         self.become_guest().then_some(self)
+    }
+
+    /// Whether the claim is held by this descriptor.
+    pub fn is_by(&self, descriptor: c_int) -> bool {
+        self.file.as_raw_fd() == descriptor
     }
 
     /// Whether no team caches and writes the file.
@@ -110,9 +111,7 @@ impl Claim {
     }
 
     fn set_lock(&self, kind: c_int, place: i64) -> bool {
-        let lock = lock_of(kind, place, 1);
-        // SAFETY: the file is open, and the lock is one.
-        unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLK, &lock) == 0 }
+        set_lock(self.file.as_raw_fd(), kind, place)
     }
 
     /// Whether others have locked some of these bytes, and may write the file: who may only read it can have locks for reading alone.
@@ -130,6 +129,20 @@ impl Drop for Claim {
         self.give_up_ownership();
         self.guest.take().into_iter().for_each(|place| _ = self.set_lock(libc::F_UNLCK, place));
     }
+}
+
+/// A byte of guests that nobody had. Each search starts elsewhere, so processes seldom collide.
+fn take_guest_byte(descriptor: c_int) -> Option<i64> {
+    static NEXT: AtomicI64 = AtomicI64::new(0);
+    let start = i64::from(std::process::id()) * 7 + NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut places = (start..start + TRIES).map(|place| FIRST_GUEST + place.rem_euclid(GUESTS));
+    places.find(|place| set_lock(descriptor, libc::F_WRLCK, *place))
+}
+
+fn set_lock(descriptor: c_int, kind: c_int, place: i64) -> bool {
+    let lock = lock_of(kind, place, 1);
+    // SAFETY: the lock is one. A descriptor that is not open is refused.
+    unsafe { libc::fcntl(descriptor, libc::F_OFD_SETLK, &lock) == 0 }
 }
 
 fn lock_of(kind: c_int, place: i64, bytes: i64) -> libc::flock {
@@ -154,6 +167,11 @@ fn open(path: &CStr) -> Option<OwnedFd> {
     let opened = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC) };
     // SAFETY: the file was just opened.
     (opened >= 0).then(|| unsafe { OwnedFd::from_raw_fd(opened) })
+}
+
+/// Has another open description of a file, by its descriptor, hold a guest's byte until it is closed.
+pub fn pass_to(descriptor: c_int) -> bool {
+    take_guest_byte(descriptor).is_some()
 }
 
 /// The claims of handles that MPI serves.

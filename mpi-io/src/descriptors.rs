@@ -1,7 +1,9 @@
 //! Descriptors of the process. A file that is cached takes more of them than one that MPI serves, so a program that has many files open gets
 //! further ones from MPI alone.
 
+use crate::sharing::Identity;
 use crate::{ffi, say};
+use std::ffi::{CString, c_int};
 use std::sync::Once;
 
 /// Whether the library leaves the rest to the program: half of them are in use.
@@ -24,6 +26,22 @@ pub fn are_short_for(path: &std::ffi::CStr) -> bool {
         });
     }
     is_short
+}
+
+/// Descriptors by which these files may be written, where descriptors are about to run short: looking takes a system call each.
+pub fn writable_of(paths: &[CString]) -> Vec<c_int> {
+    let limit = limit();
+    if lowest_free().is_some_and(|free| free < limit / 4) {
+        return Vec::new();
+    }
+    let files: Vec<Identity> = paths.iter().filter_map(|path| Identity::of(path)).collect();
+    let is_writable = |descriptor: &c_int| {
+        // SAFETY: the call changes nothing; a descriptor that is not open is refused.
+        let flags = unsafe { libc::fcntl(*descriptor, libc::F_GETFL) };
+        flags >= 0 && [libc::O_WRONLY, libc::O_RDWR].contains(&(flags & libc::O_ACCMODE))
+    };
+    let is_one = |descriptor: &c_int| Identity::of_descriptor(*descriptor).is_some_and(|its| files.contains(&its));
+    (0..c_int::try_from(limit).unwrap_or(c_int::MAX)).filter(is_writable).filter(is_one).collect()
 }
 
 /// How many there may be.

@@ -81,6 +81,7 @@ pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place
         Ok(server) => server,
         Err(Taken) => return refuse(place),
     };
+    let others = descriptors_of(&wanted, &theirs);
     // An error handler may call success what has failed.
     place.clear();
     let code = next();
@@ -88,14 +89,14 @@ pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place
     let opened = match server {
         Server::Mpi(claims) => {
             if !has_failed && theirs.rank == 0 {
-                leave_to_mpi(&wanted, place.get(), claims);
+                leave_to_mpi(&wanted, place.get(), claims, &others);
             }
             return code;
         }
         // What some ranks have, and others have not, MPI serves as it can.
         Server::Shared { comm, .. } | Server::Own { comm, .. } if !comm.all(!has_failed) => {
             if !has_failed && comm.rank == 0 {
-                leave_to_mpi(&wanted, place.get(), Vec::new());
+                leave_to_mpi(&wanted, place.get(), Vec::new(), &others);
             }
             comm.free();
             return code;
@@ -123,23 +124,36 @@ fn refuse(place: &impl HandlePlace) -> c_int {
     ffi::raise_without_file(constants().err_file_in_use)
 }
 
-/// MPI serves a handle that it has opened, which has claims as long as it is open. The first rank's.
-fn leave_to_mpi(wanted: &Wanted<'_>, handle: u64, mut claims: Vec<Claim>) {
+/// Descriptors that the first rank of a handle has of the file already. Where they are about to run short, MPI's own one is told by these.
+fn descriptors_of(wanted: &Wanted<'_>, theirs: &Comm) -> Vec<c_int> {
+    if theirs.rank == 0 && wanted.may_write() { descriptors::writable_of(&c_paths_of(wanted.name)) } else { Vec::new() }
+}
+
+/// MPI serves a handle that it has opened, which has claims as long as it is open. The first rank's. `others` are the descriptors of the file
+/// that were there before.
+fn leave_to_mpi(wanted: &Wanted<'_>, handle: u64, mut claims: Vec<Claim>, others: &[c_int]) {
     if wanted.may_write() && claims.is_empty() {
         // The file may not have been there before.
         claims = settled_claims(wanted.name);
     }
-    // A claim takes a descriptor, which the program may need. Owners have handed the file back by now; a later one does not see the handle.
-    if !claims.is_empty() && descriptors::are_short() {
+    // A claim takes a descriptor, which the program may need. MPI's own one can hold the lock instead.
+    if claims.is_empty() || !descriptors::are_short() {
+        claims.into_iter().for_each(|claim| claims::keep(handle, claim));
         return;
     }
-    claims.into_iter().for_each(|claim| claims::keep(handle, claim));
+    let is_of_mpi =
+        |descriptor: &c_int| !others.contains(descriptor) && !claims.iter().any(|claim| claim.is_by(*descriptor));
+    let own = descriptors::writable_of(&c_paths_of(wanted.name)).into_iter().find(is_of_mpi);
+    own.into_iter().for_each(|descriptor| _ = claims::pass_to(descriptor));
+}
+
+fn c_paths_of(name: &[u8]) -> Vec<CString> {
+    paths_of(name).into_iter().filter_map(|path| CString::new(path).ok()).collect()
 }
 
 /// Claims of a guest for what a name may mean, who has waited for owners.
 fn settled_claims(name: &[u8]) -> Vec<Claim> {
-    let paths = paths_of(name).into_iter().filter_map(|path| CString::new(path).ok());
-    let claims = paths.filter_map(|path| Some((Claim::of_guest(&path)?, path)));
+    let claims = c_paths_of(name).into_iter().filter_map(|path| Some((Claim::of_guest(&path)?, path)));
     claims.inspect(|(claim, path)| _ = claims::settle(claim, path)).map(|(claim, _)| claim).collect()
 }
 

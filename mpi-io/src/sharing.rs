@@ -95,6 +95,14 @@ impl Identity {
         // SAFETY: the path is a string, and there is room for the answer.
         (unsafe { libc::stat(path.as_ptr(), &mut about) } == 0).then_some(Identity(about.st_dev, about.st_ino))
     }
+
+    /// That of an open file.
+    pub fn of_descriptor(descriptor: c_int) -> Option<Identity> {
+        // SAFETY: all fields may be 0.
+        let mut about: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: there is room for the answer. A descriptor that is not open is refused.
+        (unsafe { libc::fstat(descriptor, &mut about) } == 0).then_some(Identity(about.st_dev, about.st_ino))
+    }
 }
 
 impl CachedFile {

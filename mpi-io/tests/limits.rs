@@ -60,6 +60,18 @@ fn as_many_files_are_open_as_plain_mpi_can_have() {
     assert_eq!(found, [(40, of_mpi[0] + 210), (40, of_mpi[1] + 110)], "{ended}");
 }
 
+#[test]
+fn a_file_that_mpi_serves_for_lack_of_descriptors_is_cached_by_nobody() {
+    let program = SUITE.compile("short", Language::C);
+    let dir = Dir::new(&program, "short");
+    let launcher = format!("ulimit -Sn 256; exec {} \"$@\"", SUITE.mpi("mpiexec"));
+    let launcher = ["sh", "-c", &launcher, "launcher"];
+    let variables = [ALL_FILES, ("VGASNET_POOL_SIZE", "16M")];
+    for ranks in [1, 2, 4] {
+        program.run_by(&launcher, ranks, &[&dir.file(&format!("{ranks}-")), "200"], &variables).expect_done();
+    }
+}
+
 /// The processor time of a second, in microseconds, of the rank that takes most, with so many files open.
 fn idle_us(program: &Program, dir: &Dir, files: u32) -> u64 {
     let launcher = format!("ulimit -Sn 4096; exec {} \"$@\"", SUITE.mpi("mpiexec"));
