@@ -51,7 +51,7 @@ fn triad() {
 fn larger_than_memory() {
     let name = "larger_than_memory";
     // Segments of eight pools.
-    says(name, &["32"], setup(1, 256 * KIB, 4 * MIB), &["rank 0 of 1: 32 MiB", "every word is right"]);
+    says("larger_than_memory", &["32"], setup(1, 256 * KIB, 4 * MIB), &["rank 0 of 1: 32 MiB", "every word is right"]);
     let ended = run(&example(name, Language::Cxx17), &["8", "3"], setup(3, 64 * KIB, MIB));
     let lines: Vec<_> = ended.expect(0).stdout.lines().collect();
     assert!(
