@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 
+import bars
 import reference
 
 # Pages from outside docs/, by their place in the site.
@@ -100,6 +101,7 @@ class Site:
 def main():
     root, dest = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
     shutil.rmtree(dest, ignore_errors=True)
+    bars.check(root)
     site = Site(root)
     site.check_contents()
     site.write(dest)
