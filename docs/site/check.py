@@ -28,7 +28,7 @@ SHOWN = [
     "reference/statistics",
     "explanation/performance",
     "explanation/when",
-    "figures",
+    "explanation/figures",
     "interface/transfer",
 ]
 

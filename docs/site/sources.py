@@ -7,15 +7,21 @@ Pages of docs/ and the repository's own pages are copied, with links that lead t
 made from the headers. A link that leads nowhere is an error.
 """
 
+import json
 import pathlib
 import re
 import shutil
 import sys
 
+import bars
+import figures
 import reference
 
 # Pages from outside docs/, by their place in the site.
 PAGES = {"README.md": "index.md", "ARCHITECTURE.md": "internals.md", "HACKING.md": "hacking.md", "CONTRIBUTING.md": "contributing.md"}
+
+# The page of figures, and what it shows.
+FIGURES, FIGURES_DATA = "docs/explanation/figures.md", "docs/explanation/figures.json"
 
 IMAGE = re.compile(r"(!\[[^\]]*\]\()([^)\s]+)\)")
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
@@ -42,7 +48,11 @@ class Site:
         self.texts = {path: self.text(path) for path in self.pages}
 
     def text(self, path):
-        return reference.page(path, self.root) if path.suffix == ".h" else path.read_text()
+        if path.suffix == ".h":
+            return reference.page(path, self.root)
+        if path == self.root / FIGURES:
+            return figures.filled(path.read_text(), json.loads((self.root / FIGURES_DATA).read_text()))
+        return path.read_text()
 
     def up(self, path):
         """The way from the page made from `path` to the top of the site."""
@@ -57,7 +67,7 @@ class Site:
         if not leads_to.exists():
             raise SystemExit(f"{path.relative_to(self.root)}: [{shown}]({target}) leads nowhere")
         if leads_to not in self.pages:
-            return shown if leads_to.suffix != ".html" else f"[{shown}]({self.up(path)}{leads_to.name})"
+            return shown
         if anchor and anchor not in anchors(self.texts[leads_to]):
             raise SystemExit(f"{path.relative_to(self.root)}: [{shown}]({target}): there is no such heading")
         return f"[{shown}]({self.up(path)}{self.pages[leads_to]}{'#' + anchor if anchor else ''})"
@@ -70,9 +80,9 @@ class Site:
         return f"{opening}{self.up(path)}{file.relative_to(self.root / 'docs')})"
 
     def check_contents(self):
-        """Each page is in the table of contents, those that are HTML already among them."""
+        """Each page is in the table of contents."""
         contents = (self.root / "mkdocs.yml").read_text()
-        for place in [*self.pages.values(), *(page.name for page in (self.root / "docs").glob("*.html"))]:
+        for place in self.pages.values():
             if not re.search(rf"[:-] {re.escape(place)}\n", contents):
                 raise SystemExit(f"mkdocs.yml: the table of contents lacks {place}")
         # Chapters of the reference are called there as the first header calls them.
@@ -90,8 +100,6 @@ class Site:
             page = dest / place
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text("".join(parts))
-        for page in (self.root / "docs").glob("*.html"):
-            shutil.copy(page, dest)
         shutil.copytree(self.root / "docs/images", dest / "images")
         (dest / "site").mkdir()
         shutil.copy(self.root / "docs/site/site.css", dest / "site")
@@ -100,6 +108,7 @@ class Site:
 def main():
     root, dest = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
     shutil.rmtree(dest, ignore_errors=True)
+    bars.check(root)
     site = Site(root)
     site.check_contents()
     site.write(dest)

@@ -123,7 +123,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_COOPERATIVE",
         audience: Audience::Users,
-        meaning: "whether a page that some rank holds is fetched from there and not from the disk",
+        meaning: "1: a page held by any rank comes from its memory; 0: from the disk",
         allowed: "0 or 1",
         default: "1",
         set: |settings, value| parse_switch(value).map(|on| settings.cooperative = Some(on)),
@@ -131,8 +131,8 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: HOMES_VARIABLE,
         audience: Audience::Users,
-        meaning: "which rank does the I/O of a segment's page and knows who has it: the segment's owner, or cyclic, all ranks in turns, \
-                  4M or a page each; the same on every rank",
+        meaning: "how pages are assigned to homes, which do their I/O; owner: the segment's own rank; cyclic: round robin over all \
+                  ranks, 4M or a page at a time; the same on every rank",
         allowed: "owner or cyclic",
         default: "owner",
         set: |settings, value| parse_homes(value).map(|cyclic| settings.cyclic_homes = Some(cyclic)),
@@ -140,8 +140,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_IDLE_POOLS",
         audience: Audience::Users,
-        meaning: "whether a page that leaves the last pool which has it goes to an idle frame of another rank, if one has some, so that it \
-                  need not be read from the disk again",
+        meaning: "1: a page evicted from the last pool with a copy goes to an idle frame of another rank",
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.keeps_guests = Some(on)),
@@ -149,15 +148,15 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_HOME_KEEPS",
         audience: Audience::Users,
-        meaning: "whether a home keeps a copy, in its own pool, of a page that it reads from its disk for another rank",
+        meaning: "1: a home that reads a page for another rank keeps a copy in its own pool",
         allowed: "0 or 1",
-        default: "0; where VGASNET_COOPERATIVE=0, it does in any case",
+        default: "0, but 1 with VGASNET_COOPERATIVE=0",
         set: |settings, value| parse_switch(value).map(|on| settings.home_keeps = Some(on)),
     },
     Variable {
         name: PEER_MEMORY_VARIABLE,
         audience: Audience::Users,
-        meaning: "whether ranks of one host use each other's frames directly; 0 treats them like ranks elsewhere",
+        meaning: "1: ranks of one host use each other's frames directly; 0: like ranks of other hosts",
         allowed: "0 or 1",
         default: "1",
         set: |settings, value| parse_switch(value).map(|on| settings.peer_memory = Some(on)),
@@ -165,7 +164,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_REPLACEMENT",
         audience: Audience::Users,
-        meaning: "which page gives up its frame; clock-pro keeps what is used again and again while other pages pass through",
+        meaning: "the page to evict; clock-pro keeps reused pages while others stream through",
         allowed: "clock-pro or clock",
         default: "clock-pro",
         set: |settings, value| parse_policy(value).map(|policy| settings.replacement = Some(policy)),
@@ -173,8 +172,8 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_SHIP",
         audience: Audience::Users,
-        meaning: "whether small gets, puts and atomic operations may be carried out where their page is, and loads and stores read a part \
-                  of it; 0 moves the page each time",
+        meaning: "1: small gets, puts and atomic operations run at the rank with the page, and loads and stores read a part of it; 0: \
+                  the page moves each time",
         allowed: "0 or 1",
         default: "1",
         set: |settings, value| parse_switch(value).map(|on| settings.ships = Some(on)),
@@ -182,7 +181,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_GET_CACHE_SIZE",
         audience: Audience::Users,
-        meaning: "most memory of each rank, besides the pool, for copies of small gets from ranges that it declares read-only",
+        meaning: "most memory of each rank, besides the pool, for copies of small gets from ranges declared read-only",
         allowed: "a size from 64K to 64G",
         default: "an eighth of the pool",
         set: |settings, value| parse_get_cache(value).map(|bytes| settings.get_cache_bytes = Some(bytes)),
@@ -190,7 +189,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_CHECK_READONLY",
         audience: Audience::Users,
-        meaning: "whether the end of a range that was declared read-only finds out which rank has written there, if any",
+        meaning: "1: the end of a read-only range looks for a rank that has written there",
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.checks_readonly = Some(on)),
@@ -198,10 +197,9 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_CHECK",
         audience: Audience::Users,
-        meaning: "whether errors of the program end it that GASNet lets pass unless it is built to check: a second notify \
-                  of a barrier, a wait without one, an unlock of a free lock, transfers in the rank's own memory outside \
-                  its segment, handles of GASNet-EX that were never given out, atomic domains that differ; and whether a rank \
-                  tells that it has waited 5 s for others in a collective call about a file",
+        meaning: "1: errors of the program end it: a second notify of a barrier, a wait without one, an unlock of a free lock, transfers \
+                  in the rank's own memory outside its segment, unknown handles of GASNet-EX, unequal atomic domains; a rank waiting 5 s \
+                  in a collective call of a file says so",
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.strict = Some(on)),
@@ -209,7 +207,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_FILE_SPILL",
         audience: Audience::Users,
-        meaning: "whether what is evicted of shared files goes to the disk of VGASNET_STORAGE_DIR, and to the file system later; see \
+        meaning: "1: evicted pages of shared files go to the disk of VGASNET_STORAGE_DIR first, later to the file system; see \
                   docs/reference/files.md",
         allowed: "0 or 1",
         default: "0",
@@ -218,15 +216,15 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_FILE_SPILL_SIZE",
         audience: Audience::Users,
-        meaning: "most space of each rank for that; what finds none goes to the file system at once",
+        meaning: "most space of each rank for VGASNET_FILE_SPILL; pages beyond it go to the file system at once",
         allowed: "a size of at least one page",
-        default: "half of the rank's share of the space that is free in VGASNET_STORAGE_DIR beside the segments",
+        default: "half of the rank's share of the free space in VGASNET_STORAGE_DIR, less the segments",
         set: |settings, value| parse_size(value).map(|bytes| settings.spill_bytes = Some(bytes)),
     },
     Variable {
         name: "VGASNET_STATS",
         audience: Audience::Users,
-        meaning: "whether the job counts what its ranks do, and prints a table when it ends; see docs/reference/statistics.md",
+        meaning: "1: the job counts the work of its ranks and prints a table at its end; see docs/reference/statistics.md",
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.stats = Some(on)),
@@ -234,7 +232,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_STATS_FILE",
         audience: Audience::Users,
-        meaning: "the job counts what its ranks do, and rank 0 writes that there as JSON when the job ends",
+        meaning: "the job counts the work of its ranks, and rank 0 writes the counts to this file as JSON at the end",
         allowed: "a path; no symbolic link in a directory where others can make files",
         default: "none",
         set: |settings, value| parse_file(value).map(|path| settings.stats_file = Some(path)),
@@ -244,7 +242,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
         audience: Audience::Users,
         meaning: "transport between ranks",
         allowed: CONDUITS,
-        default: "that of the launcher that started the program, else smp",
+        default: "the launcher's, else smp",
         // [`wanted_transport`] takes it.
         set: |_, value| parse_conduit(value).map(drop),
     },
@@ -269,7 +267,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_HOST_TIMEOUT",
         audience: Audience::Users,
-        meaning: "of vgasnetrun, for conduits between hosts: a host that is silent for so many seconds is lost, and the job ends",
+        meaning: "of vgasnetrun, for conduits between hosts: after so many seconds of silence a host is lost, and the job ends",
         allowed: "a number from 5 to 3600",
         default: "30",
         set: |_, value| parse_host_timeout(value),
@@ -279,30 +277,30 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
         audience: Audience::Users,
         meaning: "of vgasnetrun: the launcher of MPI, and options for it, separated by spaces",
         allowed: "the mpiexec of MPICH, of Open MPI or of an MPI made from them, or srun",
-        default: "the mpiexec of the MPI that the library was built for",
+        default: "the mpiexec of the library's MPI",
         set: |_, _| Ok(()),
     },
     Variable {
         name: "VGASNET_LIBRARY",
         audience: Audience::Users,
-        meaning: "of the Python package: the shared library, or the directory that it is in",
+        meaning: "of the Python package: the shared library, or its directory",
         allowed: "a path",
-        default: "that of the tree that the package is part of, else the one beside the vgasnetrun in PATH, else the system's",
+        default: "the one of the package's own tree, else the one beside the vgasnetrun in PATH, else the system's",
         set: |_, _| Ok(()),
     },
     Variable {
         name: GASNET_MAX_SEGSIZE,
         audience: Audience::GasnetClients,
-        meaning: "largest segment of each rank, where VGASNET_MAX_SEGSIZE is not set",
+        meaning: "largest segment of each rank, unless VGASNET_MAX_SEGSIZE is set",
         allowed: "a size as 128.0 MB, or a fraction of the host's available memory as 0.5; /P behind it is for each rank, /H for all of \
                   a host together",
-        default: "that of VGASNET_MAX_SEGSIZE",
+        default: "as for VGASNET_MAX_SEGSIZE",
         set: |_, _| Ok(()),
     },
     Variable {
         name: GASNET_CATCH_EXIT,
         audience: Audience::GasnetClients,
-        meaning: "whether a rank that exits with another status than 0 ends the job; with 0, such ranks wait for one another",
+        meaning: "1: a rank with an exit status other than 0 ends the job; 0: such ranks wait for each other",
         allowed: "yes or no, true or false, 1 or 0, or their first letters",
         default: "1",
         set: |_, _| Ok(()),
@@ -310,7 +308,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: PSHM_NODES_VARIABLE,
         audience: Audience::GasnetClients,
-        meaning: "of gasnetrun_smp and the other launchers of clients: how many ranks without -n",
+        meaning: "of gasnetrun_smp and the other launchers of clients: ranks of a job without -n",
         allowed: "a number from 1",
         default: "1",
         set: |_, _| Ok(()),
@@ -318,15 +316,15 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "GASNET_SSH_SERVERS",
         audience: Audience::GasnetClients,
-        meaning: "of gasnetrun_mpi and the other launchers of clients whose transport reaches several hosts: the hosts to run on",
+        meaning: "of gasnetrun_mpi and the other launchers of clients for several hosts: the hosts to run on",
         allowed: "names with blanks or commas between them",
-        default: "those of the launcher or the batch system",
+        default: "the hosts of the launcher or the batch system",
         set: |_, _| Ok(()),
     },
     Variable {
         name: GASNET_VERBOSEENV,
         audience: Audience::GasnetClients,
-        meaning: "of clients of GASNet-EX: whether rank 0 shows each variable that the client asks for, once",
+        meaning: "of clients of GASNet-EX, 1: rank 0 shows each variable the client asks for, once",
         allowed: "yes or no, true or false, 1 or 0, or their first letters",
         default: "0",
         set: |_, _| Ok(()),
@@ -334,8 +332,8 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_MPI_FILES",
         audience: Audience::MpiPrograms,
-        meaning: "of libvgasnet-mpi-io: files whose name matches are cached, unless one rank of several opens one for itself; a pattern \
-                  with a slash is for the whole path; see docs/reference/files.md",
+        meaning: "of libvgasnet-mpi-io: files with a matching name are cached, unless one rank of several opens one for itself; a \
+                  pattern with a slash is matched with the whole path; see docs/reference/files.md",
         allowed: "patterns of the shell with colons between them, or newlines",
         default: "none",
         set: |_, _| Ok(()),
@@ -343,7 +341,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_MPI_CACHE",
         audience: Audience::MpiPrograms,
-        meaning: "of libvgasnet-mpi-cache: when gets of a window are served from copies, unless an info of the window says; see \
+        meaning: "of libvgasnet-mpi-cache: when gets of a window may be served from copies; an info of the window has precedence; see \
                   docs/reference/cached-gets.md",
         allowed: "off, checked, told, phase or always",
         default: "off",
@@ -360,8 +358,8 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_MPI_CACHE_STATS",
         audience: Audience::MpiPrograms,
-        meaning: "of libvgasnet-mpi-cache: 1 shows statistics on stderr at the end; a path has each rank write its own to a file, with its \
-                  rank behind the path",
+        meaning: "of libvgasnet-mpi-cache: 1 shows statistics on stderr at the end; with a path each rank writes its own to a file of \
+                  this name and its rank",
         allowed: "0, 1 or a path",
         default: "0",
         set: |_, _| Ok(()),

@@ -54,7 +54,7 @@ fn tables() -> String {
     let table = |section: &'static str| {
         let rows: String =
             Row::of_section(section).map(|row_| row(row_.name, row_.label, row_.kind, row_.meaning)).collect();
-        format!("**{section}**\n\n| row | name | unit | what is counted |\n| --- | --- | --- | --- |\n{rows}\n")
+        format!("**{section}**\n\n| row | name | unit | counted |\n| --- | --- | --- | --- |\n{rows}\n")
     };
     sections().into_iter().map(table).collect()
 }

@@ -1,5 +1,5 @@
-/* Programs that a mode's promise leaves outside (docs/cached-gets.md). Rank 0 reads what rank 1 has, rank 1's memory changes, rank 0 learns
- * of it, and reads again. How many of the second values are old is printed. */
+/* Programs that a mode's promise leaves outside (docs/reference/cached-gets.md). Rank 0 reads memory of rank 1, the memory changes,
+ * rank 0 learns of it, and reads again. The program prints how many of the second values are old. */
 #include "common.h"
 
 enum { PLACES = 50 };

@@ -1,4 +1,4 @@
-//! The paper's figures, in the model of a cluster and as far as this machine has them: one HTML page.
+//! The paper's figures, in the model of a cluster and as far as this machine has them: the data of the page of figures.
 //!
 //! The model is that of `vgasnet-sim`. This machine is measured by this program's own benchmarks, in processes of their own, and
 //! modelled with what they find.
@@ -64,8 +64,9 @@ pub fn run(options: &FiguresOptions) -> Result<u8, Stop> {
     // Nothing long runs for a file that cannot be written.
     whole_file::try_path(&options.out).map_err(unwritable)?;
     let results = results(options).map_err(Stop::failure)?;
-    let page = html(&results, options).map_err(Stop::failure)?;
+    let page = page(&results, options).map_err(Stop::failure)?;
     whole_file::replace(&options.out, |file| file.write_all(page.as_bytes())).map_err(unwritable)?;
+    print!("{}", targets::table(&results));
     println!("{}", options.out.display());
     Ok(0)
 }
@@ -111,29 +112,25 @@ fn read_twice(machine: &Machine, options: &FiguresOptions) -> Result<Vec<Table>,
     twice::tables(machine, choice).map(Vec::from)
 }
 
-fn html(results: &Results, options: &FiguresOptions) -> Result<String, String> {
-    let mut page = Page::new("vgasnet: the paper's figures");
+fn page(results: &Results, options: &FiguresOptions) -> Result<String, String> {
+    let mut page = Page::default();
     let quick = if options.quick { " --quick" } else { "" };
     let nodes: Vec<String> = options.nodes.iter().map(ToString::to_string).collect();
-    page.paragraph(&format!(
-        "Matsumiya and Endo, \u{201c}vGASNet\u{201d} (2017), measured 32 nodes with an SSD of 510 MB/s and InfiniBand FDR. This page has \
-         their Figures 4 to 7 in a model of that machine, which runs this library's own code in virtual time, then a machine of today, \
-         and this machine, measured beside its model. It was made on {} by vgasnet-bench figures --out {}{quick} --nodes {} --seed {}. \
-         Where another command is named, it prints the same numbers; M is tools/vgasnet-sim/machines.",
-        machines::date(),
+    let command = format!(
+        "vgasnet-bench figures --out {}{quick} --nodes {} --seed {}",
         file_name(&options.out),
         nodes.join(","),
         options.seed
-    ));
-    page.head("Targets");
-    targets::show(&mut page, results);
-    page.head("Parameters");
+    );
+    page.made("date", machines::date());
+    page.made("command", command);
+    page.made("machine", machines::this_machine());
+    page.section("parameters");
     machines::show(&mut page, &results.measured);
-    papers::show(&mut page, results)?;
-    model::show(&mut page, results)?;
-    page.head("This machine, measured and modelled");
-    measured::show(&mut page, &results.measured)?;
-    Ok(page.end())
+    papers::show(&mut page, results);
+    model::show(&mut page, results);
+    measured::show(&mut page, &results.measured);
+    page.end()
 }
 
 fn file_name(path: &Path) -> String {

@@ -92,7 +92,7 @@ pub enum Benchmark {
     Files(Box<FilesOptions>),
     /// Small operations of GASNet-EX, all in memory, beside another GASNet-EX that is installed
     GasnetEx(GasnetExOptions),
-    /// The paper's figures in a model of its machine, and this machine beside its model: one HTML page
+    /// The paper's figures in a model of its machine, and this machine beside its model: data of the page of figures
     Figures(FiguresOptions),
     /// Hit ratios of policies that choose the page to give up, on traces, beside the optimum; no ranks are started
     Replacement(ReplacementOptions),

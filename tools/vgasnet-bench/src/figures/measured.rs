@@ -289,8 +289,8 @@ impl Place {
                 }
             }
             run.because = nearest.map(|(rate, what)| {
-                let (megabytes, percent) = (short(rate / 1e6), run.error(rate) * 100.0);
-                format!("of what was tried, {what} brings it nearest: {megabytes} MB/s, off by {percent:+.0} %")
+                let (megabytes, ratio) = (short(rate / 1e6), short(1.0 + run.error(rate)));
+                format!("of the variants tried, {what} comes nearest: {megabytes} MB/s, {ratio} of the measured")
             });
         }
         self.runs.push(run);
@@ -356,51 +356,50 @@ pub fn targets(results: &Results) -> Vec<(String, String, String, bool)> {
 }
 
 /// The section.
-pub fn show(page: &mut Page, results: &Results) -> Result<(), String> {
+pub fn show(page: &mut Page, results: &Results) {
+    page.section("this-machine");
     for order in [Order::Sequential, Order::Random] {
-        page.chart(&chart(results, order)?);
+        page.chart(chart(results, order));
     }
-    let mut table =
-        Table::new(&["network", "reads", "ranks", "measured, MB/s", "modelled", "off by", "reads of the disk"]);
+    let mut table = Table::new(&[
+        "network",
+        "reads",
+        "ranks",
+        "measured, MB/s",
+        "modelled, MB/s",
+        "modelled / measured",
+        "disk, measured, MB/s",
+    ]);
     let mega = |rate: f64| short(rate / 1e6);
     let runs = || results.places.iter().flat_map(|place| place.runs.iter().map(move |run| (place, run)));
     for (place, run) in runs() {
         let cells = [place.name, run.name()].map(str::to_owned).into_iter();
-        let off_by = format!("{:+.0} %", run.error(run.modelled) * 100.0);
-        let rates = [mega(run.measured), mega(run.modelled), off_by, mega(run.read)];
+        let ratio = short(run.modelled / run.measured);
+        let rates = [mega(run.measured), mega(run.modelled), ratio, mega(run.read)];
         table.row(cells.chain([run.ranks.to_string()]).chain(rates).collect());
     }
-    page.sim_table(&table);
+    page.sim_table("Measured and modelled", &table);
     let reason = |(place, run): (&Place, &Run)| {
         Some(format!("{}, {}, {} ranks: {}", place.name, run.name(), run.ranks, run.because.as_ref()?))
     };
-    page.list("Off by more than a third:", runs().filter_map(reason));
+    page.list("Model and measurement differ by more than a third", runs().filter_map(reason));
     if let Some(why) = &results.not_run {
-        page.paragraph(&format!("NOT RUN: over MPI between two hosts: {why}"));
+        page.note(format!("NOT RUN: over MPI between two hosts: {why}"));
     }
     let parameters = &results.places[0].parameters;
-    let data_pools = results.data_bytes as f64 / POOL_BYTES as f64;
-    page.paragraph(&format!(
-        "Pools of 64 MiB, pages of 4 MiB, data of {data_pools} pools. How the model's parameters were found: reads of the disk, plainly \
-         and 16 at a time just after each run; its latency, what a read of 4 MiB takes longer alone; writes, plainly at their best depth \
-         (vgasnet-bench stream); a message, what one of 512 bytes takes in a stream of Active Messages (vgasnet-bench \
-         messages); copies of pages between memory that is in no cache, {} MB/s by one thread and {} by all \
-         processors, which ranks share equally. Two hosts are namespaces of this machine, so they share its processors and its disk. \
-         Their link: half of a round trip of a short Active Message over MPI at best without the handling, and a get of a page of 4 MiB without two round trips. The load \
-         of the machine was {:.1} before and {:.1} after; other load takes from what is measured, and not from the model.",
+    page.note(format!(
+        "Pools of 64 MiB, pages of 4 MiB, data of {} pools. One thread copies {} MB/s, all processors together {}. The load of the machine \
+         was {:.1} before and {:.1} after.",
+        results.data_bytes as f64 / POOL_BYTES as f64,
         mega(parameters.copy),
         mega(parameters.copy_all),
         results.loads[0],
         results.loads[1],
     ));
-    page.command(
-        "vgasnet-bench sequential, random, stream, messages with --pool 64M --page 4M --repeat 3 --size, -n 1,2,4",
-    );
-    Ok(())
 }
 
 /// Measured and modelled throughput by ranks.
-fn chart(results: &Results, order: Order) -> Result<String, String> {
+fn chart(results: &Results, order: Order) -> Chart {
     let mut lines = Vec::new();
     for place in &results.places {
         let line = |what: &str, rate: fn(&Run) -> f64| {
@@ -414,5 +413,5 @@ fn chart(results: &Results, order: Order) -> Result<String, String> {
         "All data of one rank, read by all, {}",
         if order == Order::Sequential { "in order" } else { "at random" }
     );
-    Chart { title, x: "ranks", y: "GB/s, all ranks together", lines, ..Chart::default() }.draw()
+    Chart { title, x: "ranks", y: "GB/s, all ranks together", lines, ..Chart::default() }
 }

@@ -1,8 +1,8 @@
 //! What the paper says, and its Figures 4 to 7, beside the model.
 
+use super::Results;
 use super::lines::{Chart, Line};
 use super::page::Page;
-use super::{Results, SCALE};
 use vgasnet::settings::format_size;
 use vgasnet_sim::paper::{Figures, RANKS};
 use vgasnet_sim::{Machine, PageSize, short};
@@ -14,22 +14,18 @@ const SPEEDUPS: [(u32, &str, [f64; 2]); 2] = [(5, "in order", [6.78, 17.9]), (6,
 const SHARING: [(f64, f64); 2] = [(1.0, 1000.0), (32.0, 2.59)];
 
 /// All sections.
-pub fn show(page: &mut Page, results: &Results) -> Result<(), String> {
-    page.head("What the paper says");
+pub fn show(page: &mut Page, results: &Results) {
+    page.section("claims");
     claims(page, results);
-    page.head("Figure 4: pages by their size and by where they are");
-    page_sizes(page, results)?;
+    page.section("figure-4");
+    page_sizes(page, results);
     for (figure, order, papers) in SPEEDUPS {
-        page.head(&format!("Figure {figure}: all data of one rank, read by all, {order}"));
-        page.chart(&throughput(results, figure, order)?);
-        page.chart(&speedup(results, figure, order, papers)?);
+        page.section(format!("figure-{figure}"));
+        page.chart(throughput(results, figure, order));
+        page.chart(speedup(results, figure, order, papers));
     }
-    page.paragraph(&format!(
-        "Pools and data are {SCALE} times smaller than the machine's; pools are empty at first. The paper says between which numbers its \
-         32 ranks are, and not at which size each is: dashes are the least and the most."
-    ));
-    page.head("Figure 7: false sharing");
-    sharing(page, results)
+    page.section("figure-7");
+    sharing(page, results);
 }
 
 fn claims(page: &mut Page, results: &Results) {
@@ -39,21 +35,20 @@ fn claims(page: &mut Page, results: &Results) {
             papers.what.to_string(),
             papers.paper_cell(),
             short(papers.model),
-            format!("{:+.0} %", papers.error() * 100.0),
+            short(1.0 + papers.error()),
             short(ours.model),
         ]);
     }
-    page.table(&["", "the paper", "its protocol, modelled", "off by", "this library, modelled"], &rows);
-    page.command("vgasnet-sim paper M/paper.toml --protocol paper, and without --protocol");
+    let heads = ["", "the paper", "its protocol, modelled", "modelled / paper", "this library, modelled"];
+    page.table("Numbers of the paper beside the model", &heads, rows);
     let reasons = results.papers.claims.iter().filter_map(|claim| Some((claim.what, claim.because.as_ref()?)));
     let reasons = reasons.map(|(what, why)| format!("{what}: {why}"));
-    page.list("Where its protocol in the model is off by more than a third:", reasons);
-    page.paragraph(&format!("The same, where a message takes longer to handle. {}", results.papers.dearer_says()));
-    page.sim_table(&results.papers.dearer_table());
-    page.command("the same with another message_us in M/paper.toml");
+    page.list("Reasons where the modelled protocol differs by more than a third", reasons);
+    page.sim_table("Slower messages in the model", &results.papers.dearer_table());
+    page.note(results.papers.dearer_says());
 }
 
-fn page_sizes(page: &mut Page, results: &Results) -> Result<(), String> {
+fn page_sizes(page: &mut Page, results: &Results) {
     let line = |name: &str, rate: fn(&PageSize) -> f64| {
         let point = |one: &PageSize| (one.page_bytes as f64 / 1024.0, rate(one));
         Line::new(name, results.ours.page_sizes.iter().map(point).collect())
@@ -68,8 +63,8 @@ fn page_sizes(page: &mut Page, results: &Results) -> Result<(), String> {
         Line::papers("the paper's link", ends.collect()),
     ];
     let title = "One rank gets pages of another".to_owned();
-    let chart = Chart { title, x: "page, KiB", y: "MB/s", x_is_log: true, y_is_log: false, lines };
-    page.chart(&chart.draw()?);
+    let chart = Chart { title, x: "page size, KiB", y: "MB/s", x_is_log: true, y_is_log: false, lines };
+    page.chart(chart);
     let rates = |one: &PageSize| [one.home_pool, one.third_pool, one.home_disk].map(|rate| format!("{rate:.0}"));
     let pairs = results.ours.page_sizes.iter().zip(&results.papers.page_sizes);
     let row = |(ours, papers): (&PageSize, &PageSize)| {
@@ -80,21 +75,15 @@ fn page_sizes(page: &mut Page, results: &Results) -> Result<(), String> {
         "home's pool",
         "third rank's pool",
         "home's disk",
-        "the paper's: home's pool",
+        "paper's protocol: home's pool",
         "third rank's pool",
         "home's disk",
     ];
-    page.table(&heads, &pairs.map(row).collect::<Vec<_>>());
-    page.paragraph(
-        "MB/s of one rank that gets pages, none twice and in no order, from another rank's pool, from a third rank's, and from the disk of \
-         another rank. The link of the paper's machine does 3560.",
-    );
-    page.command("vgasnet-sim paper M/paper.toml");
-    Ok(())
+    page.table("MB/s by page size", &heads, pairs.map(row).collect());
 }
 
 /// Lines of the throughput of 32 ranks together by data, in GB/s.
-fn throughput(results: &Results, figure: u32, order: &str) -> Result<String, String> {
+fn throughput(results: &Results, figure: u32, order: &str) -> Chart {
     let line = |name: &str, figures: &Figures, ranks, times, cooperative| {
         let rates = figures.rates(figure, ranks, cooperative).into_iter();
         Line::new(name, rates.map(|(data, rate)| (data, times * rate / 1e3)).collect())
@@ -107,11 +96,11 @@ fn throughput(results: &Results, figure: u32, order: &str) -> Result<String, Str
         line("32 times one rank", &results.ours, 1, 32.0, true),
     ];
     let (x, y) = ("data, in pools of a rank", "GB/s, all ranks together");
-    Chart { title: format!("32 ranks, {order}"), x, y, lines, ..Chart::default() }.draw()
+    Chart { title: format!("32 ranks, {order}"), x, y, lines, ..Chart::default() }
 }
 
 /// Lines of how many times as much more ranks read as one, by ranks, for data of half a pool and of two.
-fn speedup(results: &Results, figure: u32, order: &str, papers: [f64; 2]) -> Result<String, String> {
+fn speedup(results: &Results, figure: u32, order: &str, papers: [f64; 2]) -> Chart {
     let line = |name: &str, figures: &Figures, pools: f64| {
         let rate = |ranks| {
             let rates = figures.rates(figure, ranks, true).into_iter();
@@ -119,7 +108,7 @@ fn speedup(results: &Results, figure: u32, order: &str, papers: [f64; 2]) -> Res
         };
         let one = rate(1).unwrap_or(f64::NAN);
         let points = RANKS.into_iter().filter_map(|ranks| Some((f64::from(ranks), rate(ranks)? / one)));
-        Line::new(format!("{name}, {pools} pools"), points.collect())
+        Line::new(format!("{name}, data of {pools} pools"), points.collect())
     };
     let [least, most] = papers.map(|times| vec![(1.0, times), (32.0, times)]);
     let lines = vec![
@@ -131,10 +120,10 @@ fn speedup(results: &Results, figure: u32, order: &str, papers: [f64; 2]) -> Res
         Line::papers("the paper, 32 ranks, most", most),
     ];
     let (x, y) = ("ranks", "times as much as one rank");
-    Chart { title: format!("More ranks, {order}"), x, y, x_is_log: true, y_is_log: true, lines }.draw()
+    Chart { title: format!("More ranks, {order}"), x, y, x_is_log: true, y_is_log: true, lines }
 }
 
-fn sharing(page: &mut Page, results: &Results) -> Result<(), String> {
+fn sharing(page: &mut Page, results: &Results) {
     let machine = Machine::paper();
     let line = |name: &str, figures: &Figures| {
         let times = |ranks| Some((f64::from(ranks), figures.sharing_times(&machine, ranks)?));
@@ -147,7 +136,7 @@ fn sharing(page: &mut Page, results: &Results) -> Result<(), String> {
     ];
     let title = "False sharing".to_owned();
     let (x, y) = ("ranks", "times the time of as many puts by RDMA");
-    page.chart(&Chart { title, x, y, x_is_log: true, y_is_log: true, lines }.draw()?);
+    page.chart(Chart { title, x, y, x_is_log: true, y_is_log: true, lines });
     let mut rows = Vec::new();
     for ranks in RANKS {
         let us = |figures: &Figures, cooperative| figures.sharing_us(ranks, cooperative).map(|us| format!("{us:.0}"));
@@ -157,10 +146,5 @@ fn sharing(page: &mut Page, results: &Results) -> Result<(), String> {
         }
     }
     let heads = ["ranks", "this library, us", "the paper's protocol, us", "without cooperation, us"];
-    page.table(&heads, &rows);
-    page.paragraph(
-        "Ten puts of a byte by each rank to one page, and a barrier. The paper's put_bulk is RDMA in the model.",
-    );
-    page.command("vgasnet-sim paper M/paper.toml");
-    Ok(())
+    page.table("Time of a round", &heads, rows);
 }

@@ -1,23 +1,20 @@
 //! What the model is to reach, and what it reaches.
 
 use super::Results;
-use super::page::Page;
 use vgasnet_sim::scale::{MESSAGES_TARGET, PART_TARGET, Scaled};
-use vgasnet_sim::short;
+use vgasnet_sim::{Table, short};
 
 /// A row: what, what is to be reached, the figure, and whether it is reached.
 type Row = (String, String, String, bool);
 
 /// The table.
-pub fn show(page: &mut Page, results: &Results) {
-    let rows: Vec<Vec<String>> = ranks(results)
-        .into_iter()
-        .chain(nodes(&results.scaled))
-        .chain(kept(results))
-        .chain(super::measured::targets(&results.measured))
-        .map(|(what, target, figure, is_met)| vec![what, target, figure, if is_met { "met" } else { "missed" }.into()])
-        .collect();
-    page.table(&["", "target", "figure", ""], &rows);
+pub fn table(results: &Results) -> Table {
+    let mut table = Table::new(&["measurement", "target", "figure", ""]);
+    let rows = ranks(results).into_iter().chain(nodes(&results.scaled)).chain(kept(results));
+    for (what, target, figure, is_met) in rows.chain(super::measured::targets(&results.measured)) {
+        table.row(vec![what, target, figure, if is_met { "met" } else { "missed" }.into()]);
+    }
+    table
 }
 
 /// The paper's machine, 32 ranks.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Clone)]
 pub struct FiguresOptions {
-    /// Write the page there
+    /// Write the data there, as JSON; docs/site/figures.py draws them
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 
