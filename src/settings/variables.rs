@@ -131,8 +131,8 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: HOMES_VARIABLE,
         audience: Audience::Users,
-        meaning: "how pages are assigned to homes, which do their I/O; owner: the segment's own rank; cyclic: round robin over all \
-                  ranks, 4M or a page at a time; the same on every rank",
+        meaning: "how pages are assigned to homes, which do their I/O and record their holders; owner: the segment's own rank; \
+                  cyclic: round robin over all ranks, 4M or a page at a time; the same on every rank",
         allowed: "owner or cyclic",
         default: "owner",
         set: |settings, value| parse_homes(value).map(|cyclic| settings.cyclic_homes = Some(cyclic)),
@@ -140,7 +140,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_IDLE_POOLS",
         audience: Audience::Users,
-        meaning: "1: a page evicted from the last pool with a copy goes to an idle frame of another rank",
+        meaning: "1: a page evicted from the last pool with a copy goes to an idle frame of another rank, if there is one",
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.keeps_guests = Some(on)),
@@ -197,9 +197,9 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_CHECK",
         audience: Audience::Users,
-        meaning: "1: errors of the program end it: a second notify of a barrier, a wait without one, an unlock of a free lock, transfers \
-                  in the rank's own memory outside its segment, unknown handles of GASNet-EX, unequal atomic domains; a rank waiting 5 s \
-                  in a collective call of a file says so",
+        meaning: "1: errors ignored by a GASNet built without checks end the program: a second notify of a barrier, a wait without \
+                  one, an unlock of a free lock, transfers in the rank's own memory outside its segment, handles of GASNet-EX never given \
+                  out, unequal atomic domains; and a rank reports a wait of 5 s for others in a collective call of a file",
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.strict = Some(on)),
