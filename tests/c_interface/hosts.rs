@@ -41,12 +41,17 @@ const ELSEWHERE: [&str; 12] = [
 ];
 
 /// Tests of what does not go from host to host. They run on one host, most of them over the same MPI, and across hosts with `CHECK_ALL`.
-const OF_ONE_HOST: [&str; 33] = [
+const OF_ONE_HOST: [&str; 37] = [
     "compat::",
     "documents::",
     "ex_tools::",
     "examples::",
     "file_systems::",
+    // What the home of a page does with its disk, and threads of one rank.
+    "files::a_failed_sync",
+    "files::threads_",
+    "files::what_is_spilled",
+    "files::who_syncs",
     "fortran::",
     "install_cmake::",
     "install_ex::",
