@@ -23,13 +23,7 @@ const GLOSSARY: &str = "docs/internals/glossary.md";
 const GLOSSARY_ENTRIES_MAX: usize = 40;
 
 /// Documents, by the names of their files, that are still to be written anew. This list is to become empty.
-const EXCEPTIONS: [&str; 5] = [
-    "cached-gets.md",
-    "debugging.md",
-    "files.md",
-    "mpi-programs.md",
-    "statistics.md",
-];
+const EXCEPTIONS: [&str; 5] = ["cached-gets.md", "debugging.md", "files.md", "mpi-programs.md", "statistics.md"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
