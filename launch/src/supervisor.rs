@@ -155,7 +155,7 @@ impl Supervisor {
     fn start(mut plan: Plan, signals: &Signals) -> Result<Supervisor, StartError> {
         // A supervisor stopped by the terminal would be taken for lost.
         let _ = SigSet::from(Signal::SIGTSTP).thread_block();
-        let _ = raise_descriptor_limit(64 + u64::from(plan.ranks));
+        let _ = raise_descriptor_limit((64 + UNAUTHENTICATED_MAX) as u64 + u64::from(plan.ranks));
         let listeners = Listeners::open(&plan.reach)
             .map_err(|error| StartError::new(1, format!("listening for agents: {error}")))?;
         plan.launcher.env(LAUNCHER_VARIABLE, listeners.address.to_string());

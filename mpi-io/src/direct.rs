@@ -7,7 +7,7 @@ use crate::view::Place;
 use std::ffi::{CString, c_int};
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Pieces that one call of the system's gets.
 const PIECES_MAX: usize = 512;
@@ -19,6 +19,8 @@ pub struct Direct {
     path: CString,
     /// In mode atomic: the locks of the file are the process's, so its threads take turns.
     turn: Mutex<()>,
+    /// The error of the first sync that failed. The kernel forgets the bytes then, so no later sync can promise them.
+    lost: OnceLock<c_int>,
 }
 
 impl Direct {
@@ -30,7 +32,7 @@ impl Direct {
         let name = format!("/proc/self/fd/{descriptor}");
         let opened = std::fs::OpenOptions::new().read(true).write(may_write).open(name);
         let file = opened.map_err(|error| failed(&path, "be opened", &error))?;
-        Ok(Direct { file, path, turn: Mutex::new(()) })
+        Ok(Direct { file, path, turn: Mutex::new(()), lost: OnceLock::new() })
     }
 
     /// Reads bytes of places to pieces, as far as the file has them. Returns how many.
@@ -198,9 +200,15 @@ impl Direct {
         }
     }
 
-    /// What was written is on the disk.
+    /// All written bytes are on the disk. After a sync that failed each further one fails, until the file is closed.
     pub fn sync(&self) -> Result<(), Failed> {
-        self.file.sync_all().map_err(|error| failed(&self.path, "reach the disk", &error))
+        if let Some(errno) = self.lost.get() {
+            return Err(failed(&self.path, "reach the disk", &std::io::Error::from_raw_os_error(*errno)));
+        }
+        self.file.sync_all().map_err(|error| {
+            let _first = self.lost.set(error.raw_os_error().unwrap_or(libc::EIO));
+            failed(&self.path, "reach the disk", &error)
+        })
     }
 }
 

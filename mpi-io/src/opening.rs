@@ -134,7 +134,7 @@ fn descriptors_of(wanted: &Wanted<'_>, theirs: &Comm) -> Vec<c_int> {
 fn leave_to_mpi(wanted: &Wanted<'_>, handle: u64, mut claims: Vec<Claim>, others: &[c_int]) {
     if wanted.may_write() && claims.is_empty() {
         // The file may not have been there before.
-        claims = settled_claims(wanted.name);
+        claims = settled_claims(wanted.name).0;
     }
     // A claim takes a descriptor, which the program may need. MPI's own one can hold the lock instead.
     if claims.is_empty() || !descriptors::are_short() {
@@ -144,17 +144,22 @@ fn leave_to_mpi(wanted: &Wanted<'_>, handle: u64, mut claims: Vec<Claim>, others
     let is_of_mpi =
         |descriptor: &c_int| !others.contains(descriptor) && !claims.iter().any(|claim| claim.is_by(*descriptor));
     let own = descriptors::writable_of(&c_paths_of(wanted.name)).into_iter().find(is_of_mpi);
-    own.into_iter().for_each(|descriptor| _ = claims::pass_to(descriptor));
+    // MPI may open the file later, or on another rank.
+    if !own.is_some_and(claims::pass_to) {
+        claims.into_iter().for_each(|claim| claims::keep(handle, claim));
+    }
 }
 
 fn c_paths_of(name: &[u8]) -> Vec<CString> {
     paths_of(name).into_iter().filter_map(|path| CString::new(path).ok()).collect()
 }
 
-/// Claims of a guest for what a name may mean, who has waited for owners.
-fn settled_claims(name: &[u8]) -> Vec<Claim> {
-    let claims = c_paths_of(name).into_iter().filter_map(|path| Some((Claim::of_guest(&path)?, path)));
-    claims.inspect(|(claim, path)| _ = claims::settle(claim, path)).map(|(claim, _)| claim).collect()
+/// Claims of a guest for each path that a name may mean, after waiting for owners. Returns as well whether all owners handed their file back.
+fn settled_claims(name: &[u8]) -> (Vec<Claim>, bool) {
+    let claims: Vec<_> =
+        c_paths_of(name).into_iter().filter_map(|path| Some((Claim::of_guest(&path)?, path))).collect();
+    let are_free = claims.iter().fold(true, |are_free, (claim, path)| claims::settle(claim, path) && are_free);
+    (claims.into_iter().map(|(claim, _)| claim).collect(), are_free)
 }
 
 /// Collective. A communicator of the library's own is made only for files that it may serve.
@@ -164,11 +169,15 @@ fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     }
     let paths = paths_of(wanted.name);
     let path = CString::new(paths[0]).ok();
-    // Processes of another MPI_COMM_WORLD may not have the library: nothing is agreed with them.
-    let (true, Some(members)) = (paths.len() == 1, theirs.world_ranks()) else {
+    let members = theirs.world_ranks();
+    let (true, Some(members)) = (paths.len() == 1, &members) else {
         let is_first_writer = theirs.rank == 0 && wanted.may_write();
-        return Ok(Server::Mpi(if is_first_writer { settled_claims(wanted.name) } else { Vec::new() }));
+        let (claims, are_free) = if is_first_writer { settled_claims(wanted.name) } else { (Vec::new(), true) };
+        // Processes of another MPI_COMM_WORLD may not have the library: nothing is agreed with them, so they cannot be refused together.
+        let are_free = members.is_none() || theirs.agree([are_free]) == [true];
+        return if are_free { Ok(Server::Mpi(claims)) } else { Err(Taken) };
     };
+    let members = members.clone();
     let has_places = !wanted.has(constants().mode_sequential);
     let identity = path.as_deref().filter(|_| has_places).and_then(Identity::of);
     let is_open = identity.is_some_and(|identity| !own_files(identity).is_empty());

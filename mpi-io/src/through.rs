@@ -168,9 +168,9 @@ impl Through {
         self.has_changed.notify_all();
     }
 
-    /// Tells once what could not be written before.
+    /// An error if bytes could not be written before the file was handed over. They are lost, so each sync and the close fail.
     pub fn tell_unwritten(&self) -> Result<(), Failed> {
-        lock(&self.unwritten).take().map_or(Ok(()), Err)
+        lock(&self.unwritten).map_or(Ok(()), Err)
     }
 }
 

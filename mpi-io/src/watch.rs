@@ -6,7 +6,7 @@ use crate::files::{CachedFile, shared_with};
 use crate::sharing::Hold;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Between two turns. A guest waits for the turn of its file, and for the bytes that the team has to write.
 const PERIOD: Duration = Duration::from_millis(10);
@@ -14,8 +14,10 @@ const PERIOD: Duration = Duration::from_millis(10);
 /// Files that a turn looks at. A look is a system call or a probe: so many of them take a thousandth of a processor.
 const LOOKS: usize = 16;
 
-/// How long what cannot be written is tried again.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How often a sync that fails is tried again, and after what time. A sync is collective and fails on all ranks, so all count alike; clocks
+/// would differ.
+const TRIES: u32 = 40;
+const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
 /// Messages in a file's own communicator: hold it after so many joint calls; it is held and synced; go on.
 const HOLD: u16 = 1;
@@ -95,11 +97,12 @@ fn hand_over(file: &CachedFile, joint_calls: u64) {
     file.through.hold(joint_calls);
     file.queue.wait_until_idle();
     shared_with(file.handle).iter().for_each(|second| second.queue.wait_until_idle());
-    // It fails on all ranks or on none.
-    let start = Instant::now();
     let mut synced = file.library.sync(file.file);
-    while synced.is_err() && start.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(500));
+    for _ in 1..TRIES {
+        if synced.is_ok() {
+            break;
+        }
+        std::thread::sleep(BETWEEN_TRIES);
         synced = file.library.sync(file.file);
     }
     let descriptor = file.library.hand_over(file.file);
