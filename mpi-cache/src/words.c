@@ -9,25 +9,34 @@ struct words {
     MPI_Comm comm;
 };
 
-/* Collective over the communicator. Errors of the words are not for the program's error handlers. */
+DEFINE_DUP_QUIETLY
+
+/* Collective over the communicator. Errors of the words are not for the program's error handlers. All ranks make the words, or none: a rank
+ * without them would write, and others would not hear of it. */
 int vgasnet_mpi_cache_words_create(uint64_t comm, int count, void **place) {
-    struct words *words = calloc(1, sizeof *words);
+    struct words made, *words = malloc(sizeof *words);
     uint64_t *own;
-    int error;
-    if (words == NULL) return MPI_ERR_NO_MEM;
-    if ((error = NEXT(Comm_dup)(TO_HANDLE(MPI_Comm, comm), &words->comm))) goto failed;
-    if ((error = NEXT(Comm_set_errhandler)(words->comm, MPI_ERRORS_RETURN))) goto failed;
-    if ((error = NEXT(Win_allocate)(count * sizeof *own, sizeof *own, MPI_INFO_NULL, words->comm, &own, &words->win))) goto failed;
-    if ((error = NEXT(Win_set_errhandler)(words->win, MPI_ERRORS_RETURN))) goto failed;
-    memset(own, 0, count * sizeof *own);
-    if ((error = NEXT(Win_lock_all)(0, words->win))) goto failed;
+    int error = dup_quietly(TO_HANDLE(MPI_Comm, comm), &made.comm);
+    if (error) {
+        free(words);
+        return error;
+    }
+    error = NEXT(Win_allocate)(count * sizeof *own, sizeof *own, MPI_INFO_NULL, made.comm, &own, &made.win);
+    if (!error) error = NEXT(Win_set_errhandler)(made.win, MPI_ERRORS_RETURN);
+    if (!error) memset(own, 0, count * sizeof *own);
+    if (!error) error = NEXT(Win_lock_all)(0, made.win);
     /* Nobody reads a word that its rank has not set. */
-    if ((error = NEXT(Allreduce)(MPI_IN_PLACE, &(int){0}, 1, MPI_INT, MPI_BOR, words->comm))) goto failed;
+    int is_made = !error && words != NULL;
+    int refused = NEXT(Allreduce)(MPI_IN_PLACE, &is_made, 1, MPI_INT, MPI_MIN, made.comm);
+    if (refused || !is_made) {
+        /* A window that some ranks lack cannot be freed. */
+        NEXT(Comm_free)(&made.comm);
+        free(words);
+        return error ? error : MPI_ERR_OTHER;
+    }
+    *words = made;
     *place = words;
     return MPI_SUCCESS;
-failed:
-    free(words);
-    return error;
 }
 
 /* Collective. */

@@ -21,6 +21,21 @@ void *vgasnet_mpi_front_find(const char *name, const char *other_name);
 #define FIND_OWN(name) \
     if ((NEXT(name) = vgasnet_mpi_front_find("PMPI_" #name, "MPI_" #name)) == NULL) return "MPI_" #name;
 
+/* dup_quietly: a communicator with the processes of comm, whose errors are returned. So is the error of making it: it is not for the
+ * program's error handler. NEXT has Comm_dup, Comm_get_errhandler, Comm_set_errhandler and Errhandler_free. */
+#define DEFINE_DUP_QUIETLY                                                              \
+    static int dup_quietly(MPI_Comm comm, MPI_Comm *made) {                             \
+        MPI_Errhandler handler;                                                         \
+        int error = NEXT(Comm_get_errhandler)(comm, &handler);                          \
+        if (error) return error;                                                        \
+        if (!(error = NEXT(Comm_set_errhandler)(comm, MPI_ERRORS_RETURN))) {            \
+            error = NEXT(Comm_dup)(comm, made);                                         \
+            NEXT(Comm_set_errhandler)(comm, handler);                                   \
+        }                                                                               \
+        NEXT(Errhandler_free)(&handler);                                                \
+        return error ? error : NEXT(Comm_set_errhandler)(*made, MPI_ERRORS_RETURN);     \
+    }
+
 #ifdef OPEN_MPI
 /* Handles are addresses of MPI's variables. A process without MPI that loads a library lacks them, and does not use them. */
 #pragma weak ompi_mpi_byte

@@ -80,13 +80,19 @@ int vgasnet_mpi_io_thread_level(int *level) {
     return NEXT(Query_thread)(level);
 }
 
-/* A communicator of the library's own with the same ranks. Its errors are returned. */
+DEFINE_DUP_QUIETLY
+
+/* A communicator of the library's own with the same ranks, if a further one can be had: MPI needs one to open the file. */
 int vgasnet_mpi_io_comm_dup(uint64_t comm, uint64_t *own) {
-    MPI_Comm made;
-    int error = NEXT(Comm_dup)(TO_HANDLE(MPI_Comm, comm), &made);
+    MPI_Comm made, spare;
+    int error = dup_quietly(TO_HANDLE(MPI_Comm, comm), &made);
     if (error) return error;
+    if ((error = dup_quietly(made, &spare))) {
+        NEXT(Comm_free)(&made);
+        return error;
+    }
     *own = FROM_HANDLE(made);
-    return NEXT(Comm_set_errhandler)(made, MPI_ERRORS_RETURN);
+    return NEXT(Comm_free)(&spare);
 }
 
 int vgasnet_mpi_io_comm_free(uint64_t comm) {

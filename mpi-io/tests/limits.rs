@@ -72,6 +72,17 @@ fn a_file_that_mpi_serves_for_lack_of_descriptors_is_cached_by_nobody() {
     }
 }
 
+#[test]
+fn files_leave_mpi_the_communicators_that_it_needs() {
+    let program = SUITE.compile("scarce", Language::C);
+    let dir = Dir::new(&program, "scarce");
+    let plain = program.run_without(2, &[&dir.file("plain")], &[]);
+    if plain.expect_done().stdout.contains("plenty") {
+        return SUITE.say_not_run("scarce", "this MPI has more than 5,000 communicators");
+    }
+    program.run(2, &[&dir.file("cached")], &[ALL_FILES, EXPECTED]).expect_done();
+}
+
 /// The processor time of a second, in microseconds, of the rank that takes most, with so many files open.
 fn idle_us(program: &Program, dir: &Dir, files: u32) -> u64 {
     let launcher = format!("ulimit -Sn 4096; exec {} \"$@\"", SUITE.mpi("mpiexec"));
@@ -87,7 +98,7 @@ fn open_files_take_no_processor_time() {
     let program = SUITE.compile("idle", Language::C);
     let dir = Dir::new(&program, "idle");
     let (one, many) = (idle_us(&program, &dir, 1), idle_us(&program, &dir, 300));
-    assert!(many < one + 10_000, "of a second, {many} us with 300 files, {one} us with one");
+    assert!(many < one + 15_000, "of a second, {many} us with 300 files, {one} us with one");
 }
 
 #[test]

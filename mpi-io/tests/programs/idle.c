@@ -1,20 +1,28 @@
 /* Open files that nobody uses take hardly any processor time. argv[1] begins their paths, argv[2] says how many there are. Each rank prints
- * the processor time, in microseconds, of a second in which it sleeps. */
+ * the processor time of a second in which it sleeps, in microseconds: the least of some, since a busy machine makes system calls dear. */
 #include "common.h"
 #include <time.h>
 
 enum { MAX = 400 };
 static MPI_File files[MAX];
 
-static long spent_us(void) {
-    struct timespec spent;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
-    return spent.tv_sec * 1000000L + spent.tv_nsec / 1000;
+static double now_us(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
+}
+
+static double of_a_second_us(void) {
+    const struct timespec second = {1, 0};
+    double spent = now_us(CLOCK_PROCESS_CPUTIME_ID), passed = now_us(CLOCK_MONOTONIC);
+    nanosleep(&second, NULL);
+    passed = now_us(CLOCK_MONOTONIC) - passed;
+    return (now_us(CLOCK_PROCESS_CPUTIME_ID) - spent) / passed * 1e6;
 }
 
 int main(int argc, char **argv) {
     char path[4096];
-    const struct timespec second = {1, 0};
+    double least = 1e6;
     start(&argc, &argv);
     int count = atoi(argv[2]);
     CHECK(count <= MAX);
@@ -24,10 +32,11 @@ int main(int argc, char **argv) {
         CHECK(is_cached(files[i]));
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    nanosleep(&second, NULL);
-    long before = spent_us();
-    nanosleep(&second, NULL);
-    printf("rank %d: %ld us\n", rank, spent_us() - before);
+    for (int i = 0; i < 4; ++i) {
+        double spent = of_a_second_us();
+        if (spent < least) least = spent;
+    }
+    printf("rank %d: %.0f us\n", rank, least);
     fflush(stdout);
     for (int i = 0; i < count; ++i) OK(MPI_File_close(&files[i]));
     finish();
