@@ -16,7 +16,10 @@ PAGE = "docs/explanation/performance.md"
 IMAGES = "docs/images"
 TABLE = re.compile(r"<!-- bars: (\S+) -->\n.*?\n((?:\|[^\n]*\n)+)", re.DOTALL)
 
-WIDTH, ROW, LABELS, TOP, BOTTOM, RIGHT = 980, 34, 480, 34, 44, 150
+WIDTH, ROW, LABELS, TOP, BOTTOM, RIGHT = 800, 36, 440, 34, 46, 112
+
+# Letters of a label that fit.
+LABEL_MAX = 68
 TICKS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]
 
 
@@ -29,6 +32,8 @@ def rows(table):
             work = previous + work.removeprefix("the same")
         else:
             previous = work.split(", pool of")[0]
+        if len(work) > LABEL_MAX:
+            raise SystemExit(f"{PAGE}: a row of bars has room for {LABEL_MAX} letters, not for: {work}")
         ends = [float(end) for end in factor.split(" to ")]
         yield work, alternative, factor, ends[0], ends[-1]
 

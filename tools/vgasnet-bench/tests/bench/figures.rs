@@ -50,7 +50,7 @@ fn the_data_have_all_pictures_and_tables_and_can_be_drawn() {
         if text(&output.stderr).is_empty() { "MPI, two hosts, " } else { "NOT RUN: over MPI between two hosts" };
     assert!(json.contains(hosts), "{hosts}");
     // Ratios, and no verdicts: these are printed.
-    assert!(!json.contains(" %\"") && !json.contains("missed"));
+    assert!(json.contains("\"modelled / paper\"") && json.contains("\"402\"") && !json.contains("missed"));
     assert!(text(&output.stdout).lines().any(|line| line.ends_with("  missed")), "{}", text(&output.stdout));
     check_page(&folder, &file);
     assert_eq!(fs::read_dir(folder.path("storage")).unwrap().count(), 0, "files are left");
