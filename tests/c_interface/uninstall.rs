@@ -3,6 +3,7 @@
 use crate::install::{build_dir, built, install};
 use crate::support::compile::source_dir;
 use crate::support::run::succeed;
+use crate::support::tools::with_default_signals;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -140,7 +141,7 @@ fn a_signal_leaves_no_temporary_tree() {
         for script in ["install", "deb"] {
             let mut command = Command::new(source_dir().join("scripts").join(script));
             command.arg(&out).arg(built()).env_remove("DESTDIR").env("PATH", &path).env("TMPDIR", &temporary);
-            let output = command.output().expect("a script");
+            let output = with_default_signals(&mut command).output().expect("a script");
             assert_eq!(output.status.code(), Some(1), "{script} after {signal}: {output:?}");
             let left: Vec<_> = fs::read_dir(&temporary).expect("a directory of ours").collect();
             assert!(left.is_empty(), "{script} after {signal}: {left:?}");
