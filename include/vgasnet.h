@@ -11,6 +11,9 @@
  *   vgasnet_ErrorLine and vgasnet_config_string may be called at any time. vgasnet_attach_gasnet is for programs that
  *   start GASNet before vgasnet; see job.h.
  *
+ * Documentation. Each function has a comment of its own: parameters with their ranges, results, and errors. "Collective"
+ *   means that all ranks call it, or all of a team. A function is not collective otherwise.
+ *
  * Addresses. A segment is a range of addresses in its own rank; vgasnet_getSegmentInfo returns it. Its own rank loads
  *   from it and stores to it like any memory; see residency.h. A "remote address" is given together with a rank, and
  *   has to lie in the segment of that rank for its whole length. The rank may be the caller's own. A "local address" is
@@ -58,6 +61,7 @@
 #include <vgasnet/job.h> /* start and end, ranks */
 #include <vgasnet/segment.h> /* sizes and addresses of segments */
 #include <vgasnet/transfer.h> /* blocking gets, puts and memsets */
+#include <vgasnet/completion.h> /* completion of non-blocking operations */
 #include <vgasnet/nonblocking.h> /* non-blocking gets, puts and memsets */
 #include <vgasnet/values.h> /* puts and gets by value */
 #include <vgasnet/atomics.h> /* atomic operations on numbers */
@@ -65,9 +69,13 @@
 #include <vgasnet/readonly.h> /* read-only ranges, whose small gets are cached */
 #include <vgasnet/residency.h> /* loads and stores, pins, advice */
 #include <vgasnet/messages.h> /* Active Messages */
+#include <vgasnet/counted.h> /* Active Messages with their arguments one by one */
 #include <vgasnet/locks.h> /* handler-safe locks */
 #include <vgasnet/barrier.h> /* the barrier of all ranks */
-#include <vgasnet/collectives.h> /* collectives and teams */
+#include <vgasnet/teams.h> /* teams of ranks, and their barriers */
+#include <vgasnet/images.h> /* images, flags and completion of collectives */
+#include <vgasnet/reductions.h> /* reductions */
+#include <vgasnet/collectives.h> /* collectives */
 #include <vgasnet/files.h> /* shared files */
 #include <vgasnet/stats.h> /* statistics of this rank */
 #include <vgasnet/debug.h> /* for debuggers */

@@ -15,28 +15,44 @@
     va_end(list); \
     return call
 
+/**
+ * Sends a Short request with numargs arguments, 0 to 16.
+ * @see vgasnet_AMRequestShortArgs, GASNet-1 specification 1.8
+ */
 static inline int gasnet_AMRequestShort(gasnet_node_t dest, gasnet_handler_t handler, int numargs, ...) {
     GASNET_COUNTED_(vgasnet_AMRequestShortArgs(dest, handler, (size_t)numargs, args));
 }
+/**
+ * Sends a Medium request with numargs arguments, 0 to 16.
+ * @see vgasnet_AMRequestMediumArgs, GASNet-1 specification 1.8
+ */
 static inline int gasnet_AMRequestMedium(gasnet_node_t dest, gasnet_handler_t handler, void *source_addr, size_t nbytes,
                                          int numargs, ...) {
     GASNET_COUNTED_(vgasnet_AMRequestMediumArgs(dest, handler, source_addr, nbytes, (size_t)numargs, args));
 }
+/** Sends a Long request with numargs arguments, 0 to 16. @see vgasnet_AMRequestLongArgs, GASNet-1 specification 1.8 */
 static inline int gasnet_AMRequestLong(gasnet_node_t dest, gasnet_handler_t handler, void *source_addr, size_t nbytes,
                                        void *dest_addr, int numargs, ...) {
     GASNET_COUNTED_(vgasnet_AMRequestLongArgs(dest, handler, source_addr, nbytes, dest_addr, (size_t)numargs, args));
 }
+/**
+ * Sends a Long request with numargs arguments, 0 to 16; the payload is free when the call returns.
+ * @see vgasnet_AMRequestLongArgs, GASNet-1 specification 1.8
+ */
 static inline int gasnet_AMRequestLongAsync(gasnet_node_t dest, gasnet_handler_t handler, void *source_addr, size_t nbytes,
                                             void *dest_addr, int numargs, ...) {
     GASNET_COUNTED_(vgasnet_AMRequestLongArgs(dest, handler, source_addr, nbytes, dest_addr, (size_t)numargs, args));
 }
+/** Sends a Short reply with numargs arguments, 0 to 16. @see vgasnet_AMReplyShortArgs, GASNet-1 specification 1.8 */
 static inline int gasnet_AMReplyShort(gasnet_token_t token, gasnet_handler_t handler, int numargs, ...) {
     GASNET_COUNTED_(vgasnet_AMReplyShortArgs(token, handler, (size_t)numargs, args));
 }
+/** Sends a Medium reply with numargs arguments, 0 to 16. @see vgasnet_AMReplyMediumArgs, GASNet-1 specification 1.8 */
 static inline int gasnet_AMReplyMedium(gasnet_token_t token, gasnet_handler_t handler, void *source_addr, size_t nbytes,
                                        int numargs, ...) {
     GASNET_COUNTED_(vgasnet_AMReplyMediumArgs(token, handler, source_addr, nbytes, (size_t)numargs, args));
 }
+/** Sends a Long reply with numargs arguments, 0 to 16. @see vgasnet_AMReplyLongArgs, GASNet-1 specification 1.8 */
 static inline int gasnet_AMReplyLong(gasnet_token_t token, gasnet_handler_t handler, void *source_addr, size_t nbytes,
                                      void *dest_addr, int numargs, ...) {
     GASNET_COUNTED_(vgasnet_AMReplyLongArgs(token, handler, source_addr, nbytes, dest_addr, (size_t)numargs, args));

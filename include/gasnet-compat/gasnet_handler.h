@@ -46,7 +46,7 @@
 #define GASNETI_HANDLER_SCOPE extern
 #endif
 
-/* The parameters of a handler for its arguments, by their number. vgasnet/messages.h names them the same. */
+/* The parameters of a handler for its arguments, by their number. vgasnet/counted.h names them the same. */
 #define GASNET_HANDLER_PARAMETERS_(count) VGASNET_PARAMETERS##count##_
 
 /* A use of each parameter that the wrapped function may not need. */

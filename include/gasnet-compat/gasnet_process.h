@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Prints the text in one line, and ends the process by SIGABRT, so that the job fails. */
+/** Prints the text in one line, and ends the process by SIGABRT, so that the job fails. @see vgasnet_exit */
 __attribute__((__noreturn__, __unused__, __format__(__printf__, 1, 2))) static void
 gasneti_fatalerror(const char *format, ...) {
     va_list arguments;
@@ -24,9 +24,10 @@ gasneti_fatalerror(const char *format, ...) {
     abort();
 }
 
-/* The name of this machine. Read from the system's file: gethostname is not declared in strict C. */
+/** Returns the name of this machine. @see vgasnet_getNodeInfo */
 __attribute__((__unused__)) static const char *gasneti_gethostname(void) {
     static __thread char name[256];
+    /* gethostname is not declared in strict C. */
     FILE *file = fopen("/proc/sys/kernel/hostname", "r");
     if (file == NULL || fgets(name, sizeof name, file) == NULL) strcpy(name, "unknown");
     if (file != NULL) fclose(file);

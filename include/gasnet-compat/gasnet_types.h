@@ -50,11 +50,15 @@ extern "C" {
 /* A client may define it: the largest segment that it wants to be offered, in bytes. */
 extern uint64_t gasnet_max_segsize;
 
-/* "GASNET_ERR_BAD_ARG" and the like. */
+/**
+ * Returns the name of an error code, such as "GASNET_ERR_BAD_ARG".
+ * @see vgasnet_ErrorName, GASNet-1 specification 1.8
+ */
 static inline const char *gasnet_ErrorName(int errval) {
     const char *name = vgasnet_ErrorName(errval);
     return name[0] == 'V' ? name + 1 : name;
 }
+/** Returns the meaning of an error code, as half a sentence. @see vgasnet_ErrorDesc, GASNet-1 specification 1.8 */
 #define gasnet_ErrorDesc vgasnet_ErrorDesc
 
 #ifdef __cplusplus
@@ -65,15 +69,22 @@ static inline const char *gasnet_ErrorName(int errval) {
 #define gasneti_mynode vgasnet_mynode()
 #define gasneti_nodes vgasnet_nodes()
 
-/* Threads need no information from the library. These are a declaration, which may stand before others. */
+/**
+ * Returns what GASNET_POST_THREADINFO takes: threads need no information from the library.
+ * @see GASNet-1 specification 1.8
+ */
 #define GASNET_GET_THREADINFO() ((gasnet_threadinfo_t)0)
 #if defined(__GNUC__)
+/** A declaration, which may stand before others. @see GASNet-1 specification 1.8 */
 #define GASNET_POST_THREADINFO(info) gasnet_threadinfo_t gasnet_threadinfo_ __attribute__((__unused__)) = (info)
 #else
+/** A declaration, which may stand before others. @see GASNet-1 specification 1.8 */
 #define GASNET_POST_THREADINFO(info) gasnet_threadinfo_t gasnet_threadinfo_ = (info)
 #endif
+/** A declaration at the beginning of a function, which may stand before others. @see GASNet-1 specification 1.8 */
 #define GASNET_BEGIN_FUNCTION() GASNET_POST_THREADINFO(GASNET_GET_THREADINFO())
 
+/** Waits until an expression is true, and runs handlers meanwhile. @see GASNet-1 specification 1.8 */
 #define GASNET_BLOCKUNTIL(cond) VGASNET_BLOCKUNTIL(cond)
 
 #endif

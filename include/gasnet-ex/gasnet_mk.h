@@ -33,11 +33,15 @@ typedef struct {
     } gex_args;
 } gex_MK_Create_args_t;
 
+/**
+ * Refuses to make a kind of memory: segments are memory of the host. Returns GASNET_ERR_BAD_ARG.
+ * @see vgasnet_ex_MK_Create, GASNet-EX specification 0.19
+ */
 static inline int gex_MK_Create(gex_MK_t *kind, gex_Client_t client, const gex_MK_Create_args_t *args, gex_Flags_t flags) {
     return vgasnet_ex_MK_Create(kind, client, args, flags);
 }
 
-/* None is made, so none is destroyed. */
+/** Does nothing: no kind of memory is made. @see GASNet-EX specification 0.19 */
 static inline void gex_MK_Destroy(gex_MK_t kind, gex_Flags_t flags) { (void)kind, (void)flags; }
 
 #ifdef __cplusplus

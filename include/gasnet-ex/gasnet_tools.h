@@ -43,40 +43,98 @@
 #define GASNETT_RELEASE_VERSION_MAJOR GASNET_RELEASE_VERSION_MAJOR
 #define GASNETT_RELEASE_VERSION_MINOR GASNET_RELEASE_VERSION_MINOR
 #define GASNETT_RELEASE_VERSION_PATCH GASNET_RELEASE_VERSION_PATCH
+/** Returns the release as one number, such as 2025080000. @see GASNet's README-tools */
 #define gasnett_release_version() \
     ((uint64_t)(GASNET_RELEASE_VERSION_MAJOR * 1000000 + GASNET_RELEASE_VERSION_MINOR * 10000 + GASNET_RELEASE_VERSION_PATCH))
+/** Returns the release as a text, such as "2025.8.0". @see GASNet's README-tools */
 #define gasnett_release_version_str() \
     _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) "." _STRINGIFY(GASNET_RELEASE_VERSION_MINOR) "." \
     _STRINGIFY(GASNET_RELEASE_VERSION_PATCH)
-/* Nothing about this build makes it slow. */
+/**
+ * Returns an empty text: nothing about the library makes programs slow that measure themselves.
+ * @see GASNet's README-tools
+ */
 #define gasnett_performance_warning_str() ""
 
 /* ---- the system ---- */
 
 #define GASNETT_PAGESHIFT 12
 #define GASNETT_SET_AFFINITY_SUPPORT 1
+/** Binds the calling thread to a processor. @see vgasnet_ex_tool_set_affinity, GASNet's README-tools */
 #define gasnett_set_affinity vgasnet_ex_tool_set_affinity
+/** Returns the path of the program that runs. @see vgasnet_ex_tool_exe_name, GASNet's README-tools */
 #define gasnett_exe_name vgasnet_ex_tool_exe_name
+/**
+ * Raises the soft limit of a resource to the hard one, unless the variable GASNET_MAXIMIZE_name says no.
+ * @see vgasnet_ex_tool_maximize_rlimit, GASNet's README-tools
+ */
 #define gasnett_maximize_rlimit vgasnet_ex_tool_maximize_rlimit
+/**
+ * Raises the soft limits of processor time and of all kinds of memory to the hard ones.
+ * @see vgasnet_ex_tool_maximize_rlimits, GASNet's README-tools
+ */
 #define gasnett_maximize_rlimits vgasnet_ex_tool_maximize_rlimits
 
 /* ---- numbers and the environment ---- */
 
+/** Reads an integer, or a size in bytes. @see vgasnet_ex_tool_parse_int, GASNet's README-tools */
 #define gasnett_parse_int vgasnet_ex_tool_parse_int
+/**
+ * Writes a number so that gasnett_parse_int reads it as the same one.
+ * @see vgasnet_ex_tool_format_number, GASNet's README-tools
+ */
 #define gasnett_format_number vgasnet_ex_tool_format_number
+/** Returns a variable of the environment, or null. @see GASNet's README-tools */
 #define gasnett_getenv(name) getenv(name)
+/** Sets a variable of the environment. @see GASNet's README-tools */
 #define gasnett_setenv(name, value) ((void)setenv((name), (value), 1))
+/** Removes a variable from the environment. @see GASNet's README-tools */
 #define gasnett_unsetenv(name) ((void)unsetenv(name))
+/**
+ * Returns a variable of the environment, or a default.
+ * @see vgasnet_ex_tool_getenv_withdefault, GASNet's README-tools
+ */
 #define gasnett_getenv_withdefault vgasnet_ex_tool_getenv_withdefault
+/**
+ * Returns whether a variable of the environment says yes.
+ * @see vgasnet_ex_tool_getenv_yesno_withdefault, GASNet's README-tools
+ */
 #define gasnett_getenv_yesno_withdefault vgasnet_ex_tool_getenv_yesno_withdefault
+/**
+ * Returns a number or a size in a variable of the environment, or a default.
+ * @see vgasnet_ex_tool_getenv_int_withdefault, GASNet's README-tools
+ */
 #define gasnett_getenv_int_withdefault vgasnet_ex_tool_getenv_int_withdefault
+/**
+ * Returns a fraction in a variable of the environment, or a default.
+ * @see vgasnet_ex_tool_getenv_dbl_withdefault, GASNet's README-tools
+ */
 #define gasnett_getenv_dbl_withdefault vgasnet_ex_tool_getenv_dbl_withdefault
+/**
+ * Returns whether rank 0 shows the variables that are asked for.
+ * @see vgasnet_ex_tool_verboseenv, GASNet's README-tools
+ */
 #define gasnett_verboseenv vgasnet_ex_tool_verboseenv
+/**
+ * Shows a variable and its text, once, if GASNET_VERBOSEENV is set.
+ * @see vgasnet_ex_tool_envstr_display, GASNet's README-tools
+ */
 #define gasnett_envstr_display vgasnet_ex_tool_envstr_display
+/**
+ * Shows a variable and its number, once, if GASNET_VERBOSEENV is set.
+ * @see vgasnet_ex_tool_envint_display, GASNet's README-tools
+ */
 #define gasnett_envint_display vgasnet_ex_tool_envint_display
+/**
+ * Shows a variable and its fraction, once, if GASNET_VERBOSEENV is set.
+ * @see vgasnet_ex_tool_envdbl_display, GASNet's README-tools
+ */
 #define gasnett_envdbl_display vgasnet_ex_tool_envdbl_display
+/** Writes data types as text, for messages. @see vgasnet_ex_tool_format_dt, GASNet's README-tools */
 #define gasnett_format_dt vgasnet_ex_tool_format_dt
+/** Writes operations as text, for messages. @see vgasnet_ex_tool_format_op, GASNet's README-tools */
 #define gasnett_format_op vgasnet_ex_tool_format_op
+/** Writes fields of a message as text, for messages. @see vgasnet_ex_tool_format_ti, GASNet's README-tools */
 #define gasnett_format_ti vgasnet_ex_tool_format_ti
 
 /* ---- attributes ---- */
@@ -93,8 +151,11 @@
 #ifndef GASNETT_FALLTHROUGH
 #define GASNETT_FALLTHROUGH
 #endif
+/** Tells the compiler that a place is never reached. @see GASNet's README-tools */
 #define gasneti_builtin_unreachable() __builtin_unreachable()
+/** Tells the compiler that a place is never reached. @see GASNet's README-tools */
 #define gasnett_unreachable() __builtin_unreachable()
+/** Tells the compiler that a condition is true. @see GASNet's README-tools */
 #define gasnett_assume(condition) ((condition) ? (void)0 : __builtin_unreachable())
 
 /* Evaluates arguments that a macro does not use otherwise. */
@@ -109,11 +170,17 @@
 
 /* ---- locks; nothing is asserted of them, as in GASNet when it is not built to check ---- */
 
+/** Asserts nothing, as GASNet does when it is not built to check. @see GASNet's README-tools */
 #define gasnett_mutex_assertlocked(mutex) ((void)(mutex))
+/** Asserts nothing, as GASNet does when it is not built to check. @see GASNet's README-tools */
 #define gasnett_mutex_assertunlocked(mutex) ((void)(mutex))
+/** Asserts nothing, as GASNet does when it is not built to check. @see GASNet's README-tools */
 #define gasnett_rwlock_assertlocked(lock) ((void)(lock))
+/** Asserts nothing, as GASNet does when it is not built to check. @see GASNet's README-tools */
 #define gasnett_rwlock_assertrdlocked(lock) ((void)(lock))
+/** Asserts nothing, as GASNet does when it is not built to check. @see GASNet's README-tools */
 #define gasnett_rwlock_assertwrlocked(lock) ((void)(lock))
+/** Asserts nothing, as GASNet does when it is not built to check. @see GASNet's README-tools */
 #define gasnett_rwlock_assertunlocked(lock) ((void)(lock))
 
 #include "gex_tools.h"

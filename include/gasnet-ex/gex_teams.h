@@ -9,8 +9,14 @@
 
 #include <vgasnet_ex_teams.h>
 
+/**
+ * Makes a team of all ranks of another that give the same color.
+ * @see vgasnet_ex_TM_Split, GASNet-EX specification 0.19
+ */
 #define gex_TM_Split vgasnet_ex_TM_Split
+/** Makes teams of given ranks of another. @see vgasnet_ex_TM_Create, GASNet-EX specification 0.19 */
 #define gex_TM_Create vgasnet_ex_TM_Create
+/** Forgets a team at this rank, and gives its scratch back. @see vgasnet_ex_TM_Destroy, GASNet-EX specification 0.19 */
 #define gex_TM_Destroy vgasnet_ex_TM_Destroy
 
 #endif

@@ -13,7 +13,7 @@
 
 GASNETT_BEGIN_EXTERNC
 
-/* As the one that names the place, which this one does not do either: its text is the client's. */
+/** Prints a text in one line, and ends the process by SIGABRT, so that the job fails. @see GASNet's README-tools */
 #define gasnett_fatalerror_nopos gasneti_fatalerror
 
 /* Clients that compile without warnings take their addresses. */
@@ -23,6 +23,7 @@ GASNETT_FORMAT_PRINTF(_gasnett_trace_printf_noop, 1, 2,
     (void)format;
 }
 
+/** Flushes all output streams, and closes the standard streams. @see GASNet's README-tools */
 GASNETT_INLINE(gasnett_close_streams) void gasnett_close_streams(void) {
     fflush(NULL);
     fclose(stdin);
@@ -47,10 +48,14 @@ typedef struct {
 } gasnett_backtrace_type_t;
 extern gasnett_backtrace_type_t gasnett_backtrace_user __attribute__((__weak__));
 
+/** Does nothing: backtraces need no preparation. @see GASNet's README-tools */
 GASNETT_INLINE(gasnett_backtrace_init) void gasnett_backtrace_init(const char *program) { (void)program; }
 
-/* Writes a backtrace to a file: the client's way, unless GASNET_BACKTRACE_TYPE names others only or it fails, else the C
- * library's. 0 if there is one. */
+/**
+ * Writes a backtrace to a file. Returns 0 if there is one. The client's way comes first, unless GASNET_BACKTRACE_TYPE
+ * names others only; then the C library's.
+ * @see GASNet's README-tools
+ */
 GASNETT_INLINE(gasnett_print_backtrace) int gasnett_print_backtrace(int fd) {
     gasnett_backtrace_type_t *user = &gasnett_backtrace_user;
     const char *wanted = getenv("GASNET_BACKTRACE_TYPE");
@@ -66,6 +71,7 @@ GASNETT_INLINE(gasnett_print_backtrace) int gasnett_print_backtrace(int fd) {
 #endif
 }
 
+/** Writes a backtrace to a file if GASNET_BACKTRACE says yes. Returns 0 if there is one. @see GASNet's README-tools */
 GASNETT_INLINE(gasnett_print_backtrace_ifenabled) int gasnett_print_backtrace_ifenabled(int fd) {
     const char *wanted = getenv("GASNET_BACKTRACE");
     return wanted != NULL && strchr("yYtT1", wanted[0]) != NULL && wanted[0] != '\0' ? gasnett_print_backtrace(fd) : 1;
@@ -73,21 +79,26 @@ GASNETT_INLINE(gasnett_print_backtrace_ifenabled) int gasnett_print_backtrace_if
 
 /* ---- bytes that are zero ---- */
 
+/** Returns how many of some bytes are 0. @see GASNet's README-tools */
 GASNETT_INLINE(gasnett_count0s) size_t gasnett_count0s(const void *bytes, size_t count) {
     const uint8_t *at = (const uint8_t *)bytes;
     size_t zeros = 0, i;
     for (i = 0; i < count; ++i) zeros += at[i] == 0;
     return zeros;
 }
+/** Copies bytes, and returns how many of them are 0. @see GASNet's README-tools */
 GASNETT_INLINE(gasnett_count0s_copy) size_t gasnett_count0s_copy(void *to, const void *from, size_t count) {
     return gasnett_count0s(memcpy(to, from, count), count);
 }
+/** Returns how many bytes of a number are 0. @see GASNet's README-tools */
 GASNETT_INLINE(gasnett_count0s_uint32_t) int gasnett_count0s_uint32_t(uint32_t value) {
     return (int)gasnett_count0s(&value, sizeof value);
 }
+/** Returns how many bytes of a number are 0. @see GASNet's README-tools */
 GASNETT_INLINE(gasnett_count0s_uint64_t) int gasnett_count0s_uint64_t(uint64_t value) {
     return (int)gasnett_count0s(&value, sizeof value);
 }
+/** Returns how many bytes of a number are 0. @see GASNet's README-tools */
 GASNETT_INLINE(gasnett_count0s_uintptr_t) int gasnett_count0s_uintptr_t(uintptr_t value) {
     return (int)gasnett_count0s(&value, sizeof value);
 }

@@ -4,9 +4,9 @@
  * It has two steps: a rank notifies, and later waits, or tries until the answer is another than VGASNET_ERR_NOT_READY.
  * A barrier syncs no operations. flags: 0 for a barrier named id, or some of these; unknown flags are fatal.
  *
- * Programs for GASNet may live on calls in the wrong order, which that checks only where it is built to. So a second
- * notify in a row is ignored, and a wait or try without a notify returns VGASNET_OK at once, both with one warning;
- * with VGASNET_CHECK=1 they are fatal.
+ * Programs for GASNet may live on calls in the wrong order, since GASNet checks the order in debug builds only. So a
+ * second notify in a row is ignored, and a wait or try without a notify returns VGASNET_OK at once, both with one
+ * warning; with VGASNET_CHECK=1 they are fatal.
  */
 #ifndef VGASNET_BARRIER_H
 #define VGASNET_BARRIER_H
@@ -17,36 +17,103 @@
 extern "C" {
 #endif
 
-/* Matches any id; the argument id is ignored. */
+/** Matches any id; the argument id is ignored. */
 #define VGASNET_BARRIERFLAG_ANONYMOUS 1
-/* The barrier fails on every rank. Has precedence over VGASNET_BARRIERFLAG_ANONYMOUS. */
+/** The barrier fails on every rank. Has precedence over VGASNET_BARRIERFLAG_ANONYMOUS. */
 #define VGASNET_BARRIERFLAG_MISMATCH 2
-/* As VGASNET_BARRIERFLAG_ANONYMOUS, and promises that the barrier is anonymous on every rank. */
+/** As VGASNET_BARRIERFLAG_ANONYMOUS, and promises that the barrier is anonymous on every rank. */
 #define VGASNET_BARRIERFLAG_UNNAMED 5
-/* Every image takes part, in the barriers of collectives.h. It changes nothing here: call these functions once a rank. */
+/** Every image takes part, in the barriers of collectives.h. It changes nothing here: call these functions once a rank. */
 #define VGASNET_BARRIERFLAG_IMAGES 8
 
-/* Arrives, and waits for nobody.
- * Threads: no two threads of a rank may call barrier functions at the same time. */
+/**
+ * Arrives at the barrier of all ranks, and waits for nobody.
+ *
+ * A barrier syncs no operations. A second notify in a row is ignored, with one warning; with VGASNET_CHECK=1 it is
+ * fatal.
+ *
+ * Collective. Once a rank; no two threads of a rank may call barrier functions at the same time.
+ *
+ * Fatal: unknown flags, a call before vgasnet_attach.
+ *
+ * @param id name of the barrier, any number; ignored with VGASNET_BARRIERFLAG_ANONYMOUS
+ * @param flags 0 for a barrier named id, or some of VGASNET_BARRIERFLAG_
+ * @see vgasnet_barrier_wait, vgasnet_barrier_try, vgasnet_barrier
+ */
 void vgasnet_barrier_notify(int id, int flags);
 
-/*
- * Waits until all ranks have notified. Returns VGASNET_OK, or VGASNET_ERR_BARRIER_MISMATCH in these cases: two ranks
- * notified with different ids; one notified with VGASNET_BARRIERFLAG_MISMATCH; the wait names another id than this
- * rank's notify did or, if that was anonymous, than the other ranks' did. Before vgasnet_attach: VGASNET_ERR_NOT_INIT.
+/**
+ * Waits until all ranks have notified the barrier.
+ *
+ * Without a notify before, it returns VGASNET_OK at once, with one warning; with VGASNET_CHECK=1 that is fatal.
+ *
+ * Collective. Once a rank; no two threads of a rank may call barrier functions at the same time.
+ *
+ * Fatal: unknown flags.
+ *
+ * @param id as in vgasnet_barrier_notify
+ * @param flags as in vgasnet_barrier_notify
+ * @retval VGASNET_OK if all ranks have notified
+ * @retval VGASNET_ERR_BARRIER_MISMATCH if two ranks notified with different ids, if one notified with
+ *     VGASNET_BARRIERFLAG_MISMATCH, or if id is not the one of this rank's notify or, if that was anonymous, of the
+ *     other ranks'
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_barrier_notify, vgasnet_barrier_try, vgasnet_barrier_result
  */
 int vgasnet_barrier_wait(int id, int flags);
 
-/* VGASNET_ERR_NOT_READY if some rank has not notified; else as vgasnet_barrier_wait. */
+/**
+ * Tests whether all ranks have notified the barrier.
+ *
+ * Without a notify before, it returns VGASNET_OK at once, with one warning; with VGASNET_CHECK=1 that is fatal.
+ *
+ * Collective. Once a rank; no two threads of a rank may call barrier functions at the same time.
+ *
+ * Fatal: unknown flags.
+ *
+ * @param id as in vgasnet_barrier_notify
+ * @param flags as in vgasnet_barrier_notify
+ * @retval VGASNET_OK if all ranks have notified; the barrier is complete
+ * @retval VGASNET_ERR_NOT_READY if some rank has not notified
+ * @retval VGASNET_ERR_BARRIER_MISMATCH if two ranks notified with different ids, if one notified with
+ *     VGASNET_BARRIERFLAG_MISMATCH, or if id is not the one of this rank's notify or, if that was anonymous, of the
+ *     other ranks'
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_barrier_notify, vgasnet_barrier_wait
+ */
 int vgasnet_barrier_try(int id, int flags);
 
-/* vgasnet_barrier_notify, then vgasnet_barrier_wait. */
+/**
+ * Arrives at the barrier of all ranks, and waits until all have.
+ *
+ * It is vgasnet_barrier_notify and vgasnet_barrier_wait. A barrier syncs no operations.
+ *
+ * Collective. Once a rank; no two threads of a rank may call barrier functions at the same time.
+ *
+ * Fatal: unknown flags.
+ *
+ * @param id name of the barrier, any number; ignored with VGASNET_BARRIERFLAG_ANONYMOUS
+ * @param flags 0 for a barrier named id, or some of VGASNET_BARRIERFLAG_
+ * @retval VGASNET_OK if all ranks have notified
+ * @retval VGASNET_ERR_BARRIER_MISMATCH if two ranks notified with different ids, if one notified with
+ *     VGASNET_BARRIERFLAG_MISMATCH, or if id is not the one of this rank's notify or, if that was anonymous, of the
+ *     other ranks'
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_barrier_notify, vgasnet_coll_barrier
+ */
 int vgasnet_barrier(int id, int flags);
 
-/*
- * The name of the last barrier. Returns 0 if it had one, and writes to *id the id of the notifies, the same on every
- * rank. Returns another number if all ranks notified anonymously. May be called between a barrier with the answer
- * VGASNET_OK and the next notify; fatal at other times, and for a null pointer.
+/**
+ * Tells the name of the last barrier.
+ *
+ * May be called between a barrier with the answer VGASNET_OK and the next notify. Not collective. Threads: as
+ * vgasnet_barrier_notify.
+ *
+ * Fatal: a call at another time, a null pointer.
+ *
+ * @param id receives the id of the notifies, the same on every rank, if the barrier had one; not null
+ * @return 0 if the barrier had a name, another number if all ranks notified anonymously
+ * @see vgasnet_barrier_wait
  */
 int vgasnet_barrier_result(int *id);
 

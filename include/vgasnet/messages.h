@@ -32,134 +32,219 @@
 extern "C" {
 #endif
 
-/* A message inside its handler. */
+/** A message inside its handler. */
 typedef void *vgasnet_token_t;
 
-/* The most arguments, and the largest payloads in bytes. */
+/* ---- limits ---- */
+
+/**
+ * Returns the largest number of arguments of a message.
+ *
+ * Not collective, any thread, also in handlers.
+ *
+ * @return the number of arguments of 32 bits: 16
+ * @see vgasnet_AMRequestShortArgs
+ */
 size_t vgasnet_AMMaxArgs(void);
+
+/**
+ * Returns the largest payload of a Medium message.
+ *
+ * Not collective, any thread, also in handlers.
+ *
+ * @return the size in bytes, at least 512; the same for the whole job
+ * @see vgasnet_AMRequestMediumArgs
+ */
 size_t vgasnet_AMMaxMedium(void);
+
+/**
+ * Returns the largest payload of a Long request.
+ *
+ * Not collective, any thread, also in handlers.
+ *
+ * @return the size in bytes, at least 512; the same for the whole job
+ * @see vgasnet_AMRequestLongArgs
+ */
 size_t vgasnet_AMMaxLongRequest(void);
+
+/**
+ * Returns the largest payload of a Long reply.
+ *
+ * Not collective, any thread, also in handlers.
+ *
+ * @return the size in bytes, at least 512; the same for the whole job
+ * @see vgasnet_AMReplyLongArgs
+ */
 size_t vgasnet_AMMaxLongReply(void);
 
-/*
- * Requests and replies with numargs arguments from an array. vgasnet_AMRequestShort0 to vgasnet_AMRequestShort16 and
- * their like, below, take the arguments one by one.
+/* ---- requests and replies ---- */
+
+/**
+ * Sends a Short message: a handler runs at the target with up to 16 arguments from an array.
  *
- * VGASNET_ERR_BAD_ARG: no such rank; a handler index below 128; more than 16 arguments; a payload that is too long or
- * not in the target's segment; a request in a handler; a reply outside of a handler, in a handler of a reply, or a
- * second one. Nothing is sent then. A handler index that is not registered at the target is fatal there.
+ * The call may run handlers, and waits while 64 requests with 128 KiB of payload are under way to the target. Not
+ * collective, any thread that is in no handler.
+ *
+ * @param dest rank whose handler runs, 0 to vgasnet_nodes() - 1
+ * @param handler index of the handler at the target, 128 to 255. One that is not registered there is fatal there
+ * @param numargs number of arguments, 0 to 16
+ * @param args the arguments; may be null if numargs is 0
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG if there is no such rank, handler is below 128, there are more than 16 arguments, or the
+ *     call is in a handler; nothing is sent
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_AMRequestShortM, vgasnet_AMReplyShortArgs, vgasnet_AMPoll
  */
 int vgasnet_AMRequestShortArgs(vgasnet_node_t dest, vgasnet_handler_t handler, size_t numargs,
                                const vgasnet_handlerarg_t *args);
+
+/**
+ * Sends a Medium message: a handler runs at the target with a payload in a buffer and up to 16 arguments from an array.
+ *
+ * The call may run handlers, and waits while 64 requests with 128 KiB of payload are under way to the target. Not
+ * collective, any thread that is in no handler.
+ *
+ * @param dest rank whose handler runs, 0 to vgasnet_nodes() - 1
+ * @param handler index of the handler at the target, 128 to 255. One that is not registered there is fatal there
+ * @param source_addr local address of the payload; free for reuse when the call returns
+ * @param nbytes size of the payload in bytes, 0 to vgasnet_AMMaxMedium()
+ * @param numargs number of arguments, 0 to 16
+ * @param args the arguments; may be null if numargs is 0
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG if there is no such rank, handler is below 128, there are more than 16 arguments, the
+ *     payload is too long or null, or the call is in a handler; nothing is sent
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_AMRequestMediumM, vgasnet_AMReplyMediumArgs, vgasnet_AMPoll
+ */
 int vgasnet_AMRequestMediumArgs(vgasnet_node_t dest, vgasnet_handler_t handler, void *source_addr, size_t nbytes,
                                 size_t numargs, const vgasnet_handlerarg_t *args);
+
+/**
+ * Sends a Long message: a handler runs at the target with a payload in its rank's segment and up to 16 arguments from
+ * an array.
+ *
+ * The call may run handlers, and waits while 64 requests with 128 KiB of payload are under way to the target. Not
+ * collective, any thread that is in no handler.
+ *
+ * @param dest rank whose handler runs, 0 to vgasnet_nodes() - 1
+ * @param handler index of the handler at the target, 128 to 255. One that is not registered there is fatal there
+ * @param source_addr local address of the payload; free for reuse when the call returns
+ * @param nbytes size of the payload in bytes, 0 to vgasnet_AMMaxLongRequest()
+ * @param dest_addr remote address in the segment of dest, where the payload is when the handler runs
+ * @param numargs number of arguments, 0 to 16
+ * @param args the arguments; may be null if numargs is 0
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG if there is no such rank, handler is below 128, there are more than 16 arguments, the
+ *     payload is too long, null or not in the target's segment, or the call is in a handler; nothing is sent
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_AMRequestLongM, vgasnet_AMReplyLongArgs, vgasnet_AMPoll
+ */
 int vgasnet_AMRequestLongArgs(vgasnet_node_t dest, vgasnet_handler_t handler, void *source_addr, size_t nbytes,
                               void *dest_addr, size_t numargs, const vgasnet_handlerarg_t *args);
+
+/**
+ * Replies with a Short message: a handler runs at the request's sender with up to 16 arguments from an array.
+ *
+ * Once at most in a handler of a request, in its thread. Not collective.
+ *
+ * @param token the token of the running handler, its first argument
+ * @param handler index of the handler at the sender of the request, 128 to 255. One that is not registered there is
+ *     fatal there
+ * @param numargs number of arguments, 0 to 16
+ * @param args the arguments; may be null if numargs is 0
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG if handler is below 128, there are more than 16 arguments, or the call is outside of a
+ *     handler, in a handler of a reply, or the second reply; nothing is sent
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_AMReplyShortM, vgasnet_AMRequestShortArgs
+ */
 int vgasnet_AMReplyShortArgs(vgasnet_token_t token, vgasnet_handler_t handler, size_t numargs,
                              const vgasnet_handlerarg_t *args);
+
+/**
+ * Replies with a Medium message: a handler runs at the request's sender with a payload in a buffer and up to 16
+ * arguments from an array.
+ *
+ * Once at most in a handler of a request, in its thread. Not collective.
+ *
+ * @param token the token of the running handler, its first argument
+ * @param handler index of the handler at the sender of the request, 128 to 255. One that is not registered there is
+ *     fatal there
+ * @param source_addr local address of the payload; free for reuse when the call returns
+ * @param nbytes size of the payload in bytes, 0 to vgasnet_AMMaxMedium()
+ * @param numargs number of arguments, 0 to 16
+ * @param args the arguments; may be null if numargs is 0
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG if handler is below 128, there are more than 16 arguments, the payload is too long or
+ *     null, or the call is outside of a handler, in a handler of a reply, or the second reply; nothing is sent
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_AMReplyMediumM, vgasnet_AMRequestMediumArgs
+ */
 int vgasnet_AMReplyMediumArgs(vgasnet_token_t token, vgasnet_handler_t handler, void *source_addr, size_t nbytes,
                               size_t numargs, const vgasnet_handlerarg_t *args);
+
+/**
+ * Replies with a Long message: a handler runs at the request's sender with a payload in its rank's segment and up to 16
+ * arguments from an array.
+ *
+ * Once at most in a handler of a request, in its thread. Not collective.
+ *
+ * @param token the token of the running handler, its first argument
+ * @param handler index of the handler at the sender of the request, 128 to 255. One that is not registered there is
+ *     fatal there
+ * @param source_addr local address of the payload; free for reuse when the call returns
+ * @param nbytes size of the payload in bytes, 0 to vgasnet_AMMaxLongReply()
+ * @param dest_addr remote address in the segment of the request's sender, where the payload is when the handler runs
+ * @param numargs number of arguments, 0 to 16
+ * @param args the arguments; may be null if numargs is 0
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG if handler is below 128, there are more than 16 arguments, the payload is too long, null
+ *     or not in the target's segment, or the call is outside of a handler, in a handler of a reply, or the second
+ *     reply; nothing is sent
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_AMReplyLongM, vgasnet_AMRequestLongArgs
+ */
 int vgasnet_AMReplyLongArgs(vgasnet_token_t token, vgasnet_handler_t handler, void *source_addr, size_t nbytes,
                             void *dest_addr, size_t numargs, const vgasnet_handlerarg_t *args);
 
-/* The parameters and the arguments of the functions below, by their number. */
-#define VGASNET_PARAMETERS0_
-#define VGASNET_PARAMETERS1_ , vgasnet_handlerarg_t a0
-#define VGASNET_PARAMETERS2_ VGASNET_PARAMETERS1_, vgasnet_handlerarg_t a1
-#define VGASNET_PARAMETERS3_ VGASNET_PARAMETERS2_, vgasnet_handlerarg_t a2
-#define VGASNET_PARAMETERS4_ VGASNET_PARAMETERS3_, vgasnet_handlerarg_t a3
-#define VGASNET_PARAMETERS5_ VGASNET_PARAMETERS4_, vgasnet_handlerarg_t a4
-#define VGASNET_PARAMETERS6_ VGASNET_PARAMETERS5_, vgasnet_handlerarg_t a5
-#define VGASNET_PARAMETERS7_ VGASNET_PARAMETERS6_, vgasnet_handlerarg_t a6
-#define VGASNET_PARAMETERS8_ VGASNET_PARAMETERS7_, vgasnet_handlerarg_t a7
-#define VGASNET_PARAMETERS9_ VGASNET_PARAMETERS8_, vgasnet_handlerarg_t a8
-#define VGASNET_PARAMETERS10_ VGASNET_PARAMETERS9_, vgasnet_handlerarg_t a9
-#define VGASNET_PARAMETERS11_ VGASNET_PARAMETERS10_, vgasnet_handlerarg_t a10
-#define VGASNET_PARAMETERS12_ VGASNET_PARAMETERS11_, vgasnet_handlerarg_t a11
-#define VGASNET_PARAMETERS13_ VGASNET_PARAMETERS12_, vgasnet_handlerarg_t a12
-#define VGASNET_PARAMETERS14_ VGASNET_PARAMETERS13_, vgasnet_handlerarg_t a13
-#define VGASNET_PARAMETERS15_ VGASNET_PARAMETERS14_, vgasnet_handlerarg_t a14
-#define VGASNET_PARAMETERS16_ VGASNET_PARAMETERS15_, vgasnet_handlerarg_t a15
-#define VGASNET_ARGUMENTS0_ 0
-#define VGASNET_ARGUMENTS1_ a0
-#define VGASNET_ARGUMENTS2_ VGASNET_ARGUMENTS1_, a1
-#define VGASNET_ARGUMENTS3_ VGASNET_ARGUMENTS2_, a2
-#define VGASNET_ARGUMENTS4_ VGASNET_ARGUMENTS3_, a3
-#define VGASNET_ARGUMENTS5_ VGASNET_ARGUMENTS4_, a4
-#define VGASNET_ARGUMENTS6_ VGASNET_ARGUMENTS5_, a5
-#define VGASNET_ARGUMENTS7_ VGASNET_ARGUMENTS6_, a6
-#define VGASNET_ARGUMENTS8_ VGASNET_ARGUMENTS7_, a7
-#define VGASNET_ARGUMENTS9_ VGASNET_ARGUMENTS8_, a8
-#define VGASNET_ARGUMENTS10_ VGASNET_ARGUMENTS9_, a9
-#define VGASNET_ARGUMENTS11_ VGASNET_ARGUMENTS10_, a10
-#define VGASNET_ARGUMENTS12_ VGASNET_ARGUMENTS11_, a11
-#define VGASNET_ARGUMENTS13_ VGASNET_ARGUMENTS12_, a12
-#define VGASNET_ARGUMENTS14_ VGASNET_ARGUMENTS13_, a13
-#define VGASNET_ARGUMENTS15_ VGASNET_ARGUMENTS14_, a14
-#define VGASNET_ARGUMENTS16_ VGASNET_ARGUMENTS15_, a15
+/* ---- handlers and progress ---- */
 
-/* vgasnet_AMRequestShortM, MediumM, LongM, LongAsyncM and vgasnet_AMReplyShortM, MediumM, LongM for M arguments. */
-#define VGASNET_MESSAGES_(M) \
-    static inline int vgasnet_AMRequestShort##M(vgasnet_node_t dest, vgasnet_handler_t handler VGASNET_PARAMETERS##M##_) { \
-        const vgasnet_handlerarg_t args[] = {VGASNET_ARGUMENTS##M##_}; \
-        return vgasnet_AMRequestShortArgs(dest, handler, M, args); \
-    } \
-    static inline int vgasnet_AMRequestMedium##M(vgasnet_node_t dest, vgasnet_handler_t handler, void *source_addr, \
-                                                 size_t nbytes VGASNET_PARAMETERS##M##_) { \
-        const vgasnet_handlerarg_t args[] = {VGASNET_ARGUMENTS##M##_}; \
-        return vgasnet_AMRequestMediumArgs(dest, handler, source_addr, nbytes, M, args); \
-    } \
-    static inline int vgasnet_AMRequestLong##M(vgasnet_node_t dest, vgasnet_handler_t handler, void *source_addr, \
-                                               size_t nbytes, void *dest_addr VGASNET_PARAMETERS##M##_) { \
-        const vgasnet_handlerarg_t args[] = {VGASNET_ARGUMENTS##M##_}; \
-        return vgasnet_AMRequestLongArgs(dest, handler, source_addr, nbytes, dest_addr, M, args); \
-    } \
-    static inline int vgasnet_AMRequestLongAsync##M(vgasnet_node_t dest, vgasnet_handler_t handler, void *source_addr, \
-                                                    size_t nbytes, void *dest_addr VGASNET_PARAMETERS##M##_) { \
-        const vgasnet_handlerarg_t args[] = {VGASNET_ARGUMENTS##M##_}; \
-        return vgasnet_AMRequestLongArgs(dest, handler, source_addr, nbytes, dest_addr, M, args); \
-    } \
-    static inline int vgasnet_AMReplyShort##M(vgasnet_token_t token, vgasnet_handler_t handler VGASNET_PARAMETERS##M##_) { \
-        const vgasnet_handlerarg_t args[] = {VGASNET_ARGUMENTS##M##_}; \
-        return vgasnet_AMReplyShortArgs(token, handler, M, args); \
-    } \
-    static inline int vgasnet_AMReplyMedium##M(vgasnet_token_t token, vgasnet_handler_t handler, void *source_addr, \
-                                               size_t nbytes VGASNET_PARAMETERS##M##_) { \
-        const vgasnet_handlerarg_t args[] = {VGASNET_ARGUMENTS##M##_}; \
-        return vgasnet_AMReplyMediumArgs(token, handler, source_addr, nbytes, M, args); \
-    } \
-    static inline int vgasnet_AMReplyLong##M(vgasnet_token_t token, vgasnet_handler_t handler, void *source_addr, \
-                                             size_t nbytes, void *dest_addr VGASNET_PARAMETERS##M##_) { \
-        const vgasnet_handlerarg_t args[] = {VGASNET_ARGUMENTS##M##_}; \
-        return vgasnet_AMReplyLongArgs(token, handler, source_addr, nbytes, dest_addr, M, args); \
-    }
-VGASNET_MESSAGES_(0)
-VGASNET_MESSAGES_(1)
-VGASNET_MESSAGES_(2)
-VGASNET_MESSAGES_(3)
-VGASNET_MESSAGES_(4)
-VGASNET_MESSAGES_(5)
-VGASNET_MESSAGES_(6)
-VGASNET_MESSAGES_(7)
-VGASNET_MESSAGES_(8)
-VGASNET_MESSAGES_(9)
-VGASNET_MESSAGES_(10)
-VGASNET_MESSAGES_(11)
-VGASNET_MESSAGES_(12)
-VGASNET_MESSAGES_(13)
-VGASNET_MESSAGES_(14)
-VGASNET_MESSAGES_(15)
-VGASNET_MESSAGES_(16)
-
-/* In a handler: the rank that sent the message. VGASNET_ERR_BAD_ARG: outside of a handler, or a null pointer. */
+/**
+ * Tells the rank that sent the message whose handler runs.
+ *
+ * Only in a handler, in its thread.
+ *
+ * @param token the token of the running handler, its first argument
+ * @param srcindex receives the index of the rank; not null
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG outside of a handler, or for a null pointer
+ * @see vgasnet_AMReplyShortArgs
+ */
 int vgasnet_AMGetMsgSource(vgasnet_token_t token, vgasnet_node_t *srcindex);
 
-/* Lets the runtime work a little, and runs handlers of messages that have arrived. */
+/**
+ * Lets the runtime work a little, and runs handlers of messages that have arrived.
+ *
+ * Not collective, any thread that is in no handler.
+ *
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see VGASNET_BLOCKUNTIL
+ */
 int vgasnet_AMPoll(void);
 
-/* Waits until the expression cond is true, running handlers. cond is evaluated again when a handler has run, and after
- * pauses, because another thread or a put may have changed it: none while a wait spins (vgasnet_set_waitmode), then
- * pauses that grow from 50 us to 10 ms. */
+/**
+ * Waits until an expression is true, and runs handlers meanwhile.
+ *
+ * A statement macro. The expression is evaluated again when a handler has run, and after pauses, because another thread
+ * or a put may have changed it. There are no pauses while a wait spins (vgasnet_set_waitmode); then they grow from 50
+ * us to 10 ms. Not collective, any thread that is in no handler.
+ *
+ * Fatal: a call before vgasnet_attach.
+ *
+ * @param cond the expression, without side effects
+ * @see vgasnet_AMPoll, vgasnet_set_waitmode
+ */
 #define VGASNET_BLOCKUNTIL(cond) \
     do { \
         uint64_t vgasnet_since_ = 0; \
@@ -170,17 +255,56 @@ int vgasnet_AMPoll(void);
         } \
     } while (0)
 
-/* The number of handlers that have ended on this rank; and a wait until it differs from seen, or until the next look at a
- * condition. *since is 0 before the first look; the call notes there when the wait began. */
+/**
+ * Returns how many handlers have ended on this rank, for VGASNET_BLOCKUNTIL.
+ *
+ * Not collective, any thread.
+ *
+ * @return the number of handlers that have ended
+ * @see VGASNET_BLOCKUNTIL, vgasnet_wait_handler
+ */
 uint64_t vgasnet_handler_runs(void);
+
+/**
+ * Waits until a handler ends, or until a condition is to be looked at again, for VGASNET_BLOCKUNTIL.
+ *
+ * Not collective, any thread that is in no handler.
+ *
+ * Fatal: a null pointer, a call before vgasnet_attach.
+ *
+ * @param seen what vgasnet_handler_runs returned before the condition was looked at; with another number now, the call
+ *     returns at once
+ * @param since 0 before the first look; the call notes there when the wait began. Not null
+ * @see VGASNET_BLOCKUNTIL, vgasnet_handler_runs
+ */
 void vgasnet_wait_handler(uint64_t seen, uint64_t *since);
 
-/* No handler of the program starts in this rank any more: messages that come have no effect, and requests get no reply. For
- * languages whose runtime ends before the process, which serves others until they end. Nothing before vgasnet_attach. */
+/**
+ * Lets no handler of the program start in this rank any more.
+ *
+ * Messages that arrive have no effect, and requests get no reply. It is for languages whose runtime ends before the
+ * process, which serves other ranks until they end. Before vgasnet_attach it does nothing. Not collective, any thread.
+ *
+ * @see vgasnet_exit
+ */
 void vgasnet_end_handlers(void);
 
-/* No-interrupt sections. Handlers never interrupt a thread, so these do nothing. */
+/**
+ * Begins a no-interrupt section, which does nothing: handlers never interrupt a thread.
+ *
+ * Not collective, any thread.
+ *
+ * @see vgasnet_resume_interrupts
+ */
 void vgasnet_hold_interrupts(void);
+
+/**
+ * Ends a no-interrupt section, which does nothing: handlers never interrupt a thread.
+ *
+ * Not collective, any thread.
+ *
+ * @see vgasnet_hold_interrupts
+ */
 void vgasnet_resume_interrupts(void);
 
 #ifdef __cplusplus

@@ -36,13 +36,14 @@
 extern "C" {
 #endif
 
-/* Copies that an earlier phase of the same range, begun with this flag and the same options too, has left are used again, but for
- * those of pages that may have been written since. A page counts as such as long as a rank may write it without asking, be it that
- * rank's own: begin has node write those of its own back, so they count once more and not again. Without the flag the copies are
- * forgotten. */
+/**
+ * Copies that an earlier phase has left are used again, if that phase had the same range, options and this flag. Copies of
+ * pages that may have been written since are not. A page may have been written as long as a rank has the right to write it
+ * without asking; begin has node give up that right on its own pages. Without the flag the copies are forgotten.
+ */
 #define VGASNET_READONLY_KEEP 1
 
-/* 0 in a field, or no structure, stands for the default. */
+/** Options of vgasnet_readonly_begin. 0 in a field, or no structure, stands for the default. */
 typedef struct {
     size_t struct_bytes; /* sizeof(vgasnet_readonly_options_t) */
     size_t cache_bytes_max; /* memory for the copies, 64K to 64G; ranges that give the same share it. VGASNET_GET_CACHE_SIZE */
@@ -50,21 +51,68 @@ typedef struct {
     size_t object_bytes; /* the range is an array of objects of this size: a get of a part of one fetches it all. None */
 } vgasnet_readonly_options_t;
 
-/* Declares a range of node's segment. Local, but for VGASNET_READONLY_KEEP and VGASNET_CHECK_READONLY=1, which ask node.
- * Returns VGASNET_ERR_BAD_ARG if the range is empty, not in the segment, or overlaps one that this rank has declared and not
- * ended, and for flags and options that there are not. At most 8 different values of cache_bytes_max may be given. */
+/**
+ * Declares that no rank writes to a range of a rank's segment, so that small gets from it are cached.
+ *
+ * Not collective: it concerns the calling rank alone, and ranks need not declare the same. It is local unless
+ * VGASNET_READONLY_KEEP or VGASNET_CHECK_READONLY=1 makes it ask node. Any thread.
+ *
+ * Fatal: a put, memset or atomic operation of the calling rank into the range before its end.
+ *
+ * @param node rank whose segment has the range, 0 to vgasnet_nodes() - 1
+ * @param addr first address of the range, a remote address
+ * @param len length of the range in bytes, at least 1
+ * @param flags 0 or VGASNET_READONLY_KEEP
+ * @param options memory for copies and sizes of gets; null for the defaults. At most 8 different values of
+ *     cache_bytes_max may be given in a job
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG if the range is empty, not in the segment, or overlaps a declared one; for unknown flags
+ *     and options
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_readonly_end, vgasnet_get, vgasnet_readonly_stats, docs/reference/cached-gets.md
+ */
 int vgasnet_readonly_begin(vgasnet_node_t node, void *addr, size_t len, int flags, const vgasnet_readonly_options_t *options);
 
-/* Ends a range that was declared with the same node, addr and len, after the caller's last get from it is complete. The next write
- * may come after a barrier. Returns VGASNET_ERR_BAD_ARG if this rank has declared no such range. */
+/**
+ * Ends the declaration of a read-only range.
+ *
+ * Call it after the rank's last get from the range is complete. The next write may come after a barrier. With
+ * VGASNET_CHECK_READONLY=1 it asks node which pages were written. Not collective, any thread.
+ *
+ * Fatal: with VGASNET_CHECK_READONLY=1, a write to the range since its begin, by any rank.
+ *
+ * @param node as for vgasnet_readonly_begin
+ * @param addr as for vgasnet_readonly_begin
+ * @param len as for vgasnet_readonly_begin, in bytes
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG if this rank has declared no such range
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_readonly_begin
+ */
 int vgasnet_readonly_end(vgasnet_node_t node, void *addr, size_t len);
 
-/* As vgasnet_get. Of copies that were used as much, that with more weight stays longer: 1 is usual, 2 counts twice. Fatal: a weight
- * that is no positive number. */
+/**
+ * Reads bytes of a rank's segment as vgasnet_get, with a weight for the copy in the get cache.
+ *
+ * Of copies that were used as much, one with more weight stays longer. Outside read-only ranges the weight has no
+ * effect. Not collective, any thread.
+ *
+ * Fatal: a weight that is no positive number; a rank that does not exist, bytes outside its segment, a null local
+ * address with nbytes > 0, a call before vgasnet_attach, an I/O error on a page without another copy.
+ *
+ * @param dest local address that receives the bytes
+ * @param node rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param src remote address in the segment of node, any alignment
+ * @param nbytes number of bytes, 0 or more, no maximum
+ * @param weight a positive number: 1 is usual, 2 counts twice
+ * @see vgasnet_get, vgasnet_readonly_begin
+ */
 void vgasnet_get_weighted(void *dest, vgasnet_node_t node, void *src, size_t nbytes, float weight);
 
-/* What became of this rank's gets from declared ranges since the job began. Gets are counted by pages: one that lies in two counts
- * twice. Those that find no copy, but their page in the pool of this rank or of a neighbour, are not counted. */
+/**
+ * How this rank's gets from declared ranges were served since the job began. Gets are counted by pages: one that lies in
+ * two counts twice. A get that finds no copy, but its page in the pool of this rank or of a neighbour, is not counted.
+ */
 typedef struct {
     uint64_t gets; /* all of the following seven, and those that were not looked for since looking had not paid */
     uint64_t hits; /* all bytes were here */
@@ -82,8 +130,18 @@ typedef struct {
     uint64_t bytes_max; /* bytes of memory that they may take */
 } vgasnet_readonly_stats_t;
 
-/* Fills the first struct_bytes bytes of *stats, which must be whole numbers. struct_bytes is sizeof(vgasnet_readonly_stats_t).
- * Returns VGASNET_ERR_BAD_ARG for a null pointer or a size that it cannot be. */
+/**
+ * Tells how this rank's gets from read-only ranges were served since the job began.
+ *
+ * Not collective, any thread.
+ *
+ * @param stats receives the numbers; not null
+ * @param struct_bytes size of *stats in bytes, a multiple of 8: sizeof(vgasnet_readonly_stats_t)
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG for a null pointer, or for a size that the structure cannot have
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_readonly_begin, vgasnet_stats
+ */
 int vgasnet_readonly_stats(vgasnet_readonly_stats_t *stats, size_t struct_bytes);
 
 #ifdef __cplusplus

@@ -39,40 +39,72 @@
 extern "C" {
 #endif
 
-/* The use of a pinned range: loads only, or loads and stores. */
+/** The pinned range is loaded from only. */
 #define VGASNET_PIN_READ 1
+/** The pinned range is loaded from and stored to. */
 #define VGASNET_PIN_WRITE 2
 
-/*
- * Makes the pages of len bytes at addr, in the caller's own segment, resident and mapped until vgasnet_unpin. Pins add
- * up: each needs its own unpin. A page counts once, however often it is pinned.
+/**
+ * Makes pages of the caller's own segment resident and mapped until vgasnet_unpin.
  *
- * mode: VGASNET_PIN_READ or VGASNET_PIN_WRITE. While a range is pinned to write, ranks of other hosts wait when they
- *   read or write it. While it is pinned to read, ranks that write it wait, this rank's own stores and puts included.
- *   So pin briefly, and wait for no other rank meanwhile.
+ * While a range is pinned to write, ranks of other hosts wait when they read or write it. While it is pinned to read,
+ * ranks that write it wait, this rank's own stores and puts included. So pin briefly, and wait for no other rank
+ * meanwhile.
  *
- * VGASNET_ERR_BAD_ARG: the range leaves the segment, or the mode is unknown. VGASNET_ERR_RESOURCE: more pages would be
- *   pinned at a time than three quarters of the pool, or than all but 4 of its pages; or another rank of the host, which
- *   is stopped, has so much of the pool mapped that too little would stay. Nothing is pinned then.
+ * Pins add up: each needs its own unpin. A page counts once, however often it is pinned. Nothing is pinned after an
+ * error. Not collective, any thread.
+ *
+ * @param addr first address of the range, in the caller's own segment
+ * @param len length of the range in bytes, 0 or more
+ * @param mode VGASNET_PIN_READ for loads only, VGASNET_PIN_WRITE for loads and stores
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG if the range leaves the segment, or the mode is unknown
+ * @retval VGASNET_ERR_RESOURCE if more pages would be pinned at a time than three quarters of the pool, or than all but
+ *     4 of its pages; or if another rank of the host, which is stopped, has too much of the pool mapped
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_unpin, vgasnet_advise
  */
 int vgasnet_pin(void *addr, size_t len, int mode);
 
-/* Undoes one vgasnet_pin of the same range. VGASNET_ERR_BAD_ARG: some page of it is not pinned; nothing is undone. */
+/**
+ * Undoes one vgasnet_pin of the same range.
+ *
+ * Not collective, any thread.
+ *
+ * @param addr as for vgasnet_pin
+ * @param len as for vgasnet_pin, in bytes
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG if some page of the range is not pinned; nothing is undone
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_pin
+ */
 int vgasnet_unpin(void *addr, size_t len);
 
-/* The range will be read or written soon. Its first pages, up to half of the pool, are fetched in the background. */
+/** The range will be read or written soon. Its first pages, up to half of the pool, are fetched in the background. */
 #define VGASNET_ADVISE_WILLNEED 1
-/* The range will not be used soon. Its pages leave the pool, and dirty ones are written back. Its bytes stay. */
+/** The range will not be used soon. Its pages leave the pool, and dirty ones are written back. Its bytes stay. */
 #define VGASNET_ADVISE_DONTNEED 2
-/* The range will be used in order, now, from its first page on. It is read ahead from the first access on, not from the
+/** The range will be used in order, now, from its first page on. It is read ahead from the first access on, not from the
  * third. */
 #define VGASNET_ADVISE_SEQUENTIAL 3
-/* The range will be read much more often than written. Its dirty pages are written back in the background and stay in
+/** The range will be read much more often than written. Its dirty pages are written back in the background and stay in
  * the pool, so that they can leave it later without a write. */
 #define VGASNET_ADVISE_READMOSTLY 4
 
-/* A hint about len bytes at addr in the caller's own segment. Changes no byte, waits for nothing.
- * VGASNET_ERR_BAD_ARG: the range leaves the segment, or the advice is unknown. */
+/**
+ * Gives a hint how a range of the caller's own segment will be used.
+ *
+ * It changes no byte and waits for nothing. Not collective, any thread.
+ *
+ * @param addr first address of the range, in the caller's own segment
+ * @param len length of the range in bytes, 0 or more
+ * @param advice VGASNET_ADVISE_WILLNEED, VGASNET_ADVISE_DONTNEED, VGASNET_ADVISE_SEQUENTIAL or
+ *     VGASNET_ADVISE_READMOSTLY
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_BAD_ARG if the range leaves the segment, or the advice is unknown
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_pin, vgasnet_file_advise
+ */
 int vgasnet_advise(void *addr, size_t len, int advice);
 
 #ifdef __cplusplus

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* How often something happened, and how long it took, in nanoseconds. The percentiles are at most an eighth off. */
+/** How often something happened, and how long it took, in nanoseconds. The percentiles are at most an eighth off. */
 typedef struct {
     uint64_t count;
     uint64_t sum_ns;
@@ -25,7 +25,7 @@ typedef struct {
     uint64_t max_ns;
 } vgasnet_stats_times_t;
 
-/* Numbers of this rank since vgasnet_attach. Later versions of the library have more fields, at the end. */
+/** Numbers of this rank since vgasnet_attach. Later versions of the library have more fields, at the end. */
 typedef struct {
     uint64_t size_bytes; /* of what vgasnet_stats has filled in, this field included */
     uint64_t elapsed; /* time since vgasnet_attach, in nanoseconds */
@@ -155,13 +155,20 @@ typedef struct {
     uint64_t guests; /* pages of other ranks put into idle frames of this rank */
 } vgasnet_stats_t;
 
-/*
- * Fills in the first size bytes of a structure, as far as this library has them; give sizeof(vgasnet_stats_t). What the
- * library does not have is not touched: size_bytes tells how much it has filled in. Costs some microseconds. Numbers that
- * other threads change meanwhile may be from different moments.
+/**
+ * Tells what this rank has done since vgasnet_attach, and where its time went.
  *
- * VGASNET_ERR_NOT_READY: nothing is counted in this job; nothing is filled in.
- * VGASNET_ERR_BAD_ARG: stats is null, or size is less than that of the first field.
+ * Costs some microseconds. Numbers that other threads change meanwhile may be from different moments. Not collective,
+ * any thread.
+ *
+ * @param stats receives the numbers; not null. size_bytes tells how much the library has filled in, which may be less
+ *     than size
+ * @param size size of *stats in bytes, at least 8: sizeof(vgasnet_stats_t)
+ * @retval VGASNET_OK on success
+ * @retval VGASNET_ERR_NOT_READY if nothing is counted in this job; nothing is filled in
+ * @retval VGASNET_ERR_BAD_ARG if stats is null, or size is less than 8
+ * @retval VGASNET_ERR_NOT_INIT before vgasnet_attach
+ * @see vgasnet_readonly_stats, docs/reference/statistics.md
  */
 int vgasnet_stats(vgasnet_stats_t *stats, size_t size);
 

@@ -8,16 +8,16 @@
 extern "C" {
 #endif
 
-/* The index of a rank: 0 to vgasnet_nodes() - 1. */
+/** The index of a rank: 0 to vgasnet_nodes() - 1. */
 typedef uint32_t vgasnet_node_t;
 
-/* The number of an Active Message handler. */
+/** The number of an Active Message handler. */
 typedef uint8_t vgasnet_handler_t;
 
-/* An argument of a handler. */
+/** An argument of a handler. */
 typedef int32_t vgasnet_handlerarg_t;
 
-/* An entry of a table of handlers. fnptr takes a handler of any type: in C it has no prototype. C23 has no such types
+/** An entry of a table of handlers. fnptr takes a handler of any type: in C it has no prototype. C23 has no such types
  * any more; there GNU C takes any function for a void pointer. */
 #if defined(__GNUC__) && !defined(__cplusplus) && __STDC_VERSION__ > 202000L
 typedef struct {

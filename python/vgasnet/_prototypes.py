@@ -48,7 +48,7 @@ void vgasnet_put u32 ptr ptr size
 void vgasnet_get_bulk ptr u32 ptr size
 void vgasnet_put_bulk u32 ptr ptr size
 void vgasnet_memset u32 ptr int size
-# nonblocking.h
+# nonblocking.h, completion.h
 ptr vgasnet_get_nb ptr u32 ptr size
 ptr vgasnet_put_nb u32 ptr ptr size
 ptr vgasnet_get_nb_bulk ptr u32 ptr size
@@ -151,7 +151,7 @@ int vgasnet_barrier_wait int int
 int vgasnet_barrier_try int int
 int vgasnet_barrier int int
 int vgasnet_barrier_result ptr
-# collectives.h
+# images.h, collectives.h, reductions.h, teams.h
 void vgasnet_coll_init ptr u32 ptr size int
 void vgasnet_coll_broadcast ptr ptr u32 ptr size int
 ptr vgasnet_coll_broadcast_nb ptr ptr u32 ptr size int

@@ -1,7 +1,7 @@
 //! The headers and the library agree, and every chapter stands alone.
 
 use crate::support::compile::{self, Language};
-use crate::support::run::succeed;
+use crate::support::run::{say_not_run, succeed};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -189,10 +189,17 @@ fn the_configuration_is_in_the_library() {
 pub fn renamed() -> BTreeSet<String> {
     let dir = compile::source_dir().join("include/gasnet-compat");
     let text = |name: &str| std::fs::read_to_string(dir.join(name)).expect("a header");
-    let text: String =
-        ["gasnet.h", "gasnet_types.h", "gasnet_names.h", "gasnet_vis_names.h", "gasnet_coll.h", "gasnet_collectives.h"]
-            .map(text)
-            .concat();
+    let text: String = [
+        "gasnet.h",
+        "gasnet_types.h",
+        "gasnet_names.h",
+        "gasnet_message_names.h",
+        "gasnet_vis_names.h",
+        "gasnet_coll.h",
+        "gasnet_collectives.h",
+    ]
+    .map(text)
+    .concat();
     let defines = text.lines().filter_map(|line| line.strip_prefix("#define gasnet_")?.split_once(' '));
     defines
         .map(|(name, meaning)| {
@@ -350,6 +357,51 @@ fn every_standard_takes_the_headers() {
             }
         }
     }
+}
+
+/// What a compiler tells of docstrings: names that are no parameters, results of functions that return nothing, unknown tags.
+fn of_docstrings(places: &[&str], source: &Path) -> std::process::Output {
+    let include = compile::source_dir().join("include");
+    let mut command = Command::new("clang");
+    command.args([
+        "-fsyntax-only",
+        "-Wdocumentation",
+        "-Wdocumentation-pedantic",
+        "-Werror",
+        "-std=gnu11",
+        "-DGASNET_PAR",
+    ]);
+    command.args(places.iter().map(|place| format!("-I{}", include.join(place).display()))).arg(source);
+    command.output().expect("clang starts")
+}
+
+#[test]
+fn docstrings_fit_their_functions() {
+    if Command::new("clang").arg("--version").output().is_err() {
+        return say_not_run("clang's check of docstrings", "clang is not installed; scripts/test installs it");
+    }
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("docstrings.c");
+    let ex = [
+        "gasnetex.h",
+        "gasnet.h",
+        "gasnet_coll.h",
+        "gasnet_vis.h",
+        "gasnet_ratomic.h",
+        "gasnet_mk.h",
+        "gasnet_tools.h",
+    ];
+    for (headers, places) in [
+        (&["vgasnet.h"][..], &["."][..]),
+        (&["gasnet.h", "gasnet_handler.h", "gasnet_tools.h"], &["gasnet-compat", "."]),
+        (&ex, &["gasnet-ex", "gasnet-compat", "."]),
+    ] {
+        let includes: String = headers.iter().map(|header| format!("#include <{header}>\n")).collect();
+        std::fs::write(&source, includes + "extern int declared;\n").expect("a file of ours");
+        let output = of_docstrings(places, &source);
+        assert!(output.status.success(), "{headers:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    std::fs::write(&source, "/** Does it. @param b the first */\nvoid f(int a);\n").expect("a file of ours");
+    assert!(!of_docstrings(&[], &source).status.success(), "clang finds nothing");
 }
 
 /// Programs have macros of their own.

@@ -1,48 +1,36 @@
-//! vgasnet(3), from the headers.
+//! vgasnet(3) and a page for each function, from the headers.
 
+use crate::docstring::{Docstring, Entry};
+use crate::header::{ANY_ARGUMENTS, CHAPTERS, OVERVIEW, Part, parts};
 use crate::page::Page;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-/// The header that includes the chapters.
-const OVERVIEW: &str = include_str!("../../../include/vgasnet.h");
+/// The names that have pages of their own, those for any number of arguments as `nameM`.
+static FUNCTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let declarations = CHAPTERS.iter().flat_map(|(_, text)| documented(text)).map(|(_, code)| code);
+    declarations.filter_map(|code| called(&code)).collect()
+});
 
-/// The chapters, by the names that the header includes them by.
-const CHAPTERS: [(&str, &str); 19] = [
-    ("version.h", include_str!("../../../include/vgasnet/version.h")),
-    ("errors.h", include_str!("../../../include/vgasnet/errors.h")),
-    ("types.h", include_str!("../../../include/vgasnet/types.h")),
-    ("job.h", include_str!("../../../include/vgasnet/job.h")),
-    ("segment.h", include_str!("../../../include/vgasnet/segment.h")),
-    ("transfer.h", include_str!("../../../include/vgasnet/transfer.h")),
-    ("nonblocking.h", include_str!("../../../include/vgasnet/nonblocking.h")),
-    ("values.h", include_str!("../../../include/vgasnet/values.h")),
-    ("atomics.h", include_str!("../../../include/vgasnet/atomics.h")),
-    ("lists.h", include_str!("../../../include/vgasnet/lists.h")),
-    ("readonly.h", include_str!("../../../include/vgasnet/readonly.h")),
-    ("residency.h", include_str!("../../../include/vgasnet/residency.h")),
-    ("messages.h", include_str!("../../../include/vgasnet/messages.h")),
-    ("locks.h", include_str!("../../../include/vgasnet/locks.h")),
-    ("barrier.h", include_str!("../../../include/vgasnet/barrier.h")),
-    ("collectives.h", include_str!("../../../include/vgasnet/collectives.h")),
-    ("files.h", include_str!("../../../include/vgasnet/files.h")),
-    ("stats.h", include_str!("../../../include/vgasnet/stats.h")),
-    ("debug.h", include_str!("../../../include/vgasnet/debug.h")),
-];
-
-/// The page.
-pub fn text() -> String {
+/// The page of the interface.
+pub(crate) fn text() -> String {
     let mut page = Page::new("vgasnet", 3, "segments larger than memory: one-sided access, messages and collectives");
     page.section("SYNOPSIS");
     page.verbatim("#include <vgasnet.h>\n\ncc program.c $(pkg-config --cflags --libs vgasnet)");
     page.section("DESCRIPTION");
-    for part in sentence(&comments(OVERVIEW).next().unwrap_or_default()).split("\n\n") {
-        page.paragraphs(part);
-    }
+    page.paragraphs(&sentence(&head(OVERVIEW)));
     for (name, text) in CHAPTERS {
         page.section(&format!("<vgasnet/{name}>"));
-        for part in declarations_first(parts(text)) {
+        let mut docstring = None;
+        for part in parts(text) {
             match part {
-                Part::Comment(text) => page.paragraphs(&sentence(&text)),
-                Part::Declaration(text) => page.verbatim(&narrow(&text)),
+                Part::Comment(text) => page.paragraphs(&sentence(&narrow_code(&text))),
+                Part::Heading(text) => page.subsection(&sentence(&text)),
+                Part::Docstring(of_next) => docstring = Some(of_next),
+                Part::Declaration(code) => {
+                    page.verbatim(&narrow(&shown(&code)));
+                    docstring.take().iter().for_each(|docstring| describe_in_short(&mut page, docstring));
+                }
             }
         }
     }
@@ -53,44 +41,120 @@ pub fn text() -> String {
     page.finish()
 }
 
-/// The page of a function, or of a macro that is called as one: its declaration, and what the header says of that. `None` if no chapter
-/// declares it.
-pub fn text_of(function: &str) -> Option<String> {
-    // Those that are made for each number of arguments are declared once.
-    let stem = function.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    let declarations = [format!("{function}("), format!("{stem}##M(")];
-    let is_declared = |text: &str| declarations.iter().any(|declaration| declares(text, declaration));
-    for (name, text) in CHAPTERS {
-        let parts = declarations_first(parts(text));
-        let is_it = |part: &Part| matches!(part, Part::Declaration(text) if is_declared(text));
-        let Some(at) = parts.iter().position(is_it) else { continue };
-        let said = parts[at + 1..].iter().map_while(|part| match part {
-            Part::Comment(text) => Some(text),
-            Part::Declaration(_) => None,
-        });
-        let mut page = Page::new(function, 3, &format!("declared in <vgasnet/{name}>"));
-        page.section("SYNOPSIS");
-        page.verbatim("#include <vgasnet.h>");
-        if let Part::Declaration(text) = &parts[at] {
-            page.verbatim(&narrow(text));
-        }
-        page.section("DESCRIPTION");
-        said.for_each(|text| page.paragraphs(&sentence(text)));
-        if let Some(Part::Comment(about)) = parts.first().filter(|_| at > 0) {
-            page.section("NOTES");
-            page.paragraphs(&sentence(about));
-        }
-        page.documents();
-        page.see_also(&["vgasnet(3)", "vgasnet(7)"]);
-        return Some(page.finish());
+/// What a declaration does, and its errors. Its own page has the rest.
+fn describe_in_short(page: &mut Page, docstring: &Docstring) {
+    page.paragraphs(&narrow_code(&docstring.description));
+    if let Some(fatal) = &docstring.fatal {
+        page.paragraphs(&format!("Fatal: {fatal}"));
     }
-    None
 }
 
-/// Whether a text has this declaration: the name alone, not as the end of a longer one.
-fn declares(text: &str, declaration: &str) -> bool {
-    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    text.match_indices(declaration).any(|(at, _)| !text[..at].ends_with(is_part))
+/// The page of a function, or of a macro that is called as one. `None` if no chapter declares it.
+pub(crate) fn text_of(function: &str) -> Option<String> {
+    CHAPTERS.iter().find_map(|(name, text)| {
+        let (docstring, code) = documented(text).into_iter().find_map(|(docstring, code)| {
+            let code = with_number(&code, function);
+            (called(&code).as_deref() == Some(function)).then_some((docstring, code))
+        })?;
+        Some(page_of(function, name, &docstring, &code, &head(text)))
+    })
+}
+
+fn page_of(function: &str, chapter: &str, docstring: &Docstring, code: &str, about: &str) -> String {
+    let mut page = Page::new(function, 3, &docstring.brief());
+    page.section("SYNOPSIS");
+    page.verbatim("#include <vgasnet.h>");
+    page.verbatim(&narrow(&shown(code)));
+    page.section("DESCRIPTION");
+    page.paragraphs(&narrow_code(&docstring.description));
+    items(&mut page, "PARAMETERS", &docstring.parameters.iter().collect::<Vec<_>>());
+    let (results, errors) = docstring.results_and_errors();
+    if let Some(returned) = &docstring.returned {
+        page.section("RETURN VALUE");
+        page.paragraphs(&format!("{}.", sentence(returned)));
+    }
+    items(&mut page, "RETURN VALUE", &results);
+    items(&mut page, "ERRORS", &errors);
+    if let Some(fatal) = &docstring.fatal {
+        if errors.is_empty() {
+            page.section("ERRORS");
+        }
+        page.paragraphs(&format!("The rank prints one line and the job ends for: {fatal}"));
+    }
+    page.section("NOTES");
+    page.paragraphs(&format!("Declared in <vgasnet/{chapter}>:"));
+    page.paragraphs(&sentence(&narrow_code(about)));
+    page.documents();
+    let see = docstring.see.iter().filter(|name| FUNCTIONS.contains(*name)).map(|name| page_named(name));
+    let see: Vec<_> = see.chain(["vgasnet(3)".to_owned(), "vgasnet(7)".to_owned()]).collect();
+    page.see_also(&see.iter().map(String::as_str).collect::<Vec<_>>());
+    page.finish()
+}
+
+/// The page of a function. One for any number of arguments has a page for each, of which this names the first.
+fn page_named(function: &str) -> String {
+    match function.strip_suffix('M').filter(|stem| stem.starts_with("vgasnet_AM")) {
+        Some(stem) => format!("{stem}0(3)"),
+        None => format!("{function}(3)"),
+    }
+}
+
+fn items(page: &mut Page, heading: &str, entries: &[&Entry]) {
+    if !entries.is_empty() {
+        page.section(heading);
+    }
+    entries.iter().for_each(|(term, text)| page.item(term, text));
+}
+
+/// The declarations of a chapter that have docstrings.
+fn documented(header: &str) -> Vec<(Docstring, String)> {
+    let parts = parts(header);
+    let pair = |two: &[Part]| match two {
+        [Part::Docstring(docstring), Part::Declaration(code)] => Some((docstring.clone(), code.clone())),
+        _ => None,
+    };
+    parts.windows(2).filter_map(pair).collect()
+}
+
+/// The name of the function, or of the macro with parameters, that some code declares.
+fn called(code: &str) -> Option<String> {
+    let (before, _) = code.split_once('(')?;
+    let name = match before.strip_prefix("#define ") {
+        Some(name) => name,
+        None if before.starts_with("typedef") || before.starts_with("extern") || before.contains('{') => return None,
+        None => before.rsplit([' ', '*']).next()?,
+    };
+    let is_name = name.to_lowercase().starts_with("vgasnet_") && !name.contains([' ', '\n']);
+    is_name.then(|| name.to_owned())
+}
+
+/// A declaration for any number of arguments as that of a function for one number of them, if it is that function's.
+fn with_number(code: &str, function: &str) -> String {
+    let stem = function.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let Ok(number) = function[stem.len()..].parse::<usize>() else { return code.to_owned() };
+    let any = format!("{stem}M(");
+    if number > 16 || !code.contains(&any) || !code.contains(ANY_ARGUMENTS) {
+        return code.to_owned();
+    }
+    let arguments: String = (0..number).map(|at| format!(", vgasnet_handlerarg_t a{at}")).collect();
+    code.replace(&any, &format!("{function}(")).replace(ANY_ARGUMENTS, &arguments)
+}
+
+/// What callers see of a declaration: of a macro with parameters its name and these.
+fn shown(code: &str) -> String {
+    match (code.strip_prefix("#define "), called(code)) {
+        (Some(definition), Some(_)) => definition[..=definition.find(')').unwrap_or(definition.len() - 1)].to_owned(),
+        _ => code.to_owned(),
+    }
+}
+
+/// What the first comment of a header says, which is about all of it.
+fn head(header: &str) -> String {
+    let first = parts(header).into_iter().find_map(|part| match part {
+        Part::Comment(text) => Some(text),
+        _ => None,
+    });
+    first.unwrap_or_default()
 }
 
 /// A text whose first letter is a capital: in a header it follows the header's name. The name of a function stays as it is.
@@ -104,6 +168,13 @@ fn sentence(text: &str) -> String {
 
 /// Columns of a terminal of 80 beside the indentation of a page.
 const COLUMNS: usize = 72;
+
+/// Paragraphs of which those that are code fit a terminal.
+fn narrow_code(text: &str) -> String {
+    let is_code = |paragraph: &str| paragraph.lines().all(|line| line.starts_with("  "));
+    let shown = |paragraph: &str| if is_code(paragraph) { narrow(paragraph) } else { paragraph.to_owned() };
+    text.split("\n\n").map(shown).collect::<Vec<_>>().join("\n\n")
+}
 
 /// Declarations whose lines fit a terminal: longer ones go on in lines of their own.
 fn narrow(code: &str) -> String {
@@ -133,151 +204,9 @@ fn narrow_line(line: &str) -> String {
     lines.join("\n")
 }
 
-/// A piece of a header.
-#[derive(Debug, PartialEq, Eq)]
-enum Part {
-    Comment(String),
-    Declaration(String),
-}
-
-/// Puts what a comment is about before it, as readers of manuals expect. Headers have it behind. The first is about the whole header.
-fn declarations_first(mut parts: Vec<Part>) -> Vec<Part> {
-    for at in 2..parts.len() {
-        if matches!(parts[at - 1..=at], [Part::Comment(_), Part::Declaration(_)]) {
-            parts.swap(at - 1, at);
-        }
-    }
-    parts
-}
-
-/// A header as a compiler for C without extensions reads it, but with its comments and macros: of two ways the one behind `#else`.
-fn in_plain_c(header: &str) -> String {
-    let mut lines = Vec::new();
-    // Where the lines of each condition begin, and whether it is one for C++.
-    let mut conditions = Vec::new();
-    for line in header.lines() {
-        if line.starts_with("#if") {
-            conditions.push((lines.len(), line.ends_with("def __cplusplus")));
-        } else if line.starts_with("#else") {
-            lines.truncate(conditions.last().map_or(lines.len(), |(first, _)| *first));
-        } else if line.starts_with("#endif") {
-            if let Some((first, true)) = conditions.pop() {
-                lines.truncate(first);
-            }
-        } else if !line.starts_with("#pragma") {
-            lines.push(line);
-        }
-    }
-    lines.join("\n") + "\n"
-}
-
-/// The comments and declarations of a header, in order; what guards and includes is left out.
-fn parts(header: &str) -> Vec<Part> {
-    let mut parts = Vec::new();
-    let header = in_plain_c(header);
-    let mut rest = header.as_str();
-    while let Some((code, behind)) = rest.split_once("/*") {
-        // A comment behind something on its line belongs to that.
-        let is_beside = !code.is_empty() && !code.ends_with('\n');
-        let (comment, after) = behind.split_once("*/").unwrap_or((behind, ""));
-        if is_beside {
-            let line = code.rfind('\n').map_or(code, |at| &code[at + 1..]);
-            let before = &code[..code.len() - line.len()];
-            push_declarations(&mut parts, before);
-            let end = after.find('\n').unwrap_or(after.len());
-            push_declarations(&mut parts, &format!("{line}/*{comment}*/{}", &after[..end]));
-            rest = &after[end..];
-        } else {
-            push_declarations(&mut parts, code);
-            parts.push(Part::Comment(bare(comment)));
-            rest = after;
-        }
-    }
-    push_declarations(&mut parts, rest);
-    parts
-}
-
-fn push_declarations(parts: &mut Vec<Part>, code: &str) {
-    let is_frame = |line: &str| {
-        let is_guard = line.starts_with("#define VGASNET_") && line.ends_with("_H");
-        is_guard || line.trim().is_empty() || line.starts_with("#include")
-    };
-    let lines: Vec<_> = code.lines().filter(|line| !is_frame(line)).collect();
-    if lines.is_empty() {
-        return;
-    }
-    let text = lines.join("\n");
-    match parts.last_mut() {
-        Some(Part::Declaration(last)) => *last = format!("{last}\n{text}"),
-        _ => parts.push(Part::Declaration(text)),
-    }
-}
-
-/// The texts of the comments that begin a line.
-fn comments(header: &str) -> impl Iterator<Item = String> {
-    parts(header).into_iter().filter_map(|part| match part {
-        Part::Comment(text) => Some(text),
-        Part::Declaration(_) => None,
-    })
-}
-
-/// A comment without stars, with its empty lines. A paragraph of which all lines are further in than others is code, and stays so.
-fn bare(comment: &str) -> String {
-    let lines = comment.lines().map(|line| line.trim().trim_start_matches('*'));
-    let lines: Vec<_> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end()).collect();
-    let paragraphs = lines.split(|line| line.is_empty()).map(|paragraph| {
-        let is_code = paragraph.iter().all(|line| line.starts_with("  "));
-        let shown = |line: &&str| if is_code { narrow_line(line) } else { line.trim().to_owned() };
-        paragraph.iter().map(shown).collect::<Vec<_>>().join("\n")
-    });
-    let text = paragraphs.collect::<Vec<_>>().join("\n\n");
-    text.trim_matches('\n').trim_end().trim_start_matches("vgasnet: ").to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_chapter_that_the_header_includes_is_there() {
-        let included = OVERVIEW.lines().filter_map(|line| line.strip_prefix("#include <vgasnet/")?.split_once('>'));
-        let included: Vec<_> = included.map(|(name, _)| name).collect();
-        assert_eq!(included, CHAPTERS.map(|(name, _)| name));
-    }
-
-    #[test]
-    fn declarations_stay_with_their_comments() {
-        let header = "/* vgasnet: a test. */\n#ifndef VGASNET_A_H\n#define VGASNET_A_H\n\n/*\n * First.\n *   Still.\n *\n *   f();\n */\n\
-            int a(void);\n\n#define B 1 /* one */\nint c;\n#endif\n";
-        let [comment, declaration]: [fn(String) -> Part; 2] = [Part::Comment, Part::Declaration];
-        let expected = [
-            comment("a test.".into()),
-            comment("First.\nStill.\n\n  f();".into()),
-            declaration("int a(void);\n#define B 1 /* one */\nint c;".into()),
-        ];
-        assert_eq!(parts(header), expected);
-    }
-
-    #[test]
-    fn what_is_declared_comes_before_what_is_said_of_it() {
-        let header = "/* All. */\nint a;\n/* B. */\nint b;\n\n/* Some. */\n\n/* C. */\nint c;\n";
-        let [comment, declaration]: [fn(&str) -> Part; 2] =
-            [|text| Part::Comment(text.into()), |text| Part::Declaration(text.into())];
-        let expected = [
-            comment("All."),
-            declaration("int a;"),
-            declaration("int b;"),
-            comment("B."),
-            comment("Some."),
-            declaration("int c;"),
-            comment("C."),
-        ];
-        assert_eq!(declarations_first(parts(header)), expected);
-        let text = text();
-        let [declared, said] = ["int vgasnet_init(int *argc, char ***argv);", "Makes this process a rank of the job."]
-            .map(|part| text.find(part).expect("it is there"));
-        assert!(declared < said);
-    }
 
     #[test]
     fn a_sentence_begins_with_a_capital_unless_with_a_function() {
@@ -316,22 +245,48 @@ mod tests {
 
     #[test]
     fn a_function_has_a_page_of_its_own() {
-        for function in ["vgasnet_get", "vgasnet_init", "vgasnet_put_nb_bulk", "vgasnet_AMRequestShort3"] {
+        for function in
+            ["vgasnet_get", "vgasnet_init", "vgasnet_put_nb_bulk", "vgasnet_AMRequestShort3", "vgasnet_atomic_swap_u64"]
+        {
             let page = text_of(function).unwrap_or_else(|| panic!("{function}"));
             assert!(page.starts_with(&format!(".TH {} 3 ", function.to_uppercase())), "{page}");
-            let (_, behind) = page.split_once("#include <vgasnet.h>").expect("a synopsis");
-            let (synopsis, description) = behind.split_once("DESCRIPTION").expect("a description");
-            assert!(synopsis.contains(function.trim_end_matches('3')) && description.len() > 100, "{page}");
+            let sections: Vec<_> = page.lines().filter_map(|line| line.strip_prefix(".SH ")).collect();
+            assert_eq!(
+                sections[..4],
+                ["NAME", "SYNOPSIS", "DESCRIPTION", "PARAMETERS"].map(|name| format!("\"{name}\"")),
+                "{page}"
+            );
+            assert!(sections.contains(&"\"ERRORS\"") && sections.ends_with(&["\"SEE ALSO\""]), "{page}");
         }
+        let page = text_of("vgasnet_get").expect("a page");
+        for said in [
+            "vgasnet_get \\- reads bytes of a rank's segment, and returns when they have arrived\n",
+            "void vgasnet_get(void *dest, vgasnet_node_t node, void *src,\n",
+            "\\fBnbytes\\fR\nnumber of bytes",
+            "\\fBvgasnet_get_nb\\fR(3), ",
+        ] {
+            assert!(page.contains(said), "{said} is not in {page}");
+        }
+        let page = text_of("vgasnet_init").expect("a page");
+        assert!(page.contains(".SH \"RETURN VALUE\"\n.TP\n\\fBVGASNET_OK\\fR\non success\n.SH \"ERRORS\"\n"), "{page}");
         assert!(text_of("vgasnet_ge").is_none() && text_of("get").is_none());
     }
 
     #[test]
-    fn of_two_ways_one_is_shown_and_no_condition_is() {
-        let header = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n#if defined(A)\nint a;\n#else\n#if B\n#pragma c\n#endif\nint d;\n#endif\n";
-        assert_eq!(parts(header), [Part::Declaration("int d;".into())]);
-        let handlers = text();
-        assert!(handlers.contains("void (*fnptr)();") && !handlers.contains("void *fnptr;"), "{handlers}");
-        assert!(!handlers.lines().any(|line| line.starts_with("#if") || line.starts_with("#pragma")), "{handlers}");
+    fn messages_have_their_own_number_of_arguments() {
+        let page = text_of("vgasnet_AMReplyShort2").expect("a page");
+        let declared = "int vgasnet_AMReplyShort2(vgasnet_token_t token,\n    vgasnet_handler_t handler, vgasnet_handlerarg_t a0,\n    vgasnet_handlerarg_t a1);\n";
+        assert!(page.contains(declared), "{page}");
+        assert!(text_of("vgasnet_AMReplyShort0").is_some_and(|page| page.contains("vgasnet_handler_t handler);\n")));
+        assert!(text_of("vgasnet_AMReplyShort17").is_none());
+        let page = text_of("vgasnet_AMReplyShortArgs").expect("a page");
+        assert!(page.contains("\\fBvgasnet_AMReplyShort0\\fR(3)"), "{page}");
+    }
+
+    #[test]
+    fn macros_are_shown_as_they_are_called() {
+        let page = text_of("VGASNET_BLOCKUNTIL").expect("a page");
+        assert!(page.contains(".nf\nVGASNET_BLOCKUNTIL(cond)\n.fi\n"), "{page}");
+        assert!(!text().contains("vgasnet_since_"));
     }
 }

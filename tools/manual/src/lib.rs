@@ -5,6 +5,10 @@
 
 mod arguments;
 mod completions;
+mod docstring;
+#[cfg(test)]
+mod documented;
+mod header;
 mod interface;
 mod page;
 mod settings_page;
