@@ -167,6 +167,8 @@ fn way_to(name: &str) -> Option<Vec<IpAddr>> {
 
 fn listen_at(addresses: &[IpAddr]) -> io::Result<(Vec<TcpListener>, Vec<SocketAddr>)> {
     let tcp: Vec<_> = addresses.iter().map(|address| TcpListener::bind((*address, 0))).collect::<Result<_, _>>()?;
+    // The standard library's queue has 128 places. A connection that finds none is tried again only after a second.
+    tcp.iter().try_for_each(|tcp| listen(tcp, Backlog::MAXCONN))?;
     tcp.iter().try_for_each(|tcp| tcp.set_nonblocking(true))?;
     let hosts = tcp.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
     Ok((tcp, hosts))

@@ -1,6 +1,7 @@
 //! Calls that begin and end epochs and complete operations: what has come is filed, and in mode told words are raised.
 
 use crate::ffi::{self, SUCCESS};
+use crate::near::Nearness;
 use crate::pending::{self, Filed, Ticket, first_error};
 use crate::report::{COUNTS, count};
 use crate::settings::Mode;
@@ -61,6 +62,7 @@ pub fn on_request(ticket: Ticket) {
     if ticket.is_of_fetch() {
         return words::tell_one_fetch(window, ticket.target);
     }
+    window.targets[ticket.target as usize].nearness.forget();
     forget_read(window, ticket.target);
     // SAFETY: the request is complete, and the call that said so has not returned to the program.
     unsafe { pending::file_one(ticket) };
@@ -137,12 +139,10 @@ pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int
     }
 }
 
-/// Completes operations of several targets. Where it is one target, its share is known.
+/// Completes operations of several targets.
 fn measure(window: &Window, underway: &Underway, next: impl Fn() -> c_int) -> c_int {
-    match underway.marks.as_slice() {
-        [mark] => window.targets[mark.target as usize].nearness.complete(next),
-        _ => next(),
-    }
+    let targets = || underway.marks.iter().map(|mark| &window.targets[mark.target as usize].nearness);
+    Nearness::complete_all(targets, next)
 }
 
 /// An epoch of another kind has begun, which ends that of a fence: MPI refuses gets of that from now on.
@@ -224,7 +224,7 @@ fn end_all(window: &Window, underway: &Underway, epoch: u32) -> c_int {
 pub fn fence(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let underway = Underway::of_all(window);
-    let error = next();
+    let error = measure(window, &underway, next);
     if error != SUCCESS {
         return error;
     }
@@ -257,7 +257,7 @@ pub fn start(handle: u64, group: u64, next: impl Fn() -> c_int) -> c_int {
 pub fn complete(handle: u64, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let underway = Underway::of_all(window);
-    let error = next();
+    let error = measure(window, &underway, next);
     if error != SUCCESS {
         return error;
     }

@@ -43,15 +43,45 @@ impl Nearness {
     /// A completion by MPI of what is under way.
     #[inline]
     pub fn complete<T>(&self, next: impl FnOnce() -> T) -> T {
-        let gets = self.gets.load(Ordering::Relaxed);
-        if gets == 0 || self.rounds.load(Ordering::Relaxed) == ROUNDS {
+        Nearness::complete_all(|| std::iter::once(self), next)
+    }
+
+    /// A completion of gets of several targets. Each is taken to have needed all of the time, so a far one is not taken to be near.
+    #[inline]
+    pub fn complete_all<'a, T, I: Iterator<Item = &'a Nearness>>(
+        targets: impl Fn() -> I,
+        next: impl FnOnce() -> T,
+    ) -> T {
+        if !targets().any(Nearness::is_measured) {
             return next();
         }
-        let result = self.measure(next);
+        let start = Instant::now();
+        let result = next();
+        let spent_ns = start.elapsed().as_nanos() as u64;
+        targets().filter(|target| target.is_measured()).for_each(|target| target.on_completed(spent_ns));
+        result
+    }
+
+    /// Gets are complete, and nobody knows how long that took.
+    pub fn forget(&self) {
+        if self.is_measured() {
+            [&self.bytes, &self.spent_ns].into_iter().for_each(|sum| sum.store(0, Ordering::Relaxed));
+            self.gets.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there are gets to be completed that may decide.
+    #[inline]
+    fn is_measured(&self) -> bool {
+        self.gets.load(Ordering::Relaxed) > 0 && self.rounds.load(Ordering::Relaxed) < ROUNDS
+    }
+
+    fn on_completed(&self, spent_ns: u64) {
+        self.spent_ns.fetch_add(spent_ns, Ordering::Relaxed);
+        let gets = self.gets.load(Ordering::Relaxed);
         if gets >= GETS {
             self.decide(u64::from(gets));
         }
-        result
     }
 
     fn measure<T>(&self, next: impl FnOnce() -> T) -> T {
@@ -96,6 +126,28 @@ mod tests {
     fn gets_that_take_as_long_as_a_message_are_far() {
         assert!(!run(1000, Duration::from_micros(1), 1));
         assert!(!run(1000, Duration::from_micros(1), 100));
+    }
+
+    #[test]
+    fn gets_whose_completion_nobody_has_seen_decide_nothing() {
+        let nearness = Nearness::default();
+        for _ in 0..GETS {
+            nearness.get(8, || ());
+        }
+        nearness.forget();
+        nearness.complete(|| ());
+        assert!(!nearness.is_near() && nearness.rounds.load(Ordering::Relaxed) == 0);
+    }
+
+    #[test]
+    fn a_completion_of_several_targets_counts_for_each() {
+        let both = [Nearness::default(), Nearness::default()];
+        for near in both.iter().cycle().take(2 * GETS as usize) {
+            near.get(8, || ());
+        }
+        let spent = Duration::from_nanos(2 * u64::from(GETS) * HIT_NS);
+        Nearness::complete_all(|| both.iter(), || std::thread::sleep(spent));
+        assert!(both.iter().all(|near| near.rounds.load(Ordering::Relaxed) == 1 && !near.is_near()));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use handles::{
 pub use next::{Next, is_its_mpi};
 pub use passing::{Passing, Serving, end};
 pub use say::say;
-pub use vgasnet_conduit::{environment, whole_file};
+pub use vgasnet_conduit::{environment, keeping_handlers, whole_file};
 
 /// MPI's success, by the standard.
 pub const SUCCESS: std::ffi::c_int = 0;

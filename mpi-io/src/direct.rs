@@ -6,7 +6,9 @@ use crate::vgasnet::{Failed, Piece};
 use crate::view::Place;
 use std::ffi::{CString, c_int};
 use std::fs::File;
-use std::os::fd::{AsRawFd, RawFd};
+use std::mem::ManuallyDrop;
+use std::os::fd::{FromRawFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Pieces that one call of the system's gets.
@@ -15,7 +17,8 @@ const PIECES_MAX: usize = 512;
 /// A file that is open for it.
 #[derive(Debug)]
 pub struct Direct {
-    file: File,
+    /// vgasnet's, until it closes the file. Another one might not be had: the program may have used them up, or lost the permission.
+    descriptor: AtomicI32,
     path: CString,
     /// In mode atomic: the locks of the file are the process's, so its threads take turns.
     turn: Mutex<()>,
@@ -24,15 +27,37 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// The file of a descriptor, which need not have its name any more. Its bytes go through the system's cache.
+    /// The file of a descriptor of vgasnet's. Its bytes go through the system's cache from now on.
     ///
     /// # Errors
     /// The system's number.
-    pub fn open(descriptor: RawFd, path: CString, may_write: bool) -> Result<Direct, Failed> {
-        let name = format!("/proc/self/fd/{descriptor}");
-        let opened = std::fs::OpenOptions::new().read(true).write(may_write).open(name);
-        let file = opened.map_err(|error| failed(&path, "be opened", &error))?;
-        Ok(Direct { file, path, turn: Mutex::new(()), lost: OnceLock::new() })
+    pub fn of(descriptor: RawFd, path: CString) -> Result<Direct, Failed> {
+        // SAFETY: the descriptor is open. Nobody else reads or writes by it any more, in whatever pieces.
+        let is_buffered = unsafe {
+            let flags = libc::fcntl(descriptor, libc::F_GETFL);
+            flags >= 0 && libc::fcntl(descriptor, libc::F_SETFL, flags & !libc::O_DIRECT) == 0
+        };
+        let direct = Direct { descriptor: AtomicI32::new(descriptor), path, turn: Mutex::new(()), lost: OnceLock::new() };
+        if is_buffered { Ok(direct) } else { Err(failed(&direct.path, "be buffered", &std::io::Error::last_os_error())) }
+    }
+
+    /// vgasnet is about to close the file, and no call uses it.
+    pub fn end(&self) {
+        self.descriptor.store(-1, Ordering::Relaxed);
+    }
+
+    fn descriptor(&self) -> RawFd {
+        self.descriptor.load(Ordering::Relaxed)
+    }
+
+    /// The file, as long as it is open.
+    fn file(&self) -> Result<ManuallyDrop<File>, std::io::Error> {
+        let descriptor = self.descriptor();
+        if descriptor < 0 {
+            return Err(std::io::Error::from_raw_os_error(libc::EBADF));
+        }
+        // SAFETY: vgasnet has it open, and it is not closed here.
+        Ok(ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) }))
     }
 
     /// Reads bytes of places to pieces, as far as the file has them. Returns how many.
@@ -43,7 +68,7 @@ impl Direct {
         self.in_one_step(places, libc::F_RDLCK, is_atomic, || {
             // SAFETY: as the caller says.
             let call = |vectors: &[libc::iovec], offset| unsafe {
-                libc::preadv(self.file.as_raw_fd(), vectors.as_ptr(), vectors.len() as c_int, offset)
+                libc::preadv(self.descriptor(), vectors.as_ptr(), vectors.len() as c_int, offset)
             };
             self.transfer(places, pieces, "be read", call)
         })
@@ -57,7 +82,7 @@ impl Direct {
         self.in_one_step(places, libc::F_WRLCK, is_atomic, || {
             // SAFETY: as the caller says.
             let call = |vectors: &[libc::iovec], offset| unsafe {
-                libc::pwritev(self.file.as_raw_fd(), vectors.as_ptr(), vectors.len() as c_int, offset)
+                libc::pwritev(self.descriptor(), vectors.as_ptr(), vectors.len() as c_int, offset)
             };
             self.transfer(places, pieces, "be written", call).map(drop)
         })
@@ -163,19 +188,19 @@ impl Direct {
         lock.l_whence = libc::SEEK_SET as i16;
         (lock.l_start, lock.l_len) = (first as i64, len as i64);
         // SAFETY: the file is open, and the lock is one. File systems without locks have no mode atomic.
-        while unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLKW, &lock) } != 0
+        while unsafe { libc::fcntl(self.descriptor(), libc::F_OFD_SETLKW, &lock) } != 0
             && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
         {}
     }
 
     /// Bytes of the file.
     pub fn size(&self) -> Result<u64, Failed> {
-        self.file.metadata().map(|about| about.len()).map_err(|error| failed(&self.path, "be looked at", &error))
+        self.file().and_then(|file| file.metadata()).map(|about| about.len()).map_err(|error| failed(&self.path, "be looked at", &error))
     }
 
     /// Cuts the file, or adds zeros.
     pub fn set_size(&self, bytes: u64) -> Result<(), Failed> {
-        self.file.set_len(bytes).map_err(|error| failed(&self.path, "change its size", &error))
+        self.file().and_then(|file| file.set_len(bytes)).map_err(|error| failed(&self.path, "change its size", &error))
     }
 
     /// Has the file at least so many bytes, whoever writes it meanwhile.
@@ -193,7 +218,7 @@ impl Direct {
 
     fn allocate(&self, from: u64, len: u64) -> Result<(), Failed> {
         // SAFETY: the file is open.
-        let refused = unsafe { libc::posix_fallocate(self.file.as_raw_fd(), from as i64, len as i64) };
+        let refused = unsafe { libc::posix_fallocate(self.descriptor(), from as i64, len as i64) };
         match refused {
             0 => Ok(()),
             errno => Err(failed(&self.path, "get its size", &std::io::Error::from_raw_os_error(errno))),
@@ -205,7 +230,7 @@ impl Direct {
         if let Some(errno) = self.lost.get() {
             return Err(failed(&self.path, "reach the disk", &std::io::Error::from_raw_os_error(*errno)));
         }
-        self.file.sync_all().map_err(|error| {
+        self.file().and_then(|file| file.sync_all()).map_err(|error| {
             let _first = self.lost.set(error.raw_os_error().unwrap_or(libc::EIO));
             failed(&self.path, "reach the disk", &error)
         })

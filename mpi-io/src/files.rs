@@ -6,7 +6,7 @@ use crate::ffi::{self, Comm};
 use crate::queue::Queue;
 use crate::rescue;
 use crate::say;
-use crate::sharing::{Hold, Identity};
+use crate::sharing::{Hold, Identity, Way};
 use crate::through::Through;
 use crate::vgasnet::{Failed, File, Library, Piece};
 use crate::view::{Place, View};
@@ -340,9 +340,19 @@ impl CachedFile {
             Hold::Own { team, .. } => {
                 let seconds = shared_with(self.handle);
                 seconds.iter().for_each(|second| second.queue.wait_until_idle());
-                let closed = self.library.close(self.file);
-                // Not before: whole blocks would be written over what MPI writes.
-                seconds.iter().for_each(|second| second.leave());
+                let seconds = seconds.into_iter().map(|second| (second.guest_claim(), second));
+                let seconds: Vec<_> = seconds.collect();
+                let leave = || seconds.into_iter().for_each(|(claim, second)| second.leave(claim));
+                let closed = if matches!(joint, Way::Through) {
+                    leave();
+                    self.through.end();
+                    self.library.close(self.file)
+                } else {
+                    // Seconds are cached until then: whole blocks would be written over what MPI writes.
+                    let closed = self.library.close(self.file);
+                    leave();
+                    closed
+                };
                 self.library.free_team(*team);
                 self.end_claim(after);
                 // Who opens the file next finds it free.
@@ -363,12 +373,23 @@ impl CachedFile {
         answer
     }
 
+    /// What a second handle holds once it is MPI's, by the descriptor that the first has until then.
+    fn guest_claim(&self) -> Option<Claim> {
+        let is_held = self.comm.rank == 0 && self.may_write;
+        is_held.then(|| Claim::of_guest(&self.own_path())).flatten()
+    }
+
+    /// The path of vgasnet's descriptor, which means the file whatever its name is by now.
+    pub fn own_path(&self) -> CString {
+        let descriptor = self.library.descriptor(self.file).ok();
+        let own = descriptor.and_then(|descriptor| CString::new(format!("/proc/self/fd/{descriptor}")).ok());
+        own.unwrap_or_else(|| self.path.clone())
+    }
+
     /// A second handle is MPI's from now on, since the first is closed: all its ranks close that. Collective.
-    fn leave(&self) {
+    fn leave(&self, claim: Option<Claim>) {
         remove(self.handle);
-        if self.comm.rank == 0 && self.may_write {
-            Claim::of_guest(&self.path).into_iter().for_each(|claim| claims::keep(self.handle, claim));
-        }
+        claim.into_iter().for_each(|claim| claims::keep(self.handle, claim));
         self.hand_over(self.shared_units());
         if let Hold::Shared { pointer, .. } = &self.hold {
             self.comm.meet();

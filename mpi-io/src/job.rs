@@ -6,7 +6,7 @@ use crate::vgasnet::{self, Library};
 use crate::{rescue, say, settings};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use vgasnet_mpi_front::{environment, is_its_mpi};
+use vgasnet_mpi_front::{environment, is_its_mpi, keeping_handlers};
 
 /// vgasnet's functions, if it runs.
 static RUNNING: OnceLock<Option<Library>> = OnceLock::new();
@@ -95,7 +95,8 @@ pub fn has_its_mpi() -> bool {
 fn try_start() -> Option<Library> {
     // Nobody may wait in vgasnet for ranks that do not come.
     let library = agreed(prepare())?;
-    let started = rescue::keeping_terminations(|| library.start());
+    // vgasnet passes these signals on as SIGQUIT to a program that handles it, and `rescue` does.
+    let started = keeping_handlers([libc::SIGTERM, libc::SIGINT, libc::SIGHUP], || library.start());
     agreed(started.map_err(|_| "vgasnet does not start".to_owned()).map(|()| library))
 }
 

@@ -7,6 +7,7 @@ use crate::ffi::{self, Comm, constants};
 use crate::files::{self, CachedFile, own_files};
 use crate::job;
 use crate::patterns::Patterns;
+use crate::say;
 use crate::settings::{Hints, paths_of};
 use crate::sharing::{Hold, Identity, Pointer};
 use crate::vgasnet::{self, Library, Opening};
@@ -136,18 +137,19 @@ fn leave_to_mpi(wanted: &Wanted<'_>, handle: u64, mut claims: Vec<Claim>, others
         // The file may not have been there before.
         claims = settled_claims(wanted.name).0;
     }
-    // A claim takes a descriptor, which the program may need. MPI's own one can hold the lock instead.
-    if claims.is_empty() || !descriptors::are_short() {
+    // A claim takes a descriptor, which the program may need. MPI's own descriptor can hold the lock instead, unless MPI opens the file later
+    // or on another rank.
+    if claims.is_empty() || !descriptors::are_short() || !pass_to_mpi(wanted, &claims, others) {
         claims.into_iter().for_each(|claim| claims::keep(handle, claim));
-        return;
     }
+}
+
+/// Has MPI's own descriptor of a file hold the claim: the writable one that is neither of `others` nor a claim's.
+fn pass_to_mpi(wanted: &Wanted<'_>, claims: &[Claim], others: &[c_int]) -> bool {
     let is_of_mpi =
         |descriptor: &c_int| !others.contains(descriptor) && !claims.iter().any(|claim| claim.is_by(*descriptor));
     let own = descriptors::writable_of(&c_paths_of(wanted.name)).into_iter().find(is_of_mpi);
-    // MPI may open the file later, or on another rank.
-    if !own.is_some_and(claims::pass_to) {
-        claims.into_iter().for_each(|claim| claims::keep(handle, claim));
-    }
+    own.is_some_and(claims::pass_to)
 }
 
 fn c_paths_of(name: &[u8]) -> Vec<CString> {
@@ -162,6 +164,16 @@ fn settled_claims(name: &[u8]) -> (Vec<Claim>, bool) {
     (claims.into_iter().map(|(claim, _)| claim).collect(), are_free)
 }
 
+/// Says that others cache a file and write it, where it cannot be refused. Returns that MPI opens it all the same.
+fn tell_taken(wanted: &Wanted<'_>) -> bool {
+    say(format_args!(
+        "rank {}: MPI_File_open: {}: another team caches it, and its bytes may overwrite those of this handle; close it there before",
+        ffi::world_rank(),
+        String::from_utf8_lossy(wanted.name)
+    ));
+    true
+}
+
 /// Collective. A communicator of the library's own is made only for files that it may serve.
 fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     if theirs.rank == 0 {
@@ -170,14 +182,14 @@ fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     let paths = paths_of(wanted.name);
     let path = CString::new(paths[0]).ok();
     let members = theirs.world_ranks();
-    let (true, Some(members)) = (paths.len() == 1, &members) else {
+    let is_of_world = members.is_some();
+    let (true, Some(members)) = (paths.len() == 1, members) else {
         let is_first_writer = theirs.rank == 0 && wanted.may_write();
         let (claims, are_free) = if is_first_writer { settled_claims(wanted.name) } else { (Vec::new(), true) };
         // Processes of another MPI_COMM_WORLD may not have the library: nothing is agreed with them, so they cannot be refused together.
-        let are_free = members.is_none() || theirs.agree([are_free]) == [true];
+        let are_free = if is_of_world { theirs.agree([are_free]) == [true] } else { are_free || tell_taken(wanted) };
         return if are_free { Ok(Server::Mpi(claims)) } else { Err(Taken) };
     };
-    let members = members.clone();
     let has_places = !wanted.has(constants().mode_sequential);
     let identity = path.as_deref().filter(|_| has_places).and_then(Identity::of);
     let is_open = identity.is_some_and(|identity| !own_files(identity).is_empty());

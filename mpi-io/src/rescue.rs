@@ -4,21 +4,24 @@
 //! One rank has all written that any rank of a file's team has, while their helpers live. A thread does so that has been there before, since a
 //! handler of signals may not start one: it waits at a pipe.
 
-use crate::files;
+use crate::files::{self, CachedFile};
 use crate::job;
 use crate::say;
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::FromRawFd;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
-use std::sync::{Mutex, Once, mpsc};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, Once, mpsc};
+use std::time::{Duration, Instant};
 
 /// How long a job's end waits.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Signals that end a process. The first ones are the program's affair if it has a handler.
+/// Between two attempts to get a lock, whose holder may be the thread that the signal has interrupted.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
+
+/// Signals that end a process. They are the program's affair if it has a handler.
 const SIGNALS: [c_int; 10] = [
     libc::SIGTERM,
     libc::SIGINT,
@@ -32,8 +35,20 @@ const SIGNALS: [c_int; 10] = [
     libc::SIGILL,
 ];
 
-/// Those from here on MPI may have a handler for, which shows where it came from, and ends the process.
-const OF_FAULTS: usize = 5;
+/// Libraries whose handlers show where a fault came from, and end the process: those of MPIs and what they use, and of Fortran and sanitizers.
+const REPORTERS: [&[u8]; 11] = [
+    b"libmpi",
+    b"libopen-",
+    b"libpmi",
+    b"libprrte",
+    b"libucs",
+    b"libfabric",
+    b"libgfortran",
+    b"libasan",
+    b"libclang_rt",
+    b"libSegFault",
+    b"libvgasnet",
+];
 
 /// What each did before.
 static BEFORE: [AtomicPtr<libc::sigaction>; SIGNALS.len()] =
@@ -45,25 +60,6 @@ static ANSWER: AtomicI32 = AtomicI32::new(-1);
 
 /// The process that has the thread. A child has it not.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
-
-/// Starts the library, and keeps the program's actions for the signals that end a job: vgasnet would pass them on as SIGQUIT, which this
-/// module handles.
-pub fn keeping_terminations<T>(start: impl FnOnce() -> T) -> T {
-    let before = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP].map(|signal| {
-        // SAFETY: all fields may be 0, and there is room for the action.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        // SAFETY: as before.
-        let is_known = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) } == 0;
-        (signal, is_known.then_some(action))
-    });
-    let started = start();
-    for (signal, action) in before {
-        let Some(action) = action else { continue };
-        // SAFETY: the action was in force for this signal.
-        unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
-    }
-    started
-}
 
 /// Has signals that end the process write its files first. Once; a file is cached and written.
 pub fn prepare() {
@@ -112,8 +108,7 @@ fn take_over(at: usize) {
     let (mut old, mut new): (libc::sigaction, libc::sigaction) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
     // SAFETY: there is room for the action.
     let is_known = unsafe { libc::sigaction(signal, std::ptr::null(), &mut old) } == 0;
-    let is_left = old.sa_sigaction == libc::SIG_IGN || at < OF_FAULTS && old.sa_sigaction != libc::SIG_DFL;
-    if !is_known || is_left {
+    if !is_known || old.sa_sigaction != libc::SIG_DFL && !is_report(old.sa_sigaction) {
         return;
     }
     before.store(Box::into_raw(Box::new(old)), Ordering::Release);
@@ -121,6 +116,20 @@ fn take_over(at: usize) {
     new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
     // SAFETY: the handler has this signature, and calls what a handler may call.
     unsafe { libc::sigaction(signal, &new, std::ptr::null_mut()) };
+}
+
+/// Whether a handler is a library's that reports faults.
+fn is_report(handler: libc::sighandler_t) -> bool {
+    // SAFETY: all fields may be 0.
+    let mut about: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: there is room for the answer. SIG_IGN is an address of nothing.
+    if unsafe { libc::dladdr(handler as *const _, &mut about) } == 0 || about.dli_fname.is_null() {
+        return false;
+    }
+    // SAFETY: the linker's names are strings.
+    let path = unsafe { CStr::from_ptr(about.dli_fname) }.to_bytes();
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    REPORTERS.iter().any(|reporter| name.starts_with(reporter))
 }
 
 /// Has the thread write the files, waits for it, and lets the signal do what it did before.
@@ -152,8 +161,33 @@ extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _context: *m
 /// Writes what any rank has of this rank's files, in bounded time. A line names those of which something may be lost.
 pub fn all(why: &str) {
     static TURN: Mutex<()> = Mutex::new(());
-    let Ok(_turn) = TURN.try_lock() else { return };
-    let Some(files) = files::written_files().filter(|files| !files.is_empty()) else { return };
+    let end = Instant::now() + PATIENCE;
+    // Another thread may be at it, whose work a process that ends would cut short.
+    let Some(_turn) = until(end, || TURN.try_lock().ok()) else { return };
+    let Some(files) = until(end, files::written_files) else {
+        say(format_args!(
+            "rank {}: {why}: the files that are open could not be looked at; what was written since they were last synced may be lost; \
+             call MPI_File_close or MPI_Finalize before",
+            job::own_rank()
+        ));
+        return;
+    };
+    if !files.is_empty() {
+        write(files, why, end);
+    }
+}
+
+/// What `attempt` brings, once it does.
+fn until<T>(end: Instant, attempt: impl Fn() -> Option<T>) -> Option<T> {
+    loop {
+        match attempt() {
+            None if Instant::now() < end => std::thread::sleep(BETWEEN_ATTEMPTS),
+            found => return found,
+        }
+    }
+}
+
+fn write(files: Vec<Arc<CachedFile>>, why: &str, end: Instant) {
     let (done, is_done) = mpsc::channel();
     let theirs = files.clone();
     let thread = std::thread::Builder::new().name("vgasnet-mpi-save".to_owned());
@@ -163,9 +197,8 @@ pub fn all(why: &str) {
         }
     });
     let mut left: Vec<bool> = vec![true; files.len()];
-    let end = std::time::Instant::now() + PATIENCE;
     while worker.is_ok() {
-        let Ok((at, rescued)) = is_done.recv_timeout(end.saturating_duration_since(std::time::Instant::now())) else {
+        let Ok((at, rescued)) = is_done.recv_timeout(end.saturating_duration_since(Instant::now())) else {
             break;
         };
         left[at] = rescued.is_err();

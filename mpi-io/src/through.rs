@@ -150,11 +150,23 @@ impl Through {
         } else {
             fence(Ordering::SeqCst)
         }
+        self.wait_until_idle();
+    }
+
+    fn wait_until_idle(&self) {
         let users = lock(&self.users).clone();
         for user in users {
             while user.load(Ordering::Acquire) {
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
+        }
+    }
+
+    /// No handle reads and writes the file itself any more: vgasnet may close it.
+    pub fn end(&self) {
+        if let Some(Ok(direct)) = self.direct.get() {
+            self.wait_until_idle();
+            direct.end();
         }
     }
 

@@ -122,6 +122,8 @@ static int on_delete(MPI_Datatype type, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
+DEFINE_DUP_QUIETLY
+
 /* A communicator whose errors are returned. */
 static MPI_Comm own;
 
@@ -134,9 +136,8 @@ int vgasnet_mpi_io_type_is_committed(uint64_t handle) {
 }
 
 int vgasnet_mpi_io_prepare_types(void) {
-    int error = NEXT(Comm_dup)(MPI_COMM_SELF, &own);
-    if (error || (error = NEXT(Comm_set_errhandler)(own, MPI_ERRORS_RETURN))) return error;
-    return NEXT(Type_create_keyval)(on_copy, on_delete, &keyval, NULL);
+    int error = dup_quietly(MPI_COMM_SELF, &own);
+    return error ? error : NEXT(Type_create_keyval)(on_copy, on_delete, &keyval, NULL);
 }
 
 /* The layout that a type has been given, or NULL. */

@@ -118,7 +118,8 @@ functions! {
     wait_syncnb_some: fn(*mut Handle, usize);
     mpi_before_finalize: fn();
     mpi_abandon: fn();
-    mpi_file_hand_over: fn(File, *mut c_int) -> c_int;
+    mpi_file_descriptor: fn(File, *mut c_int) -> c_int;
+    mpi_file_hand_over: fn(File) -> c_int;
     mpi_file_rescue: fn(File) -> c_int;
 }
 
@@ -239,13 +240,18 @@ impl Library {
         check(unsafe { (self.file_close)(file) })
     }
 
-    /// The file has been synced on all ranks, and none caches it any more: to close it changes nothing. Returns its descriptor. Of this rank
-    /// alone.
-    pub fn hand_over(&self, file: File) -> Result<c_int, Failed> {
+    /// The descriptor that vgasnet has of a file until it closes it. Of this rank alone.
+    pub fn descriptor(&self, file: File) -> Result<c_int, Failed> {
         let mut descriptor = -1;
         // SAFETY: there is room for the descriptor.
-        check(unsafe { (self.mpi_file_hand_over)(file, &mut descriptor) })?;
+        check(unsafe { (self.mpi_file_descriptor)(file, &mut descriptor) })?;
         Ok(descriptor)
+    }
+
+    /// The file has been synced on all ranks, and none caches it any more: to close it changes nothing. Of this rank alone.
+    pub fn hand_over(&self, file: File) -> Result<(), Failed> {
+        // SAFETY: it takes any number.
+        check(unsafe { (self.mpi_file_hand_over)(file) })
     }
 
     /// What any rank has written has reached the file system. Of this rank alone.

@@ -105,8 +105,8 @@ fn hand_over(file: &CachedFile, joint_calls: u64) {
         std::thread::sleep(BETWEEN_TRIES);
         synced = file.library.sync(file.file);
     }
-    let descriptor = file.library.hand_over(file.file);
-    let direct = descriptor.and_then(|descriptor| Direct::open(descriptor, file.path.clone(), true));
+    let handed_over = file.library.hand_over(file.file).and_then(|()| file.library.descriptor(file.file));
+    let direct = handed_over.and_then(|descriptor| Direct::of(descriptor, file.path.clone()));
     if file.comm.rank > 0 {
         file.comm.send(0, SYNCED, 0);
         let _told = file.comm.receive(0, GO_ON);

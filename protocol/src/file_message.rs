@@ -20,6 +20,11 @@ pub enum FileAsk {
     Take,
     /// The end of the bytes written by any member, asked of the first member of the file's team.
     Size,
+    /// The end of the bytes written or being written by the receiver, which starts no write beyond it until
+    /// [`FileAsk::ReleaseEnd`].
+    HoldEnd,
+    /// The sender no longer needs the receiver's end held.
+    ReleaseEnd,
 }
 
 /// A superset of some pages of a file. Page n maps to bit n modulo 64, which separates a small or contiguous set well.
@@ -70,7 +75,7 @@ pub struct FileMessage {
     pub space: Space,
     /// Zero.
     pub padding: u32,
-    /// Answer to [`FileAsk::End`] or [`FileAsk::Size`]: the end, in bytes. [`FileAsk::Flush`]: the pages, as a
+    /// Answer to [`FileAsk::End`], [`FileAsk::Size`] or [`FileAsk::HoldEnd`]: the end, in bytes. [`FileAsk::Flush`]: the pages, as a
     /// [`PageFilter`]. [`FileAsk::Take`]: the increment; in its answer, the old value.
     pub value: u64,
 }

@@ -20,6 +20,11 @@ const BEGUN_MIN: usize = 64;
 pub struct FileState {
     /// End of the data written by this rank, in bytes.
     pub written_end: AtomicU64,
+    /// End of the data written or being written by this rank, in bytes. Lower than `written_end` before the first
+    /// write.
+    intended_end: AtomicU64,
+    /// Ranks that need `intended_end` to stay as it is.
+    end_holders: AtomicU32,
     /// First error on this rank, as an errno value; 0 if none.
     pub first_error: AtomicU32,
     /// Number of errors.
@@ -57,6 +62,46 @@ impl FileState {
     /// first member's memory mapped.
     pub fn new(others: Box<[Rank]>, pointer: Option<&'static AtomicU64>) -> FileState {
         FileState { others, pointer, ..FileState::default() }
+    }
+
+    /// Notes a write up to `end` before its data can reach the file. Returns whether another rank holds the end, and the
+    /// write has to wait until [`FileState::is_end_held`] is false.
+    #[inline]
+    pub fn intend_end(&self, end: u64) -> bool {
+        // Sequentially consistent with `hold_end`: either that sees the end, or this sees the holder. Another thread's
+        // end may be one that it waits with.
+        if self.intended_end.load(Ordering::SeqCst) < end {
+            self.intended_end.fetch_max(end, Ordering::SeqCst);
+        }
+        self.is_end_held()
+    }
+
+    /// The file was cut, and this rank writes nothing meanwhile.
+    pub fn forget_end(&self) {
+        self.intended_end.store(0, Ordering::SeqCst);
+        self.written_end.store(0, Ordering::Release);
+    }
+
+    /// Whether a rank is about to give the file its size.
+    pub fn is_end_held(&self) -> bool {
+        self.end_holders.load(Ordering::SeqCst) > 0
+    }
+
+    /// Has writes beyond the end wait. Returns the end.
+    pub fn hold_end(&self) -> u64 {
+        self.end_holders.fetch_add(1, Ordering::SeqCst);
+        self.intended_end.load(Ordering::SeqCst)
+    }
+
+    /// Ends one hold, unless all have been abandoned.
+    pub fn release_end(&self) {
+        let one_fewer = |holders: u32| holders.checked_sub(1);
+        let _abandoned = self.end_holders.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_fewer);
+    }
+
+    /// Ends all holds, whose ranks may have died.
+    pub fn abandon_holds(&self) {
+        self.end_holders.store(0, Ordering::SeqCst);
     }
 
     /// Notes a failed operation.

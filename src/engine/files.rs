@@ -305,6 +305,14 @@ impl Engine {
             }
             FileAsk::Flush => self.flush_at_home(from, message),
             FileAsk::Size => self.ask_for_size(from, message),
+            FileAsk::HoldEnd => {
+                let value = file.state.hold_end().max(self.files.written_end(message.space));
+                self.send_about_file(from, FileMessage { is_answer: true, value, ..message });
+            }
+            FileAsk::ReleaseEnd => {
+                file.state.release_end();
+                self.send_about_file(from, FileMessage { is_answer: true, ..message });
+            }
         }
         Ok(())
     }

@@ -4,22 +4,25 @@
 //! without pages. The file stays open for its shared pointer. Where the job is about to end, one rank has all written that any rank has.
 
 use super::{FileError, Files, SharedFile};
-use crate::storage::{NamedFile, errno_of};
+use crate::storage::errno_of;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::file_message::PageFilter;
 
 impl Files {
-    /// The file has been synced, and its team caches nothing of it any more: to close it writes nothing, and cuts nothing. Each rank says so
-    /// before the first one closes it. Returns the file's descriptor, which stays open as long as the file does.
+    /// The file's descriptor, which stays open as long as the file does.
     ///
     /// # Errors
     /// This rank does not see the file.
-    pub fn hand_over(&self, file: &SharedFile) -> Result<RawFd, FileError> {
+    pub fn descriptor(&self, file: &SharedFile) -> Result<RawFd, FileError> {
         let descriptor = file.file.as_ref().and_then(|named| named.as_fd()).map(|file| file.as_raw_fd());
-        let descriptor = descriptor.ok_or_else(|| FileError::io(&file.path, "be handed over", libc::EOPNOTSUPP))?;
+        descriptor.ok_or_else(|| FileError::io(&file.path, "be handed over", libc::EOPNOTSUPP))
+    }
+
+    /// The file has been synced, and its team caches nothing of it any more: to close it writes nothing, and cuts nothing. Each rank says so
+    /// before the first one closes it.
+    pub fn hand_over(&self, file: &SharedFile) {
         file.is_handed_over.store(true, Ordering::Relaxed);
-        Ok(descriptor)
     }
 
     /// What any rank has written has reached the file system, and the file ends where that does. The other ranks' helpers do their part.
@@ -36,9 +39,7 @@ impl Files {
             return Err(file.failed("be written", cause));
         }
         // Whole blocks are written.
-        let size = self.size(file);
-        let is_longer = |named: &NamedFile| named.size_bytes().is_ok_and(|bytes| bytes > size);
-        let cut = file.file.as_ref().filter(|named| is_longer(named)).map_or(Ok(()), |named| named.set_size(size));
+        let cut = self.cut_to_end(file);
         cut.map_err(|error| FileError::io(&file.path, "get its size", errno_of(&error)))
     }
 }

@@ -86,6 +86,7 @@ impl Files {
         self.check_lists(file, lists)?;
         self.check_not_refused(file, lists.runs().map(|run| bytes(&run)))?;
         self.in_one_step(file, LockMode::Exclusive, lists.runs().map(|run| bytes(&run)), || {
+            lists.runs().for_each(|run| self.intend(file, bytes(&run)));
             // SAFETY: the memory is valid, and this asks for no others of its bytes.
             let done =
                 unsafe { self.transfer_runs(file, &|run| Operation::Put(memory(run).cast_const()), lists.runs()) };

@@ -8,6 +8,7 @@ use crate::request::Handle;
 use crate::storage::errno_of;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
@@ -42,6 +43,9 @@ pub(super) fn note_end(file: &SharedFile, Bytes { offset, len }: Bytes) {
     }
 }
 
+/// How long a write waits for a rank that gives the file its size. That rank gives up in half of this time, unless it has died.
+const HOLD_PATIENCE: Duration = Duration::from_secs(2);
+
 fn range_of(Bytes { offset, len }: Bytes) -> Range<u64> {
     offset..offset + len as u64
 }
@@ -56,6 +60,43 @@ impl SharedFile {
 }
 
 impl Files {
+    /// Notes a write of these bytes before any of them can reach the file. Waits while a rank that rescues the file gives it its size.
+    #[inline]
+    pub(super) fn intend(&self, file: &SharedFile, Bytes { offset, len }: Bytes) {
+        if len > 0 && file.state.intend_end(offset + len as u64) {
+            self.wait_for_holder(file);
+        }
+    }
+
+    #[cold]
+    fn wait_for_holder(&self, file: &SharedFile) {
+        let end = Instant::now() + HOLD_PATIENCE;
+        self.driver().wait_until_or(&|| !file.state.is_end_held(), Some(end));
+        if file.state.is_end_held() {
+            file.state.abandon_holds();
+        }
+    }
+
+    /// Cuts whatever the file has behind the end of all writes. Other ranks may write meanwhile.
+    ///
+    /// # Errors
+    /// The file system has refused, or other ranks have answered too late.
+    #[cfg(feature = "mpi")]
+    pub(super) fn cut_to_end(&self, file: &SharedFile) -> std::io::Result<()> {
+        let Some(named) = &file.file else { return Ok(()) };
+        let (driver, start) = (self.driver(), Instant::now());
+        let members = || file.members.iter().map(|rank| Rank(*rank));
+        let answers = driver.ask_of_file(members(), file.space, FileAsk::HoldEnd, 0);
+        let end = answers.iter().map(|answer| answer.value).fold(file.known_bytes(), u64::max);
+        let cut = match named.size_bytes()? > end {
+            true if start.elapsed() > HOLD_PATIENCE / 2 => Err(std::io::Error::from_raw_os_error(libc::ETIMEDOUT)),
+            true => named.set_size(end),
+            false => Ok(()),
+        };
+        driver.ask_of_file(members(), file.space, FileAsk::ReleaseEnd, 0);
+        cut
+    }
+
     /// How many bytes the file has: what a read that begins now can find.
     pub fn size(&self, file: &SharedFile) -> u64 {
         if !file.access.write {
@@ -213,7 +254,7 @@ impl Files {
         self.driver().settle_file_at_home(file.space);
         self.coll.gather_all(file.team, 0_u32)?;
         self.driver().cut_file(file.space, first as u32, bytes.div_ceil(self.page_bytes()) as u32);
-        file.state.written_end.store(0, Ordering::Release);
+        file.state.forget_end();
         file.known_bytes.store(bytes, Ordering::Release);
         file.file.iter().for_each(|named| named.note_cut(bytes));
         Ok(())

@@ -66,6 +66,7 @@ impl Files {
     pub unsafe fn write(&self, file: &SharedFile, bytes: Bytes, from: *const u8) -> Result<(), FileError> {
         self.writable(file, bytes, from.is_null())?;
         self.in_one_step(file, LockMode::Exclusive, std::iter::once(bytes), || {
+            self.intend(file, bytes);
             // SAFETY: the memory is valid for as many bytes.
             let written = unsafe { self.transfer(file, Operation::Put(from), bytes) };
             count(Row::FileWrites, Row::FileWriteBytes, bytes);
@@ -125,6 +126,7 @@ impl Files {
             return unsafe { self.write(file, bytes, from) }.map(|()| None);
         }
         self.writable(file, bytes, from.is_null())?;
+        self.intend(file, bytes);
         note_end(file, bytes);
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Put(from), bytes) };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Ranges that a set has at most.
-const RANGES_MAX: usize = 1024;
+/// Ranges that a set has at most: 64 MiB of scattered blocks of 4 KiB, in half a megabyte of memory.
+const RANGES_MAX: usize = 1 << 14;
 
 /// Bytes of a file, as ranges that do not touch.
 #[derive(Clone, Debug, Default)]
@@ -27,11 +27,15 @@ impl Ranges {
         }
     }
 
-    /// Adds bytes, unless there are too many ranges.
+    /// Adds bytes, unless there are too many ranges and these bytes touch none.
     pub fn add_if_room(&mut self, range: Range<u64>) {
-        if self.ends.len() < RANGES_MAX {
+        if self.ends.len() < RANGES_MAX || self.touches(&range) {
             self.insert(range);
         }
+    }
+
+    fn touches(&self, range: &Range<u64>) -> bool {
+        self.ends.range(..=range.end).next_back().is_some_and(|(_, end)| *end >= range.start)
     }
 
     /// Takes bytes out.

@@ -1,4 +1,9 @@
-/* Threads append to a file while another one has it synced, or has space reserved. shared_file_appends sync|preallocate DIRECTORY */
+/* Threads append to a file while another one has it synced, has space reserved, or rescues it as if the job ended.
+ * shared_file_appends sync|preallocate|rescue DIRECTORY */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -46,6 +51,16 @@ static void *append(void *arg) {
     return NULL;
 }
 
+/* Rescues the file again and again until the writers have ended. */
+static void rescue(const pthread_t *threads) {
+    int (*rescue_file)(vgasnet_file_t) = NULL;
+    void *found = dlsym(RTLD_DEFAULT, "vgasnet_mpi_file_rescue");
+    CHECK(found);
+    memcpy(&rescue_file, &found, sizeof found);
+    for (unsigned i = 0; i < WRITERS; ++i)
+        while (pthread_tryjoin_np(threads[i], NULL) != 0) CHECK_EQ(rescue_file(file), VGASNET_OK);
+}
+
 static void check_records(const struct writer *writer, int descriptor) {
     unsigned char *bytes = (unsigned char *)allocate(record_len);
     for (size_t k = 0; k < writer->records; ++k) {
@@ -79,14 +94,16 @@ int main(int argc, char **argv) {
         writers[i].number = i;
         CHECK(pthread_create(&threads[i], NULL, append, &writers[i]) == 0);
     }
-    for (uint64_t round = 0; round < ROUNDS; ++round) {
+    int rescues = strcmp(argv[1], "rescue") == 0;
+    if (rescues) rescue(threads);
+    for (uint64_t round = 0; round < ROUNDS && !rescues; ++round) {
         if (may_start)
             CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
         else
             CHECK_EQ(vgasnet_file_preallocate(file, (round + 1) * record_len), VGASNET_OK);
     }
     __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
-    for (unsigned i = 0; i < WRITERS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+    for (unsigned i = 0; i < WRITERS && !rescues; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
     for (unsigned i = 0; i < WRITERS; ++i) check_records(&writers[i], -1);
     barrier();
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);

@@ -1,7 +1,7 @@
 //! Programs that use MPI as well as vgasnet. Either may start and end MPI, and MPI is given addresses in segments.
 
-use crate::support::compile::{library, source_dir};
-use crate::support::run::{IN_CONTAINERS, Setup, conduit, run, say_not_run};
+use crate::support::compile::{self, Language, Linking, library, source_dir};
+use crate::support::run::{IN_CONTAINERS, Setup, conduit, fresh_dir, run, say_not_run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -160,4 +160,19 @@ fn alone(name: &str) -> PathBuf {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     program
+}
+
+/// A job that ends in the middle has its files written and cut to their size by one rank, while others may append still.
+#[test]
+fn a_rescue_cuts_off_nothing_that_is_appended_meanwhile() {
+    if !is_over_mpi() {
+        return;
+    }
+    let program = compile::program("shared_file_appends", Language::C99, Linking::Shared);
+    for (ranks, pool_pages, peer_memory) in [(2, 8, true), (2, 8, false), (4, 5, true)] {
+        let dir = fresh_dir();
+        let path = dir.to_str().expect("paths of tests are text");
+        run(&program, &["rescue", path], small(ranks, pool_pages, peer_memory)).expect(0);
+        std::fs::remove_dir_all(&dir).expect("a directory of ours");
+    }
 }
