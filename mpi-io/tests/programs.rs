@@ -168,6 +168,11 @@ fn sync_shows_readers_what_another_handle_wrote() {
 }
 
 #[test]
+fn a_file_that_gets_another_name_stays_itself() {
+    of_seconds("renamed");
+}
+
+#[test]
 fn second_handles_make_a_file_longer() {
     of_seconds("sized");
 }

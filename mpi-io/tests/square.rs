@@ -72,7 +72,7 @@ fn a_job_that_ends_in_the_middle_leaves_what_was_written() {
     let program = SUITE.compile("abandoned", Language::C);
     let (file, expected) =
         (program.scratch("abandoned-file"), ["a", "b", "c"].map(|letter| letter.repeat(100)).concat());
-    for how in ["abort", "segv", "term", "self", "exit"] {
+    for how in ["abort", "segv", "term", "self", "exit", "handled"] {
         let _gone = std::fs::remove_file(&file);
         let arguments = [file.to_str().expect("a path of ours"), how];
         let ended = program.run(3, &arguments, &[ALL_FILES, ("EXPECT_CACHED", "1")]);

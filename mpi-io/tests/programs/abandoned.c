@@ -1,13 +1,38 @@
-/* A job that ends in the middle: all ranks have written, and none has synced. abandoned FILE HOW: abort, segv, term, self, exit */
+/* A job that ends in the middle: all ranks have written, and none has synced. abandoned FILE HOW: abort, segv, term, self, exit,
+ * handled: exit, after faults that the program's own handler has mended */
 #include "common.h"
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+static char *guarded;
+static volatile sig_atomic_t faults;
+
+static void mend(int signal) {
+    (void)signal;
+    ++faults;
+    mprotect(guarded, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void fault_often(void) {
+    struct sigaction now;
+    for (int i = 0; i < 3; ++i) {
+        CHECK(mprotect(guarded, 4096, PROT_NONE) == 0);
+        *(volatile char *)guarded = 1;
+        EQUAL(faults, i + 1);
+        CHECK(sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_handler == mend);
+    }
+}
 
 int main(int argc, char **argv) {
     MPI_File file;
     char bytes[100];
     start(&argc, &argv);
     CHECK(argc == 3);
+    if (strcmp(argv[2], "handled") == 0) {
+        guarded = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(guarded != MAP_FAILED && signal(SIGSEGV, mend) != SIG_ERR);
+    }
     file = opened(argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR);
     memset(bytes, 'a' + rank, sizeof bytes);
     OK(MPI_File_write_at(file, 100 * rank, bytes, 100, MPI_BYTE, MPI_STATUS_IGNORE));
@@ -19,7 +44,8 @@ int main(int argc, char **argv) {
         if (strcmp(argv[2], "segv") == 0) *(volatile int *)8 = 1;
         if (strcmp(argv[2], "term") == 0) kill(getpid(), SIGTERM);
         if (strcmp(argv[2], "self") == 0) abort();
-        if (strcmp(argv[2], "exit") == 0) exit(7);
+        if (strcmp(argv[2], "handled") == 0) fault_often();
+        if (strcmp(argv[2], "exit") == 0 || strcmp(argv[2], "handled") == 0) exit(7);
     }
     /* The others are somewhere else. */
     for (;;) sleep(1);

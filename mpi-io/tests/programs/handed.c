@@ -1,5 +1,25 @@
-/* A file that one rank caches, and another one opens, too: it is handed back to MPI, and both write it. handed FILE */
+/* A file that one rank caches, and another one opens, too: it is handed back to MPI, and both write it. The first rank has no descriptor left
+ * meanwhile. handed FILE */
 #include "common.h"
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { DESCRIPTORS = 512 };
+static int taken[DESCRIPTORS], count_taken;
+
+static void take_descriptors(void) {
+    struct rlimit limit;
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    if (limit.rlim_cur > DESCRIPTORS) limit.rlim_cur = DESCRIPTORS;
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    while (count_taken < DESCRIPTORS && (taken[count_taken] = open("/dev/null", O_RDONLY)) >= 0) ++count_taken;
+    CHECK(count_taken > 0 && count_taken < DESCRIPTORS);
+}
+
+static void return_descriptors(void) {
+    while (count_taken > 0) close(taken[--count_taken]);
+}
 
 int main(int argc, char **argv) {
     MPI_File file = MPI_FILE_NULL;
@@ -20,6 +40,7 @@ int main(int argc, char **argv) {
         OK(MPI_File_write(file, "01234567", 8, MPI_BYTE, MPI_STATUS_IGNORE));
         OK(MPI_File_seek_shared(file, 5, MPI_SEEK_SET));
         OK(MPI_File_write_at_all_begin(file, 8, "89", 2, MPI_BYTE));
+        take_descriptors();
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) {
@@ -32,6 +53,7 @@ int main(int argc, char **argv) {
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
+        return_descriptors();
         /* What the handle had it has still: a split write, pointers, a mode. */
         EQUAL(is_cached(file), 0);
         OK(MPI_File_write_at_all_end(file, "89", MPI_STATUS_IGNORE));

@@ -52,6 +52,36 @@ static void left(void) {
     OK(MPI_File_close(&own));
 }
 
+/* The file gets another name while it is open, and another file gets its name. What MPI serves of it is known by the file all the same. */
+static void renamed(void) {
+    char other[4096], bytes[300];
+    MPI_File first = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), own = MPI_FILE_NULL, again;
+    snprintf(other, sizeof other, "%s.renamed", path);
+    if (rank == 0) own = second_of(MPI_COMM_SELF, MPI_MODE_RDWR);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        FILE *plain;
+        CHECK(rename(path, other) == 0);
+        CHECK((plain = fopen(path, "w")) != NULL && fclose(plain) == 0);
+        OK(MPI_File_write_at(own, 0, "first", 5, MPI_BYTE, MPI_STATUS_IGNORE));
+        OK(MPI_File_sync(own));
+    }
+    OK(MPI_File_close(&first));
+    OK(MPI_File_open(MPI_COMM_WORLD, other, MPI_MODE_RDWR, MPI_INFO_NULL, &again));
+    EQUAL(is_cached(again), 0);
+    if (rank == 1) OK(MPI_File_write_at(again, 100, "again", 5, MPI_BYTE, MPI_STATUS_IGNORE));
+    if (rank == 0) OK(MPI_File_write_at(own, 200, "owned", 5, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&again));
+    if (rank == 0) {
+        OK(MPI_File_close(&own));
+        OK(MPI_File_open(MPI_COMM_SELF, other, MPI_MODE_RDONLY, MPI_INFO_NULL, &own));
+        OK(MPI_File_read_at(own, 0, bytes, 205, MPI_BYTE, MPI_STATUS_IGNORE));
+        CHECK(memcmp(bytes, "first", 5) == 0 && memcmp(bytes + 100, "again", 5) == 0 && memcmp(bytes + 200, "owned", 5) == 0);
+        OK(MPI_File_close(&own));
+        CHECK(remove(other) == 0);
+    }
+}
+
 /* A file that is read by one handle and written by another, which has pages of its own: sync, barrier and sync show what was written. */
 static void synced(void) {
     MPI_File reads, writes = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), own;
@@ -182,6 +212,7 @@ int main(int argc, char **argv) {
     path = argv[1];
     if (strcmp(argv[2], "left") == 0) left();
     if (strcmp(argv[2], "synced") == 0) synced();
+    if (strcmp(argv[2], "renamed") == 0) renamed();
     if (strcmp(argv[2], "sized") == 0) sized();
     if (strcmp(argv[2], "pointers") == 0) pointers();
     finish();
