@@ -37,8 +37,13 @@ impl Direct {
             let flags = libc::fcntl(descriptor, libc::F_GETFL);
             flags >= 0 && libc::fcntl(descriptor, libc::F_SETFL, flags & !libc::O_DIRECT) == 0
         };
-        let direct = Direct { descriptor: AtomicI32::new(descriptor), path, turn: Mutex::new(()), lost: OnceLock::new() };
-        if is_buffered { Ok(direct) } else { Err(failed(&direct.path, "be buffered", &std::io::Error::last_os_error())) }
+        let direct =
+            Direct { descriptor: AtomicI32::new(descriptor), path, turn: Mutex::new(()), lost: OnceLock::new() };
+        if is_buffered {
+            Ok(direct)
+        } else {
+            Err(failed(&direct.path, "be buffered", &std::io::Error::last_os_error()))
+        }
     }
 
     /// vgasnet is about to close the file, and no call uses it.
@@ -195,7 +200,10 @@ impl Direct {
 
     /// Bytes of the file.
     pub fn size(&self) -> Result<u64, Failed> {
-        self.file().and_then(|file| file.metadata()).map(|about| about.len()).map_err(|error| failed(&self.path, "be looked at", &error))
+        self.file()
+            .and_then(|file| file.metadata())
+            .map(|about| about.len())
+            .map_err(|error| failed(&self.path, "be looked at", &error))
     }
 
     /// Cuts the file, or adds zeros.

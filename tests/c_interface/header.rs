@@ -79,12 +79,13 @@ fn before_mpis_with_buffers() -> impl Iterator<Item = &'static str> {
 
 /// The functions that stand before MPI's own, and those that `libvgasnet-mpi-io.so` calls before MPI's, or in place of it.
 fn before_mpis() -> impl Iterator<Item = &'static str> {
-    const ENDS: [&str; 7] = [
+    const ENDS: [&str; 8] = [
         "MPI_Init",
         "MPI_Init_thread",
         "MPI_Finalize",
         "vgasnet_mpi_before_finalize",
         "vgasnet_mpi_abandon",
+        "vgasnet_mpi_file_descriptor",
         "vgasnet_mpi_file_hand_over",
         "vgasnet_mpi_file_rescue",
     ];

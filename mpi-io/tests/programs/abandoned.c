@@ -17,10 +17,10 @@ static void mend(int signal) {
 static void fault_often(void) {
     struct sigaction now;
     for (int i = 0; i < 3; ++i) {
+        CHECK(sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_handler == mend);
         CHECK(mprotect(guarded, 4096, PROT_NONE) == 0);
         *(volatile char *)guarded = 1;
         EQUAL(faults, i + 1);
-        CHECK(sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_handler == mend);
     }
 }
 
