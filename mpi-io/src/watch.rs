@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Between two turns. A guest waits for the turn of its file, and for the bytes that the team has to write.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Files that a turn looks at. A look is a system call or a probe: so many of them take a thousandth of a processor.
+/// Files that a turn looks at. A look is a system call or a probe, so the cost of idle files has a bound, however many there are.
 const LOOKS: usize = 16;
 
 /// How often a sync that fails is tried again, and after what time. A sync is collective and fails on all ranks, so all count alike; clocks

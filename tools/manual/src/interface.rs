@@ -74,6 +74,10 @@ fn page_of(function: &str, chapter: &str, docstring: &Docstring, code: &str, abo
         page.paragraphs(&format!("{}.", sentence(returned)));
     }
     items(&mut page, "RETURN VALUE", &results);
+    if code.starts_with("void ") {
+        page.section("RETURN VALUE");
+        page.paragraphs("None.");
+    }
     items(&mut page, "ERRORS", &errors);
     if let Some(fatal) = &docstring.fatal {
         if errors.is_empty() {
@@ -263,6 +267,7 @@ mod tests {
             "vgasnet_get \\- reads bytes of a rank's segment, and returns when they have arrived\n",
             "void vgasnet_get(void *dest, vgasnet_node_t node, void *src,\n",
             "\\fBnbytes\\fR\nnumber of bytes",
+            ".SH \"RETURN VALUE\"\nNone.\n",
             "\\fBvgasnet_get_nb\\fR(3), ",
         ] {
             assert!(page.contains(said), "{said} is not in {page}");
