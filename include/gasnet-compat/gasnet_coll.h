@@ -22,60 +22,60 @@ typedef vgasnet_coll_handle_t gasnet_coll_handle_t;
 /** Waits until at least one of several collectives is complete. @see vgasnet_coll_wait_sync_some */
 #define gasnet_coll_wait_sync_some vgasnet_coll_wait_sync_some
 
-/** Starts what vgasnet_coll_broadcast does: copies a block of one image to all. @see vgasnet_coll_broadcast_nb */
+/** Starts vgasnet_coll_broadcast: copies a block of one image to all. @see vgasnet_coll_broadcast_nb */
 #define gasnet_coll_broadcast_nb vgasnet_coll_broadcast_nb
 /**
- * Starts what vgasnet_coll_broadcastM does: copies a block of one image to all, with lists of addresses.
+ * Starts vgasnet_coll_broadcastM: copies a block of one image to all, with lists of addresses.
  * @see vgasnet_coll_broadcastM_nb
  */
 #define gasnet_coll_broadcastM_nb vgasnet_coll_broadcastM_nb
 /**
- * Starts what vgasnet_coll_scatter does: sends each image its block of one image's source.
+ * Starts vgasnet_coll_scatter: sends each image its block of one image's source.
  * @see vgasnet_coll_scatter_nb
  */
 #define gasnet_coll_scatter_nb vgasnet_coll_scatter_nb
 /**
- * Starts what vgasnet_coll_scatterM does: sends each image its block of one image's source, with lists of addresses.
+ * Starts vgasnet_coll_scatterM: sends each image its block of one image's source, with lists of addresses.
  * @see vgasnet_coll_scatterM_nb
  */
 #define gasnet_coll_scatterM_nb vgasnet_coll_scatterM_nb
-/** Starts what vgasnet_coll_gather does: collects a block from each image at one. @see vgasnet_coll_gather_nb */
+/** Starts vgasnet_coll_gather: collects a block from each image at one. @see vgasnet_coll_gather_nb */
 #define gasnet_coll_gather_nb vgasnet_coll_gather_nb
 /**
- * Starts what vgasnet_coll_gatherM does: collects a block from each image at one, with lists of addresses.
+ * Starts vgasnet_coll_gatherM: collects a block from each image at one, with lists of addresses.
  * @see vgasnet_coll_gatherM_nb
  */
 #define gasnet_coll_gatherM_nb vgasnet_coll_gatherM_nb
 /**
- * Starts what vgasnet_coll_gather_all does: collects a block from each image at all.
+ * Starts vgasnet_coll_gather_all: collects a block from each image at all.
  * @see vgasnet_coll_gather_all_nb
  */
 #define gasnet_coll_gather_all_nb vgasnet_coll_gather_all_nb
 /**
- * Starts what vgasnet_coll_gather_allM does: collects a block from each image at all, with lists of addresses.
+ * Starts vgasnet_coll_gather_allM: collects a block from each image at all, with lists of addresses.
  * @see vgasnet_coll_gather_allM_nb
  */
 #define gasnet_coll_gather_allM_nb vgasnet_coll_gather_allM_nb
 /**
- * Starts what vgasnet_coll_exchange does: exchanges blocks between all images: block j of image i becomes block i of
+ * Starts vgasnet_coll_exchange: exchanges blocks between all images: block j of image i becomes block i of
  * image j.
  * @see vgasnet_coll_exchange_nb
  */
 #define gasnet_coll_exchange_nb vgasnet_coll_exchange_nb
 /**
- * Starts what vgasnet_coll_exchangeM does: exchanges blocks between all images: block j of image i becomes block i of
+ * Starts vgasnet_coll_exchangeM: exchanges blocks between all images: block j of image i becomes block i of
  * image j, with lists of addresses.
  * @see vgasnet_coll_exchangeM_nb
  */
 #define gasnet_coll_exchangeM_nb vgasnet_coll_exchangeM_nb
 /**
- * Starts what vgasnet_coll_reduce does: combines elements of all images at one, element by element, in the order of the
+ * Starts vgasnet_coll_reduce: combines elements of all images at one, element by element, in the order of the
  * images.
  * @see vgasnet_coll_reduce_nb
  */
 #define gasnet_coll_reduce_nb vgasnet_coll_reduce_nb
 /**
- * Starts what vgasnet_coll_reduceM does: combines elements of all images at one, element by element, in the order of
+ * Starts vgasnet_coll_reduceM: combines elements of all images at one, element by element, in the order of
  * the images, with lists of addresses.
  * @see vgasnet_coll_reduceM_nb
  */

@@ -1,4 +1,4 @@
-/* The thread mode of a client of GASNet's, and what its headers include in each. */
+/* The thread mode of a GASNet client, and the headers included in each. */
 #ifndef GASNET_MODE_H
 #define GASNET_MODE_H
 

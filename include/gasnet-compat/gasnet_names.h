@@ -46,7 +46,7 @@
 #define gasnet_AMMaxLongRequest vgasnet_AMMaxLongRequest
 /** Returns the largest payload of a Long reply. @see vgasnet_AMMaxLongReply, GASNet-1 specification 1.8 */
 #define gasnet_AMMaxLongReply vgasnet_AMMaxLongReply
-/** Tells the rank that sent the message whose handler runs. @see vgasnet_AMGetMsgSource, GASNet-1 specification 1.8 */
+/** Tells the rank that sent the message of the running handler. @see vgasnet_AMGetMsgSource, GASNet-1 specification 1.8 */
 #define gasnet_AMGetMsgSource vgasnet_AMGetMsgSource
 /**
  * Lets the runtime work a little, and runs handlers of messages that have arrived.

@@ -50,69 +50,69 @@ typedef gex_Event_t gasnet_coll_handle_t;
 #define gasnet_coll_wait_sync_some(events, count) gex_Event_WaitSome(events, count, 0)
 
 /**
- * Starts what vgasnet_coll_broadcast does: copies a block of one image to all. Returns an event.
+ * Starts vgasnet_coll_broadcast: copies a block of one image to all. Returns an event.
  * @see vgasnet_coll_broadcast_nb
  */
 #define gasnet_coll_broadcast_nb(...) ((gex_Event_t)vgasnet_coll_broadcast_nb(__VA_ARGS__))
 /**
- * Starts what vgasnet_coll_broadcastM does: copies a block of one image to all, with lists of addresses. Returns an
+ * Starts vgasnet_coll_broadcastM: copies a block of one image to all, with lists of addresses. Returns an
  * event.
  * @see vgasnet_coll_broadcastM_nb
  */
 #define gasnet_coll_broadcastM_nb(...) ((gex_Event_t)vgasnet_coll_broadcastM_nb(__VA_ARGS__))
 /**
- * Starts what vgasnet_coll_scatter does: sends each image its block of one image's source. Returns an event.
+ * Starts vgasnet_coll_scatter: sends each image its block of one image's source. Returns an event.
  * @see vgasnet_coll_scatter_nb
  */
 #define gasnet_coll_scatter_nb(...) ((gex_Event_t)vgasnet_coll_scatter_nb(__VA_ARGS__))
 /**
- * Starts what vgasnet_coll_scatterM does: sends each image its block of one image's source, with lists of addresses.
+ * Starts vgasnet_coll_scatterM: sends each image its block of one image's source, with lists of addresses.
  * Returns an event.
  * @see vgasnet_coll_scatterM_nb
  */
 #define gasnet_coll_scatterM_nb(...) ((gex_Event_t)vgasnet_coll_scatterM_nb(__VA_ARGS__))
 /**
- * Starts what vgasnet_coll_gather does: collects a block from each image at one. Returns an event.
+ * Starts vgasnet_coll_gather: collects a block from each image at one. Returns an event.
  * @see vgasnet_coll_gather_nb
  */
 #define gasnet_coll_gather_nb(...) ((gex_Event_t)vgasnet_coll_gather_nb(__VA_ARGS__))
 /**
- * Starts what vgasnet_coll_gatherM does: collects a block from each image at one, with lists of addresses. Returns an
+ * Starts vgasnet_coll_gatherM: collects a block from each image at one, with lists of addresses. Returns an
  * event.
  * @see vgasnet_coll_gatherM_nb
  */
 #define gasnet_coll_gatherM_nb(...) ((gex_Event_t)vgasnet_coll_gatherM_nb(__VA_ARGS__))
 /**
- * Starts what vgasnet_coll_gather_all does: collects a block from each image at all. Returns an event.
+ * Starts vgasnet_coll_gather_all: collects a block from each image at all. Returns an event.
  * @see vgasnet_coll_gather_all_nb
  */
 #define gasnet_coll_gather_all_nb(...) ((gex_Event_t)vgasnet_coll_gather_all_nb(__VA_ARGS__))
 /**
- * Starts what vgasnet_coll_gather_allM does: collects a block from each image at all, with lists of addresses. Returns
+ * Starts vgasnet_coll_gather_allM: collects a block from each image at all, with lists of addresses. Returns
  * an event.
  * @see vgasnet_coll_gather_allM_nb
  */
 #define gasnet_coll_gather_allM_nb(...) ((gex_Event_t)vgasnet_coll_gather_allM_nb(__VA_ARGS__))
 /**
- * Starts what vgasnet_coll_exchange does: exchanges blocks between all images: block j of image i becomes block i of
+ * Starts vgasnet_coll_exchange: exchanges blocks between all images: block j of image i becomes block i of
  * image j. Returns an event.
  * @see vgasnet_coll_exchange_nb
  */
 #define gasnet_coll_exchange_nb(...) ((gex_Event_t)vgasnet_coll_exchange_nb(__VA_ARGS__))
 /**
- * Starts what vgasnet_coll_exchangeM does: exchanges blocks between all images: block j of image i becomes block i of
+ * Starts vgasnet_coll_exchangeM: exchanges blocks between all images: block j of image i becomes block i of
  * image j, with lists of addresses. Returns an event.
  * @see vgasnet_coll_exchangeM_nb
  */
 #define gasnet_coll_exchangeM_nb(...) ((gex_Event_t)vgasnet_coll_exchangeM_nb(__VA_ARGS__))
 /**
- * Starts what vgasnet_coll_reduce does: combines elements of all images at one, element by element, in the order of the
+ * Starts vgasnet_coll_reduce: combines elements of all images at one, element by element, in the order of the
  * images. Returns an event.
  * @see vgasnet_coll_reduce_nb
  */
 #define gasnet_coll_reduce_nb(...) ((gex_Event_t)vgasnet_coll_reduce_nb(__VA_ARGS__))
 /**
- * Starts what vgasnet_coll_reduceM does: combines elements of all images at one, element by element, in the order of
+ * Starts vgasnet_coll_reduceM: combines elements of all images at one, element by element, in the order of
  * the images, with lists of addresses. Returns an event.
  * @see vgasnet_coll_reduceM_nb
  */

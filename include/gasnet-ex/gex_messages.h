@@ -9,15 +9,15 @@
 
 #include <vgasnet_ex.h>
 
-/** Tells about the message whose handler runs. @see vgasnet_ex_Token_Info, GASNet-EX specification 0.19 */
+/** Tells about the message of the running handler. @see vgasnet_ex_Token_Info, GASNet-EX specification 0.19 */
 #define gex_Token_Info vgasnet_ex_Token_Info
 /**
- * Returns the largest payload of a Medium reply to the message whose handler runs.
+ * Returns the largest payload of a Medium reply to the message of the running handler.
  * @see vgasnet_ex_Token_MaxReplyMedium, GASNet-EX specification 0.19
  */
 #define gex_Token_MaxReplyMedium vgasnet_ex_Token_MaxReplyMedium
 /**
- * Returns the largest payload of a Long reply to the message whose handler runs.
+ * Returns the largest payload of a Long reply to the message of the running handler.
  * @see vgasnet_ex_Token_MaxReplyLong, GASNet-EX specification 0.19
  */
 #define gex_Token_MaxReplyLong vgasnet_ex_Token_MaxReplyLong

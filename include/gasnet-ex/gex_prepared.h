@@ -10,22 +10,22 @@
 #define GASNET_SUPPORTS_AM_COMMIT_V2 20240906L
 
 /**
- * Begins a Medium request whose payload the client fills in afterwards.
+ * Begins a Medium request with a payload filled in afterwards by the client.
  * @see vgasnet_ex_AM_PrepareRequestMedium, GASNet-EX specification 0.19
  */
 #define gex_AM_PrepareRequestMedium vgasnet_ex_AM_PrepareRequestMedium
 /**
- * Begins a Long request whose payload the client fills in afterwards.
+ * Begins a Long request with a payload filled in afterwards by the client.
  * @see vgasnet_ex_AM_PrepareRequestLong, GASNet-EX specification 0.19
  */
 #define gex_AM_PrepareRequestLong vgasnet_ex_AM_PrepareRequestLong
 /**
- * Begins a Medium reply whose payload the client fills in afterwards.
+ * Begins a Medium reply with a payload filled in afterwards by the client.
  * @see vgasnet_ex_AM_PrepareReplyMedium, GASNet-EX specification 0.19
  */
 #define gex_AM_PrepareReplyMedium vgasnet_ex_AM_PrepareReplyMedium
 /**
- * Begins a Long reply whose payload the client fills in afterwards.
+ * Begins a Long reply with a payload filled in afterwards by the client.
  * @see vgasnet_ex_AM_PrepareReplyLong, GASNet-EX specification 0.19
  */
 #define gex_AM_PrepareReplyLong vgasnet_ex_AM_PrepareReplyLong

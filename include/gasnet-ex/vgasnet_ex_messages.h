@@ -138,7 +138,7 @@ int vgasnet_ex_AM_ReplyLong(gex_Token_t token, gex_AM_Index_t handler, const voi
                             gex_Event_t *local_completion, gex_Flags_t flags, size_t count, const gex_AM_Arg_t *args);
 
 /**
- * Tells about the message whose handler runs.
+ * Tells about the message of the running handler.
  *
  * @param token the token of the running handler
  * @param info receives the sender's rank in the job, the endpoint, the handler's entry and the kind of message
@@ -149,7 +149,7 @@ int vgasnet_ex_AM_ReplyLong(gex_Token_t token, gex_AM_Index_t handler, const voi
 gex_TI_t vgasnet_ex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask);
 
 /**
- * Returns the largest payload of a Medium reply to the message whose handler runs.
+ * Returns the largest payload of a Medium reply to the message of the running handler.
  *
  * @param token the token of the running handler
  * @param local_completion as for the message
@@ -161,7 +161,7 @@ gex_TI_t vgasnet_ex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI
 size_t vgasnet_ex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *local_completion, gex_Flags_t flags, unsigned int count);
 
 /**
- * Returns the largest payload of a Long reply to the message whose handler runs.
+ * Returns the largest payload of a Long reply to the message of the running handler.
  *
  * @param token the token of the running handler
  * @param local_completion as for the message

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /**
- * Begins a Medium request whose payload the client fills in afterwards.
+ * Begins a Medium request with a payload filled in afterwards by the client.
  *
  * The same thread commits or cancels it.
  *
@@ -32,7 +32,7 @@ gex_AM_SrcDesc_t vgasnet_ex_AM_PrepareRequestMedium(gex_TM_t team, gex_Rank_t ra
                                                     gex_Event_t *local_completion, gex_Flags_t flags, unsigned int count);
 
 /**
- * Begins a Long request whose payload the client fills in afterwards.
+ * Begins a Long request with a payload filled in afterwards by the client.
  *
  * The same thread commits or cancels it.
  *
@@ -56,7 +56,7 @@ gex_AM_SrcDesc_t vgasnet_ex_AM_PrepareRequestLong(gex_TM_t team, gex_Rank_t rank
                                                   unsigned int count);
 
 /**
- * Begins a Medium reply whose payload the client fills in afterwards.
+ * Begins a Medium reply with a payload filled in afterwards by the client.
  *
  * The same thread commits or cancels it.
  *
@@ -77,7 +77,7 @@ gex_AM_SrcDesc_t vgasnet_ex_AM_PrepareReplyMedium(gex_Token_t token, const void 
                                                   gex_Event_t *local_completion, gex_Flags_t flags, unsigned int count);
 
 /**
- * Begins a Long reply whose payload the client fills in afterwards.
+ * Begins a Long reply with a payload filled in afterwards by the client.
  *
  * The same thread commits or cancels it.
  *

@@ -47,7 +47,7 @@ extern "C" {
  * Fatal: a number that is not aligned to its size or not in the segment of node, an operation that does not exist, a
  * call before vgasnet_attach.
  *
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 4
  * @param op what becomes of the number: VGASNET_ATOMIC_ADD to VGASNET_ATOMIC_IMAX
  * @param operand operand of op
@@ -66,7 +66,7 @@ uint32_t vgasnet_atomic_u32(vgasnet_node_t node, void *addr, int op, uint32_t op
  * Fatal: a number that is not aligned to its size or not in the segment of node, an operation that does not exist, a
  * call before vgasnet_attach.
  *
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 8
  * @param op what becomes of the number: VGASNET_ATOMIC_ADD to VGASNET_ATOMIC_IMAX
  * @param operand operand of op
@@ -86,7 +86,7 @@ uint64_t vgasnet_atomic_u64(vgasnet_node_t node, void *addr, int op, uint64_t op
  * call before vgasnet_attach.
  *
  * @param old local address that receives the number as it was; null if nobody needs it
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 4
  * @param op what becomes of the number: VGASNET_ATOMIC_ADD to VGASNET_ATOMIC_IMAX
  * @param operand operand of op
@@ -106,7 +106,7 @@ vgasnet_handle_t vgasnet_atomic_u32_nb(uint32_t *old, vgasnet_node_t node, void 
  * call before vgasnet_attach.
  *
  * @param old local address that receives the number as it was; null if nobody needs it
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 8
  * @param op what becomes of the number: VGASNET_ATOMIC_ADD to VGASNET_ATOMIC_IMAX
  * @param operand operand of op
@@ -125,7 +125,7 @@ vgasnet_handle_t vgasnet_atomic_u64_nb(uint64_t *old, vgasnet_node_t node, void 
  * call before vgasnet_attach.
  *
  * @param old local address that receives the number as it was; null if nobody needs it
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 4
  * @param op what becomes of the number: VGASNET_ATOMIC_ADD to VGASNET_ATOMIC_IMAX
  * @param operand operand of op
@@ -143,7 +143,7 @@ void vgasnet_atomic_u32_nbi(uint32_t *old, vgasnet_node_t node, void *addr, int 
  * call before vgasnet_attach.
  *
  * @param old local address that receives the number as it was; null if nobody needs it
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 8
  * @param op what becomes of the number: VGASNET_ATOMIC_ADD to VGASNET_ATOMIC_IMAX
  * @param operand operand of op
@@ -162,7 +162,7 @@ void vgasnet_atomic_u64_nbi(uint64_t *old, vgasnet_node_t node, void *addr, int 
  * Fatal: a number that is not aligned to its size or not in the segment of node, an operation that does not exist, a
  * call before vgasnet_attach.
  *
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 4
  * @param operand what is added
  * @return the number before the operation
@@ -178,7 +178,7 @@ void vgasnet_atomic_u64_nbi(uint64_t *old, vgasnet_node_t node, void *addr, int 
  * Fatal: a number that is not aligned to its size or not in the segment of node, an operation that does not exist, a
  * call before vgasnet_attach.
  *
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 8
  * @param operand what is added
  * @return the number before the operation
@@ -194,7 +194,7 @@ void vgasnet_atomic_u64_nbi(uint64_t *old, vgasnet_node_t node, void *addr, int 
  * Fatal: a number that is not aligned to its size or not in the segment of node, an operation that does not exist, a
  * call before vgasnet_attach.
  *
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 4
  * @param operand the new number
  * @return the number before the operation
@@ -210,7 +210,7 @@ void vgasnet_atomic_u64_nbi(uint64_t *old, vgasnet_node_t node, void *addr, int 
  * Fatal: a number that is not aligned to its size or not in the segment of node, an operation that does not exist, a
  * call before vgasnet_attach.
  *
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 8
  * @param operand the new number
  * @return the number before the operation
@@ -226,7 +226,7 @@ void vgasnet_atomic_u64_nbi(uint64_t *old, vgasnet_node_t node, void *addr, int 
  * Fatal: a number that is not aligned to its size or not in the segment of node, an operation that does not exist, a
  * call before vgasnet_attach.
  *
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 4
  * @param compare the number that is expected
  * @param operand the new number
@@ -243,7 +243,7 @@ void vgasnet_atomic_u64_nbi(uint64_t *old, vgasnet_node_t node, void *addr, int 
  * Fatal: a number that is not aligned to its size or not in the segment of node, an operation that does not exist, a
  * call before vgasnet_attach.
  *
- * @param node rank whose segment has the number, 0 to vgasnet_nodes() - 1
+ * @param node rank with the number in its segment, 0 to vgasnet_nodes() - 1
  * @param addr remote address of the number, a multiple of 8
  * @param compare the number that is expected
  * @param operand the new number

@@ -52,7 +52,7 @@ void vgasnet_coll_broadcast(vgasnet_team_handle_t team, void *dst, vgasnet_image
                             int flags);
 
 /**
- * Starts what vgasnet_coll_broadcast does: copies a block of one image to all.
+ * Starts vgasnet_coll_broadcast: copies a block of one image to all.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle
  * is synced, sources must not change and destinations are undefined.
@@ -93,7 +93,7 @@ void vgasnet_coll_broadcastM(vgasnet_team_handle_t team, void *const dstlist[], 
                              size_t nbytes, int flags);
 
 /**
- * Starts what vgasnet_coll_broadcastM does: copies a block of one image to all, with lists of addresses.
+ * Starts vgasnet_coll_broadcastM: copies a block of one image to all, with lists of addresses.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle
  * is synced, sources must not change and destinations are undefined.
@@ -136,7 +136,7 @@ void vgasnet_coll_scatter(vgasnet_team_handle_t team, void *dst, vgasnet_image_t
                           int flags);
 
 /**
- * Starts what vgasnet_coll_scatter does: sends each image its block of one image's source.
+ * Starts vgasnet_coll_scatter: sends each image its block of one image's source.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle
  * is synced, sources must not change and destinations are undefined.
@@ -179,7 +179,7 @@ void vgasnet_coll_scatterM(vgasnet_team_handle_t team, void *const dstlist[], vg
                            size_t nbytes, int flags);
 
 /**
- * Starts what vgasnet_coll_scatterM does: sends each image its block of one image's source, with lists of addresses.
+ * Starts vgasnet_coll_scatterM: sends each image its block of one image's source, with lists of addresses.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle
  * is synced, sources must not change and destinations are undefined.
@@ -223,7 +223,7 @@ void vgasnet_coll_gather(vgasnet_team_handle_t team, vgasnet_image_t dstimage, v
                          int flags);
 
 /**
- * Starts what vgasnet_coll_gather does: collects a block from each image at one.
+ * Starts vgasnet_coll_gather: collects a block from each image at one.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle
  * is synced, sources must not change and destinations are undefined.
@@ -266,7 +266,7 @@ void vgasnet_coll_gatherM(vgasnet_team_handle_t team, vgasnet_image_t dstimage, 
                           size_t nbytes, int flags);
 
 /**
- * Starts what vgasnet_coll_gatherM does: collects a block from each image at one, with lists of addresses.
+ * Starts vgasnet_coll_gatherM: collects a block from each image at one, with lists of addresses.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle
  * is synced, sources must not change and destinations are undefined.
@@ -307,7 +307,7 @@ vgasnet_coll_handle_t vgasnet_coll_gatherM_nb(vgasnet_team_handle_t team, vgasne
 void vgasnet_coll_gather_all(vgasnet_team_handle_t team, void *dst, void *src, size_t nbytes, int flags);
 
 /**
- * Starts what vgasnet_coll_gather_all does: collects a block from each image at all.
+ * Starts vgasnet_coll_gather_all: collects a block from each image at all.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle
  * is synced, sources must not change and destinations are undefined.
@@ -347,7 +347,7 @@ void vgasnet_coll_gather_allM(vgasnet_team_handle_t team, void *const dstlist[],
                               int flags);
 
 /**
- * Starts what vgasnet_coll_gather_allM does: collects a block from each image at all, with lists of addresses.
+ * Starts vgasnet_coll_gather_allM: collects a block from each image at all, with lists of addresses.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle
  * is synced, sources must not change and destinations are undefined.
@@ -387,7 +387,7 @@ vgasnet_coll_handle_t vgasnet_coll_gather_allM_nb(vgasnet_team_handle_t team, vo
 void vgasnet_coll_exchange(vgasnet_team_handle_t team, void *dst, void *src, size_t nbytes, int flags);
 
 /**
- * Starts what vgasnet_coll_exchange does: exchanges blocks between all images: block j of image i becomes block i of
+ * Starts vgasnet_coll_exchange: exchanges blocks between all images: block j of image i becomes block i of
  * image j.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle
@@ -428,7 +428,7 @@ void vgasnet_coll_exchangeM(vgasnet_team_handle_t team, void *const dstlist[], v
                             int flags);
 
 /**
- * Starts what vgasnet_coll_exchangeM does: exchanges blocks between all images: block j of image i becomes block i of
+ * Starts vgasnet_coll_exchangeM: exchanges blocks between all images: block j of image i becomes block i of
  * image j, with lists of addresses.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle

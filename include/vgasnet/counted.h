@@ -58,7 +58,7 @@ extern "C" {
      * M is 0 to 16: the number of arguments a0, a1, ... of 32 bits. The call may run handlers, and waits while 64
      * requests with 128 KiB of payload are under way to the target. Not collective, any thread that is in no handler.
      *
-     * @param dest rank whose handler runs, 0 to vgasnet_nodes() - 1
+     * @param dest rank to run the handler, 0 to vgasnet_nodes() - 1
      * @param handler index of the handler at the target, 128 to 255. One that is not registered there is fatal there
      * @retval VGASNET_OK on success
      * @retval VGASNET_ERR_BAD_ARG if there is no such rank, handler is below 128, or the call is in a handler; nothing
@@ -76,7 +76,7 @@ extern "C" {
      * M is 0 to 16: the number of arguments a0, a1, ... of 32 bits. The call may run handlers, and waits while 64
      * requests with 128 KiB of payload are under way to the target. Not collective, any thread that is in no handler.
      *
-     * @param dest rank whose handler runs, 0 to vgasnet_nodes() - 1
+     * @param dest rank to run the handler, 0 to vgasnet_nodes() - 1
      * @param handler index of the handler at the target, 128 to 255. One that is not registered there is fatal there
      * @param source_addr local address of the payload; free for reuse when the call returns
      * @param nbytes size of the payload in bytes, 0 to vgasnet_AMMaxMedium()
@@ -97,7 +97,7 @@ extern "C" {
      * M is 0 to 16: the number of arguments a0, a1, ... of 32 bits. The call may run handlers, and waits while 64
      * requests with 128 KiB of payload are under way to the target. Not collective, any thread that is in no handler.
      *
-     * @param dest rank whose handler runs, 0 to vgasnet_nodes() - 1
+     * @param dest rank to run the handler, 0 to vgasnet_nodes() - 1
      * @param handler index of the handler at the target, 128 to 255. One that is not registered there is fatal there
      * @param source_addr local address of the payload; free for reuse when the call returns
      * @param nbytes size of the payload in bytes, 0 to vgasnet_AMMaxLongRequest()
@@ -120,7 +120,7 @@ extern "C" {
      * may run handlers, and waits while 64 requests with 128 KiB of payload are under way to the target. Not
      * collective, any thread that is in no handler.
      *
-     * @param dest rank whose handler runs, 0 to vgasnet_nodes() - 1
+     * @param dest rank to run the handler, 0 to vgasnet_nodes() - 1
      * @param handler index of the handler at the target, 128 to 255. One that is not registered there is fatal there
      * @param source_addr local address of the payload; free for reuse when the call returns
      * @param nbytes size of the payload in bytes, 0 to vgasnet_AMMaxLongRequest()

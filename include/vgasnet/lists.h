@@ -47,7 +47,7 @@ typedef struct {
  * Fatal: sides with different numbers of bytes, a rank that does not exist, bytes outside its segment, a null pointer
  * where there are bytes, a call before vgasnet_attach.
  *
- * @param dstnode rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param dstnode rank to write to, 0 to vgasnet_nodes() - 1
  * @param dstcount number of regions of the destination
  * @param dstlist regions of the destination, remote addresses in the segment of dstnode
  * @param srccount number of regions of the source
@@ -68,7 +68,7 @@ void vgasnet_putv_bulk(vgasnet_node_t dstnode, size_t dstcount, vgasnet_memvec_t
  *
  * @param dstcount number of regions of the destination
  * @param dstlist regions of the destination, local addresses
- * @param srcnode rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param srcnode rank to read from, 0 to vgasnet_nodes() - 1
  * @param srccount number of regions of the source
  * @param srclist regions of the source, remote addresses in the segment of srcnode
  * @see vgasnet_getv_nb_bulk, vgasnet_getv_nbi_bulk, vgasnet_get_bulk
@@ -85,7 +85,7 @@ void vgasnet_getv_bulk(size_t dstcount, vgasnet_memvec_t const dstlist[], vgasne
  * Fatal: sides with different numbers of bytes, a rank that does not exist, bytes outside its segment, a null pointer
  * where there are bytes, a call before vgasnet_attach.
  *
- * @param dstnode rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param dstnode rank to write to, 0 to vgasnet_nodes() - 1
  * @param dstcount number of regions of the destination
  * @param dstlist remote addresses in the segment of dstnode of the destination's regions
  * @param dstlen bytes of each region of the destination
@@ -109,7 +109,7 @@ void vgasnet_puti_bulk(vgasnet_node_t dstnode, size_t dstcount, void *const dstl
  * @param dstcount number of regions of the destination
  * @param dstlist local addresses of the destination's regions
  * @param dstlen bytes of each region of the destination
- * @param srcnode rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param srcnode rank to read from, 0 to vgasnet_nodes() - 1
  * @param srccount number of regions of the source
  * @param srclist remote addresses in the segment of srcnode of the source's regions
  * @param srclen bytes of each region of the source
@@ -127,7 +127,7 @@ void vgasnet_geti_bulk(size_t dstcount, void *const dstlist[], size_t dstlen, vg
  * Fatal: sides with different numbers of bytes, a rank that does not exist, bytes outside its segment, a null pointer
  * where there are bytes, a call before vgasnet_attach.
  *
- * @param dstnode rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param dstnode rank to write to, 0 to vgasnet_nodes() - 1
  * @param dstaddr remote address in the segment of dstnode of the destination's first region
  * @param dststrides stridelevels entries: the distance in bytes between blocks of each level at the destination
  * @param srcaddr local address of the source's first region
@@ -151,7 +151,7 @@ void vgasnet_puts_bulk(vgasnet_node_t dstnode, void *dstaddr, const size_t dstst
  *
  * @param dstaddr local address of the destination's first region
  * @param dststrides stridelevels entries: the distance in bytes between blocks of each level at the destination
- * @param srcnode rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param srcnode rank to read from, 0 to vgasnet_nodes() - 1
  * @param srcaddr remote address in the segment of srcnode of the source's first region
  * @param srcstrides stridelevels entries: the distance in bytes between blocks of each level at the source
  * @param count stridelevels + 1 entries: the bytes of a region, then the number of blocks of each level; if one is 0
@@ -173,7 +173,7 @@ void vgasnet_gets_bulk(void *dstaddr, const size_t dststrides[], vgasnet_node_t 
  * Fatal: sides with different numbers of bytes, a rank that does not exist, bytes outside its segment, a null pointer
  * where there are bytes, a call before vgasnet_attach.
  *
- * @param dstnode rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param dstnode rank to write to, 0 to vgasnet_nodes() - 1
  * @param dstcount number of regions of the destination
  * @param dstlist regions of the destination, remote addresses in the segment of dstnode
  * @param srccount number of regions of the source
@@ -195,7 +195,7 @@ vgasnet_handle_t vgasnet_putv_nb_bulk(vgasnet_node_t dstnode, size_t dstcount, v
  *
  * @param dstcount number of regions of the destination
  * @param dstlist regions of the destination, local addresses
- * @param srcnode rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param srcnode rank to read from, 0 to vgasnet_nodes() - 1
  * @param srccount number of regions of the source
  * @param srclist regions of the source, remote addresses in the segment of srcnode
  * @return a handle to be synced exactly once; VGASNET_INVALID_HANDLE if the operation is complete already
@@ -213,7 +213,7 @@ vgasnet_handle_t vgasnet_getv_nb_bulk(size_t dstcount, vgasnet_memvec_t const ds
  * Fatal: sides with different numbers of bytes, a rank that does not exist, bytes outside its segment, a null pointer
  * where there are bytes, a call before vgasnet_attach.
  *
- * @param dstnode rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param dstnode rank to write to, 0 to vgasnet_nodes() - 1
  * @param dstcount number of regions of the destination
  * @param dstlist remote addresses in the segment of dstnode of the destination's regions
  * @param dstlen bytes of each region of the destination
@@ -238,7 +238,7 @@ vgasnet_handle_t vgasnet_puti_nb_bulk(vgasnet_node_t dstnode, size_t dstcount, v
  * @param dstcount number of regions of the destination
  * @param dstlist local addresses of the destination's regions
  * @param dstlen bytes of each region of the destination
- * @param srcnode rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param srcnode rank to read from, 0 to vgasnet_nodes() - 1
  * @param srccount number of regions of the source
  * @param srclist remote addresses in the segment of srcnode of the source's regions
  * @param srclen bytes of each region of the source
@@ -257,7 +257,7 @@ vgasnet_handle_t vgasnet_geti_nb_bulk(size_t dstcount, void *const dstlist[], si
  * Fatal: sides with different numbers of bytes, a rank that does not exist, bytes outside its segment, a null pointer
  * where there are bytes, a call before vgasnet_attach.
  *
- * @param dstnode rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param dstnode rank to write to, 0 to vgasnet_nodes() - 1
  * @param dstaddr remote address in the segment of dstnode of the destination's first region
  * @param dststrides stridelevels entries: the distance in bytes between blocks of each level at the destination
  * @param srcaddr local address of the source's first region
@@ -282,7 +282,7 @@ vgasnet_handle_t vgasnet_puts_nb_bulk(vgasnet_node_t dstnode, void *dstaddr, con
  *
  * @param dstaddr local address of the destination's first region
  * @param dststrides stridelevels entries: the distance in bytes between blocks of each level at the destination
- * @param srcnode rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param srcnode rank to read from, 0 to vgasnet_nodes() - 1
  * @param srcaddr remote address in the segment of srcnode of the source's first region
  * @param srcstrides stridelevels entries: the distance in bytes between blocks of each level at the source
  * @param count stridelevels + 1 entries: the bytes of a region, then the number of blocks of each level; if one is 0
@@ -305,7 +305,7 @@ vgasnet_handle_t vgasnet_gets_nb_bulk(void *dstaddr, const size_t dststrides[], 
  * Fatal: sides with different numbers of bytes, a rank that does not exist, bytes outside its segment, a null pointer
  * where there are bytes, a call before vgasnet_attach.
  *
- * @param dstnode rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param dstnode rank to write to, 0 to vgasnet_nodes() - 1
  * @param dstcount number of regions of the destination
  * @param dstlist regions of the destination, remote addresses in the segment of dstnode
  * @param srccount number of regions of the source
@@ -326,7 +326,7 @@ void vgasnet_putv_nbi_bulk(vgasnet_node_t dstnode, size_t dstcount, vgasnet_memv
  *
  * @param dstcount number of regions of the destination
  * @param dstlist regions of the destination, local addresses
- * @param srcnode rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param srcnode rank to read from, 0 to vgasnet_nodes() - 1
  * @param srccount number of regions of the source
  * @param srclist regions of the source, remote addresses in the segment of srcnode
  * @see vgasnet_wait_syncnbi_gets, vgasnet_getv_bulk
@@ -343,7 +343,7 @@ void vgasnet_getv_nbi_bulk(size_t dstcount, vgasnet_memvec_t const dstlist[], vg
  * Fatal: sides with different numbers of bytes, a rank that does not exist, bytes outside its segment, a null pointer
  * where there are bytes, a call before vgasnet_attach.
  *
- * @param dstnode rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param dstnode rank to write to, 0 to vgasnet_nodes() - 1
  * @param dstcount number of regions of the destination
  * @param dstlist remote addresses in the segment of dstnode of the destination's regions
  * @param dstlen bytes of each region of the destination
@@ -367,7 +367,7 @@ void vgasnet_puti_nbi_bulk(vgasnet_node_t dstnode, size_t dstcount, void *const 
  * @param dstcount number of regions of the destination
  * @param dstlist local addresses of the destination's regions
  * @param dstlen bytes of each region of the destination
- * @param srcnode rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param srcnode rank to read from, 0 to vgasnet_nodes() - 1
  * @param srccount number of regions of the source
  * @param srclist remote addresses in the segment of srcnode of the source's regions
  * @param srclen bytes of each region of the source
@@ -385,7 +385,7 @@ void vgasnet_geti_nbi_bulk(size_t dstcount, void *const dstlist[], size_t dstlen
  * Fatal: sides with different numbers of bytes, a rank that does not exist, bytes outside its segment, a null pointer
  * where there are bytes, a call before vgasnet_attach.
  *
- * @param dstnode rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param dstnode rank to write to, 0 to vgasnet_nodes() - 1
  * @param dstaddr remote address in the segment of dstnode of the destination's first region
  * @param dststrides stridelevels entries: the distance in bytes between blocks of each level at the destination
  * @param srcaddr local address of the source's first region
@@ -409,7 +409,7 @@ void vgasnet_puts_nbi_bulk(vgasnet_node_t dstnode, void *dstaddr, const size_t d
  *
  * @param dstaddr local address of the destination's first region
  * @param dststrides stridelevels entries: the distance in bytes between blocks of each level at the destination
- * @param srcnode rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param srcnode rank to read from, 0 to vgasnet_nodes() - 1
  * @param srcaddr remote address in the segment of srcnode of the source's first region
  * @param srcstrides stridelevels entries: the distance in bytes between blocks of each level at the source
  * @param count stridelevels + 1 entries: the bytes of a region, then the number of blocks of each level; if one is 0

@@ -85,7 +85,7 @@ size_t vgasnet_AMMaxLongReply(void);
  * The call may run handlers, and waits while 64 requests with 128 KiB of payload are under way to the target. Not
  * collective, any thread that is in no handler.
  *
- * @param dest rank whose handler runs, 0 to vgasnet_nodes() - 1
+ * @param dest rank to run the handler, 0 to vgasnet_nodes() - 1
  * @param handler index of the handler at the target, 128 to 255. One that is not registered there is fatal there
  * @param numargs number of arguments, 0 to 16
  * @param args the arguments; may be null if numargs is 0
@@ -104,7 +104,7 @@ int vgasnet_AMRequestShortArgs(vgasnet_node_t dest, vgasnet_handler_t handler, s
  * The call may run handlers, and waits while 64 requests with 128 KiB of payload are under way to the target. Not
  * collective, any thread that is in no handler.
  *
- * @param dest rank whose handler runs, 0 to vgasnet_nodes() - 1
+ * @param dest rank to run the handler, 0 to vgasnet_nodes() - 1
  * @param handler index of the handler at the target, 128 to 255. One that is not registered there is fatal there
  * @param source_addr local address of the payload; free for reuse when the call returns
  * @param nbytes size of the payload in bytes, 0 to vgasnet_AMMaxMedium()
@@ -126,7 +126,7 @@ int vgasnet_AMRequestMediumArgs(vgasnet_node_t dest, vgasnet_handler_t handler, 
  * The call may run handlers, and waits while 64 requests with 128 KiB of payload are under way to the target. Not
  * collective, any thread that is in no handler.
  *
- * @param dest rank whose handler runs, 0 to vgasnet_nodes() - 1
+ * @param dest rank to run the handler, 0 to vgasnet_nodes() - 1
  * @param handler index of the handler at the target, 128 to 255. One that is not registered there is fatal there
  * @param source_addr local address of the payload; free for reuse when the call returns
  * @param nbytes size of the payload in bytes, 0 to vgasnet_AMMaxLongRequest()
@@ -210,7 +210,7 @@ int vgasnet_AMReplyLongArgs(vgasnet_token_t token, vgasnet_handler_t handler, vo
 /* ---- handlers and progress ---- */
 
 /**
- * Tells the rank that sent the message whose handler runs.
+ * Tells the rank that sent the message of the running handler.
  *
  * Only in a handler, in its thread.
  *

@@ -30,7 +30,7 @@ extern "C" {
  * vgasnet_attach, an I/O error on a page without another copy.
  *
  * @param dest local address that receives the bytes; undefined until completion
- * @param node rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param node rank to read from, 0 to vgasnet_nodes() - 1
  * @param src remote address in the segment of node, any alignment
  * @param nbytes number of bytes, 0 or more, no maximum
  * @return a handle to be synced exactly once; VGASNET_INVALID_HANDLE if the operation is complete already
@@ -49,7 +49,7 @@ vgasnet_handle_t vgasnet_get_nb(void *dest, vgasnet_node_t node, void *src, size
  * Fatal: a rank that does not exist, bytes outside its segment, a null local address with nbytes > 0, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param src local address of the bytes; free for reuse when the call returns
  * @param nbytes number of bytes, 0 or more, no maximum
@@ -69,7 +69,7 @@ vgasnet_handle_t vgasnet_put_nb(vgasnet_node_t node, void *dest, void *src, size
  * vgasnet_attach, an I/O error on a page without another copy.
  *
  * @param dest local address that receives the bytes; undefined until completion
- * @param node rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param node rank to read from, 0 to vgasnet_nodes() - 1
  * @param src remote address in the segment of node, any alignment
  * @param nbytes number of bytes, 0 or more, no maximum
  * @return a handle to be synced exactly once; VGASNET_INVALID_HANDLE if the operation is complete already
@@ -87,7 +87,7 @@ vgasnet_handle_t vgasnet_get_nb_bulk(void *dest, vgasnet_node_t node, void *src,
  * Fatal: a rank that does not exist, bytes outside its segment, a null local address with nbytes > 0, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param src local address of the bytes, which must not change until completion
  * @param nbytes number of bytes, 0 or more, no maximum
@@ -106,7 +106,7 @@ vgasnet_handle_t vgasnet_put_nb_bulk(vgasnet_node_t node, void *dest, void *src,
  * Fatal: a rank that does not exist, bytes outside its segment, a null local address with nbytes > 0, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param val value of each byte, converted to unsigned char
  * @param nbytes number of bytes, 0 or more, no maximum
@@ -127,7 +127,7 @@ vgasnet_handle_t vgasnet_memset_nb(vgasnet_node_t node, void *dest, int val, siz
  * vgasnet_attach, an I/O error on a page without another copy.
  *
  * @param dest local address that receives the bytes; undefined until completion
- * @param node rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param node rank to read from, 0 to vgasnet_nodes() - 1
  * @param src remote address in the segment of node, any alignment
  * @param nbytes number of bytes, 0 or more, no maximum
  * @see vgasnet_wait_syncnbi_gets, vgasnet_begin_nbi_accessregion, vgasnet_get
@@ -144,7 +144,7 @@ void vgasnet_get_nbi(void *dest, vgasnet_node_t node, void *src, size_t nbytes);
  * Fatal: a rank that does not exist, bytes outside its segment, a null local address with nbytes > 0, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param src local address of the bytes; free for reuse when the call returns
  * @param nbytes number of bytes, 0 or more, no maximum
@@ -162,7 +162,7 @@ void vgasnet_put_nbi(vgasnet_node_t node, void *dest, void *src, size_t nbytes);
  * vgasnet_attach, an I/O error on a page without another copy.
  *
  * @param dest local address that receives the bytes; undefined until completion
- * @param node rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param node rank to read from, 0 to vgasnet_nodes() - 1
  * @param src remote address in the segment of node, any alignment
  * @param nbytes number of bytes, 0 or more, no maximum
  * @see vgasnet_wait_syncnbi_gets, vgasnet_begin_nbi_accessregion, vgasnet_get
@@ -178,7 +178,7 @@ void vgasnet_get_nbi_bulk(void *dest, vgasnet_node_t node, void *src, size_t nby
  * Fatal: a rank that does not exist, bytes outside its segment, a null local address with nbytes > 0, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param src local address of the bytes, which must not change until completion
  * @param nbytes number of bytes, 0 or more, no maximum
@@ -195,7 +195,7 @@ void vgasnet_put_nbi_bulk(vgasnet_node_t node, void *dest, void *src, size_t nby
  * Fatal: a rank that does not exist, bytes outside its segment, a null local address with nbytes > 0, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param val value of each byte, converted to unsigned char
  * @param nbytes number of bytes, 0 or more, no maximum

@@ -59,7 +59,7 @@ typedef struct {
  *
  * Fatal: a put, memset or atomic operation of the calling rank into the range before its end.
  *
- * @param node rank whose segment has the range, 0 to vgasnet_nodes() - 1
+ * @param node rank with the range in its segment, 0 to vgasnet_nodes() - 1
  * @param addr first address of the range, a remote address
  * @param len length of the range in bytes, at least 1
  * @param flags 0 or VGASNET_READONLY_KEEP
@@ -101,7 +101,7 @@ int vgasnet_readonly_end(vgasnet_node_t node, void *addr, size_t len);
  * address with nbytes > 0, a call before vgasnet_attach, an I/O error on a page without another copy.
  *
  * @param dest local address that receives the bytes
- * @param node rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param node rank to read from, 0 to vgasnet_nodes() - 1
  * @param src remote address in the segment of node, any alignment
  * @param nbytes number of bytes, 0 or more, no maximum
  * @param weight a positive number: 1 is usual, 2 counts twice

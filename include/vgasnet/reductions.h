@@ -43,7 +43,7 @@ void vgasnet_coll_reduce(vgasnet_team_handle_t team, vgasnet_image_t dstimage, v
                          int func_arg, int flags);
 
 /**
- * Starts what vgasnet_coll_reduce does: combines elements of all images at one, element by element, in the order of the
+ * Starts vgasnet_coll_reduce: combines elements of all images at one, element by element, in the order of the
  * images.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle
@@ -99,7 +99,7 @@ void vgasnet_coll_reduceM(vgasnet_team_handle_t team, vgasnet_image_t dstimage, 
                           vgasnet_coll_fn_handle_t func, int func_arg, int flags);
 
 /**
- * Starts what vgasnet_coll_reduceM does: combines elements of all images at one, element by element, in the order of
+ * Starts vgasnet_coll_reduceM: combines elements of all images at one, element by element, in the order of
  * the images, with lists of addresses.
  *
  * Collective over the team: each image calls, in its own thread, with the same sizes, root and flags. Until the handle

@@ -34,7 +34,7 @@ extern "C" {
  * vgasnet_attach, an I/O error on a page without another copy.
  *
  * @param dest local address that receives the bytes
- * @param node rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param node rank to read from, 0 to vgasnet_nodes() - 1
  * @param src remote address in the segment of node, any alignment
  * @param nbytes number of bytes, 0 or more, no maximum
  * @see vgasnet_get_nb, vgasnet_get_nbi, vgasnet_get_val, vgasnet_put
@@ -51,7 +51,7 @@ void vgasnet_get(void *dest, vgasnet_node_t node, void *src, size_t nbytes);
  * Fatal: a rank that does not exist, bytes outside its segment, a null local address with nbytes > 0, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param src local address of the bytes
  * @param nbytes number of bytes, 0 or more, no maximum
@@ -69,7 +69,7 @@ void vgasnet_put(vgasnet_node_t node, void *dest, void *src, size_t nbytes);
  * vgasnet_attach, an I/O error on a page without another copy.
  *
  * @param dest local address that receives the bytes
- * @param node rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param node rank to read from, 0 to vgasnet_nodes() - 1
  * @param src remote address in the segment of node, any alignment
  * @param nbytes number of bytes, 0 or more, no maximum
  * @see vgasnet_get, vgasnet_get_nb_bulk
@@ -86,7 +86,7 @@ void vgasnet_get_bulk(void *dest, vgasnet_node_t node, void *src, size_t nbytes)
  * Fatal: a rank that does not exist, bytes outside its segment, a null local address with nbytes > 0, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param src local address of the bytes
  * @param nbytes number of bytes, 0 or more, no maximum
@@ -103,7 +103,7 @@ void vgasnet_put_bulk(vgasnet_node_t node, void *dest, void *src, size_t nbytes)
  * Fatal: a rank that does not exist, bytes outside its segment, a null local address with nbytes > 0, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param val value of each byte, converted to unsigned char
  * @param nbytes number of bytes, 0 or more, no maximum

@@ -30,7 +30,7 @@ typedef uint64_t vgasnet_register_value_t;
  * Fatal: a rank that does not exist, bytes outside its segment, nbytes that is not 1 to 8, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param value the number, whose nbytes low-order bytes are written as an unsigned integer of nbytes bytes
  * @param nbytes number of bytes, 1 to SIZEOF_VGASNET_REGISTER_VALUE_T (8)
@@ -46,7 +46,7 @@ void vgasnet_put_val(vgasnet_node_t node, void *dest, vgasnet_register_value_t v
  * Fatal: a rank that does not exist, bytes outside its segment, nbytes that is not 1 to 8, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param value the number, whose nbytes low-order bytes are written as an unsigned integer of nbytes bytes
  * @param nbytes number of bytes, 1 to SIZEOF_VGASNET_REGISTER_VALUE_T (8)
@@ -63,7 +63,7 @@ vgasnet_handle_t vgasnet_put_nb_val(vgasnet_node_t node, void *dest, vgasnet_reg
  * Fatal: a rank that does not exist, bytes outside its segment, nbytes that is not 1 to 8, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is written, 0 to vgasnet_nodes() - 1
+ * @param node rank to write to, 0 to vgasnet_nodes() - 1
  * @param dest remote address in the segment of node, any alignment
  * @param value the number, whose nbytes low-order bytes are written as an unsigned integer of nbytes bytes
  * @param nbytes number of bytes, 1 to SIZEOF_VGASNET_REGISTER_VALUE_T (8)
@@ -79,7 +79,7 @@ void vgasnet_put_nbi_val(vgasnet_node_t node, void *dest, vgasnet_register_value
  * Fatal: a rank that does not exist, bytes outside its segment, nbytes that is not 1 to 8, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param node rank to read from, 0 to vgasnet_nodes() - 1
  * @param src remote address in the segment of node, any alignment
  * @param nbytes number of bytes, 1 to SIZEOF_VGASNET_REGISTER_VALUE_T (8)
  * @return the unsigned integer of nbytes bytes at src, the high-order bytes 0
@@ -98,7 +98,7 @@ typedef struct vgasnet_value_operation *vgasnet_valget_handle_t;
  * Fatal: a rank that does not exist, bytes outside its segment, nbytes that is not 1 to 8, a call before
  * vgasnet_attach, an I/O error on a page without another copy.
  *
- * @param node rank whose segment is read, 0 to vgasnet_nodes() - 1
+ * @param node rank to read from, 0 to vgasnet_nodes() - 1
  * @param src remote address in the segment of node, any alignment
  * @param nbytes number of bytes, 1 to SIZEOF_VGASNET_REGISTER_VALUE_T (8)
  * @return a handle to be synced exactly once, by vgasnet_wait_syncnb_valget alone
