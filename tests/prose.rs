@@ -10,6 +10,13 @@ const SENTENCE_WORDS_MAX: usize = 35;
 /// Words that make sentences circle, and how many of 1,000 words they may be. One is allowed in any document.
 const CIRCLING: [(&[&str], usize); 2] = [(&["what", "who", "whose"], 3), (&["that", "those"], 13)];
 
+/// The same of comments.
+const CIRCLING_OF_COMMENTS: [(&[&str], usize); 2] = [(CIRCLING[0].0, 3), (CIRCLING[1].0, 15)];
+
+/// Rooms whose comments are measured: the directories in these, and these themselves.
+const COMMENTED: [(&str, bool); 5] =
+    [("src", true), ("protocol", false), ("conduits", false), ("getcache", false), ("include", true)];
+
 /// Documents at the root, and the most lines that they may have.
 const AT_ROOT: [(&str, usize); 6] = [
     ("ARCHITECTURE.md", 250),
@@ -102,18 +109,40 @@ fn sentences(lines: &[String]) -> Vec<String> {
     sentences
 }
 
-/// What is wrong with the language of a text.
-fn complaints(text: &str) -> Vec<String> {
-    let lines = prose(text);
-    let joined = lines.join("\n").to_lowercase();
+/// Which circling words a text has too many of.
+fn circles(text: &str, bounds: &[(&[&str], usize)]) -> Vec<String> {
+    let joined = text.to_lowercase();
     let words: Vec<&str> =
         joined.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let circling = CIRCLING.iter().filter_map(|(circling, most)| {
+    let circling = bounds.iter().filter_map(|(circling, most)| {
         let found = words.iter().filter(|word| circling.contains(word)).count();
         let is_much = found > 1 && found * 1000 > most * words.len();
         is_much
             .then(|| format!("{} are {found} of {} words; at most {most} of 1,000", circling.join(", "), words.len()))
     });
+    circling.collect()
+}
+
+/// The comments of Rust or C that are lines or blocks of their own, or stand behind code.
+fn comments(text: &str) -> String {
+    let mut comments = String::new();
+    let mut is_block = false;
+    for line in text.lines() {
+        let (begin, end) = (line.find("/*"), line.find("*/"));
+        let begin = if is_block { Some(0) } else { begin.filter(|_| !line.trim_start().starts_with("//")) };
+        is_block = begin.is_some() && end.is_none();
+        let behind_slashes = || line.trim_start().starts_with("//").then_some(0).or_else(|| line.find(" // "));
+        let comment = begin.map(|begin| &line[begin..end.unwrap_or(line.len())]);
+        comments += comment.or_else(|| behind_slashes().map(|begin| &line[begin..])).unwrap_or("");
+        comments.push('\n');
+    }
+    comments
+}
+
+/// What is wrong with the language of a text.
+fn complaints(text: &str) -> Vec<String> {
+    let lines = prose(text);
+    let circling = circles(&lines.join("\n"), &CIRCLING).into_iter();
     let long = sentences(&lines).into_iter().filter_map(|sentence| {
         let count = sentence.split_whitespace().count();
         (count > SENTENCE_WORDS_MAX).then(|| format!("{count} words, at most {SENTENCE_WORDS_MAX}:{sentence}"))
@@ -129,6 +158,40 @@ fn documents_keep_to_the_bounds_of_prose() {
         wrong.extend(found.into_iter().map(|complaint| format!("{document}: {complaint}")));
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// The directories whose comments are measured, each as a whole.
+fn commented_rooms() -> Vec<PathBuf> {
+    let below = |(room, is_of_rooms): (&str, bool)| {
+        let room = root().join(room);
+        let entries = fs::read_dir(&room).expect("a directory").map(|entry| entry.expect("an entry").path());
+        if is_of_rooms { entries.filter(|path| path.is_dir()).collect() } else { vec![room] }
+    };
+    COMMENTED.into_iter().flat_map(below).collect()
+}
+
+#[test]
+fn comments_keep_to_the_bounds_of_prose() {
+    let mut wrong = Vec::new();
+    let mut words = 0;
+    for room in commented_rooms() {
+        let is_source = |path: &PathBuf| path.extension().is_some_and(|end| end == "rs" || end == "h");
+        let text: String =
+            files_below(&room).iter().filter(|path| is_source(path)).map(|path| comments(&read(path))).collect();
+        words += text.split_whitespace().count();
+        wrong.extend(
+            circles(&text, &CIRCLING_OF_COMMENTS).into_iter().map(|found| format!("{}: {found}", room.display())),
+        );
+    }
+    assert!(words > 100_000 && wrong.is_empty(), "{words} words\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn comments_are_found() {
+    let text =
+        "/// One what.\nlet a = b; // two\n/* three\n * four */ code\n//! five /* six\nlet url = \"http://x\";\n";
+    let words: Vec<String> = comments(text).split_whitespace().map(str::to_owned).collect();
+    assert_eq!(words.join(" "), "/// One what. // two /* three * four //! five /* six");
 }
 
 #[test]
