@@ -1,10 +1,10 @@
-//! vgasnet: a communication runtime for PGAS languages and libraries whose segments are larger than memory.
+//! vgasnet: a communication runtime for PGAS languages and libraries with segments larger than memory.
 //!
-//! C programs include `vgasnet.h`; this crate is the library behind it. Its Rust interface has what the project's own
-//! tools and tests need: a program calls [`job::init`], then [`job::attach`], and gets a [`job::Runtime`] with gets and
-//! puts in [`ops`] and Active Messages in [`am`]. ARCHITECTURE.md tells how the rooms fit together.
+//! C programs include `vgasnet.h`; this crate is the library behind it. The Rust interface covers the needs of the
+//! project's own tools and tests: a program calls [`job::init`], then [`job::attach`], and gets a [`job::Runtime`] with
+//! gets and puts in [`ops`] and Active Messages in [`am`]. ARCHITECTURE.md describes the rooms and their connections.
 
-// It panics where stderr cannot be written.
+// `eprintln!` panics if stderr cannot be written.
 #![cfg_attr(not(test), deny(clippy::print_stderr))]
 
 pub mod am;

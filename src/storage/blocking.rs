@@ -1,4 +1,4 @@
-//! Blocking reads of the backing file, by any thread.
+//! Blocking reads of the backing file, from any thread.
 
 use super::file::BackingFile;
 use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
@@ -10,7 +10,8 @@ impl BlockingReader for BackingFile {
         assert!(operation.direction == IoDirection::Read, "a blocking reader does not write");
         let mut progress = Progress::new(*operation, self.size_bytes());
         loop {
-            // SAFETY: the request is a part of the operation, whose memory the caller leaves to this call.
+            // SAFETY: the request is a part of the operation, and the caller leaves the memory of the operation to this
+            // call.
             let result = unsafe { self.transfer(IoDirection::Read, &progress.request(REQUEST_BYTES_MAX)) };
             if let Step::Complete(result) = progress.advance(result, None) {
                 return result;

@@ -1,8 +1,7 @@
-//! Registered buffers: memory that the kernel has pinned and knows by an index, so that operations need not pin it
-//! again.
+//! Registered buffers: memory pinned once and known to the kernel by an index, so operations need not pin it again.
 //!
-//! The pool is registered in chunks. The kernel's table has one place for each chunk, which is filled when an operation
-//! first uses the chunk. A chunk that is never used takes no memory.
+//! The pool is registered in chunks. The kernel's table has one entry for each chunk, filled by the first operation in
+//! the chunk. An unused chunk takes no memory.
 
 use io_uring::Submitter;
 use nix::sys::resource::{Resource, getrlimit};
@@ -11,16 +10,16 @@ use std::io;
 
 use crate::settings::{format_size, format_size_about};
 
-/// The kernel's limit on registered buffers, which fits into the 16 bits of a buffer's index.
+/// The kernel's limit on registered buffers. Indices fit into the 16 bits of a request's buffer index.
 const BUFFERS_MAX: usize = 1 << 14;
 
-/// The capability that exempts from the limit on locked memory, as its place in a set.
+/// Bit number of the capability that lifts the limit on locked memory.
 const CAP_IPC_LOCK: u32 = 14;
 
 /// Takes a line for the user.
 pub(super) type Sink = Box<dyn FnOnce(&str) + Send>;
 
-/// The memory that may be registered, and which chunks of it are.
+/// The registrable memory, and the chunks registered so far.
 #[derive(Default)]
 pub(super) struct Buffers {
     ranges: Vec<Range>,
@@ -28,13 +27,14 @@ pub(super) struct Buffers {
     /// Whether a chunk is registered, by its index in the kernel's table.
     is_registered: Vec<bool>,
     registered_bytes: usize,
-    /// The kernel refused a chunk, or the whole table. It is not asked again: that would cost each operation a call.
+    /// The kernel refused a chunk or the whole table. It is not asked again: each operation would pay for a system
+    /// call.
     is_refused: bool,
-    /// Takes the one line about a refusal or a limit; `None` once there was one.
+    /// Takes the one line about a refusal or a limit; `None` afterwards.
     warn: Option<Sink>,
 }
 
-/// A range that may be registered.
+/// A registrable range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
     address: usize,
@@ -44,8 +44,8 @@ struct Range {
 }
 
 impl Buffers {
-    /// Makes an empty table for `ranges` (address, length in bytes), with chunks that are multiples of `page_bytes`.
-    /// `warn` is called at most once: now or when the kernel refuses a chunk.
+    /// Creates an empty table for `ranges` (address, length in bytes), with chunks in multiples of `page_bytes`. `warn`
+    /// is called at most once: now, or when the kernel refuses a chunk.
     pub(super) fn new(ring: &Submitter<'_>, ranges: &[(*mut u8, usize)], page_bytes: usize, warn: Sink) -> Buffers {
         assert!(page_bytes > 0, "a chunk has a size");
         let chunk_bytes = chunk_bytes(ranges, page_bytes);
@@ -60,8 +60,8 @@ impl Buffers {
             buffers.refuse(&error);
         } else if let Some(limit_bytes) = memlock_bytes().filter(|limit| *limit < buffers.total_bytes() as u64) {
             buffers.say(format!(
-                "the limit on locked memory, {}, is less than {}, the pool and its staging frames: what exceeds it is not pinned for I/O once \
-                 but at each operation, which takes more CPU; raise `ulimit -l` to lift this",
+                "the limit on locked memory, {}, is less than {}, the pool and its staging frames: memory beyond the \
+                 limit is pinned at each I/O operation instead of once, which takes more CPU; raise `ulimit -l` to lift this",
                 format_size_about(limit_bytes),
                 format_size(buffers.total_bytes() as u64),
             ));
@@ -69,8 +69,8 @@ impl Buffers {
         buffers
     }
 
-    /// The index of the chunk that has all of `len_bytes` bytes at `address`. Registers the chunk, if it is not yet;
-    /// `None` if there is no such chunk or the kernel refuses.
+    /// The index of the chunk that contains all of `len_bytes` bytes at `address`. Registers the chunk if necessary;
+    /// `None` if no chunk contains them or the kernel refuses.
     pub(super) fn index_of(&mut self, ring: &Submitter<'_>, address: usize, len_bytes: usize) -> Option<u16> {
         let (index, chunk) = self.chunk_of(address, len_bytes)?;
         if !self.is_registered[index] {
@@ -79,12 +79,12 @@ impl Buffers {
         Some(index as u16)
     }
 
-    /// How much memory is registered, in bytes.
+    /// Bytes of registered memory.
     pub(super) fn registered_bytes(&self) -> usize {
         self.registered_bytes
     }
 
-    /// The chunk that has the whole range, if there is one: its index, and its address and length.
+    /// The index, and the address and length, of the chunk that contains the whole range, if there is one.
     fn chunk_of(&self, address: usize, len_bytes: usize) -> Option<(usize, (usize, usize))> {
         let range = self.ranges.partition_point(|range| range.address <= address).checked_sub(1)?;
         let range = self.ranges[range];
@@ -101,8 +101,8 @@ impl Buffers {
             return None;
         }
         let vector = libc::iovec { iov_base: address as *mut libc::c_void, iov_len };
-        // SAFETY: registering only pins the memory, which stays mapped as long as the storage lives:
-        // `RingStorage::register` asks for that. Only operations access it, on conditions of their own.
+        // SAFETY: registering only pins the memory. It stays mapped during the lifetime of the storage, as
+        // `RingStorage::register` requires. Only operations access it, under conditions of their own.
         match unsafe { ring.register_buffers_update(index as u32, &[vector], None) } {
             Ok(()) => {
                 self.is_registered[index] = true;
@@ -121,7 +121,7 @@ impl Buffers {
         let limit = memlock_bytes().map_or_else(|| "unlimited".into(), format_size_about);
         self.say(format!(
             "the kernel refused to pin more than {} of the pool and its staging frames, {}, for I/O ({error}; the limit on locked memory is \
-             {limit}, and Linux is needed from 5.19): operations on the rest pin their page each time, which takes more \
+             {limit}, and Linux is needed from 5.19): operations on other pages pin them each time, which takes more \
              CPU; raise `ulimit -l` to lift this",
             format_size(self.registered_bytes as u64),
             format_size(self.total_bytes() as u64),
@@ -139,12 +139,12 @@ impl Buffers {
     }
 }
 
-/// The length of a chunk: the smallest multiple of `page_bytes` that needs no more buffers than the kernel has.
+/// The length of a chunk: the smallest multiple of `page_bytes` for which the kernel's table has enough entries.
 fn chunk_bytes(ranges: &[(*mut u8, usize)], page_bytes: usize) -> usize {
     let chunks =
         |pages: usize| ranges.iter().map(|(_, len_bytes)| len_bytes.div_ceil(pages * page_bytes)).sum::<usize>();
-    assert!(ranges.len() <= BUFFERS_MAX / 2, "{} ranges to register; they are meant to be few", ranges.len());
-    // Each range wastes less than one chunk, and ranges are few: the right size is at most a little larger than this.
+    assert!(ranges.len() <= BUFFERS_MAX / 2, "{} ranges to register; the maximum is half of the table", ranges.len());
+    // Each range wastes less than one chunk, so with a small number of ranges the loop ends soon.
     let mut pages = (chunks(1) / BUFFERS_MAX).max(1);
     while chunks(pages) > BUFFERS_MAX {
         pages += 1;
@@ -152,7 +152,7 @@ fn chunk_bytes(ranges: &[(*mut u8, usize)], page_bytes: usize) -> usize {
     pages * page_bytes
 }
 
-/// `ranges` in the order of their addresses with the indices of their chunks, and how many chunks there are.
+/// `ranges` sorted by address, with the indices of their chunks, and the total number of chunks.
 fn place(ranges: &[(*mut u8, usize)], chunk_bytes: usize) -> (Vec<Range>, usize) {
     let mut sorted: Vec<(usize, usize)> =
         ranges.iter().map(|&(pointer, len_bytes)| (pointer as usize, len_bytes)).collect();
@@ -167,8 +167,8 @@ fn place(ranges: &[(*mut u8, usize)], chunk_bytes: usize) -> (Vec<Range>, usize)
     (placed, count)
 }
 
-/// The limit on memory that this thread may pin, if it is under one. A capability in a user namespace looks here as if
-/// it exempted. It does not, and the kernel's refusal tells then.
+/// The limit on memory this thread may pin, if one applies. A capability inside a user namespace looks like an
+/// exemption here although the kernel does not honour it; the kernel's refusal then shows the limit.
 pub fn memlock_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

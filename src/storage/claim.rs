@@ -1,4 +1,5 @@
-//! Who writes a file: of two teams or jobs that cache one, each would write whole blocks over what the other has written.
+//! The claim of a writer on a file. Two teams or jobs caching the same file would overwrite each other's bytes with
+//! whole blocks.
 
 use super::NamedFile;
 use nix::errno::Errno;
@@ -7,22 +8,23 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 
-/// A byte far behind all that is read and written, beside the one that `libvgasnet-mpi-io` locks.
+/// Position of the locked byte: far behind all data, next to the byte locked by `libvgasnet-mpi-io`.
 const PLACE: i64 = i64::MAX - 2;
 
-/// A lock of a file that says that its pages are cached and written, until this is dropped.
+/// A lock on a file, held until this is dropped: pages of the file are cached and written.
 #[derive(Debug)]
 pub struct Claim(Arc<NamedFile>);
 
 impl NamedFile {
-    /// Claims a file that is open to be written. `None` where the file system has no locks, and where a reader has locked the file: any
-    /// process that may read it can do that, and a claim is a lock for writing, which only one that may write it can have.
+    /// Claims a file open for writing. `None` if the file system has no locks, or if a reader has locked the file. Any
+    /// process allowed to read the file can take a read lock, so a read lock must not refuse a claim. A claim is a
+    /// write lock and needs permission to write.
     ///
     /// # Errors
-    /// `EBUSY`: it is claimed already.
+    /// `EBUSY`: the file is already claimed.
     pub fn claim(self: &Arc<NamedFile>) -> io::Result<Option<Claim>> {
         let Some(file) = self.as_fd() else { return Ok(None) };
-        // The lock is that of the open file: it takes no descriptor of its own.
+        // The lock belongs to the open file description, so it takes no descriptor of its own.
         for _ in 0..ATTEMPTS {
             match set_lock(file, libc::F_WRLCK) {
                 Ok(()) => return Ok(Some(Claim(Arc::clone(self)))),
@@ -30,7 +32,7 @@ impl NamedFile {
                 Err(_) => return Ok(None),
             }
             match other_lock(file) {
-                // It has just been given up.
+                // The other lock has just been released.
                 Some(lock) if lock.l_type == libc::F_UNLCK as i16 => {}
                 Some(lock) if lock.l_type == libc::F_RDLCK as i16 => {
                     tell_of_reader(file, lock.l_pid);
@@ -44,27 +46,28 @@ impl NamedFile {
 }
 
 impl Drop for Claim {
-    /// A child that the program has forked has the file open, too, and closing it here would leave the lock with that.
+    /// A forked child has the same file open, and closing it here would leave the lock with the child. So the lock is
+    /// released explicitly.
     fn drop(&mut self) {
         let _failed = self.0.as_fd().map(|file| set_lock(file, libc::F_UNLCK));
     }
 }
 
-/// How often a claim is tried when others give theirs up.
+/// Number of attempts at a claim while other processes release their locks.
 const ATTEMPTS: usize = 3;
 
 fn set_lock(file: BorrowedFd<'_>, kind: libc::c_int) -> nix::Result<()> {
     fcntl(file, FcntlArg::F_OFD_SETLK(&lock_of(kind))).map(drop)
 }
 
-/// A lock of others that stands in the way of a claim, if that can be known.
+/// A conflicting lock of another process, if the system reports one.
 fn other_lock(file: BorrowedFd<'_>) -> Option<libc::flock> {
     let mut lock = lock_of(libc::F_WRLCK);
     fcntl(file, FcntlArg::F_OFD_GETLK(&mut lock)).ok()?;
     Some(lock)
 }
 
-/// Says that a file is written without a claim. The process is known where its lock is one of a process.
+/// Warns that a file is written without a claim. The system names the process only for a lock owned by a process.
 fn tell_of_reader(file: BorrowedFd<'_>, pid: libc::pid_t) {
     let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default();
     let by = if pid > 0 { format!(" (pid {pid})") } else { String::new() };
@@ -75,7 +78,7 @@ fn tell_of_reader(file: BorrowedFd<'_>, pid: libc::pid_t) {
 }
 
 fn lock_of(kind: libc::c_int) -> libc::flock {
-    // SAFETY: all fields may be 0.
+    // SAFETY: 0 is a valid value of every field.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
     lock.l_type = kind as i16;
     lock.l_whence = libc::SEEK_SET as i16;
@@ -90,7 +93,8 @@ mod tests {
     use std::fs::File;
     use std::os::fd::AsFd;
 
-    /// Any process that may read a file can lock it for reading, and a program that may write it can lock it for writing.
+    /// Any process allowed to read a file can lock it for reading. Only a process allowed to write it can lock it for
+    /// writing.
     #[test]
     fn only_a_lock_for_writing_refuses_a_claim() {
         let path = std::env::temp_dir().join(format!("vgasnet-claim-{}", std::process::id()));

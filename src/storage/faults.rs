@@ -1,9 +1,9 @@
-//! What goes wrong in a twin in memory.
+//! Faults of an in-memory storage or file.
 
 use super::{IoDirection, IoOperation};
 use std::ops::Range;
 
-/// Which operations of a file in memory fail, with `EIO`.
+/// Selects the operations on a file in memory that fail with `EIO`.
 #[derive(Debug, Default)]
 pub struct Faults {
     reads_until: Option<u64>,
@@ -13,22 +13,22 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Lets `count` more reads pass; those started after them fail.
+    /// Lets `count` more reads pass; later ones fail.
     pub fn fail_reads_after(&mut self, count: u64) {
         self.reads_until = Some(count);
     }
 
-    /// Lets `count` more writes pass; those started after them fail, with some of their blocks written.
+    /// Lets `count` more writes pass; later ones fail after writing some of their blocks.
     pub fn fail_writes_after(&mut self, count: u64) {
         self.writes_until = Some(count);
     }
 
-    /// From now on operations that touch a byte of `offsets_bytes` fail, like those on a bad sector.
+    /// From now on operations touching a byte of `offsets_bytes` fail, as with a bad sector.
     pub fn fail_at(&mut self, offsets_bytes: Range<u64>) {
         self.ranges.push(offsets_bytes);
     }
 
-    /// From now on each operation fails with the probability 1 in `one_in`, drawn from the seed.
+    /// From now on each operation fails with probability 1 in `one_in`, drawn from the seed.
     ///
     /// # Panics
     /// If `one_in` is 0.
@@ -37,7 +37,7 @@ impl Faults {
         self.one_in = Some(one_in);
     }
 
-    /// Ends all faults. Operations in flight keep the outcome that was drawn for them.
+    /// Ends all faults. Operations in flight keep the outcome already drawn.
     pub fn heal(&mut self) {
         *self = Faults::default();
     }
@@ -57,7 +57,7 @@ impl Faults {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): a small generator whose sequence will never change under us.
+/// SplitMix64 (Steele, Lea, Flood 2014): a small generator in this crate, so no dependency can change its sequence.
 #[derive(Debug)]
 pub(super) struct SplitMix(pub(super) u64);
 
@@ -69,7 +69,7 @@ impl SplitMix {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number under `bound`, which is positive and small: the bias of the remainder does not matter here.
+    /// A number below `bound`, which is positive and small: the bias of the remainder does not matter here.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }

@@ -6,29 +6,30 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// Any storage, some operations of which fail.
+/// Any storage, with some operations failing.
 ///
-/// Such an operation does run, and only its result is replaced. So it counts in the depth, rings the doorbell, and ends
-/// when it would have ended. The bytes that a failed operation leaves behind are unspecified anyway.
+/// A failing operation still runs; only its result is replaced. So it counts in the bound on operations in flight,
+/// rings the doorbell, and completes at its usual time. The bytes left behind by a failed operation are unspecified
+/// anyway.
 pub struct Faulty {
     inner: Box<dyn Storage>,
     fault: IoFault,
-    /// How many of the operations that the fault counts were started.
+    /// Number of started operations counted by the fault.
     started: u64,
-    /// The tokens of operations in flight that fail.
-    doomed: Vec<u64>,
-    /// The file of the burst buffer.
+    /// The tokens of operations in flight that will fail.
+    failing: Vec<u64>,
+    /// The slot of the burst buffer.
     spill: Option<FileSlot>,
 }
 
 impl Faulty {
-    /// `inner`, with `fault` counted from now on. Operations that it refuses as busy do not count.
+    /// Wraps `inner` and counts operations for `fault` from now on, without the ones refused as busy.
     ///
     /// # Panics
     /// If `fault.nth` is 0.
     pub fn new(inner: Box<dyn Storage>, fault: IoFault) -> Faulty {
         assert!(fault.nth > 0, "operations are counted from 1");
-        Faulty { inner, fault, started: 0, doomed: Vec::new(), spill: None }
+        Faulty { inner, fault, started: 0, failing: Vec::new(), spill: None }
     }
 
     fn is_meant(&self, file: FileSlot) -> bool {
@@ -40,13 +41,13 @@ impl Faulty {
         self.fault.target == target
     }
 
-    /// Counts an operation that was started, which may be doomed.
+    /// Counts a started operation and marks it if it has to fail.
     fn count(&mut self, operation: &IoOperation) {
         if operation.direction == self.fault.direction && self.is_meant(operation.file) {
             self.started += 1;
             let fails = self.fault.nth..self.fault.nth.saturating_add(self.fault.count);
             if fails.contains(&self.started) {
-                self.doomed.push(operation.token);
+                self.failing.push(operation.token);
             }
         }
     }
@@ -54,8 +55,8 @@ impl Faulty {
 
 impl Storage for Faulty {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
-        // SAFETY: the memory is valid, and left to the operation until the token comes back, which the inner storage
-        // hands out.
+        // SAFETY: the memory is valid and left to the operation until the inner storage returns the token through
+        // `poll`.
         unsafe { self.inner.start(operation) }?;
         self.count(&operation);
         Ok(())
@@ -69,10 +70,10 @@ impl Storage for Faulty {
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
-        let (doomed, errno) = (&mut self.doomed, self.fault.errno);
-        self.inner.poll(&mut |token, result| match doomed.iter().position(|its| *its == token) {
+        let (failing, errno) = (&mut self.failing, self.fault.errno);
+        self.inner.poll(&mut |token, result| match failing.iter().position(|its| *its == token) {
             Some(at) => {
-                doomed.swap_remove(at);
+                failing.swap_remove(at);
                 sink(token, Err(io::Error::from_raw_os_error(errno)));
             }
             None => sink(token, result),
@@ -98,7 +99,7 @@ impl Storage for Faulty {
         self.inner.doorbell()
     }
 
-    /// Reads that are to fail go the other way.
+    /// `None` if the fault is about reads of this file: the caller then uses `start`, which counts them.
     fn reader(&self, file: FileSlot) -> Option<Arc<dyn BlockingReader>> {
         let fails_reads = self.fault.direction == IoDirection::Read && self.is_meant(file);
         if fails_reads { None } else { self.inner.reader(file) }

@@ -1,4 +1,4 @@
-//! The backing file: it has no name, and its space is reserved before it is used.
+//! The backing file: it has no name, and its space is reserved before use.
 
 use super::BLOCK_BYTES;
 use super::file_system::{InPlace, check_directory, free_bytes, memory_file_system, write_in_place};
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 use vgasnet_conduit::blocking_signals;
 
-/// A file on disk that no other process can open. It is gone when it is closed, however the process ends.
+/// A file on disk that no other process can open. It disappears when it is closed, however the process ends.
 #[derive(Debug)]
 pub struct BackingFile {
     file: File,
@@ -27,16 +27,16 @@ pub struct BackingFile {
 }
 
 impl BackingFile {
-    /// Creates a file of `size_bytes` zeros (whole blocks, or 0) in `dir` and takes its space.
+    /// Creates a file of `size_bytes` zeros (whole blocks, or 0) in `dir` and reserves its space.
     ///
-    /// It bypasses the page cache (`O_DIRECT`) where the file system allows that. Elsewhere every write waits for the
-    /// disk (`O_DSYNC`): an error of a later write-back could not be reported. [`BackingFile::warnings`] has this, and
-    /// all else that works less well in `dir` than on a local disk.
+    /// It bypasses the page cache (`O_DIRECT`) if the file system permits. Otherwise every write waits for the disk
+    /// (`O_DSYNC`), since an error of a later write-back could not be reported. [`BackingFile::warnings`] mentions this
+    /// and every other drawback of `dir` against a local disk.
     ///
     /// # Errors
-    /// A line that says what to change, if `dir` does not exist, is not a directory, cannot be written to, is on a
-    /// read-only file system, has less space than needed, or fails otherwise. A size that exceeds the free space is
-    /// refused before any of it is taken.
+    /// A line with the remedy, if `dir` does not exist, is not a directory, cannot be written to, is on a read-only
+    /// file system, has less space than needed, or fails otherwise. A size above the free space is refused before any
+    /// space is reserved.
     ///
     /// # Panics
     /// If `size_bytes` is not whole blocks.
@@ -44,7 +44,8 @@ impl BackingFile {
         BackingFile::create_with(dir, size_bytes, size_bytes)
     }
 
-    /// As [`BackingFile::create`], and takes space for the first `reserved_bytes` only, also whole blocks. [`reserve_more`] takes more.
+    /// As [`BackingFile::create`], but reserves space for the first `reserved_bytes` (whole blocks) only.
+    /// [`reserve_more`] reserves more.
     ///
     /// # Errors
     /// As [`BackingFile::create`].
@@ -56,7 +57,7 @@ impl BackingFile {
         check_directory(dir)?;
         let (file, is_direct) = open(dir).map_err(|error| explain_open(dir, &error))?;
         check_space(dir, reserved_bytes)?;
-        // Only an empty file takes this.
+        // The flag can be set on an empty file only.
         let in_place = write_in_place(&file);
         let is_reserved =
             reserve(&file, reserved_bytes).map_err(|error| explain_reserve(dir, reserved_bytes, &error))?;
@@ -71,7 +72,7 @@ impl BackingFile {
         Ok(BackingFile { file, size_bytes, is_direct, warnings: warnings(dir, is_direct, is_reserved, in_place) })
     }
 
-    /// The size in bytes, as asked for.
+    /// The size in bytes, as requested.
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
@@ -81,12 +82,12 @@ impl BackingFile {
         self.is_direct
     }
 
-    /// Lines for the user about what works less well in this directory than on a local disk.
+    /// Lines for the user about the drawbacks of this directory against a local disk.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// A second handle to the same file, for a second storage on it. The space is free when the last handle is dropped.
+    /// A second handle to the same file, for a second storage on it. Dropping the last handle frees the space.
     ///
     /// # Errors
     /// The system's, if it grants no descriptor.
@@ -100,13 +101,14 @@ impl BackingFile {
         })
     }
 
-    /// Does one request with a blocking call. Returns the bytes that it moved.
+    /// Executes one request with a blocking call. Returns the number of bytes moved.
     ///
     /// # Safety
     /// The memory of the request is valid for its length: for writes if it is a read, for reads if it is a write.
     /// Nothing else accesses it during the call.
     pub(super) unsafe fn transfer(&self, direction: IoDirection, request: &Request) -> io::Result<usize> {
-        // SAFETY: the caller has promised what this needs, and the file keeps its descriptor open.
+        // SAFETY: the caller has promised `transfer`'s conditions on the memory, and the file keeps its descriptor
+        // open.
         unsafe { transfer(self.file.as_raw_fd(), direction, request) }
     }
 }
@@ -117,7 +119,7 @@ impl AsFd for BackingFile {
     }
 }
 
-/// A new file without a name, and whether it does direct I/O.
+/// A new file without a name, and whether it was opened for direct I/O.
 pub(super) fn open(dir: &Path) -> io::Result<(File, bool)> {
     match open_nameless(dir, libc::O_DIRECT) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok((open_nameless(dir, libc::O_DSYNC)?, false)),
@@ -126,10 +128,10 @@ pub(super) fn open(dir: &Path) -> io::Result<(File, bool)> {
 }
 
 fn open_nameless(dir: &Path, flags: i32) -> io::Result<File> {
-    // With O_EXCL the file cannot be given a name later either. The standard library adds O_CLOEXEC.
+    // With O_EXCL the file can never be given a name. The standard library adds O_CLOEXEC.
     let options = libc::O_TMPFILE | libc::O_EXCL | flags;
     match OpenOptions::new().read(true).write(true).mode(0o600).custom_flags(options).open(dir) {
-        // A kernel that does not know O_TMPFILE answers EISDIR.
+        // A kernel without O_TMPFILE answers EISDIR.
         Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {
             open_and_unlink(dir, flags)
         }
@@ -137,11 +139,11 @@ fn open_nameless(dir: &Path, flags: i32) -> io::Result<File> {
     }
 }
 
-/// For file systems without `O_TMPFILE`: the file has a name for a moment.
+/// For file systems without `O_TMPFILE`: the file has a name until it is unlinked right after its creation.
 fn open_and_unlink(dir: &Path, flags: i32) -> io::Result<File> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     loop {
-        // The clock tells apart processes that have the same number in different containers.
+        // The clock distinguishes processes with the same number in different containers.
         let nanos = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.subsec_nanos());
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = dir.join(format!(".vgasnet-{}-{nanos}-{count}", std::process::id()));
@@ -149,7 +151,7 @@ fn open_and_unlink(dir: &Path, flags: i32) -> io::Result<File> {
             OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags).open(&path);
         match &opened {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            // O_DIRECT is refused only after the file has been made.
+            // O_DIRECT is refused only after the file has been created.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => drop(fs::remove_file(&path)),
             Err(_) => {}
             Ok(_) => fs::remove_file(&path)?,
@@ -158,7 +160,8 @@ fn open_and_unlink(dir: &Path, flags: i32) -> io::Result<File> {
     }
 }
 
-/// Refuses a size that cannot fit, before any space is taken, and before a size limit kills the process by a signal.
+/// Refuses a size beyond the free space before any space is reserved, and a size beyond `ulimit -f` before the kernel
+/// kills the process with a signal.
 fn check_space(dir: &Path, size_bytes: u64) -> Result<(), UserError> {
     let free_bytes = free_bytes(dir)?;
     if size_bytes > free_bytes {
@@ -180,11 +183,11 @@ pub fn size_limit_bytes() -> u64 {
     getrlimit(Resource::RLIMIT_FSIZE).map_or(libc::RLIM_INFINITY, |(limit_bytes, _)| limit_bytes)
 }
 
-/// Takes space for the first `size_bytes` of a backing file in `dir`, which is longer. What works less well so than on a local disk is told
-/// to `warn`.
+/// Reserves space for the first `size_bytes` of a longer backing file in `dir`. `warn` gets a line if the file system
+/// cannot reserve space.
 ///
 /// # Errors
-/// As those of [`BackingFile::create`].
+/// As [`BackingFile::create`].
 pub fn reserve_more(file: BorrowedFd<'_>, dir: &Path, size_bytes: u64, warn: impl Fn(&str)) -> Result<(), UserError> {
     check_space(dir, size_bytes)?;
     let is_reserved = allocate(&file, 0..size_bytes).map_err(|error| explain_reserve(dir, size_bytes, &error))?;
@@ -194,7 +197,7 @@ pub fn reserve_more(file: BorrowedFd<'_>, dir: &Path, size_bytes: u64, warn: imp
     Ok(())
 }
 
-/// Takes the space of the whole file. Returns false if the file system cannot do that, and the file is merely so long.
+/// Reserves the space of the whole file. Returns false if the file system cannot; the file then has its length only.
 fn reserve(file: &File, size_bytes: u64) -> io::Result<bool> {
     let is_reserved = allocate(file, 0..size_bytes)?;
     if !is_reserved {
@@ -203,9 +206,9 @@ fn reserve(file: &File, size_bytes: u64) -> io::Result<bool> {
     Ok(is_reserved)
 }
 
-/// Takes space for a part of a file, which becomes as long as that needs. Returns false if the file system cannot do that.
+/// Reserves space for a part of a file and extends the file if needed. Returns false if the file system cannot.
 ///
-/// A signal undoes on some file systems what a call has done so far, so signals wait for the end of each call.
+/// On some file systems a signal undoes the progress of a call, so signals are blocked during each call.
 pub(super) fn allocate(file: &impl AsFd, part_bytes: Range<u64>) -> io::Result<bool> {
     const PIECE_BYTES: i64 = 1 << 30;
     let too_large = |_| io::Error::from_raw_os_error(libc::EFBIG);
@@ -224,24 +227,24 @@ pub(super) fn allocate(file: &impl AsFd, part_bytes: Range<u64>) -> io::Result<b
     Ok(true)
 }
 
-/// Does one request on an open file with a blocking call. Returns the bytes that it moved. A signal handler may call it.
+/// Executes one request on an open file with a blocking call. Returns the number of bytes moved. A signal handler may
+/// call it.
 ///
 /// # Safety
-/// The memory of the request is valid for its length: for writes if it is a read, for reads if it is a write.
-/// Nothing else accesses it during the call. The descriptor stays open.
+/// The memory of the request is valid for its length: for writes if it is a read, for reads if it is a write. Nothing
+/// else accesses it during the call. The descriptor stays open.
 pub(super) unsafe fn transfer(descriptor: RawFd, direction: IoDirection, request: &Request) -> io::Result<usize> {
     let Request { offset_bytes, pointer, len_bytes } = *request;
     let number = match direction {
         IoDirection::Read => libc::SYS_pread64,
         IoDirection::Write => libc::SYS_pwrite64,
     };
-    // Not by the C library's function, in which a thread can be cancelled, and in place of which other libraries have theirs.
-    // SAFETY: the memory is valid for the length and direction of the request, and the descriptor is open.
+    // A raw system call, since the C library's function is a cancellation point and other libraries interpose it.
     let moved = unsafe { libc::syscall(number, descriptor, pointer, len_bytes, offset_bytes) };
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
 
-/// Whether direct I/O works: some file systems take the flag but refuse the reads, or need larger blocks.
+/// Whether direct I/O works. Some file systems accept the flag but refuse the reads, or need larger blocks.
 pub(super) fn reads_directly(file: &File) -> bool {
     #[repr(align(4096))]
     struct Block([u8; BLOCK_BYTES]);
@@ -250,7 +253,8 @@ pub(super) fn reads_directly(file: &File) -> bool {
     !read.is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL))
 }
 
-/// Opens the same file, with its space, through the page cache. Having no name, it is opened by its descriptor.
+/// Opens the same file, with its space, through the page cache. The file has no name, so it is opened by its
+/// descriptor.
 fn reopen_buffered(file: &File) -> io::Result<File> {
     let same = format!("/proc/self/fd/{}", file.as_raw_fd());
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_DSYNC).open(same)

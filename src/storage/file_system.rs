@@ -14,31 +14,31 @@ const RAMFS_MAGIC: FsType = FsType(0x8584_58f6);
 const BCACHEFS_MAGIC: FsType = FsType(0xca45_1a4e);
 const ZFS_MAGIC: FsType = FsType(0x2fc1_2fc1);
 
-/// Whether a file's blocks are written where they are. Where they are written elsewhere, each write needs space anew, and
-/// space that was reserved may be gone.
+/// Whether a file system writes blocks of a file in place. Otherwise each write needs new space, and reserved space may
+/// be gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InPlace {
-    /// They are.
+    /// In place.
     Yes,
-    /// They are in files that have a flag set while they are empty.
+    /// In place for files with a flag set while they are empty.
     OnRequest(&'static str),
-    /// Not on this file system, or perhaps not.
+    /// Not in place, or unknown.
     No(&'static str),
 }
 
-/// Whether files on this kind of file system are written in place.
+/// Whether this kind of file system writes files in place.
 fn in_place(kind: FsType) -> InPlace {
     match kind {
         BTRFS_SUPER_MAGIC => InPlace::OnRequest("btrfs"),
         ZFS_MAGIC => InPlace::No("ZFS"),
         BCACHEFS_MAGIC => InPlace::No("bcachefs"),
-        // It is as good as the file system below, of which it says nothing.
+        // Overlayfs behaves like the file system below it, which it does not name.
         OVERLAYFS_SUPER_MAGIC => InPlace::No("overlayfs"),
         _ => InPlace::Yes,
     }
 }
 
-/// Has an empty file written in place, where its file system needs to be asked. Returns whether it is.
+/// Asks the file system to write an empty file in place, if it needs to be asked. Returns whether it will.
 pub(super) fn write_in_place(file: &File) -> InPlace {
     match fstatfs(file).map_or(InPlace::Yes, |stat| in_place(stat.filesystem_type())) {
         InPlace::OnRequest(kind) => set_no_cow(file).map_or(InPlace::No(kind), |()| InPlace::Yes),
@@ -50,7 +50,7 @@ fn set_no_cow(file: &File) -> io::Result<()> {
     /// From the kernel's `fs.h`.
     const FS_NOCOW_FL: libc::c_int = 0x0080_0000;
     let (descriptor, mut flags) = (file.as_raw_fd(), 0 as libc::c_int);
-    // SAFETY: the descriptor is open, and the kernel reads or writes one `int`, whatever its headers say.
+    // SAFETY: the descriptor is open, and the kernel reads or writes one `int`, although its headers declare a `long`.
     let set = unsafe {
         libc::ioctl(descriptor, libc::FS_IOC_GETFLAGS, &raw mut flags) == 0 && {
             flags |= FS_NOCOW_FL;
@@ -60,11 +60,10 @@ fn set_no_cow(file: &File) -> io::Result<()> {
     if set { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The bytes that an unprivileged process may still store in `dir`: where files lie in memory, at most the memory
-/// available.
+/// Bytes an unprivileged process may still store in `dir`; on an in-memory file system at most the available memory.
 ///
 /// # Errors
-/// `dir` cannot be looked at, or is on a file system that does not tell.
+/// `dir` is not a usable directory, or its file system does not report its free space.
 pub fn free_bytes(dir: &Path) -> Result<u64, UserError> {
     check_directory(dir)?;
     let shown = dir.display();
@@ -84,8 +83,8 @@ pub fn free_bytes(dir: &Path) -> Result<u64, UserError> {
     }
 }
 
-/// The name of the file system of `dir`, if its files lie in memory and not on a disk: a segment there takes the memory
-/// that it is meant to save.
+/// The name of the file system of `dir` if its files lie in memory: a segment there takes the memory it is meant to
+/// save.
 pub fn memory_file_system(dir: &Path) -> Option<&'static str> {
     match statfs(dir).ok()?.filesystem_type() {
         TMPFS_MAGIC => Some("tmpfs"),
@@ -94,10 +93,10 @@ pub fn memory_file_system(dir: &Path) -> Option<&'static str> {
     }
 }
 
-/// Refuses what is no directory.
+/// Refuses any path other than a directory.
 ///
 /// # Errors
-/// A line that says what to change.
+/// A line with the remedy.
 pub(super) fn check_directory(dir: &Path) -> Result<(), UserError> {
     let shown = dir.display();
     match fs::metadata(dir) {

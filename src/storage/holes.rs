@@ -1,4 +1,4 @@
-//! Space for a part of a file, where its file system cannot reserve any: zeros are written where nothing is.
+//! Space for a part of a file on a file system that cannot reserve any: zeros are written into the holes.
 
 use super::BLOCK_BYTES;
 use std::fs::{File, OpenOptions};
@@ -8,12 +8,14 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use vgasnet_conduit::blocking_signals;
 
-/// Zeros that are written at a time.
+/// Maximum bytes of zeros in one write.
 const ZEROS_BYTES: usize = 64 * BLOCK_BYTES;
 
-/// Writes zeros to the parts of a range that have no space, and makes the file as long as that. Nobody writes there meanwhile.
+/// Writes zeros to the holes in a range and extends the file to the end of the range. Nothing else writes there
+/// meanwhile.
 pub(super) fn fill(file: &File, range: Range<u64>) -> io::Result<()> {
-    // Holes are as the file system's blocks are, for which direct I/O may be too coarse. The file may have no name any more.
+    // Holes have the granularity of the file system's blocks, which may be finer than direct I/O allows. The file may
+    // have lost its name.
     let buffered = OpenOptions::new().write(true).open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     let zeros = vec![0; ZEROS_BYTES];
     let mut at = range.start;
@@ -25,18 +27,18 @@ pub(super) fn fill(file: &File, range: Range<u64>) -> io::Result<()> {
             at += count;
         }
     }
-    // An error of the disk is told here, and what is written past the cache later finds nothing in it.
+    // Syncing reports disk errors here, and leaves no dirty page in the cache under later direct writes.
     buffered.sync_data()
 }
 
-/// The first part of a range that has no space. Behind the end of a file nothing has.
+/// The first hole in a range. Everything behind the end of a file is a hole.
 fn next_hole(descriptor: RawFd, range: Range<u64>) -> io::Result<Option<Range<u64>>> {
     if range.is_empty() {
         return Ok(None);
     }
     let (start, data) = match seek(descriptor, range.start, libc::SEEK_HOLE) {
         Ok(start) => (start, seek(descriptor, start, libc::SEEK_DATA)),
-        // The range begins behind the end.
+        // The range begins behind the end of the file.
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => (range.start, Err(error)),
         Err(error) => return Err(error),
     };

@@ -1,4 +1,4 @@
-//! A storage in memory, for simulations: the order, the time and the faults of operations are drawn from a seed.
+//! A storage in memory, for simulations. The order, the time and the faults of operations are drawn from a seed.
 
 use super::faults::{Faults, SplitMix};
 use super::named::Files;
@@ -10,16 +10,16 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-/// How many polls an operation takes: from 1 to this, unless it is slowed down.
+/// Default maximum number of polls an operation takes; the minimum is 1.
 const POLLS_MAX: u64 = 4;
 
-/// The bytes that a read leaves in the memory until it completes, and for good if it fails: they give an early look
-/// away.
+/// Fills the memory of a read until it completes, and for good if it fails, to expose a use of the memory before
+/// completion.
 const POISON: u8 = 0xDB;
 
-/// A sparse file in memory. The seed and the calls alone decide after how many polls and in which order operations
-/// complete. Bytes move when an operation completes. Operations can be made to fail: those of the backing file here, those of a
-/// named one by its [`MemoryFile`](super::MemoryFile).
+/// A sparse backing file in memory, and named files. Only the seed and the calls determine the order of completions and
+/// the number of polls. Bytes move when an operation completes. Faults of operations on the backing file are set here,
+/// faults of a named file by its [`MemoryFile`](super::MemoryFile).
 pub struct MemoryStorage {
     blocks: BTreeMap<u64, Box<[u8; BLOCK_BYTES]>>,
     size_bytes: u64,
@@ -33,13 +33,13 @@ pub struct MemoryStorage {
 
 struct Pending {
     operation: IoOperation,
-    /// How many further polls it takes.
+    /// Further polls until it completes.
     polls_left: u64,
     fails: bool,
 }
 
 impl MemoryStorage {
-    /// A file of `size_bytes` zeros (whole blocks) that takes `depth` operations at a time, from 1.
+    /// A file of `size_bytes` zeros (whole blocks) with at most `depth` operations in flight.
     ///
     /// # Panics
     /// If `depth` is 0.
@@ -66,22 +66,25 @@ impl MemoryStorage {
         self.polls_max = polls_max;
     }
 
-    /// Lets `count` more reads of the backing file pass; those started after them fail with `EIO`.
+    /// Lets `count` more reads of the backing file pass; later ones fail with `EIO`.
     pub fn fail_reads_after(&mut self, count: u64) {
         self.faults.fail_reads_after(count);
     }
 
-    /// Lets `count` more writes of it pass; those started after them fail with `EIO`, with some of their blocks written.
+    /// Lets `count` more writes of the backing file pass; later ones fail with `EIO` after writing some of their
+    /// blocks.
     pub fn fail_writes_after(&mut self, count: u64) {
         self.faults.fail_writes_after(count);
     }
 
-    /// From now on operations that touch a byte of `offsets_bytes` fail with `EIO`, like those on a bad sector.
+    /// From now on operations touching a byte of `offsets_bytes` in the backing file fail with `EIO`, as with a bad
+    /// sector.
     pub fn fail_at(&mut self, offsets_bytes: Range<u64>) {
         self.faults.fail_at(offsets_bytes);
     }
 
-    /// From now on each operation fails with `EIO` with the probability 1 in `one_in`, drawn from the seed.
+    /// From now on each operation on the backing file fails with `EIO` with probability 1 in `one_in`, drawn from the
+    /// seed.
     ///
     /// # Panics
     /// If `one_in` is 0.
@@ -89,12 +92,12 @@ impl MemoryStorage {
         self.faults.fail_one_in(one_in);
     }
 
-    /// Ends all faults. Operations in flight keep the outcome that was drawn for them.
+    /// Ends all faults of the backing file. Operations in flight keep the outcome already drawn.
     pub fn heal(&mut self) {
         self.faults.heal();
     }
 
-    /// Moves the bytes of an operation that completes.
+    /// Moves the bytes of an operation at its completion.
     fn finish(&mut self, operation: &IoOperation, fails: bool) -> io::Result<()> {
         if let Some(file) = self.files.get(operation.file).cloned() {
             return self.finish_named(&file, operation, fails);
@@ -115,13 +118,13 @@ impl MemoryStorage {
     fn finish_named(&mut self, file: &NamedFile, operation: &IoOperation, fails: bool) -> io::Result<()> {
         let mut progress = Progress::new(*operation, self.size_bytes);
         if !fails {
-            // SAFETY: the memory is valid for the direction of the operation and left alone until `poll` has handed out the
-            // token, which it does after this.
+            // SAFETY: the memory is valid for the direction of the operation and left alone until `poll` returns the
+            // token, which happens later.
             return unsafe { file.finish(&mut progress, REQUEST_BYTES_MAX) };
         }
         let written = self.random.below((operation.len_bytes / BLOCK_BYTES) as u64 + 1) as usize;
         if operation.direction == IoDirection::Write && written > 0 {
-            // SAFETY: as above. How much of a write that fails is done does not matter.
+            // SAFETY: as above. A failing write may write any number of its blocks.
             let _ = unsafe { file.transfer(IoDirection::Write, &progress.request(written * BLOCK_BYTES)) };
         }
         Err(io::Error::from_raw_os_error(libc::EIO))
@@ -130,8 +133,8 @@ impl MemoryStorage {
     fn copy_out(&self, operation: &IoOperation) {
         for (index, memory) in blocks_of(operation) {
             let source = self.blocks.get(&index).map_or(&[0; BLOCK_BYTES], |block| &**block);
-            // SAFETY: `memory` is a block of the operation's memory, which is valid for writes and left alone until
-            // `poll` has handed out the token, which it does after this.
+            // SAFETY: `memory` is a block of the operation's memory. It is valid for writes and left alone until `poll`
+            // returns the token, which happens later.
             unsafe { memory.copy_from_nonoverlapping(source.as_ptr(), BLOCK_BYTES) };
         }
     }
@@ -139,14 +142,14 @@ impl MemoryStorage {
     fn copy_in(&mut self, operation: &IoOperation, count: u64) {
         for (index, memory) in blocks_of(operation).take(count as usize) {
             let block = self.blocks.entry(index).or_insert_with(|| Box::new([0; BLOCK_BYTES]));
-            // SAFETY: `memory` is a block of the operation's memory, which is valid for reads and not written until
-            // `poll` has handed out the token, which it does after this.
+            // SAFETY: `memory` is a block of the operation's memory. It is valid for reads and not written until `poll`
+            // returns the token, which happens later.
             unsafe { block.as_mut_ptr().copy_from_nonoverlapping(memory, BLOCK_BYTES) };
         }
     }
 }
 
-/// The operation block by block: its index in the file, its memory.
+/// The blocks of an operation: the index in the file and the memory of each.
 fn blocks_of(operation: &IoOperation) -> impl Iterator<Item = (u64, *mut u8)> + use<> {
     let (first, memory) = (operation.offset_bytes / BLOCK_BYTES as u64, operation.memory);
     (0..operation.len_bytes / BLOCK_BYTES)

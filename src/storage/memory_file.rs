@@ -1,4 +1,4 @@
-//! The twin in memory of a named file, which several ranks of a simulation share.
+//! The in-memory twin of a named file, shared by several ranks of a simulation.
 
 use super::BLOCK_BYTES;
 use super::faults::{Faults, SplitMix};
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A sparse file in memory. A clone is the same file. What goes wrong with it is drawn from its seed.
+/// A sparse file in memory. A clone is the same file. Its faults are drawn from its seed.
 #[derive(Debug, Clone)]
 pub struct MemoryFile(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     number: u64,
-    /// Behind the end the last block has zeros.
+    /// The last block has zeros behind the end of the file.
     blocks: BTreeMap<u64, Box<[u8; BLOCK_BYTES]>>,
     size_bytes: u64,
     random: SplitMix,
@@ -28,7 +28,7 @@ struct State {
 }
 
 impl MemoryFile {
-    /// An empty file. No other file of the simulation has its `number`.
+    /// An empty file. `number` is unique in the simulation.
     pub fn new(number: u64, seed: u64) -> MemoryFile {
         MemoryFile(Arc::new(Mutex::new(State {
             number,
@@ -44,18 +44,18 @@ impl MemoryFile {
         })))
     }
 
-    /// Has operations fail, or heals them.
+    /// Changes the faults of operations.
     pub fn configure(&self, change: impl FnOnce(&mut Faults)) {
         change(&mut self.state().faults);
     }
 
-    /// From now on the file has space for so many blocks, holes not counted. Writes that find none fail with `ENOSPC`, behind what
-    /// they have written.
+    /// From now on the file has space for `blocks_max` blocks, holes not counted. A write without space fails with
+    /// `ENOSPC` after writing the blocks that fit.
     pub fn limit_space(&self, blocks_max: usize) {
         self.state().blocks_max = blocks_max;
     }
 
-    /// From now on one in `one_in` requests of more than a block moves less than it was asked for, as a kernel may.
+    /// From now on one in `one_in` requests longer than a block moves fewer bytes than requested, as a kernel may.
     ///
     /// # Panics
     /// If `one_in` is 0.
@@ -64,12 +64,12 @@ impl MemoryFile {
         self.state().short_one_in = Some(one_in);
     }
 
-    /// From now on waiting for the disk ends so.
+    /// From now on syncs fail with `errno`, or succeed with `None`.
     pub fn fail_syncs(&self, errno: Option<i32>) {
         self.state().sync_errno = errno;
     }
 
-    /// From now on a sync does nothing, and says that it has succeeded: a test has to find that out.
+    /// From now on a sync does nothing and reports success. A test has to detect it.
     pub fn lose_syncs(&self) {
         self.state().are_syncs_lost = true;
     }
@@ -80,13 +80,14 @@ impl MemoryFile {
         bytes_of(&state.blocks, state.size_bytes)
     }
 
-    /// All bytes that the file has after a crash now. Of what was not synced some sectors of 512 bytes have vanished, drawn from the seed.
+    /// The bytes of the file after a crash at this time: some unsynced sectors of 512 bytes, drawn from the seed, are
+    /// lost.
     pub fn after_crash(&self, seed: u64) -> Vec<u8> {
         let state = self.state();
         state.medium.after_crash(&state.blocks, state.size_bytes, &mut SplitMix(seed))
     }
 
-    /// Whether the file has these bytes in a block. It has zeros where it was not written, and behind its end.
+    /// Whether a block of the file has these bytes. Unwritten blocks and blocks behind the end have zeros.
     pub fn has_block(&self, index: u64, bytes: &[u8; BLOCK_BYTES]) -> bool {
         self.state().blocks.get(&index).map_or(&[0; BLOCK_BYTES], |block| &**block) == bytes
     }
@@ -160,7 +161,7 @@ impl MemoryFile {
             let block = state.blocks.get(&index).map_or(&[0; BLOCK_BYTES], |block| &**block);
             let count_bytes = BLOCK_BYTES.min(len_bytes - start_bytes);
             let memory = request.pointer.wrapping_add(start_bytes);
-            // SAFETY: this is a part of the request's memory, and the block has as many bytes.
+            // SAFETY: this is a part of the request's memory, and the block has `count_bytes` bytes.
             unsafe { memory.copy_from_nonoverlapping(block.as_ptr(), count_bytes) };
         }
         Ok(len_bytes)
@@ -192,13 +193,13 @@ impl MemoryFile {
 }
 
 impl State {
-    /// A block of the file, which gets space if it has none; `None` if there is no space.
+    /// A block of the file, allocated if missing; `None` if there is no space.
     fn block(&mut self, index: u64) -> Option<&mut [u8; BLOCK_BYTES]> {
         let has_space = self.blocks.contains_key(&index) || self.blocks.len() < self.blocks_max;
         has_space.then(|| &mut **self.blocks.entry(index).or_insert_with(|| Box::new([0; BLOCK_BYTES])))
     }
 
-    /// How much of a request of `len_bytes` is done: at least a block.
+    /// Bytes done of a request of `len_bytes`: at least a block.
     fn shorten(&mut self, len_bytes: usize) -> usize {
         let is_long = len_bytes > BLOCK_BYTES;
         let Some(one_in) = self.short_one_in.filter(|_| is_long) else { return len_bytes };

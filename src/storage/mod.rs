@@ -1,19 +1,19 @@
-//! The backing file of a rank's segment, named files beside it, and the I/O on them.
+//! The backing file of a rank's segment, the named files, and the I/O on them.
 //!
-//! [`Storage`] is the interface; [`open`] makes the best one that this machine allows. There are three, and three
+//! [`Storage`] is the interface; [`open`] makes the best one this machine permits. There are three storages and three
 //! wrappers:
 //!
-//! | type | what it is | when |
+//! | type | purpose | used |
 //! | --- | --- | --- |
-//! | [`RingStorage`] | the files through io_uring | wherever the kernel permits |
-//! | [`ThreadStorage`] | the files through blocking calls on a few threads | where io_uring is not permitted |
-//! | [`MemoryStorage`] | sparse memory, delays and faults drawn from a seed | the deterministic simulation |
-//! | [`Patient`] | has writes of the backing file of any of them wait for space on a full disk | always |
-//! | [`Spill`] | puts a burst buffer before the named files of any of them | with `VGASNET_FILE_SPILL=1` |
-//! | [`Faulty`] | makes operations of any of them fail | tests of I/O errors end to end |
+//! | [`RingStorage`] | files through io_uring | where the kernel permits it |
+//! | [`ThreadStorage`] | files through blocking calls on four threads at most | where io_uring is not permitted |
+//! | [`MemoryStorage`] | sparse memory, with delays and faults drawn from a seed | deterministic simulation |
+//! | [`Patient`] | makes writes of any storage's backing file wait for space on a full disk | always |
+//! | [`Spill`] | puts a burst buffer before the named files of any storage | with `VGASNET_FILE_SPILL=1` |
+//! | [`Faulty`] | makes operations of any storage fail | end-to-end tests of I/O errors |
 //!
-//! A [`NamedFile`] is opened by its path, or stands for a [`MemoryFile`] of the simulation. [`Storage::add_file`] gives it a
-//! [`FileSlot`], by which operations name it.
+//! A [`NamedFile`] is opened by its path, or stands for a [`MemoryFile`] of the simulation. [`Storage::add_file`] gives
+//! it a [`FileSlot`], the name of the file in operations.
 
 mod blocking;
 mod buffers;
@@ -57,12 +57,12 @@ pub use traces::Mark;
 pub use unsynced::Doubt;
 
 pub use crate::settings::IoDirection;
-/// The error number of an error of the system.
+/// The error number of a system error; `EIO` for an error without one.
 pub fn errno_of(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(libc::EIO)
 }
 
-/// As many operations are in flight as were agreed on. Nothing was started: poll, then try again.
+/// The maximum number of operations is in flight. Nothing was started: poll, then try again.
 pub use vgasnet_conduit::Busy;
 
 use crate::error::UserError;
@@ -73,25 +73,27 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Offsets, lengths and memory addresses of operations are multiples of this many bytes, as `O_DIRECT` needs.
+/// Alignment in bytes of the offsets, lengths and memory addresses of operations, as `O_DIRECT` requires.
 pub const BLOCK_BYTES: usize = 4096;
 
-/// A depth that lets a burst of misses queue in the kernel. One to four operations of 4 MiB already keep a disk busy, of 4 KiB it
-/// takes dozens.
+/// Default bound on operations in flight. A burst of misses can queue in the kernel. One to four operations of 4 MiB
+/// already keep a disk busy; with 4 KiB it takes dozens.
 pub const DEPTH_DEFAULT: usize = 64;
 
-/// Asynchronous I/O on one backing file and named files beside it, with a bound on operations in flight that is set when it is made.
+/// Asynchronous I/O on one backing file and on named files, with a bound on operations in flight set at creation.
 ///
-/// Any thread may call, one at a time. The thread that polls need not be the one that started the operation, which may
-/// even have ended. Operations in flight are not ordered: two that overlap, one of them a write, must not be in flight
+/// Any thread may call, one at a time. A thread may poll for operations started by another thread, even one that has
+/// ended. Operations in flight are not ordered: two overlapping operations, one of them a write, must not be in flight
 /// together. Dropping a storage waits for the operations in flight. Their results are lost, and their memory is free
 /// afterwards.
 ///
-/// A part of a file that was never written reads as zeros, and so does what lies behind the end of a named file, also if that
-/// was cut meanwhile. A write behind the end makes a named file longer, by whole blocks: who knows its size cuts it.
+/// Unwritten parts of a file read as zeros, and so does everything behind the end of a named file, even if the file was
+/// truncated meanwhile. A write behind the end extends a named file by whole blocks; the caller truncates the file to
+/// its exact size.
 pub trait Storage: Send {
-    /// Starts reading a part of a file into memory, or writing it from there. The token comes back from [`poll`] with
-    /// the result. After an error the contents of what was to be written, memory or part of the file, are unspecified.
+    /// Starts reading a part of a file into memory, or writing it from memory. [`poll`] returns the token with the
+    /// result. After an error the destination has unspecified contents: the memory of a read, the part of the file of a
+    /// write.
     ///
     /// [`poll`]: Storage::poll
     ///
@@ -99,85 +101,84 @@ pub trait Storage: Send {
     /// [`Busy`] if the bound on operations in flight is reached; the memory is then not touched.
     ///
     /// # Panics
-    /// If the offset, the length or the address is not a multiple of [`BLOCK_BYTES`], the length is 0, the range leaves the
-    /// backing file, or there is no such file.
+    /// If the offset, the length or the address is not a multiple of [`BLOCK_BYTES`], the length is 0, the range leaves
+    /// the backing file, or there is no such file.
     ///
     /// # Safety
-    /// Until [`poll`] hands out the token or the storage has been dropped, the memory is valid for the length of the
-    /// operation. If it is read into, nothing else accesses it; if it is written from, nothing writes to it.
+    /// Until [`poll`] returns the token or the storage has been dropped, the memory is valid for the length of the
+    /// operation. During a read nothing else accesses it; during a write nothing writes to it.
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy>;
 
-    /// Starts several operations of one direction on one file, each of which begins where the one before it ends: with one
-    /// request for all of them, where that is possible. Returns how many of them were started, from the first on; 0 where
-    /// [`Storage::start`] would have been [`Busy`].
+    /// Starts a run: operations of one direction on one file, each beginning at the end of the one before. A storage
+    /// may use one request for the whole run, and may count it as one operation in its bound. Returns the number of
+    /// started operations, from the first on; 0 where [`Storage::start`] would have been [`Busy`].
     ///
     /// # Panics
-    /// As [`Storage::start`], or if they are of several files.
+    /// As [`Storage::start`], or if the operations are on several files.
     ///
     /// # Safety
-    /// That of [`Storage::start`] for each of them.
+    /// The conditions of [`Storage::start`] hold for each operation.
     unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
-        // SAFETY: the caller has promised for each what this needs.
+        // SAFETY: the caller has promised `start`'s conditions for each operation.
         unsafe { self.start_runs(&[run]) }
     }
 
-    /// Starts several runs of one direction, of any files, each as [`Storage::start_run`], and tells the system of all of them at once where that
-    /// is possible.
-    /// Returns how many operations were started, from the first on.
+    /// Starts several runs of one direction, of any files, each as [`Storage::start_run`]. A storage may submit all of
+    /// them with one system call. Returns the number of started operations, from the first on.
     ///
     /// # Panics
     /// As [`Storage::start`].
     ///
     /// # Safety
-    /// That of [`Storage::start`] for each operation.
+    /// The conditions of [`Storage::start`] hold for each operation.
     unsafe fn start_runs(&mut self, runs: &[&[IoOperation]]) -> usize {
         let mut operations = runs.iter().copied().flatten();
-        // SAFETY: the caller has promised for each what this needs.
+        // SAFETY: the caller has promised `start`'s conditions for each operation.
         operations.by_ref().take_while(|operation| unsafe { self.start(**operation) }.is_ok()).count()
     }
 
-    /// Hands the token and the result of every operation that has completed to `sink`, each exactly once, and continues
-    /// operations that got only half way. Never blocks; extra calls are harmless and cheap.
+    /// Passes the token and the result of every completed operation to `sink`, each exactly once, and continues partly
+    /// done operations. Never blocks; extra calls are harmless and cheap.
     ///
-    /// A result is an error with the errno of the kernel, or [`io::ErrorKind::UnexpectedEof`] where the backing file turned
-    /// out shorter than it was made.
+    /// A failed result carries the errno of the kernel, or [`io::ErrorKind::UnexpectedEof`] if the backing file has
+    /// become shorter than its size.
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>));
 
-    /// How many operations were started and not yet handed out by [`Storage::poll`].
+    /// Number of operations started and not yet returned by [`Storage::poll`].
     fn in_flight(&self) -> usize;
 
-    /// A descriptor that is readable (`POLLIN`, level-triggered) while [`Storage::poll`] has anything to do, so that
-    /// its caller can sleep. [`Storage::poll`] clears it; nothing else reads from it. `None` if operations complete
-    /// only inside [`Storage::poll`].
+    /// A descriptor that is readable (`POLLIN`, level-triggered) while [`Storage::poll`] has work, so that the caller
+    /// can sleep on it. [`Storage::poll`] clears it; nothing else reads from it. `None` if operations complete only
+    /// inside [`Storage::poll`].
     fn doorbell(&self) -> Option<BorrowedFd<'_>>;
 
-    /// The doorbell rings after so long, until this is called again; not for that any more without a time. Where there is no doorbell,
-    /// nobody sleeps on it.
+    /// Makes the doorbell ring after `time`, in place of any earlier time; `None` cancels it. Does nothing in a storage
+    /// without a doorbell, since no thread can sleep on it.
     fn ring_in(&mut self, time: Option<Duration>) {
         let _ = time;
     }
 
-    /// Takes a named file, until [`Storage::remove_file`]. Slots of files that were removed are given again.
+    /// Adds a named file, until [`Storage::remove_file`]. Slots of removed files are reused.
     fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot;
 
-    /// The burst buffer before named files, if there is one.
+    /// The burst buffer before the named files, if there is one.
     fn spill(&self) -> Option<&Spill> {
         None
     }
 
-    /// The same, to be asked to do something.
+    /// The burst buffer for changes, if there is one.
     fn spill_mut(&mut self) -> Option<&mut Spill> {
         None
     }
 
-    /// Gives a named file up, of which no operation is in flight.
+    /// Removes a named file without operations in flight.
     ///
     /// # Panics
-    /// If there is no such file, it is the backing file, or an operation of it is seen in flight.
+    /// If there is no such file, it is the backing file, or the storage sees an operation on it in flight.
     fn remove_file(&mut self, slot: FileSlot);
 
-    /// What reads a file with blocking calls, beside the operations in flight and without counting among them; it keeps a named file
-    /// open. `None` where that is not possible.
+    /// A reader of one file by blocking calls, outside of the bound on operations in flight. It keeps a named file
+    /// open. `None` if the storage has no such reader.
     ///
     /// # Panics
     /// If there is no such file.
@@ -187,56 +188,58 @@ pub trait Storage: Send {
     }
 }
 
-/// Reads one file of a storage while the calling thread waits: several threads at a time.
+/// Reads one file of a storage while the calling thread waits. Several threads may read at a time.
 pub trait BlockingReader: Send + Sync {
-    /// Does a read of the file. It allocates nothing and takes no lock, so a signal handler may call it.
+    /// Reads a part of the file. It allocates nothing and takes no lock, so a signal handler may call it. Exceptions
+    /// are a file in memory, and a named file after a failed sync: both take a lock.
     ///
     /// # Errors
-    /// As the results that [`Storage::poll`] hands out.
+    /// As the results of [`Storage::poll`].
     ///
     /// # Panics
-    /// As [`Storage::start`], or if it is a write.
+    /// As [`Storage::start`], or if the operation is a write.
     ///
     /// # Safety
-    /// During the call the memory is valid for the length of the operation, nothing else accesses it, and no operation in flight
-    /// writes to that part of the file.
+    /// During the call the memory is valid for the length of the operation, nothing else accesses it, and no operation
+    /// in flight writes to the same part of the file.
     unsafe fn read(&self, operation: &IoOperation) -> io::Result<()>;
 }
 
-/// Takes a line for the user: a warning of what works less well than it could, or what is going on.
+/// Takes a line for the user: a warning about reduced performance, or a progress note.
 pub type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The arguments of [`open`].
 pub struct Options<'a> {
-    /// The directory on whose file system the backing file lives.
+    /// The directory for the backing file.
     pub dir: &'a Path,
-    /// The size of the file: a multiple of [`BLOCK_BYTES`].
+    /// Size of the backing file: a multiple of [`BLOCK_BYTES`].
     pub size_bytes: u64,
-    /// For how many of its first bytes space is taken at once: also a multiple. [`reserve_more`] takes more.
+    /// Number of its first bytes to reserve space for at once: also a multiple. [`reserve_more`] reserves more.
     pub reserved_bytes: u64,
     /// The bound on operations in flight, 1 to 4096.
     pub depth: usize,
-    /// Address and length in bytes of the memory that most operations use, which is the pool. It stays mapped as long
-    /// as the storage lives. Where the kernel allows, a page of it is pinned by its first operation and not by each.
+    /// Address and length in bytes of the memory used by most operations: the pool. It stays mapped during the lifetime
+    /// of the storage. Where the kernel permits, a page of it is pinned once, by its first operation.
     pub buffers: &'a [(*mut u8, usize)],
-    /// The length in bytes of most operations; each range of `buffers` begins with a page.
+    /// The length in bytes of most operations. Each range of `buffers` begins with a page.
     pub page_bytes: usize,
-    /// The bytes of named files, in whole pages, that a burst buffer in the directory may have; 0 for none.
+    /// Maximum bytes of named files, in whole pages, in a burst buffer in the directory; 0 for no burst buffer.
     pub spill_bytes: u64,
-    /// An I/O error to make, for tests.
+    /// An I/O error to inject, for tests.
     pub fault: Option<IoFault>,
-    /// Called by [`open`], and by operations on the storage when the kernel refuses to pin more.
+    /// Called by [`open`], and by an operation if the kernel refuses to pin more memory.
     pub warn: Warn,
-    /// Called when writes begin to wait for space.
+    /// Called when writes begin to wait for space, and when the burst buffer fails.
     pub tell: Warn,
-    /// Called with the new file.
+    /// Called with each new file: the backing file and the burst buffer.
     pub created: &'a dyn Fn(BorrowedFd<'_>),
 }
 
-/// Creates a backing file and the best storage for it that this machine permits.
+/// Creates a backing file and the best storage this machine permits for it.
 ///
 /// # Errors
-/// The directory cannot hold the file (see [`BackingFile::create`]), or there is neither io_uring nor threads.
+/// The directory cannot hold the file (see [`BackingFile::create`]), neither io_uring nor threads are available, or the
+/// timer or the file of the burst buffer cannot be created.
 pub fn open(options: &Options<'_>) -> Result<Box<dyn Storage>, UserError> {
     let file = BackingFile::create_with(options.dir, options.size_bytes, options.reserved_bytes)?;
     (options.created)(file.as_fd());

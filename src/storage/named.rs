@@ -1,4 +1,4 @@
-//! Files beside the backing file: they have a name, others have them open too, and they grow.
+//! Named files: other processes may have them open too, and they grow.
 
 mod syncing;
 
@@ -20,22 +20,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use vgasnet_conduit::blocking_signals;
 
-/// How a named file is opened. Read or write has to be set.
+/// The way a named file is opened. `read` or `write` must be set.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NamedOptions {
-    /// It is read.
+    /// Opened for reading.
     pub read: bool,
-    /// It is written. Parts of blocks need reads as well, so it is opened for both, and both have to be permitted.
+    /// Opened for writing. Writing a part of a block needs a read, so the file is opened for both and needs permission
+    /// for both.
     pub write: bool,
-    /// It is made where it does not exist.
+    /// Creates the file if it does not exist.
     pub create: bool,
-    /// With `create`: it must not exist.
+    /// With `create`: the file must not exist.
     pub exclusive: bool,
-    /// With `write`: what it holds is dropped.
+    /// With `write`: drops the contents of the file.
     pub truncate: bool,
-    /// The permissions of a file that is made.
+    /// The permissions of a created file.
     pub mode: u32,
-    /// It goes through the page cache also where the file system can do without.
+    /// Uses the page cache even if the file system supports direct I/O.
     pub buffered: bool,
 }
 
@@ -46,33 +47,33 @@ impl NamedOptions {
     }
 }
 
-/// What a host knows of a file.
+/// A host's knowledge of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
-    /// The number that this host has given its file system.
+    /// This host's number for the file system.
     pub device: u64,
-    /// Its number in its file system.
+    /// The file's number in its file system.
     pub inode: u64,
-    /// How many bytes it has.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// When it was changed last, in nanoseconds.
+    /// Time of the last modification, in nanoseconds.
     pub changed_ns: u64,
 }
 
-/// An open file of a [`Storage`](super::Storage) beside the backing file. It is closed when the last reference is dropped.
+/// An open file of a [`Storage`](super::Storage), other than the backing file. Dropping the last reference closes it.
 ///
-/// It bypasses the page cache (`O_DIRECT`) where the file system allows that. Elsewhere writes reach the disk by
-/// [`NamedFile::sync`], which reports their errors.
+/// It bypasses the page cache (`O_DIRECT`) if the file system permits. Otherwise [`NamedFile::sync`] brings writes to
+/// the disk and reports their errors.
 #[derive(Debug)]
 pub struct NamedFile {
     kind: Kind,
     can_write: bool,
     is_nameless: bool,
     is_new: bool,
-    /// Its name may not be on the disk.
+    /// The name may not be on the disk yet.
     is_name_new: AtomicBool,
     unsynced: Mutex<Unsynced>,
-    /// A sync has failed, and reads are noted, too.
+    /// A sync has failed: reads are recorded, too.
     is_doubted: AtomicBool,
 }
 
@@ -86,7 +87,7 @@ enum Kind {
 struct DiskFile {
     file: File,
     identity: (u64, u64),
-    /// Falls from true to false where the file system turns out to need larger blocks.
+    /// Falls from true to false if the file system needs larger blocks.
     is_direct: AtomicBool,
 }
 
@@ -94,8 +95,8 @@ impl NamedFile {
     /// Opens a regular file.
     ///
     /// # Errors
-    /// The system's. `EINVAL` for options that make no sense, `EISDIR` for a directory, `EOPNOTSUPP` for what is no regular file
-    /// either.
+    /// The system's. `EINVAL` for contradictory options, `EISDIR` for a directory, `EOPNOTSUPP` for any other file that
+    /// is not regular.
     pub fn open(path: &Path, options: &NamedOptions) -> io::Result<NamedFile> {
         let NamedOptions { write, create, exclusive, truncate, mode, buffered, .. } = *options;
         options.check()?;
@@ -104,7 +105,7 @@ impl NamedFile {
             check_regular(&metadata)?;
         }
         let flag = |is_set: bool, flag: libc::c_int| if is_set { flag } else { 0 };
-        // The standard library makes no file that is only read. It adds O_CLOEXEC.
+        // The standard library refuses to create a file opened for reading only. It adds O_CLOEXEC.
         let open = |making| {
             let flags = flag(truncate, libc::O_TRUNC) | making;
             OpenOptions::new().read(true).write(write).custom_flags(flags).mode(mode).open(path)
@@ -112,7 +113,7 @@ impl NamedFile {
         let made = create.then(|| open(libc::O_CREAT | libc::O_EXCL));
         let is_new = matches!(made, Some(Ok(_)));
         let file = match made {
-            // There is one, or a link to none.
+            // The name exists: a file, or a link to no file.
             Some(Err(error)) if is_because(&error, libc::EEXIST) && !exclusive => match open(0) {
                 Err(error) if is_because(&error, libc::ENOENT) => open(libc::O_CREAT)?,
                 found => found?,
@@ -125,11 +126,11 @@ impl NamedFile {
         let is_direct = AtomicBool::new(!buffered && make_direct(&file));
         let identity = (metadata.dev(), metadata.ino());
         let kind = Kind::Disk(DiskFile { file, identity, is_direct });
-        // Who has made a file that was found may not have synced it.
+        // Another process may have created the file without syncing its name.
         Ok(NamedFile { is_new, is_name_new: AtomicBool::new(create), ..NamedFile::of(kind, write) })
     }
 
-    /// A new file without a name in a directory, gone when it is closed. It is not synced.
+    /// A new file without a name in a directory. It disappears when it is closed. Its writes are not tracked for syncs.
     ///
     /// # Errors
     /// The system's.
@@ -142,11 +143,11 @@ impl NamedFile {
         Ok(NamedFile { is_nameless: true, is_new: true, ..NamedFile::of(kind, true) })
     }
 
-    /// A file in memory, which exists. It serves a [`MemoryStorage`](super::MemoryStorage) or a
+    /// Opens a file in memory, which counts as existing. It serves a [`MemoryStorage`](super::MemoryStorage) or a
     /// [`ThreadStorage`](super::ThreadStorage).
     ///
     /// # Errors
-    /// As [`NamedFile::open`]; `EEXIST` if it has to be made.
+    /// As [`NamedFile::open`]; `EEXIST` with `create` and `exclusive`.
     pub fn in_memory(file: &MemoryFile, options: &NamedOptions) -> io::Result<NamedFile> {
         let NamedOptions { write, create, exclusive, truncate, .. } = *options;
         options.check()?;
@@ -172,7 +173,7 @@ impl NamedFile {
         }
     }
 
-    /// Whether it was made when it was opened.
+    /// Whether the open created the file.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
@@ -190,12 +191,12 @@ impl NamedFile {
         }
     }
 
-    /// Whether it can be written.
+    /// Whether it was opened for writing.
     pub fn can_write(&self) -> bool {
         self.can_write
     }
 
-    /// What this host knows of it. Hosts that see the same file know the same of it but the device.
+    /// This host's knowledge of the file. Hosts that see the same file agree on everything but `device`.
     ///
     /// # Errors
     /// The system's.
@@ -212,7 +213,7 @@ impl NamedFile {
         }
     }
 
-    /// What tells it from all other files: device and inode.
+    /// Identifies the file on this host: device and inode.
     pub fn identity(&self) -> (u64, u64) {
         match &self.kind {
             Kind::Disk(disk) => disk.identity,
@@ -220,7 +221,7 @@ impl NamedFile {
         }
     }
 
-    /// Its size now. A signal handler may ask.
+    /// Current size. A signal handler may call it for a file on disk.
     ///
     /// # Errors
     /// The system's.
@@ -231,8 +232,8 @@ impl NamedFile {
         }
     }
 
-    /// Has it at least so many bytes, whoever writes it meanwhile. That takes the space of a block where there are fewer. Returns false if
-    /// it cannot be done so.
+    /// Makes the file at least `size_bytes` long, safely with concurrent writers. An extension takes the space of one
+    /// block. Returns false if the file system cannot extend a file this way.
     ///
     /// # Errors
     /// As [`NamedFile::set_size`].
@@ -245,7 +246,7 @@ impl NamedFile {
         }
     }
 
-    /// Cuts it, or makes it longer by zeros that take no space.
+    /// Truncates the file, or extends it by zeros without space.
     ///
     /// # Errors
     /// The system's, `EFBIG` beyond `ulimit -f`.
@@ -264,8 +265,8 @@ impl NamedFile {
         }
     }
 
-    /// Takes the space of a part now and makes the file so long, if it is not longer. Where the file system cannot do that, zeros are
-    /// written where nothing is; nobody else may write there meanwhile.
+    /// Reserves the space of a part now and extends the file to its end if needed. If the file system cannot reserve
+    /// space, zeros are written into the holes; nothing else may write there meanwhile.
     ///
     /// # Errors
     /// The system's, `EFBIG` beyond `ulimit -f`.
@@ -296,7 +297,7 @@ impl NamedFile {
         }
     }
 
-    /// The number of that.
+    /// The number of its descriptor, if it has one.
     pub(super) fn descriptor(&self) -> Option<RawFd> {
         match &self.kind {
             Kind::Disk(disk) => Some(disk.file.as_raw_fd()),
@@ -304,7 +305,7 @@ impl NamedFile {
         }
     }
 
-    /// The twin that it is.
+    /// The in-memory twin, if the file is in memory.
     pub(super) fn memory(&self) -> Option<&MemoryFile> {
         match &self.kind {
             Kind::Disk(_) => None,
@@ -312,7 +313,7 @@ impl NamedFile {
         }
     }
 
-    /// The error of an operation that the kernel must not be asked for.
+    /// The error of a write beyond `ulimit -f`. Such an operation must not reach the kernel.
     pub(super) fn refusal(&self, operation: &IoOperation) -> Option<io::Error> {
         let Kind::Disk(_) = &self.kind else { return None };
         let end_bytes = operation.offset_bytes + operation.len_bytes as u64;
@@ -320,7 +321,7 @@ impl NamedFile {
         is_refused.then(|| io::Error::from_raw_os_error(libc::EFBIG))
     }
 
-    /// Goes through the page cache from now on. Returns whether it does.
+    /// Switches to the page cache for good. Returns whether the switch worked.
     pub(super) fn give_up_direct(&self) -> bool {
         let Kind::Disk(disk) = &self.kind else { return false };
         let is_buffered = set_direct(&disk.file, false).is_ok();
@@ -330,10 +331,10 @@ impl NamedFile {
         is_buffered
     }
 
-    /// Does an operation with blocking calls of at most `request_bytes_max` (whole blocks).
+    /// Completes an operation with blocking calls of at most `request_bytes_max` (whole blocks).
     ///
     /// # Safety
-    /// That of [`NamedFile::transfer`] for the memory of the whole operation.
+    /// The conditions of [`NamedFile::transfer`] hold for the memory of the whole operation.
     pub(super) unsafe fn finish(&self, progress: &mut Progress, request_bytes_max: usize) -> io::Result<()> {
         if let Some(error) = self.refusal(&progress.operation) {
             return Err(error);
@@ -348,13 +349,13 @@ impl NamedFile {
         }
     }
 
-    /// Does one request with a blocking call. Returns the bytes that it moved.
+    /// Executes one request with a blocking call. Returns the number of bytes moved.
     ///
     /// # Safety
     /// The memory of the request is valid for its length: for writes if it is a read, for reads if it is a write.
     /// Nothing else accesses it during the call.
     pub(super) unsafe fn transfer(&self, direction: IoDirection, request: &Request) -> io::Result<usize> {
-        // SAFETY: the caller has promised what these need, and the file keeps its descriptor open.
+        // SAFETY: the caller has promised the conditions on the memory, and the file keeps its descriptor open.
         unsafe {
             match (&self.kind, direction) {
                 (Kind::Disk(disk), _) => transfer(disk.file.as_raw_fd(), direction, request),
@@ -367,7 +368,7 @@ impl NamedFile {
 }
 
 impl BlockingReader for NamedFile {
-    /// A file in memory takes a lock.
+    /// Takes a lock if the file is in memory, or to record the read after a failed sync.
     unsafe fn read(&self, operation: &IoOperation) -> io::Result<()> {
         assert!(operation.direction == IoDirection::Read, "a blocking reader does not write");
         let mut progress = Progress::new(*operation, 0);
@@ -411,7 +412,8 @@ impl Files {
     }
 }
 
-/// Whether an end is behind `ulimit -f`, which may change. The kernel answers a write there with a signal that ends the process.
+/// Whether `end_bytes` is beyond `ulimit -f`, which may change. The kernel answers such a write with a signal that ends
+/// the process.
 fn exceeds_limit(end_bytes: u64) -> bool {
     end_bytes > size_limit_bytes()
 }
@@ -429,9 +431,11 @@ fn check_regular(metadata: &fs::Metadata) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(errno))
 }
 
-/// Has a file bypass the page cache, if its file system does that in blocks of ours. Returns whether it does.
+/// Makes a file bypass the page cache if its file system supports direct I/O in blocks of [`BLOCK_BYTES`]. Returns
+/// whether it does.
 ///
-/// An empty file tells only in new kernels. Elsewhere its first operation does: see [`NamedFile::give_up_direct`].
+/// Only new kernels answer for an empty file. On others the first operation shows it: see
+/// [`NamedFile::give_up_direct`].
 fn make_direct(file: &File) -> bool {
     if set_direct(file, true).is_err() {
         return false;
@@ -447,12 +451,12 @@ fn set_direct(file: &File, is_direct: bool) -> nix::Result<()> {
     fcntl(file, FcntlArg::F_SETFL(flags)).map(drop)
 }
 
-/// The blocks that direct I/O needs, in bytes, 0 if it is not possible; `None` where the kernel (before 6.1) or the file system does
-/// not tell.
+/// Block size of direct I/O in bytes, 0 if it is not supported; `None` if the kernel (before 6.1) or the file system
+/// does not report it.
 fn direct_block_bytes(file: &File) -> Option<usize> {
     let mut stat = MaybeUninit::<libc::statx>::zeroed();
     let (descriptor, mask) = (file.as_raw_fd(), libc::STATX_DIOALIGN);
-    // SAFETY: the path is an empty string, and the kernel writes one `statx`, of which zeros are a valid value.
+    // SAFETY: the path is an empty string. The kernel writes one `statx`, for which zeros are a valid value.
     let stat = unsafe {
         let told = libc::statx(descriptor, c"".as_ptr(), libc::AT_EMPTY_PATH, mask, stat.as_mut_ptr()) == 0;
         told.then(|| stat.assume_init())?

@@ -1,11 +1,11 @@
-//! An operation in flight, and how the kernel's results move it on.
+//! An operation in flight, and its progress with the kernel's results.
 
 use super::{BLOCK_BYTES, NamedFile};
 use crate::settings::IoDirection;
 use std::io;
 
-/// The longest request to the kernel, in bytes. The kernel moves at most 2 GiB less a page at once, and the length in
-/// an io_uring request has 32 bits.
+/// Maximum length of a request to the kernel, in bytes. The kernel moves at most 2 GiB less a page at once, and the
+/// length in an io_uring request has 32 bits.
 pub(super) const REQUEST_BYTES_MAX: usize = 1 << 30;
 
 /// Names a file of a storage.
@@ -20,41 +20,41 @@ impl FileSlot {
 /// One read or write of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct IoOperation {
-    /// Which file.
+    /// The file.
     pub file: FileSlot,
     /// Whether the file is read or written.
     pub direction: IoDirection,
-    /// Where in the file.
+    /// Position in the file.
     pub offset_bytes: u64,
     /// The first byte of the memory.
     pub memory: *mut u8,
-    /// How much.
+    /// Number of bytes.
     pub len_bytes: usize,
-    /// Comes back with the result; no other operation in flight has it.
+    /// Returned with the result; unique among the operations in flight.
     pub token: u64,
-    /// Somebody waits for it. It goes before others, where operations queue outside of the kernel.
+    /// A thread or rank waits for it. It goes before other operations if operations queue outside of the kernel.
     pub is_urgent: bool,
 }
 
-// SAFETY: the pointer is used only for this operation, until whose end nothing else accesses the memory
-// (`Storage::start`). It does not matter which thread does.
+// SAFETY: only this operation uses the pointer, and nothing else accesses the memory until it ends (`Storage::start`).
+// Any thread may do so.
 unsafe impl Send for IoOperation {}
 
-/// How often a named file may give a part of a block and say that it has more.
+/// Maximum number of reads without progress of a named file that claims to have more bytes.
 const TRIES_MAX: u32 = 8;
 
-/// An operation, and how far it has come.
+/// An operation and its progress.
 #[derive(Debug)]
 pub(super) struct Progress {
     pub(super) operation: IoOperation,
     done_bytes: usize,
-    /// Reads of a named file in vain.
+    /// Consecutive reads of a named file without progress.
     tries: u32,
-    /// The file went through the page cache since the operation began.
+    /// The operation has already switched the file to the page cache.
     is_buffered: bool,
 }
 
-/// The part of an operation for which to ask the kernel next.
+/// The next part of an operation to request from the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) offset_bytes: u64,
@@ -62,19 +62,18 @@ pub(super) struct Request {
     pub(super) len_bytes: usize,
 }
 
-/// How an operation goes on after a result.
+/// The continuation of an operation after a result.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// The operation is complete.
     Complete(io::Result<()>),
     /// The operation needs another request.
     Continue,
 }
 
 impl IoOperation {
-    /// Panics where the contract of `Storage::start` says so, for a backing file of `backing_bytes`.
+    /// Panics where the contract of `Storage::start` requires it, for a backing file of `backing_bytes`.
     pub(super) fn check(&self, backing_bytes: u64) {
-        // A named file ends only where the system's type for offsets does.
+        // A named file is limited only by the system's type for offsets.
         let size_bytes = if self.file == FileSlot::BACKING { backing_bytes } else { i64::MAX as u64 };
         let IoOperation { offset_bytes, memory, len_bytes, .. } = *self;
         let block = BLOCK_BYTES as u64;
@@ -90,7 +89,8 @@ impl IoOperation {
 }
 
 impl Progress {
-    /// An operation of a storage whose backing file has `backing_bytes`; panics where the contract of `Storage::start` says so.
+    /// An operation of a storage with a backing file of `backing_bytes`; panics where the contract of `Storage::start`
+    /// requires it.
     pub(super) fn new(operation: IoOperation, backing_bytes: u64) -> Progress {
         operation.check(backing_bytes);
         Progress { operation, done_bytes: 0, tries: 0, is_buffered: false }
@@ -105,8 +105,8 @@ impl Progress {
         }
     }
 
-    /// Takes the kernel's answer to the last request, the bytes that it moved or an error. The file is that of the operation if
-    /// it is a named one.
+    /// Takes the kernel's answer to the last request: the number of bytes moved, or an error. `named` is the file of
+    /// the operation if it is a named file.
     pub(super) fn advance(&mut self, result: io::Result<usize>, named: Option<&NamedFile>) -> Step {
         let moved_bytes = match result {
             Ok(moved_bytes) => moved_bytes,
@@ -126,7 +126,7 @@ impl Progress {
         if let Some(file) = named.filter(|_| !is_whole && self.operation.direction == IoDirection::Read) {
             return self.end_or_try_again(done_bytes, file);
         }
-        // O_DIRECT can continue only at a block; moving a part of a block a second time does no harm.
+        // O_DIRECT can continue only at a block boundary; moving a part of a block twice does no harm.
         let done_bytes = done_bytes / BLOCK_BYTES * BLOCK_BYTES;
         if done_bytes == self.done_bytes {
             let kind = match self.operation.direction {
@@ -139,18 +139,19 @@ impl Progress {
         Step::Continue
     }
 
-    /// A read of a named file has got a part of a block, or nothing: the file ends there, or has become longer meanwhile.
+    /// Continues a read of a named file that got a part of a block, or nothing: the file ends there, or it has grown
+    /// meanwhile.
     fn end_or_try_again(&mut self, done_bytes: usize, file: &NamedFile) -> Step {
         let size_bytes = match file.size_bytes() {
             Ok(size_bytes) => size_bytes,
             Err(error) => return Step::Complete(Err(error)),
         };
         if size_bytes <= self.operation.offset_bytes + done_bytes as u64 {
-            let (rest, rest_bytes) =
+            let (tail, tail_bytes) =
                 (self.operation.memory.wrapping_add(done_bytes), self.operation.len_bytes - done_bytes);
-            // SAFETY: this is a part of the operation's memory, which is valid for writes and left alone until the operation is
-            // handed out (`Storage::start`), and this comes before that.
-            unsafe { rest.write_bytes(0, rest_bytes) };
+            // SAFETY: this is a part of the operation's memory. It is valid for writes and left alone until the
+            // operation is returned (`Storage::start`), which happens later.
+            unsafe { tail.write_bytes(0, tail_bytes) };
             file.note_done(&self.operation);
             return Step::Complete(Ok(()));
         }
@@ -163,8 +164,8 @@ impl Progress {
         Step::Continue
     }
 
-    /// Whether a named file goes through the page cache from here on, having refused a block. Another operation may have seen that
-    /// first, so each tries again once.
+    /// Switches a named file to the page cache after it refused a block; returns whether to try again. Another
+    /// operation may have switched it first, so each operation tries again once.
     fn goes_buffered(&mut self, error: &io::Error, named: Option<&NamedFile>) -> bool {
         let is_refused = !self.is_buffered && error.raw_os_error() == Some(libc::EINVAL);
         self.is_buffered |= is_refused;
@@ -172,8 +173,8 @@ impl Progress {
     }
 }
 
-/// Whether to ask again after this error. io_uring cancels requests that were not begun when their thread ended;
-/// nothing else cancels any.
+/// Whether to repeat the request after this error. io_uring cancels requests not yet begun when the submitting thread
+/// ends; nothing else cancels requests.
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::ECANCELED))
 }
@@ -200,8 +201,8 @@ mod tests {
         )
     }
 
-    /// Gives `results` to an operation of four blocks. Returns `(offset, len)` of the requests, and the outcome if it
-    /// ended.
+    /// Gives `results` to an operation of four blocks. Returns `(offset, len)` of the requests, and the outcome if the
+    /// operation ended.
     fn run(results: Vec<io::Result<usize>>) -> (Vec<(u64, usize)>, Option<io::Result<()>>) {
         let mut operation = operation(IoDirection::Read, 4 * BLOCK_BYTES);
         let mut requests = Vec::new();

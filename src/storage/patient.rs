@@ -1,4 +1,4 @@
-//! Waits for space where a write finds the disk full.
+//! Makes writes wait for space on a full disk.
 
 use super::timer::Timer;
 use super::{BlockingReader, Busy, FileSlot, IoDirection, IoOperation, NamedFile, Storage};
@@ -10,19 +10,19 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long writes wait for space, from when none of them gets any.
+/// Maximum time writes wait for space while none succeeds.
 pub const SPACE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// The first pause before the writes are tried again. Each is twice as long as the one before.
+/// The first pause before the writes are tried again. Each pause is twice as long as the one before.
 const PAUSE_FIRST: Duration = Duration::from_millis(10);
 
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Any storage on a disk that may fill up. Writes that find no space are tried again, for a bounded time; reads go on
-/// meanwhile. Writes that wait do not count in the bound on operations in flight.
+/// Any storage on a disk that may fill up. Writes without space are tried again for a bounded time; reads continue
+/// meanwhile. Waiting writes do not count in the bound on operations in flight.
 ///
-/// Only writes of the backing file wait. A named file has somebody who is told that the disk is full.
+/// Only writes of the backing file wait. A write of a named file reports the full disk to its caller.
 pub struct Patient {
     inner: Box<dyn Storage>,
     patience: Duration,
@@ -35,24 +35,24 @@ pub struct Patient {
     wait: Option<Wait>,
     told: Option<Instant>,
     timer: Timer,
-    /// When others want the doorbell to ring.
+    /// Time set by [`Storage::ring_in`].
     ring_at: Option<Instant>,
-    /// Readable when the inner storage's doorbell or the timer is.
+    /// Readable when the inner storage's doorbell or the timer is readable.
     doorbell: Option<Epoll>,
 }
 
-/// A time without space.
+/// A period without space.
 struct Wait {
-    /// When writes fail.
+    /// The time at which the writes fail.
     end: Instant,
-    /// When writes are tried again.
+    /// The time of the next attempt.
     next: Instant,
     pause: Duration,
     _counted: stats::Waiting,
 }
 
 impl Patient {
-    /// `inner`, with a call of `tell` when writes begin to wait; once in a while at most.
+    /// Wraps `inner`. `tell` is called when writes begin to wait, at most once per `patience`.
     ///
     /// # Errors
     /// The system has no descriptors left.
@@ -63,7 +63,7 @@ impl Patient {
         Ok(Patient { inner, patience, tell, writes, refused, wait: None, told: None, timer, ring_at: None, doorbell })
     }
 
-    /// Writes have been refused: waits for space, tries again, or gives up.
+    /// Handles refused writes: waits for space, tries again, or gives up.
     fn wait_for_space(&mut self, errno: Option<i32>, has_written: bool, sink: &mut dyn FnMut(u64, io::Result<()>)) {
         let now = Instant::now();
         if self.wait.is_none() {
@@ -73,7 +73,7 @@ impl Patient {
                 pause: PAUSE_FIRST,
                 _counted: stats::wait(Row::WaitSpace),
             });
-            // A disk that is full to the brim refuses a write now and then.
+            // A nearly full disk refuses single writes again and again, and one line per `patience` is enough.
             if self.told.is_none_or(|told| now >= told + self.patience) {
                 self.told = Some(now);
                 (self.tell)();
@@ -83,7 +83,7 @@ impl Patient {
         if has_written {
             (wait.end, wait.next, wait.pause) = (now + self.patience, now, PAUSE_FIRST);
         }
-        // Not without a last try: this process may have been stopped meanwhile.
+        // A last attempt comes before giving up, since this process may have been stopped meanwhile.
         if let Some(errno) = errno.filter(|_| now >= wait.end && self.writes.is_empty()) {
             self.wait = None;
             self.refused.drain(..).for_each(|write| sink(write.token, Err(io::Error::from_raw_os_error(errno))));
@@ -104,7 +104,7 @@ impl Patient {
     /// Starts as many of the refused writes as the inner storage takes.
     fn try_again(&mut self) {
         while let Some(write) = self.refused.front().copied() {
-            // SAFETY: the caller of `start` has promised what this needs until the token comes back.
+            // SAFETY: the caller of `start` has promised its conditions until the token comes back.
             if unsafe { self.inner.start(write) }.is_err() {
                 return;
             }
@@ -207,18 +207,18 @@ impl Storage for Patient {
     }
 }
 
-/// Whether an operation waits for space if it finds none.
+/// Whether an operation waits for space.
 fn may_wait(operation: &IoOperation) -> bool {
     operation.direction == IoDirection::Write && operation.file == FileSlot::BACKING
 }
 
-/// The errno of a result that says that there is no space for this user.
+/// The errno of a result that reports a full disk or quota.
 fn full(result: &io::Result<()>) -> Option<i32> {
     let errno = result.as_ref().err()?.raw_os_error()?;
     matches!(errno, libc::ENOSPC | libc::EDQUOT).then_some(errno)
 }
 
-/// A descriptor that is readable when one of two is.
+/// A descriptor readable when one of the two is.
 fn both(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> nix::Result<Epoll> {
     let both = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
     for descriptor in [one, other] {

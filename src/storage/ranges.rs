@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Ranges that a set has at most: 64 MiB of scattered blocks of 4 KiB, in half a megabyte of memory.
+/// Maximum number of ranges in a set: 64 MiB of scattered blocks of 4 KiB, in half a megabyte of memory.
 const RANGES_MAX: usize = 1 << 14;
 
-/// Bytes of a file, as ranges that do not touch.
+/// Bytes of a file, as ranges that neither overlap nor touch.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     /// The end of each range, by its start.
     ends: BTreeMap<u64, u64>,
-    /// Ranges start and end at multiples of 2 to the power of this, once there were too many.
+    /// Once there are too many ranges, their bounds are rounded to multiples of 2 to the power of this.
     grain_bits: u32,
 }
 
 impl Ranges {
-    /// Adds bytes. Where there are too many ranges, bytes between them are added as well.
+    /// Adds bytes. With too many ranges, nearby bytes are added as well.
     pub fn add(&mut self, range: Range<u64>) {
         self.insert(self.rounded(range));
         while self.ends.len() > RANGES_MAX {
@@ -27,7 +27,7 @@ impl Ranges {
         }
     }
 
-    /// Adds bytes, unless there are too many ranges and these bytes touch none.
+    /// Adds bytes, unless there are too many ranges and the bytes touch none.
     pub fn add_if_room(&mut self, range: Range<u64>) {
         if self.ends.len() < RANGES_MAX || self.touches(&range) {
             self.insert(range);
@@ -38,7 +38,7 @@ impl Ranges {
         self.ends.range(..=range.end).next_back().is_some_and(|(_, end)| *end >= range.start)
     }
 
-    /// Takes bytes out.
+    /// Removes bytes.
     pub fn remove(&mut self, range: Range<u64>) {
         while let Some((&start, &end)) = self.ends.range(..range.end).next_back() {
             if range.is_empty() || end <= range.start {
@@ -55,13 +55,13 @@ impl Ranges {
         self.ends.iter().map(|(start, end)| *start..*end)
     }
 
-    /// Those that have bytes in common with a range, or nearly.
+    /// The ranges with bytes in common with a given range, and possibly a range before it.
     pub fn within(&self, Range { start, end }: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         let first = self.ends.range(..=start).next_back().map_or(start, |(first, _)| *first);
         self.ends.range(first..end.max(first)).map(|(start, end)| *start..*end)
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -1,18 +1,17 @@
 //! The files through io_uring.
 //!
 //! Each operation is submitted at once, by an `io_uring_enter` of its own, so that the disk begins without waiting for
-//! the next poll. The call itself takes 2 µs. The rest is work on the operation that a batch would not save, mostly
-//! pinning its memory: 60 to 150 µs for 4 MiB, 8 µs if registered. Operations over [`INLINE_BYTES_MAX`] go to a thread
-//! of the kernel instead: pinning 64 MiB takes milliseconds, and once the disk's queue is full the call blocks, for up
-//! to 40 ms as measured.
+//! the next poll. The call itself takes 2 µs. A batch would not save the other costs, mostly pinning the memory: 60 to
+//! 150 µs for 4 MiB, 8 µs if registered. Operations over [`INLINE_BYTES_MAX`] go to a kernel thread instead: pinning 64
+//! MiB takes milliseconds, and with a full disk queue the call blocks, for up to 40 ms as measured.
 //!
 //! The ring is set up without `SINGLE_ISSUER`, `DEFER_TASKRUN` and `COOP_TASKRUN`. Any thread may start an operation
 //! and then compute, or end, while another thread waits for it. With those flags the kernel would post the completion
 //! only when the first thread enters it again. The price: a completion interrupts the thread that started the
 //! operation, so a system call that is never restarted (`epoll_wait`) may return `EINTR` there without any signal.
 //!
-//! No file is registered with the ring. The kernel takes a ring apart some time after the process has ended, and a file
-//! that is registered keeps its space until then: the next job would find the disk full.
+//! No file is registered with the ring. The kernel tears a ring down some time after the process has ended, and a
+//! registered file keeps its space until then: the next job would find the disk full.
 
 use super::buffers::Buffers;
 use super::file::BackingFile;
@@ -27,48 +26,48 @@ use std::sync::Arc;
 use std::thread;
 use vgasnet_conduit::say;
 
-/// The longest request that the submitting thread works on itself, in bytes: a default page.
+/// Maximum length of a request the submitting thread executes itself, in bytes: a default page.
 const INLINE_BYTES_MAX: usize = 4 << 20;
 
-/// The kernel refuses io_uring, or does not have enough of it.
+/// The kernel refuses io_uring, or lacks resources or features for it.
 #[derive(Debug)]
 pub struct Refused {
     /// The file, for another kind of storage.
     pub file: BackingFile,
-    /// `ENOSYS` or `EPERM` if it is not permitted, `ENOMEM` if memory or `ulimit -l` is short,
+    /// `ENOSYS` or `EPERM` if io_uring is not permitted, `ENOMEM` if memory or `ulimit -l` is short,
     /// [`io::ErrorKind::Unsupported`] if the kernel is too old for reads and writes (before 5.6).
     pub error: io::Error,
 }
 
-/// A backing file, and files beside it, that the kernel reads and writes through io_uring.
+/// A backing file and named files, read and written by the kernel through io_uring.
 pub struct RingStorage {
     ring: IoUring,
     file: Arc<BackingFile>,
     files: Files,
-    /// The operations in flight. The kernel gives the index back with a completion.
+    /// The operations in flight. A completion carries the index of its slot.
     slots: Vec<Option<Slot>>,
-    /// How many operations they are.
+    /// Number of operations in flight.
     operations: usize,
     /// The indices of the empty slots.
     empty: Vec<usize>,
-    /// The memory that the kernel knows by an index.
+    /// The memory registered with the kernel.
     buffers: Buffers,
     /// [`RingStorage::register`] was called.
     takes_buffers: bool,
-    /// The longest request, in bytes: whole blocks.
+    /// Maximum length of a request, in bytes: whole blocks.
     pub(super) request_bytes_max: usize,
 }
 
-/// What the kernel works on with one request.
+/// The work of one request to the kernel.
 enum Slot {
-    /// An operation, and those that follow it in the same slot: of a run that did not go at once.
+    /// An operation, and the ones to do after it in the same slot: of a run done one by one.
     One(Progress, Vec<IoOperation>),
-    /// Operations one behind the other in the file.
+    /// Consecutive operations in the file.
     Run(Run),
 }
 
 impl Slot {
-    /// Its first operation; the others are of the same file.
+    /// The first operation; all operations in a slot are of the same file.
     fn first(&self) -> &IoOperation {
         match self {
             Slot::One(progress, _) => &progress.operation,
@@ -78,10 +77,10 @@ impl Slot {
 }
 
 impl RingStorage {
-    /// Sets up a ring for `file`. `depth` is the bound on operations in flight, 1 to 4096.
+    /// Sets up a ring for `file`. `depth` is the bound on requests in flight, 1 to 4096; a run is one request.
     ///
     /// # Errors
-    /// [`Refused`], which gives the file back.
+    /// [`Refused`], which returns the file.
     ///
     /// # Panics
     /// If `depth` is out of range.
@@ -103,10 +102,10 @@ impl RingStorage {
         }
     }
 
-    /// Lets memory of `ranges` (address, length in bytes) stay pinned from the first operation on it, so that later
-    /// ones need not pin it again. A chunk is `page_bytes` long, or a multiple of that where there are more pages than
-    /// the kernel has room for. It becomes resident with its first use and stays pinned until the storage is dropped,
-    /// so the ranges have to stay mapped until then. An operation that spans chunks pins its memory itself.
+    /// Keeps memory of `ranges` (address, length in bytes) pinned from the first operation on it, so that later ones
+    /// need not pin it again. A chunk is `page_bytes` long, or a multiple if there are more pages than entries in the
+    /// kernel's table. A chunk becomes resident with its first use and stays pinned until the storage is dropped, so
+    /// the ranges must stay mapped until then. An operation across chunks pins its memory itself.
     ///
     /// If the kernel refuses, operations work as before, and `warn` gets a line for the user: at most once, now or at
     /// an operation.
@@ -124,16 +123,16 @@ impl RingStorage {
         self.buffers = Buffers::new(&self.ring.submitter(), ranges, page_bytes, Box::new(warn));
     }
 
-    /// How much of the ranges of [`RingStorage::register`] is pinned by now, in bytes.
+    /// Bytes of the ranges of [`RingStorage::register`] pinned so far.
     pub fn registered_bytes(&self) -> usize {
         self.buffers.registered_bytes()
     }
 
-    /// Puts the next request of the operation in `slot` into the submission queue.
+    /// Puts the next request of a slot into the submission queue.
     fn queue(&mut self, slot: usize) {
         let entry = self.entry(slot).user_data(slot as u64);
-        // SAFETY: the file is open as long as it has operations in flight. The memory is valid and left alone until `poll`
-        // hands the operation out or `drop` returns, and neither happens while the kernel has the request.
+        // SAFETY: the file is open as long as it has operations in flight. The memory is valid and left alone until
+        // `poll` returns the operation or `drop` returns, and neither happens while the kernel has the request.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("the queue has room for one request for each slot");
     }
@@ -142,7 +141,7 @@ impl RingStorage {
         let what = self.slots[slot].as_ref().expect("a slot with a request holds an operation");
         let file = types::Fd(self.descriptor(what.first().file));
         let progress = match what {
-            // It comes back from the ring as the others do, and fails then.
+            // A no-op completes like the other requests, and `advance` then fails the operation.
             Slot::One(progress, _) if self.refusal(&progress.operation).is_some() => return opcode::Nop::new().build(),
             Slot::One(progress, _) => progress,
             Slot::Run(run) => return run.entry(file, self.request_bytes_max),
@@ -170,13 +169,13 @@ impl RingStorage {
         named.unwrap_or_else(|| self.file.as_fd().as_raw_fd())
     }
 
-    /// The error of an operation that the kernel must not be asked for.
+    /// The error of an operation that must not reach the kernel.
     fn refusal(&self, operation: &IoOperation) -> Option<io::Error> {
         self.files.get(operation.file)?.refusal(operation)
     }
 
-    /// Gives the kernel the queued requests. Those that it cannot take for want of memory stay queued until the next
-    /// poll, which a completion brings about. If nothing is in flight to complete, this tries until the kernel takes
+    /// Submits the queued requests. Requests refused for lack of memory stay queued until the next poll, after a
+    /// completion. If no request is in the kernel, and so no completion will come, this repeats until the kernel takes
     /// them.
     fn submit(&mut self) {
         loop {
@@ -203,8 +202,8 @@ impl RingStorage {
             Err(error) => {
                 // The kernel may still write to memory that unwinding would free.
                 let line = format!(
-                    "vgasnet: io_uring_enter: {error}: the program has closed descriptors that it did not open, or put others in their \
-                     place; let it leave the library's alone"
+                    "vgasnet: io_uring_enter: {error}: the program has closed or replaced a file descriptor of the library; \
+                     it must leave descriptors alone that it did not open"
                 );
                 say(&line);
                 std::process::abort();
@@ -222,21 +221,21 @@ impl RingStorage {
         Some((completion.user_data() as usize, result))
     }
 
-    /// What a slot has for a run; panics where the contract of [`Storage::start_run`] says so.
-    fn to_do(&self, run: &[IoOperation]) -> Slot {
+    /// The contents of a slot for a run; panics where the contract of [`Storage::start_run`] requires it.
+    fn slot_for(&self, run: &[IoOperation]) -> Slot {
         let backing_bytes = self.file.size_bytes();
         run.iter().for_each(|operation| operation.check(backing_bytes));
-        // This panics for a file that is not there.
+        // Panics if there is no such file.
         let is_refused = run.iter().any(|operation| self.refusal(operation).is_some());
         match run {
-            [first, rest @ ..] if is_refused || rest.is_empty() => {
-                Slot::One(Progress::new(*first, backing_bytes), rest.to_vec())
+            [first, remaining @ ..] if is_refused || remaining.is_empty() => {
+                Slot::One(Progress::new(*first, backing_bytes), remaining.to_vec())
             }
             _ => Slot::Run(Run::new(run)),
         }
     }
 
-    /// Puts what is to be done into a slot and begins it.
+    /// Fills a slot and queues its first request.
     fn begin(&mut self, slot: usize, what: Slot) {
         self.slots[slot] = Some(what);
         self.queue(slot);
@@ -245,15 +244,15 @@ impl RingStorage {
     /// Takes the kernel's answer to the request of a slot.
     fn advance(&mut self, slot: usize, result: io::Result<usize>, sink: &mut dyn FnMut(u64, io::Result<()>)) {
         match self.slots[slot].take().expect("a completed slot holds an operation") {
-            Slot::One(mut progress, rest) => {
+            Slot::One(mut progress, remaining) => {
                 let result = self.refusal(&progress.operation).map_or(result, Err);
                 let named = self.files.get(progress.operation.file).map(Arc::as_ref);
                 match progress.advance(result, named) {
-                    Step::Continue => self.begin(slot, Slot::One(progress, rest)),
+                    Step::Continue => self.begin(slot, Slot::One(progress, remaining)),
                     Step::Complete(result) => {
                         self.operations -= 1;
                         sink(progress.operation.token, result);
-                        self.go_on(slot, rest);
+                        self.begin_next(slot, remaining);
                     }
                 }
             }
@@ -265,25 +264,25 @@ impl RingStorage {
                 run.operations().iter().for_each(|operation| sink(operation.token, Ok(())));
                 self.empty.push(slot);
             }
-            // One by one they show which of them fails.
-            Slot::Run(run) => self.go_on(slot, run.into_operations()),
+            // Repeated one by one, the operations show which one fails.
+            Slot::Run(run) => self.begin_next(slot, run.into_operations()),
         }
     }
 
-    /// Begins the first of the operations that are left in a slot.
-    fn go_on(&mut self, slot: usize, mut rest: Vec<IoOperation>) {
-        if rest.is_empty() {
+    /// Begins the first of the remaining operations of a slot, or frees the slot.
+    fn begin_next(&mut self, slot: usize, mut remaining: Vec<IoOperation>) {
+        if remaining.is_empty() {
             self.empty.push(slot);
             return;
         }
-        let progress = Progress::new(rest.remove(0), self.file.size_bytes());
-        self.begin(slot, Slot::One(progress, rest));
+        let progress = Progress::new(remaining.remove(0), self.file.size_bytes());
+        self.begin(slot, Slot::One(progress, remaining));
     }
 }
 
 impl Storage for RingStorage {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
-        let what = self.to_do(&[operation]);
+        let what = self.slot_for(&[operation]);
         let slot = self.empty.pop().ok_or(Busy)?;
         self.operations += 1;
         self.begin(slot, what);
@@ -297,8 +296,8 @@ impl Storage for RingStorage {
             if self.empty.is_empty() {
                 break;
             }
-            // Before a slot is taken: misuse panics.
-            let what = self.to_do(run);
+            // Checked before a slot is taken, since misuse panics.
+            let what = self.slot_for(run);
             let slot = self.empty.pop().expect("there is one");
             self.operations += run.len();
             self.begin(slot, what);
@@ -332,10 +331,10 @@ impl Storage for RingStorage {
         self.files.remove(slot);
     }
 
-    /// The ring itself, which is readable exactly while its completion queue is not empty. Unlike an event descriptor
-    /// it needs no draining, and no system call in a poll that finds nothing.
+    /// The ring itself. It is readable exactly while its completion queue is not empty. Unlike an event descriptor it
+    /// needs no draining, and no system call in a poll without completions.
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: the ring keeps the descriptor open as long as it lives, which is longer than this borrow.
+        // SAFETY: the ring keeps the descriptor open during its lifetime, which is longer than this borrow.
         Some(unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) })
     }
 
@@ -349,7 +348,7 @@ impl Storage for RingStorage {
 }
 
 impl Drop for RingStorage {
-    /// Waits until the kernel has no request: it would go on to write to memory that is free afterwards.
+    /// Waits until the kernel has no request: it would otherwise write to memory freed after the drop.
     fn drop(&mut self) {
         while self.empty.len() < self.slots.len() {
             self.enter(1);

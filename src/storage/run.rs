@@ -1,23 +1,23 @@
-//! Operations one behind the other in the file, which the kernel does with one vectored request.
+//! Consecutive operations in a file, executed by one vectored request.
 
 use super::operation::IoOperation;
 use crate::settings::IoDirection;
 use io_uring::{opcode, squeue, types};
 use std::io;
 
-/// Operations of one direction on one file, each of which begins where the one before it ends; at least one.
+/// Operations of one direction on one file, each beginning at the end of the one before; at least one.
 pub(super) struct Run {
     operations: Vec<IoOperation>,
     /// The memory of each. The kernel reads this when it takes the request.
     vectors: Box<[libc::iovec]>,
 }
 
-// SAFETY: the vectors point to the memory of the operations, which may be sent themselves.
+// SAFETY: the vectors point to the memory of the operations, which are `Send`.
 unsafe impl Send for Run {}
 
 impl Run {
     /// # Panics
-    /// If the operations are not a run, or none.
+    /// If the operations are not a run, or there are none.
     pub(super) fn new(operations: &[IoOperation]) -> Run {
         let follows = |pair: &[IoOperation]| {
             pair[0].direction == pair[1].direction
@@ -38,13 +38,14 @@ impl Run {
         self.operations
     }
 
-    /// The request for all of them, or for the first of them where they have more than `len_bytes_max` bytes.
+    /// The request for all operations, or for the first ones if they have more than `len_bytes_max` bytes; at least for
+    /// one.
     pub(super) fn entry(&self, file: types::Fd, len_bytes_max: usize) -> squeue::Entry {
         let mut left_bytes = len_bytes_max;
         let mut fits = |vector: &&libc::iovec| {
-            let rest_bytes = left_bytes.checked_sub(vector.iov_len);
-            left_bytes = rest_bytes.unwrap_or(0);
-            rest_bytes.is_some()
+            let after_bytes = left_bytes.checked_sub(vector.iov_len);
+            left_bytes = after_bytes.unwrap_or(0);
+            after_bytes.is_some()
         };
         let count = self.vectors.iter().take_while(|vector| fits(vector)).count().max(1) as u32;
         let (vectors, offset_bytes) = (self.vectors.as_ptr(), self.operations[0].offset_bytes);
@@ -54,7 +55,7 @@ impl Run {
         }
     }
 
-    /// Whether the kernel has moved all bytes.
+    /// Whether the kernel has moved all bytes of the run.
     pub(super) fn is_complete(&self, result: &io::Result<usize>) -> bool {
         let len_bytes: usize = self.operations.iter().map(|operation| operation.len_bytes).sum();
         result.as_ref().is_ok_and(|moved_bytes| *moved_bytes == len_bytes)

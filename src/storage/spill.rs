@@ -1,8 +1,10 @@
-//! A burst buffer: what is written to named files goes to a file on the node's disk first, and is brought to its own file later.
+//! A burst buffer: writes of named files go to a file on the node's disk first, and are drained to their own file
+//! later.
 //!
-//! To whoever uses it, it is a storage. A page that was written is read from where it is newest, block by block. Pages are brought to
-//! their files in the order in which they were spilled, and nobody writes to a page meanwhile, so the file system sees the writes of
-//! a page in order. Where the node's disk is full or fails, writes go to the file at once. What cannot be brought to a file stays.
+//! It is itself a storage. A read of a spilled page takes each block from its newest place. Pages are drained in the
+//! order in which they were spilled. No write of a page starts during its drain, so the file system sees the writes of
+//! a page in order. If the node's disk is full or fails, writes go to the file directly. A page that cannot be drained
+//! stays in the buffer.
 
 mod drain;
 mod pages;
@@ -21,14 +23,14 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tokens of the inner storage from here on are of operations that this one has begun.
+/// Tokens of the inner storage from here on belong to operations started by this one.
 const OWN: u64 = 1 << 62;
 
-/// Any storage, before whose named files there is a burst buffer.
+/// Any storage, with a burst buffer before its named files.
 ///
-/// Operations on a named file lie in one page each.
+/// Each operation on a named file lies in one page.
 pub struct Spill {
-    /// Dropped first: it waits for its operations, which use what follows.
+    /// Dropped first: it waits for its operations, which use the later fields.
     inner: Box<dyn Storage>,
     /// The file on the node's disk.
     buffer: FileSlot,
@@ -36,35 +38,35 @@ pub struct Spill {
     pages: Pages,
     started: Slab<Started>,
     reads: Slab<Read>,
-    /// Operations for which the inner storage had no room.
+    /// Operations refused by the inner storage as busy.
     backlog: VecDeque<IoOperation>,
-    /// Writes that wait until their page has been brought to its file.
+    /// Number of writes waiting for the drain of their page.
     kept: usize,
     files: BTreeMap<FileSlot, FileState>,
     draining: Draining,
     /// The node's disk has failed.
     is_broken: bool,
-    /// Takes a line about that.
+    /// Takes a line about the failed disk.
     tell: Warn,
 }
 
-/// What an operation is that this storage has begun.
+/// An operation started by this storage.
 enum Started {
-    /// A write of a client, to the buffer.
+    /// A client's write to the buffer.
     Spilling(IoOperation),
-    /// One to its file, of a page of which something is spilled.
+    /// A client's write to the file, in a page with spilled blocks.
     Past(IoOperation),
     /// A part of a read: from the place of a page, or from the file.
     Part {
         read: usize,
         spilled: Option<Key>,
     },
-    /// What a drain reads, and then writes.
+    /// The read, then the write, of a drain.
     Fetching(Drain),
     Draining(Drain),
 }
 
-/// A read of a client, some of which is spilled.
+/// A client's read with some spilled blocks.
 struct Read {
     token: u64,
     parts_left: usize,
@@ -73,22 +75,23 @@ struct Read {
 
 #[derive(Debug, Default)]
 struct FileState {
-    /// Writes go to the file: all is about to be brought there.
+    /// Writes go to the file: a flush is about to drain all of it.
     is_through: bool,
-    /// Pages up to this number have been asked for.
+    /// A drain of pages up to this number was requested.
     asked: u64,
-    /// Why nothing is brought to the file any more, until somebody asks again.
+    /// The error of the last failed drain. No drain of the file starts until a client asks again.
     refusal: Option<i32>,
     is_paused: bool,
-    /// Drains under way.
+    /// Number of drains in flight.
     drains: usize,
 }
 
 impl Spill {
-    /// `inner`, with a buffer in a file of it for so many pages of `page_bytes`. `tell` takes a line where that fails.
+    /// Wraps `inner`, with a buffer in `file` for `pages` pages of `page_bytes`. `tell` takes a line if the buffer
+    /// fails.
     ///
     /// # Panics
-    /// If pages are no whole blocks.
+    /// If `page_bytes` is not whole blocks.
     pub fn new(mut inner: Box<dyn Storage>, file: Arc<NamedFile>, page_bytes: usize, pages: u32, tell: Warn) -> Spill {
         assert!(page_bytes > 0 && page_bytes % BLOCK_BYTES == 0, "a page is whole blocks");
         let buffer = inner.add_file(file);
@@ -108,12 +111,12 @@ impl Spill {
         }
     }
 
-    /// How many pages are spilled, or about to be.
+    /// Number of pages spilled, or about to be.
     pub fn pages(&self) -> usize {
         self.pages.len()
     }
 
-    /// What is written to a file from now on goes there, until [`Spill::drain`]. What could not be brought there is tried again.
+    /// Sends writes of a file directly to the file until [`Spill::drain`]. Failed drains are tried again.
     pub fn begin_flush(&mut self, file: FileSlot) {
         let state = self.files.entry(file).or_default();
         (state.is_through, state.refusal) = (true, None);
@@ -127,34 +130,34 @@ impl Spill {
         (operation.file, page)
     }
 
-    /// The blocks of its page that an operation is about.
+    /// The blocks of an operation inside its page.
     fn blocks(&self, operation: &IoOperation) -> Range<usize> {
         let start = (operation.offset_bytes % self.page_bytes) as usize / BLOCK_BYTES;
         start..start + operation.len_bytes / BLOCK_BYTES
     }
 
-    /// A part of an operation on a file, which is about the page's place in the buffer.
+    /// The same part of the page in the buffer, for an operation on a file.
     fn in_buffer(&self, key: Key, operation: IoOperation) -> IoOperation {
         let place = u64::from(self.pages.get(key).expect("it has a place").place);
         let offset_bytes = place * self.page_bytes + operation.offset_bytes % self.page_bytes;
         IoOperation { file: self.buffer, offset_bytes, ..operation }
     }
 
-    /// Has the inner storage begin an operation, now or when it has room.
+    /// Starts an operation on the inner storage, now or when it has room.
     fn begin(&mut self, operation: IoOperation, what: Started) {
         let token = OWN | self.started.insert(what) as u64;
         self.begin_or_keep(IoOperation { token, ..operation });
     }
 
     fn begin_or_keep(&mut self, operation: IoOperation) {
-        // SAFETY: the memory is that of an operation of a client, who has left it to this storage until its token comes back, which is
-        // after this one's; or one of this storage's own buffers, which is taken until then.
+        // SAFETY: a client has left the memory of its operation to this storage until the client's token comes back,
+        // which happens after this operation; or the memory is a buffer of this storage, reserved until then.
         if !self.backlog.is_empty() || unsafe { self.inner.start(operation) }.is_err() {
             self.backlog.push_back(operation);
         }
     }
 
-    /// Starts a read of a page of which something is spilled.
+    /// Starts a read of a page with spilled blocks.
     fn read(&mut self, key: Key, operation: IoOperation) {
         let page = self.pages.get(key).expect("something is spilled");
         let runs = page.runs(self.blocks(&operation));
@@ -175,19 +178,19 @@ impl Spill {
         }
     }
 
-    /// Whether a write goes to the buffer, if there is a place.
+    /// Whether a write may go to the buffer, if there is a place.
     fn may_spill(&self, file: FileSlot) -> bool {
         !self.is_broken && !self.files.get(&file).is_some_and(|state| state.is_through)
     }
 
-    /// Starts a write of a page about which no drain is under way. Returns whether it was: else it goes to its file, and nothing of its
-    /// page is spilled.
+    /// Starts a write of a page without a drain in flight. Returns whether it was started. If not, the write goes to
+    /// its file, and the page has no spilled blocks.
     fn write(&mut self, key: Key, operation: IoOperation) -> bool {
         let blocks = self.blocks(&operation);
         if self.may_spill(key.0) {
             if let Some(page) = self.pages.begin(key) {
                 page.writers += 1;
-                // If this fails, nobody knows what is there.
+                // A failed write leaves unknown bytes in the place.
                 page.set_newer(blocks, false);
                 self.begin(self.in_buffer(key, operation), Started::Spilling(operation));
                 return true;
@@ -201,7 +204,7 @@ impl Spill {
         is_known
     }
 
-    /// Starts a write that has waited.
+    /// Starts a write that has waited for a drain.
     fn write_kept(&mut self, key: Key, operation: IoOperation) {
         self.kept -= 1;
         if !self.write(key, operation) {
@@ -209,7 +212,7 @@ impl Spill {
         }
     }
 
-    /// A write to the buffer has ended.
+    /// Handles the end of a write to the buffer.
     fn on_spilled(
         &mut self,
         operation: IoOperation,
@@ -230,7 +233,7 @@ impl Spill {
                     self.pages.fill_up();
                 } else if !std::mem::replace(&mut self.is_broken, true) {
                     (self.tell)(&format!(
-                        "what is written to shared files is not kept on the node's disk any more: {error}; check the disk, or set \
+                        "data written to shared files is not kept on the node's disk any more: {error}; check the disk, or set \
                          VGASNET_STORAGE_DIR to a directory on another one"
                     ));
                 }
@@ -270,7 +273,7 @@ impl Spill {
         }
     }
 
-    /// Whether the inner storage can have an operation as it is.
+    /// Whether the inner storage can take an operation unchanged.
     fn is_plain(&self, operation: &IoOperation) -> bool {
         let is_read = operation.direction == IoDirection::Read;
         operation.file == FileSlot::BACKING
@@ -281,7 +284,7 @@ impl Spill {
 impl Storage for Spill {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
         if operation.file == FileSlot::BACKING {
-            // SAFETY: as the caller promises.
+            // SAFETY: as promised by the caller.
             return unsafe { self.inner.start(operation) };
         }
         if !self.backlog.is_empty() {
@@ -301,17 +304,17 @@ impl Storage for Spill {
             }
             (IoDirection::Read, _) => false,
         };
-        // SAFETY: as the caller promises.
+        // SAFETY: as promised by the caller.
         if is_taken { Ok(()) } else { unsafe { self.inner.start(operation) } }
     }
 
     unsafe fn start_runs(&mut self, runs: &[&[IoOperation]]) -> usize {
         let mut operations = runs.iter().copied().flatten();
         if self.backlog.is_empty() && operations.clone().all(|operation| self.is_plain(operation)) {
-            // SAFETY: as the caller promises.
+            // SAFETY: as promised by the caller.
             return unsafe { self.inner.start_runs(runs) };
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: as promised by the caller.
         operations.by_ref().take_while(|operation| unsafe { self.start(**operation) }.is_ok()).count()
     }
 
@@ -351,14 +354,14 @@ impl Storage for Spill {
         self.inner.add_file(file)
     }
 
-    /// What of it is spilled is lost.
+    /// Spilled blocks of the file are lost.
     fn remove_file(&mut self, slot: FileSlot) {
         self.forget(slot, 0);
         self.files.remove(&slot);
         self.inner.remove_file(slot);
     }
 
-    /// Who reads a named file has to look where its blocks are.
+    /// A blocking read of a named file would miss its spilled blocks.
     fn reader(&self, file: FileSlot) -> Option<Arc<dyn BlockingReader>> {
         if file == FileSlot::BACKING { self.inner.reader(file) } else { None }
     }

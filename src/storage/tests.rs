@@ -1,4 +1,4 @@
-//! Tests that need a look inside: operations that take several requests, on the real backends and the real kernel.
+//! Tests with access to internals: operations that take several requests, on the real backends and the real kernel.
 
 use super::*;
 use std::io::Write;
@@ -39,7 +39,7 @@ fn finish(storage: &mut dyn Storage) -> io::Result<()> {
     outcome.unwrap()
 }
 
-/// Each request is shorter than its operation. So every operation is continued, and at the right place, or the bytes
+/// Each request is shorter than its operation. So every operation must be continued at the right place, or the bytes
 /// differ.
 fn write_and_read_in_parts(storage: &mut dyn Storage) {
     let mut written = vec![Block([0; BLOCK_BYTES]); 19];
@@ -47,10 +47,10 @@ fn write_and_read_in_parts(storage: &mut dyn Storage) {
         block.0.fill(index as u8 + 1);
     }
     let mut read = vec![Block([0xFF; BLOCK_BYTES]); 19];
-    // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until that is finished.
+    // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until it is finished.
     unsafe { storage.start(operation(IoDirection::Write, BLOCK_BYTES as u64, &mut written)) }.unwrap();
     finish(storage).unwrap();
-    // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until that is finished.
+    // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until it is finished.
     unsafe { storage.start(operation(IoDirection::Read, BLOCK_BYTES as u64, &mut read)) }.unwrap();
     finish(storage).unwrap();
     assert!(read.iter().zip(&written).all(|(read, written)| read.0 == written.0));
@@ -68,7 +68,7 @@ fn the_ring_continues_until_complete() {
             write_and_read_in_parts(&mut ring);
         }
         Err(refused) => {
-            // Not `eprintln`, which the test harness hides.
+            // The test harness hides `eprintln`.
             io::stderr().write_all(format!("NOT RUN: storage by io_uring: {}\n", refused.error).as_bytes()).unwrap();
         }
     }
@@ -92,14 +92,14 @@ fn a_file_that_became_shorter_is_an_error_after_a_short_read() {
     }
     for storage in &mut storage {
         let mut memory = vec![Block([0xFF; BLOCK_BYTES]); 19];
-        // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until that is finished.
+        // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until it is finished.
         unsafe { storage.start(operation(IoDirection::Read, 0, &mut memory)) }.unwrap();
         assert_eq!(finish(&mut **storage).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         assert!(memory[..7].iter().all(|block| block.0 == [0; BLOCK_BYTES]), "the blocks that are left were read");
     }
 }
 
-/// Writes and reads three pieces by runs, in memory whose order is another than in the file.
+/// Writes and reads three pieces by runs. Their order in memory differs from their order in the file.
 fn write_and_read_a_run(storage: &mut dyn Storage) {
     const PIECES: usize = 3;
     let place = |piece: usize| 2 * ((piece + 1) % PIECES);
@@ -149,7 +149,7 @@ fn write_and_read_a_run(storage: &mut dyn Storage) {
 fn runs_go_together_or_one_by_one() {
     write_and_read_a_run(&mut ThreadStorage::new(file(), 2).unwrap());
     write_and_read_a_run(&mut MemoryStorage::new(1 << 20, 2, 5));
-    // At once, and with a request that is too short for all.
+    // With requests long enough for the whole run, and with too short ones.
     for blocks_max in [1 << 10, 4, 1] {
         match RingStorage::new(file(), 2) {
             Ok(mut ring) => {

@@ -1,7 +1,6 @@
-//! The backing file through blocking calls on a few threads, where io_uring is not permitted.
+//! The files through blocking calls on a small number of threads, where io_uring is not permitted.
 //!
-//! What somebody waits for goes before what was queued earlier. Operations one behind the other in the file are one piece of
-//! work for a thread.
+//! Urgent operations go before earlier ones. A thread takes a run of consecutive operations as one piece of work.
 
 use super::file::BackingFile;
 use super::named::Files;
@@ -15,11 +14,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use vgasnet_conduit::blocking_signals;
 
-/// Few threads are enough for whole pages: with one, the disk idles between operations; with so many, it has always the
-/// next.
+/// Maximum number of threads. With one, the disk idles between operations of whole pages; with four, it always has the
+/// next one.
 const THREADS_MAX: usize = 4;
 
-/// A backing file that a few threads read and write with `pread` and `pwrite`.
+/// A backing file and named files, read and written by threads with `pread` and `pwrite`.
 pub struct ThreadStorage {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
@@ -30,14 +29,14 @@ pub struct ThreadStorage {
     runs: usize,
 }
 
-/// After so many runs that somebody waits for the first of the others goes: none waits for ever.
+/// After this many urgent runs one other run goes first, so that none starves.
 const URGENT_RUNS_MAX: usize = 64;
 
 struct Shared {
     file: BackingFile,
     request_bytes_max: usize,
     work: Mutex<Work>,
-    /// Notified of each operation that is queued, and of the end.
+    /// Notified of each queued run, and of the end.
     queued: Condvar,
     /// Has a count exactly while `Work::completed` is not empty; both change under the lock.
     doorbell: EventFd,
@@ -47,13 +46,13 @@ struct Shared {
 struct Work {
     urgent: VecDeque<Run>,
     others: VecDeque<Run>,
-    /// Urgent runs that went since one of the others did.
+    /// Urgent runs since the last other run.
     passed: usize,
     completed: Vec<Completed>,
     is_stopping: bool,
 }
 
-/// Operations that a thread does one after the other, on a named file or the backing file.
+/// Operations for one thread, in order, on a named file or the backing file.
 struct Run {
     named: Option<Arc<NamedFile>>,
     operations: Vec<Progress>,
@@ -89,7 +88,7 @@ impl Shared {
 }
 
 impl ThreadStorage {
-    /// Starts the threads. `depth` is the bound on operations in flight, from 1.
+    /// Starts the threads. `depth` is the bound on runs in flight, at least 1.
     ///
     /// # Errors
     /// The system's, if it grants no thread or no event descriptor.
@@ -112,7 +111,8 @@ impl ThreadStorage {
         let shared = Arc::new(Shared { file, request_bytes_max, work, queued: Condvar::new(), doorbell });
         let mut storage =
             ThreadStorage { shared, workers: Vec::new(), files: Files::default(), depth, in_flight: 0, runs: 0 };
-        // The client's signal handlers belong on the client's threads. A new thread inherits the mask of its creator.
+        // The client's signal handlers must run on the client's threads. A new thread inherits the signal mask of its
+        // creator.
         blocking_signals(|| storage.start_workers(depth.min(THREADS_MAX)))?;
         Ok(storage)
     }
@@ -129,7 +129,7 @@ impl ThreadStorage {
 
 impl Storage for ThreadStorage {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
-        // SAFETY: the caller has promised what this needs.
+        // SAFETY: the caller has promised the conditions of `start_run`.
         if unsafe { self.start_run(&[operation]) } == 0 { Err(Busy) } else { Ok(()) }
     }
 
@@ -188,14 +188,13 @@ impl Storage for ThreadStorage {
 
 impl BlockingReader for Shared {
     unsafe fn read(&self, operation: &IoOperation) -> io::Result<()> {
-        // SAFETY: the caller has promised what this needs.
+        // SAFETY: the caller has promised the conditions of `read`.
         unsafe { self.file.read(operation) }
     }
 }
 
 impl Drop for ThreadStorage {
-    /// Drops the operations that no thread has begun and waits for the others, so that no memory is accessed
-    /// afterwards.
+    /// Drops the operations not yet begun and waits for the others, so that no memory is accessed afterwards.
     fn drop(&mut self) {
         let mut work = self.shared.lock();
         work.is_stopping = true;
@@ -232,14 +231,14 @@ fn work(shared: &Shared) {
 
 fn finish(shared: &Shared, named: Option<&NamedFile>, progress: &mut Progress) -> io::Result<()> {
     if let Some(named) = named {
-        // SAFETY: the operation's memory is valid for its direction and left alone until `poll` hands the operation out.
-        // This thread has it until then.
+        // SAFETY: the operation's memory is valid for its direction and left alone until `poll` returns the operation.
+        // Only this thread uses it until then.
         return unsafe { named.finish(progress, shared.request_bytes_max) };
     }
     loop {
         let request = progress.request(shared.request_bytes_max);
         // SAFETY: the request is a part of the operation's memory, which is valid for its direction and left alone
-        // until `poll` hands the operation out. This thread has it until then.
+        // until `poll` returns the operation. Only this thread uses it until then.
         let result = unsafe { shared.file.transfer(progress.operation.direction, &request) };
         if let Step::Complete(result) = progress.advance(result, None) {
             return result;

@@ -1,4 +1,4 @@
-//! What an open leaves in the file system, and how that is undone where it fails.
+//! Traces of an open in the file system, and their removal if the open fails.
 
 use super::NamedFile;
 use nix::sys::stat::{Mode, fchmod, fstat, futimens};
@@ -10,16 +10,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A time of change that no other file has, by which hosts tell whether they see the same file.
+/// A modification time no other file has. Hosts compare it to learn whether they see the same file.
 #[derive(Debug)]
 pub struct Mark {
-    /// The time that the file had.
+    /// The previous modification time.
     before: TimeSpec,
 }
 
 impl Mark {
-    /// Marks a file that is open to be written; `None` if that cannot be taken off again. Who does not own the file can only have its time
-    /// of change be now, which copies do not have either.
+    /// Marks a file open for writing; `None` if the mark cannot be removed again. A user without ownership of the file
+    /// can only set its time to now; copies of the file lack this time, too.
     pub fn put(file: &NamedFile) -> Option<Mark> {
         let descriptor = file.as_fd()?;
         let about = fstat(descriptor).ok()?;
@@ -30,22 +30,23 @@ impl Mark {
         if futimens(descriptor, &TimeSpec::UTIME_OMIT, &mark).is_ok() {
             return Some(Mark { before });
         }
-        // Where that is refused too, copies are told apart by size and time alone.
+        // If this is refused as well, only size and time distinguish copies.
         let _refused = futimens(descriptor, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_NOW);
         None
     }
 
-    /// The file gets its time of change back.
+    /// Restores the modification time.
     pub fn take_off(self, file: &NamedFile) {
         if let Some(descriptor) = file.as_fd() {
-            // Who could set it a moment ago can do so now, unless the file system fails: then the time is wrong, and nothing else.
+            // Setting the time worked before, so it fails only with the file system. Then the time stays wrong, without
+            // further harm.
             let _failed = futimens(descriptor, &TimeSpec::UTIME_OMIT, &self.before);
         }
     }
 }
 
 impl NamedFile {
-    /// Denies permissions that the file has. Descriptors that are open keep their rights.
+    /// Removes permissions from the file. Open descriptors keep their rights.
     ///
     /// # Errors
     /// The system's.
@@ -55,11 +56,11 @@ impl NamedFile {
         Ok(fchmod(descriptor, Mode::from_bits_truncate(has & !permissions))?)
     }
 
-    /// Removes its name, if the path is still that of this file.
+    /// Removes its name, if `path` still leads to this file.
     pub fn remove(&self, path: &Path) {
         let is_this = fs::metadata(path).is_ok_and(|about| (about.dev(), about.ino()) == self.identity());
         if is_this {
-            // What cannot be removed stays, empty.
+            // A name that cannot be removed stays, with an empty file.
             let _failed = fs::remove_file(path);
         }
     }

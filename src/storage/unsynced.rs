@@ -1,34 +1,35 @@
-//! What of a file may not be on the disk: what was written since the last sync that has succeeded.
+//! Bytes of a file possibly not on the disk: written since the last successful sync.
 //!
-//! Linux marks the pages of its cache clean when a sync fails, also those that it could not write, and the next sync says nothing of them.
-//! A disk that fails to empty its own cache may do the same. So what a failed sync was about is doubtful until it was written again, and
-//! then synced. Reading it back proves nothing: the bytes may come from a cache that loses them, or be those of before. So a block that was
-//! read back counts as written again only where a program has given all of its bytes anew.
+//! When a sync fails, Linux marks the pages of its cache clean, even the unwritten ones, and the next sync does not
+//! report them. A disk that fails to empty its own cache may do the same. So the bytes of a failed sync are doubtful
+//! until they are written again and then synced. Reading them back proves nothing: they may come from a cache that
+//! loses them, or be the old bytes. So a block that was read back counts as written again only if a program has
+//! supplied all of its bytes anew.
 
 use super::Ranges;
 use std::ops::Range;
 
-/// Bytes that a sync has failed to bring to the disk, and that were not written again.
+/// Bytes a sync failed to bring to the disk, not written again since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
-    /// Why, as an error number.
+    /// The error number of the failure.
     pub errno: i32,
-    /// In order, none of which touch.
+    /// In order; they do not touch.
     pub ranges: Vec<Range<u64>>,
 }
 
-/// The bytes of one file.
+/// The unsynced bytes of one file.
 #[derive(Debug, Default)]
 pub(super) struct Unsynced {
     /// Written since the last sync began.
     written: Ranges,
-    /// What that one is about, until all ranks know how it has ended.
+    /// The bytes of the last sync, until all ranks know its outcome.
     syncing: Ranges,
     doubtful: Ranges,
     errno: Option<i32>,
-    /// What was doubtful when it was read back.
+    /// Read back since a sync failed, without bytes written again before.
     read_back: Ranges,
-    /// What was doubtful and was written from memory that was not read back: before the last sync began, and since.
+    /// Written since a sync failed, without bytes read back before: before the last sync began, and after.
     again: [Ranges; 2],
 }
 
@@ -55,7 +56,7 @@ impl Unsynced {
         written.iter().for_each(|range| self.syncing.add(range));
     }
 
-    /// A sync has failed, here or on another rank. It may have marked clean what was written meanwhile.
+    /// A sync has failed, here or on another rank. It may also have marked clean the bytes written meanwhile.
     pub(super) fn on_failed(&mut self, errno: i32) {
         for ranges in [std::mem::take(&mut self.syncing), std::mem::take(&mut self.written)] {
             ranges.iter().for_each(|range| self.doubtful.add(range));
@@ -64,26 +65,27 @@ impl Unsynced {
         self.errno = Some(errno);
     }
 
-    /// A sync has succeeded on all ranks. Before it began these bytes were written again, of a file of that size.
+    /// A sync has succeeded on all ranks, of a file of `size_bytes`. The bytes in `again` were written again before it
+    /// began.
     pub(super) fn on_succeeded(&mut self, again: &[Range<u64>], size_bytes: u64) {
         self.syncing = Ranges::default();
         let in_storage = std::mem::take(&mut self.again[0]);
         again.iter().cloned().chain(in_storage.iter()).for_each(|range| self.doubtful.remove(range));
-        // Whole blocks are written, also at the end.
+        // Whole blocks are written, even at the end of the file.
         self.doubtful.remove(size_bytes..u64::MAX);
         if self.doubtful.is_empty() {
             (self.doubtful, self.read_back, self.errno) = (Ranges::default(), Ranges::default(), None);
         }
     }
 
-    /// The file was cut.
+    /// The file was truncated.
     pub(super) fn cut(&mut self, size_bytes: u64) {
         [&mut self.written, &mut self.syncing, &mut self.doubtful]
             .into_iter()
             .for_each(|ranges| ranges.remove(size_bytes..u64::MAX));
     }
 
-    /// What is doubtful, if the last sync has failed.
+    /// The doubtful bytes, if a sync has failed and no later sync has settled them.
     pub(super) fn doubt(&self) -> Option<Doubt> {
         self.errno.map(|errno| Doubt { errno, ranges: self.doubtful.iter().collect() })
     }

@@ -1,34 +1,34 @@
-//! The disk of a file in memory: what was not synced may vanish from it, in sectors.
+//! The disk of a file in memory: unsynced sectors may be lost.
 
 use super::BLOCK_BYTES;
 use super::faults::SplitMix;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A disk writes so many bytes whole, or not.
+/// A disk writes this many bytes atomically.
 const SECTOR_BYTES: usize = 512;
 
 const SECTORS: usize = BLOCK_BYTES / SECTOR_BYTES;
 
 type Block = [u8; BLOCK_BYTES];
 
-/// What is on the disk of a file, whose bytes are in a cache.
+/// The part of a file that is on the disk; the newest bytes are in a cache.
 #[derive(Debug, Default)]
 pub(super) struct Medium {
     blocks: BTreeMap<u64, Box<Block>>,
     size_bytes: u64,
     /// Sectors that are newer in the cache.
     dirty: BTreeSet<u64>,
-    /// The size is newer there.
+    /// The size is newer in the cache.
     is_resized: bool,
 }
 
 impl Medium {
-    /// A block was changed in the cache, or cut off.
+    /// Notes a block changed or removed in the cache.
     pub(super) fn note_changed(&mut self, index: u64) {
         self.dirty.extend((0..SECTORS as u64).map(|sector| index * SECTORS as u64 + sector));
     }
 
-    /// The file has another size in the cache, and no bytes of that block or behind.
+    /// Notes a new size in the cache, without blocks from `first` on.
     pub(super) fn note_cut(&mut self, first: u64) {
         self.is_resized = true;
         let cut: Vec<u64> = self.blocks.range(first..).map(|(index, _)| *index).collect();
@@ -39,14 +39,14 @@ impl Medium {
         self.is_resized = true;
     }
 
-    /// The disk has all that the cache has.
+    /// Brings the disk up to date with the cache.
     pub(super) fn sync(&mut self, cache: &BTreeMap<u64, Box<Block>>, size_bytes: u64) {
         let dirty = std::mem::take(&mut self.dirty);
         dirty.into_iter().for_each(|sector| write_sector(&mut self.blocks, cache, sector));
         (self.size_bytes, self.is_resized) = (size_bytes, false);
     }
 
-    /// A sync has failed: the cache takes all for written, and some of it is.
+    /// Handles a failed sync: the cache marks all sectors clean, and only some of them reach the disk.
     pub(super) fn forget(&mut self, cache: &BTreeMap<u64, Box<Block>>, size_bytes: u64, random: &mut SplitMix) {
         let dirty = std::mem::take(&mut self.dirty);
         for sector in dirty.into_iter().filter(|_| random.below(2) == 0) {
@@ -57,7 +57,7 @@ impl Medium {
         }
     }
 
-    /// What the file has after a crash now: of what was not synced any sectors, and the old size or the new one.
+    /// The bytes of the file after a crash now: a random part of the unsynced sectors, and the old size or the new one.
     pub(super) fn after_crash(
         &self,
         cache: &BTreeMap<u64, Box<Block>>,
@@ -73,7 +73,7 @@ impl Medium {
     }
 }
 
-/// The bytes of a file that has these blocks.
+/// The bytes of a file with these blocks.
 pub(super) fn bytes_of(blocks: &BTreeMap<u64, Box<Block>>, size_bytes: u64) -> Vec<u8> {
     let mut bytes = vec![0; size_bytes as usize];
     for (index, chunk) in (0..).zip(bytes.chunks_mut(BLOCK_BYTES)) {

@@ -1,4 +1,4 @@
-//! Waiting until a file is on the disk, and what is known of it when that fails.
+//! Syncing a file to the disk, and the state of its bytes after a failed sync.
 
 use super::super::IoDirection;
 use super::super::operation::IoOperation;
@@ -14,11 +14,11 @@ use std::sync::atomic::Ordering;
 use vgasnet_conduit::blocking_signals;
 
 impl NamedFile {
-    /// Waits until what was written and the size are on the disk, and the name of a file that was made. All ranks that have the file then
-    /// tell each other whether that is done, for [`NamedFile::end_sync`].
+    /// Waits until all writes, the size and the name of a created file are on the disk. The ranks with this file then
+    /// exchange their results and call [`NamedFile::end_sync`].
     ///
     /// # Errors
-    /// The system's, also for a write since the last call that went through the page cache.
+    /// The system's, including errors of earlier writes through the page cache.
     pub fn sync(&self) -> io::Result<()> {
         blocking_signals(|| self.unsynced().begin_sync());
         let Kind::Disk(disk) = &self.kind else { return self.memory_to_write()?.sync() };
@@ -30,8 +30,9 @@ impl NamedFile {
         Ok(())
     }
 
-    /// A sync has ended on all ranks: one has `failed`, with an error number, or none. Bytes that were written `again` before it began are
-    /// doubtful no more if none has. Returns what is doubtful then, also since a sync before.
+    /// Ends a sync on all ranks. `failed` is the error number of a rank with a failed sync, if any. If all ranks have
+    /// succeeded, the bytes in `again`, rewritten before the sync began, are no longer doubtful. Returns the remaining
+    /// doubt, including doubt from earlier syncs.
     pub fn end_sync(&self, failed: Option<i32>, again: &[Range<u64>]) -> Option<Doubt> {
         let size_bytes = self.size_bytes().unwrap_or(u64::MAX);
         blocking_signals(|| {
@@ -46,17 +47,17 @@ impl NamedFile {
         })
     }
 
-    /// What a failed sync has left doubtful.
+    /// The bytes left doubtful by failed syncs.
     pub fn doubt(&self) -> Option<Doubt> {
         blocking_signals(|| self.unsynced().doubt())
     }
 
-    /// The file was cut, by whichever rank: what lay behind is of no interest any more.
+    /// Forgets all bytes behind the new end, after any rank has truncated the file.
     pub fn note_cut(&self, size_bytes: u64) {
         blocking_signals(|| self.unsynced().cut(size_bytes));
     }
 
-    /// An operation has succeeded.
+    /// Records a successful operation.
     pub(in crate::storage) fn note_done(&self, operation: &IoOperation) {
         let range = operation.offset_bytes..operation.offset_bytes + operation.len_bytes as u64;
         match operation.direction {
@@ -72,7 +73,7 @@ impl NamedFile {
     }
 }
 
-/// Waits until the name of a file is on the disk. A file that has none any more needs none.
+/// Waits until the name of a file is on the disk. A file without a name needs no sync.
 fn sync_name(file: &File) -> io::Result<()> {
     if file.metadata()?.nlink() == 0 {
         return Ok(());
@@ -82,10 +83,10 @@ fn sync_name(file: &File) -> io::Result<()> {
         File::open(dir)
     });
     match dir.map(|dir| dir.sync_all()) {
-        // Some file systems have nothing to sync there.
+        // Some file systems cannot sync a directory.
         Ok(Err(error)) if is_because(&error, libc::EINVAL) => Ok(()),
         Ok(done) => done,
-        // This user may not read the directory, or it goes by another name by now.
+        // This user may not read the directory, or it has been renamed.
         Err(_) => {
             // SAFETY: the file is open.
             let done = unsafe { libc::syncfs(file.as_raw_fd()) };

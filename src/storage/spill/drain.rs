@@ -1,4 +1,4 @@
-//! Bringing what is spilled to its files.
+//! Draining spilled pages to their files.
 
 use super::super::{BLOCK_BYTES, FileSlot, IoDirection, IoOperation, errno_of};
 use super::pages::Key;
@@ -7,21 +7,21 @@ use crate::stats::{self, Row};
 use std::io;
 use std::ops::Range;
 
-/// The most of a page that goes through memory at a time, in blocks.
+/// Maximum blocks of a page in one drain.
 const DRAIN_BLOCKS: usize = 64;
 
-/// Drains under way at a time, at most: a disk wants many small requests side by side.
+/// Maximum number of drains in flight. A disk works best with many small concurrent requests.
 const DRAINS_MAX: usize = 64;
 
-/// The most blocks of all drains under way.
+/// Maximum blocks of all drains in flight.
 const BLOCKS_MAX: usize = 1024;
 
-/// Blocks of a page on their way to the file.
+/// Blocks of a page in flight to the file.
 #[derive(Clone, Debug)]
 pub(super) struct Drain {
     key: Key,
     blocks: Range<usize>,
-    /// The memory that they go through.
+    /// Index of the memory they go through.
     memory: usize,
 }
 
@@ -29,18 +29,18 @@ pub(super) struct Drain {
 #[derive(Clone)]
 struct Block([u8; BLOCK_BYTES]);
 
-/// The memory that drains go through, and what has come of them.
+/// The memory of drains, and their outcomes.
 pub(super) struct Draining {
     memory: Vec<Box<[Block]>>,
     free: Vec<usize>,
-    /// Files to which something could not be brought, since somebody asked.
+    /// Files with failed drains since the last [`Spill::take_failures`].
     failures: Vec<(FileSlot, i32)>,
-    /// How many have ended; it wraps.
+    /// Number of completed drains; it wraps.
     ended: u32,
 }
 
 impl Draining {
-    /// Of pages of so many blocks.
+    /// Memory for pages of `page_blocks` blocks.
     pub(super) fn new(page_blocks: usize) -> Draining {
         let blocks = page_blocks.min(DRAIN_BLOCKS);
         let drains = (BLOCKS_MAX / blocks).min(DRAINS_MAX);
@@ -51,7 +51,7 @@ impl Draining {
 }
 
 impl Spill {
-    /// Asks for all that is spilled of a file now to be brought there, also what could not be before.
+    /// Requests the drain of all pages of a file spilled so far, including pages of failed drains.
     pub fn drain(&mut self, file: FileSlot) {
         let asked = self.pages.last();
         let state = self.files.entry(file).or_default();
@@ -59,7 +59,7 @@ impl Spill {
         self.drain_some();
     }
 
-    /// Whether that has been done, or cannot be; then why, as an error number.
+    /// The outcome of [`Spill::drain`]: `None` while pages are pending, the error number if a drain failed.
     pub fn drained(&self, file: FileSlot) -> Option<Result<(), i32>> {
         let state = self.files.get(&file);
         match state.and_then(|state| state.refusal) {
@@ -68,28 +68,29 @@ impl Spill {
         }
     }
 
-    /// Whether something is on its way to a file.
+    /// Whether a drain of the file is in flight.
     pub fn is_draining(&self, file: FileSlot) -> bool {
         self.files.get(&file).is_some_and(|state| state.drains > 0)
     }
 
-    /// Whether nothing more is to be brought to a file.
+    /// Stops starting drains of a file, or resumes.
     pub fn pause(&mut self, file: FileSlot, is_paused: bool) {
         self.files.entry(file).or_default().is_paused = is_paused;
         self.drain_some();
     }
 
-    /// The files to which something could not be brought since this was asked last, and why.
+    /// The files with failed drains since the last call, and their error numbers.
     pub fn take_failures(&mut self) -> Vec<(FileSlot, i32)> {
         std::mem::take(&mut self.draining.failures)
     }
 
-    /// How many drains have ended; it wraps. No operation of a client ends with one, so this tells that there is news of a file.
+    /// Number of completed drains; it wraps. No operation of a client completes with a drain, so a change of this
+    /// number is the notice.
     pub fn drains_ended(&self) -> u32 {
         self.draining.ended
     }
 
-    /// The bytes of a file that could not be brought there: ranges in order.
+    /// The bytes of a file left in the buffer by failed drains: ranges in order.
     pub fn undrained_bytes(&self, file: FileSlot) -> Vec<Range<u64>> {
         if self.files.get(&file).is_none_or(|state| state.refusal.is_none()) {
             return Vec::new();
@@ -103,20 +104,20 @@ impl Spill {
         pages.map(|(page, blocks)| at(page, blocks.start)..at(page, blocks.end)).collect()
     }
 
-    /// Forgets what is spilled of a file from a page on.
+    /// Forgets the spilled pages of a file from `first_page` on.
     ///
     /// # Panics
-    /// If something is under way about it.
+    /// If an operation on such a page is in flight.
     pub fn forget(&mut self, file: FileSlot, first_page: u64) {
         self.pages.forget(file, first_page);
     }
 
-    /// Begins drains, as many as there is memory for, of the oldest pages.
+    /// Starts drains of the oldest pages, as long as there is memory.
     pub(super) fn drain_some(&mut self) {
         while let Some(memory) = self.draining.free.last().copied() {
             let files = &self.files;
-            let may_go = |file| files.get(&file).is_none_or(|state| !state.is_paused && state.refusal.is_none());
-            let Some(key) = self.pages.next_to_drain(may_go) else { return };
+            let may_drain = |file| files.get(&file).is_none_or(|state| !state.is_paused && state.refusal.is_none());
+            let Some(key) = self.pages.next_to_drain(may_drain) else { return };
             let page = self.pages.known(key);
             let blocks = page.first_newer(DRAIN_BLOCKS).expect("it has some");
             page.is_draining = true;
@@ -164,7 +165,7 @@ impl Spill {
         let (key, file) = (drain.key, drain.key.0);
         self.draining.free.push(drain.memory);
         self.draining.ended = self.draining.ended.wrapping_add(1);
-        let state = self.files.get_mut(&file).expect("something is under way about it");
+        let state = self.files.get_mut(&file).expect("it has a drain in flight");
         state.drains -= 1;
         if let Some(errno) = errno {
             state.refusal = Some(errno);

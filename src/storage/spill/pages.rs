@@ -1,33 +1,33 @@
-//! Which pages of files are spilled: the places that they have, which of their blocks count, and what is under way about them.
+//! The spilled pages of files: their places, their newer blocks, and their operations in flight.
 
 use super::super::{BLOCK_BYTES, FileSlot, IoOperation};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Pages that find no place before one more is tried, at first, where the disk was full.
+/// Initial number of pages without a place before one more is tried after the disk was full.
 const TRIED_AFTER: u32 = 64;
 
-/// The same at most.
+/// Maximum of the same number.
 const TRIED_AFTER_MOST: u32 = 4096;
 
-/// A page of a file: its place there is counted in pages.
+/// A page of a file, by its index in the file.
 pub(super) type Key = (FileSlot, u64);
 
-/// A page of which something is spilled, or about to be.
+/// A page with spilled blocks, now or soon.
 #[derive(Debug)]
 pub(super) struct Spilled {
-    /// Its place, in pages.
+    /// Its place in the buffer, in pages.
     pub place: u32,
-    /// Blocks that are newer here than in the file.
+    /// Bit map of the blocks newer in the buffer than in the file.
     newer: Box<[u64]>,
-    /// Pages are numbered as they are spilled.
+    /// Position in the order of spilling.
     number: u64,
-    /// Operations that read its place.
+    /// Operations reading its place.
     pub readers: u32,
     /// Writes to its place, or to the file.
     pub writers: u32,
     pub is_draining: bool,
-    /// Writes that wait until that is done.
+    /// Writes waiting for the end of the drain.
     pub waiting: VecDeque<IoOperation>,
 }
 
@@ -36,7 +36,7 @@ impl Spilled {
         self.newer[block / 64] >> (block % 64) & 1 != 0
     }
 
-    /// Notes whether blocks are newer here than in the file.
+    /// Records whether blocks are newer in the buffer than in the file.
     pub fn set_newer(&mut self, blocks: Range<usize>, is_newer: bool) {
         for block in blocks {
             let (word, bit) = (&mut self.newer[block / 64], 1 << (block % 64));
@@ -44,7 +44,7 @@ impl Spilled {
         }
     }
 
-    /// Blocks side by side of a range, and whether they are newer here.
+    /// The range as runs of adjacent blocks, each with whether it is newer in the buffer.
     pub fn runs(&self, blocks: Range<usize>) -> Vec<(Range<usize>, bool)> {
         let mut runs: Vec<(Range<usize>, bool)> = Vec::new();
         for block in blocks {
@@ -57,7 +57,7 @@ impl Spilled {
         runs
     }
 
-    /// The first blocks that are newer here, at most so many.
+    /// The first run of blocks newer in the buffer, cut to `most` blocks.
     pub fn first_newer(&self, most: usize) -> Option<Range<usize>> {
         let all = self.newer.len() * 64;
         let (word, bits) = self.newer.iter().enumerate().find(|(_, word)| **word != 0)?;
@@ -72,29 +72,29 @@ impl Spilled {
     }
 }
 
-/// The pages that are spilled, in a bounded number of places.
+/// The spilled pages, in a bounded number of places.
 #[derive(Debug)]
 pub(super) struct Pages {
     page_blocks: usize,
     pages: BTreeMap<Key, Spilled>,
-    /// Those of each file by their numbers.
+    /// The pages of each file by their numbers.
     in_order: BTreeMap<FileSlot, BTreeMap<u64, u64>>,
     last: u64,
     free: Vec<u32>,
     /// Places from here on were never used.
     unused: u32,
-    /// As many as may be, while there is room on the disk.
+    /// Maximum number of places, if the disk has room.
     limit: u32,
-    /// As many as there was room for when the disk was full, and some that were tried since.
+    /// Number of places the disk had room for when it was full, plus the ones tried since.
     most: u32,
-    /// Pages that have found no place since `most` changed, and how many are to before it grows by one: half as many each time that it does,
-    /// twice as many each time that the disk was full.
+    /// Pages without a place since `most` changed, and the number of them before `most` grows by one. The number halves
+    /// with each growth and doubles each time the disk is full.
     refused: u32,
     tried_after: u32,
 }
 
 impl Pages {
-    /// None of at most so many.
+    /// An empty set of at most `most` pages.
     pub fn new(page_bytes: usize, most: u32) -> Pages {
         Pages {
             page_blocks: page_bytes / BLOCK_BYTES,
@@ -114,22 +114,22 @@ impl Pages {
         self.pages.get(&key)
     }
 
-    /// A page that is known.
+    /// A page in the set.
     pub fn known(&mut self, key: Key) -> &mut Spilled {
-        self.pages.get_mut(&key).expect("the page is known while something is under way about it")
+        self.pages.get_mut(&key).expect("the page is known while it has operations in flight")
     }
 
-    /// How many there are.
+    /// Number of pages.
     pub fn len(&self) -> usize {
         self.pages.len()
     }
 
-    /// The number of the page that was spilled last.
+    /// The number of the latest spilled page.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// Has a page known, if there is a place for it.
+    /// The page, added if there is a place for it.
     pub fn begin(&mut self, key: Key) -> Option<&mut Spilled> {
         if !self.pages.contains_key(&key) {
             let place = self.take_place()?;
@@ -154,7 +154,7 @@ impl Pages {
         })
     }
 
-    /// There is no room for more than now, the last of which found none.
+    /// The disk had no room for the latest place: lowers the number of places to one less than the present pages.
     pub fn fill_up(&mut self) {
         let room = self.pages.len() as u32 - 1;
         if room < self.most {
@@ -163,7 +163,7 @@ impl Pages {
         }
     }
 
-    /// A page finds no place. There may be room by now, for which somebody has to try. Returns whether this one is to.
+    /// Counts a page without a place. Returns whether to try one more place, since the disk may have room again.
     fn try_more(&mut self) -> bool {
         if self.most >= self.limit {
             return false;
@@ -177,7 +177,7 @@ impl Pages {
         is_tried
     }
 
-    /// Forgets a page of which nothing is left.
+    /// Forgets a page without newer blocks and without operations.
     pub fn settle(&mut self, key: Key) {
         if self.pages.get(&key).is_some_and(Spilled::is_over) {
             self.remove(key);
@@ -194,7 +194,7 @@ impl Pages {
         self.free.push(page.place);
     }
 
-    /// Forgets the pages of a file from one on, about which nothing is under way.
+    /// Forgets the pages of a file from `first` on. They have no operations in flight.
     pub fn forget(&mut self, file: FileSlot, first: u64) {
         let keys: Vec<Key> = self.of_file(file).map(|(key, _)| key).filter(|key| key.1 >= first).collect();
         for key in keys {
@@ -209,19 +209,19 @@ impl Pages {
         self.pages.range((file, 0)..=(file, u64::MAX)).map(|(key, page)| (*key, page))
     }
 
-    /// Whether some page of a file is spilled that was by the time of a number.
+    /// Whether a page spilled up to `number` is still in the buffer.
     pub fn has_until(&self, file: FileSlot, number: u64) -> bool {
         let oldest = self.in_order.get(&file).and_then(|of_file| of_file.first_key_value());
         oldest.is_some_and(|(oldest, _)| *oldest <= number)
     }
 
-    /// The oldest page to be brought to its file, of those that `may_go`.
-    pub fn next_to_drain(&self, may_go: impl Fn(FileSlot) -> bool) -> Option<Key> {
+    /// The oldest page to drain, among the files allowed by `may_drain`.
+    pub fn next_to_drain(&self, may_drain: impl Fn(FileSlot) -> bool) -> Option<Key> {
         let is_ready = |file: FileSlot, page: u64| {
             let page = &self.pages[&(file, page)];
             page.writers == 0 && !page.is_draining && page.first_newer(1).is_some()
         };
-        let of_files = self.in_order.iter().filter(|(file, _)| may_go(**file));
+        let of_files = self.in_order.iter().filter(|(file, _)| may_drain(**file));
         let ready = of_files.filter_map(|(file, pages)| {
             let (number, page) = pages.iter().find(|(_, page)| is_ready(*file, **page))?;
             Some((*number, (*file, *page)))
@@ -234,7 +234,7 @@ impl Pages {
 mod tests {
     use super::*;
 
-    /// A disk that was full for a moment is used again.
+    /// A disk that was full for a while is used again.
     #[test]
     fn room_that_comes_back_is_found() {
         const PLACES: u32 = 8;

@@ -1,4 +1,4 @@
-//! Named files, on every storage that serves them, through the page cache and beside it, and in memory.
+//! Named files on every storage that serves them: with the page cache, with direct I/O, and in memory.
 
 use super::super::faults::SplitMix;
 use super::super::operation::{Progress, Step};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const DEPTH: usize = 4;
 
-/// A storage with a named file in a slot, which somebody else has open too.
+/// A storage with a named file in a slot, and a second open of the same file.
 struct World {
     what: String,
     storage: Box<dyn Storage>,
@@ -34,7 +34,7 @@ pub(super) fn new_path(dir: &Path) -> PathBuf {
     dir.join(format!("vgasnet-named-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// A new file, twice open and without a name.
+/// A new file, opened twice and without a name.
 fn pair(dir: &Path, buffered: bool) -> [NamedFile; 2] {
     let (path, options) = (new_path(dir), NamedOptions { buffered, ..BOTH });
     let files = [(); 2].map(|()| NamedFile::open(&path, &options).unwrap());
@@ -56,7 +56,7 @@ fn memory(seed: u64) -> Box<dyn Storage> {
     Box::new(MemoryStorage::new(1 << 20, DEPTH, seed))
 }
 
-/// A ring with short requests, or none and a line that says so.
+/// A ring with short requests; without io_uring prints a line.
 fn ring() -> Option<Box<dyn Storage>> {
     match RingStorage::new(super::file(), DEPTH) {
         Ok(mut ring) => {
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// Does operations that do not overlap, each alone or all as a run. Returns their results by token.
+    /// Executes operations without overlap, one by one or all as a run. Returns their results by token.
     fn go(&mut self, operations: &[IoOperation], is_run: bool) -> Vec<io::Result<()>> {
         let mut results: Vec<_> = operations.iter().map(|_| None).collect();
         let mut left = operations;
@@ -134,7 +134,7 @@ impl World {
         bytes_of(&blocks)
     }
 
-    /// Asserts that reads of `count` blocks see `bytes`, and zeros behind them.
+    /// Asserts that a read of `count` blocks returns `bytes`, then zeros.
     fn sees(&mut self, block: u64, count: usize, bytes: &[u8]) {
         let read = self.read(block, count);
         let (is, zeros) = read.split_at(bytes.len());
@@ -175,7 +175,7 @@ fn writes_make_a_file_longer_and_leave_holes() {
         assert_eq!(world.file.size_bytes().unwrap(), 7 * BLOCK);
         world.sees(0, 5, &[]);
         world.sees(5, 3, &[1; 2 * BLOCK_BYTES]);
-        // The part that was cut does not come back.
+        // The truncated part does not come back.
         world.file.set_size(5 * BLOCK + 100).unwrap();
         world.file.set_size(7 * BLOCK).unwrap();
         world.sees(5, 3, &[1; 100]);
@@ -252,16 +252,16 @@ fn a_slot_is_given_again() {
 fn misuse_of_files_is_caught() {
     each(|world| {
         let mut blocks = vec![Block([0; BLOCK_BYTES]); 2];
-        let (one, rest) = blocks.split_at_mut(1);
+        let (one, other) = blocks.split_at_mut(1);
         let one = world.operation(IoDirection::Read, 0, one, 0);
-        let other = IoOperation { file: FileSlot::BACKING, ..world.operation(IoDirection::Read, 1, rest, 1) };
+        let other = IoOperation { file: FileSlot::BACKING, ..world.operation(IoDirection::Read, 1, other, 1) };
         let nowhere = IoOperation { file: FileSlot(9), ..one };
         let behind = IoOperation { offset_bytes: 1 << 63, ..one };
         for run in [&[one, other][..], &[nowhere], &[behind]] {
             // SAFETY: nothing is started; the memory would outlive it.
             let start = AssertUnwindSafe(|| unsafe { world.storage.start_run(run) });
             let is_caught = catch_unwind(start).is_err();
-            // A storage that starts a run one by one does not care.
+            // `MemoryStorage` starts a run one by one and does not check it.
             assert!(is_caught || world.what.starts_with("memory") && run.len() == 2, "{}", world.what);
             while world.storage.in_flight() > 0 {
                 world.storage.poll(&mut |_, _| ());
@@ -336,7 +336,7 @@ fn a_file_that_refuses_a_block_goes_through_the_page_cache() {
         is_urgent: true,
     };
     let refused = || Err(io::Error::from_raw_os_error(libc::EINVAL));
-    // Two in flight are both refused, and try again once.
+    // Both operations in flight are refused, and each tries again once.
     let [mut one, mut other] = [(); 2].map(|()| Progress::new(read, 0));
     assert!(matches!(one.advance(refused(), Some(&file)), Step::Continue));
     assert!(!file.is_direct());
@@ -363,7 +363,7 @@ fn a_part_of_a_block_is_read_again_unless_the_file_ends() {
     let mut progress = Progress::new(read, 0);
     assert!(matches!(progress.advance(Ok(BLOCK_BYTES + 5), Some(&file)), Step::Continue));
     assert_eq!(progress.request(1 << 20).offset_bytes, BLOCK);
-    // It does not go on like this for ever.
+    // The attempts are bounded.
     let steps = (0..100).position(|_| matches!(progress.advance(Ok(5), Some(&file)), Step::Complete(Err(_))));
     assert!(steps.is_some_and(|steps| steps > 2));
     let mut progress = Progress::new(read, 0);
@@ -374,7 +374,7 @@ fn a_part_of_a_block_is_read_again_unless_the_file_ends() {
     assert!(bytes[BLOCK_BYTES + 5..].iter().all(|byte| *byte == 0));
 }
 
-/// What a file should be.
+/// The expected contents of a file.
 struct Model(Vec<u8>);
 
 impl Model {
@@ -390,7 +390,7 @@ impl Model {
     }
 }
 
-/// Operations side by side, some of them runs, on parts that do not overlap.
+/// Concurrent operations, some of them runs, on parts without overlap.
 fn some_operations(world: &mut World, model: &mut Model, random: &mut SplitMix) {
     const PART_BLOCKS: u64 = 8;
     let direction = |random: &mut SplitMix| [IoDirection::Read, IoDirection::Write][random.below(2) as usize];

@@ -1,4 +1,4 @@
-//! How named files are opened.
+//! The options of opening named files.
 
 use super::named::{BOTH, new_path};
 use super::*;
@@ -14,7 +14,7 @@ fn a_file_is_made_found_and_refused_as_asked() {
     let path = new_path(&std::env::temp_dir());
     let found = NamedOptions { create: false, ..BOTH };
     assert_eq!(errno(&path, &found), Some(libc::ENOENT));
-    // One that is only read is made, too.
+    // A file opened for reading only is created, too.
     let file = NamedFile::open(&path, &NamedOptions { write: false, mode: 0o640, ..BOTH }).unwrap();
     assert!(!file.can_write());
     let metadata = fs::metadata(&path).unwrap();
@@ -54,11 +54,11 @@ fn what_an_open_leaves_behind_is_undone() {
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o600, 0o400);
     file.remove(&path);
     assert_eq!(errno(&path, &found), Some(libc::ENOENT));
-    // Another file has the name by now.
+    // Another file has the name now.
     fs::write(&path, b"bytes").unwrap();
     file.remove(&path);
     assert_eq!(NamedFile::open(&path, &found).unwrap().size_bytes().unwrap(), 5);
-    // A link to no file is followed, and what was made for it is not removed by the link's name.
+    // A link to no file is followed. The file created for it is not removed by the link's name.
     let link = new_path(&std::env::temp_dir());
     fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(&path, &link).unwrap();
@@ -84,7 +84,7 @@ fn a_file_bypasses_the_page_cache_unless_told() {
         let is_direct = NamedFile::open(&path, &BOTH).unwrap().is_direct();
         let flags = OpenFlags { path: &path };
         assert!(!flags.are_direct(NamedOptions { buffered: true, ..BOTH }));
-        // An empty file and one that is not answer alike.
+        // An empty file and a file with bytes give the same answer.
         assert_eq!(flags.are_direct(BOTH), is_direct);
         fs::write(&path, [1; 5000]).unwrap();
         assert_eq!(flags.are_direct(BOTH), is_direct);
@@ -99,7 +99,7 @@ struct OpenFlags<'a> {
 }
 
 impl OpenFlags<'_> {
-    /// Whether the file says that it is direct, and is.
+    /// Whether the file is direct; asserts that its flags agree.
     fn are_direct(&self, options: NamedOptions) -> bool {
         use nix::fcntl::{FcntlArg, OFlag, fcntl};
         let file = NamedFile::open(self.path, &options).unwrap();
@@ -112,7 +112,7 @@ impl OpenFlags<'_> {
     }
 }
 
-/// Parts of its blocks could not be read. Root may read everything, and a thread may do without being root for its files.
+/// Parts of its blocks could not be read. Root may read everything, so a thread gives up root for its file accesses.
 #[test]
 fn a_file_that_may_only_be_written_is_refused() {
     let path = new_path(&std::env::temp_dir());
@@ -121,7 +121,7 @@ fn a_file_that_may_only_be_written_is_refused() {
     let only_write = NamedOptions { write: true, ..NamedOptions::default() };
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // SAFETY: the call changes whose files this thread may open, and nothing else.
+            // SAFETY: the call changes the user for file accesses of this thread, and nothing else.
             unsafe { libc::setfsuid(65534) };
             assert_eq!([only_write, BOTH].map(|options| errno(&path, &options)), [Some(libc::EACCES); 2]);
         });

@@ -1,4 +1,5 @@
-//! The burst buffer before named files, against a model: what is written is read, and is in its file once that has been drained.
+//! The burst buffer before named files, against a model: reads return the written bytes, and a drain brings them to
+//! their file.
 
 use super::super::faults::SplitMix;
 use super::super::{
@@ -33,16 +34,16 @@ struct World {
     slots: Vec<FileSlot>,
     files: Vec<MemoryFile>,
     buffer: MemoryFile,
-    /// What each block of each file has; `None` where a write has failed since.
+    /// The bytes of each block of each file; `None` after a failed write.
     model: Vec<Vec<Option<u8>>>,
     pending: HashMap<u64, Pending>,
     last: u64,
-    /// A file that is being drained, with nothing written to it since.
+    /// A file being drained, without a write since.
     draining: Option<usize>,
     seen: Seen,
 }
 
-/// How often the rarer things happened.
+/// Counts of the rarer events.
 #[derive(Debug, Default)]
 struct Seen {
     spilled: usize,
@@ -79,7 +80,7 @@ impl World {
         }
     }
 
-    /// Starts an operation on blocks of a page, none of which another uses.
+    /// Starts an operation on blocks of a page not used by another operation.
     fn start(&mut self) {
         let file = self.random.below(FILES as u64) as usize;
         let page = self.random.below((FILE_BLOCKS / PAGE_BLOCKS) as u64) as usize * PAGE_BLOCKS;
@@ -104,8 +105,8 @@ impl World {
             token: self.last,
             is_urgent: false,
         };
-        // SAFETY: the memory stays in `pending`, and is left alone, until the token comes back; a world that is dropped drops its storage
-        // first.
+        // SAFETY: the memory stays in `pending` and is left alone until the token comes back. A world drops its storage
+        // before `pending`.
         if unsafe { self.spill.start(operation) }.is_ok() {
             if direction == IoDirection::Write {
                 self.draining = self.draining.filter(|draining| *draining != file);
@@ -134,10 +135,10 @@ impl World {
             }
         }
         self.seen.spilled = self.seen.spilled.max(self.spill.pages());
-        self.look_at_drain();
+        self.check_drain();
     }
 
-    /// Asks for a file to be drained, as a flush does when no write is under way.
+    /// Requests a drain of a file, as a flush does when no write is in flight.
     fn flush(&mut self) {
         let file = self.random.below(FILES as u64) as usize;
         self.spill.begin_flush(self.slots[file]);
@@ -147,8 +148,8 @@ impl World {
         }
     }
 
-    /// What has been drained is in its file.
-    fn look_at_drain(&mut self) {
+    /// Checks that drained blocks are in their file.
+    fn check_drain(&mut self) {
         let Some(file) = self.draining else { return };
         match self.spill.drained(self.slots[file]) {
             None => {}
@@ -200,7 +201,7 @@ impl World {
         }
     }
 
-    /// Lets everything end. All must, and all files have what was written.
+    /// Lets all operations end, and checks that all files have the written bytes.
     fn end(&mut self) {
         self.heal();
         for _ in 0..5000 {
@@ -248,7 +249,7 @@ fn what_is_spilled_is_read_and_drained() {
     assert!(all.iter().all(|seen| seen.spilled > 0 || seeds.end - seeds.start > 1));
 }
 
-/// What is closed while it cannot be written is lost, and its room is given back.
+/// A file removed while it cannot be written loses its spilled bytes, and its places are free again.
 #[test]
 fn a_file_may_be_given_up_while_it_cannot_be_written() {
     let mut world = World::new(1);
