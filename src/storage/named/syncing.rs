@@ -64,7 +64,8 @@ impl NamedFile {
             _ if self.is_nameless => {}
             IoDirection::Write => self.unsynced().note_written(range),
             IoDirection::Read if !self.is_doubted.load(Ordering::Acquire) => {}
-            IoDirection::Read => self.unsynced().note_read(range),
+            // A blocking reader may be in a thread whose signal handler reads as well.
+            IoDirection::Read => blocking_signals(|| self.unsynced().note_read(range)),
         }
     }
 
