@@ -6,7 +6,7 @@ use crate::ops::{Advice, PinError};
 use std::ffi::{c_int, c_void};
 use vgasnet_protocol::coherence::Access;
 
-/// The hint of a number of `VGASNET_ADVISE_`.
+/// The hint with a `VGASNET_ADVISE_` number.
 pub(super) fn hint(advice: c_int) -> Result<Advice, Refusal> {
     match advice {
         1 => Ok(Advice::WillNeed),

@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicBool;
 use vgasnet_protocol::active_message::{ARGS_MAX, Args};
 
-/// A message from the arguments of C.
+/// The envelope of a message, from the arguments of C.
 ///
 /// # Safety
 /// `args` is null, or points to `count` arguments.
@@ -25,7 +25,7 @@ pub(super) unsafe fn envelope(
         return Err(Refusal::bad_argument(format!("handler {handler}; handlers of clients are {CLIENT_FIRST} to 255")));
     }
     let none_given = args.is_null() || count == 0;
-    // SAFETY: `args` is not null, so it points to `count` arguments, of which no more are looked at.
+    // SAFETY: `args` is not null, so it points to `count` arguments. No more than `count` are read.
     let args = if none_given { &[] } else { unsafe { std::slice::from_raw_parts(args, count.min(ARGS_MAX + 1)) } };
     if args.len() != count || count > ARGS_MAX {
         return Err(Refusal::bad_argument(format!(
@@ -36,10 +36,10 @@ pub(super) unsafe fn envelope(
     Ok(Envelope { handler, payload: payload.cast(), payload_bytes, destination, args })
 }
 
-/// The token that a handler gives back.
+/// The token passed back by a handler.
 ///
 /// # Safety
-/// `token` is null or, in a handler, that handler's first argument.
+/// `token` is null or, in a handler, the handler's first argument.
 pub(super) unsafe fn message<'a>(token: *mut c_void) -> Result<&'a Token, Refusal> {
     let missing = || Refusal::bad_argument("the token is null or used outside of a handler; give what the handler got");
     if !crate::am::is_in_handler() {
@@ -133,7 +133,7 @@ entry_points! {
         if lock_at(lock)?.unlock() {
             return Ok(());
         }
-        let refusal = Refusal::from(UserError::new("a lock is unlocked that is free; lock it first"));
+        let refusal = Refusal::from(UserError::new("a free lock is unlocked; lock it first"));
         refusal.tolerate("vgasnet_hsl_unlock", &WARNED)
     }
 }
@@ -141,9 +141,9 @@ entry_points! {
 /// The client's lock.
 ///
 /// # Safety
-/// `lock` is null, or points to a lock, all of whose fields are atomic.
+/// `lock` is null, or points to a lock. All fields of a lock are atomic.
 unsafe fn lock_at<'a>(lock: *mut HandlerSafeLock) -> Result<&'a HandlerSafeLock, Refusal> {
-    // SAFETY: the pointer is null, or to a lock of the client, which stays during the call.
+    // SAFETY: the pointer is null, or points to the client's lock, which stays valid during the call.
     unsafe { lock.as_ref() }.ok_or_else(|| UserError::new("the lock is a null pointer").into())
 }
 

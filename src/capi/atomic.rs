@@ -6,7 +6,7 @@ use crate::ops::{AtomicOperation, Kind, Remote};
 use std::ffi::{c_int, c_void};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 
-/// The operation of a number in C, in the order of the constants there.
+/// The operation with a number of the header, in the order of its constants.
 fn op(number: c_int) -> Result<AtomicOp, Refusal> {
     use AtomicOp::{Add, And, CompareSwap, Max, MaxSigned, Min, MinSigned, Or, Swap, Xor};
     const OPS: [AtomicOp; 10] = [Add, And, Or, Xor, Swap, CompareSwap, Min, Max, MinSigned, MaxSigned];

@@ -13,7 +13,7 @@ use vgasnet_protocol::barrier::{Misuse, Name};
 const ANONYMOUS: c_int = 1;
 /// `VGASNET_BARRIERFLAG_MISMATCH`.
 const MISMATCH: c_int = 2;
-/// `VGASNET_BARRIERFLAG_UNNAMED`, of which [`ANONYMOUS`] is a part.
+/// `VGASNET_BARRIERFLAG_UNNAMED`, which includes [`ANONYMOUS`].
 const UNNAMED: c_int = 5;
 /// `VGASNET_BARRIERFLAG_IMAGES`.
 pub(super) const IMAGES: c_int = 8;
@@ -42,8 +42,8 @@ entry_points! {
     }
 }
 
-/// GASNet checks the order of calls only where it is built for that, and clients live on it: a second notify is none, and
-/// a wait without one waits for nothing.
+/// GASNet checks the order of calls only if built with checks, and clients rely on this. A second notify is ignored,
+/// and a wait without a notify returns at once.
 fn tolerate<T>(call: &str, found: Misuse, answer: T) -> Result<T, Refusal> {
     static WARNED: AtomicBool = AtomicBool::new(false);
     let refusal = misuse(found);
@@ -58,18 +58,17 @@ entry_points! {
     }
 }
 
-/// The client's place for the id of a barrier.
+/// The client's place for a barrier's id.
 ///
 /// # Safety
-/// `id` is null, or valid for writes of an int during the call, and nothing else uses that memory meanwhile.
+/// `id` is null, or valid for writes of an int during the call, and nothing else uses its memory meanwhile.
 pub(super) unsafe fn place<'a>(id: *mut c_int) -> Result<&'a mut MaybeUninit<c_int>, UserError> {
-    // SAFETY: the pointer is null or valid for writes, and this is the only reference to its memory, which is only
-    // written.
+    // SAFETY: the pointer is null or valid for writes. This is the only reference to its memory, and nothing reads it.
     let place = unsafe { id.cast::<MaybeUninit<c_int>>().as_mut() };
     place.ok_or_else(|| UserError::new("the place for the id is a null pointer"))
 }
 
-/// Writes the id, if the barrier had one. Returns 0 if it had one, else 1.
+/// Writes the id, if the barrier had one. Returns 0 if it had one, otherwise 1.
 pub(super) fn answer(of_all: Name, place: &mut MaybeUninit<c_int>) -> c_int {
     match of_all {
         Name::Id(id) => {
@@ -88,7 +87,7 @@ pub(super) fn name(id: c_int, flags: c_int) -> Result<Name, UserError> {
     match flags & !IMAGES {
         0 => Ok(Name::Id(id)),
         ANONYMOUS | UNNAMED => Ok(Name::Anonymous),
-        // Also in any combination with the others.
+        // `MISMATCH` also combines with `ANONYMOUS` and `UNNAMED`.
         MISMATCH | 3 | 7 => Ok(Name::Mismatch),
         _ => Err(UserError::new(format!(
             "flags {flags:#x} are unknown; allowed are 0 and VGASNET_BARRIERFLAG_ANONYMOUS (1), _MISMATCH (2), \

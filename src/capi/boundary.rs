@@ -1,5 +1,5 @@
-//! The way in and out of the C interface: panics stay inside, and a refused call is reported in one line and answered
-//! as its function can.
+//! The boundary of the C interface. Panics do not cross it. A refused call is reported in one line, then returns an
+//! error code, or ends the job if its function has none.
 
 use super::{ERR_BAD_ARG, ERR_IO, ERR_NOT_INIT, last_line};
 use crate::error::UserError;
@@ -11,14 +11,14 @@ use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why a call is refused.
+/// The reason for refusing a call.
 pub(super) struct Refusal {
-    /// The answer of a function that returns a code; `None` if the job ends in any case.
+    /// The error code for functions with codes. `None` ends the job in every function.
     code: Option<c_int>,
     line: UserError,
-    /// The system's error number, for the caller's `errno`.
+    /// The system's errno value, for the caller's `errno`.
     errno: Option<c_int>,
-    /// The user was told before, so the line is kept for those who ask, and not printed.
+    /// The user was told before. The line is kept for `vgasnet_ErrorLine`, but not printed.
     is_told: bool,
 }
 
@@ -28,13 +28,13 @@ impl Refusal {
         Refusal { code: Some(code), line, errno: None, is_told: false }
     }
 
-    /// The system has refused something, with an error number.
+    /// A refusal by the system, with an errno value.
     #[cold]
     pub(super) fn by_system(errno: c_int, line: UserError) -> Refusal {
         Refusal { code: Some(ERR_IO), line, errno: Some(errno), is_told: false }
     }
 
-    /// The same, for a reason of which the user was told before.
+    /// Like [`Refusal::by_system`], for a reason the user was told before.
     #[cold]
     pub(super) fn again(errno: c_int) -> Refusal {
         Refusal { is_told: true, ..Refusal::by_system(errno, UserError::new("as before")) }
@@ -45,13 +45,13 @@ impl Refusal {
         Refusal::with_code(ERR_BAD_ARG, UserError::new(line.to_string()))
     }
 
-    /// The same for a call that returns codes where others end the job.
+    /// Answers [`ERR_BAD_ARG`] where the refusal would end the job.
     #[cold]
     pub(super) fn into_bad_argument(self) -> Refusal {
         Refusal { code: self.code.or(Some(ERR_BAD_ARG)), ..self }
     }
 
-    /// Lets pass what GASNet lets pass, with a warning the first time; where the user has asked for checks it is refused.
+    /// Ignores a misuse tolerated by GASNet, with a warning the first time. With `VGASNET_CHECK=1` it is refused.
     #[cold]
     pub(super) fn tolerate(self, call: &str, warned: &AtomicBool) -> Result<(), Refusal> {
         if job::job().is_some_and(|job| job.config().strict) {
@@ -72,7 +72,7 @@ impl From<UserError> for Refusal {
     }
 }
 
-/// The answer of a function of the C interface.
+/// A return type of the C interface's functions.
 pub(super) trait Answer: Sized {
     /// The answer for an error code, if the function returns codes.
     fn from_code(_code: c_int) -> Option<Self> {
@@ -99,7 +99,7 @@ impl<T> Answer for *mut T {}
 /// Runs the body of a function of the C interface.
 #[inline(always)]
 pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal>) -> T {
-    // A body that panicked may leave broken state behind, but the process ends before anything uses it.
+    // A panicking body may leave broken state behind, but the process ends before anything uses it.
     match panic::catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
         Ok(Err(refusal)) => refuse(call, refusal),
@@ -107,8 +107,8 @@ pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result
     }
 }
 
-/// Defines functions of the C interface. The body is a `Result<T, Refusal>`. Functions that differ in nothing but their
-/// names share it.
+/// Defines functions of the C interface. The body is a `Result<T, Refusal>`. Functions that differ
+/// only in their names share it.
 macro_rules! entry_points {
     (@one unsafe $name:ident ($($argument:ident: $type:ty),* $(,)?) [$($result:tt)*] $body:block) => {
         /// See the header, in `include/`.
@@ -117,8 +117,8 @@ macro_rules! entry_points {
         /// Each pointer is null, or valid for as many bytes and as long as the header documents.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) $($result)* {
-            // SAFETY: each pointer is null or valid as the header documents, and the body checks those that must not
-            // be null. The functions that it calls need no more.
+            // SAFETY: each pointer is null or valid as the header documents. The body checks the pointers for null
+            // where the header forbids null. The functions it calls need no more.
             crate::capi::boundary::enter(stringify!($name), || unsafe { $body })
         }
     };
@@ -141,12 +141,12 @@ macro_rules! entry_points {
 }
 pub(super) use entry_points;
 
-/// The job; every function but init needs it.
+/// The job. Every function except init needs it.
 pub(super) fn initialised() -> Result<&'static Job, Refusal> {
     job::job().ok_or_else(|| too_early("the job is not initialised; call vgasnet_init first"))
 }
 
-/// The runtime; transfers, syncs and barriers need it.
+/// The runtime. Transfers, syncs and barriers need it.
 #[inline]
 pub(super) fn attached() -> Result<&'static Runtime, Refusal> {
     job::runtime().ok_or_else(|| match job::job() {
@@ -155,8 +155,8 @@ pub(super) fn attached() -> Result<&'static Runtime, Refusal> {
     })
 }
 
-/// Makes [`enter`] report panics, with the function that was called. A panic in a thread of the library, for which
-/// nobody waits, ends the job here.
+/// Makes [`enter`] report panics with the name of the called function. Nobody joins the library's threads, so a panic
+/// in one of them ends the job here.
 pub(super) fn take_over_panics() {
     panic::set_hook(Box::new(|info| {
         UserError::note_panic(info);
@@ -171,10 +171,10 @@ fn too_early(line: &str) -> Refusal {
     Refusal::with_code(ERR_NOT_INIT, job::refusal_in_child().unwrap_or_else(|| UserError::new(line)))
 }
 
-/// A function as the client knows it: those of GASNet-EX and of its tools have other names in the library.
+/// The client's name for a function. Functions of GASNet-EX and of its tools have other names in the library.
 fn as_called(call: &str) -> Cow<'_, str> {
     match (call.strip_prefix("vgasnet_ex_tool_"), call.strip_prefix("vgasnet_ex_")) {
-        // A client that mixes both interfaces finds it in GASNet-1's header.
+        // GASNet-1's header declares it for clients of both interfaces.
         (None, Some("QueryGexObjects")) => "gasnet_QueryGexObjects".into(),
         (Some(name), _) => format!("gasnett_{name}").into(),
         (None, Some(name)) => format!("gex_{name}").into(),
@@ -186,14 +186,14 @@ fn as_called(call: &str) -> Cow<'_, str> {
 fn refuse<T: Answer>(call: &str, refusal: Refusal) -> T {
     let errno = refusal.errno;
     let answer = told(call, refusal);
-    // Last: a thread that frees memory may wait for others, which sets the error number.
+    // Last: a thread freeing memory may wait for other threads, which sets `errno`.
     if let Some(errno) = errno {
         set_errno(errno);
     }
     answer
 }
 
-/// Reports a refusal, and returns the answer or ends the job.
+/// Reports a refusal. Returns the answer or ends the job.
 fn told<T: Answer>(call: &str, refusal: Refusal) -> T {
     let call = &*as_called(call);
     match refusal.code.and_then(T::from_code) {
@@ -226,10 +226,10 @@ mod tests {
         assert_eq!(names.map(as_called), known);
     }
 
-    /// Set in a process that a test runs apart, because the test ends its process.
+    /// Set in the process of a test that ends its own process.
     const APART: &str = "RUN_APART";
 
-    /// Runs a test again in a process of its own. Returns its exit status and stderr; `None` in that process.
+    /// Runs a test again in a process of its own. Returns its exit status and stderr, or `None` inside that process.
     fn run_apart(test: &str) -> Option<(Option<i32>, String)> {
         if std::env::var_os(APART).is_some() {
             return None;
@@ -287,11 +287,10 @@ mod tests {
         assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::ENOSPC));
     }
 
-    /// The line of a refusal is freed, and the heap may be in others' hands.
+    /// A refusal's line is freed while other threads may hold the heap's lock.
     #[test]
-    fn the_error_number_is_the_refusals_also_beside_threads_that_allocate() {
-        let Some((status, stderr)) = run_apart("the_error_number_is_the_refusals_also_beside_threads_that_allocate")
-        else {
+    fn errno_is_the_refusals_while_other_threads_allocate() {
+        let Some((status, stderr)) = run_apart("errno_is_the_refusals_while_other_threads_allocate") else {
             for _ in 0..3 {
                 std::thread::spawn(|| {
                     loop {

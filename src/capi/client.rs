@@ -1,19 +1,19 @@
-//! Variables that the client and the library share, and the text that tells with which library a program was linked.
+//! Variables shared by client and library, and the configuration text of the library linked to a program.
 
 use super::boundary::entry_points;
 use crate::memory::Segment;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The mark around [`CONFIG`], by which tools find it in statically linked programs.
+/// Surrounds [`CONFIG`], so that tools find it in statically linked programs.
 const MARK: &str = "$GASNetConfig: (libvgasnet) ";
 
 /// `VGASNET_CONFIG_STRING`, with the mark before and after it.
 static CONFIG: &CStr =
     c"$GASNetConfig: (libvgasnet) VGASNET=0.1.0,SPEC=1.8,SEGMENT=LARGE,ALIGNED_SEGMENTS=0,PTR=64bit $";
 
-// The client may define `vgasnet_max_segsize`, or `gasnet_max_segsize` where it does not include `gasnet.h`. A weak
-// reference is null if the client does not. Rust has no weak references of its own.
+// The client may define `vgasnet_max_segsize` or, if it does not include `gasnet.h`, `gasnet_max_segsize`. A weak
+// reference to a variable it does not define is null. Rust has no weak references of its own.
 std::arch::global_asm!(
     ".weak vgasnet_max_segsize",
     ".weak gasnet_max_segsize",
@@ -31,7 +31,7 @@ unsafe extern "C" {
     static vgasnet_client_limits_: [*const u64; 2];
 }
 
-/// `vgasnet_client_attach_hook`: a function of the client, or null. For C it is a plain variable.
+/// `vgasnet_client_attach_hook`: the client's function, or null. For C it is a plain variable.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static vgasnet_client_attach_hook: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
@@ -41,22 +41,22 @@ pub(super) fn segment_limit_bytes() -> Option<u64> {
     // SAFETY: the assembly above defines the pointers; each is null, or the address of a variable of this type.
     let mut limits =
         unsafe { vgasnet_client_limits_ }.into_iter().filter_map(|limit| unsafe { limit.as_ref().copied() });
-    // Over the gasnet conduit GASNet itself defines the second variable, which is 0 then.
+    // Over the gasnet conduit, GASNet itself defines the second variable as 0.
     limits.find(|limit_bytes| *limit_bytes > 0)
 }
 
-/// Tells the client where its segment is, if it has set the hook.
+/// Tells the client the place of its segment, if it has set the hook.
 pub(super) fn call_attach_hook(segment: Segment) {
     let hook = vgasnet_client_attach_hook.load(Ordering::Acquire);
     if !hook.is_null() {
-        // SAFETY: the header has the client set the variable to a function of this type.
+        // SAFETY: as the header documents, the client sets the variable to a function of this type.
         let hook: unsafe extern "C" fn(*mut c_void, usize) = unsafe { std::mem::transmute(hook) };
         // SAFETY: the function takes the segment's address and size, as the header documents.
         unsafe { hook(std::ptr::without_provenance_mut(segment.base), segment.size_bytes) };
     }
 }
 
-/// The configuration between its marks.
+/// The configuration without its marks.
 fn config() -> &'static [u8] {
     let text = CONFIG.to_bytes();
     &text[MARK.len()..text.len() - " $".len()]

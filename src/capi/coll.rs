@@ -21,15 +21,15 @@ const OUT_MYSYNC: c_int = 1 << 4;
 const OUT_ALLSYNC: c_int = 1 << 5;
 const SINGLE: c_int = 1 << 6;
 const LOCAL: c_int = 1 << 7;
-/// `VGASNET_COLL_AGGREGATE`, `_DST_IN_SEGMENT` and `_SRC_IN_SEGMENT`, which change nothing here.
+/// `VGASNET_COLL_AGGREGATE`, `_DST_IN_SEGMENT` and `_SRC_IN_SEGMENT`. They have no effect here.
 const HINTS: c_int = 1 << 8 | 1 << 10 | 1 << 11;
 
 thread_local! {
-    /// The image that this thread has said to be.
+    /// The image number set by this thread.
     static IMAGE: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
-/// `struct vgasnet_team`, which is never defined: its pointers point nowhere, and are the number of a team.
+/// `struct vgasnet_team` is never defined. Its pointers are numbers of teams and point nowhere.
 #[repr(C)]
 #[derive(Debug)]
 pub struct TeamType {
@@ -46,7 +46,7 @@ pub struct FunctionEntry {
     flags: c_uint,
 }
 
-/// A call as C asks for it.
+/// The arguments of a call from C.
 struct Asked {
     kind: CollectiveKind,
     team: TeamPointer,
@@ -63,7 +63,7 @@ enum Addresses {
     List(*const *mut c_void),
 }
 
-/// The synchronisation that flags ask for: without flags, that of all ranks.
+/// The synchronisation requested by flags. The default is all ranks, on entry and on exit.
 fn syncs(flags: c_int) -> Result<Syncs, UserError> {
     const ALL: c_int =
         IN_NOSYNC | IN_MYSYNC | IN_ALLSYNC | OUT_NOSYNC | OUT_MYSYNC | OUT_ALLSYNC | SINGLE | LOCAL | HINTS;
@@ -80,18 +80,18 @@ fn syncs(flags: c_int) -> Result<Syncs, UserError> {
 }
 
 impl Addresses {
-    /// The address of the caller's memory. With `VGASNET_COLL_SINGLE` a list has an entry for each image of the team, else
-    /// only those of this rank.
+    /// The address of the caller's memory. With `VGASNET_COLL_SINGLE` a list has an entry for each image of the team,
+    /// otherwise for each image of this rank.
     ///
     /// # Safety
-    /// A list is null, or has so many entries.
+    /// A list is null, or has these entries.
     unsafe fn own(&self, caller: Caller, flags: c_int) -> Result<usize, UserError> {
         let address = match *self {
             Addresses::One(address) => address,
             Addresses::List(list) if list.is_null() => {
                 return Err(UserError::new("a list of addresses is a null pointer; give one with this rank's address"));
             }
-            // SAFETY: the list has an entry for each image of the team, or for each of this rank.
+            // SAFETY: the list has an entry for each image of the team, or for each image of this rank.
             Addresses::List(list) => unsafe {
                 *list.add((if flags & SINGLE != 0 { caller.me } else { caller.nth }) as usize)
             },
@@ -103,8 +103,8 @@ impl Addresses {
 /// A collective from the arguments of C.
 ///
 /// # Safety
-/// A list of addresses is null, or has an entry for each image of the team with `VGASNET_COLL_SINGLE`, else for each of
-/// this rank.
+/// A list of addresses is null, or has an entry for each image of the team with `VGASNET_COLL_SINGLE`, otherwise for
+/// each image of this rank.
 unsafe fn call(asked: Asked, reduce: Option<(usize, i32, c_int)>) -> Result<Call, Refusal> {
     let Asked { kind, team, root, to, from, block_bytes, flags } = asked;
     let (team, coll) = (team.addr() as u64, attached()?.coll());
@@ -112,7 +112,7 @@ unsafe fn call(asked: Asked, reduce: Option<(usize, i32, c_int)>) -> Result<Call
     let caller = coll.caller(team, IMAGE.get())?;
     let registered = |(element_bytes, function, argument)| coll.registered(element_bytes, function, argument);
     let reduce = reduce.map(registered).transpose()?;
-    // SAFETY: a list is null, or has as many entries as the flags say. It is not looked at if the caller has no such
+    // SAFETY: a list is null, or has as many entries as the flags require. It is not read if the caller has no such
     // memory.
     let (source, destination) = unsafe {
         let source = if kind.reads(caller.me, root) { from.own(caller, flags)? } else { 0 };
@@ -281,7 +281,7 @@ fn id(team: TeamPointer) -> u64 {
     team.addr() as u64
 }
 
-/// The caller as an image, at a barrier at which all images of its rank arrive.
+/// The caller's image, for a barrier of all images of a rank.
 fn image(team: TeamPointer, flags: c_int) -> Result<Option<u32>, Refusal> {
     if flags & IMAGES == 0 || id(team) != TEAM_ALL {
         return Ok(None);

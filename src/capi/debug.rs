@@ -1,4 +1,4 @@
-//! For debuggers: where the own segment's pages are, and reading those that are not here.
+//! Lets debuggers find the resident pages of this rank's segment, and read the other pages.
 
 use super::boundary::{Refusal, attached, enter};
 use super::{ERR_NOT_READY, ERR_RESOURCE, OK};
@@ -52,10 +52,10 @@ pub static vgasnet_debug_layout: Layout = Layout {
     code: AtomicU64::new(0),
 };
 
-/// The debugger's buffer, for its calls of [`vgasnet_debug_read`].
+/// The debugger's buffer for calls of [`vgasnet_debug_read`].
 static SCRATCH: [AtomicU64; 512] = [const { AtomicU64::new(0) }; 512];
 
-/// Tells debuggers where the pages of the own segment are.
+/// Tells debuggers where the pages of this rank's segment are.
 pub(super) fn note_layout(space: &AddressSpace) {
     let (segment, layout) = (space.own_segment(), &vgasnet_debug_layout);
     let set = |field: &AtomicU64, value: usize| field.store(value as u64, Ordering::Relaxed);
@@ -83,16 +83,16 @@ pub(super) fn note_layout(space: &AddressSpace) {
 /// As the header documents.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vgasnet_debug_read(to: *mut c_void, from: *const c_void, len_bytes: usize) -> c_int {
-    // SAFETY: the arguments are as this function asks for.
+    // SAFETY: the arguments are as this function requires.
     unsafe { vgasnet_debug_read_(to, from, len_bytes) }
 }
 
-/// Reads, and notes the answer in the layout.
+/// Reads, and stores the answer in the layout.
 ///
 /// # Safety
 /// As [`vgasnet_debug_read`].
 unsafe extern "C" fn vgasnet_debug_read_body_(to: *mut c_void, from: *const c_void, len_bytes: usize) -> c_int {
-    // SAFETY: `to` is valid for so many bytes, as the header documents.
+    // SAFETY: `to` is valid for `len_bytes`, as the header documents.
     let code = enter("vgasnet_debug_read", || unsafe { read(to, from, len_bytes) });
     vgasnet_debug_layout.code.store(code as u64, Ordering::Release);
     code
@@ -103,8 +103,8 @@ unsafe extern "C" {
     fn vgasnet_debug_read_(to: *mut c_void, from: *const c_void, len_bytes: usize) -> c_int;
 }
 
-// gdb 13 and older cannot give a thread its vector registers back on processors with AMX. So they are kept here: XSAVE and
-// XRSTOR of all that the system has enabled, whose size CPUID tells (Intel SDM, volume 1, chapter 13).
+// gdb 13 and older cannot restore a thread's vector registers on processors with AMX. This function saves them: XSAVE
+// and XRSTOR of all state enabled by the system. CPUID gives the size (Intel SDM, volume 1, chapter 13).
 #[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(
     ".hidden vgasnet_debug_read_",
@@ -149,7 +149,7 @@ std::arch::global_asm!(
     "xrstor64 [rsp]",
     "mov eax, ecx",
     "jmp 5f",
-    // Without XSAVE there are no more registers than a debugger knows.
+    // Without XSAVE the debugger knows all registers.
     "3: and rsp, -16",
     "call {body}",
     "5: mov rbx, [rbp - 8]",
@@ -160,7 +160,7 @@ std::arch::global_asm!(
 
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn vgasnet_debug_read_(to: *mut c_void, from: *const c_void, len_bytes: usize) -> c_int {
-    // SAFETY: as this function.
+    // SAFETY: the arguments are as this function requires.
     unsafe { vgasnet_debug_read_body_(to, from, len_bytes) }
 }
 
@@ -172,7 +172,7 @@ unsafe fn read(to: *mut c_void, from: *const c_void, len_bytes: usize) -> Result
     if to.is_null() && len_bytes > 0 {
         return Err(Refusal::bad_argument("the buffer is a null pointer; give one of as many bytes"));
     }
-    // SAFETY: the range was found in the segment, and `to` is valid for as many bytes.
+    // SAFETY: the range is in the segment, and `to` is valid for as many bytes.
     match unsafe { job::read_for_debugger(to.cast(), from.addr(), len_bytes) } {
         Ok(()) => Ok(OK),
         Err(Unread::HeldUp) => Ok(ERR_NOT_READY),

@@ -20,7 +20,7 @@ const EXCLUSIVE: c_int = 1 << 3;
 const TRUNCATE: c_int = 1 << 4;
 const ATOMIC: c_int = 1 << 5;
 
-/// `struct vgasnet_file`, which is never defined: its pointers point nowhere, and are the number of a file.
+/// `struct vgasnet_file` is never defined. Its pointers are numbers of files and point nowhere.
 #[repr(C)]
 #[derive(Debug)]
 pub struct FileType {
@@ -54,19 +54,19 @@ pub(super) fn number(file: FilePointer) -> Result<u32, Refusal> {
     u32::try_from(file.addr()).map_err(|_| unknown())
 }
 
-/// The regions of a list of pieces of memory.
+/// The regions of a list of memory pieces.
 ///
 /// # Safety
-/// `piece` is null, or points to so many.
+/// `piece` is null, or points to `pieces` entries.
 unsafe fn memory(pieces: usize, piece: *const MemoryVector) -> Result<Vec<Region>, Refusal> {
-    // SAFETY: it is null, or points to so many.
+    // SAFETY: it is null, or points to `pieces` entries.
     Ok(unsafe { entries("piece", piece, pieces) }?.iter().map(MemoryVector::region).collect())
 }
 
-/// Stripes and ranks that do I/O.
+/// The stripe size, and the number of ranks doing I/O.
 ///
 /// # Safety
-/// `options` is null, or points to a structure that is as long as it says.
+/// `options` is null, or points to a structure as long as its `struct_bytes`.
 unsafe fn options(options: *const Options) -> Result<(u64, u32), FileError> {
     // SAFETY: it is null, or points to a structure.
     let Some(given) = (unsafe { options.as_ref() }) else { return Ok((0, 0)) };
@@ -81,10 +81,10 @@ unsafe fn options(options: *const Options) -> Result<(u64, u32), FileError> {
     Ok((given.stripe_bytes as u64, given.io_ranks))
 }
 
-/// What a file is opened with.
+/// The arguments for opening a file.
 ///
 /// # Safety
-/// `path` is null or a string, and outlives what is returned; `given` is as for [`options`].
+/// `path` is null or a string, and outlives the answer; `given` is as for [`options`].
 unsafe fn open_arguments<'a>(
     path: *const c_char,
     flags: c_int,
@@ -99,10 +99,10 @@ unsafe fn open_arguments<'a>(
     if path.is_null() || file.is_null() {
         return Err(FileError::argument("a null pointer; give a path, and the address of a vgasnet_file_t"));
     }
-    // SAFETY: it is null, or points to a structure that is as long as it says.
+    // SAFETY: it is null, or points to a structure as long as its `struct_bytes`.
     let (stripe_bytes, io_ranks) = unsafe { options(given) }?;
     Ok(OpenArguments {
-        // SAFETY: it is not null, so it is a string that lives as long.
+        // SAFETY: it is not null, so it is a string outliving the answer.
         path: unsafe { CStr::from_ptr(path) }.to_bytes(),
         access: Access { read: flags & READ != 0, write: flags & WRITE != 0 },
         atomic: flags & ATOMIC != 0,
@@ -269,7 +269,8 @@ entry_points! {
     }
 }
 
-/// The answer of a call without a code where the file system has refused: nothing, and a line. The file has the error.
+/// The answer of a call without error codes. A refusal by the file system is printed and answered by `nothing`; the
+/// file keeps the error.
 fn or_noted<T>(call: &str, result: Result<T, FileError>, nothing: T) -> Result<T, Refusal> {
     match result {
         Err(FileError::Io(_, line)) => {

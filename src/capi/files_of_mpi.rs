@@ -1,4 +1,4 @@
-//! What `libvgasnet-mpi-io` asks for of a shared file, and no header has.
+//! Functions for `libvgasnet-mpi-io`. No header declares them.
 
 use super::OK;
 use super::boundary::{attached, entry_points};

@@ -19,7 +19,7 @@ pub struct SegmentInfo {
 }
 
 unsafe extern "C" {
-    /// Of glibc: runs `function` with the exit status when the process exits.
+    /// From glibc: runs `function` with the exit status when the process exits.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
@@ -139,7 +139,7 @@ pub(super) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> Resu
         return answer(failure);
     }
     job::watch_signals();
-    // SAFETY: the function stays loaded as long as the process lives: the library cannot be unloaded (build.rs).
+    // SAFETY: the function stays loaded for the life of the process: the library cannot be unloaded (build.rs).
     if unsafe { on_exit(at_process_end, std::ptr::null_mut()) } != 0 {
         return Err(UserError::new("the C library refuses an exit handler: there is no memory for it").into());
     }
@@ -147,7 +147,7 @@ pub(super) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> Resu
     Ok(OK)
 }
 
-/// Attaches a segment of so many bytes, with these handlers.
+/// Attaches a segment of `segment_bytes`, with these handlers.
 pub(super) fn attach(segment_bytes: usize, handlers: &mut [Entry]) -> Result<c_int, Refusal> {
     match job::attach_with(segment_bytes as u64, handlers) {
         Ok(runtime) => {
@@ -158,7 +158,7 @@ pub(super) fn attach(segment_bytes: usize, handlers: &mut [Entry]) -> Result<c_i
     }
 }
 
-/// This rank has its segment: debuggers and the client are told.
+/// Tells debuggers and the client about this rank's segment.
 pub(super) fn note_attached(runtime: &Runtime) {
     debug::note_layout(runtime.space());
     client::call_attach_hook(runtime.space().own_segment());
@@ -170,7 +170,7 @@ fn bad_table<T>(entries: c_int, table: *mut T) -> Refusal {
     ))
 }
 
-/// The number of entries in a table that the client gives.
+/// The number of entries in a client's table.
 fn entries_of<T>(table: *mut T, entries: c_int) -> Result<usize, Refusal> {
     let Ok(entries) = usize::try_from(entries) else {
         return Err(Refusal::bad_argument(format!("{entries} entries; give the number of entries in the table")));
@@ -181,7 +181,7 @@ fn entries_of<T>(table: *mut T, entries: c_int) -> Result<usize, Refusal> {
     Ok(entries)
 }
 
-/// The answer of init or attach, without a line if another rank has reported the error.
+/// The answer of init or attach. It has no line if another rank has reported the error.
 pub(super) fn answer(failure: Failure) -> Result<c_int, Refusal> {
     let code = match failure.class {
         FailureClass::NotInit => ERR_NOT_INIT,
@@ -194,7 +194,7 @@ pub(super) fn answer(failure: Failure) -> Result<c_int, Refusal> {
     failure.line.map_or(Ok(code), |line| Err(Refusal::with_code(code, line)))
 }
 
-/// Name and meaning of a code.
+/// Name and meaning of an error code.
 fn describe(code: c_int) -> (&'static CStr, &'static CStr) {
     match code {
         OK => (c"VGASNET_OK", c"no error"),

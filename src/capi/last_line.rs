@@ -1,25 +1,25 @@
-//! The line of a thread's last refused call, for those who hand errors on: other languages have them as exceptions.
+//! The line of each thread's last refused call. Bindings for other languages make an exception of it.
 
 use super::boundary::entry_points;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CString, c_char};
 
 thread_local! {
-    /// What `vgasnet_ErrorLine` returns, or has returned.
+    /// The string that `vgasnet_ErrorLine` returns, or has returned.
     static LINE: RefCell<CString> = RefCell::default();
     static IS_NEW: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Keeps a line for this thread, unless the thread is ending.
 pub(super) fn keep(line: String) {
-    // A path in a line may be any text, but none has a zero byte.
+    // A path in a line may be any text without a zero byte.
     let line = CString::new(line).unwrap_or_default();
     if LINE.try_with(|kept| kept.replace(line)).is_ok() {
         IS_NEW.set(true);
     }
 }
 
-/// The line, unless it was taken before.
+/// The line, unless it was taken already.
 fn take() -> *const c_char {
     if !IS_NEW.replace(false) {
         return c"".as_ptr();

@@ -18,7 +18,7 @@ pub struct MemoryVector {
 /// The entries of a client's list.
 ///
 /// # Safety
-/// `list` is null, or points to `count` entries that nobody changes during the call.
+/// `list` is null, or points to `count` entries, unchanged during the call.
 pub(super) unsafe fn entries<'a, T>(what: &str, list: *const T, count: usize) -> Result<&'a [T], Refusal> {
     if count == 0 {
         return Ok(&[]);
@@ -27,11 +27,11 @@ pub(super) unsafe fn entries<'a, T>(what: &str, list: *const T, count: usize) ->
         let line = format!("the {what} list of {count} entries is a null pointer; give the list, or 0 entries");
         return Err(UserError::new(line).into());
     }
-    // SAFETY: the list is not null, so it points to `count` entries that nobody changes.
+    // SAFETY: the list is not null, so it points to `count` entries, unchanged during the call.
     Ok(unsafe { std::slice::from_raw_parts(list, count) })
 }
 
-/// Refuses sides of different lengths. `None` stands for more than 2^64 bytes.
+/// Refuses sides of different lengths. `None` means more than 2^64 bytes.
 fn check_totals(destination: Option<usize>, source: Option<usize>) -> Result<(), Refusal> {
     if destination.is_some() && destination == source {
         return Ok(());
@@ -45,11 +45,11 @@ fn check_totals(destination: Option<usize>, source: Option<usize>) -> Result<(),
     Err(UserError::new(line).into())
 }
 
-/// The regions of a vector. A type of its own, so that its function is inlined into the loop that pairs two of them.
+/// The regions of a vector. A named type, so that its `next` is inlined into the loop pairing two of them.
 pub(super) struct Regions<'a>(std::slice::Iter<'a, MemoryVector>);
 
 impl MemoryVector {
-    /// The region that it names.
+    /// The entry's region.
     pub(super) fn region(&self) -> Region {
         Region { address: self.address.expose_provenance(), len_bytes: self.len_bytes }
     }
@@ -67,7 +67,7 @@ impl Iterator for Regions<'_> {
 /// The regions of two vectors.
 ///
 /// # Safety
-/// Each list is null, or points to as many entries as its count, which nobody changes during the call.
+/// Each list is null, or points to as many entries as its count, unchanged during the call.
 pub(super) unsafe fn vectors<'a>(
     (to_count, to): (usize, *const MemoryVector),
     (from_count, from): (usize, *const MemoryVector),
@@ -79,20 +79,20 @@ pub(super) unsafe fn vectors<'a>(
     Ok((Regions(to.iter()), Regions(from.iter())))
 }
 
-/// The number of addresses, the addresses, and the length of the bytes at each.
+/// The number of addresses, the addresses, and the bytes at each.
 pub(super) type Indexed = (usize, *const *mut c_void, usize);
 
 /// The regions of two arrays of addresses.
 ///
 /// # Safety
-/// Each array is null, or has as many addresses as its count, which nobody changes during the call.
+/// Each array is null, or has as many addresses as its count, unchanged during the call.
 pub(super) unsafe fn indexed<'a>(
     (to_count, to, to_bytes): Indexed,
     (from_count, from, from_bytes): Indexed,
 ) -> Result<(impl Iterator<Item = Region> + use<'a>, impl Iterator<Item = Region> + use<'a>), Refusal> {
     let to_total = to_count.checked_mul(to_bytes);
     check_totals(to_total, from_count.checked_mul(from_bytes))?;
-    // Of regions without bytes nobody needs the addresses.
+    // Empty regions need no addresses.
     let (to_count, from_count) = if to_total == Some(0) { (0, 0) } else { (to_count, from_count) };
     // SAFETY: each array is null, or has as many addresses as its count.
     let (to, from): (&'a [_], &'a [_]) =
@@ -103,17 +103,17 @@ pub(super) unsafe fn indexed<'a>(
     Ok((regions(to, to_bytes), regions(from, from_bytes)))
 }
 
-/// The regions of two bases with strides: of `len_bytes` each, and of as many on each level as `counts` says.
+/// The regions of two strided sides: `len_bytes` each, `counts` of them at each level.
 ///
 /// # Safety
-/// Each list of strides is null, or has as many entries as `counts`, which nobody changes during the call.
+/// Each list of strides is null, or has as many entries as `counts`, unchanged during the call.
 pub(super) unsafe fn strided<'a>(
     (to, to_strides): (*mut c_void, *const usize),
     (from, from_strides): (*mut c_void, *const usize),
     len_bytes: usize,
     counts: &'a [usize],
 ) -> Result<(Strided<'a>, Strided<'a>), Refusal> {
-    // SAFETY: the strides have as many entries, unless they are null.
+    // SAFETY: the strides are null, or have as many entries as `counts`.
     let (to_strides, from_strides) = unsafe {
         let to_strides = entries("destination stride", to_strides, counts.len())?;
         (to_strides, entries("source stride", from_strides, counts.len())?)
@@ -129,7 +129,7 @@ pub(super) unsafe fn strided<'a>(
     Ok((side(to, to_strides), side(from, from_strides)))
 }
 
-/// The regions of two bases with strides, of which the counts begin with the length of a region.
+/// The regions of two strided sides. The first of `counts` is the length of a region.
 ///
 /// # Safety
 /// As for [`strided`]; `counts` is null or has one entry more than `levels`.
@@ -139,7 +139,7 @@ unsafe fn strided_of_1<'a>(
     counts: *const usize,
     levels: usize,
 ) -> Result<(Strided<'a>, Strided<'a>), Refusal> {
-    // SAFETY: there is one entry more than levels, unless it is null, and there are as many strides as levels.
+    // SAFETY: `counts` is null, or has one entry more than `levels`. There are as many strides as levels.
     unsafe {
         let counts: &'a [usize] = entries("count", counts, levels.saturating_add(1))?;
         let (len_bytes, counts) = counts.split_first().expect("one more than levels");

@@ -29,13 +29,13 @@ use std::ffi::c_int;
 pub const OK: c_int = 0;
 /// Called too early, or once too often.
 pub const ERR_NOT_INIT: c_int = 10001;
-/// The machine lacks something.
+/// The machine lacks a resource.
 pub const ERR_RESOURCE: c_int = 10002;
-/// An argument or a variable makes no sense.
+/// An argument or an environment variable is invalid.
 pub const ERR_BAD_ARG: c_int = 10003;
 /// Not complete yet.
 pub const ERR_NOT_READY: c_int = 10004;
 /// The ranks came to the barrier with different ids.
 pub const ERR_BARRIER_MISMATCH: c_int = 10005;
-/// The file system has refused something.
+/// The file system refused an operation.
 pub const ERR_IO: c_int = 10006;

@@ -1,4 +1,4 @@
-//! Ranges that are declared read-only.
+//! Ranges declared read-only.
 
 use super::OK;
 use super::boundary::{Refusal, attached, entry_points};
@@ -22,7 +22,7 @@ pub struct Options {
 /// The client's options, or the defaults.
 ///
 /// # Safety
-/// `options` is null, or points to a structure that is as long as it says.
+/// `options` is null, or points to a structure as long as its `struct_bytes`.
 unsafe fn options(options: *const Options, keeps: bool) -> Result<RangeOptions, Refusal> {
     // SAFETY: it is null, or points to a structure.
     let Some(given) = (unsafe { options.as_ref() }) else {
@@ -47,7 +47,7 @@ entry_points! {
         match attached()?.ops().end_readonly(range(node, address, len_bytes)) {
             Ok(()) => Ok(OK),
             Err(EndError::BadArgument(line)) => Err(Refusal::bad_argument(line)),
-            // It is fatal.
+            // The error ends the job.
             Err(EndError::Broken(line)) => Err(Refusal::from(line)),
         }
     }

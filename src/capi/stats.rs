@@ -23,7 +23,7 @@ entry_points! {
     }
 }
 
-/// The words of a `vgasnet_stats_t`, the first of which is for its size.
+/// The words of a `vgasnet_stats_t`. The first is for its size.
 fn words(snapshot: &Snapshot) -> Vec<u64> {
     let of_row = |declared: &stats::Declared| match snapshot.times_of(declared.row) {
         None => vec![snapshot.get(declared.row)],

@@ -1,4 +1,4 @@
-//! Waiting for operations, and asking whether they are complete.
+//! Waiting for operations, and testing them.
 
 use super::boundary::{Refusal, attached, entry_points};
 use super::{ERR_NOT_READY, OK};
@@ -8,14 +8,14 @@ use crate::ops::{Implicit, Ops};
 use crate::request::Handle;
 use std::ffi::c_int;
 
-/// `struct vgasnet_operation`, which is never defined: its pointers point nowhere, and are the bits of a [`Handle`].
+/// `struct vgasnet_operation` is never defined. Its pointers are the bits of a [`Handle`] and point nowhere.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Operation {
     _private: [u8; 0],
 }
 
-/// `struct vgasnet_value_operation`, likewise.
+/// `struct vgasnet_value_operation` is never defined either.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ValueOperation {
@@ -39,7 +39,7 @@ fn from_pointer<T>(pointer: *mut T) -> Option<Handle> {
     Handle::from_bits(pointer.addr() as u64)
 }
 
-/// The operations that a sync finds in an array of handles.
+/// Counts of the operations in an array of handles.
 #[derive(Clone, Copy, Default)]
 struct Found {
     complete: usize,
@@ -56,7 +56,7 @@ impl Found {
     }
 }
 
-/// Waits for all of the operations, and invalidates their handles.
+/// Waits for all operations, and invalidates their handles.
 fn wait_all(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
     let ops = attached()?.ops();
     for pointer in handles {
@@ -68,7 +68,7 @@ fn wait_all(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Waits for one of the operations, and invalidates the handles of those that are complete.
+/// Waits for at least one operation, and invalidates the handles of complete ones.
 fn wait_some(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
     let ops = attached()?.ops();
     if !sweep(ops, handles)?.some() {
@@ -93,7 +93,7 @@ fn sweep(ops: &Ops, handles: &mut [OperationPointer]) -> Result<Found, UserError
     Ok(found)
 }
 
-/// Sweeps until `enough`, once, or where it `polls` at most twice, with a step of the engine in between.
+/// Sweeps until `enough`: once, or at most twice if the call `polls`, with a step of the engine in between.
 fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool, polls: bool) -> Result<c_int, Refusal> {
     let ops = attached()?.ops();
     let mut found = sweep(ops, handles)?;
@@ -104,7 +104,7 @@ fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool, polls:
     Ok(if enough(found) { OK } else { not_ready() })
 }
 
-/// The answer of a try that found nothing. It gives way to other threads.
+/// The answer of an unsuccessful try. Yields to other threads.
 #[cold]
 pub(super) fn not_ready() -> c_int {
     job::runtime().into_iter().for_each(|runtime| runtime.driver().back_off());
@@ -114,7 +114,7 @@ pub(super) fn not_ready() -> c_int {
 /// The caller's handles.
 ///
 /// # Safety
-/// `handles` is null, or points to `count` handles that nothing else uses during the call.
+/// `handles` is null, or points to `count` handles, used by nothing else during the call.
 unsafe fn array<'a>(handles: *mut OperationPointer, count: usize) -> Result<&'a mut [OperationPointer], Refusal> {
     if count == 0 {
         return Ok(&mut []);
@@ -122,11 +122,11 @@ unsafe fn array<'a>(handles: *mut OperationPointer, count: usize) -> Result<&'a 
     if handles.is_null() {
         return Err(Refusal::bad_argument(format!("the array of {count} handles is a null pointer")));
     }
-    // SAFETY: the array is not null, so it has `count` handles, which nothing else uses during the call.
+    // SAFETY: the array is not null, so it has `count` handles, used by nothing else during the call.
     Ok(unsafe { std::slice::from_raw_parts_mut(handles, count) })
 }
 
-/// With a step of the engine if the thread `polls`.
+/// Tests implicit operations, with a step of the engine if the call `polls`.
 fn test_implicit(which: Implicit, polls: bool) -> Result<c_int, Refusal> {
     Ok(if attached()?.ops().test_implicit(which, polls)? { OK } else { not_ready() })
 }

@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_void};
 /// The size of `vgasnet_register_value_t` in bytes.
 const VALUE_BYTES: usize = size_of::<u64>();
 
-/// A transfer: what it does, and where.
+/// A transfer: its operation and its remote side.
 type Transfer = (Operation, Remote);
 
 /// Does a transfer.
@@ -27,12 +27,12 @@ unsafe fn transfer((operation, remote): Transfer) -> Result<(), Refusal> {
 /// Starts a transfer with an explicit handle.
 ///
 /// # Safety
-/// The client's memory in the operation is valid for the remote length, or null, until the handle has been synced; that
-/// of an [`Operation::PutNow`] until this returns.
+/// The client's memory in the operation is valid for the remote length, or null, until the handle has been synced. For
+/// an [`Operation::PutNow`] it is valid until this returns.
 #[inline(always)]
 unsafe fn start((operation, remote): Transfer) -> Result<OperationPointer, Refusal> {
-    // SAFETY: the client's memory is valid for the remote length, or null, until the handle has been synced; that of a
-    // `PutNow` until this returns.
+    // SAFETY: the client's memory is valid for the remote length, or null, until the handle has been synced. For a
+    // `PutNow` it is valid until this returns.
     Ok(to_pointer(unsafe { opened()?.ops().start_explicit(operation, remote) }?))
 }
 
@@ -40,11 +40,11 @@ unsafe fn start((operation, remote): Transfer) -> Result<OperationPointer, Refus
 ///
 /// # Safety
 /// The client's memory in the operation is valid for the remote length, or null, until the thread has synced its
-/// implicit operations; that of an [`Operation::PutNow`] until this returns.
+/// implicit operations. For an [`Operation::PutNow`] it is valid until this returns.
 #[inline(always)]
 unsafe fn start_implicit((operation, remote): Transfer) -> Result<(), Refusal> {
-    // SAFETY: the client's memory is valid for the remote length, or null, until the implicit operations are synced;
-    // that of a `PutNow` until this returns.
+    // SAFETY: the client's memory is valid for the remote length, or null, until the implicit operations are synced.
+    // For a `PutNow` it is valid until this returns.
     Ok(unsafe { opened()?.ops().start_implicit(operation, remote) }?)
 }
 
@@ -53,15 +53,15 @@ fn at(rank: u32, address: *mut c_void, len_bytes: usize) -> Remote {
     Remote { rank, address: address.addr(), len_bytes }
 }
 
-/// The way to the pages of gets and puts of numbers that hit. Nothing outside this file knows it, so the linker lets it be
-/// addressed directly.
+/// The fast path to resident pages, for gets and puts of numbers. It is private to this file, so that the linker allows
+/// addressing it directly.
 static SHORTCUT: Shortcut = Shortcut::new();
 
 extern "C" fn clear_shortcut() {
     SHORTCUT.clear();
 }
 
-/// The runtime, to whose pages the shortcut leads from now on.
+/// The runtime. Opens the shortcut to its pages.
 #[inline]
 fn opened() -> Result<&'static Runtime, Refusal> {
     let runtime = attached()?;
@@ -69,7 +69,7 @@ fn opened() -> Result<&'static Runtime, Refusal> {
     Ok(runtime)
 }
 
-/// Does a transfer in the function `call`, however many bytes there are. From the first one on the shortcut is open.
+/// Does a transfer of any length in the function `call`. The shortcut is open from the first transfer on.
 ///
 /// # Safety
 /// As [`transfer`].
@@ -81,14 +81,14 @@ unsafe fn transfer_any(call: &'static str, operation: impl FnOnce() -> Result<Tr
     });
 }
 
-/// Wakes who waits for the end of a put that was done by the shortcut.
+/// Wakes the threads waiting for the end of a put done by the shortcut.
 #[cold]
 extern "C" fn end_last_put() {
     job::runtime().into_iter().for_each(|runtime| runtime.ops().notify_unpinned());
 }
 
-// The functions below do what hits by the shortcut and leave the rest to others, whose calls are their last instructions: so
-// they save no registers. Each knows the length of the numbers that it does.
+// The functions below handle hits by the shortcut. Every other case is a tail call, so they save no registers. Each
+// handles numbers of one length.
 
 /// Defines blocking gets.
 macro_rules! gets {
@@ -172,7 +172,7 @@ macro_rules! puts {
 
 puts! { vgasnet_put PutNow vgasnet_put_bulk Put }
 
-/// Gets a number whose page is here. Returns whether it did.
+/// Gets a number if its page is resident. Returns whether it did.
 ///
 /// # Safety
 /// `to` is null, or valid for `len` bytes.
@@ -182,7 +182,7 @@ unsafe fn get_number(to: *mut c_void, node: u32, from: *mut c_void, len: usize) 
     unsafe { SHORTCUT.get_to(to.cast(), node, from.addr(), len) }
 }
 
-/// Puts a number whose page is here. Returns whether it did.
+/// Puts a number if its page is resident. Returns whether it did.
 ///
 /// # Safety
 /// `from` is null, or valid for `len` bytes.
@@ -192,13 +192,13 @@ unsafe fn put_number(node: u32, to: *mut c_void, from: *const c_void, len: usize
     is_done(unsafe { SHORTCUT.put_from(from.cast(), node, to.addr(), len) })
 }
 
-/// As [`put_number`], by value.
+/// Like [`put_number`], by value.
 #[inline(always)]
 fn put_value(node: u32, to: *mut c_void, value: u64, len: usize) -> bool {
     is_done(SHORTCUT.put(value, node, to.addr(), len))
 }
 
-/// Whether a shortcut has done a put, of whose end this tells who waits for it.
+/// Whether the shortcut did a put. Wakes the threads waiting for its end.
 #[inline(always)]
 pub(super) fn is_done(put: Put) -> bool {
     if put == Put::DoneLast {
@@ -280,7 +280,7 @@ entry_points! {
 }
 
 transfers! {
-    // As memset does, these take the value as an unsigned char.
+    // Like memset, these take the value as an unsigned char.
     vgasnet_memset, vgasnet_memset_nb, vgasnet_memset_nbi(node: u32, to: *mut c_void, value: c_int, len: usize) {
         (Operation::Set(value as u8), at(node, to, len))
     }
@@ -319,7 +319,7 @@ entry_points! {
 /// See `include/vgasnet.h`.
 ///
 /// # Safety
-/// What `from` names in the own memory outside the segment is valid for `len` bytes.
+/// If `from` is memory of this rank outside the segment, it is valid for `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vgasnet_get_val(node: u32, from: *mut c_void, len: usize) -> u64 {
     #[inline(never)]

@@ -1,7 +1,8 @@
-//! Atomic domains: a type of numbers in the segments of a team's ranks, and the operations that there may be on them.
+//! Atomic domains. A domain has a type of numbers in the segments of a team's ranks, and the operations allowed on
+//! them.
 //!
-//! All operations of all domains are carried out in the same way, where the number's page is. So a domain is a promise of the client
-//! and nothing else, and each rank has its own.
+//! All domains carry out operations in the same way, where the number's page is. A domain is therefore only a promise
+//! of the client, and each rank has its own.
 //!
 //! Source: GASNet-EX, "Remote Atomic Operations".
 
@@ -12,7 +13,8 @@ use crate::error::UserError;
 use crate::ops::{AtomicOperation, Kind, Remote};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 
-/// The operations, `GEX_OP_AND` and so on, by their bits. Those from bit 15 on tell what the number was.
+/// The names of the operations, `GEX_OP_AND` and so on, by bit. Operations from bit 15 on return the number's old
+/// value.
 const NAMES: [&str; 28] = [
     "AND", "OR", "XOR", "ADD", "SUB", "MULT", "MIN", "MAX", "INC", "DEC", "SET", "CAS", "", "", "", "FAND", "FOR",
     "FXOR", "FADD", "FSUB", "FMULT", "FMIN", "FMAX", "FINC", "FDEC", "SWAP", "FCAS", "GET",
@@ -29,34 +31,34 @@ const OWN_NUMBER: u32 = 1 << 11 | 1 << 12;
 const IS_JOBRANK: u32 = 1 << 13;
 /// The flags of a domain: `GEX_FLAG_AD_FAVOR_MY_RANK`, `_MY_NBRHD` and `_REMOTE`.
 const FAVORS: u32 = 0b111;
-/// `GEX_FLAG_SELF_SEG_` and `GEX_FLAG_PEER_SEG_`: where memory is, which is looked up anyway.
+/// `GEX_FLAG_SELF_SEG_` and `GEX_FLAG_PEER_SEG_` name the kind of memory. They are ignored, since it is looked up.
 const SEGMENTS: u32 = 0xff << 3;
 
-/// An operation on a number, as a client asks for it.
+/// A client's request for an operation on a number.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// The type of the number.
     pub data_type: ElementType,
     /// The operation's bit.
     pub op: u32,
-    /// The two operands, as bits; what the operation does not need may be anything.
+    /// The two operands, as bits. Operands the operation does not need may be anything.
     pub operands: (u64, u64),
-    /// The rank that has the number.
+    /// The rank with the number.
     pub rank: u32,
-    /// Where the number is.
+    /// The number's address.
     pub address: usize,
     /// The client's flags.
     pub flags: u32,
 }
 
-/// What comes of a [`Request`].
+/// The plan for a [`Request`].
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// What is to be done.
+    /// The operation to carry out.
     pub operation: AtomicOperation,
-    /// How it counts among implicit operations.
+    /// Its kind among implicit operations.
     pub kind: Kind,
-    /// Whether the client is told what the number was.
+    /// Whether the client receives the number's old value.
     pub is_fetching: bool,
 }
 
@@ -65,13 +67,13 @@ pub struct Asked {
 #[derive(Debug)]
 pub struct Domain {
     header: Header,
-    /// The team whose ranks have the numbers. It may be gone.
+    /// The team of the ranks with the numbers. It may have been destroyed.
     pub team: &'static Team,
     /// The type of the numbers.
     pub data_type: ElementType,
     /// The bits of the operations.
     pub ops: u32,
-    /// As the client gave them.
+    /// The client's flags.
     pub flags: u32,
 }
 
@@ -94,7 +96,7 @@ impl ElementType {
         }
     }
 
-    /// The bits of a number with the other sign.
+    /// The bits of the negated number.
     fn negated(self, bits: u64) -> u64 {
         match self {
             ElementType::F32 => bits ^ 1 << 31,
@@ -103,7 +105,7 @@ impl ElementType {
         }
     }
 
-    /// What is done for an operation, by its bit without regard to whether it is fetching.
+    /// The plan for an operation. `place` is its bit number, without the offset of fetching operations.
     #[inline(always)]
     fn plan(self, place: u32, (first, second): (u64, u64)) -> (AtomicOp, Operands) {
         use AtomicOp::{Add, AddFloat, And, CompareSwap, Max, MaxFloat, MaxSigned, Min, MinFloat, MinSigned};
@@ -134,10 +136,10 @@ impl ElementType {
 }
 
 impl Domain {
-    /// One for numbers of a type, operations, and flags as the client gives them.
+    /// A domain for numbers of a type, operations and flags, all as given by the client.
     ///
     /// # Errors
-    /// There is no such type, operation or flag, or no such operation on numbers of the type.
+    /// There is no such type, operation or flag, or the operation is undefined on numbers of the type.
     pub fn new(team: &'static Team, data_type: u32, ops: u32, flags: u32) -> Result<Domain, UserError> {
         let data_type = ElementType::of_bit(data_type).ok_or_else(|| {
             UserError::new(format!(
@@ -146,7 +148,7 @@ impl Domain {
         })?;
         if ops == 0 || ops & !ALL != 0 {
             return Err(UserError::new(format!(
-                "operations {ops:#x}, of which {:#x} are none of atomic domains; give GEX_OP_AND to GEX_OP_GET that are needed",
+                "operations {ops:#x}, of which {:#x} do not exist in atomic domains; give some of GEX_OP_AND to GEX_OP_GET",
                 ops & !ALL
             )));
         }
@@ -164,19 +166,20 @@ impl Domain {
         Ok(Domain { header: Header::of::<Domain>(), team, data_type, ops, flags })
     }
 
-    /// What a request comes to.
+    /// Plans a request.
     ///
     /// # Errors
-    /// The domain was not made for it, its team is gone or does not have the rank, or the number is not where the flags say.
+    /// The domain was not made for it, its team is destroyed or lacks the rank, or the number is not where the flags
+    /// say.
     //
-    // Inlined like what is below it, since what it returns would take as long to copy as the operation takes.
+    // Inlined together with its callees: copying the answer would take as long as the operation.
     #[inline(always)]
     pub fn ask(&self, request: &Request) -> Result<Asked, UserError> {
         let Request { data_type, op, operands, rank, address, flags } = *request;
         if !op.is_power_of_two() || op & self.ops == 0 || data_type != self.data_type {
             return Err(self.misfit(data_type, op));
         }
-        // SAFETY: it has been the handle of a team since it was found to be one.
+        // SAFETY: the domain was made with a valid handle of a team.
         let team = unsafe { find(&raw const *self.team) }?;
         let jobrank = if flags & IS_JOBRANK == 0 { team.jobrank(rank)? } else { member(team, rank)? };
         if flags & OWN_NUMBER != 0 && team.jobrank(team.rank)? != jobrank {
@@ -211,10 +214,10 @@ impl Domain {
     }
 }
 
-/// Finds out whether all ranks of the team make the same domain. Collective over the team.
+/// Checks that all ranks of the team make the same domain. Collective over the team.
 ///
 /// # Errors
-/// Another rank makes one of another type, for other operations or with other flags.
+/// Another rank's domain has another type, other operations or other flags.
 pub fn agree_on_domain(domain: &Domain, coll: &Coll) -> Result<(), UserError> {
     let mine = [domain.data_type.bit(), domain.ops, domain.flags];
     let all = coll.gather_all(domain.team.id, mine)?;
@@ -234,7 +237,7 @@ fn differing(domain: &Domain, other: usize, [data_type, ops, flags]: [u32; 3]) -
     ))
 }
 
-/// The rank itself, if it is the rank in the job of a member.
+/// The rank itself, if it is a member's rank in the job.
 #[inline]
 fn member(team: &Team, jobrank: u32) -> Result<u32, UserError> {
     team.rank_of(jobrank).map(|_| jobrank).ok_or_else(|| {
@@ -242,7 +245,7 @@ fn member(team: &Team, jobrank: u32) -> Result<u32, UserError> {
     })
 }
 
-/// The name of the one operation of this bit, without `GEX_OP_`.
+/// The name of the one operation with this bit, without `GEX_OP_`.
 pub fn operation_name(op: u32) -> Option<&'static str> {
     let known = NAMES.get(op.trailing_zeros() as usize).filter(|name| op.is_power_of_two() && !name.is_empty());
     known.copied()

@@ -1,4 +1,5 @@
-//! Collectives of teams, as events. They begin at a rank when it enters, and are over there when its own memory is.
+//! Collectives of teams, as events. A collective begins at a rank when the rank enters, and is complete there when the
+//! rank's own memory is.
 
 use super::events::{Event, test};
 use super::teams::Team;
@@ -7,31 +8,31 @@ use crate::error::UserError;
 use crate::ops::Ops;
 use vgasnet_protocol::collectives::plan::CollectiveKind;
 
-/// What a collective does.
+/// The kind of a collective.
 #[derive(Clone, Copy, Debug)]
 pub enum Collective {
-    /// Is over when every rank has entered.
+    /// Complete when every rank has entered.
     Barrier,
-    /// The root's source to every destination.
+    /// Copies the root's source to every destination.
     Broadcast {
-        /// Its rank in the team.
+        /// The root's rank in the team.
         root: u32,
     },
-    /// Every source, reduced element by element, to the root's destination.
+    /// Reduces every source, element by element, into the root's destination.
     ReduceToOne {
-        /// Its rank in the team.
+        /// The root's rank in the team.
         root: u32,
-        /// What combines elements.
+        /// How to combine elements.
         by: Reduction,
     },
-    /// The same to every destination.
+    /// Reduces every source, element by element, into every destination.
     ReduceToAll {
-        /// What combines elements.
+        /// How to combine elements.
         by: Reduction,
     },
 }
 
-/// The memory of a rank in a collective: where it has no source or destination, the address may be anything.
+/// A rank's memory in a collective. The address of a source or destination it does not have may be anything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moved {
     /// The address of the source.
@@ -42,10 +43,11 @@ pub struct Moved {
     pub len_bytes: usize,
 }
 
-/// Enters a collective. Collective over the team; many may be under way, and match by the order of the calls. `None` if it is over.
+/// Enters a collective. Collective over the team. Many may be in flight; they match in the order of the calls. `None`
+/// if it is complete.
 ///
 /// # Errors
-/// There is no such root, a null pointer for bytes, or the team does not exist any more.
+/// There is no such root, a pointer to bytes is null, or the team no longer exists.
 ///
 /// # Safety
 /// Source and destination, where this rank has them, are valid for the bytes until the event is synced.
@@ -68,7 +70,7 @@ pub unsafe fn start(
     }
     let Moved { source, destination, len_bytes: block_bytes } = moved;
     let (kind, root, reduce) = match what {
-        // Without bytes, that all have entered is all there is.
+        // A broadcast without bytes is complete when all ranks have entered.
         Collective::Barrier => (CollectiveKind::Broadcast, 0, None),
         Collective::Broadcast { root } => (CollectiveKind::Broadcast, root, None),
         Collective::ReduceToOne { root, by } => (CollectiveKind::Reduce, root, Some(by)),

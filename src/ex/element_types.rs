@@ -1,4 +1,4 @@
-//! Types of elements by GASNet-EX's names and numbers, in reductions and atomic domains alike.
+//! Element types by GASNet-EX's names and numbers, for reductions and atomic domains.
 
 use crate::coll::ElementType;
 
@@ -12,7 +12,7 @@ impl ElementType {
         (ElementType::F64, "DBL"),
     ];
 
-    /// The type that `GEX_DT_I32`, and so on, names, if it is one.
+    /// The type with the bit `GEX_DT_I32`, and so on, if there is one.
     pub fn of_bit(bit: u32) -> Option<ElementType> {
         let known = ElementType::ALL.get(bit.trailing_zeros() as usize).filter(|_| bit.is_power_of_two());
         known.map(|known| known.0)

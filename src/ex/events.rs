@@ -1,22 +1,24 @@
 //! Events: roots, which are handles of operations, and their leaves.
 //!
-//! A leaf is the handle of its root with the number of its category. So the same root has the same leaves, they need no memory of their
-//! own, and any thread may test them or wait for them. No part of an operation is known to be over before all of it is, so a leaf is done
-//! when nothing is pending for its root. What is over when the operation has begun has no leaf: its event is the invalid one, and the root
-//! says so by a bit, since the client may ask the root for that leaf.
+//! A leaf is the handle of its root plus the number of its category. The same root therefore has the same leaves,
+//! leaves need no memory, and any thread may test them or wait for them.
+//!
+//! No part of an operation is known to be complete before the whole operation is. A leaf is therefore complete when
+//! nothing is pending for its root. A part complete from the start has no leaf: its event is the invalid one. A bit in
+//! the root notes this, since the client may ask the root for the leaf.
 
 use crate::error::UserError;
 use crate::ops::Ops;
 use crate::request::{CompletionId, Completions, Handle};
 
-/// The category of a leaf, in the bits that numbers of completions leave free.
+/// The category of a leaf, in the bits left free by the numbers of completions.
 const CATEGORY_SHIFT: u32 = Completions::NUMBER_BITS;
 const CATEGORY_MASK: u64 = (1 << (u32::BITS - CATEGORY_SHIFT)) - 1;
 
-/// Of a root, in the place of the category, where no category has this bit: the memory that its put reads is free.
+/// In a root's category bits, where no category has this bit: the memory read by its put is free.
 const SOURCE_IS_FREE: u64 = 1 << 3;
 
-/// Which part of an operation a leaf is about.
+/// The part of an operation covered by a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// Gets.
@@ -25,22 +27,22 @@ pub enum Category {
     Put,
     /// Active Messages.
     Message,
-    /// The memory that a put reads.
+    /// The memory read by a put.
     Source,
     /// Atomic operations.
     Atomic,
 }
 
-/// What a client waits for.
+/// An event: a root or a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event(Handle);
 
-/// The events that a sync finds in an array.
+/// Counts of the events in an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Done, and the client's no more.
+    /// Complete, and no longer the client's.
     pub complete: usize,
-    /// Not done.
+    /// Not complete.
     pub pending: usize,
 }
 
@@ -50,13 +52,13 @@ impl Event {
         Event(handle)
     }
 
-    /// The root of a put that needs its source no more.
+    /// The root of a put with its source free for reuse.
     pub fn root_with_free_source(handle: Handle) -> Event {
         let bits = handle.to_bits() | SOURCE_IS_FREE << CATEGORY_SHIFT;
         Event(Handle::from_bits(bits).expect("more than a handle"))
     }
 
-    /// The event that a client hands back; `None` for the invalid one.
+    /// The event passed back by a client; `None` for the invalid one.
     #[inline]
     pub fn from_bits(bits: u64) -> Option<Event> {
         Handle::from_bits(bits).map(Event)
@@ -80,10 +82,10 @@ impl Event {
         Handle::from_bits(self.0.to_bits() & !(CATEGORY_MASK << CATEGORY_SHIFT)).expect("a handle has its generation")
     }
 
-    /// The leaf of a root; `None` if that has happened.
+    /// The leaf of a root; `None` if its part is complete already.
     ///
     /// # Errors
-    /// The event is a leaf itself, or no operation in flight.
+    /// The event is itself a leaf, or names no operation in flight.
     pub fn leaf(self, category: Category, completions: &Completions) -> Result<Option<Event>, UserError> {
         if self.is_leaf() {
             return Err(UserError::new(format!("event {:#x} is a leaf; give its root", self.to_bits())));
@@ -97,7 +99,7 @@ impl Event {
         Ok(Some(Event(Handle::from_bits(bits).expect("more than a handle"))))
     }
 
-    /// The completion for which the event waits, unless it is a leaf whose root is synced.
+    /// The completion awaited by the event; `None` for a leaf of a synced root.
     fn completion(self, completions: &Completions) -> Result<Option<CompletionId>, UserError> {
         if !self.is_leaf() {
             return completions.find(self.of_root()).map(Some);
@@ -106,19 +108,19 @@ impl Event {
             Ok(completion) => Ok(Some(completion)),
             Err(_) if self.was_given_out(completions) => Ok(None),
             Err(_) => Err(UserError::new(format!(
-                "event {:#x} is none; give one that the library has returned",
+                "event {:#x} is unknown; give one that the library has returned",
                 self.to_bits()
             ))),
         }
     }
 
-    /// Whether a leaf is that of an operation, or was once.
+    /// Whether a leaf belongs to an operation, pending or synced.
     fn was_given_out(self, completions: &Completions) -> bool {
         self.category() <= Category::Atomic as u64 && completions.was_given_out(self.of_root())
     }
 
-    /// As [`Event::completion`], for an event that comes alone. The client may not use a leaf after its root; where it wants checks, that
-    /// is refused.
+    /// Like [`Event::completion`], for an event outside an array. The client may not use a leaf after syncing its root.
+    /// With checks on, this is refused.
     fn completion_alone(self, ops: &Ops) -> Result<Option<CompletionId>, UserError> {
         let completion = self.completion(ops.completions())?;
         if completion.is_none() && ops.is_strict() {
@@ -131,11 +133,11 @@ impl Event {
     }
 }
 
-/// Whether an event is done. If it is a root, it names nothing any more.
+/// Whether an event is complete. A complete root names nothing afterwards.
 ///
 /// # Errors
-/// The event is a root that was synced before, or never given out; or a leaf that is none, or where checks are wanted one whose root is
-/// synced.
+/// The event is a root synced before or never given out, or is no leaf of an operation. With checks on, also a leaf of
+/// a synced root.
 #[inline]
 pub fn test(event: Event, ops: &Ops) -> Result<bool, UserError> {
     let completions = ops.completions();
@@ -145,7 +147,8 @@ pub fn test(event: Event, ops: &Ops) -> Result<bool, UserError> {
     Ok(event.completion_alone(ops)?.is_none_or(|completion| completions.is_done(completion)))
 }
 
-/// As [`test`], for an event of an array. A leaf there may be one whose root is gone: an earlier look at the array has taken that out.
+/// Like [`test`], for an event of an array. A leaf's root may be gone: an earlier sweep of the array may have taken it
+/// out.
 fn test_in_array(event: Event, completions: &Completions) -> Result<bool, UserError> {
     if !event.is_leaf() {
         return completions.end_if_done(event.of_root());
@@ -153,14 +156,14 @@ fn test_in_array(event: Event, completions: &Completions) -> Result<bool, UserEr
     Ok(event.completion(completions)?.is_none_or(|completion| completions.is_done(completion)))
 }
 
-/// Waits for an event, running handlers. If it is a root, it names nothing any more.
+/// Waits for an event, running handlers. A root names nothing afterwards.
 ///
 /// # Errors
 /// As [`test`].
 pub fn wait(event: Event, ops: &Ops) -> Result<(), UserError> {
     let Some(completion) = event.completion_alone(ops)? else { return Ok(()) };
     if event.is_leaf() {
-        // Its root stays, for the client to sync.
+        // The root stays for the client to sync.
         ops.driver().wait(completion);
     } else {
         ops.driver().finish(completion);
@@ -168,11 +171,11 @@ pub fn wait(event: Event, ops: &Ops) -> Result<(), UserError> {
     Ok(())
 }
 
-/// Tests all events of an array, and takes out those that are done. Leaves come first, so that one beside its root in an array is never
-/// one of a root that is gone.
+/// Tests all events of an array, and takes out complete ones. Leaves come first, so that a leaf is tested before a root
+/// in the same array is gone.
 ///
 /// # Errors
-/// As [`test`], but that a leaf's root may be gone.
+/// As [`test`], except that a leaf's root may be gone.
 pub fn sweep(events: &mut [u64], ops: &Ops) -> Result<Found, UserError> {
     let mut found = Found::default();
     for leaves in [true, false] {
@@ -189,7 +192,8 @@ pub fn sweep(events: &mut [u64], ops: &Ops) -> Result<Found, UserError> {
     Ok(found)
 }
 
-/// Waits until all events of an array are done, and takes them out: one after the other, or each look would be at all of them.
+/// Waits until all events of an array are complete, and takes them out. Waits for one event after the other, so that no
+/// step tests the whole array.
 ///
 /// # Errors
 /// As [`sweep`].
@@ -202,7 +206,7 @@ pub fn wait_all(events: &mut [u64], ops: &Ops) -> Result<(), UserError> {
     sweep(events, ops).map(drop)
 }
 
-/// Waits until at least one event of an array is done.
+/// Waits until at least one event of an array is complete.
 ///
 /// # Errors
 /// As [`test`].
@@ -247,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_is_free_has_no_leaf_while_its_put_is_under_way() {
+    fn a_source_that_is_free_has_no_leaf_while_its_put_is_in_flight() {
         let completions = Completions::default();
         let id = completions.begin();
         completions.add(id);

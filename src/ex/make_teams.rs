@@ -6,20 +6,20 @@ use crate::coll::Coll;
 use crate::error::UserError;
 use vgasnet_protocol::collectives::{Vote, list_hash, listed_team, split as divide};
 
-/// The color of who takes no part. Those of clients are less.
+/// The color of ranks taking no part. Clients' colors are smaller.
 const NO_COLOR: u32 = 1 << 31;
 
-/// A team that stays until it is destroyed, and as memory beyond.
+/// A team kept until it is destroyed. Its memory stays even after.
 fn keep(id: u64, rank: u32, jobranks: Box<[u32]>, coll: &Coll, flags: u32) -> Result<Box<Team>, UserError> {
     coll.join_team(id, jobranks.clone(), rank)?;
     Ok(Box::new(Team::new(id, rank, jobranks, flags)))
 }
 
-/// Divides a team into one for each color. The ranks of a color are ordered by their keys, and those of the same key as in the parent.
-/// Without a color the rank comes into none. Collective over the parent.
+/// Splits a team into one team for each color. Ranks of a color are ordered by key, ranks of equal keys as in the
+/// parent. A rank without a color joins none. Collective over the parent.
 ///
 /// # Errors
-/// The parent does not exist any more.
+/// The parent no longer exists.
 pub fn split(
     parent: &Team,
     color: Option<u32>,
@@ -28,7 +28,7 @@ pub fn split(
     flags: u32,
     coll: &Coll,
 ) -> Result<Option<&'static Team>, UserError> {
-    // Shifted, so that negative keys come first.
+    // Flips the sign bit, so that negative keys come first.
     let order = key as u32 ^ 1 << 31;
     let votes: Vec<Vote> = coll.gather_votes(parent.id, color.unwrap_or(NO_COLOR), order)?;
     if color.is_none() {
@@ -41,11 +41,11 @@ pub fn split(
     Ok(Some(give_out(Box::leak(team))))
 }
 
-/// Makes a team of these ranks of the job, in this order; without any, the rank comes into none. All of them give the same. Collective over
-/// the parent, to which they belong.
+/// Makes a team of these job ranks, in this order. The ranks are in the parent, and all of them give the same list. A
+/// rank giving an empty list joins none. Collective over the parent.
 ///
 /// # Errors
-/// A rank is not in the parent, there twice, or has given another list; or the parent does not exist any more.
+/// A rank is not in the parent, is listed twice or has given another list, or the parent no longer exists.
 pub fn create(
     parent: &Team,
     jobranks: Box<[u32]>,
@@ -74,11 +74,11 @@ pub fn create(
     Ok(Some(give_out(Box::leak(team))))
 }
 
-/// Destroys a team, and tells what the client has lent it. Collective over the team; no rank waits for another one. A rank that has synced
-/// its collectives has sent and got all messages of them.
+/// Destroys a team, and returns the scratch lent by the client. Collective over the team, but no rank waits for
+/// another. A rank that has synced its collectives has sent and received all their messages.
 ///
 /// # Errors
-/// It is the team of all ranks, or collectives of it are under way.
+/// It is the team of all ranks, or its collectives are in flight.
 ///
 /// # Safety
 /// No other thread uses the team.

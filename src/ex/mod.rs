@@ -1,7 +1,7 @@
-//! What GASNet-EX has beside GASNet-1: clients, endpoints, segments and teams as objects, events with leaves, messages whose
-//! payload is negotiated.
+//! GASNet-EX's additions to GASNet-1: clients, endpoints, segments and teams as objects, events with leaves, and
+//! messages with negotiated payload.
 //!
-//! There is one client, with one endpoint, in each process. The operations themselves are those of the rooms below.
+//! Each process has one client, with one endpoint. The operations themselves are in the rooms below.
 //!
 //! Source: GASNet-EX (specification 0.19).
 

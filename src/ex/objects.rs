@@ -1,7 +1,7 @@
-//! What the client's objects have in common: a mark, by which a handle is told from others, and the client's data.
+//! The common part of the client's objects: a mark identifying the kind of a handle's object, and the client's data.
 //!
-//! A handle is the address of its object. Looking at the mark is safe where it has been that of an object. Where the user has asked for
-//! checks, the addresses of all objects are known, and others are refused without a look.
+//! A handle is the address of its object. Reading the mark is safe at the address of any object, existing or destroyed.
+//! With checks on, the addresses of all objects are known, and other addresses are refused without a read.
 
 use crate::error::UserError;
 use crate::sys::Signalproof;
@@ -13,30 +13,30 @@ use vgasnet_protocol::ordered::OrderedSet;
 /// Whether [`find`] looks handles up in [`KNOWN`].
 static ARE_CHECKED: AtomicBool = AtomicBool::new(false);
 
-/// The addresses of all objects that there were since [`check_handles`].
+/// The addresses of all objects given out since [`check_handles`].
 static KNOWN: Mutex<OrderedSet<usize>> = Mutex::new(OrderedSet::new());
 
-/// Begins every object.
+/// The beginning of every object.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Header {
-    /// The object's kind while it exists, afterwards 0.
+    /// The object's kind while it exists, then 0.
     mark: AtomicU64,
-    /// The client's; null at first.
+    /// The client's data, null at first.
     cdata: AtomicPtr<c_void>,
 }
 
-/// A kind of object. Its memory is never given back to the system, so that a handle of one that is gone is seen to be that.
+/// A kind of object. Its memory is never freed, so that handles of destroyed objects are recognised.
 ///
 /// # Safety
 /// The object begins with its header.
 pub unsafe trait Object: Sized {
-    /// Tells the kind from others.
+    /// Identifies the kind.
     const MARK: u64;
-    /// What the client calls it: "team".
+    /// The client's name for it, such as "team".
     const WHAT: &'static str;
 
-    /// Its header.
+    /// The object's header.
     fn header(&self) -> &Header;
 
     /// The client's data.
@@ -49,25 +49,25 @@ pub unsafe trait Object: Sized {
         self.header().cdata.store(cdata, Ordering::Release);
     }
 
-    /// The object is gone: [`find`] refuses its handle from now on.
+    /// Marks the object as destroyed: [`find`] refuses its handle from now on.
     fn retire(&self) {
         self.header().mark.store(0, Ordering::Release);
     }
 }
 
 impl Header {
-    /// That of a new object of a kind.
+    /// The header of a new object of a kind.
     pub fn of<T: Object>() -> Header {
         Header { mark: AtomicU64::new(T::MARK), cdata: AtomicPtr::new(std::ptr::null_mut()) }
     }
 }
 
-/// From now on all handles are checked. No object was given out before.
+/// Checks all handles from now on. No object was given out before.
 pub(super) fn check_handles() {
     ARE_CHECKED.store(true, Ordering::Release);
 }
 
-/// An object whose handle the client gets.
+/// Registers an object for the client to get its handle.
 pub fn give_out<T: Object>(object: &'static T) -> &'static T {
     if ARE_CHECKED.load(Ordering::Acquire) {
         Signalproof::lock(&KNOWN).insert((&raw const *object).addr());
@@ -75,7 +75,7 @@ pub fn give_out<T: Object>(object: &'static T) -> &'static T {
     object
 }
 
-/// Whether there may be, or may have been, an object at an address.
+/// Whether an object may be, or may have been, at an address.
 #[inline(always)]
 fn is_known(address: usize) -> bool {
     !ARE_CHECKED.load(Ordering::Relaxed) || is_given_out(address)
@@ -86,20 +86,20 @@ fn is_given_out(address: usize) -> bool {
     Signalproof::lock(&KNOWN).contains(&address)
 }
 
-/// The object that a handle names.
+/// The object named by a handle.
 ///
 /// # Errors
-/// The handle is null, or that of an object of another kind or of one that is gone.
+/// The handle is null, or its object is of another kind or destroyed.
 ///
 /// # Safety
-/// The handle is null, or has been that of an object, or handles are checked.
+/// The handle is null, or has been an object's, or handles are checked.
 #[inline]
 pub unsafe fn find<'a, T: Object>(handle: *const T) -> Result<&'a T, UserError> {
     // SAFETY: as the caller says.
     unsafe { find_if_any(handle) }.ok_or_else(|| none(handle))
 }
 
-/// As [`find`], `None` where that refuses.
+/// Like [`find`], with `None` for a refusal.
 ///
 /// # Safety
 /// As for [`find`].
@@ -108,8 +108,8 @@ pub(super) unsafe fn find_if_any<'a, T: Object>(handle: *const T) -> Option<&'a 
     if handle.is_null() || handle.addr() % align_of::<Header>() != 0 || !is_known(handle.addr()) {
         return None;
     }
-    // SAFETY: the handle is, or was, that of an object, as the caller says or `is_known` has found. Its memory is never given back and
-    // begins with a header, whatever its kind. The mark tells whether it is one of this kind.
+    // SAFETY: the handle is, or was, an object's: the caller says so, or `is_known` has found it. The object's memory
+    // is never freed and begins with a header, whatever its kind. The mark tells whether it is of this kind.
     unsafe { ((*handle.cast::<Header>()).mark.load(Ordering::Acquire) == T::MARK).then(|| &*handle) }
 }
 
@@ -139,7 +139,7 @@ mod tests {
     #[derive(Debug)]
     struct Other(Header);
 
-    // SAFETY: it is nothing but its header.
+    // SAFETY: it is only its header.
     unsafe impl Object for One {
         const MARK: u64 = 1;
         const WHAT: &'static str = "one";
@@ -160,7 +160,7 @@ mod tests {
     fn a_handle_names_an_object_of_its_kind_while_that_exists() {
         let one = One(Header::of::<One>());
         let handle = &raw const one;
-        // SAFETY: the handles are null, or those of objects.
+        // SAFETY: each handle is null or an object's.
         unsafe {
             assert!(find(handle).is_ok_and(|found| std::ptr::eq(found, handle)));
             assert!(find(handle.cast::<Other>()).is_err() && find::<One>(std::ptr::null()).is_err());

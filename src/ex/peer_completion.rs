@@ -1,10 +1,11 @@
-//! The message that a put between lists sends to its target when it is done, as its thread has asked before.
+//! The message sent to the target of a put between lists when the put is complete. The thread asks for it before the
+//! put.
 //!
 //! Source: GASNet-EX, "VIS Put Peer Completion".
 
 use std::cell::Cell;
 
-/// The longest payload of such a message, in bytes.
+/// The longest payload of this message, in bytes.
 pub const PEER_COMPLETION_BYTES_MAX: usize = 127;
 
 /// A message for the end of a put.
@@ -19,22 +20,22 @@ pub struct PeerCompletion {
 }
 
 thread_local! {
-    /// That of this thread's next put.
+    /// The message for this thread's next put between lists.
     static NEXT: Cell<Option<PeerCompletion>> = const { Cell::new(None) };
 }
 
-/// Sets that of this thread's next put between lists, in place of one that was set before.
+/// Sets the message for this thread's next put between lists. Replaces an earlier one.
 pub fn set_peer_completion(completion: Option<PeerCompletion>) {
     NEXT.set(completion);
 }
 
-/// Whether this thread's next put between lists has one.
+/// Whether this thread's next put between lists has a message.
 #[inline]
 pub fn has_peer_completion() -> bool {
     NEXT.get().is_some()
 }
 
-/// Takes that of this thread's next put between lists.
+/// Takes the message for this thread's next put between lists.
 #[inline]
 pub fn take_peer_completion() -> Option<PeerCompletion> {
     NEXT.take()

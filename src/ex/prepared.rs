@@ -1,7 +1,9 @@
-//! Messages whose payload is negotiated: prepared, filled in by the client, and then committed or cancelled by the same thread.
+//! Messages with negotiated payload. The client fills in a prepared message, then the same thread commits or cancels
+//! it.
 //!
-//! A thread has at most one such message, in a place that is its own as long as it lives. A request takes its credit when it is prepared, so
-//! that a commit waits for nobody. Where the client has no buffer of its own it gets the thread's.
+//! A thread has at most one prepared message, in a place of its own that lives as long as the thread. Preparing a
+//! request takes its credit, so that the commit need not wait for credit. If the client has no buffer, it gets the
+//! thread's.
 //!
 //! Source: GASNet-EX (specification 0.19), "Negotiated-payload AM APIs".
 
@@ -12,16 +14,16 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use vgasnet_protocol::active_message::Args;
 
-/// To whom a message goes.
+/// The receiver of a message.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
     /// A request to this rank of the job.
     Request(u32),
-    /// The reply to the message that this names.
+    /// The reply to the message named by this token.
     Reply(&'a Token),
 }
 
-/// Which function has prepared a message, and has to commit it.
+/// The function that prepared a message. Only the matching function may commit it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// A reply, not a request.
@@ -30,30 +32,30 @@ pub struct Kind {
     pub is_long: bool,
 }
 
-/// What the client asks for.
+/// The client's arguments for preparing a message.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish<'a> {
-    /// To whom the message goes.
+pub struct PrepareArguments<'a> {
+    /// The receiver of the message.
     pub target: Target<'a>,
     /// Whether it is a Long.
     pub is_long: bool,
     /// The client's buffer, or null for one of the library's.
     pub buffer: *const u8,
-    /// The least payload that is of use, in bytes.
+    /// The smallest useful payload, in bytes.
     pub least_bytes: usize,
-    /// The largest payload that may come, in bytes.
+    /// The largest payload to expect, in bytes.
     pub most_bytes: usize,
-    /// The address of the payload at its target, as far as the client knows it: 0 if it does not.
+    /// The address of the payload at its target, or 0 if the client does not know it yet.
     pub address: usize,
-    /// How many arguments will come.
+    /// The number of arguments to expect.
     pub args: usize,
     /// Do not wait for credit.
     pub is_immediate: bool,
-    /// Anything, for the caller to have back at the commit.
+    /// Any number, returned to the caller at the commit.
     pub tag: usize,
 }
 
-/// How the client commits a message.
+/// The client's arguments for committing a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Final {
     /// The index of the handler.
@@ -68,7 +70,7 @@ pub struct Final {
     pub is_immediate: bool,
 }
 
-/// `gex_AM_SrcDesc_t`: the place of a thread for its message.
+/// `gex_AM_SrcDesc_t`: a thread's place for its message.
 #[derive(Debug, Default)]
 pub struct Prepared {
     open: Option<Open>,
@@ -76,16 +78,16 @@ pub struct Prepared {
     buffer: Vec<u128>,
 }
 
-/// To whom a message goes that is prepared.
+/// The receiver of a prepared message.
 #[derive(Debug)]
 enum Whom {
-    /// A request's target, by its credit.
+    /// A request's target, with its credit.
     Held(HeldCredit),
-    /// The request to which it replies, and the handler of that.
+    /// The request to reply to, and the run of its handler.
     Token(*const Token, u64),
 }
 
-/// A message that is prepared.
+/// A prepared message.
 #[derive(Debug)]
 struct Open {
     kind: Kind,
@@ -101,7 +103,7 @@ thread_local! {
     static PREPARED: RefCell<ManuallyDrop<Option<Box<Prepared>>>> = const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
-/// Does something with this thread's place.
+/// Runs a function on this thread's place.
 fn with_own<R>(what: impl FnOnce(&mut Box<Prepared>) -> R) -> R {
     PREPARED.with_borrow_mut(|prepared| {
         what(prepared.get_or_insert_with(|| {
@@ -111,64 +113,64 @@ fn with_own<R>(what: impl FnOnce(&mut Box<Prepared>) -> R) -> R {
     })
 }
 
-/// The largest payload of a message that is prepared, in bytes: a Long's may be larger where it is in the client's buffer.
+/// The largest payload of a prepared message, in bytes. A Long's may be larger in the client's buffer.
 pub fn payload_bytes_max(is_long: bool, is_in_own_buffer: bool) -> usize {
     if is_long && is_in_own_buffer { LONG_BYTES_MAX } else { PAYLOAD_BYTES_MAX }
 }
 
-/// Prepares a message. `None`: it is immediate, and there is no credit.
+/// Prepares a message. `None` if it is immediate and no credit is available.
 ///
 /// # Errors
-/// The thread has prepared another message, or may not send this one; or the payload is too long at least.
-pub fn prepare(wish: &Wish<'_>, am: &Am) -> Result<Option<*mut Prepared>, UserError> {
-    let most_bytes = payload_bytes_max(wish.is_long, !wish.buffer.is_null());
-    check(wish, most_bytes)?;
-    let size_bytes = wish.most_bytes.min(most_bytes);
-    let whom = match wish.target {
+/// The thread has another prepared message, it may not send this one, or even the smallest payload is too long.
+pub fn prepare(arguments: &PrepareArguments<'_>, am: &Am) -> Result<Option<*mut Prepared>, UserError> {
+    let most_bytes = payload_bytes_max(arguments.is_long, !arguments.buffer.is_null());
+    check(arguments, most_bytes)?;
+    let size_bytes = arguments.most_bytes.min(most_bytes);
+    let whom = match arguments.target {
         Target::Reply(token) => {
             token.check_reply()?;
             Whom::Token(token, am::running_handler())
         }
         Target::Request(to) => {
-            let destination = if wish.is_long { Destination::Segment(0) } else { Destination::Buffer };
+            let destination = if arguments.is_long { Destination::Segment(0) } else { Destination::Buffer };
             let args = Args::new(&[]).expect("none");
             let nothing = Envelope { handler: 0, payload: std::ptr::null(), payload_bytes: 0, destination, args };
             am.check_request(to, &nothing)?;
-            let held = if wish.is_immediate { am.try_hold(to, size_bytes) } else { Some(am.hold(to, size_bytes)) };
+            let held = if arguments.is_immediate { am.try_hold(to, size_bytes) } else { Some(am.hold(to, size_bytes)) };
             let Some(held) = held else { return Ok(None) };
             Whom::Held(held)
         }
     };
-    let kind = Kind { is_reply: matches!(wish.target, Target::Reply(_)), is_long: wish.is_long };
+    let kind = Kind { is_reply: matches!(arguments.target, Target::Reply(_)), is_long: arguments.is_long };
     with_own(|prepared| {
-        let start = if wish.buffer.is_null() { prepared.buffer_of(size_bytes) } else { wish.buffer };
-        let Wish { address, args, tag, .. } = *wish;
+        let start = if arguments.buffer.is_null() { prepared.buffer_of(size_bytes) } else { arguments.buffer };
+        let PrepareArguments { address, args, tag, .. } = *arguments;
         prepared.open = Some(Open { kind, whom, start, size_bytes, address, args, tag });
         Ok(Some(&raw mut **prepared))
     })
 }
 
-fn check(wish: &Wish<'_>, most_bytes: usize) -> Result<(), UserError> {
+fn check(arguments: &PrepareArguments<'_>, most_bytes: usize) -> Result<(), UserError> {
     if with_own(|prepared| prepared.open.is_some()) {
         return Err(UserError::new("this thread has prepared a message already; commit or cancel that first"));
     }
-    if wish.least_bytes > wish.most_bytes {
+    if arguments.least_bytes > arguments.most_bytes {
         return Err(UserError::new(format!(
             "the least payload, {} bytes, is more than the most, {} bytes",
-            wish.least_bytes, wish.most_bytes
+            arguments.least_bytes, arguments.most_bytes
         )));
     }
-    if wish.least_bytes > most_bytes {
+    if arguments.least_bytes > most_bytes {
         return Err(UserError::new(format!(
             "a payload of at least {} bytes; at most {most_bytes} are allowed, see gex_AM_Max with \
              GEX_FLAG_AM_PREPARE_LEAST_CLIENT or _ALLOC",
-            wish.least_bytes
+            arguments.least_bytes
         )));
     }
     Ok(())
 }
 
-/// Where the payload of a message goes, and how long it may be.
+/// The buffer for a message's payload, and its size.
 ///
 /// # Errors
 /// The thread has not prepared the message.
@@ -176,10 +178,11 @@ pub fn source(handle: *mut Prepared) -> Result<(*mut u8, usize), UserError> {
     with(handle, |open| (open.start.cast_mut(), open.size_bytes))
 }
 
-/// Sends a message that is prepared. Returns its tag; `None` if it is immediate and not sent, and stays prepared.
+/// Sends a prepared message. Returns its tag, or `None` if it is immediate and was not sent. It then stays prepared.
 ///
 /// # Errors
-/// The thread has not prepared the message, or in another way; or it cannot be sent. Then it stays prepared.
+/// The thread has not prepared the message, has prepared it with another function, or cannot send it. It then stays
+/// prepared.
 ///
 /// # Safety
 /// The payload is valid for its length.
@@ -194,10 +197,10 @@ pub unsafe fn commit(handle: *mut Prepared, kind: Kind, last: &Final, am: &Am) -
     sent.map(|sent| sent.then_some(tag))
 }
 
-/// Drops a message that is prepared.
+/// Drops a prepared message.
 ///
 /// # Errors
-/// The thread has not prepared the message, or in another way.
+/// The thread has not prepared the message, or has prepared it with another function.
 pub fn cancel(handle: *mut Prepared, kind: Kind, am: &Am) -> Result<(), UserError> {
     if let Whom::Held(held) = take(handle, kind)?.whom {
         am.release(held);
@@ -219,7 +222,8 @@ impl Open {
             // SAFETY: the payload is valid for its length.
             Whom::Held(ref held) => unsafe { am.send_held(held, &envelope, last.is_immediate) },
             Whom::Token(token, handler) if handler == am::running_handler() => {
-                // SAFETY: the handler of the request runs, and as long as it does the token is there. The payload is valid for its length.
+                // SAFETY: the request's handler is running, and its token stays valid as long. The payload is valid for
+                // its length.
                 unsafe { am.reply(&*token, &envelope) }.map(|()| true)
             }
             Whom::Token(..) => {
@@ -253,7 +257,7 @@ impl Open {
 }
 
 impl Prepared {
-    /// The library's buffer, with at least so many bytes.
+    /// The library's buffer, with at least `size_bytes`.
     fn buffer_of(&mut self, size_bytes: usize) -> *const u8 {
         let words = size_bytes.div_ceil(size_of::<u128>()).max(1);
         if self.buffer.len() < words {

@@ -1,4 +1,4 @@
-//! The objects that a job begins with: the client, its endpoint, the team of all ranks, and after attach the segment.
+//! The objects a job begins with: the client, its endpoint, the team of all ranks, and after attach the segment.
 
 use super::objects::{Header, Object, check_handles, give_out};
 use super::teams::Team;
@@ -14,9 +14,9 @@ use vgasnet_protocol::collectives::TEAM_ALL;
 #[derive(Debug)]
 pub struct Client {
     header: Header,
-    /// As the program gave them to init.
+    /// The flags given to init.
     pub flags: u32,
-    /// As the program gave it to init.
+    /// The name given to init.
     pub name: CString,
 }
 
@@ -34,16 +34,16 @@ pub struct Endpoint {
 #[derive(Debug)]
 pub struct Segment {
     header: Header,
-    /// Where it is.
+    /// Its address and size.
     pub bound: Bound,
 }
 
-/// Where a rank's segment is, in the address space of that rank.
+/// The place of a rank's segment, in the rank's own address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The first address.
     pub address: usize,
-    /// The size that the rank asked for.
+    /// The size requested by the rank.
     pub size_bytes: usize,
 }
 
@@ -87,7 +87,7 @@ static PRIMORDIAL: OnceLock<Primordial> = OnceLock::new();
 static BOUND: OnceLock<Box<[Bound]>> = OnceLock::new();
 static SEGMENT: OnceLock<Segment> = OnceLock::new();
 
-/// The objects of this job, for a client of this name if there are none yet. `None` before init.
+/// The objects of this job. Makes them for a client of this name if there are none yet. `None` before init.
 pub fn start(name: &CStr, flags: u32) -> Option<&'static Primordial> {
     let job = job::job()?;
     let conduit = job.conduit();
@@ -105,30 +105,30 @@ pub fn start(name: &CStr, flags: u32) -> Option<&'static Primordial> {
     Some(objects)
 }
 
-/// `GEX_FLAG_USES_GASNET1`: what a job that was started by GASNet-1's init has for flags.
+/// `GEX_FLAG_USES_GASNET1`: the flags of a job started by GASNet-1's init.
 const USES_GASNET1: u32 = 1;
 
-/// The objects of this job, whoever has started it. `None` before init.
+/// The objects of this job, started by either interface. `None` before init.
 #[inline]
 pub fn primordial() -> Option<&'static Primordial> {
     PRIMORDIAL.get().or_else(|| start(c"GASNET1", USES_GASNET1))
 }
 
-/// Gives this rank a segment of so many bytes, together with all others. When this returns, each rank has its own and knows those of the
-/// others: a message may come from a rank that has left this, and its handler may use both.
+/// Gives this rank a segment of the wanted bytes, together with all other ranks. On return each rank has its segment
+/// and knows the segments of all others. A rank that has returned may send a message, and its handler may use both.
 ///
 /// # Errors
 /// As [`job::Job::attach_segment`].
 pub fn attach_segment(job: &Job, runtime: &Runtime, wanted: Result<u64, UserError>) -> Result<(), Failure> {
     let sizes = job.attach_segment(runtime, wanted)?;
     let bound = |(segment, size): (memory::Segment, u64)| Bound { address: segment.base, size_bytes: size as usize };
-    // There is one attach, so nothing is there.
+    // Not set before: a job attaches once.
     let _ = BOUND.set(runtime.space().segments.all().zip(sizes).map(bound).collect());
     let met = runtime.coll().gather_all(TEAM_ALL, 0_u8);
     met.map(drop).map_err(|line| Failure::with_line(FailureClass::Resource, line))
 }
 
-/// Where a rank of the job has its segment; `None` if it has none, or before attach.
+/// The place of a rank's segment; `None` if it has none, or before attach.
 #[inline]
 pub fn bound_of_rank(rank: u32) -> Option<Bound> {
     let all = BOUND.get().map(|bound| &**bound).or_else(bound_by_gasnet1)?;
@@ -136,7 +136,7 @@ pub fn bound_of_rank(rank: u32) -> Option<Bound> {
     (bound.size_bytes > 0).then_some(bound)
 }
 
-/// Where segments are that GASNet-1's attach has made: they are as large as that tells.
+/// The segments made by GASNet-1's attach, in the sizes it reports.
 #[cold]
 fn bound_by_gasnet1() -> Option<&'static [Bound]> {
     if job::job()?.awaits_segment() {
@@ -147,7 +147,7 @@ fn bound_by_gasnet1() -> Option<&'static [Bound]> {
     Some(BOUND.get_or_init(|| segments.map(bound).collect()))
 }
 
-/// This rank's segment, if it has one.
+/// This rank's segment, if any.
 pub fn bound() -> Option<&'static Segment> {
     let rank = job::job()?.conduit().rank().0;
     let bound = bound_of_rank(rank)?;

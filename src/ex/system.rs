@@ -1,4 +1,5 @@
-//! Where ranks are. A rank is its own neighbourhood, since no other rank can load from its segment; the ranks of a machine are a host.
+//! Positions of ranks. A rank is its own neighbourhood, since no other rank can load from its segment. The ranks of a
+//! machine are a host.
 
 use crate::job;
 use std::collections::HashMap;
@@ -13,21 +14,21 @@ pub struct RankInfo {
     pub jobrank: u32,
 }
 
-/// Some ranks of the job in their order, with this one.
+/// Some ranks of the job in order, including this one.
 #[derive(Clone, Copy, Debug)]
 pub struct Ranks {
     /// All of them.
     pub all: &'static [RankInfo],
-    /// Which of them this rank is.
+    /// This rank's index among them.
     pub me: usize,
 }
 
 /// A place among all neighbourhoods and hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// How many neighbourhoods there are, and which is this rank's.
+    /// The number of neighbourhoods, and the index of this rank's.
     pub nbrhd: (u32, u32),
-    /// How many hosts there are, and which is this rank's.
+    /// The number of hosts, and the index of this rank's.
     pub host: (u32, u32),
 }
 
@@ -61,7 +62,7 @@ pub fn position() -> Option<Position> {
     }))
 }
 
-/// How many different numbers there are, and the place of the one at `me` in the order in which they come first.
+/// The number of different values, and the index of the value at `me` in order of first occurrence.
 fn among(numbers: &[u32], me: usize) -> (u32, u32) {
     let mut places = HashMap::new();
     for number in numbers {

@@ -1,4 +1,4 @@
-//! Teams as GASNet-EX has them: ranks of the job in an order. And pairs of endpoints, which stand for the team of all ranks.
+//! Teams of GASNet-EX: job ranks in an order. A pair of endpoints stands for the team of all ranks.
 
 use super::objects::{Header, Object, find, find_if_any};
 use crate::error::UserError;
@@ -12,15 +12,15 @@ pub struct Team {
     header: Header,
     /// This rank's place in the team.
     pub rank: u32,
-    /// How many members it has.
+    /// The number of members.
     pub size: u32,
-    /// As the client gave them when it was made.
+    /// The flags given when it was made.
     pub flags: u32,
     /// Its number among the teams of collectives.
     pub id: u64,
-    /// What the client has lent it until it is destroyed; the library needs none.
+    /// The memory lent by the client until the team is destroyed. The library needs none.
     pub scratch: Option<Scratch>,
-    /// The team's own; null for the team of all ranks in their order, and once the team is destroyed.
+    /// Owned by the team. Null for the team of all ranks in job order, and once the team is destroyed.
     members: AtomicPtr<Members>,
 }
 
@@ -29,16 +29,16 @@ pub struct Team {
 pub struct Scratch {
     /// The first address.
     pub address: usize,
-    /// How much it is.
+    /// The size.
     pub size_bytes: usize,
 }
 
-/// Which ranks a team has.
+/// The members of a team.
 #[derive(Debug)]
 struct Members {
-    /// The rank in the job of each member.
+    /// The job rank of each member.
     jobranks: Box<[u32]>,
-    /// The rank in the job of each member and that in the team, in order: memory for the members, and not for the job.
+    /// The job rank and the team rank of each member, sorted. Its memory grows with the team, not with the job.
     by_jobrank: Box<[(u32, u32)]>,
 }
 
@@ -52,7 +52,7 @@ unsafe impl Object for Team {
 }
 
 impl Team {
-    /// That of all ranks, as this rank has it.
+    /// The team of all ranks, as seen by this rank.
     pub fn of_all(rank: u32, size: u32) -> Team {
         Team {
             header: Header::of::<Team>(),
@@ -65,7 +65,7 @@ impl Team {
         }
     }
 
-    /// One of these ranks of the job, of which this rank is the one at `rank`. Collectives know it by `id`.
+    /// A team of these job ranks. This rank is the one at `rank`. Collectives know the team by `id`.
     pub fn new(id: u64, rank: u32, jobranks: Box<[u32]>, flags: u32) -> Team {
         let mut by_jobrank: Box<[(u32, u32)]> = jobranks.iter().copied().zip(0..).collect();
         by_jobrank.sort_unstable();
@@ -76,7 +76,7 @@ impl Team {
 
     #[inline(always)]
     fn members(&self) -> Option<&Members> {
-        // SAFETY: it is null, or the team's until `drop_members`, which nobody calls while others use the team.
+        // SAFETY: it is null, or valid until `drop_members`, which nobody calls while others use the team.
         unsafe { self.members.load(Ordering::Acquire).as_ref() }
     }
 
@@ -85,7 +85,7 @@ impl Team {
         self.id == TEAM_ALL
     }
 
-    /// The team is destroyed: its handle is refused from now on.
+    /// Destroys the team: its handle is refused from now on.
     ///
     /// # Safety
     /// No other thread uses the team.
@@ -100,12 +100,12 @@ impl Team {
     unsafe fn drop_members(&self) {
         let members = self.members.swap(std::ptr::null_mut(), Ordering::AcqRel);
         if !members.is_null() {
-            // SAFETY: it came of a box, and nobody uses it.
+            // SAFETY: the pointer came from a box, and nobody uses it.
             drop(unsafe { Box::from_raw(members) });
         }
     }
 
-    /// The rank in the job of a member.
+    /// The job rank of a member.
     ///
     /// # Errors
     /// There is no such member.
@@ -123,7 +123,7 @@ impl Team {
         }
     }
 
-    /// The rank in the team of a rank of the job, if it is a member.
+    /// The team rank of a job rank, if it is a member.
     #[inline]
     pub fn rank_of(&self, jobrank: u32) -> Option<u32> {
         match self.members() {
@@ -148,7 +148,7 @@ impl Drop for Team {
     }
 }
 
-/// The pair of the one endpoint of this process and those of the same index: bit 0 tells a pair from a team.
+/// The pair of this process's one endpoint and the others' endpoints of the same index. Bit 0 tells a pair from a team.
 const PAIR: usize = 1;
 
 /// `gex_TM_Pair` of endpoints with these indices.
@@ -167,8 +167,8 @@ fn no_such_endpoint(index: u16) -> UserError {
     UserError::new(format!("there is no endpoint {index}; each process has one, with index 0 (GASNET_MAXEPS is 1)"))
 }
 
-/// The rank in the job that a team, or a pair, and a rank in it name. With a pair the rank may be any number, for the operation to
-/// refuse.
+/// The job rank named by a team, or a pair, and a rank in it. With a pair the rank may be any number; the operation
+/// checks it.
 ///
 /// # Errors
 /// There is no such team, or no such rank in it.
@@ -180,11 +180,11 @@ pub unsafe fn jobrank(team: *const Team, rank: u32) -> Result<u32, UserError> {
     if team.addr() == PAIR {
         return Ok(rank);
     }
-    // SAFETY: the handle is null, or has been that of an object: `find` refuses one with bit 0 set.
+    // SAFETY: the handle is null, or has been an object's. `find` refuses one with bit 0 set.
     unsafe { find(team) }?.jobrank(rank)
 }
 
-/// As [`jobrank`], `None` where that refuses.
+/// Like [`jobrank`], with `None` for a refusal.
 ///
 /// # Safety
 /// As for [`jobrank`].
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn a_team_that_has_ended_is_refused() {
         let some = Team::new(7, 0, [4, 1].into(), 0);
-        // SAFETY: nobody else has the team, whose memory stays.
+        // SAFETY: nobody else has the team, and its memory stays.
         unsafe {
             assert!(find(&raw const some).is_ok());
             some.end();
@@ -230,7 +230,7 @@ mod tests {
     fn a_pair_stands_for_all_ranks() {
         let both = pair(0, 0).expect("the one endpoint");
         assert!(pair(0, 1).is_err() && pair(1, 0).is_err());
-        // SAFETY: a pair, a null pointer, and the handle of an object.
+        // SAFETY: a pair, a null pointer, and an object's handle.
         unsafe {
             assert_eq!(jobrank(both, 9).ok(), Some(9));
             assert!(jobrank(std::ptr::null(), 0).is_err());

@@ -34,7 +34,7 @@ const REFUSED: [(&str, &str, &str, &str); 34] = [
     ("atomic", "user-type", "AD_Create", "0x40 is no type of numbers; give one of GEX_DT_I32"),
     ("atomic", "two-types", "AD_Create", "0x5 is no type of numbers"),
     ("atomic", "no-operations", "AD_Create", "operations 0x0"),
-    ("atomic", "user-operation", "AD_Create", "operations 0x40000000, of which 0x40000000 are none"),
+    ("atomic", "user-operation", "AD_Create", "operations 0x40000000, of which 0x40000000 do not exist"),
     ("atomic", "bits-of-doubles", "AD_Create", "GEX_OP_FXOR on numbers of type GEX_DT_DBL"),
     ("atomic", "two-favors", "AD_Create", "flags 0x5; give one of GEX_FLAG_AD_FAVOR_"),
     ("list", "lengths", "VIS_VectorPutBlocking", "the destination list has 9 bytes and the source list 8"),
@@ -47,7 +47,7 @@ const REFUSED: [(&str, &str, &str, &str); 34] = [
     ("list", "no-strides", "VIS_StridedPutBlocking", "the destination stride list of 1 entries is a null pointer"),
     ("list", "no-counts", "VIS_StridedPutBlocking", "the count list of 1 entries is a null pointer"),
     ("list", "huge", "VIS_StridedPutBlocking", "are more than 2^64 bytes"),
-    ("list", "handler", "VIS_SetPeerCompletionHandler", "handler 127 is none of the client's; give 128 to 255, or 0"),
+    ("list", "handler", "VIS_SetPeerCompletionHandler", "handler 127 is not a client's; give 128 to 255, or 0"),
     ("list", "payload", "VIS_SetPeerCompletionHandler", "a payload of 128 bytes at 0x"),
     ("list", "no-payload", "VIS_SetPeerCompletionHandler", "a payload of 1 bytes at 0x0; give at most 127"),
 ];

@@ -31,7 +31,7 @@ const ALL_INFO: c_uint = 31;
 /// `GEX_TI_ENTRY`.
 const ENTRY: c_uint = 2;
 
-/// Sends a request as its flags have it.
+/// Sends a request as its flags demand.
 ///
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object. The payload is valid for its length.
@@ -48,14 +48,14 @@ unsafe fn request(team: *const Team, rank: u32, envelope: &Envelope, flags: u32)
     Ok(Outcome::DONE)
 }
 
-/// Refuses what is no place for the event of local completion.
+/// Refuses a place that cannot take the event of local completion.
 pub(super) fn check_local_completion(place: *mut EventPointer, is_reply: bool) -> Result<(), UserError> {
     use super::events::DEFER;
     let is_none = place.is_null() || place.addr() == DEFER || (is_reply && place.addr() == GROUP);
     if is_none { Err(bad_local_completion(place, is_reply)) } else { Ok(()) }
 }
 
-/// Answers where the client wants to know that its payload is free for reuse: it is.
+/// Reports local completion at the place. The payload is free for reuse already.
 ///
 /// # Safety
 /// `place` is null, one of the constants, or valid for writes.
@@ -63,7 +63,7 @@ pub(super) unsafe fn note_local_completion(place: *mut EventPointer, is_reply: b
     use super::events::NOW;
     check_local_completion(place, is_reply)?;
     if !matches!(place.addr(), NOW | GROUP) {
-        // SAFETY: it is none of the constants, so it is valid for writes.
+        // SAFETY: the place is none of the constants, so it is valid for writes.
         unsafe { place.write(pointer(None)) };
     }
     Ok(())
@@ -180,7 +180,7 @@ entry_points! {
     }
 }
 
-/// What a handler asks about its message. Everything is known of each message, so the mask is not looked at.
+/// Answers a handler's query about its message. All fields are always known, so the mask is ignored.
 fn tell(token: &Token, info: &mut TokenInfo) -> Result<c_uint, UserError> {
     let objects = ex::primordial().expect("handlers run in jobs");
     let entry = attached_handlers(token.handler());
@@ -198,7 +198,7 @@ fn attached_handlers(index: u8) -> Option<&'static Description> {
     crate::job::job()?.handlers().description(index)
 }
 
-/// Where the library has a buffer for the payload of a Long, that is as long as one that travels in messages.
+/// The longest payload of a Long, in bytes. In a buffer of the library it is no longer than a Medium's.
 fn long_bytes_max(flags: u32) -> usize {
     if flags & LEAST_ALLOC != 0 { PAYLOAD_BYTES_MAX } else { LONG_BYTES_MAX }
 }
@@ -210,7 +210,7 @@ fn check_count(count: c_uint) -> Result<(), UserError> {
     Ok(())
 }
 
-/// Refuses a rank that is none of the team. That no rank is named stands for all.
+/// Refuses a rank outside the team. `GEX_RANK_INVALID` stands for all ranks.
 ///
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object.

@@ -17,7 +17,7 @@ const ACQUIRE: u32 = 1 << 2;
 /// A number as C passes it.
 trait Number: Copy {
     const TYPE: ElementType;
-    /// Its bits, in the low half if it is short.
+    /// Its bits. A short number's are in the low half.
     fn bits(self) -> u64;
 }
 
@@ -43,8 +43,8 @@ numbers! {
     f64: F64, f64::to_bits;
 }
 
-/// What an operation comes to, and where it leaves what the number was. Accesses before it are not moved behind it, if the client asks
-/// for that.
+/// The operation to carry out, and the place for the number's old value. Earlier accesses stay before the operation if
+/// the client asks for it.
 ///
 /// # Safety
 /// `domain` is null, or has been the handle of an object.
@@ -69,7 +69,7 @@ fn no_result(op: u32) -> Refusal {
     UserError::new(line).into()
 }
 
-/// Keeps accesses after an operation that is done behind it, if the client asks for that. For one that is not, its sync does.
+/// Keeps later accesses behind a complete operation if the client asks for it. For a pending operation its sync does.
 #[inline]
 fn acquire(flags: u32) {
     if flags & ACQUIRE != 0 {
@@ -124,11 +124,12 @@ entry_points! {
         let domain = domain.as_mut().ok_or_else(|| UserError::new("the place for the atomic domain is a null pointer"))?;
         let team = ex::find(team)?;
         let made = Domain::new(team, data_type, ops, flags)?;
-        // The call guarantees no synchronisation: a rank may come to it only when another one is through.
+        // The call does not synchronise: a rank may enter it only after another rank has left. Comparing needs strict
+        // mode.
         if attached()?.ops().is_strict() {
             ex::agree_on_domain(&made, attached()?.coll())?;
         }
-        // It is never given back to the system, so that one that is gone is known.
+        // The domain is never freed, so that handles of destroyed domains are recognised.
         *domain = ex::give_out(Box::leak(Box::new(made)));
         Ok(())
     }

@@ -7,10 +7,10 @@ use crate::error::UserError;
 use crate::ex::{self, Collective, Moved, Team};
 use std::ffi::c_void;
 
-/// `GEX_DT_USER`, beside those of [`ElementType`].
+/// `GEX_DT_USER`. [`ElementType`] has the other types.
 const USER_TYPE: u32 = 1 << 6;
 
-/// `GEX_OP_USER` and `GEX_OP_USER_NC`, beside those of [`combining`].
+/// `GEX_OP_USER` and `GEX_OP_USER_NC`. [`combining`] has the other operations.
 const USER: u32 = 1 << 30;
 const USER_IN_ORDER: u32 = 1 << 31;
 
@@ -28,7 +28,7 @@ fn combining(operation: u32) -> Option<Combining> {
     })
 }
 
-/// What a client asks of a reduction.
+/// The client's arguments for a reduction.
 struct Reducing {
     data_type: u32,
     element_bytes: usize,
@@ -39,12 +39,12 @@ struct Reducing {
 }
 
 impl Reducing {
-    /// How it combines elements, and how many bytes they have.
+    /// The reduction, and the bytes of all its elements.
     fn check(&self) -> Result<(Reduction, usize), UserError> {
         let &Reducing { data_type, element_bytes, count, .. } = self;
         let of = ElementType::of_bit(data_type);
         if of.is_none() && data_type != USER_TYPE {
-            return Err(UserError::new(format!("data type {data_type:#x} is none; give one of GEX_DT_")));
+            return Err(UserError::new(format!("data type {data_type:#x} is unknown; give one of GEX_DT_")));
         }
         if element_bytes == 0 || of.is_some_and(|of| of.bytes() != element_bytes) {
             let allowed = of.map_or_else(|| "at least 1".to_owned(), |of| of.bytes().to_string());
@@ -70,13 +70,13 @@ impl Reducing {
         }
         let combining = combining(operation).ok_or_else(|| {
             UserError::new(format!(
-                "operation {operation:#x} is none of reductions; give one of GEX_OP_ADD, _MULT, _MIN, _MAX, _AND, _OR, _XOR and _USER"
+                "operation {operation:#x} is not a reduction; give one of GEX_OP_ADD, _MULT, _MIN, _MAX, _AND, _OR, _XOR and _USER"
             ))
         })?;
         of.and_then(|of| built_in(of, combining)).ok_or_else(|| {
             UserError::new(format!(
-                "operation {operation:#x} does not go with data type {data_type:#x}: GEX_OP_AND, _OR and _XOR are those of integers, \
-                 and GEX_DT_USER has none but GEX_OP_USER"
+                "operation {operation:#x} does not go with data type {data_type:#x}: GEX_OP_AND, _OR and _XOR take integers, \
+                 and GEX_DT_USER takes only GEX_OP_USER"
             ))
         })
     }
@@ -85,8 +85,8 @@ impl Reducing {
 /// Enters a collective.
 ///
 /// # Safety
-/// `team` is null, a pair, or has been the handle of an object. Source and destination, where this rank has them, are valid for the bytes
-/// until the event is synced.
+/// `team` is null, a pair, or has been the handle of an object. Source and destination, where this rank has them, are
+/// valid for the bytes until the event is synced.
 unsafe fn start(what: Collective, team: *const Team, moved: Moved) -> Result<EventPointer, Refusal> {
     // SAFETY: as the caller says.
     let team = unsafe { ex::find(team) }?;

@@ -8,10 +8,10 @@ use crate::ex::{self, Category, Event, Found};
 use crate::ops::Implicit;
 use std::ffi::c_uint;
 
-/// `gex_Event_t`: as a handle of GASNet-1, it points nowhere.
+/// `gex_Event_t`. Like a handle of GASNet-1, it points nowhere.
 pub(super) type EventPointer = *mut Operation;
 
-/// `GEX_EVENT_NO_OP`, and as an argument `GEX_EVENT_NOW`, `GEX_EVENT_DEFER` and `GEX_EVENT_GROUP`.
+/// `GEX_EVENT_NO_OP`, and the arguments `GEX_EVENT_NOW`, `GEX_EVENT_DEFER` and `GEX_EVENT_GROUP`.
 pub(super) const NO_OP: usize = 1;
 pub(super) const NOW: usize = 1;
 pub(super) const DEFER: usize = 2;
@@ -32,7 +32,7 @@ pub(super) fn pointer(event: Option<Event>) -> EventPointer {
 fn event(pointer: EventPointer) -> Result<Option<Event>, UserError> {
     if pointer.addr() == NO_OP {
         return Err(UserError::new(
-            "GEX_EVENT_NO_OP is no event: the call that returned it has done nothing; make that again",
+            "GEX_EVENT_NO_OP is no event: the call that returned it has done nothing; repeat it",
         ));
     }
     Ok(Event::from_bits(pointer.addr() as u64))
@@ -41,7 +41,7 @@ fn event(pointer: EventPointer) -> Result<Option<Event>, UserError> {
 /// The events of an array, as numbers.
 ///
 /// # Safety
-/// `events` is null, or points to `count` events that nothing else uses during the call.
+/// `events` is null, or points to `count` events used by nothing else during the call.
 unsafe fn array<'a>(events: *mut EventPointer, count: usize) -> Result<&'a mut [u64], Refusal> {
     const { assert!(size_of::<EventPointer>() == size_of::<u64>()) };
     if count == 0 {
@@ -50,15 +50,18 @@ unsafe fn array<'a>(events: *mut EventPointer, count: usize) -> Result<&'a mut [
     if events.is_null() {
         return Err(UserError::new(format!("the array of {count} events is a null pointer")).into());
     }
-    // SAFETY: the array is not null, so it has `count` events, which nothing else uses. They point nowhere, so they are numbers.
+    // SAFETY: the array is not null, so it has `count` events, used by nothing else. They point nowhere, so they are
+    // plain numbers.
     let events = unsafe { std::slice::from_raw_parts_mut(events.cast::<u64>(), count) };
     match events.iter().position(|bits| *bits == NO_OP as u64) {
         None => Ok(events),
-        Some(at) => Err(UserError::new(format!("event {at} of the array is GEX_EVENT_NO_OP, which is none")).into()),
+        Some(at) => {
+            Err(UserError::new(format!("event {at} of the array is GEX_EVENT_NO_OP, which is no event")).into())
+        }
     }
 }
 
-/// The answer of a test. One that finds nothing gives way to other threads.
+/// The answer of a test. An unsuccessful test yields to other threads.
 fn answer(is_done: bool) -> Outcome {
     if is_done {
         return Outcome::DONE;
@@ -71,7 +74,7 @@ fn is_some(found: Found) -> bool {
     found.complete > 0 || found.pending == 0
 }
 
-/// The implicit operations that a mask names. Those of Active Messages are done when they are sent.
+/// The implicit operations selected by a mask. Active Messages are complete once sent.
 fn implicit(mask: c_uint) -> Result<Implicit, UserError> {
     const KNOWN: c_uint = GETS | PUTS | MESSAGES | SOURCES | ATOMICS;
     if mask != 0 && mask & KNOWN == 0 {
@@ -103,7 +106,7 @@ entry_points! {
             SOURCES => Category::Source,
             ATOMICS => Category::Atomic,
             _ => {
-                let line = format!("category {category:#x} is none; give one of GEX_EC_GET, _PUT, _AM, _LC and _RMW");
+                let line = format!("category {category:#x} is unknown; give one of GEX_EC_GET, _PUT, _AM, _LC and _RMW");
                 return Err(UserError::new(line).into());
             }
         };

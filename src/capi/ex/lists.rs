@@ -13,12 +13,12 @@ use std::ffi::{c_int, c_void};
 /// `GEX_FLAG_ENABLE_LEAF_LC`.
 const LEAF_OF_SOURCE: u32 = 1 << 11;
 
-/// A transfer as the client asks for it.
+/// The client's arguments for a transfer.
 struct Asked<R> {
     direction: Direction,
     team: *const Team,
     rank: u32,
-    /// `None` if there is nothing to do: then the rank need not exist.
+    /// `None` if there is nothing to transfer. The rank need not exist then.
     runs: Option<R>,
 }
 
@@ -37,16 +37,18 @@ fn get<T: Iterator<Item = Region>, F: Iterator<Item = Region>>(
 }
 
 impl<R> Asked<R> {
-    /// Whether it is done when the call returns: there is nothing to do, or it is a put whose end its target is told.
+    /// Whether the transfer is complete when the call returns: there is nothing to do, or it is a put with peer
+    /// completion.
     fn is_done_at_once(&self) -> bool {
         self.runs.is_none() || self.direction == Direction::Put && ex::has_peer_completion()
     }
 }
 
-/// Does a transfer. The target of a put is told its end, if the thread has asked for that.
+/// Does a transfer. A put sends the thread's peer completion, if one is set.
 ///
 /// # Safety
-/// The team is null, a pair, or has been the handle of an object. The local side of each run is valid for its length, or null.
+/// The team is null, a pair, or has been the handle of an object. The local side of each run is valid for its length,
+/// or null.
 unsafe fn transfer(asked: Asked<impl Iterator<Item = Run>>) -> Result<(), Refusal> {
     let (runtime, Asked { direction, team, rank, runs }) = (attached()?, asked);
     let told = if direction == Direction::Put { ex::take_peer_completion() } else { None };
@@ -66,7 +68,7 @@ unsafe fn transfer(asked: Asked<impl Iterator<Item = Run>>) -> Result<(), Refusa
     Ok(())
 }
 
-/// Starts a transfer that is an event.
+/// Starts a transfer with an event.
 ///
 /// # Safety
 /// As for [`transfer`], until the event has been synced.
@@ -87,7 +89,7 @@ unsafe fn start(asked: Asked<impl Iterator<Item = Run>>) -> Result<EventPointer,
 /// Starts an implicit transfer.
 ///
 /// # Safety
-/// As for [`transfer`], until the thread has synced its implicit operations, or its sources if the flags ask for them.
+/// As for [`transfer`], until the thread has synced its implicit operations, or only their sources if the flags say so.
 unsafe fn start_implicit(asked: Asked<impl Iterator<Item = Run>>, flags: u32) -> Result<(), Refusal> {
     // SAFETY: as the caller says.
     unsafe {
@@ -106,10 +108,10 @@ unsafe fn start_implicit(asked: Asked<impl Iterator<Item = Run>>, flags: u32) ->
     Ok(())
 }
 
-/// The regions of two bases with strides; `None` if there are none. Strides are numbers that wrap.
+/// The regions of two strided sides; `None` if there are none. Strides wrap, so they may be negative.
 ///
 /// # Safety
-/// Each list is null, or has as many entries as there are levels, which nobody changes during the call.
+/// Each list is null, or has an entry for each level, and nobody changes it during the call.
 unsafe fn strided<'a>(
     (to, to_strides): (*mut c_void, *const isize),
     (from, from_strides): (*mut c_void, *const isize),
@@ -120,7 +122,7 @@ unsafe fn strided<'a>(
     if len_bytes == 0 {
         return Ok(None);
     }
-    // SAFETY: each list is null, or has as many entries as there are levels.
+    // SAFETY: each list is null, or has an entry for each level.
     unsafe {
         let counts = entries("count", counts, levels)?;
         if counts.contains(&0) {
@@ -130,7 +132,7 @@ unsafe fn strided<'a>(
     }
 }
 
-/// Defines the blocking, the explicit and the implicit function of a transfer, whose last argument is the flags.
+/// Defines the blocking, the explicit and the implicit function of a transfer. Their last argument is the flags.
 macro_rules! transfers {
     ($($blocking:ident, $explicit:ident, $implicit:ident($($argument:ident: $type:ty),* $(,)?) $asked:block)*) => {
         entry_points! {
@@ -202,7 +204,7 @@ entry_points! {
             return Ok(());
         }
         if handler < CLIENT_FIRST {
-            return Err(UserError::new(format!("handler {handler} is none of the client's; give {CLIENT_FIRST} to 255, or 0")).into());
+            return Err(UserError::new(format!("handler {handler} is not a client's; give {CLIENT_FIRST} to 255, or 0")).into());
         }
         if payload_bytes > PEER_COMPLETION_BYTES_MAX || payload_bytes > 0 && payload.is_null() {
             return Err(UserError::new(format!(

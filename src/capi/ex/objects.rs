@@ -11,16 +11,16 @@ use crate::job;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether refusals that clients take for "not there" are told to the user.
+/// Whether to report refusals that clients may handle as "not there".
 static IS_VERBOSE: AtomicBool = AtomicBool::new(true);
 
-/// The objects that the job began with.
+/// The objects made when the job begins.
 pub(super) fn primordial() -> Result<&'static Primordial, Refusal> {
     initialised()?;
     Ok(ex::primordial().expect("the job is initialised"))
 }
 
-/// Answers with a code that clients can live with, and tells the user unless the client wants that kept quiet.
+/// Answers with a code that clients can handle. Also tells the user, unless the client turned verbose errors off.
 pub(super) fn refuse(call: &str, code: c_int, line: &str) -> c_int {
     if IS_VERBOSE.load(Ordering::Relaxed) {
         job::report(call, &UserError::new(line));
@@ -36,7 +36,7 @@ pub struct Location {
     pub(super) endpoint_index: u16,
 }
 
-/// Defines the functions for the client's data of a kind of object.
+/// Defines the functions for the client's data of each kind of object.
 macro_rules! cdata {
     ($($object:ident $set:ident $query:ident)*) => {
         entry_points! {
@@ -169,7 +169,7 @@ entry_points! {
     }
 }
 
-/// What a query of a bound segment answers.
+/// The answer to a query of a bound segment.
 #[derive(Clone, Copy)]
 struct Told {
     owner: usize,
@@ -181,7 +181,7 @@ impl Told {
     const NOTHING: Told = Told { owner: 0, local: 0, size_bytes: 0 };
 }
 
-/// The segment of a rank in a team, which can be loaded from only by its own rank.
+/// The segment of a rank in a team. Only the rank itself can load from it.
 ///
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object.
@@ -200,7 +200,7 @@ unsafe fn bound_of(team: *const Team, rank: u32) -> Result<Option<Told>, Refusal
     Ok(ex::bound_of_rank(jobrank).map(tell))
 }
 
-/// Writes what is told to the places that are not null.
+/// Writes the answer to the places that are not null.
 ///
 /// # Safety
 /// Each pointer is null, or valid for writes.

@@ -1,4 +1,4 @@
-//! Active Messages whose payload is negotiated.
+//! Active Messages with negotiated payload.
 
 use super::Outcome;
 use super::am::{IMMEDIATE, check_local_completion, note_local_completion};
@@ -6,7 +6,7 @@ use super::events::EventPointer;
 use crate::capi::am::message;
 use crate::capi::boundary::{Refusal, attached, entry_points};
 use crate::error::UserError;
-use crate::ex::prepared::{self, Final, Kind, Prepared, Target, Wish};
+use crate::ex::prepared::{self, Final, Kind, PrepareArguments, Prepared, Target};
 use crate::ex::{self, Team};
 use std::ffi::{c_uint, c_void};
 use vgasnet_protocol::active_message::{ARGS_MAX, Args};
@@ -16,7 +16,7 @@ const REQUEST_LONG: Kind = Kind { is_reply: false, is_long: true };
 const REPLY_MEDIUM: Kind = Kind { is_reply: true, is_long: false };
 const REPLY_LONG: Kind = Kind { is_reply: true, is_long: true };
 
-/// What all functions that prepare are told.
+/// The arguments common to all functions preparing a message.
 struct Asked {
     buffer: *const c_void,
     least_bytes: usize,
@@ -26,8 +26,8 @@ struct Asked {
     count: c_uint,
 }
 
-/// Prepares a message; null if it is immediate and there is no credit. A reply's tag is its token, and the place for the event of local
-/// completion waits in the message.
+/// Prepares a message. Returns null if it is immediate and no credit is available. The message keeps the place for the
+/// event of local completion as its tag.
 fn prepare(target: Target<'_>, is_long: bool, address: usize, asked: &Asked) -> Result<*mut Prepared, Refusal> {
     let Asked { buffer, least_bytes, most_bytes, place, flags, count } = *asked;
     if buffer.is_null() && !place.is_null() {
@@ -36,13 +36,13 @@ fn prepare(target: Target<'_>, is_long: bool, address: usize, asked: &Asked) -> 
         return Err(UserError::new(line).into());
     }
     if !place.is_null() {
-        // Before there is a message: none is sent whose place is refused.
+        // Checked before the message exists, so that no message with a refused place is sent.
         check_local_completion(place, matches!(target, Target::Reply(_)))?;
     }
     if count as usize > ARGS_MAX {
         return Err(UserError::new(format!("{count} arguments; a message has at most {ARGS_MAX}")).into());
     }
-    let wish = Wish {
+    let arguments = PrepareArguments {
         target,
         is_long,
         buffer: buffer.cast(),
@@ -53,10 +53,10 @@ fn prepare(target: Target<'_>, is_long: bool, address: usize, asked: &Asked) -> 
         is_immediate: flags & IMMEDIATE != 0,
         tag: place.expose_provenance(),
     };
-    Ok(prepared::prepare(&wish, attached()?.am())?.unwrap_or(std::ptr::null_mut()))
+    Ok(prepared::prepare(&arguments, attached()?.am())?.unwrap_or(std::ptr::null_mut()))
 }
 
-/// How a message is committed.
+/// The client's arguments at the commit.
 struct Committed {
     handler: u8,
     payload_bytes: usize,
@@ -66,13 +66,13 @@ struct Committed {
     args: *const i32,
 }
 
-/// Sends a message that is prepared, and answers whether it is.
+/// Sends a prepared message, and answers whether it was sent.
 ///
 /// # Safety
-/// The arguments are as many as it says. The payload is valid for its length.
+/// `args` has `count` entries. The payload is valid for its length.
 unsafe fn commit(handle: *mut Prepared, kind: Kind, committed: &Committed) -> Result<Outcome, Refusal> {
     let Committed { handler, payload_bytes, address, flags, count, args } = *committed;
-    // SAFETY: the arguments are as many as it says.
+    // SAFETY: `args` has `count` entries.
     let args = unsafe { std::slice::from_raw_parts(args, count.min(ARGS_MAX)) };
     let args = Args::new(args).expect("not too many");
     let last = Final { handler, payload_bytes, address, args, is_immediate: flags & IMMEDIATE != 0 };
@@ -80,7 +80,7 @@ unsafe fn commit(handle: *mut Prepared, kind: Kind, committed: &Committed) -> Re
     let place = unsafe { prepared::commit(handle, kind, &last, attached()?.am()) }?;
     let Some(place) = place else { return Ok(Outcome::NOT_SENT) };
     if place != 0 {
-        // SAFETY: the client has given the place for this message.
+        // SAFETY: the client gave the place for this message.
         unsafe { note_local_completion(std::ptr::with_exposed_provenance_mut(place), kind.is_reply) }?;
     }
     Ok(Outcome::DONE)
@@ -148,7 +148,7 @@ entry_points! {
     }
 }
 
-/// Drops a message that is prepared.
+/// Drops a prepared message.
 fn cancel(handle: *mut Prepared, kind: Kind) -> Result<Outcome, Refusal> {
     prepared::cancel(handle, kind, attached()?.am())?;
     Ok(Outcome::DONE)

@@ -11,10 +11,11 @@ use crate::memory::{Put, Shortcut};
 use crate::ops::{Operation, Remote};
 use std::ffi::c_void;
 
-/// A put of so many bytes copies them where its pages are not here, rather than have its source stay as it is.
+/// Largest put copied when its pages are not resident, in bytes. The source of a larger put stays in use until it
+/// completes.
 const COPIED_BYTES_MAX: usize = 64 << 10;
 
-/// The way to the pages of gets and puts of numbers that hit.
+/// The fast path to resident pages, for gets and puts of numbers.
 static SHORTCUT: Shortcut = Shortcut::new();
 
 extern "C" fn clear_shortcut() {
@@ -31,7 +32,7 @@ unsafe fn remote(team: *const Team, rank: u32, address: *mut c_void, len_bytes: 
     Ok(Remote { rank: unsafe { ex::jobrank(team, rank) }?, address: address.addr(), len_bytes })
 }
 
-/// The runtime, to whose pages the shortcut leads from now on.
+/// The runtime. Opens the shortcut to its pages.
 #[inline]
 fn opened() -> Result<&'static Runtime, Refusal> {
     let runtime = attached()?;
@@ -49,7 +50,7 @@ unsafe fn transfer(operation: Operation, remote: Remote) -> Result<Outcome, Refu
     Ok(Outcome::DONE)
 }
 
-/// Starts a transfer that is an event.
+/// Starts a transfer with an event.
 ///
 /// # Safety
 /// As for `Ops::start_explicit`.
@@ -69,7 +70,7 @@ unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<Outcome
     Ok(Outcome::DONE)
 }
 
-/// Gets a number whose page is here. Returns whether it did.
+/// Gets a number if its page is resident. Returns whether it did.
 ///
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object. `to` is null, or valid for `len` bytes.
@@ -79,7 +80,7 @@ unsafe fn get_number(team: *const Team, to: *mut c_void, rank: u32, from: *mut c
     unsafe { ex::jobrank_if_any(team, rank).is_some_and(|rank| SHORTCUT.get_to(to.cast(), rank, from.addr(), len)) }
 }
 
-/// Puts a number whose page is here.
+/// Puts a number if its page is resident.
 ///
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len` bytes.
@@ -94,17 +95,17 @@ unsafe fn put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const
     }
 }
 
-/// As [`put_number`], in calls that do other things besides. Returns whether the put is done.
+/// Like [`put_number`], for calls with more to do. Returns whether the put is done.
 ///
 /// # Safety
-/// As there.
+/// As for [`put_number`].
 #[inline(always)]
 unsafe fn has_put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> bool {
     // SAFETY: as the caller says.
     is_done(unsafe { put_number(team, rank, to, from, len) })
 }
 
-/// As [`has_put_number`], by value.
+/// Like [`has_put_number`], by value.
 ///
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object.
@@ -115,7 +116,7 @@ unsafe fn has_put_value(team: *const Team, rank: u32, to: *mut c_void, value: u6
         .is_some_and(|jobrank| is_done(SHORTCUT.put(value, jobrank, to.addr(), len)))
 }
 
-/// Wakes who waits for the end of a put that was done by the shortcut.
+/// Wakes the threads waiting for the end of a put done by the shortcut.
 #[cold]
 extern "C" fn end_last_put() -> Outcome {
     job::runtime().into_iter().for_each(|runtime| runtime.ops().notify_unpinned());
@@ -204,7 +205,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
     unsafe extern "C" fn slowly(team: *const Team, rank: u32, from: *mut c_void, len: usize) -> u64 {
         enter("vgasnet_ex_RMA_GetBlockingVal", || {
             let mut value = 0;
-            // SAFETY: the value has `len` bytes, which is checked. The team is as the function above says.
+            // SAFETY: the value has `len` bytes, which is checked. The team is as the function above requires.
             unsafe { transfer(Operation::Get(low_order_bytes(&raw mut value, len)?), remote(team, rank, from, len)?) }?;
             Ok(value)
         })
@@ -216,16 +217,16 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
     }
 }
 
-/// What becomes of the memory that a put reads, as the client asks by a place for an event.
+/// When the source of a put is free for reuse, as requested by the place for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// It is free when the put has begun.
+    /// Free once the put has begun.
     Now,
-    /// It is free when the put is done.
+    /// Free once the put is complete.
     Defer,
-    /// The client asks for it with others'.
+    /// The client syncs it together with other sources.
     Group,
-    /// The client asks for it by an event.
+    /// The client waits for an event of its own.
     Event(*mut EventPointer),
 }
 

@@ -9,7 +9,7 @@ use crate::ex::{self, Client, Endpoint, Segment, Team};
 use crate::job;
 use std::ffi::{CStr, c_char, c_int};
 
-/// Segments are multiples of this for the client: `GASNET_PAGESIZE`.
+/// The client's page size, `GASNET_PAGESIZE`. Segments are multiples of it.
 const PAGE_BYTES: usize = 4096;
 
 /// `GEX_FLAG_USES_GASNET1` and `GEX_FLAG_DEFER_THREADS`.
@@ -74,7 +74,7 @@ entry_points! {
         let most_bytes = initialised()?.max_local_segment_bytes();
         if !std::ptr::eq(team, &primordial()?.team) {
             ex::find(team)?;
-            return Err(Refusal::bad_argument("the team is not that of all ranks, which gex_Client_Init has returned"));
+            return Err(Refusal::bad_argument("the team lacks ranks; give the one that gex_Client_Init has returned"));
         }
         let rounded_bytes = size_bytes.checked_next_multiple_of(PAGE_BYTES).filter(|bytes| *bytes > 0);
         let wanted = rounded_bytes.map(|bytes| bytes as u64).ok_or_else(|| UserError::new(format!(

@@ -3,7 +3,7 @@
 use crate::capi::boundary::{Refusal, entry_points, initialised};
 use crate::ex::{self, RankInfo, Ranks};
 
-/// Writes what is told of some ranks to the places that are not null.
+/// Writes the answer to the places that are not null.
 ///
 /// # Safety
 /// Each pointer is null, or valid for writes.

@@ -21,7 +21,7 @@ const BY_OFFSET: u32 = 1 << 6;
 /// `GEX_FLAG_RANK_IS_JOBRANK`.
 const BY_JOBRANK: u32 = 1 << 13;
 
-/// What a team is recommended to have for scratch. The library needs none, and clients take 0 for a failure.
+/// The recommended scratch size of a team, in bytes. The library needs none, but clients take 0 for a failure.
 const SCRATCH_BYTES: usize = 64;
 
 /// `gex_Memvec_t`.
@@ -32,7 +32,7 @@ pub struct Memvec {
     len_bytes: usize,
 }
 
-/// The scratch that a client gives.
+/// The scratch given by a client.
 fn scratch(address: usize, size_bytes: usize, flags: u32) -> Result<Option<Scratch>, UserError> {
     if flags & NO_SCRATCH != 0 {
         return Ok(None);
@@ -51,7 +51,7 @@ fn scratch(address: usize, size_bytes: usize, flags: u32) -> Result<Option<Scrat
     Ok(Some(Scratch { address, size_bytes }))
 }
 
-/// The ranks of the job that a list names.
+/// The job ranks named by a list.
 fn jobranks(parent: &Team, list: &[Location], flags: u32) -> Result<Box<[u32]>, UserError> {
     let jobrank = |(at, location): (usize, &Location)| {
         if location.endpoint_index != 0 {
@@ -64,10 +64,10 @@ fn jobranks(parent: &Team, list: &[Location], flags: u32) -> Result<Box<[u32]>, 
     list.iter().enumerate().map(jobrank).collect()
 }
 
-/// The address that a list of them has for this rank, of so many members.
+/// This rank's address in a list of addresses. `rank` is its place among the members.
 ///
 /// # Safety
-/// The list is null, or has as many entries as the flags say.
+/// The list is null, or has as many entries as the flags require.
 unsafe fn own_address(list: *const *mut c_void, rank: u32, flags: u32) -> Result<usize, UserError> {
     if flags & NO_SCRATCH != 0 {
         return Ok(0);
@@ -76,7 +76,7 @@ unsafe fn own_address(list: *const *mut c_void, rank: u32, flags: u32) -> Result
         return Err(UserError::new("the list of scratch is a null pointer; give one, or GEX_FLAG_TM_NO_SCRATCH"));
     }
     let at = if flags & GLOBAL != 0 { rank as usize } else { 0 };
-    // SAFETY: the list has an entry for each member with `GLOBAL`, otherwise one.
+    // SAFETY: with `GLOBAL` the list has an entry for each member, otherwise one.
     Ok(unsafe { *list.add(at) }.addr())
 }
 

@@ -1,4 +1,4 @@
-//! GASNet-EX's tools: numbers as text, variables, the process. They work without a job.
+//! GASNet-EX's tools: numbers as text, environment variables, the process. They work without a job.
 
 use crate::capi::boundary::{Refusal, entry_points};
 use crate::error::UserError;
@@ -21,25 +21,25 @@ fn format(value: i64, is_size: bool) -> String {
     if is_size { format_quantity(value) } else { value.to_string() }
 }
 
-/// The text of a pointer from C, which must not be null.
+/// The text of a C pointer, which must not be null.
 ///
 /// # Safety
-/// `text` is null, or a C string that outlives the answer.
+/// `text` is null, or a C string outliving the answer.
 unsafe fn text_of<'a>(text: *const c_char, what: &str) -> Result<Cow<'a, str>, Refusal> {
     if text.is_null() {
         return Err(UserError::new(format!("{what} is a null pointer; give a text")).into());
     }
-    // SAFETY: it is a C string that outlives the answer.
+    // SAFETY: it is a C string outliving the answer.
     Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
-/// Whether this rank shows the variables that it is asked for.
+/// Whether this rank prints the variables it reads.
 fn shows_variables() -> bool {
     let is_first = job::job().is_some_and(|job| job.conduit().rank().0 == 0);
     is_first && environment::var(GASNET_VERBOSEENV).is_some_and(|text| parse_answer(&text) == Some(true))
 }
 
-/// Shows a variable, the first time.
+/// Prints a variable, once.
 fn show(name: &str, value: &str, is_default: bool) {
     static SHOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if !shows_variables() {
@@ -51,7 +51,7 @@ fn show(name: &str, value: &str, is_default: bool) {
     }
 }
 
-/// The value of a variable as `read` has it, or `otherwise` where it is not set, or set to nothing.
+/// The value of a variable, parsed by `read`. It is `otherwise` if the variable is unset or empty.
 ///
 /// # Safety
 /// As for [`text_of`].
@@ -75,7 +75,7 @@ unsafe fn variable<T: Copy>(
     Ok(value)
 }
 
-/// Writes a text and its end to a place, unless that is null. Returns the room that it needs.
+/// Writes a text and its zero byte to a place, unless the place is null. Returns the bytes needed.
 ///
 /// # Safety
 /// `place` is null, or valid for writes of the text and a byte.
@@ -90,12 +90,12 @@ unsafe fn put_text(place: *mut c_char, text: &str) -> usize {
     text.len() + 1
 }
 
-/// The names of the bits of a mask, as `GEX_DT_I32|GEX_DT_U32`.
+/// The names of the bits in a mask, such as `GEX_DT_I32|GEX_DT_U32`.
 fn bits(prefix: &str, names: &[(u32, &str)], mask: u32) -> String {
     let known = names.iter().fold(0, |known, (bit, _)| known | 1 << bit);
     let named = names.iter().filter(|(bit, _)| mask >> bit & 1 == 1).map(|(_, name)| format!("{prefix}{name}"));
-    let rest = (mask & !known != 0).then(|| format!("{:#x}", mask & !known));
-    let all: Vec<_> = named.chain(rest).collect();
+    let unknown = (mask & !known != 0).then(|| format!("{:#x}", mask & !known));
+    let all: Vec<_> = named.chain(unknown).collect();
     if all.is_empty() { "0".into() } else { all.join("|") }
 }
 
@@ -229,12 +229,12 @@ entry_points! {
             ("RLIMIT_AS", libc::RLIMIT_AS),
         ];
         let raise = |(name, resource): &(&str, _)| is_left_alone(&format!("GASNET_MAXIMIZE_{name}")) || maximize(*resource as c_int);
-        // Each is tried, whatever becomes of the others.
+        // Raises each limit even if others fail.
         Ok(c_int::from(limits.iter().filter(|limit| !raise(limit)).count() == 0))
     }
 }
 
-/// Whether a variable says no.
+/// Whether a variable is set to "no".
 fn is_left_alone(variable: &str) -> bool {
     environment::var(variable).is_some_and(|text| parse_answer(&text) == Some(false))
 }
@@ -242,7 +242,7 @@ fn is_left_alone(variable: &str) -> bool {
 fn maximize(resource: c_int) -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let resource = resource as _;
-    // SAFETY: the structure is valid for the calls, which refuse a resource that they do not know.
+    // SAFETY: the structure is valid for the calls, which refuse an unknown resource.
     unsafe {
         if libc::getrlimit(resource, &raw mut limit) != 0 {
             return false;
@@ -252,7 +252,7 @@ fn maximize(resource: c_int) -> bool {
     }
 }
 
-/// Binds the calling thread to a processor, counted around among those of the machine.
+/// Binds the calling thread to a processor. The number wraps at the machine's processor count.
 fn bind(processor: c_int) -> bool {
     // SAFETY: the call takes a number and returns one.
     let processors = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
