@@ -1,4 +1,4 @@
-//! What a team does together with a file that is open: writing all of it, and closing it.
+//! Collective operations of a team on an open file: writing it back and closing it.
 
 use super::error::Otherwise;
 use super::together::Collective;
@@ -36,17 +36,18 @@ impl SharedFile {
 }
 
 impl Files {
-    /// All that was written is on the disk, and the file is as long as was written. Collective over the file's team. Other threads may
-    /// write meanwhile. A file that is only read is what the file system has from now on.
+    /// Brings all written data to the disk and gives the file its written length. Collective over the file's team.
+    /// Other threads may write meanwhile. A file open only for reading takes on the file system's present content.
     ///
     /// # Errors
-    /// Something could not be written. It stays in the pools, and the next sync or close tries again. Or other ranks call something else.
+    /// Some data could not be written. They stay in the pools, and the next sync or close tries again. Or other ranks
+    /// make another call.
     pub fn sync(&self, file: &Call<'_>) -> Result<(), FileError> {
         self.come_together(file, Collective::Sync)?;
         if !file.access.write {
             return self.refresh(file);
         }
-        // What is written later may not be among what reaches the disk now.
+        // Taken first: data written later may miss this sync.
         let again = file.take_written_again(|handle| self.ops.is_under_way(handle));
         let written = self.hand_on(file);
         if written.is_err() {
@@ -56,29 +57,30 @@ impl Files {
         self.reach_disk(file, &again)
     }
 
-    /// The file system has all that was written, and then the file's size.
+    /// Writes all data to the file system, then sets the file's size.
     fn hand_on(&self, file: &Call<'_>) -> Result<(), FileError> {
         self.write_all(file, Otherwise::Kept)?;
         self.write_moved(file)?;
-        // All have come, so none of them waits for a call that is barred.
+        // All ranks are in this call, so none of them waits for a barred call.
         let alone = file.bar();
         self.give_end(&alone)
     }
 
-    /// Closes a file. Collective over its team. Other programs see what was written.
+    /// Closes a file. Collective over its team. Other programs see the written data afterwards.
     ///
     /// # Errors
-    /// Something could not be written, and is lost; the file is closed. Or other ranks call something else, and it stays open.
+    /// Some data could not be written and are lost; the file is closed. Or other ranks make another call; the file
+    /// stays open.
     pub fn close(&self, number: u32) -> Result<(), FileError> {
         self.come_together(&*self.get_beside(number)?, Collective::Close)?;
         let file = self.open.claim(self.driver(), number)?;
         self.unlock_all(&file);
         self.wait_for_begun(&file, Collective::Close);
-        // What was handed over was written before.
+        // A handed-over file has been written before.
         let is_written = file.access.write && !file.is_handed_over.load(Ordering::Relaxed);
         let written = if is_written { self.write_last(&file) } else { Ok(()) };
         self.driver().settle_file(file.space);
-        // Nothing is written any more. Who knows from any rank that the file is closed finds it free.
+        // All writes are done. The claim ends before any rank reports the file closed, so the file is free by then.
         drop(Signalproof::lock(&file.claim).take());
         self.coll.gather_all(file.team, 0_u32)?;
         self.driver().close_file(file.space);
@@ -86,10 +88,10 @@ impl Files {
         written
     }
 
-    /// What this rank has written has reached the file system, whichever pool it was in, and so has the length that it has given the file.
+    /// Writes this rank's data to the file system, from any pool, and the length this rank has given the file.
     ///
     /// # Errors
-    /// Some of it could not be written.
+    /// Some data could not be written.
     pub fn flush(&self, file: &SharedFile) -> Result<(), FileError> {
         if !file.access.write {
             return Ok(());
@@ -108,13 +110,14 @@ impl Files {
         }
     }
 
-    /// Writes what all ranks have of the file.
+    /// Writes all ranks' data of the file.
     pub(super) fn write_all(&self, file: &SharedFile, otherwise: Otherwise) -> Result<(), FileError> {
-        // Until all have come, some may still ship bytes to the blocks of a home. What never spilled has nothing to drain.
+        // Before this gather, ranks may still ship bytes to the blocks of a home. Without spilling there is nothing to
+        // drain.
         let all = self.coll.gather_all(file.team, [file.known_bytes(), u64::from(self.driver().spills())])?;
         let mut unwritten = self.driver().flush_file(file.space);
         if all.iter().any(|[_, spills]| *spills != 0) {
-            // All have given their homes what they had, as far as those have taken it.
+            // By now all ranks have passed their data to the homes, as far as the homes have accepted them.
             self.coll.gather_all(file.team, 0_u32)?;
             unwritten = self.driver().drain_file(file.space);
         }
@@ -122,7 +125,8 @@ impl Files {
         self.agree_written(file, unwritten.as_ref(), size, otherwise)
     }
 
-    /// A page that a rank wanted while all was written may have gone, dirty, to where that had been done already. Homes have it written.
+    /// Writes dirty pages missed by [`Files::write_all`]: on request, a page may have moved to a rank that had already
+    /// written its own. The homes have it written.
     fn write_moved(&self, file: &SharedFile) -> Result<(), FileError> {
         let home = file.is_home().then_some(Rank(file.members[file.me as usize]));
         let cause = self.driver().recall_file(file.space, home.as_slice(), PageFilter::ALL);
@@ -131,14 +135,14 @@ impl Files {
         self.agree_written(file, unwritten.as_ref(), u64::MAX, Otherwise::Kept)
     }
 
-    /// The same for a file that is closed. It has its size also where some of it is lost.
+    /// [`Files::write_all`] for a file being closed. The file gets its size even if data are lost.
     fn write_last(&self, file: &SharedFile) -> Result<(), FileError> {
         let written = self.write_all(file, Otherwise::Lost);
         let cut = self.give_end(file);
         written.and(cut).and_then(|()| self.check_not_doubted(file))
     }
 
-    /// Fails on all ranks if something could not be written on one. Only then do they tell each other the bytes.
+    /// Fails on all ranks if a write has failed on one. Only then do ranks exchange the byte ranges.
     fn agree_written(
         &self,
         file: &SharedFile,
@@ -152,12 +156,13 @@ impl Files {
         }
         let all = self.coll.gather_all(file.team, Told::new(unwritten))?;
         let Some((cause, bytes)) = of_all(&all, size) else { return Ok(()) };
-        // Also of ranks that had nothing to write.
+        // Also on ranks with nothing to write.
         file.state.note_error(cause);
         Err(FileError::unwritten(&file.path, cause, &bytes, otherwise))
     }
 
-    /// Operations should have been synced before some calls. Where they were not, their bytes would be missed.
+    /// Waits for operations in progress: the program should have synced them before this call, which would miss their
+    /// bytes.
     pub(super) fn wait_for_begun(&self, file: &SharedFile, call: Collective) {
         let begun = file.state.settle_begun(|handle| self.ops.is_under_way(handle));
         if begun == 0 {
@@ -172,8 +177,9 @@ impl Files {
         self.driver().wait_until(&|| file.state.settle_begun(|handle| self.ops.is_under_way(handle)) == 0);
     }
 
-    /// Makes the file as long as was written: whole blocks are, so it may be longer. The calling thread has the bytes alone, on each rank of
-    /// the team, or a write that begins would be cut off. Those under way without a call have noted their ends.
+    /// Gives the file exactly the written length: blocks are written whole, so it may be longer. The calling thread
+    /// needs exclusive use of the bytes, on each rank of the team, or the cut could hit a write that begins. Operations
+    /// in progress without a call have noted their ends.
     pub(super) fn give_end(&self, file: &SharedFile) -> Result<(), FileError> {
         let ends = self.coll.gather_all(file.team, file.known_bytes())?;
         let size = ends.into_iter().fold(0, u64::max);
@@ -181,12 +187,12 @@ impl Files {
         self.by_first(
             file,
             "get its size",
-            // A sync that failed may have lost a size that was given before.
+            // A failed sync may have lost an earlier size.
             |named| if named.size_bytes()? == size && named.doubt().is_none() { Ok(()) } else { named.set_size(size) },
         )
     }
 
-    /// Has the first rank that sees the file do something with it.
+    /// Has the first rank that sees the file do something with it. Fails on all ranks if it fails.
     pub(super) fn by_first(
         &self,
         file: &SharedFile,
@@ -198,7 +204,7 @@ impl Files {
         self.agree(file, what, done.err().map(|error| errno_of(&error)))
     }
 
-    /// Fails on all ranks if something has failed on one.
+    /// Fails on all ranks if one has an error number.
     fn agree(&self, file: &SharedFile, what: &str, errno: Option<i32>) -> Result<(), FileError> {
         let all = self.coll.gather_all(file.team, errno.unwrap_or(0))?;
         let failed = all.into_iter().find(|errno| *errno != 0);

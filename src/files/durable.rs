@@ -1,7 +1,7 @@
-//! What a sync promises: all that was written is on the disk. One that fails is not forgotten by the next.
+//! Sync brings all written data to the disk. The next sync remembers a failed one.
 //!
-//! Each home knows what was written to the file since the last sync that succeeded, and what was not written again since one has failed
-//! (`storage/unsynced.rs`); each rank, what it has written again since (`FileState::again`).
+//! Each home records the data written since the last successful sync, and the data not written again since a failed one
+//! (`storage/unsynced.rs`). Each rank records the data it has written again since (`FileState::again`).
 
 use super::unwritten::{Told, of_all};
 use super::{FileError, Files, SharedFile};
@@ -11,11 +11,11 @@ use crate::storage::{Doubt, NamedFile, errno_of};
 use std::ops::Range;
 use vgasnet_protocol::coherence::Cause;
 
-/// Ranges that a rank tells the others at a time.
+/// Ranges of a rank in one exchange.
 const TOLD: usize = 32;
 
 impl SharedFile {
-    /// What this rank has written again by now.
+    /// Takes the ranges this rank has written again so far.
     pub(super) fn take_written_again(&self, is_under_way: impl Fn(Handle) -> bool) -> Vec<Range<u64>> {
         if !self.state.again.is_doubted() {
             return Vec::new();
@@ -30,10 +30,11 @@ impl SharedFile {
 }
 
 impl Files {
-    /// What the file system has of a file is on the disk. Before all had come to that, this rank had written these bytes `again`.
+    /// Brings the file system's data of a file to the disk. `again` are the ranges this rank had written again before
+    /// all ranks reached this point.
     ///
     /// # Errors
-    /// It is not, or it may not be what a sync before has failed to bring there, unless all that was written again.
+    /// The sync failed. Or an earlier one failed, and its data have not all been written again since.
     pub(super) fn reach_disk(&self, file: &SharedFile, again: &[Range<u64>]) -> Result<(), FileError> {
         let home = file.named_at_home();
         let synced = home.map_or(Ok(()), NamedFile::sync);
@@ -56,7 +57,7 @@ impl Files {
         left
     }
 
-    /// Fails on all ranks if a home has bytes that a failed sync has left doubtful.
+    /// Fails on all ranks if a home has data in doubt after a failed sync.
     pub(super) fn check_not_doubted(&self, file: &SharedFile) -> Result<(), FileError> {
         if !file.state.again.is_doubted() {
             return Ok(());
@@ -69,7 +70,7 @@ impl Files {
         Err(FileError::doubtful(&file.path, cause, &bytes))
     }
 
-    /// The ranges of all ranks.
+    /// Gathers the ranges of all ranks.
     fn all_ranges(&self, file: &SharedFile, own: &[Range<u64>]) -> Result<Vec<Range<u64>>, FileError> {
         let (mut ranges, mut left) = (Vec::new(), own);
         loop {
@@ -79,7 +80,7 @@ impl Files {
             told.iter_mut().zip(now).for_each(|(told, range)| *told = [range.start, range.end]);
             let all = self.coll.gather_all(file.team, told)?;
             ranges.extend(all.iter().flatten().map(|[start, end]| *start..*end).filter(|range| !range.is_empty()));
-            // A rank that had more than fits has filled all places.
+            // A rank with more ranges than fit has filled all entries.
             if all.iter().all(|told| told[TOLD - 1] == [0, 0]) {
                 return Ok(joined(ranges));
             }

@@ -1,4 +1,4 @@
-//! Why a call about a file fails.
+//! Errors of calls about files.
 
 use super::unwritten::named;
 use super::{Bytes, Files, SharedFile};
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::Cause;
 
-/// What becomes of bytes that could not be written.
+/// The fate of bytes that could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Otherwise {
     /// They stay in the pools.
@@ -21,30 +21,30 @@ pub(super) enum Otherwise {
     Lost,
 }
 
-/// A call about a file has failed.
+/// The error of a call about a file.
 #[derive(Debug)]
 pub enum FileError {
-    /// The call makes no sense.
+    /// The call is invalid.
     Argument(UserError),
-    /// The file system has refused something; its error number.
+    /// The file system has refused an operation, with this error number.
     Io(i32, UserError),
-    /// For the reason of an error before, of which the user was told.
+    /// An earlier error, already reported to the user, has refused the call.
     Again(i32),
 }
 
 impl FileError {
-    /// What makes no sense, and what to do about it.
+    /// An invalid call: the line gives the mistake and the remedy.
     pub fn argument(line: impl Display) -> FileError {
         FileError::Argument(UserError::new(line.to_string()))
     }
 
-    /// What could not be done with a file, and what to do about it.
+    /// A failed operation on a file: the line gives the operation, the error and the remedy.
     pub(super) fn io(path: &Path, what: &str, errno: i32) -> FileError {
         let (shown, error) = (path.display(), io::Error::from_raw_os_error(errno));
         FileError::Io(errno, UserError::new(format!("{shown}: cannot {what}: {error}; {}", hint(errno))))
     }
 
-    /// These bytes could not be written.
+    /// A failed write of these bytes.
     pub(super) fn unwritten(path: &Path, Cause(errno): Cause, bytes: &str, otherwise: Otherwise) -> FileError {
         let (shown, error) = (path.display(), io::Error::from_raw_os_error(errno as i32));
         let end = match otherwise {
@@ -56,7 +56,7 @@ impl FileError {
 }
 
 impl FileError {
-    /// A sync has failed, and these bytes may be lost.
+    /// A failed sync: these bytes may be lost.
     pub(super) fn doubtful(path: &Path, Cause(errno): Cause, bytes: &str) -> FileError {
         let (shown, error) = (path.display(), io::Error::from_raw_os_error(errno as i32));
         let hint = hint(errno as i32);
@@ -76,14 +76,14 @@ impl From<UserError> for FileError {
 }
 
 impl SharedFile {
-    /// The first error of the file on this rank, as an error number.
+    /// The number of the file's first error on this rank, if there is one.
     pub fn first_error(&self) -> Option<i32> {
         let state = &self.state;
         let errors = [&state.first_error, &state.refusal].map(|error| error.load(Ordering::Relaxed));
         errors.into_iter().find(|errno| *errno != 0).map(|errno| errno as i32)
     }
 
-    /// How many errors of the file there were on this rank.
+    /// Count of the file's errors on this rank.
     pub fn errors(&self) -> u64 {
         self.state.errors.load(Ordering::Acquire)
     }
@@ -92,7 +92,7 @@ impl SharedFile {
         FileError::io(&self.path, what, errno as i32)
     }
 
-    /// A call could not write these bytes, or not all of them.
+    /// The error of a call that wrote none of these bytes, or not all.
     pub(super) fn not_written(&self, ranges: impl Iterator<Item = Bytes>, cause: Cause) -> FileError {
         stats::count(Row::FileRefused);
         FileError::unwritten(&self.path, cause, &named(&ranges_of(ranges), 0), Otherwise::Kept)
@@ -100,7 +100,7 @@ impl SharedFile {
 }
 
 impl Files {
-    /// Fails if something that was to be written could not be: these bytes are not taken, then. A program that writes on gets a line once.
+    /// Refuses a write of these bytes after a failed write-back. A program that goes on writing gets one line only.
     pub(super) fn check_not_refused(
         &self,
         file: &SharedFile,
@@ -135,7 +135,7 @@ fn hint(errno: i32) -> &'static str {
              close it first"
         }
         libc::EEXIST => "remove it, or open it without VGASNET_FILE_EXCLUSIVE",
-        libc::EACCES | libc::EPERM => "give this user the right to it; to write a file also that to read it",
+        libc::EACCES | libc::EPERM => "give this user the right to it; writing a file needs the right to read it, too",
         libc::EROFS => "open it without VGASNET_FILE_WRITE, or give a path on another file system",
         libc::EMFILE | libc::ENFILE => "close files, or raise `ulimit -n`",
         libc::EISDIR => "give the path of a file",

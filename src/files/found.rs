@@ -1,4 +1,4 @@
-//! What a rank finds under the path of a file that a team opens, and whether that is the file of the team's first rank.
+//! Looking up a file on each rank of the opening team, and comparing it with the first rank's file.
 
 use super::{FileError, Files, OpenArguments};
 use crate::storage::{About, Claim, Mark, NamedFile, NamedOptions, errno_of};
@@ -11,15 +11,15 @@ use vgasnet_protocol::ordered::OrderedSet;
 use vgasnet_protocol::{Rank, Space};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Permissions that a new file has until all ranks have opened it: the others may need what its mode denies.
+/// Permissions of a new file until all ranks have opened it: ranks may need more than its mode allows.
 const OPENING_MODE: u32 = 0o600;
 
-/// The files that a rank has open to be written, as its host numbers them. Two handles of one would have pages and ends of their own, and
-/// one would write over what the other has written.
+/// The files a rank has open for writing, by device and inode of its host. Two handles of one file would have pages and
+/// ends of their own, and each would overwrite data of the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Writing(Arc<Mutex<OrderedSet<(u64, u64)>>>);
 
-/// A file that stands there until this is dropped.
+/// An entry of [`Writing`], removed on drop.
 #[derive(Debug)]
 pub(super) struct Written {
     all: Writing,
@@ -27,10 +27,10 @@ pub(super) struct Written {
 }
 
 impl Writing {
-    /// A file is to be written.
+    /// Registers a file for writing.
     ///
     /// # Errors
-    /// `EBUSY`: it is already.
+    /// `EBUSY`: it is registered already.
     fn begin(&self, About { device, inode, .. }: About) -> io::Result<Written> {
         let identity = (device, inode);
         if !Signalproof::lock(&self.0).insert(identity) {
@@ -46,7 +46,7 @@ impl Drop for Written {
     }
 }
 
-/// What a rank has found.
+/// The file found by a rank.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Found {
@@ -54,11 +54,11 @@ pub(super) struct Found {
     inode: u64,
     pub size_bytes: u64,
     changed_ns: u64,
-    /// Why the file could not be opened, as an error number, or 0.
+    /// Why the open failed, as an error number; 0 if it succeeded.
     pub errno: u32,
-    /// From the first rank: the number of the space.
+    /// From the first rank: the number of the file's space.
     pub number: u32,
-    /// From the first rank: where its memory has the file's shared pointer.
+    /// From the first rank: the place of the file's shared pointer in its memory.
     pub place: u32,
     padding: u32,
 }
@@ -69,8 +69,9 @@ impl Found {
         Found { device, inode, size_bytes, changed_ns, errno: 0, number, place: 0, padding: 0 }
     }
 
-    /// Whether this is the file that the `first` rank has found. Hosts number devices as they like. Copies of a file may have the same
-    /// number and times on two hosts, so the first rank marks one that is to be written.
+    /// Whether this is the file found by the `first` rank. Hosts assign device numbers as they like, so these count
+    /// within a host only. Copies of a file on two hosts may agree in inode and times: the first rank therefore marks a
+    /// file opened for writing.
     pub(super) fn is_that_of(&self, first: &Found, is_same_host: bool) -> bool {
         let is_same = if is_same_host {
             self.device == first.device
@@ -81,15 +82,15 @@ impl Found {
     }
 }
 
-/// The file as a rank has it.
+/// A file opened by a rank.
 pub(super) struct Opened {
     pub file: Option<Arc<NamedFile>>,
     pub found: Found,
-    /// Of a file that is to be written.
+    /// If the file is opened for writing.
     pub written: Option<Written>,
     /// The same, at the first rank.
     pub claim: Option<Claim>,
-    /// Taken off when all ranks have looked.
+    /// Removed once all ranks have looked.
     mark: Option<Mark>,
 }
 
@@ -106,7 +107,8 @@ impl Opened {
         }
     }
 
-    /// All ranks have the file: it gets what would have been left behind by an open that fails. Returns an error number, or 0.
+    /// Completes an open after all ranks have the file, by changes a failed open must not leave behind. Returns an
+    /// error number, or 0.
     pub(super) fn finish(&mut self, arguments: &OpenArguments<'_>) -> u32 {
         let Some(file) = &self.file else { return 0 };
         let denied = arguments.create.map_or(0, |mode| OPENING_MODE & !mode);
@@ -122,7 +124,7 @@ impl Opened {
         finished.err().map_or(0, |error: io::Error| errno_of(&error) as u32)
     }
 
-    /// The file is open on no rank: it is as it was.
+    /// Undoes an open that failed on some rank: the file is as before.
     pub(super) fn undo(self, path: &Path) {
         let Some(file) = self.file else { return };
         if let Some(mark) = self.mark {
@@ -135,8 +137,8 @@ impl Opened {
 }
 
 impl Files {
-    /// Opens the file as the first rank of a team, whose others look at it next. It is neither emptied nor denied to anybody yet. Its shared
-    /// pointer has this place here.
+    /// Opens the file as the first rank of a team; the others look for it next. Truncating it and denying access to it
+    /// are left to [`Opened::finish`]. `place` is the place of its shared pointer.
     pub(super) fn open_first(&self, path: &Path, arguments: &OpenArguments<'_>, members: &[u32], place: u32) -> Opened {
         let options = NamedOptions {
             create: arguments.create.is_some(),
@@ -150,7 +152,7 @@ impl Files {
         let opened = self.open_named(path, &options).and_then(|(file, about, written)| {
             claim = if arguments.access.write { file.claim()? } else { None };
             mark = Some(()).filter(|()| is_spread && arguments.access.write).and_then(|()| Mark::put(&file));
-            // Unless it could not be marked, that differs now.
+            // The mark changes the file's times, unless the file could not be marked.
             let about = if is_spread { file.about()? } else { about };
             Ok((file, about, written))
         });
@@ -159,7 +161,7 @@ impl Files {
         opened
     }
 
-    /// A number for the space of a file. No other rank that is the first of a team gives it, and no file has it that is open.
+    /// Picks a number for the space of a file. No open file has it, and no other first rank of a team picks it.
     fn next_number(&self) -> u32 {
         let space = self.ops.space();
         let mut numbers = std::iter::repeat_with(|| {
@@ -181,18 +183,18 @@ impl Files {
         Ok((file, about, written))
     }
 
-    /// Whether two ranks of the job have the same host.
+    /// Whether two ranks of the job are on the same host.
     pub(super) fn is_same_host(&self, one: u32, other: u32) -> bool {
         self.driver().engine().are_of_one_host(Rank(one), Rank(other))
     }
 
-    /// Fails if the pages of a file have no numbers.
+    /// Fails if a file has more pages than there are page numbers.
     pub(super) fn check_pages(&self, path: &Path, size_bytes: u64) -> Result<(), FileError> {
         self.end_of(path, 0, size_bytes).map(drop)
     }
 }
 
-/// Numbers below 2^31 of a rank, in turns: those that leave its own number when divided by how many ranks there are.
+/// The numbers of a rank, below 2^31 and repeating: divided by the number of ranks, they leave the rank as remainder.
 fn number_of(count: u32, Rank(rank): Rank, ranks: u32) -> u32 {
     const NUMBERS: u32 = 1 << 31;
     let own = (NUMBERS - rank).div_ceil(ranks);

@@ -1,7 +1,8 @@
-//! What `libvgasnet-mpi-io` does with a file by one rank.
+//! Operations of `libvgasnet-mpi-io` on a file, each by one rank.
 //!
-//! Where others write it as well from some moment on, it has all ranks stop their calls, syncs the file, and has the program read and write it
-//! without pages. The file stays open for its shared pointer. Where the job is about to end, one rank has all written that any rank has.
+//! Once others write a file as well, the library has all ranks stop their calls, syncs the file, and has the program
+//! read and write it without pages. The file stays open for its shared pointer. When the job is about to end, one rank
+//! has all ranks' data written.
 
 use super::{FileError, Files, SharedFile};
 use crate::storage::errno_of;
@@ -10,7 +11,7 @@ use std::sync::atomic::Ordering;
 use vgasnet_protocol::file_message::PageFilter;
 
 impl Files {
-    /// The file's descriptor, which stays open as long as the file does.
+    /// The file's descriptor, open as long as the file.
     ///
     /// # Errors
     /// This rank does not see the file.
@@ -19,16 +20,17 @@ impl Files {
         descriptor.ok_or_else(|| FileError::io(&file.path, "be handed over", libc::EOPNOTSUPP))
     }
 
-    /// The file has been synced, and its team caches nothing of it any more: to close it writes nothing, and cuts nothing. Each rank says so
-    /// before the first one closes it.
+    /// Notes that the file is synced and no longer cached by its team, so closing it writes and cuts nothing. Each rank
+    /// calls this before the first one closes the file.
     pub fn hand_over(&self, file: &SharedFile) {
         file.is_handed_over.store(true, Ordering::Relaxed);
     }
 
-    /// What any rank has written has reached the file system, and the file ends where that does. The other ranks' helpers do their part.
+    /// Writes all ranks' data to the file system and cuts the file at their end. The other ranks' helpers do their
+    /// part.
     ///
     /// # Errors
-    /// Some of it could not be written.
+    /// Some data could not be written.
     pub fn rescue(&self, file: &SharedFile) -> Result<(), FileError> {
         if !file.access.write || file.is_handed_over.load(Ordering::Relaxed) {
             return Ok(());
@@ -38,7 +40,7 @@ impl Files {
         if let Some(cause) = cause {
             return Err(file.failed("be written", cause));
         }
-        // Whole blocks are written.
+        // Blocks are written whole, so the file may be too long.
         let cut = self.cut_to_end(file);
         cut.map_err(|error| FileError::io(&file.path, "get its size", errno_of(&error)))
     }

@@ -9,29 +9,29 @@ use crate::stats::Row;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::LockMode;
 
-/// The pages of a pass that are written are one in so many frames of the pool: neither write-behind nor the policy, which gives up first what
-/// was used once, comes to them before they are full.
+/// A pass writes at most one page per this many frames of the pool. Its pages are then full before write-behind reaches
+/// them, or the replacement policy, which evicts pages used once first.
 const WRITTEN_PART: usize = 16;
 
-/// The same of those that are read: the next ones come before the first ones go.
+/// The same for a pass of reads: its last pages come before its first ones are evicted.
 const READ_PART: usize = 2;
 
-/// Places of a file, and memory: the bytes of both, one behind the other, are the same.
+/// Places of a file and regions of memory. The n-th byte of all places corresponds to the n-th byte of all regions.
 #[derive(Clone, Copy, Debug)]
 pub struct Lists<'a> {
-    /// Of the file.
+    /// Places of the file.
     pub places: &'a [Place],
-    /// Of the client's memory.
+    /// Regions of the client's memory.
     pub memory: &'a [Region],
 }
 
-/// Some contiguous bytes of a file, as C has them.
+/// A contiguous range of a file, in the layout of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Place {
-    /// The first one.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many.
+    /// Length in bytes.
     pub len_bytes: u64,
 }
 
@@ -47,13 +47,13 @@ fn bytes(run: &Run) -> Bytes {
 }
 
 impl Files {
-    /// Reads bytes of many places, up to the first that the file does not have. Returns how many.
+    /// Reads bytes of many places, up to the first byte that the file does not have. Returns their number.
     ///
     /// # Errors
     /// As [`Files::read`].
     ///
     /// # Safety
-    /// The memory is valid for as many bytes as its regions have.
+    /// Each memory region is valid for its length.
     pub unsafe fn read_lists(&self, file: &SharedFile, lists: &Lists<'_>) -> Result<usize, FileError> {
         file.check_readable()?;
         let end = self.check_lists(file, lists)?;
@@ -67,7 +67,7 @@ impl Files {
                 read += len_bytes;
                 (len_bytes > 0).then_some(Run { len_bytes, ..run })
             });
-            // SAFETY: the memory is valid, and this asks for no others of its bytes.
+            // SAFETY: the caller guarantees the memory, and no run exceeds it.
             let done = unsafe { self.transfer_runs(file, &|run| Operation::Get(memory(run)), readable) };
             done.map_err(|cause| file.failed("be read", cause))?;
             Ok(read)
@@ -80,14 +80,14 @@ impl Files {
     /// As [`Files::write`].
     ///
     /// # Safety
-    /// The memory is valid for as many bytes as its regions have.
+    /// Each memory region is valid for its length.
     pub unsafe fn write_lists(&self, file: &SharedFile, lists: &Lists<'_>) -> Result<(), FileError> {
         file.check_writable()?;
         self.check_lists(file, lists)?;
         self.check_not_refused(file, lists.runs().map(|run| bytes(&run)))?;
         self.in_one_step(file, LockMode::Exclusive, lists.runs().map(|run| bytes(&run)), || {
             lists.runs().for_each(|run| self.intend(file, bytes(&run)));
-            // SAFETY: the memory is valid, and this asks for no others of its bytes.
+            // SAFETY: the caller guarantees the memory, and no run exceeds it.
             let done =
                 unsafe { self.transfer_runs(file, &|run| Operation::Put(memory(run).cast_const()), lists.runs()) };
             // As in a write of one place.
@@ -99,7 +99,7 @@ impl Files {
         })
     }
 
-    /// Checks all runs. Returns the end of the last one in the file.
+    /// Checks all runs. Returns their largest end in the file.
     fn check_lists(&self, file: &SharedFile, lists: &Lists<'_>) -> Result<u64, FileError> {
         let mut end = 0;
         for run in lists.runs() {
@@ -108,11 +108,11 @@ impl Files {
         Ok(end)
     }
 
-    /// Does gets or puts side by side. Of runs side by side in one page that misses the first is begun, and the others wait for that: most
-    /// often it brings the page.
+    /// Does gets or puts in parallel. Of consecutive runs in one missing page only the first starts; the others wait
+    /// for it, since it usually brings the page.
     ///
     /// # Safety
-    /// The memory of all is valid.
+    /// The memory of all runs is valid.
     unsafe fn transfer_runs(
         &self,
         file: &SharedFile,
@@ -134,7 +134,7 @@ impl Files {
             }
             for piece in self.pieces(file, bytes) {
                 if pass.is_full(piece.page, operation.is_get()) {
-                    // SAFETY: the memory is valid, and none of the own segment.
+                    // SAFETY: the memory is valid and outside the own segment.
                     unsafe { pass.end() }?;
                     pass = Pass::new(&self.ops);
                 }
@@ -148,15 +148,16 @@ impl Files {
     }
 }
 
-/// Pieces that are begun side by side, of each page one. As many begin, and as many are left for later, as parts of a transfer miss. Where
-/// some are left, fewer begin: their pages are to be in the pool still when their turn comes, and not to be written half filled.
+/// Pieces started in parallel, one per page. A pass starts at most [`PARTS_MAX`] pieces and postpones at most as many.
+/// With postponed pieces it starts fewer: their pages must still be resident when the postponed pieces follow, and must
+/// not be written half filled.
 struct Pass<'a> {
     ops: &'a Ops,
     completion: CompletionId,
-    /// The page that missed last, and how many have.
+    /// The page that missed last, and the number of misses.
     missed: Option<PageId>,
     begun: usize,
-    /// What waits for pages that missed.
+    /// Pieces postponed until their pages have come.
     later: Vec<(Operation, Piece)>,
 }
 
@@ -174,10 +175,10 @@ impl<'a> Pass<'a> {
         is_next && self.begun >= most || self.later.len() == PARTS_MAX
     }
 
-    /// Does or begins a piece, or leaves it for later.
+    /// Does, starts or postpones a piece.
     ///
     /// # Safety
-    /// The client's memory is valid for the piece until the pass has ended, and none of the own segment.
+    /// The client's memory is valid for the piece until the pass has ended, and outside the own segment.
     unsafe fn start(&mut self, operation: Operation, piece: Piece) {
         if self.missed == Some(piece.page) {
             self.later.push((operation, piece));
@@ -190,7 +191,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Waits for what was begun, and does what is left.
+    /// Waits for the started pieces, then does the postponed ones.
     ///
     /// # Safety
     /// As [`Pass::start`].
@@ -198,14 +199,15 @@ impl<'a> Pass<'a> {
         self.ops.end_pieces(self.completion)?;
         let completion = self.ops.begin_pieces();
         for (operation, piece) in self.later {
-            // SAFETY: the memory is valid until the completion has ended. What does not find its page now is shipped, and shares messages.
+            // SAFETY: the memory is valid until the completion has ended. A piece without its page by now is shipped,
+            // and shares messages.
             unsafe { self.ops.start_pieces(&operation, std::iter::once(piece), completion) };
         }
         self.ops.end_pieces(completion)
     }
 }
 
-/// The memory of a run, which the client has given by its address.
+/// The client's memory of a run, given by its address.
 fn memory(run: &Run) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(run.local)
 }

@@ -1,4 +1,4 @@
-//! Locks: those that a program asks for, and those that make a call one step to all others.
+//! Byte-range locks: of programs, and for atomic calls.
 
 use super::together::Collective;
 use super::{Bytes, Call, FileError, Files, SharedFile};
@@ -7,7 +7,7 @@ use crate::sys::Signalproof;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::file_locks::{LockId, LockMode, LockPurpose, LockRange, LockRequest};
 
-/// A lock that a program has: what it has locked, and which lock that is.
+/// A lock held by the program: its range and its identity.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     offset: u64,
@@ -16,21 +16,21 @@ pub(super) struct Held {
 }
 
 impl SharedFile {
-    /// Whether each call is one step to all others.
+    /// Whether calls are atomic.
     pub(super) fn is_atomic(&self) -> bool {
         self.is_atomic.load(Ordering::Relaxed)
     }
 }
 
 impl Files {
-    /// From now on each call is one step to all others, or it is not. Collective over the file's team. Calls of other threads end before, or
+    /// Switches atomicity of calls on or off. Collective over the file's team. Calls of other threads end before, or
     /// wait.
     ///
     /// # Errors
-    /// The ranks do not want the same, or do not call the same.
+    /// The ranks disagree, or make different calls.
     pub fn set_atomic(&self, file: &Call<'_>, is_atomic: bool) -> Result<(), FileError> {
         self.come_together(file, Collective::SetAtomic(is_atomic))?;
-        // No call of the new kind begins on any rank while one of the old is under way on another.
+        // No call in the new mode starts on any rank while one in the old mode is in progress on another.
         let alone = file.bar();
         self.wait_for_begun(&alone, Collective::SetAtomic(is_atomic));
         self.coll.gather_all(file.team, 0_u32)?;
@@ -38,10 +38,10 @@ impl Files {
         Ok(())
     }
 
-    /// Locks bytes, which the file need not have, and waits until that is granted.
+    /// Locks a range of bytes, possibly beyond the file's end, and waits until the lock is granted.
     ///
     /// # Errors
-    /// The range is none.
+    /// The range is empty, or its end is not below 2^64.
     pub fn lock(&self, file: &SharedFile, offset: u64, len: u64, mode: LockMode) -> Result<(), FileError> {
         let path = file.path.display();
         let Some(end) = offset.checked_add(len).filter(|_| len > 0) else {
@@ -54,10 +54,10 @@ impl Files {
         Ok(())
     }
 
-    /// Gives back a lock of these bytes that this rank has.
+    /// Releases this rank's lock of exactly this range.
     ///
     /// # Errors
-    /// It has none of just these.
+    /// This rank has no lock of exactly this range.
     pub fn unlock(&self, file: &SharedFile, offset: u64, len: u64) -> Result<(), FileError> {
         let mut held = Signalproof::lock(&file.held);
         let Some(at) = held.iter().position(|held| (held.offset, held.len) == (offset, len)) else {
@@ -72,13 +72,13 @@ impl Files {
         Ok(())
     }
 
-    /// Gives all locks of a program back: its file is closed.
+    /// Releases all locks of the program: the file is being closed.
     pub(super) fn unlock_all(&self, file: &SharedFile) {
         let held = std::mem::take(&mut *Signalproof::lock(&file.held));
         held.into_iter().for_each(|held| self.driver().unlock_bytes(held.id));
     }
 
-    /// Does something with bytes of a file as one step to all others, if the file is open so.
+    /// Runs `body`, atomically for these bytes if calls on the file are atomic.
     pub(super) fn in_one_step<R>(
         &self,
         file: &SharedFile,

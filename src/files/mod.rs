@@ -1,10 +1,11 @@
-//! Shared files: the ranks of a team have one open together, and their pools cache its pages as those of segments.
+//! Shared files: the ranks of a team open a file together, and their pools cache its pages like the pages of segments.
 //!
-//! Each file is a space of pages, whose homes take turns by stripes. The home of a page does its I/O, so each stripe is written by one
-//! client of the file system. A write that has returned is what every rank reads: pages are coherent.
+//! Each file is a space of pages, with homes assigned by stripes, round robin. The home of a page does its I/O, so each
+//! stripe has one client of the file system as its writer. Pages are coherent: after a write has returned, every rank
+//! reads its bytes.
 //!
-//! Source: Liao, Coloma and Choudhary, "Cooperative Client-Side File Caching for MPI Applications" (IJHPCA 21(2), 2007); there a
-//! page stays with one rank, and locks keep order.
+//! Source: Liao, Coloma and Choudhary, "Cooperative Client-Side File Caching for MPI Applications" (IJHPCA 21(2),
+//! 2007); there a page stays with one rank, and locks keep order.
 
 mod calls;
 mod close;
@@ -43,55 +44,56 @@ use std::sync::{Arc, Mutex};
 use table::Table;
 use vgasnet_protocol::{Space, Stripes};
 
-/// The shared files of a rank that has attached.
+/// The shared files of an attached rank.
 pub struct Files {
     coll: Arc<Coll>,
     ops: Arc<Ops>,
     open: Table,
-    /// Files that teams have opened of which this rank is the first.
+    /// Number of files opened by teams with this rank as the first.
     opened: AtomicU32,
     writing: Writing,
-    /// Takes a line for the user.
+    /// Takes lines for the user.
     tell: Warn,
 }
 
-/// A file that is open.
+/// An open file.
 pub struct SharedFile {
     space: Space,
     path: PathBuf,
     access: Access,
-    /// Each call is one step to all others.
+    /// Whether calls are atomic.
     is_atomic: AtomicBool,
-    /// A team of its own: no other file's calls come between its, and whoever opened it may free the one that they gave.
+    /// A team of its own: collective calls of other files never come between its own, and the team given at open may be
+    /// freed.
     team: u64,
     members: Box<[u32]>,
-    /// This rank's place among them.
+    /// This rank's index among the members.
     me: u32,
     stripes: Stripes,
-    /// The file, for a rank that sees it.
+    /// The file, if this rank sees it.
     file: Option<Arc<NamedFile>>,
-    /// Of a file that is written: no other handle of this rank does.
+    /// If the file is open for writing: no other handle of this rank writes it.
     _written: Option<Written>,
-    /// The same, at the first rank: no other team or job does.
+    /// The same, at the first rank: no other team or job writes it.
     claim: Mutex<Option<Claim>>,
-    /// Bytes of the file, as far as this rank knows: not more than it has.
+    /// The file's size in bytes, as far as this rank knows; never more than its true size.
     known_bytes: AtomicU64,
-    /// How long this rank has made the file without writing, since it flushed that.
+    /// Length to which this rank has extended the file without writing, since its last flush.
     extended_end: AtomicU64,
     state: Arc<FileState>,
-    /// Its team caches nothing of it any more, and others may write it: it has the size that the file system knows.
+    /// The team caches nothing of the file any more, and others may write it: its size is the file system's.
     is_handed_over: AtomicBool,
-    /// The locks that the program has.
+    /// The locks held by the program.
     held: Mutex<Vec<Held>>,
 }
 
 impl Files {
-    /// No file is open. `tell` takes lines for the user.
+    /// No open files. `tell` takes lines for the user.
     pub fn new(coll: Arc<Coll>, ops: Arc<Ops>, tell: Warn) -> Files {
         Files { coll, ops, tell, open: Table::new(), opened: AtomicU32::new(0), writing: Writing::default() }
     }
 
-    /// Begins a call that uses bytes of an open file, or its size. It waits while another thread sets that.
+    /// Starts a call that uses bytes of an open file, or its size. It waits while another thread sets the size.
     ///
     /// # Errors
     /// No file of this number is open.
@@ -100,12 +102,13 @@ impl Files {
         self.open.begin(self.driver(), number, Use::Bytes)
     }
 
-    /// Begins another call about an open file: it may wait for other ranks, which set the file's size together with this one.
+    /// Starts any other call about an open file. It may wait for other ranks to set the file's size together with this
+    /// one.
     ///
     /// # Errors
     /// No file of this number is open.
     pub fn get_beside(&self, number: u32) -> Result<Call<'_>, FileError> {
-        self.open.begin(self.driver(), number, Use::Beside)
+        self.open.begin(self.driver(), number, Use::Handle)
     }
 
     fn driver(&self) -> &Driver {

@@ -1,4 +1,4 @@
-//! Opening: all ranks of a team together, on all of them or on none.
+//! Opening a file: collective, on all ranks of a team or on none.
 
 use super::found::{Found, Opened};
 use super::transfer::PAGES_MAX;
@@ -13,19 +13,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use vgasnet_protocol::{Rank, Space, Stripes};
 
-/// The longest path, in bytes.
+/// Maximum length of a path, in bytes.
 const PATH_BYTES_MAX: usize = 4095;
 
-/// What of a file cannot be written may keep a frame, and others need one.
+/// Data that cannot be written may keep a frame, and other pages need one.
 const FRAMES_MIN: u32 = 2;
 
-/// In place of the hashes of arguments: those of this rank are refused.
+/// Sent in place of hashes by a rank with refused arguments.
 const REFUSED: u64 = 0;
 
-/// What of the arguments differs where a hash does.
+/// The difference shown by each hash, in words.
 const ASKED: [&str; 5] = ["another path", "other flags", "another mode", "another stripe_bytes", "another io_ranks"];
 
-/// What may be done with a file.
+/// The access for which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// It may be read.
@@ -34,33 +34,33 @@ pub struct Access {
     pub write: bool,
 }
 
-/// What a team opens, and how. All ranks give the same.
+/// The arguments of an open, equal on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenArguments<'a> {
-    /// The path, without the last zero.
+    /// The path, without its terminating zero.
     pub path: &'a [u8],
-    /// What may be done with the file.
+    /// The requested access.
     pub access: Access,
-    /// Each call is one step to all others.
+    /// Whether calls are atomic.
     pub atomic: bool,
-    /// The file is made if there is none, with these permissions.
+    /// Creates a missing file, with these permissions.
     pub create: Option<u32>,
-    /// It is an error if there is one.
+    /// An existing file is an error.
     pub exclusive: bool,
-    /// The file is emptied.
+    /// Truncates the file.
     pub truncate: bool,
-    /// Bytes that a home has side by side; 0 for the default.
+    /// Contiguous bytes per home; 0 for the default.
     pub stripe_bytes: u64,
-    /// How many ranks do I/O; 0 for all.
+    /// Number of ranks that do I/O; 0 for all.
     pub io_ranks: u32,
 }
 
 impl Files {
-    /// Opens a file together with the other ranks of a team. Returns its number here. Also a rank whose arguments are refused comes, with
-    /// the reason, since the others wait for it.
+    /// Opens a file together with the other ranks of a team. Returns its number on this rank. A rank with refused
+    /// arguments takes part, with the reason, since the others wait for it.
     ///
     /// # Errors
-    /// The arguments make no sense, or differ among the ranks; or the file cannot be opened. It is then open on no rank.
+    /// The arguments are invalid or differ among the ranks, or the file cannot be opened. It is then open on no rank.
     pub fn open(&self, team: u64, arguments: Result<OpenArguments<'_>, FileError>) -> Result<u32, FileError> {
         let (members, me) = self.coll.team(team)?;
         let checked = arguments.and_then(|given| Ok((given, self.check(&given)?, self.open.reserve()?)));
@@ -79,7 +79,7 @@ impl Files {
             ));
         }
         let arguments = &arguments;
-        // The first rank makes the file, and the others find it.
+        // The first rank creates the file, and the others find it.
         let first = (me == 0).then(|| self.open_first(&path, arguments, &members, reserved.place()));
         let told = self.coll.gather_all(team, first.as_ref().map_or_else(Found::default, |first| first.found))?[0];
         if told.errno != 0 {
@@ -92,14 +92,14 @@ impl Files {
             if me == 0 {
                 opened.undo(&path);
             }
-            // What was made is gone when the others know that they have not opened it.
+            // The undoing is complete before the others learn of the failure.
             self.coll.gather_all(team, 0_u32)?;
             self.coll.free_team(team)?;
             Err(error)
         })
     }
 
-    /// Opens a file that the first rank of a team has opened, in a team of its own.
+    /// Opens the file found by the first rank of a team, in a team of its own.
     fn open_told(
         &self,
         arguments: &OpenArguments<'_>,
@@ -125,7 +125,7 @@ impl Files {
         let homes: Arc<[Rank]> = able.into_iter().take(most).collect();
         let pointer = self.ops.space().memories.get(first as usize).map(|memory| memory.file_pointer(told.place));
         if me == 0 {
-            // The others take from it when all have opened the file.
+            // The others add to the pointer once all have opened the file.
             pointer.into_iter().for_each(|pointer| pointer.store(0, Ordering::Relaxed));
         }
         let others = members.iter().skip(1).filter(|_| me == 0).map(|rank| Rank(*rank)).collect();
@@ -159,13 +159,13 @@ impl Files {
         Stripes { homes, pages: pages as u32 }
     }
 
-    /// Has the engines of all ranks know the file, unless one has failed with an error number.
+    /// Registers the file with the engines of all ranks. Fails on all if one has an error number.
     fn begin(&self, file: &SharedFile, size_bytes: u64, errno: u32) -> Result<(), FileError> {
         let (page_bytes, stripes) = (self.ops.space().page_bytes() as u64, file.stripes.clone());
         let pages = size_bytes.div_ceil(page_bytes) as u32;
         let (named, state) = (file.file.clone(), Arc::clone(&file.state));
         self.driver().engine().open_file(file.space, stripes, pages, named, state);
-        // A rank that knows the file may be asked about it.
+        // Other ranks may ask this one about the file once all have registered it.
         let all = self.coll.gather_all(file.team, errno)?;
         let Some(errno) = all.into_iter().find(|errno| *errno != 0) else { return Ok(()) };
         self.driver().close_file(file.space);
@@ -190,10 +190,10 @@ impl Files {
             return bad("it is opened for nothing; give VGASNET_FILE_READ, VGASNET_FILE_WRITE, or both");
         }
         if (create.is_some() || truncate) && !access.write {
-            return bad("it is to be made or emptied, and not written; add VGASNET_FILE_WRITE");
+            return bad("creating or truncating it needs write access; add VGASNET_FILE_WRITE");
         }
         if exclusive && create.is_none() {
-            return bad("it is to be new, and not made; add VGASNET_FILE_CREATE");
+            return bad("an exclusive open has to create it; add VGASNET_FILE_CREATE");
         }
         let page_bytes = self.ops.space().page_bytes() as u64;
         if stripe_bytes % page_bytes != 0 {
@@ -202,7 +202,7 @@ impl Files {
         Ok(shown)
     }
 
-    /// Some ranks do not see the file, so they do no I/O on it.
+    /// Reports ranks that do not see the file and so do no I/O on it.
     fn tell_of_others(&self, path: &Path, me: u32, others: usize) {
         if me == 0 && others > 0 {
             let who = if others == 1 { "1 rank does".to_owned() } else { format!("{others} ranks do") };
@@ -215,7 +215,7 @@ impl Files {
     }
 }
 
-/// Hashes of the arguments, as [`ASKED`] names them: the same on all ranks.
+/// Hashes of the arguments in the order of [`ASKED`], the same function on all ranks.
 fn hashes_of(arguments: &OpenArguments<'_>) -> [u64; ASKED.len()] {
     let OpenArguments { path, access, atomic, create, exclusive, truncate, stripe_bytes, io_ranks } = *arguments;
     let flags = (access.read, access.write, atomic, create.is_some(), exclusive, truncate);
@@ -226,7 +226,7 @@ fn hash_of(asked: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(asked).max(REFUSED + 1)
 }
 
-/// The first thing in which the arguments of two ranks differ.
+/// The first difference between the arguments of two ranks.
 fn differing(mine: &[u64; ASKED.len()], others: &[u64; ASKED.len()]) -> Option<&'static str> {
     let place = mine.iter().zip(others).position(|(mine, others)| mine != others)?;
     Some(ASKED[place])

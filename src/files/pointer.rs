@@ -1,4 +1,5 @@
-//! The shared pointer of a file: a number in the memory of its first rank. Who has that mapped adds to it there, others ask.
+//! The shared pointer of a file: a number in the memory of the team's first rank. Ranks with this memory mapped add to
+//! it directly; others ask the first rank.
 
 use super::together::Collective;
 use super::{FileError, Files, SharedFile};
@@ -7,7 +8,7 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::file_message::FileAsk;
 
 impl Files {
-    /// Adds to the shared pointer. Returns what it was. It wraps.
+    /// Adds to the shared pointer, wrapping. Returns its previous value.
     pub fn take(&self, file: &SharedFile, amount: u64) -> u64 {
         if let Some(pointer) = file.state.pointer {
             return pointer.fetch_add(amount, Ordering::Relaxed);
@@ -19,9 +20,9 @@ impl Files {
     /// Sets the shared pointer. Collective over the file's team.
     ///
     /// # Errors
-    /// The ranks do not give the same, or do not call the same.
+    /// The ranks give different values, or make different calls.
     pub fn set_pointer(&self, file: &SharedFile, value: u64) -> Result<(), FileError> {
-        // What others took before has been taken when all have come.
+        // Earlier takes of all ranks are complete once all have come.
         self.come_together(file, Collective::SetPointer(value))?;
         if let Some(pointer) = file.state.pointer.filter(|_| file.me == 0) {
             pointer.store(value, Ordering::Relaxed);

@@ -1,15 +1,15 @@
-//! A file that its team only reads, and that others may have written since.
+//! Refreshing a file open only for reading, after others may have written it.
 
 use super::together::Collective;
 use super::{Call, FileError, Files};
 use std::sync::atomic::Ordering;
 
 impl Files {
-    /// From now on a file that is only read is what the file system has: its pages are forgotten, and its size is asked for again.
-    /// Collective over the file's team. Calls of other threads end before, or wait.
+    /// Drops the pages of a file open only for reading and asks for its size again: from now on reads find the file
+    /// system's content. Collective over the file's team. Calls of other threads end before, or wait.
     ///
     /// # Errors
-    /// The file system does not say the size. The file is what it was.
+    /// The file system does not give the size. The file is unchanged.
     pub(super) fn refresh(&self, file: &Call<'_>) -> Result<(), FileError> {
         let file = &*file.bar();
         self.wait_for_begun(file, Collective::Sync);
@@ -24,7 +24,7 @@ impl Files {
         let pages = size_bytes.div_ceil(self.ops.space().page_bytes() as u64) as u32;
         self.driver().cut_file(file.space, 0, pages);
         file.known_bytes.store(size_bytes, Ordering::Release);
-        // Until all have forgotten what they had, one could fetch it from another.
+        // Until all ranks have dropped their pages, one could fetch an old page from another.
         self.coll.gather_all(file.team, 0_u32)?;
         Ok(())
     }

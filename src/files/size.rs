@@ -1,4 +1,5 @@
-//! How long a file is. Who writes behind its end notes that, and tells nobody; who reads there asks.
+//! The size of a file. A rank that extends the file notes the new end and sends no message. A rank that reads past the
+//! end it knows asks the others for theirs.
 
 use super::error::Otherwise;
 use super::together::Collective;
@@ -13,37 +14,38 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 
-/// In a larger team ranks do not ask each other, which takes messages as the square of their number when all ask at once. Each asks the
-/// first, which takes two messages one after the other in place of one.
+/// Above this team size each rank asks the first one, by two messages in sequence in place of one. Asking each other
+/// takes a quadratic number of messages when all ranks ask at once.
 const ASKED_MAX: usize = 4;
 
-/// Bytes of a number that is written back as it is.
+/// Size of the word written back unchanged to have its block written.
 const NUMBER_BYTES: u64 = 4;
 
 impl SharedFile {
-    /// Bytes of the file, as far as this rank knows.
+    /// The file's size in bytes, as far as this rank knows.
     pub(super) fn known_bytes(&self) -> u64 {
         self.known_bytes.load(Ordering::Acquire).max(self.state.written_end.load(Ordering::Acquire))
     }
 
-    /// The other ranks that have the file open.
+    /// The other ranks with the file open.
     pub(super) fn others(&self) -> impl Iterator<Item = Rank> + '_ {
         let is_other = |(at, _): &(usize, &u32)| *at != self.me as usize;
         self.members.iter().enumerate().filter(is_other).map(|(_, rank)| Rank(*rank))
     }
 }
 
-/// The file is so long from now on, whatever becomes of the write. No bytes make no file longer. Noted before some of the write's pages may
-/// reach the file, or who gives the file its size meanwhile would cut them off.
+/// Extends the file to the end of these bytes, whether or not their write succeeds. Zero bytes extend nothing. Comes
+/// before any page of the write may reach the file: a rank that sets the file's size meanwhile would cut it off.
 pub(super) fn note_end(file: &SharedFile, Bytes { offset, len }: Bytes) {
     let end = offset + len as u64;
-    // Mostly it is known: threads that write side by side leave each other's caches alone.
+    // Usually the end is known already: parallel writers do not disturb each other's caches.
     if len > 0 && file.state.written_end.load(Ordering::Relaxed) < end {
         file.state.written_end.fetch_max(end, Ordering::AcqRel);
     }
 }
 
-/// How long a write waits for a rank that gives the file its size. That rank gives up in half of this time, unless it has died.
+/// How long a write waits for a rank that sets the file's size. The rank gives up after half of this time, unless it
+/// has died.
 const HOLD_PATIENCE: Duration = Duration::from_secs(2);
 
 fn range_of(Bytes { offset, len }: Bytes) -> Range<u64> {
@@ -51,7 +53,7 @@ fn range_of(Bytes { offset, len }: Bytes) -> Range<u64> {
 }
 
 impl SharedFile {
-    /// A write has succeeded: what a failed sync was about may be written again.
+    /// Notes a successful write, which may repeat data of a failed sync.
     pub(super) fn note_again(&self, bytes: impl Iterator<Item = Bytes>) {
         if self.state.again.is_doubted() {
             bytes.for_each(|bytes| self.state.again.note(range_of(bytes)));
@@ -60,7 +62,8 @@ impl SharedFile {
 }
 
 impl Files {
-    /// Notes a write of these bytes before any of them can reach the file. Waits while a rank that rescues the file gives it its size.
+    /// Announces a write of these bytes before any of them can reach the file. Waits while a rank that rescues the file
+    /// sets its size.
     #[inline]
     pub(super) fn intend(&self, file: &SharedFile, Bytes { offset, len }: Bytes) {
         if len > 0 && file.state.intend_end(offset + len as u64) {
@@ -77,7 +80,7 @@ impl Files {
         }
     }
 
-    /// Cuts whatever the file has behind the end of all writes. Other ranks may write meanwhile.
+    /// Cuts the file behind the end of all writes. Other ranks may write meanwhile.
     ///
     /// # Errors
     /// The file system has refused, or other ranks have answered too late.
@@ -97,7 +100,7 @@ impl Files {
         cut
     }
 
-    /// How many bytes the file has: what a read that begins now can find.
+    /// The size of the file in bytes, up to which a read starting now finds data.
     pub fn size(&self, file: &SharedFile) -> u64 {
         if !file.access.write {
             return file.known_bytes();
@@ -113,14 +116,14 @@ impl Files {
         end
     }
 
-    /// The size of the file, as far as it matters for a read that ends there.
+    /// The size of the file, exact if a read that ends at `end` needs it.
     pub(super) fn size_up_to(&self, file: &SharedFile, end: u64) -> u64 {
         let known = file.known_bytes();
         if end > known { self.size(file) } else { known }
     }
 
-    /// This rank has written these bytes, or some of them: who finds the file to be so long finds them there. The call is under way until
-    /// then, and nobody gives the file its size meanwhile.
+    /// Notes a write of these bytes, complete or not: a rank that learns the new size finds the bytes. The call is in
+    /// progress until then, so no thread sets the file's size meanwhile.
     pub(super) fn note_written(&self, file: &SharedFile, bytes: Bytes) {
         note_end(file, bytes);
         if let Some(pages) = self.pages_of(bytes) {
@@ -128,7 +131,7 @@ impl Files {
         }
     }
 
-    /// An operation on these bytes has begun. When it ends is its program's affair, if it has a handle.
+    /// Notes the start of an operation on these bytes. An operation with a handle gives no notice of its end.
     pub(super) fn note_begun(&self, file: &SharedFile, bytes: Bytes, handle: Option<Handle>, is_write: bool) {
         let pages = self.pages_of(bytes).filter(|_| is_write).unwrap_or_default();
         if is_write {
@@ -146,7 +149,7 @@ impl Files {
         Some(PageFilter::of((offset / page_bytes) as u32, (last / page_bytes) as u32))
     }
 
-    /// The file has at least so many bytes.
+    /// Raises the known size to at least `bytes`.
     pub(super) fn note_size(&self, file: &SharedFile, bytes: u64) {
         let before = file.known_bytes.fetch_max(bytes, Ordering::AcqRel);
         if bytes > before {
@@ -155,10 +158,11 @@ impl Files {
         }
     }
 
-    /// Has the file at least so many bytes: zeros where nobody has written. In the file system it has them when this rank has flushed it.
+    /// Extends the file to at least `bytes`, with zeros where nothing was written. The file system learns the length at
+    /// this rank's next flush.
     ///
     /// # Errors
-    /// It is not to be written, or may not be so long.
+    /// The file is not open for writing, or may not be as long.
     pub fn extend(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
         self.check_size(file, bytes)?;
         note_end(file, Bytes { offset: 0, len: bytes as usize });
@@ -166,11 +170,11 @@ impl Files {
         Ok(())
     }
 
-    /// Has the file in the file system at least as long as this rank has made it without writing. Where there is no room for a block it gets
-    /// that size from the next sync, which needs none.
+    /// Extends the file in the file system to the length set by this rank without writing. If there is no room for a
+    /// block, the next sync sets the size, which takes no room.
     ///
     /// # Errors
-    /// The file system refuses it otherwise.
+    /// The file system refuses it for another reason.
     pub(super) fn extend_named(&self, file: &SharedFile) -> Result<(), FileError> {
         let end = file.extended_end.load(Ordering::Acquire);
         let Some(last) = end.checked_sub(1) else { return Ok(()) };
@@ -180,29 +184,30 @@ impl Files {
             Err(error) if matches!(errno_of(&error), libc::ENOSPC | libc::EDQUOT) => return Ok(()),
             Err(error) => return Err(file.failed("get its size", Cause(errno_of(&error).unsigned_abs()))),
         }
-        // Unless the file has been made longer by now.
+        // Another thread may have extended the file by now.
         let _longer = file.extended_end.compare_exchange(end, 0, Ordering::AcqRel, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Has the block of a byte written, as it is.
+    /// Has the block of a byte written, unchanged.
     fn write_block(&self, file: &SharedFile, byte: Bytes) -> Result<(), FileError> {
         let word = Bytes { offset: byte.offset / NUMBER_BYTES * NUMBER_BYTES, len: NUMBER_BYTES as usize };
-        let soiled = self.pieces(file, word).try_for_each(|piece| self.ops.make_dirty(piece));
+        let marked = self.pieces(file, word).try_for_each(|piece| self.ops.make_dirty(piece));
         self.note_written(file, byte);
-        soiled.map_err(|cause| file.not_written(std::iter::once(byte), cause))?;
+        marked.map_err(|cause| file.not_written(std::iter::once(byte), cause))?;
         self.flush_written(file)
     }
 
-    /// Makes the file so long: cuts it, or adds zeros. Collective over the file's team. Calls of other threads end before, or wait.
+    /// Sets the file's size: cuts it, or adds zeros. Collective over the file's team. Calls of other threads end
+    /// before, or wait.
     ///
     /// # Errors
-    /// It is not to be written; or the file system has refused, and the file is what it was. Or some of what it keeps could not be written:
-    /// if it was to be cut, it is.
+    /// The file is not open for writing; or the file system has refused, and the file is unchanged. Or some of the
+    /// remaining data could not be written: a cut is done nevertheless.
     pub fn set_size(&self, file: &Call<'_>, bytes: u64) -> Result<(), FileError> {
         self.come_together(file, Collective::SetSize(bytes))?;
         self.check_size(file, bytes)?;
-        // All have come, so none of them waits for a call that is barred.
+        // All ranks are in this call, so none of them waits for a barred call.
         let file = &*file.bar();
         self.wait_for_begun(file, Collective::SetSize(bytes));
         if let Err(unwritten) = self.write_all(file, Otherwise::Kept) {
@@ -215,14 +220,14 @@ impl Files {
         let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));
         if resized.is_ok() {
             file.extended_end.store(0, Ordering::Relaxed);
-            // The page in which the file ends is read again, without what lay behind that.
+            // The last page is read again, without the bytes behind the new end.
             self.forget_behind(file, bytes / self.page_bytes(), bytes)?;
         }
         self.coll.gather_all(file.team, 0_u32)?;
         resized
     }
 
-    /// Whether the file is longer on some rank. All ranks learn how long it is.
+    /// Whether the file is longer on some rank. All ranks learn its size.
     fn is_longer(&self, file: &SharedFile, bytes: u64) -> Result<bool, FileError> {
         let ends = self.coll.gather_all(file.team, file.known_bytes())?;
         let size = ends.into_iter().fold(0, u64::max);
@@ -230,24 +235,24 @@ impl Files {
         Ok(size > bytes)
     }
 
-    /// Cuts the file before what it keeps is written, since there may be room for that only then.
+    /// Cuts the file before writing the remaining data, since only the cut may make room for them.
     fn write_shortened(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
         let size = file.known_bytes();
         self.by_first(file, "change its size", |named| named.set_size(bytes))?;
         let end = bytes.next_multiple_of(self.page_bytes());
         self.forget_behind(file, end / self.page_bytes(), bytes)?;
         self.write_all(file, Otherwise::Kept).inspect_err(|_| {
-            // The page in which the file ends stays, and what lies behind that is not to come back.
+            // The last page stays, and its bytes behind the new end must not come back.
             let zeros = vec![0_u8; end.min(size).saturating_sub(bytes) as usize];
             let tail = Bytes { offset: bytes, len: if file.me == 0 { zeros.len() } else { 0 } };
-            // SAFETY: the buffer has as many bytes, and is none of the segment.
+            // SAFETY: the buffer has as many bytes, and is outside the segment.
             let zeroed = unsafe { self.transfer(file, Operation::Put(zeros.as_ptr()), tail) };
-            // That something could not be written is told in any case.
+            // The caller learns of the failed write anyway.
             zeroed.err().into_iter().for_each(|cause| file.state.note_error(cause));
         })
     }
 
-    /// Has all ranks forget the pages from one on of a file that has so many bytes now.
+    /// Has all ranks drop the pages from `first` on. The file has `bytes` bytes now.
     fn forget_behind(&self, file: &SharedFile, first: u64, bytes: u64) -> Result<(), FileError> {
         self.driver().settle_file(file.space);
         self.coll.gather_all(file.team, 0_u32)?;
@@ -264,15 +269,16 @@ impl Files {
         self.ops.space().page_bytes() as u64
     }
 
-    /// Takes the space of the file's first `bytes`, and makes it so long if it is shorter. Collective over the file's team. Calls of other
-    /// threads end before, or wait.
+    /// Allocates the space of the file's first `bytes`, and extends a shorter file to this length. Collective over the
+    /// file's team. Calls of other threads end before, or wait.
     ///
     /// # Errors
-    /// It is not to be written, or some of it could not be. Or the file system has refused; the file has the bytes that it had.
+    /// The file is not open for writing, or some data could not be written. Or the file system has refused; the file
+    /// keeps its size and data.
     pub fn preallocate(&self, file: &Call<'_>, bytes: u64) -> Result<(), FileError> {
         self.come_together(file, Collective::Preallocate(bytes))?;
         self.check_size(file, bytes)?;
-        // Where zeros have to be written, nobody else is to write.
+        // If zeros have to be written, there must be no other writer.
         let file = &*file.bar();
         self.wait_for_begun(file, Collective::Preallocate(bytes));
         self.write_all(file, Otherwise::Kept)?;

@@ -1,4 +1,4 @@
-//! The open files of a rank, by the number that the client has. Finding one takes no lock.
+//! The open files of a rank, by the client's number. A lookup takes no lock.
 
 use super::calls::{Alone, Attempt, Calls, Use, WORDS};
 use super::{FileError, SharedFile};
@@ -10,19 +10,20 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::{Mutex, OnceLock};
 
-/// Files that a rank has open at a time, at most.
+/// Maximum number of open files of a rank.
 const FILES_MAX: u32 = FILE_POINTERS;
 
-/// The files of a rank.
+/// The open files of a rank.
 pub(super) struct Table {
     slots: Box<[OnceLock<Box<Slot>>]>,
     numbers: Mutex<Numbers>,
 }
 
-/// The place of a file. It stays when that is closed, for the next one.
+/// The slot of a file. It outlives the file, for the next one.
 struct Slot {
     calls: Calls,
-    /// Written while no file is open here, by who has the number, or by who has the file alone. Calls only read it.
+    /// Written by the thread with the number while no file is open here, or by the thread with exclusive use. Calls
+    /// only read it.
     file: UnsafeCell<Option<SharedFile>>,
 }
 
@@ -31,26 +32,26 @@ const _: () = {
     is_for_all_threads::<SharedFile>();
 };
 
-// SAFETY: threads may share the file, or hand it to each other. `calls` keeps those that read it and the one that changes it
-// from each other, and orders what they do.
+// SAFETY: threads may share the file or pass it on. `calls` separates readers from the one thread that changes it, and
+// orders their accesses.
 unsafe impl Sync for Slot {}
 
-/// Numbers that no file has. Modulo [`FILES_MAX`] they are places; what is above that changes with each file of a place.
+/// Free numbers. A number modulo [`FILES_MAX`] is a slot; its upper part changes with each file in the slot.
 #[derive(Default)]
 struct Numbers {
-    /// Those of places that had a file before, in the order in which they are to be given: a number comes again late.
+    /// Numbers of slots used before, in the order of reuse: a number comes back late.
     used: VecDeque<u32>,
-    /// How many places had a file so far.
+    /// Number of slots used so far.
     places: u32,
 }
 
-/// A number that a file is to have.
+/// A number reserved for a file.
 pub(super) struct Reserved<'a> {
     table: &'a Table,
     number: u32,
 }
 
-/// A call about a file, which stays open until that ends.
+/// A call about a file, which stays open until the call ends.
 pub struct Call<'a> {
     driver: &'a Driver,
     table: &'a Table,
@@ -60,7 +61,7 @@ pub struct Call<'a> {
     what: Use,
 }
 
-/// A file that one thread has alone.
+/// Exclusive use of a file by one thread.
 pub(super) struct Own<'a> {
     driver: &'a Driver,
     table: &'a Table,
@@ -82,10 +83,10 @@ impl Table {
         Table { slots, numbers: Mutex::default() }
     }
 
-    /// Takes a number.
+    /// Reserves a number.
     ///
     /// # Errors
-    /// No file may be opened any more.
+    /// The maximum number of files is open.
     pub(super) fn reserve(&self) -> Result<Reserved<'_>, FileError> {
         let mut numbers = Signalproof::lock(&self.numbers);
         let place = numbers.places;
@@ -99,7 +100,8 @@ impl Table {
         Ok(Reserved { table: self, number })
     }
 
-    /// Begins a call about a file. It waits while another thread closes the file, and for a use of its bytes while another has it cut.
+    /// Starts a call about a file. Waits while another thread closes the file and, to use its bytes, while another
+    /// thread cuts it.
     ///
     /// # Errors
     /// The file is not open.
@@ -113,7 +115,7 @@ impl Table {
         Ok(Call { driver, table: self, slot, number, word, what })
     }
 
-    /// Has a file for this thread alone, which is to close it, once the calls about it are over.
+    /// Claims exclusive use of a file for closing it, and waits for the end of its calls.
     ///
     /// # Errors
     /// The file is not open.
@@ -136,18 +138,18 @@ impl Table {
     }
 
     fn slot(&self, number: u32) -> Option<&Slot> {
-        // A place that has no file just now has number 0.
+        // Slots without a file have number 0.
         let place = (number >= FILES_MAX).then_some(number % FILES_MAX)?;
         self.slots[place as usize].get().map(Box::as_ref)
     }
 }
 
 impl Slot {
-    /// A call did not begin at once.
+    /// Starts a call whose first attempt failed.
     #[cold]
     fn begin_later(&self, driver: &Driver, word: usize, number: u32, what: Use) -> Result<(), FileError> {
         loop {
-            // Who waits to have the file alone may have seen that this one was counted.
+            // A thread waiting for exclusive use may have seen the count of the failed attempt.
             driver.notify();
             self.wait(driver, word, number, what)?;
             if self.calls.begin(word, number, what) == Attempt::Done {
@@ -156,7 +158,7 @@ impl Slot {
         }
     }
 
-    /// Waits while another thread has the file alone.
+    /// Waits while another thread has exclusive use.
     fn wait(&self, driver: &Driver, word: usize, number: u32, what: Use) -> Result<(), FileError> {
         driver.wait_until(&|| self.calls.look(word, number, what) != Attempt::Barred);
         if self.calls.look(word, number, what) == Attempt::NotOpen { Err(not_open(number)) } else { Ok(()) }
@@ -164,11 +166,11 @@ impl Slot {
 }
 
 impl Reserved<'_> {
-    /// The file is open from now on. Returns its number.
+    /// Opens the file. Returns its number.
     pub(super) fn open(self, file: SharedFile) -> u32 {
         let slot = self.table.slots[(self.number % FILES_MAX) as usize]
             .get_or_init(|| Box::new(Slot { calls: Calls::new(), file: UnsafeCell::new(None) }));
-        // SAFETY: no file is open here, so nobody else looks at it, and no other thread has the number.
+        // SAFETY: no file is open here, so no call reads the slot, and no other thread has the number.
         unsafe { *slot.file.get() = Some(file) };
         slot.calls.open(self.number);
         let number = self.number;
@@ -188,15 +190,16 @@ impl Deref for Call<'_> {
 
     #[inline]
     fn deref(&self) -> &SharedFile {
-        // SAFETY: this call was counted, so nobody changes it.
+        // SAFETY: this call is counted, so no thread changes the file.
         unsafe { (*self.slot.file.get()).as_ref() }.expect("a file is open here")
     }
 }
 
 impl Call<'_> {
-    /// Has the file's bytes for this thread alone, once the calls that use them are over. This call is one beside them.
+    /// Gives this thread exclusive use of the file's bytes, once the calls using them have ended. This call does not
+    /// use them itself.
     pub(super) fn bar(&self) -> Own<'_> {
-        assert!(self.what == Use::Beside, "a call that uses the bytes would wait for itself");
+        assert!(self.what == Use::Handle, "a call that uses the bytes would wait for itself");
         let claimed = self.table.claim_because(self.driver, self.number, Alone::Cutting);
         claimed.expect("this call keeps the file open")
     }
@@ -215,16 +218,16 @@ impl Deref for Own<'_> {
     type Target = SharedFile;
 
     fn deref(&self) -> &SharedFile {
-        // SAFETY: only the thread that has it alone changes it, which is this one.
+        // SAFETY: only this thread may change the file: it has exclusive use.
         unsafe { (*self.slot.file.get()).as_ref() }.expect("a file is open here")
     }
 }
 
 impl Drop for Own<'_> {
-    /// Others may use the file again, or it is closed.
+    /// Ends exclusive use: others may use the file again, or it is closed.
     fn drop(&mut self) {
         if self.why == Alone::Closing {
-            // SAFETY: no call is under way, and none begins.
+            // SAFETY: no call is in progress, and none starts.
             unsafe { *self.slot.file.get() = None };
         }
         self.slot.calls.give_back(self.why);
@@ -235,12 +238,12 @@ impl Drop for Own<'_> {
     }
 }
 
-/// The next number of the same place. None is 0.
+/// The next number of the same slot. None is 0.
 fn next_of(number: u32) -> u32 {
     number.checked_add(FILES_MAX).unwrap_or(FILES_MAX + number % FILES_MAX)
 }
 
-/// The word in which the calling thread counts its calls.
+/// The word for the calling thread's calls.
 #[inline]
 fn word_of_thread() -> usize {
     places_of_thread(thread_key()).next().expect("a table has places") % WORDS

@@ -1,10 +1,10 @@
-//! What the ranks of a file's team do together: all make the same collective calls, with the same argument, in the same order.
+//! Collective calls of a file's team: all ranks make the same calls, with the same arguments, in the same order.
 
 use super::{FileError, Files, SharedFile};
 use vgasnet_conduit::SLOW;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// A collective call about a file that is open, with its argument.
+/// A collective call about an open file, with its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Collective {
     Close,
@@ -15,7 +15,7 @@ pub(super) enum Collective {
     Preallocate(u64),
 }
 
-/// As ranks tell it each other: the place of its name in [`NAMES`], and its argument.
+/// A collective call in messages: the index of its name in [`NAMES`], and its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Joint {
@@ -23,7 +23,7 @@ struct Joint {
     argument: u64,
 }
 
-/// The calls of C.
+/// The names of the calls in C.
 const NAMES: [&str; 6] = [
     "vgasnet_file_close",
     "vgasnet_file_sync",
@@ -34,7 +34,7 @@ const NAMES: [&str; 6] = [
 ];
 
 impl Collective {
-    /// The call of C.
+    /// The name of the call in C.
     pub(super) fn name(self) -> &'static str {
         self.joint().name()
     }
@@ -59,10 +59,10 @@ impl Joint {
 }
 
 impl Files {
-    /// Begins a collective call: comes back when all ranks of the file's team have come to it.
+    /// Starts a collective call: returns when all ranks of the file's team have come.
     ///
     /// # Errors
-    /// They have not come to the same, or not with the same argument. All of them are told, and nothing has changed.
+    /// The ranks make different calls, or give different arguments. All of them are told, and nothing has changed.
     pub(super) fn come_together(&self, file: &SharedFile, call: Collective) -> Result<(), FileError> {
         let mine = call.joint();
         let tell = || self.tell_alone(file, call);
@@ -82,7 +82,7 @@ impl Files {
         }))
     }
 
-    /// Others may just be late, so only a user who has asked for checks is told.
+    /// Reports a wait for other ranks. They may just be late, so only a user who has asked for checks is told.
     fn tell_alone(&self, file: &SharedFile, call: Collective) {
         let (rank, path, call) = (self.ops.space().rank.0, file.path.display(), call.name());
         (self.tell)(&format!(

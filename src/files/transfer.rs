@@ -1,4 +1,4 @@
-//! Reading and writing: by any thread of any rank, without the others.
+//! Reading and writing, by any thread of any rank, without the other ranks.
 
 use super::size::note_end;
 use super::{FileError, Files, SharedFile};
@@ -10,21 +10,21 @@ use std::path::Path;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::LockMode;
 
-/// Bytes that go through a buffer at a time, where the client's memory lies in its own segment.
+/// Bytes copied through a buffer at a time, for client memory in its own segment.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// The largest file, in pages: their places have 32 bits.
+/// Maximum size of a file in pages: page indices have 32 bits.
 pub(super) const PAGES_MAX: u64 = u32::MAX as u64;
 
-/// The end of the largest files, which have pages of 64 MiB, the largest that there are.
+/// Maximum size of a file in bytes: with the largest pages, of 64 MiB.
 const BYTES_MAX: u64 = PAGES_MAX * (64 << 20);
 
-/// Some bytes of a file.
+/// A range of bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes {
-    /// The first one.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many.
+    /// Length in bytes.
     pub len: usize,
 }
 
@@ -35,10 +35,10 @@ pub(super) fn count(row: Row, row_of_bytes: Row, bytes: Bytes) {
 }
 
 impl Files {
-    /// Reads bytes, as far as the file has them. Returns how many.
+    /// Reads bytes, up to the end of the file. Returns their number.
     ///
     /// # Errors
-    /// The file is not to be read, or the range is none; or the file could not be read.
+    /// The file is not open for reading, the range is invalid, or the read failed.
     ///
     /// # Safety
     /// `to` is valid for as many bytes.
@@ -48,7 +48,7 @@ impl Files {
         self.in_one_step(file, LockMode::Shared, std::iter::once(bytes), || {
             let len = self.found(file, bytes, end);
             let bytes = Bytes { len, ..bytes };
-            // SAFETY: the memory is valid for as many bytes, and no others are asked for.
+            // SAFETY: the caller guarantees the memory, and `len` does not exceed it.
             let read = unsafe { self.transfer(file, Operation::Get(to), bytes) };
             count(Row::FileReads, Row::FileReadBytes, bytes);
             read.map_err(|cause| file.failed("be read", cause))?;
@@ -59,7 +59,7 @@ impl Files {
     /// Writes bytes. When it returns, every rank reads them.
     ///
     /// # Errors
-    /// The file is not to be written, or the range is none; or some of the file could not be read or written.
+    /// The file is not open for writing, the range is invalid, or a read or write of the file failed.
     ///
     /// # Safety
     /// `from` is valid for as many bytes.
@@ -67,10 +67,10 @@ impl Files {
         self.writable(file, bytes, from.is_null())?;
         self.in_one_step(file, LockMode::Exclusive, std::iter::once(bytes), || {
             self.intend(file, bytes);
-            // SAFETY: the memory is valid for as many bytes.
+            // SAFETY: the caller guarantees the memory.
             let written = unsafe { self.transfer(file, Operation::Put(from), bytes) };
             count(Row::FileWrites, Row::FileWriteBytes, bytes);
-            // Some of them may be in pages, whatever has failed.
+            // Some bytes may be in pages even after a failure.
             self.note_written(file, bytes);
             if written.is_ok() {
                 file.note_again(std::iter::once(bytes));
@@ -79,11 +79,11 @@ impl Files {
         })
     }
 
-    /// Starts to read bytes. Returns how many it will, and the handle unless that is done. If the file cannot be read, it is the
+    /// Starts to read bytes. Returns their number, and the handle unless the read is done. A later failure becomes the
     /// file's error.
     ///
     /// # Errors
-    /// As [`Files::read`], as far as that is known by now.
+    /// As [`Files::read`], as far as known by now.
     ///
     /// # Safety
     /// `to` is valid for as many bytes until the handle has been synced.
@@ -108,10 +108,10 @@ impl Files {
         Ok((len, handle))
     }
 
-    /// Starts to write bytes. If they cannot be written, it is the file's error.
+    /// Starts to write bytes. A later failure becomes the file's error.
     ///
     /// # Errors
-    /// As [`Files::write`], as far as that is known by now.
+    /// As [`Files::write`], as far as known by now.
     ///
     /// # Safety
     /// `from` is valid for as many bytes until the handle has been synced.
@@ -131,15 +131,15 @@ impl Files {
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Put(from), bytes) };
         count(Row::FileWrites, Row::FileWriteBytes, bytes);
-        // Some of them may be in pages, whatever has failed.
+        // Some bytes may be in pages even after a failure.
         self.note_begun(file, bytes, handle.unwrap_or_default(), true);
         handle.map_err(|cause| file.not_written(std::iter::once(bytes), cause))
     }
 
-    /// Takes a hint about bytes of a file.
+    /// Gives a hint about bytes of a file.
     ///
     /// # Errors
-    /// The range is none.
+    /// The range is invalid.
     pub fn advise(&self, file: &SharedFile, bytes: Bytes, advice: Advice) -> Result<(), FileError> {
         let end = self.end(file, bytes, false)?.min(file.known_bytes());
         if bytes.offset < end {
@@ -150,7 +150,7 @@ impl Files {
         Ok(())
     }
 
-    /// How many of these bytes, which end there, a read finds.
+    /// The number of these bytes, which end at `end`, that a read finds.
     fn found(&self, file: &SharedFile, bytes: Bytes, end: u64) -> usize {
         self.size_up_to(file, end).min(end).saturating_sub(bytes.offset) as usize
     }
@@ -161,7 +161,7 @@ impl Files {
         self.check_not_refused(file, std::iter::once(bytes))
     }
 
-    /// The end of a range.
+    /// The end of a valid range.
     pub(super) fn end(&self, file: &SharedFile, Bytes { offset, len }: Bytes, is_null: bool) -> Result<u64, FileError> {
         if is_null && len > 0 {
             return Err(FileError::argument(format!(
@@ -172,7 +172,7 @@ impl Files {
         self.end_of(&file.path, offset, len as u64)
     }
 
-    /// The same of a file that need not be open.
+    /// The same for a file that need not be open.
     pub(super) fn end_of(&self, path: &Path, offset: u64, len: u64) -> Result<u64, FileError> {
         let most = PAGES_MAX * self.ops.space().page_bytes() as u64;
         let path = path.display();
@@ -180,7 +180,7 @@ impl Files {
         end.ok_or_else(|| {
             let hint = match offset.checked_add(len) {
                 Some(end) if end <= BYTES_MAX => "raise VGASNET_PAGE_SIZE",
-                _ => "give what lies before that",
+                _ => "stay below this end",
             };
             FileError::argument(format!(
                 "{path}: {len} bytes from {offset} on; a file has at most {most} bytes with pages of this size; {hint}"
@@ -196,7 +196,7 @@ impl Files {
         if operation.address().is_some_and(|address| self.ops.is_in_own_segment(address, bytes.len)) {
             return self.through_buffer(file, operation, bytes);
         }
-        // SAFETY: the memory is valid for as many bytes, and none of the own segment.
+        // SAFETY: the memory is valid for as many bytes, and outside the own segment.
         unsafe { self.ops.transfer_pieces(&operation, self.pieces(file, bytes)) }
     }
 
@@ -209,12 +209,12 @@ impl Files {
             return self.through_buffer(file, operation, bytes).map(|()| None);
         }
         let completion = self.ops.begin_pieces();
-        // SAFETY: as the caller promises; the memory is none of the own segment.
+        // SAFETY: as the caller promises; the memory is outside the own segment.
         unsafe { self.ops.start_pieces(&operation, self.pieces(file, bytes), completion) };
         Ok(self.ops.handle_unless_done(completion))
     }
 
-    /// Does a get or put whose client memory lies in the own segment, and so in pages too.
+    /// Does a get or put with client memory in the own segment, and therefore in pages as well.
     pub(super) fn through_buffer(&self, file: &SharedFile, operation: Operation, bytes: Bytes) -> Result<(), Cause> {
         let Some(local) = operation.address() else { return Ok(()) };
         let mut buffer = vec![0_u8; BUFFER_BYTES.min(bytes.len)];
@@ -224,13 +224,13 @@ impl Files {
             let (here, part) =
                 (Remote { rank, address: local + at, len_bytes: len }, Bytes { offset: bytes.offset + at as u64, len });
             let (get, put) = (Operation::Get(buffer.as_mut_ptr()), Operation::Put(buffer.as_ptr()));
-            // What leaves the segment is refused there, with the job's end.
+            // A range that leaves the segment is refused there, and ends the job.
             let in_segment = |operation| {
                 // SAFETY: the buffer has as many bytes, and nothing else uses it.
                 let done = unsafe { self.ops.transfer(operation, here) };
                 done.unwrap_or_else(|line| self.driver().fail("shared file", &line));
             };
-            // SAFETY: the buffer has as many bytes, and is none of the segment.
+            // SAFETY: the buffer has as many bytes, and is outside the segment.
             let in_file = |operation| unsafe { self.ops.transfer_pieces(&operation, self.pieces(file, part)) };
             if operation.is_get() {
                 in_file(get)?;
@@ -243,7 +243,7 @@ impl Files {
         Ok(())
     }
 
-    /// The pieces of pages that a range has.
+    /// Splits a range into pieces of pages.
     pub(super) fn pieces(&self, file: &SharedFile, bytes: Bytes) -> impl Iterator<Item = Piece> + use<> {
         let (page_bytes, space) = (self.ops.space().page_bytes(), file.space);
         let mut at = 0;

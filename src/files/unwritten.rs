@@ -1,25 +1,25 @@
-//! What of a file could not be written: the bytes, by name, and what the ranks of a team tell each other about them.
+//! Bytes of a file that could not be written: their exchange between the ranks of a team, and words for them.
 
 use crate::engine::{Unwritten, joined};
 use std::ops::Range;
 use vgasnet_protocol::coherence::Cause;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Ranges that a rank tells the others.
+/// Maximum ranges told to other ranks.
 const TOLD_MAX: usize = 16;
 
-/// Ranges that a line names.
+/// Maximum ranges named in a line.
 const NAMED_MAX: usize = 4;
 
-/// What a rank tells the others about what it could not write.
+/// A rank's report of the bytes it could not write.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(super) struct Told {
-    /// Why, as an error number, or 0.
+    /// The error number, or 0.
     errno: u32,
-    /// Ranges that are not among these.
+    /// Number of further ranges.
     more: u32,
-    /// Start and end; the same for none.
+    /// Start and end; equal for an unused entry.
     ranges: [[u64; 2]; TOLD_MAX],
 }
 
@@ -34,20 +34,21 @@ impl Told {
     }
 }
 
-/// What all ranks together could not write of a file of so many bytes, if anything: the first cause, and the line's words.
+/// The bytes of a file of this size that all ranks together could not write, if any: the first cause, and words for a
+/// line.
 pub(super) fn of_all(all: &[Told], size_bytes: u64) -> Option<(Cause, String)> {
     let cause = all.iter().map(|told| told.errno).find(|errno| *errno != 0)?;
-    // Whole blocks are written, also at the end.
+    // Blocks are written whole, even at the end.
     let ranges = all.iter().flat_map(|told| told.ranges).map(|[start, end]| start..end.min(size_bytes));
     let ranges = joined(ranges.filter(|range| !range.is_empty()).collect());
-    // Behind that some rank has others, which it has not told.
+    // Beyond this offset some rank has further ranges, not reported.
     let untold = all.iter().filter(|told| told.more > 0).map(|told| told.ranges[TOLD_MAX - 1][1]).min();
     let known = ranges.iter().take_while(|range| untold.is_none_or(|untold| range.start < untold)).count();
     let more: u64 = all.iter().map(|told| u64::from(told.more)).sum();
     Some((Cause(cause), named(&ranges[..known], more + (ranges.len() - known) as u64)))
 }
 
-/// Words for ranges, and more that nobody has named: "bytes 0 to 4095 and 3 more ranges".
+/// Words for ranges and `more` unnamed ones: "bytes 0 to 4095 and 3 more ranges".
 pub(super) fn named(ranges: &[Range<u64>], more: u64) -> String {
     let shown = ranges.iter().take(NAMED_MAX).map(|range| format!("{} to {}", range.start, range.end - 1));
     let shown: Vec<String> = shown.collect();
@@ -75,7 +76,7 @@ mod tests {
         let apart: Vec<Range<u64>> = (0..7).map(|at| at * 10..at * 10 + 5).collect();
         let words = "bytes 0 to 4, 10 to 14, 20 to 24, 30 to 34 and 3 more ranges";
         assert_eq!(of_all(&[told(&apart)], 100), Some((Cause(28), words.to_owned())));
-        // One that was not told may lie before others.
+        // An unreported range may lie before others.
         let many: Vec<Range<u64>> = (0..18).map(|at| at * 10..at * 10 + 5).collect();
         let first = "bytes 0 to 4, 10 to 14, 20 to 24, 30 to 34 and";
         let words = format!("{first} 16 more ranges");

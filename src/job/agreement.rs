@@ -1,4 +1,4 @@
-//! Agreement of all ranks: a call that fails on one rank fails on all, and one rank says why.
+//! Agreement of all ranks: a call that fails on one rank fails on all, and one rank reports why.
 
 use super::{Failure, FailureClass, say};
 use crate::error::UserError;
@@ -6,7 +6,7 @@ use vgasnet_conduit::{Conduit, ConduitError, hear_all, of_other_version};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Tells all ranks whether this one has succeeded. If all have, each gets the values that the ranks `tell`. Otherwise
-/// all fail, after the lowest rank with an error has reported that.
+/// all fail, after the lowest failing rank has reported its error.
 pub(super) fn agree<T, S: FromBytes + IntoBytes + Immutable>(
     conduit: &dyn Conduit,
     call: &str,
@@ -33,7 +33,7 @@ pub(super) fn agree<T, S: FromBytes + IntoBytes + Immutable>(
     if let Some(said) = &said {
         say(said);
     }
-    // A rank that fails may end the job, so it waits until the error has been reported.
+    // A failing rank may end the job, so it waits until the error has been reported.
     conduit.exchange(&[]).map_err(broken)?;
     let class = if class == [1] { FailureClass::BadArgument } else { FailureClass::Resource };
     Err(Failure { class, line: None, said })

@@ -1,4 +1,4 @@
-//! Attaching: ranks agree on sizes, make their shared memory, reserve their segments and create their backing files.
+//! Attaching: ranks agree on sizes, create their shared memory, reserve their segments and create their backing files.
 
 use super::agreement::agree;
 use super::slow::{tell, watched};
@@ -15,35 +15,35 @@ use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region, RegionSizes, SLOW, of_other_version};
 use vgasnet_protocol::{Rank, Spaces};
 
-/// No pool has so many frames: with those for staging and for blocks they are less than 2^32.
+/// No pool has as many frames: together with the staging and block frames they are less than 2^32.
 const FRAMES_MAX: u32 = 1 << 31;
 
-/// Where segments begin at least: small pages then fill page tables as those of the pool do.
+/// Minimum alignment of segments: small pages then fill page tables like the pages of the pool.
 const ALIGN_BYTES: usize = 2 << 20;
 
-/// The segment that a rank starts its runtime with.
+/// The segment with which a rank starts its runtime.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Wish {
-    /// Of so many bytes.
+pub(super) enum SegmentRequest {
+    /// Of this size in bytes.
     Now(u64),
-    /// One of a size that it says later.
+    /// Of a size given later.
     Later,
 }
 
 impl Job {
     /// Agrees with all ranks on sizes and starts the runtime, with these handlers registered.
-    pub(super) fn start_runtime(&self, wish: Wish, handlers: &mut [Entry]) -> Result<Runtime, Failure> {
+    pub(super) fn start_runtime(&self, request: SegmentRequest, handlers: &mut [Entry]) -> Result<Runtime, Failure> {
         let conduit = &*self.conduit;
         let too_odd = |line: UserError| Failure::with_line(FailureClass::Resource, line);
         let page_bytes = self.config.page_bytes as usize;
-        let shape = match wish {
-            Wish::Now(size_bytes) => self.check_segment(size_bytes),
-            // Others may take space meanwhile: what is reserved is addresses.
-            Wish::Later => Ok(self.shape_of(self.room_for_segment())),
+        let shape = match request {
+            SegmentRequest::Now(size_bytes) => self.check_segment(size_bytes),
+            // Other processes may take space meanwhile: only addresses are reserved.
+            SegmentRequest::Later => Ok(self.shape_of(self.room_for_segment())),
         };
         let shape = shape.map_err(|line| (FailureClass::Resource, line));
         let (shape, shapes) = agree(conduit, ATTACH, shape, |shape| *shape)?;
-        // All ranks see the same, so all fail if one does.
+        // All ranks see the same shapes, so all fail if one does.
         check_told(&shapes, "the size of its memory", |_, shape| shape.frames < FRAMES_MAX).map_err(too_odd)?;
         let size_bytes = shape.pages as usize * page_bytes;
         let sizes = RegionSizes {
@@ -66,7 +66,7 @@ impl Job {
         let mapped = check_told(&shapes, "the size of its memory", |rank, shape| {
             is_mapped_whole(conduit, rank, shape, page_bytes)
         });
-        let opened = mapped.and_then(|()| self.open_storage(self.backing_bytes(&shapes)?, wish));
+        let opened = mapped.and_then(|()| self.open_storage(self.backing_bytes(&shapes)?, request));
         let opened = opened.map_err(|line| (FailureClass::Resource, line));
         let largest = shapes.iter().map(|shape| shape.pages as usize * page_bytes).max().unwrap_or(0);
         let (storage, places) = agree(conduit, ATTACH, opened, |_| Reservation::free_places(largest))?;
@@ -97,8 +97,8 @@ impl Job {
         Ok(agree(conduit, ATTACH, started, |_| ())?.0)
     }
 
-    /// Rounds the segment up to whole pages, and checks that this rank may have so much. What it was offered at init it
-    /// may have, however much is free now: the storage refuses what does not fit.
+    /// Rounds the segment up to whole pages, and checks that this rank may have it. The size offered at init is always
+    /// allowed, however much is free now: the storage refuses a size that does not fit.
     fn check_segment(&self, asked_bytes: u64) -> Result<Shape, UserError> {
         self.check_pool(asked_bytes)?;
         let page_bytes = self.config.page_bytes;
@@ -114,7 +114,7 @@ impl Job {
         }
     }
 
-    /// Checks that a load or store in a segment of so many bytes will find room in the pool for all pages of its instruction.
+    /// Checks that the pool has room for all pages of one load or store in a segment of this size.
     pub(super) fn check_pool(&self, segment_bytes: u64) -> Result<(), UserError> {
         let Config { page_bytes, pool_bytes, .. } = self.config;
         let is_mapped = self.conduit.capabilities().second_mapping && !is_under_valgrind();
@@ -129,13 +129,13 @@ impl Job {
         )))
     }
 
-    /// The shape of this rank with a segment of whole pages.
+    /// The shape of this rank for a segment of whole pages.
     fn shape_of(&self, size_bytes: u64) -> Shape {
         let page_bytes = self.config.page_bytes;
         Shape { pages: (size_bytes / page_bytes) as u32, frames: (self.config.pool_bytes / page_bytes) as u32 }
     }
 
-    /// Says that a rank may have less. The number is the one that the client was told at init.
+    /// The error for a segment above the limit. Its number is the one told to the client at init.
     ///
     /// # Errors
     /// The storage directory cannot be used at all.
@@ -156,7 +156,7 @@ impl Job {
         )))
     }
 
-    /// How long the backing file of this rank is, where ranks have these shapes.
+    /// Length of this rank's backing file, for ranks of these shapes.
     fn backing_bytes(&self, shapes: &[Shape]) -> Result<u64, UserError> {
         let rank = self.conduit.rank();
         let segments = segments_of(shapes, &self.config);
@@ -170,7 +170,7 @@ impl Job {
         Ok(pages * self.config.page_bytes)
     }
 
-    fn open_storage(&self, size_bytes: u64, wish: Wish) -> Result<Box<dyn Storage>, UserError> {
+    fn open_storage(&self, size_bytes: u64, request: SegmentRequest) -> Result<Box<dyn Storage>, UserError> {
         let rank = self.conduit.rank();
         let pool = self.conduit.pool(rank).expect("the own pool is mapped after attach");
         let buffers = [(pool.at(0), pool.len_bytes)];
@@ -180,10 +180,10 @@ impl Job {
                 say(&format!("rank {rank}: {line}"));
             }
         };
-        let reserved_bytes = if let Wish::Later = wish { 0 } else { size_bytes };
+        let reserved_bytes = if let SegmentRequest::Later = request { 0 } else { size_bytes };
         let created = |file: BorrowedFd<'_>| {
             self.conduit.entrust(file);
-            if let (Wish::Later, Ok(file)) = (wish, file.try_clone_to_owned()) {
+            if let (SegmentRequest::Later, Ok(file)) = (request, file.try_clone_to_owned()) {
                 self.late_segment.note_file(file);
             }
         };
@@ -205,12 +205,12 @@ impl Job {
         if size_bytes > 0 || self.config.spills {
             return opened;
         }
-        // A file without bytes may lie anywhere: shared files alone need the storage.
+        // An empty file may lie anywhere: only shared files use this storage.
         let (dir, warn) = (Path::new("/dev/shm"), Arc::new(|_: &str| ()));
         opened.or_else(|error| storage::open(&storage::Options { dir, warn, ..options }).map_err(|_| error))
     }
 
-    /// How many bytes of shared files this rank may keep in the storage directory, beside a segment of so many.
+    /// Maximum bytes of shared files spilled by this rank to the storage directory, besides a segment of this size.
     fn spill_bytes(&self, segment_bytes: u64) -> u64 {
         let page_bytes = self.config.page_bytes;
         let share_bytes = || {
@@ -229,7 +229,7 @@ pub(super) fn segments_of(shapes: &[Shape], config: &Config) -> Spaces {
     with_homes(shapes.iter().map(|shape| shape.pages), config.page_bytes, config.cyclic_homes)
 }
 
-/// Does what takes space on the disk, and tells what it is if that takes long.
+/// Takes space on the disk, and reports `what` if that takes long.
 pub(super) fn reserving<T>(what: &str, take: impl FnOnce() -> T) -> T {
     let what = what.to_owned();
     let tell = move |_| {
@@ -239,10 +239,10 @@ pub(super) fn reserving<T>(what: &str, take: impl FnOnce() -> T) -> T {
     watched(tell, take)
 }
 
-/// Checks what each rank has told.
+/// Checks the values told by all ranks.
 ///
 /// # Errors
-/// That of some rank cannot be true.
+/// The value of some rank is impossible.
 fn check_told<T>(all: &[T], what: &str, may_be: impl Fn(Rank, &T) -> bool) -> Result<(), UserError> {
     match (0..).zip(all).find(|(rank, told)| !may_be(Rank(*rank), told)) {
         None => Ok(()),
@@ -250,14 +250,14 @@ fn check_told<T>(all: &[T], what: &str, may_be: impl Fn(Rank, &T) -> bool) -> Re
     }
 }
 
-/// Whether the memory of a rank, if it is mapped here, is as large as the rank has told.
+/// Whether the memory of a rank, if mapped here, has the size told by the rank.
 fn is_mapped_whole(conduit: &dyn Conduit, rank: Rank, shape: &Shape, page_bytes: usize) -> bool {
     let is_whole = |region: Option<Region>, len_bytes| region.is_none_or(|region| region.len_bytes >= len_bytes);
     is_whole(conduit.pool(rank), all_frames(shape.frames, page_bytes) as usize * page_bytes)
         && is_whole(conduit.table(rank), table_bytes(*shape, page_bytes))
 }
 
-/// What is wrong with a table of handlers.
+/// The error of a table of handlers.
 pub fn bad_table(bad: BadEntry) -> UserError {
     let line = match bad {
         BadEntry::Reserved(at, index) => {

@@ -1,4 +1,4 @@
-//! The end of a rank: by the client's exit, by the process's, or by the network's.
+//! The end of a rank: by the client's exit, by the process's, or by the transport's.
 
 use super::slow::tell_of_end;
 use super::statistics;
@@ -11,32 +11,32 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 use vgasnet_conduit::SLOW;
 
-/// How long a rank that exits with status 0 waits for the others to do the same.
+/// How long a rank exiting with status 0 waits for the other ranks to do the same.
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
-/// How long the program's exit handlers may take.
+/// Time allowed to the program's exit handlers.
 const HANDLERS_GRACE: Duration = Duration::from_secs(10);
 
-/// The process calls [`on_process_exit`] when it exits.
+/// Whether the process calls [`on_process_exit`] when it exits.
 static HAS_HANDLER: AtomicBool = AtomicBool::new(false);
 
-/// The thread that has called [`exit`]; 0 if none has.
+/// Key of the thread that has called [`exit`]; 0 if there is none.
 static EXITING: AtomicUsize = AtomicUsize::new(0);
 
-/// Says that a function of the client's has thrown what it does not catch. Its language's runtime ends the process then.
+/// Reports an exception not caught by a function of the client. The language's runtime then ends the process.
 pub fn tell_of_exception() {
     let which = if am::is_in_handler() { "a handler of Active Messages" } else { "a function of a reduction" };
     let line = format!("an exception leaves {which}, which it must not; catch it there");
     report("exception", &UserError::new(line));
 }
 
-/// From now on the process calls [`on_process_exit`] when it exits.
+/// Notes that the process will call [`on_process_exit`] when it exits.
 pub fn note_exit_handler() {
     HAS_HANDLER.store(true, Ordering::Release);
 }
 
-/// Ends the job with `status`: at once if that is not 0, else when every rank's program is over or a grace period has
-/// passed. The program's exit handlers run first, except in a handler of a signal.
+/// Ends the job with `status`: at once if it is not 0, else after the end of every rank's program or a grace period.
+/// The program's exit handlers run first, except in a signal handler.
 pub fn exit(status: i32) -> ! {
     if let Some(line) = refusal_in_child() {
         report("vgasnet_exit", &line);
@@ -46,7 +46,7 @@ pub fn exit(status: i32) -> ! {
     let before = EXITING.compare_exchange(0, thread_key(), Ordering::AcqRel, Ordering::Acquire);
     match before {
         Err(thread) if thread != thread_key() => loop {
-            // The process ends in the other thread.
+            // The other thread ends the process.
             std::thread::park();
         },
         Ok(_) if HAS_HANDLER.load(Ordering::Acquire) && !is_disturbed() => {
@@ -56,13 +56,12 @@ pub fn exit(status: i32) -> ! {
             }
             std::process::exit(status)
         }
-        // An exit handler has called it, or there is no way through them.
+        // An exit handler has called this, or exit handlers cannot be run.
         _ => exit_at_once(status),
     }
 }
 
-/// Ends the process if its exit handlers take too long. Where the system has no thread left, they may take as long as they
-/// do.
+/// Ends the process if its exit handlers take too long. If the system has no thread left, they have no time limit.
 fn limit_handlers(status: i32) {
     after(HANDLERS_GRACE, move || {
         let seconds = HANDLERS_GRACE.as_secs();
@@ -72,8 +71,8 @@ fn limit_handlers(status: i32) {
     });
 }
 
-/// Does something some time from now, if the system has a thread for that. Returns when the thread has begun: leak
-/// checkers, which look at the end of the process, take what a thread begins with for lost.
+/// Runs `what` after some time, if the system has a thread for it. Returns once the thread has begun: leak checkers at
+/// the end of the process count memory of a starting thread as lost.
 fn after(time: Duration, what: impl FnOnce() + Send + 'static) {
     let has_begun = Arc::new(Barrier::new(2));
     let begins = Arc::clone(&has_begun);
@@ -101,14 +100,14 @@ fn end(status: i32) -> ! {
     job.conduit.exit(status)
 }
 
-/// Says that this rank's program is over, and waits for the others for a while. Returns whether all are through.
+/// Announces the end of this rank's program, and waits a while for the other ranks. Returns whether all are through.
 fn leave_soon() -> bool {
     let Some(runtime) = runtime() else { return true };
     note_end();
     let are_all_through = runtime.driver().leave(Some(Instant::now() + LEAVE_GRACE));
     if !are_all_through {
         statistics::show_own("the programs of other ranks are not over");
-        // Rank 0 may show them all when those are, and this one is gone then.
+        // Rank 0 may show all statistics after this rank is gone.
         if let Some(job) = job().filter(|job| job.conduit.rank().0 != 0) {
             job.show_statistics();
         }
@@ -117,8 +116,8 @@ fn leave_soon() -> bool {
 }
 
 /// Called when the program returns from main, or calls the C library's exit or [`exit`]. With status 0 it waits for the
-/// other ranks, which may still need this rank's pages. With another one it does where the user says that the program sees to the end
-/// of the job itself.
+/// other ranks, which may still need this rank's pages. With another status it waits only if the user's settings leave
+/// the end of the job to the program.
 pub fn on_process_exit(status: i32) {
     let Some(job) = job() else { return };
     if job.conduit.is_abandoned() {
@@ -128,13 +127,13 @@ pub fn on_process_exit(status: i32) {
     match status {
         _ if !is_by_call && (status == 0 || !job.config.catches_exit) => leave(),
         0 if leave_soon() => close(),
-        // Other exit handlers are still to run, where the conduit does not mind.
+        // Other exit handlers have yet to run, if the conduit allows it.
         _ if is_by_call && !job.conduit.note_exit(status) => job.conduit.exit(status),
         _ => job.conduit.expect_failure(),
     }
 }
 
-/// Lets others know that this rank's program is over, once.
+/// Announces the end of this rank's program, once.
 fn note_end() {
     static IS_NOTED: AtomicBool = AtomicBool::new(false);
     if let Some(job) = job().filter(|_| !IS_NOTED.swap(true, Ordering::AcqRel)) {
@@ -142,12 +141,12 @@ fn note_end() {
     }
 }
 
-/// Waits until every rank's program is over, and ends the transport.
+/// Waits until every rank's program has ended, and ends the transport.
 pub(super) fn leave() {
     if let Some(runtime) = runtime() {
         note_end();
         let (mut is_told, mut times) = (is_disturbed(), 0);
-        // Without a thread that watches: where the process ends, Rust 1.85 starts none.
+        // Without a watching thread: Rust 1.85 starts none while the process ends.
         while !runtime.driver().leave((!is_told).then(|| Instant::now() + SLOW)) {
             times += 1;
             is_told = tell_of_end(times);

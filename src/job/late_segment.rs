@@ -1,5 +1,5 @@
-//! A segment that a rank gets after its runtime has started: messages, barriers and collectives come before it. The place is reserved from
-//! the beginning, for the largest that there may be; space on the disk is taken when the size is known.
+//! A segment attached after the runtime has started; messages, barriers and collectives work before. Addresses are
+//! reserved at the start for the largest possible segment; disk space is taken once the size is known.
 
 use super::attach::reserving;
 use super::{ATTACH, Failure, FailureClass, Job, Runtime, say, segment_bytes};
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_protocol::collectives::TEAM_ALL;
 
-/// What is there for it until it comes.
+/// The state of the segment before it is attached.
 #[derive(Debug, Default)]
 pub(super) struct LateSegment {
     file: OnceLock<OwnedFd>,
@@ -19,7 +19,7 @@ pub(super) struct LateSegment {
     is_attached: AtomicBool,
 }
 
-/// What a rank tells the others that cannot have its segment. No segment is so large.
+/// Told by a rank that cannot have its segment. No segment has this size.
 const REFUSED: u64 = u64::MAX;
 
 impl LateSegment {
@@ -28,30 +28,31 @@ impl LateSegment {
         self.room_bytes.get().is_some() && !self.is_attached.load(Ordering::Acquire)
     }
 
-    /// The backing file is there. Later files are others.
+    /// Notes the backing file, the first one created.
     pub(super) fn note_file(&self, file: OwnedFd) {
         _ = self.file.set(file);
     }
 
-    /// So many bytes are reserved at its place, and in its file.
+    /// Notes how many bytes are reserved, in addresses and in the file.
     pub(super) fn note_room(&self, room_bytes: u64) {
         _ = self.room_bytes.set(room_bytes);
     }
 }
 
 impl Job {
-    /// The most bytes that a rank may want later: what attach would give it now.
+    /// Maximum size of a later segment in bytes, as attach would allow it now.
     pub(super) fn room_for_segment(&self) -> u64 {
         let most_bytes = segment_bytes(&*self.conduit, &self.config, Config::max_segment_bytes).unwrap_or(0);
         let limit_bytes = storage::size_limit_bytes() / self.config.page_bytes * self.config.page_bytes;
         most_bytes.max(self.max_local_bytes).min(limit_bytes)
     }
 
-    /// Gives this rank its segment, after its runtime has started without one. Collective: also a rank whose size is refused comes, with the
-    /// reason, since the others wait for it. Returns the sizes that all ranks have asked for, in order.
+    /// Gives this rank its segment, after its runtime has started without one. Collective: a rank with a refused size
+    /// takes part, with the reason, since the others wait for it. Returns the sizes requested by all ranks, in order.
     ///
     /// # Errors
-    /// There is not that much space for some rank, or its size makes no sense; then no rank has a segment. Or this one has its segment.
+    /// Some rank lacks the space, or its size is invalid; then no rank has a segment. Or this rank already has its
+    /// segment.
     pub fn attach_segment(&self, runtime: &Runtime, wanted: Result<u64, UserError>) -> Result<Vec<u64>, Failure> {
         if !self.late_segment.is_awaited() {
             return Err(Failure::new(FailureClass::NotInit, "this rank has attached already; call attach once"));
@@ -66,7 +67,7 @@ impl Job {
             if let Some(said) = &said {
                 say(said);
             }
-            // A rank that fails may end the job, so it waits until the error has been reported.
+            // A failing rank may end the job, so it waits until the error has been reported.
             runtime.coll().gather_all(TEAM_ALL, 0_u8).map_err(|line| resource(Some(line)))?;
             let class = if makes_no_sense { FailureClass::BadArgument } else { FailureClass::Resource };
             return Err(Failure { class, line: None, said });
@@ -79,7 +80,7 @@ impl Job {
         Ok(told)
     }
 
-    /// Takes the space for a segment of so many bytes on the disk.
+    /// Takes space on the disk for a segment of this size.
     fn take_space(&self, size_bytes: u64) -> Result<(), UserError> {
         self.check_pool(size_bytes)?;
         let room_bytes = *self.late_segment.room_bytes.get().expect("it is awaited");
@@ -87,7 +88,7 @@ impl Job {
         let rounded_bytes = rounded_bytes.filter(|bytes| *bytes <= room_bytes);
         let Some(rounded_bytes) = rounded_bytes else { return Err(self.too_large(size_bytes)?) };
         if self.config.cyclic_homes {
-            // Where its pages lie in which files, and those of other segments between them, nobody knows before all have told.
+            // The files and places of its pages depend on the sizes of all segments, not yet known.
             return Ok(());
         }
         let Some(file) = self.late_segment.file.get() else {

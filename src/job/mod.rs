@@ -1,6 +1,6 @@
 //! The job as this process sees it: init, attach, exit.
 //!
-//! Start-up is collective. When a call fails on some ranks it fails on all, after the lowest of them has reported the
+//! Start-up is collective. A call that fails on some ranks fails on all, after the lowest failing rank has reported its
 //! error.
 
 mod agreement;
@@ -32,7 +32,7 @@ use crate::storage;
 use crate::sys::children::{WipedInChildren, Zeros};
 use crate::sys::{CancellationGuard, heap, signal_changes, standard_streams, tell_of_exceptions};
 use agreement::agree;
-use attach::Wish;
+use attach::SegmentRequest;
 use late_segment::LateSegment;
 
 use std::sync::Arc;
@@ -41,7 +41,7 @@ use vgasnet_conduit::{Conduit, ConduitError};
 use vgasnet_protocol::Rank;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// The calls in which ranks agree, as C names them.
+/// The calls in which ranks agree, by their names in C.
 const INIT: &str = "vgasnet_init";
 const ATTACH: &str = "vgasnet_attach";
 
@@ -50,9 +50,9 @@ const ATTACH: &str = "vgasnet_attach";
 pub enum FailureClass {
     /// Called too early, or once too often.
     NotInit,
-    /// The machine lacks something.
+    /// The machine lacks a resource.
     Resource,
-    /// An argument or a variable makes no sense.
+    /// An argument or a variable is invalid.
     BadArgument,
 }
 
@@ -63,7 +63,7 @@ pub struct Failure {
     pub class: FailureClass,
     /// The line for the user; `None` if a rank has reported it.
     pub line: Option<UserError>,
-    /// What this rank has reported, behind `vgasnet: `.
+    /// The line reported by this rank, without its prefix `vgasnet: `.
     pub said: Option<String>,
 }
 
@@ -72,21 +72,21 @@ impl Failure {
         Failure::with_line(class, UserError::new(line))
     }
 
-    /// A failure that nobody has reported yet.
+    /// A failure not yet reported.
     pub fn with_line(class: FailureClass, line: UserError) -> Failure {
         Failure { class, line: Some(line), said: None }
     }
 }
 
-/// The values that each rank tells the others at init.
+/// The values told by each rank to the others at init.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Offer {
     page_bytes: u64,
     max_local_bytes: u64,
-    /// [`statistics::wish`].
+    /// [`statistics::requested_outputs`].
     statistics: u64,
-    /// 1 if this one shares its memory.
+    /// 1 if this rank shares its memory.
     peer_memory: u64,
     /// 1 if homes are cyclic.
     cyclic_homes: u64,
@@ -96,25 +96,25 @@ struct Offer {
 pub struct Job {
     conduit: Arc<dyn Conduit>,
     config: Config,
-    /// The largest segment that this rank was offered, at init.
+    /// The largest segment offered to this rank at init.
     max_local_bytes: u64,
-    /// The least of all ranks' largest segments.
+    /// The least of these over all ranks.
     max_global_bytes: u64,
-    /// What any rank wishes of [`statistics::wish`].
+    /// [`statistics::requested_outputs`] of all ranks together.
     statistics: u64,
-    /// The handlers of Active Messages, some of which may be registered before attach.
+    /// The handlers of Active Messages; some may be registered before attach.
     handlers: Arc<Handlers>,
     attaching: AtomicBool,
     late_segment: LateSegment,
 }
 
-/// What makes this process a rank. Each is set once, by init and by attach, and never freed.
+/// The state that makes this process a rank. Init and attach each set a pointer once, and it is never freed.
 struct OfRank {
     job: AtomicPtr<Job>,
     runtime: AtomicPtr<Runtime>,
 }
 
-// SAFETY: null pointers.
+// SAFETY: zeros are null pointers.
 unsafe impl Zeros for OfRank {}
 
 static OF_RANK: WipedInChildren<OfRank> = WipedInChildren::new(OfRank {
@@ -129,7 +129,7 @@ extern "C" fn forget_rank() {
 
 static INITIALISING: AtomicBool = AtomicBool::new(false);
 
-/// The rank that this process, or the one that it was forked from, has become.
+/// The rank of this process, or of the process from which it was forked.
 static RANK: AtomicU32 = AtomicU32::new(NO_RANK);
 const NO_RANK: u32 = u32::MAX;
 
@@ -162,7 +162,7 @@ pub fn refusal_in_child() -> Option<UserError> {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The machine: equal for ranks that share one.
+    /// The host: equal for ranks on the same one.
     pub host: u32,
     /// Equal for neighbours, which have each other's memory mapped.
     pub supernode: u32,
@@ -171,13 +171,13 @@ pub struct Place {
 /// Starts this rank.
 ///
 /// # Errors
-/// The conduit cannot start, the environment makes no sense, or init was called before.
+/// The conduit cannot start, the environment is invalid, or init was called before.
 pub fn init() -> Result<&'static Job, Failure> {
     init_with(None, Arguments::of_process())
 }
 
-/// As [`init`], with a limit on the segment, which the user's own limit overrides, and the program's arguments for the
-/// conduit.
+/// As [`init`], with the program's arguments for the conduit and with a limit on the segment. The user's own limit
+/// overrides it.
 ///
 /// # Errors
 /// As [`init`].
@@ -185,7 +185,7 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     init_over(|variables| transport::start(variables, arguments), environment, limit_bytes)
 }
 
-/// As [`init_with`], over the conduit that `start` makes of these variables: models of a job start ranks so.
+/// As [`init_with`], over the conduit made from these variables by `start`: models of a job start ranks this way.
 ///
 /// # Errors
 /// As [`init`].
@@ -204,7 +204,7 @@ pub fn init_over<V: Iterator<Item = (String, String)>>(
     heap::survive_forks();
     signal_changes::survive_forks();
     standard_streams::open_closed();
-    // Taken before the conduit starts, which may change the environment.
+    // Taken before the conduit starts, since it may change the environment.
     let variables: Vec<_> = variables().collect();
     let conduit = start(&variables).map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
     conduit.call_before_end(end::leave);
@@ -216,20 +216,20 @@ pub fn init_over<V: Iterator<Item = (String, String)>>(
         config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (FailureClass::BadArgument, line));
     let mut max_local_bytes = 0;
     let (mut config, all) = agree(&*conduit, INIT, config, |config| {
-        // A storage directory that cannot be used is reported by attach.
+        // Attach reports an unusable storage directory.
         max_local_bytes = segment_bytes(&*conduit, config, Config::offered_segment_bytes).unwrap_or(0);
         let peer_memory = u64::from(config.peer_memory);
-        let (statistics, cyclic_homes) = (statistics::wish(config), u64::from(config.cyclic_homes));
+        let (statistics, cyclic_homes) = (statistics::requested_outputs(config), u64::from(config.cyclic_homes));
         Offer { page_bytes: config.page_bytes, max_local_bytes, statistics, peer_memory, cyclic_homes }
     })?;
-    // Barriers and other things of a host go by memory on all of its ranks, or on none.
+    // Barriers and other parts of a host use shared memory on all of its ranks, or on none.
     config.peer_memory = all.iter().all(|theirs| theirs.peer_memory != 0);
     let same = check_same("VGASNET_PAGE_SIZE", &all, |theirs| theirs.page_bytes)
         .and_then(|()| check_same(HOMES_VARIABLE, &all, |theirs| theirs.cyclic_homes));
     agree(&*conduit, INIT, same.map_err(|line| (FailureClass::BadArgument, line)), |()| ())?;
     warn_of_unknown(&*conduit, &config.unknown);
     let max_global_bytes = all.iter().map(|theirs| theirs.max_local_bytes).min().unwrap_or(0);
-    let statistics = all.iter().fold(0, |wishes, theirs| wishes | theirs.statistics);
+    let statistics = all.iter().fold(0, |all, theirs| all | theirs.statistics);
     let attaching = AtomicBool::new(false);
     let rank = conduit.rank().0;
     let (handlers, late_segment) = (Arc::default(), LateSegment::default());
@@ -252,7 +252,7 @@ fn check_same(name: &str, all: &[Offer], value: impl Fn(&Offer) -> u64) -> Resul
     }
 }
 
-/// The ranks have the same variables, as a rule.
+/// The first rank warns for all: as a rule they have the same variables.
 fn warn_of_unknown(conduit: &dyn Conduit, unknown: &[String]) {
     if conduit.rank().0 == 0 && !unknown.is_empty() {
         let names = unknown.join(", ");
@@ -265,7 +265,7 @@ fn warn_of_unknown(conduit: &dyn Conduit, unknown: &[String]) {
 /// Gives this rank a segment of `size_bytes` bytes, rounded up to whole pages; 0 for none. Collective.
 ///
 /// # Errors
-/// There is not that much space, or attach was called before.
+/// The space is lacking, or attach was called before.
 pub fn attach(size_bytes: u64) -> Result<&'static Runtime, Failure> {
     attach_with(size_bytes, &mut [])
 }
@@ -273,20 +273,20 @@ pub fn attach(size_bytes: u64) -> Result<&'static Runtime, Failure> {
 /// As [`attach`], and registers handlers of Active Messages. Entries without an index get one.
 ///
 /// # Errors
-/// As [`attach`], or the table makes no sense.
+/// As [`attach`], or the table is invalid.
 pub fn attach_with(size_bytes: u64, handlers: &mut [Entry]) -> Result<&'static Runtime, Failure> {
-    start_runtime(Wish::Now(size_bytes), handlers)
+    start_runtime(SegmentRequest::Now(size_bytes), handlers)
 }
 
-/// Starts the runtime of a rank that gets its segment later, by [`Job::attach_segment`]. Collective.
+/// Starts the runtime without a segment; [`Job::attach_segment`] adds it later. Collective.
 ///
 /// # Errors
 /// As [`attach`].
 pub fn start_without_segment() -> Result<&'static Runtime, Failure> {
-    start_runtime(Wish::Later, &mut [])
+    start_runtime(SegmentRequest::Later, &mut [])
 }
 
-fn start_runtime(wish: Wish, handlers: &mut [Entry]) -> Result<&'static Runtime, Failure> {
+fn start_runtime(request: SegmentRequest, handlers: &mut [Entry]) -> Result<&'static Runtime, Failure> {
     let job = job()
         .ok_or_else(|| Failure::new(FailureClass::NotInit, "the job is not initialised; call vgasnet_init first"))?;
     if job.attaching.swap(true, Ordering::SeqCst) {
@@ -294,8 +294,8 @@ fn start_runtime(wish: Wish, handlers: &mut [Entry]) -> Result<&'static Runtime,
     }
     let _uncancelled = CancellationGuard::new();
     job.turn_on_statistics();
-    let runtime = Box::leak(Box::new(job.start_runtime(wish, handlers)?));
-    if let Wish::Later = wish {
+    let runtime = Box::leak(Box::new(job.start_runtime(request, handlers)?));
+    if let SegmentRequest::Later = request {
         job.late_segment.note_room(runtime.space().own_segment().size_bytes as u64);
         let segments = &runtime.space().segments;
         segments.set_sizes((0..segments.ranks()).map(|_| 0));
@@ -333,7 +333,7 @@ pub fn fail(call: &str, line: &UserError) -> ! {
     }
 }
 
-/// Ends a process that is no rank: a child without the exit handlers of its rank.
+/// Ends a process that is no rank. A child runs no exit handlers of its rank.
 fn exit_without_job(status: i32) -> ! {
     if refusal_in_child().is_some() {
         // SAFETY: the call takes a number, and does not return.
@@ -367,8 +367,8 @@ impl Job {
         })
     }
 
-    /// The largest segment that this rank was offered at init, in bytes: a multiple of the page size, 0 if not even
-    /// one fits. Attach takes so much as long as the space is there.
+    /// The largest segment offered to this rank at init, in bytes: a multiple of the page size, 0 if not even one page
+    /// fits. Attach takes it as long as the space is there.
     pub fn max_local_segment_bytes(&self) -> u64 {
         self.max_local_bytes
     }
@@ -379,18 +379,18 @@ impl Job {
     }
 }
 
-/// The largest segment of a rank, in bytes, by a rule for the space that is free now and the number of ranks here.
+/// The largest segment of a rank, in bytes, by a rule for the free space and the number of ranks on this host.
 fn segment_bytes(
     conduit: &dyn Conduit,
     config: &Config,
     rule: impl FnOnce(&Config, u64, u32) -> u64,
 ) -> Result<u64, UserError> {
     let free_bytes = storage::free_bytes(&config.storage_dir)?;
-    // A page's index has 32 bits.
+    // Page indices have 32 bits.
     Ok(rule(config, free_bytes, ranks_on_host(conduit)).min(u64::from(u32::MAX) * config.page_bytes))
 }
 
-/// How many ranks run on this rank's host.
+/// Number of ranks on this rank's host.
 pub fn ranks_on_host(conduit: &dyn Conduit) -> u32 {
     let here = conduit.host_of(conduit.rank());
     (0..conduit.ranks()).filter(|rank| conduit.host_of(Rank(*rank)) == here).count() as u32

@@ -1,4 +1,4 @@
-//! The bytes of the own segment for calls of MPI that the program makes with addresses in it.
+//! Access to the own segment for MPI calls with addresses in it.
 
 use super::{Runtime, fail, job, ranks_on_host, refusal_in_child, runtime};
 use crate::error::UserError;
@@ -6,7 +6,7 @@ use crate::ops::{Operation, Remote};
 use crate::settings::Machine;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Lets calls of MPI have addresses in the own segment.
+/// Lets MPI calls use addresses in the own segment.
 pub(super) fn offer_segment(runtime: &Runtime) {
     let segment = runtime.space().own_segment();
     let (base, len_bytes) = (segment.base, segment.size_bytes);
@@ -27,12 +27,12 @@ unsafe fn put(call: &str, address: usize, from: *const u8, len_bytes: usize) {
     unsafe { transfer(call, Operation::Put(from), address, len_bytes) };
 }
 
-/// Does a transfer of the own segment; if it fails, the job ends.
+/// Does a transfer of the own segment. A failure ends the job.
 ///
 /// # Safety
 /// The memory in the operation is valid for `len_bytes` bytes.
 unsafe fn transfer(call: &str, operation: Operation, address: usize, len_bytes: usize) {
-    // A body that panicked may leave broken state behind, but the process ends before anything uses it.
+    // A panic may leave broken state behind, but the process ends before anything uses it.
     let done = catch_unwind(AssertUnwindSafe(|| {
         let too_early = || refusal_in_child().unwrap_or_else(|| UserError::new("this rank has no segment"));
         let ops = runtime().ok_or_else(too_early)?.ops();
@@ -49,7 +49,7 @@ fn refuse(call: &str, why: &str) -> ! {
     fail(call, &UserError::new(why))
 }
 
-/// This rank's share of the memory that its host has left.
+/// This rank's share of the memory available on its host.
 fn available_bytes() -> u64 {
     let ranks = job().map_or(1, |job| ranks_on_host(&*job.conduit));
     Machine::observe().memory_available_bytes / u64::from(ranks)

@@ -1,4 +1,4 @@
-//! The runtime that a rank has from attach on: its engine with the helper thread, and the rooms above.
+//! The runtime of a rank from attach on: its engine with the helper thread, and the rooms above.
 
 use super::attach::segments_of;
 use super::{ATTACH, ranks_on_host, say, threads};
@@ -27,7 +27,7 @@ use vgasnet_protocol::guests::offers_max;
 use vgasnet_protocol::shipping::REQUEST_BYTES;
 use vgasnet_protocol::{Hosts, Limits, RankSizes};
 
-/// A rank that has attached.
+/// The state of an attached rank.
 pub struct Runtime {
     space: Arc<AddressSpace>,
     driver: Arc<Driver>,
@@ -37,7 +37,7 @@ pub struct Runtime {
     files: Files,
 }
 
-/// The work for client threads that call in: handlers, then collectives.
+/// The work for client threads in a call: collectives, then handlers.
 struct Calls {
     am: Arc<Am>,
     coll: Arc<Coll>,
@@ -53,13 +53,13 @@ impl CallerWork for Calls {
     }
 
     fn work(&self) -> bool {
-        // Collectives first: handlers may keep coming as fast as they run.
+        // Collectives first: handlers may arrive as fast as they run.
         self.coll.advance() || self.am.run_one()
     }
 }
 
 impl Runtime {
-    /// Starts the engine, the threads and the rooms above of a rank whose conduit has attached with these shapes.
+    /// Starts the engine, the threads and the rooms above, for a rank whose conduit has attached with these shapes.
     ///
     /// # Errors
     /// The system refuses a thread, a mapping or a signal handler.
@@ -74,7 +74,7 @@ impl Runtime {
         Runtime::with_handlers(conduit, config, segments, shapes, storage, Arc::default(), fail)
     }
 
-    /// As [`Runtime::new`], for these handlers of Active Messages.
+    /// As [`Runtime::new`], with these handlers of Active Messages.
     ///
     /// # Errors
     /// As [`Runtime::new`].
@@ -147,7 +147,7 @@ impl Runtime {
         &self.space
     }
 
-    /// The driver of this rank's engine, and waiting.
+    /// The driver of this rank's engine, also used to wait.
     #[inline]
     pub fn driver(&self) -> &Driver {
         &self.driver
@@ -175,22 +175,22 @@ impl Runtime {
     }
 }
 
-/// The first frame that a rank has for blocks, and how many blocks it has.
+/// The first block frame of a rank, and its number of blocks.
 fn blocks_of(own: Shape, page_bytes: usize) -> (FrameId, usize) {
     let first = own.frames + staging_frames(page_bytes);
     (FrameId(first), block_frames(own.frames, page_bytes) as usize * page_bytes / BLOCK_BYTES)
 }
 
-/// Whether a load or store of a page on the disk may be worth a block: two cost less than the page.
+/// Whether mapping a block may pay for a load or store of a page on the disk: two blocks cost no more than the page.
 fn pays_to_map_blocks(page_bytes: usize) -> bool {
     2 * (REQUEST_BYTES + BLOCK_BYTES as u64) <= REQUEST_BYTES + page_bytes as u64
 }
 
-/// What maps blocks, and how many it may.
+/// A mapper of blocks, and the maximum number it may map.
 type BlockMapping = (Box<dyn BlockMapper>, u32);
 
-/// The own segment as memory, where the conduit lets the pool be mapped a second time, and what maps blocks there. Ranks have these
-/// shapes, and neighbours lend frames where caching is cooperative.
+/// The own segment as memory, if the conduit allows a second mapping of the pool, and its mapper of blocks. With
+/// cooperative caching neighbours lend frames.
 fn open_view(
     conduit: &Arc<dyn Conduit>,
     space: &AddressSpace,
@@ -208,10 +208,10 @@ fn open_view(
     let lenders = space.lenders(|rank| {
         let shape = shapes.get(rank.index()).filter(|_| config.cooperative)?;
         let mapper = mapper.of_neighbour(conduit.pool(rank)?, shape.frames);
-        // Where that pool cannot be mapped again, its pages are copied.
+        // Pages of a neighbour's pool without a second mapping are copied.
         mapper.ok().map(|mapper| Box::new(mapper) as Box<dyn PageMapper>)
     });
-    // Where the system cannot map blocks, or another rank has them, whole pages are mapped.
+    // Whole pages are mapped if the system cannot map blocks, or if the blocks are at another rank.
     let has_blocks = config.ships && !config.cyclic_homes && pays_to_map_blocks(page_bytes);
     let block_mapper = mapper.of_blocks().filter(|_| has_blocks);
     let all_blocks = all_frames(frames, page_bytes) as usize * (page_bytes / BLOCK_BYTES);
@@ -225,7 +225,7 @@ fn open_view(
     Ok((Some(Arc::new(view.with_loans(loans))), block_mapper))
 }
 
-/// The first rank of a host says what to change if one of its ranks has more pages in its pool than may be mapped.
+/// The first rank of a host warns if a pool there has more pages than the system can map.
 fn tell_of_room(conduit: &dyn Conduit, room: &MappingRoom, shapes: &[Shape]) {
     let rank = conduit.rank();
     let mut of_host = (0..).map(Rank).zip(shapes).filter(|(other, _)| conduit.host_of(*other) == conduit.host_of(rank));
@@ -243,8 +243,9 @@ fn tell_of_room(conduit: &dyn Conduit, room: &MappingRoom, shapes: &[Shape]) {
     }
 }
 
-/// How long a waiting thread spins before it sleeps: not at all where another rank may need the processor. Where no arrival ends a
-/// sleep, as long as another rank takes to read a block and answer: a sleep of the shortest time takes longer by the system's timers.
+/// How long a waiting thread spins before it sleeps: not at all if another rank may need the processor. If arrivals do
+/// not end a sleep, it spins as long as another rank takes to read a block and answer: by the system's timers even the
+/// shortest sleep is longer.
 fn default_spin_us(conduit: &dyn Conduit) -> u32 {
     const SPIN_US: u32 = 50;
     const SPIN_BETWEEN_POLLS_US: u32 = 200;
@@ -256,8 +257,8 @@ fn default_spin_us(conduit: &dyn Conduit) -> u32 {
     }
 }
 
-/// Sees to it that the program, if it has loaded the library by dlopen, calls the library's `sigaction` and its like. The
-/// ranks run the same program, as a rule.
+/// Has a program that loaded the library by dlopen call the library's `sigaction` and its relatives. Rank 0 warns for
+/// all: as a rule they run the same program.
 fn put_interposed_in_place(rank: Rank) {
     let Err(Refused(path)) = interposed::put_in_place() else { return };
     if rank.0 == 0 {

@@ -1,4 +1,4 @@
-//! Waits at the start and the end of a job that take long are told of, once.
+//! Reports of long waits at the start and the end of a job, once each.
 
 use super::{ATTACH, INIT, job, say, threads};
 use crate::sys::is_disturbed;
@@ -7,16 +7,15 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use vgasnet_conduit::{Rank, SLOW};
 
-/// This process's rank. It is known before there is a job.
+/// This process's rank, known before there is a job.
 static RANK: AtomicU32 = AtomicU32::new(0);
 
-/// Lets lines name this rank.
+/// Sets the rank named in the lines.
 pub(super) fn note_rank(rank: Rank) {
     RANK.store(rank.0, Ordering::Release);
 }
 
-/// Does something, and calls `tell` each time that it has taken as long as [`SLOW`] again, with the number of times, until
-/// that has told, and returns true.
+/// Runs `body`. Each time [`SLOW`] has passed again, calls `tell` with the number of times, until it returns true.
 pub(super) fn watched<T>(mut tell: impl FnMut(u32) -> bool + Send + 'static, body: impl FnOnce() -> T) -> T {
     if is_disturbed() {
         return body();
@@ -28,7 +27,7 @@ pub(super) fn watched<T>(mut tell: impl FnMut(u32) -> bool + Send + 'static, bod
             times += 1;
         }
     };
-    // Where the system has no thread left, nobody is told.
+    // Without another thread there is no report.
     let watcher = threads::start("vgasnet-watch", watch);
     let done = body();
     drop(over);
@@ -36,13 +35,14 @@ pub(super) fn watched<T>(mut tell: impl FnMut(u32) -> bool + Send + 'static, bod
     done
 }
 
-/// Tells of ranks that have not come to an exchange, in which init and attach agree.
+/// Reports the ranks missing in an exchange of init or attach.
 pub(super) fn tell_of_exchange(missing: &[Rank], took: Duration) {
     let call = if job().is_some() { ATTACH } else { INIT };
     tell(call, &format!("waits for {}", names(missing)), took);
 }
 
-/// Tells of ranks whose program is not over while this one's is, after so many times [`SLOW`]. Returns whether it has.
+/// Reports the ranks whose programs still run after this one's end, once `times` times [`SLOW`] have passed. Returns
+/// whether it did.
 pub(super) fn tell_of_end(times: u32) -> bool {
     let awaited = job().and_then(|job| job.conduit.to_tell(times));
     if let Some(awaited) = &awaited {
@@ -51,12 +51,12 @@ pub(super) fn tell_of_end(times: u32) -> bool {
     awaited.is_some()
 }
 
-/// Tells that this rank has been doing something for so long.
+/// Reports how long this rank has been in a call.
 pub(super) fn tell(call: &str, what: &str, took: Duration) {
     say(&format!("rank {}: {call}: {what} (since {} s)", RANK.load(Ordering::Acquire), took.as_secs()));
 }
 
-/// None stand for ranks that nobody knows.
+/// An empty list stands for unknown ranks.
 fn names(ranks: &[Rank]) -> String {
     const NAMED_MAX: usize = 8;
     if ranks.is_empty() {

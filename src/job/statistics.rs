@@ -1,4 +1,4 @@
-//! The statistics of the job: brought together when all ranks are through, and those of a rank while it runs.
+//! The statistics of the job, gathered when all ranks are through, and of a rank while it runs.
 
 use super::termination::{handler_of, set_handler};
 use super::{ATTACH, Job, job, report, runtime, say, threads};
@@ -16,40 +16,40 @@ use std::time::Instant;
 use vgasnet_conduit::{ConduitError, of_other_version, whole_file};
 use vgasnet_protocol::Rank;
 
-/// A rank wishes for the table.
+/// A rank requests the table.
 const TABLE: u64 = 1;
 
-/// A rank wishes for the file.
+/// A rank requests the file.
 const FILE: u64 = 2;
 
-/// What the settings of a rank wish for, in bits: each rank takes part if any wishes.
-pub(super) fn wish(config: &Config) -> u64 {
+/// The outputs requested by the settings of a rank, in bits. If any rank requests one, all ranks take part.
+pub(super) fn requested_outputs(config: &Config) -> u64 {
     (u64::from(config.stats) * TABLE) | (u64::from(config.stats_file.is_some()) * FILE)
 }
 
-/// How often the table of this rank was asked for, by a signal.
+/// Number of signals received that ask for this rank's table.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
-/// What was counted is shown, or is being shown.
+/// Whether the counts are shown already, or being shown.
 static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
 impl Job {
-    /// Counts from now on, if a rank wishes. Called before the rank serves others.
+    /// Starts counting if a rank requests it. Called before this rank serves others.
     pub(super) fn turn_on_statistics(&self) {
         if self.statistics == 0 {
             return answer_without_statistics();
         }
         self.try_file();
         stats::turn_on(self.config.page_bytes, self.config.pool_bytes);
-        // Without a thread for it, the signal keeps its default.
+        // Without a thread to answer it, the signal keeps its default.
         if handler_of(libc::SIGUSR2) == Some(libc::SIG_DFL) && threads::start("vgasnet-stats", answer_signals).is_ok() {
             let handler: extern "C" fn(c_int) = on_signal;
             set_handler(libc::SIGUSR2, handler as usize);
         }
     }
 
-    /// Shows what all ranks have counted, at rank 0. Every rank calls it, when all are through, as what they have served
-    /// each other is counted by then; or when it leaves before that, which rank 0 does without a word.
+    /// Shows the counts of all ranks, at rank 0. Every rank calls it when all are through: by then all work for each
+    /// other is counted. A rank other than 0 also calls it when it leaves earlier.
     pub(super) fn show_statistics(&self) {
         let Some(own) = own_statistics().filter(|_| !IS_SHOWN.swap(true, Ordering::AcqRel)) else { return };
         let Some(runtime) = runtime() else { return };
@@ -63,7 +63,7 @@ impl Job {
         }
     }
 
-    /// Shows the statistics of all ranks but those that are `lacking`.
+    /// Shows the statistics of all ranks except the `lacking` ones.
     fn show(&self, ranks: &[Snapshot], lacking: &[u32]) -> Result<(), UserError> {
         if self.statistics & TABLE != 0 {
             let s = if ranks.len() == 1 { "" } else { "s" };
@@ -75,7 +75,7 @@ impl Job {
             .map_err(|error| cannot_write(path, &error))
     }
 
-    /// Says early that the file cannot be written.
+    /// Warns early if the file cannot be written.
     fn try_file(&self) {
         let path = self.config.stats_file.as_ref().filter(|_| self.conduit.rank().0 == 0);
         let tried = path.map_or(Ok(()), |path| whole_file::try_path(path).map_err(|error| cannot_write(path, &error)));
@@ -90,7 +90,7 @@ fn cannot_write(path: &Path, error: &io::Error) -> UserError {
     UserError::new(format!("cannot write {path}: {error}; set VGASNET_STATS_FILE to a file that can be written"))
 }
 
-/// What this rank has counted so far; `None` while statistics are off.
+/// This rank's counts so far; `None` while statistics are off.
 pub fn own_statistics() -> Option<Snapshot> {
     let Some(runtime) = runtime().filter(|_| stats::is_on()) else { return stats::snapshot() };
     runtime.driver().engine().count_used();
@@ -99,7 +99,7 @@ pub fn own_statistics() -> Option<Snapshot> {
     Some(snapshot)
 }
 
-/// What the caches of copies have counted by themselves.
+/// Sets the rows counted by the caches of copies.
 fn set_copies(snapshot: &mut Snapshot, copies: &CopyStats) {
     let rows = [
         (Row::CopyGets, copies.gets),
@@ -119,12 +119,12 @@ fn set_copies(snapshot: &mut Snapshot, copies: &CopyStats) {
     rows.into_iter().for_each(|(row, value)| snapshot.set(row, value));
 }
 
-/// Messages of the protocol that this rank has sent to others so far; `None` while statistics are off.
+/// Number of protocol messages sent to other ranks so far; `None` while statistics are off.
 pub fn protocol_messages_sent() -> Option<u64> {
     own_statistics().map(|own| own.get(Row::ProtocolSent))
 }
 
-/// Prints what this rank has counted so far, which is why there is no more.
+/// Prints this rank's counts so far, with the reason why there are no more.
 pub(super) fn show_own(why: &str) {
     let Some((job, own)) = job().zip(own_statistics()) else { return };
     print(&format!("statistics of rank {} so far: {why}", job.conduit.rank()), job.conduit.rank().0, &[own]);
@@ -134,10 +134,10 @@ fn print(title: &str, first: u32, ranks: &[Snapshot]) {
     say(table(title, first, ranks).trim_end());
 }
 
-/// What all ranks have counted, in order, and the ranks of which that is not known: nothing for them.
+/// The counts of all ranks, in order, and the ranks without a report, with zeros in their place.
 ///
 /// # Errors
-/// A rank tells what no rank of this version does.
+/// A report is not from a rank of this version.
 fn gather(ranks: u32, own: Snapshot, told: Vec<(Rank, Vec<u8>)>) -> Result<(Vec<Snapshot>, Vec<u32>), ConduitError> {
     let mut all = vec![None; ranks as usize];
     all[0] = Some(own);
@@ -154,7 +154,7 @@ fn join(ranks: &[u32]) -> String {
     format!("rank{s} {}", ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
 }
 
-/// Runs at any moment in any thread. Waking is async-signal-safe.
+/// Runs at any time in any thread. Waking is async-signal-safe.
 extern "C" fn on_signal(_: c_int) {
     keep_errno(|| {
         ASKED.fetch_add(1, Ordering::SeqCst);
@@ -162,10 +162,10 @@ extern "C" fn on_signal(_: c_int) {
     });
 }
 
-/// When this rank began to attach.
+/// The start of this rank's attach.
 static ATTACHED: OnceLock<Instant> = OnceLock::new();
 
-/// A signal that asks for statistics where they are off does not end the job.
+/// Keeps a signal that asks for statistics from ending the job while they are off.
 fn answer_without_statistics() {
     ATTACHED.get_or_init(Instant::now);
     if handler_of(libc::SIGUSR2) == Some(libc::SIG_DFL) {
@@ -174,16 +174,16 @@ fn answer_without_statistics() {
     }
 }
 
-/// Runs at any moment in any thread, so it makes only async-signal-safe calls: the line is made in its own frame.
+/// Runs at any time in any thread, so it makes only async-signal-safe calls, and composes the line in its own frame.
 extern "C" fn on_signal_without_statistics(_: c_int) {
     keep_errno(|| {
         let Some((job, since)) = job().zip(ATTACHED.get()) else { return };
         let mut bytes = [0_u8; 256];
         let room = bytes.len();
-        let mut rest = &mut bytes[..];
-        // It fits.
+        let mut unused = &mut bytes[..];
+        // The line fits.
         let _ = writeln!(
-            rest,
+            unused,
             "vgasnet: rank {} of {} still runs, {} s after vgasnet_attach; pool {} KiB, pages of {} KiB; statistics are off: set \
              VGASNET_STATS=1",
             job.conduit.rank(),
@@ -192,13 +192,13 @@ extern "C" fn on_signal_without_statistics(_: c_int) {
             job.config.pool_bytes >> 10,
             job.config.page_bytes >> 10
         );
-        let len = room - rest.len();
-        // SAFETY: so many bytes of the frame have been written.
+        let len = room - unused.len();
+        // SAFETY: `len` bytes of the frame have been written.
         unsafe { libc::write(libc::STDERR_FILENO, bytes.as_ptr().cast(), len) };
     });
 }
 
-/// The body of the thread that prints the table when it is asked for, until the process ends.
+/// The body of the thread that prints the table on each signal, until the process ends.
 fn answer_signals() {
     let mut answered = 0;
     loop {

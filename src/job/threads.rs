@@ -6,10 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
 use vgasnet_conduit::blocking_signals;
 
-/// Starts a thread of the library, which takes no signals: they are the client's.
+/// Starts a thread of the library. It takes no signals, which are the client's.
 ///
 /// # Errors
-/// The system has no thread left. Or the process ends, and has dropped the calling thread's locals: then Rust 1.85 panics.
+/// The system has no thread left. Or the process is ending and has dropped the calling thread's locals: then Rust 1.85
+/// panics.
 pub(super) fn start<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,

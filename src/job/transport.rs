@@ -1,4 +1,4 @@
-//! Which conduit this process runs on, and its start.
+//! Choosing the conduit of this process, and starting it.
 
 use crate::settings::{self, wanted_transport};
 use crate::sys::let_descendants_read;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use vgasnet_conduit::{Conduit, ConduitError, RANKS_MAX, environment, launchers};
 use vgasnet_smp::SmpConduit;
 
-/// The program's arguments, in which GASNet's launchers may hide something.
+/// The program's arguments, in which GASNet's launchers may hide data.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(not(feature = "gasnet"), expect(dead_code, reason = "only GASNet looks at arguments"))]
 pub struct Arguments {
@@ -16,16 +16,16 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The process's, where the program does not show its own.
+    /// The process's arguments, if the program does not pass its own.
     pub fn of_process() -> Arguments {
         Arguments { count: std::ptr::null_mut(), values: std::ptr::null_mut() }
     }
 
-    /// The program's own, of which the conduit may take some out; null pointers for none.
+    /// The program's own arguments; the conduit may remove some. Null pointers for none.
     ///
     /// # Safety
-    /// Both are null, or `main`'s or like them: `count` strings and a null pointer, all of which stay until the process ends, and
-    /// nobody else uses the two places while the conduit starts.
+    /// Both are null, or like the arguments of `main`: `count` strings and a null pointer, all valid until the process
+    /// ends. Nothing else uses the two places while the conduit starts.
     pub unsafe fn of_program(count: *mut c_int, values: *mut *mut *mut c_char) -> Arguments {
         Arguments { count, values }
     }
@@ -35,13 +35,13 @@ impl Arguments {
         if self.count.is_null() || self.values.is_null() {
             return vgasnet_gasnet::Arguments::of_process();
         }
-        // SAFETY: pointers that are not null came through `of_program`, whose caller has promised this.
+        // SAFETY: pointers that are not null came through `of_program`, and its caller guarantees this.
         unsafe { vgasnet_gasnet::Arguments::of_program(self.count, self.values) }
     }
 }
 
-/// Starts the conduit that `VGASNET_CONDUIT` names among these environment variables, else that of the launcher of this
-/// process.
+/// Starts the conduit named by `VGASNET_CONDUIT` in these environment variables, else the one of this process's
+/// launcher.
 ///
 /// # Errors
 /// The conduit cannot start.
@@ -93,33 +93,33 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
     Ok(conduit)
 }
 
-/// How many ranks a user of GASNet's smp conduit asks for, where nobody has started them.
+/// Number of ranks requested by a user of GASNet's smp conduit, if no launcher has started them.
 fn ranks_in_vain(variable: impl Fn(&str) -> Option<String>, conduit: &dyn Conduit) -> Option<u32> {
     let is_started = variable(vgasnet_smp::JOB_VARIABLE).is_some() || conduit.name() != "smp";
     let ranks = variable(launchers::PSHM_NODES_VARIABLE).filter(|_| !is_started)?;
     ranks.parse().ok().filter(|ranks| *ranks > 1)
 }
 
-/// Whether Slurm has started several tasks, and this process is not the first. Only the later ones say so: once is enough.
+/// Whether this is a later one of several tasks started by Slurm. The first one reports nothing.
 fn is_later_task(variable: impl Fn(&str) -> Option<String>) -> bool {
     let is_by_slurm = variable(vgasnet_smp::JOB_VARIABLE).is_none();
     let task = variable(launchers::SLURM_RANK_VARIABLE).and_then(|task| task.parse::<u32>().ok());
     is_by_slurm && task > Some(0) && launchers::are_many_tasks(variable)
 }
 
-/// Whether a launcher of MPI has started several processes, and this one is not the first.
+/// Whether this is a later one of several processes started by a launcher of MPI.
 fn is_later_process_of_mpi(variable: impl Fn(&str) -> Option<String>) -> bool {
     let number = |name: &str| variable(name).and_then(|number| number.parse::<u32>().ok());
-    // The largest numbers of PMIx stand for other things than ranks.
+    // The largest numbers of PMIx do not stand for ranks.
     let is_later = |name| number(name).is_some_and(|rank| (1..RANKS_MAX).contains(&rank));
     let is_one = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"].into_iter().any(|name| number(name) == Some(1));
     variable(vgasnet_smp::JOB_VARIABLE).is_none() && !is_one && launchers::MPI_RANK_VARIABLES.into_iter().any(is_later)
 }
 
-/// Attaches GASNet for a program that calls it itself, and for vgasnet, before the start. Collective.
+/// Attaches GASNet before the start, both for vgasnet and for a program with its own calls of GASNet. Collective.
 ///
 /// # Errors
-/// This vgasnet knows no GASNet, or GASNet refuses.
+/// This vgasnet was built without GASNet, or GASNet refuses.
 ///
 /// # Safety
 /// `table` has `count` entries of `gasnet_handlerentry_t`.
@@ -131,13 +131,13 @@ pub unsafe fn attach_gasnet(
     min_heap_offset: usize,
 ) -> Result<(), ConduitError> {
     #[cfg(feature = "gasnet")]
-    // SAFETY: `table` has `count` entries, which the caller of this function has promised.
+    // SAFETY: the caller of this function guarantees `count` entries in `table`.
     return unsafe { vgasnet_gasnet::attach_both(table, count, segment_bytes, min_heap_offset) };
     #[cfg(not(feature = "gasnet"))]
     Err(ConduitError("this vgasnet was built without GASNet; build it with --features gasnet".to_owned()))
 }
 
-/// What to run on where nobody says.
+/// The conduit to use without a setting.
 fn launched_for() -> settings::Conduit {
     let is_set = |name: &str| environment::var_os(name).is_some();
     if is_set(vgasnet_smp::JOB_VARIABLE) {
@@ -147,7 +147,7 @@ fn launched_for() -> settings::Conduit {
     if vgasnet_gasnet::is_attached() || launchers::GASNET_VARIABLES.into_iter().any(is_set) {
         return settings::Conduit::Gasnet;
     }
-    // A program that uses MPI already is a rank of an MPI job, too.
+    // A program already using MPI is a rank of an MPI job, too.
     #[cfg(feature = "mpi")]
     if launchers::MPI_RANK_VARIABLES.into_iter().any(is_set) || vgasnet_mpi::is_initialised() {
         return settings::Conduit::Mpi;
@@ -169,7 +169,7 @@ mod tests {
         assert!(is_one(&[tasks, second]));
         assert!(!is_one(&[tasks, first]));
         assert!(!is_one(&[("SLURM_STEP_NUM_TASKS", "1"), first]));
-        // A batch script's variables, and a job of vgasnetrun's below a task.
+        // The variables of a batch script, and a job of vgasnetrun below a task.
         assert!(!is_one(&[second]));
         assert!(!is_one(&[tasks, second, (vgasnet_smp::JOB_VARIABLE, "0")]));
         assert!(!is_one(&[]));

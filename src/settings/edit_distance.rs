@@ -1,6 +1,6 @@
-//! How much two names differ.
+//! Edit distance of two names.
 
-/// How many insertions, deletions and replacements of a character turn `from` into `to`.
+/// Number of insertions, deletions and replacements of a character that turn `from` into `to`.
 pub(super) fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

@@ -9,19 +9,19 @@ pub enum IoDirection {
     Write,
 }
 
-/// I/O errors made on purpose: operation `nth` (1 is the next one) in `direction` fails, and those after it until `count`
-/// have failed.
+/// I/O errors made on purpose: operation `nth` (1 is the next one) in `direction` fails, and the following ones until
+/// `count` have failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoFault {
-    /// Which operations are counted.
+    /// The direction of the counted operations.
     pub direction: IoDirection,
-    /// The first one that fails, counted from 1.
+    /// The first operation to fail, counted from 1.
     pub nth: u64,
-    /// How many fail.
+    /// Number of failures.
     pub count: u64,
     /// The error.
     pub errno: i32,
-    /// Which file's operations are counted.
+    /// The file of the counted operations.
     pub target: IoTarget,
 }
 
@@ -32,7 +32,7 @@ pub enum IoTarget {
     Backing,
     /// Named files.
     Files,
-    /// The burst buffer before those.
+    /// The burst buffer before named files.
     Spill,
 }
 
@@ -42,14 +42,14 @@ impl IoFault {
         IoFault { direction, nth, count: 1, errno: libc::EIO, target: IoTarget::Backing }
     }
 
-    /// So many writes find the disk full.
+    /// `count` writes find the disk full.
     pub fn full_disk(nth: u64, count: u64) -> IoFault {
         IoFault { direction: IoDirection::Write, nth, count, errno: libc::ENOSPC, target: IoTarget::Backing }
     }
 }
 
-/// Reads `read:N`, `read:N:COUNT`, the same with `write`, or `full:N:COUNT` and `quota:N:COUNT`, with `file-` before it for named files
-/// and `spill-` for the burst buffer before them.
+/// Reads `read:N`, `read:N:COUNT`, the same with `write`, or `full:N:COUNT` and `quota:N:COUNT`, with the prefix
+/// `file-` for named files and `spill-` for the burst buffer before them.
 pub(super) fn parse(value: &str) -> Result<IoFault, String> {
     let of = |prefix, target| value.strip_prefix(prefix).map(|fault| (fault, target));
     let meant = of("file-", IoTarget::Files).or_else(|| of("spill-", IoTarget::Spill));

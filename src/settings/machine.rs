@@ -1,4 +1,4 @@
-//! How much memory this process may still use: the machine's own figure, and the limits of control groups.
+//! Memory available to this process: the machine's own figure, and the limits of control groups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 /// The properties of the machine on which defaults depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {
-    /// Bytes of memory that all processes of this host together may still take without swapping: the lesser of
-    /// `MemAvailable` and what is left under each memory limit (cgroup v1 or v2) above this process.
+    /// Bytes of memory that all processes of this host together may still take without swapping: the least of
+    /// `MemAvailable` and the memory left under each limit (cgroup v1 or v2) above this process.
     pub memory_available_bytes: u64,
 }
 
 impl Machine {
-    /// Looks at the machine now. A limit that cannot be read counts as none. Without `/proc`, the kernel's count of
-    /// unused memory stands in for `MemAvailable`; it is less, since it leaves out the file cache.
+    /// Observes the machine now. An unreadable limit counts as none. Without `/proc`, the kernel's count of unused
+    /// memory stands in for `MemAvailable`; it is less, since it leaves out the file cache.
     pub fn observe() -> Machine {
         let read = |path: &Path| fs::read_to_string(path).ok();
         let machine = read(Path::new("/proc/meminfo"))
@@ -33,11 +33,11 @@ fn available_from_meminfo(text: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The files of a version of cgroups that have a group's limit and usage.
+/// The files with a group's limit and usage, in one version of cgroups.
 struct GroupFiles {
     limit: &'static str,
     usage: &'static str,
-    /// The keys in `memory.stat` of the file cache, which the kernel drops when a group needs its memory.
+    /// The keys of the file cache in `memory.stat`. The kernel drops the file cache when a group needs its memory.
     cache: [&'static str; 2],
 }
 
@@ -49,32 +49,32 @@ const V1: GroupFiles = GroupFiles {
 const V2: GroupFiles =
     GroupFiles { limit: "memory.max", usage: "memory.current", cache: ["inactive_file", "active_file"] };
 
-/// A memory cgroup of this process, in one of the places where cgroups are mounted.
+/// A memory cgroup of this process, at one of the mount points of cgroups.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MemoryGroup {
-    /// Where its hierarchy is mounted.
+    /// The mount point of its hierarchy.
     pub mount_point: PathBuf,
-    /// Its own directory, below that; it may not exist.
+    /// Its own directory, below the mount point; it may not exist.
     pub directory: PathBuf,
-    /// Of which interface of Linux its files are.
+    /// Whether its files have the interface of cgroup v2.
     pub is_v2: bool,
 }
 
-/// The memory cgroups of the process that `groups` and `mounts`, its `/proc/self/cgroup` and `/proc/self/mountinfo`, are of.
+/// The memory cgroups of a process, from its `/proc/self/cgroup` (`groups`) and `/proc/self/mountinfo` (`mounts`).
 pub fn memory_groups(groups: &str, mounts: &str) -> Vec<MemoryGroup> {
     let group_at = |line: &str| {
         let (root, mount_point, is_v2) = parse_mount(line)?;
         let group = group_path(groups, is_v2)?;
-        // A container without a cgroup namespace sees the host's path, but mounts its own group as the root. The path
-        // does not exist below that mount then, and the mount's root is the group.
+        // A container without a cgroup namespace sees the host's path, but mounts its own group as the root. Then the
+        // path does not exist below the mount, and the mount's root is the group.
         let below = group.strip_prefix(root).unwrap_or(group).trim_start_matches('/');
         Some(MemoryGroup { mount_point: mount_point.into(), directory: Path::new(mount_point).join(below), is_v2 })
     };
     mounts.lines().filter_map(group_at).collect()
 }
 
-/// The least memory that any group above this process has left, if any has a limit. `groups` and `mounts` are as for
-/// [`memory_groups`]; `read` reads a file, if it is there.
+/// The least memory left in any group above this process, if any has a limit. `groups` and `mounts` are as for
+/// [`memory_groups`]; `read` reads a file, if it exists.
 fn left_under_limits(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let groups = memory_groups(groups, mounts);
     let left = groups.iter().flat_map(|MemoryGroup { mount_point, directory, is_v2 }| {
@@ -84,8 +84,8 @@ fn left_under_limits(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<
     left.min()
 }
 
-/// The memory that a group has left: its limit less its usage. File cache counts as unused, as in `MemAvailable`: otherwise a
-/// group that has read large files would appear to be full.
+/// The memory left in a group: its limit less its usage. File cache counts as unused, as in `MemAvailable`: otherwise a
+/// group would appear to be full after reading large files.
 fn left_in_group(directory: &Path, files: &GroupFiles, read: &impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let number = |name: &str| -> Option<u64> { read(&directory.join(name))?.trim().parse().ok() };
     let limit = number(files.limit)?;
@@ -97,7 +97,7 @@ fn left_in_group(directory: &Path, files: &GroupFiles, read: &impl Fn(&Path) -> 
 }
 
 /// A line of mountinfo that mounts cgroups with memory limits: `… ROOT POINT OPTIONS … - TYPE SOURCE SUPER`. Returns
-/// the root, without a slash at the end, the point, and whether it is of version 2.
+/// the root, without a slash at the end, the mount point, and whether it is of version 2.
 fn parse_mount(line: &str) -> Option<(&str, &str, bool)> {
     let (mount, kind) = line.split_once(" - ")?;
     let mut kind = kind.split(' ');

@@ -1,4 +1,4 @@
-//! The settings that environment variables make: one table (`variables.rs`), which is also the help text.
+//! Settings from environment variables. One table (`variables.rs`) defines them and is also the help text.
 
 mod edit_distance;
 #[cfg_attr(not(test_faults), allow(dead_code))]
@@ -24,24 +24,24 @@ use variables::{
 use vgasnet_protocol::get_cache::MEMORY_MAX;
 use vgasnet_protocol::replacement::PolicyKind;
 
-/// The smallest page that `VGASNET_PAGE_SIZE` may ask for on any system, in bytes; [`page_bytes_min`] on this one.
+/// Minimum of `VGASNET_PAGE_SIZE` on any system, in bytes; [`page_bytes_min`] gives it for this one.
 pub const PAGE_BYTES_MIN: u64 = 4 << 10;
-/// The largest page that `VGASNET_PAGE_SIZE` may ask for, in bytes.
+/// Maximum of `VGASNET_PAGE_SIZE`, in bytes.
 pub const PAGE_BYTES_MAX: u64 = 64 << 20;
 const PAGE_BYTES_DEFAULT: u64 = 4 << 20;
 
-/// The least memory for copies of small gets, in bytes.
+/// Minimum memory for copies of small gets, in bytes.
 pub const GET_CACHE_BYTES_MIN: u64 = 64 << 10;
-/// The most that it may ask for, in bytes.
+/// Maximum memory for copies of small gets, in bytes.
 pub const GET_CACHE_BYTES_MAX: u64 = MEMORY_MAX;
 
-/// The largest default pool, in bytes. A larger one has to be asked for.
+/// Maximum default pool, in bytes. A larger one has to be requested.
 const POOL_BYTES_DEFAULT_MAX: u64 = 64 << 30;
 
-/// The largest segment that is offered by default is so many times a rank's share of the memory: eight default pools.
+/// The largest segment offered by default is this many times a rank's share of the memory: eight default pools.
 const OFFER_MEMORY_MAX: u64 = 4;
 
-/// The smallest page that `VGASNET_PAGE_SIZE` may ask for, in bytes: nothing smaller than the system's page can be mapped.
+/// Minimum of `VGASNET_PAGE_SIZE` on this system, in bytes: nothing smaller than the system's page can be mapped.
 pub fn page_bytes_min() -> u64 {
     PAGE_BYTES_MIN.max(vgasnet_conduit::page_bytes() as u64)
 }
@@ -70,7 +70,7 @@ const CONDUITS: &str = match (cfg!(feature = "mpi"), cfg!(feature = "gasnet")) {
 /// The settings with which a conduit starts, before the ranks of the job know each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transport {
-    /// The conduit that is asked for, if one is.
+    /// The requested conduit, if there is one.
     pub conduit: Option<Conduit>,
     /// As [`Config::peer_memory`].
     pub peer_memory: bool,
@@ -89,50 +89,51 @@ pub struct Config {
     pub segment_limit_bytes: Option<u64>,
     /// This rank's share of the host's available memory, in bytes.
     pub memory_share_bytes: u64,
-    /// Whether a page that some rank holds is fetched from there, and not from the backing file.
+    /// Whether a page held by some rank is fetched from this rank, not from the backing file.
     pub cooperative: bool,
-    /// Whether the homes of a segment's pages are all ranks in turns, and not the rank that has it.
+    /// Whether the homes of a segment's pages are all ranks, round robin, not the segment's own rank.
     pub cyclic_homes: bool,
-    /// Whether pages that leave the last pool which has them are offered to other ranks, and pages of others are kept in idle frames.
+    /// Whether pages evicted from the last pool with a copy are offered to other ranks, and pages of others are kept in
+    /// idle frames.
     pub keeps_guests: bool,
     /// Whether a home keeps a copy of a page that it reads from its disk for another rank.
     pub home_keeps: bool,
     /// Whether ranks of one host use each other's frames directly.
     pub peer_memory: bool,
-    /// Which page gives up its frame.
+    /// The replacement policy of the pool.
     pub replacement: PolicyKind,
-    /// Whether small operations may be carried out where their page is.
+    /// Whether small operations may be carried out at a rank with their page.
     pub ships: bool,
-    /// The most memory for copies of gets from read-only ranges, in bytes: from [`GET_CACHE_BYTES_MIN`] to
+    /// Maximum memory for copies of gets from read-only ranges, in bytes: from [`GET_CACHE_BYTES_MIN`] to
     /// [`GET_CACHE_BYTES_MAX`].
     pub get_cache_bytes: u64,
-    /// Whether the end of a read-only range finds out who has written there.
+    /// Whether the end of a read-only range looks for a rank that has written there.
     pub checks_readonly: bool,
-    /// Whether what is evicted of shared files goes to the node's disk first, and to the file system later.
+    /// Whether evicted pages of shared files go to the node's disk first, and to the file system later.
     pub spills: bool,
-    /// The most bytes for that, if they were set.
+    /// Maximum bytes for these pages, if set.
     pub spill_bytes: Option<u64>,
     /// The I/O error to make, for tests.
     pub io_fault: Option<IoFault>,
-    /// Whether calls are refused that the specification forbids, and that GASNet lets pass unless it is built to check.
+    /// Whether calls are refused that the specification forbids and a GASNet built without checks lets pass.
     pub strict: bool,
-    /// Whether a rank that exits with another status than 0 ends the job.
+    /// Whether a rank exiting with a status other than 0 ends the job.
     pub catches_exit: bool,
     /// Whether the job's statistics are printed when it ends.
     pub stats: bool,
-    /// Where they are written.
+    /// The file for the statistics.
     pub stats_file: Option<PathBuf>,
-    /// Variables that begin like those of vgasnet and mean nothing to it, for a warning.
+    /// Variables with vgasnet's prefix and without meaning to it, for a warning.
     pub unknown: Vec<String>,
 }
 
 impl Config {
-    /// The configuration that `vars` (name, value) describe on a host that has `ranks_on_host` ranks of this job.
-    /// Names without the prefix `VGASNET_` are left alone, except that `TMPDIR` is a default, and two of GASNet's.
+    /// The configuration described by `vars` (name, value), on a host with `ranks_on_host` ranks of this job. Names
+    /// without the prefix `VGASNET_` are ignored, except `TMPDIR` as a default, and two of GASNet's.
     ///
     /// # Errors
-    /// A `VGASNET_` name that is nearly one of those known, a malformed value, or a pool that is smaller than a page or larger than the rank's
-    /// share of the available memory.
+    /// A `VGASNET_` name close to a known one, a malformed value, two settings that exclude each other, or a pool
+    /// smaller than a page or larger than the rank's share of the available memory.
     ///
     /// # Panics
     /// If `ranks_on_host` is 0.
@@ -210,15 +211,15 @@ impl Config {
         .or_segment_limit(gasnet_limit_bytes))
     }
 
-    /// Limits the segment to so many bytes, at least a page, unless the user has set a limit.
+    /// Limits the segment to `limit_bytes`, at least a page, unless the user has set a limit.
     pub fn or_segment_limit(self, limit_bytes: Option<u64>) -> Config {
         let limit_bytes = limit_bytes.map(|limit| limit.max(self.page_bytes));
         Config { segment_limit_bytes: self.segment_limit_bytes.or(limit_bytes), ..self }
     }
 
-    /// The largest segment that this rank is offered, in bytes, where the storage directory has `free_bytes` free and is
-    /// shared by `ranks_on_host` ranks: whole pages, 0 if not even one fits. All ranks of the host can have this much at
-    /// once. Where nobody sets a limit, a job that takes all of it leaves the most of the disk to others.
+    /// The largest segment offered to this rank, in bytes, with `free_bytes` free in the storage directory and
+    /// `ranks_on_host` ranks sharing it: whole pages, 0 if not even one fits. All ranks of the host can have this much
+    /// at once. Without a limit, a job that takes all of it leaves most of the disk to others.
     ///
     /// # Panics
     /// If `ranks_on_host` is 0.
@@ -227,7 +228,7 @@ impl Config {
         self.segment_bytes(free_bytes, ranks_on_host, |share_bytes| (share_bytes / 4).min(of_memory_bytes))
     }
 
-    /// As [`Config::offered_segment_bytes`], for a rank that asks for a size of its own accord.
+    /// As [`Config::offered_segment_bytes`], for a rank that requests a size by itself.
     ///
     /// # Panics
     /// If `ranks_on_host` is 0.
@@ -258,15 +259,15 @@ pub fn variables(audience: Audience) -> impl Iterator<Item = &'static Variable> 
     VARIABLES.iter().filter(move |variable| variable.audience == audience)
 }
 
-/// This process's environment, for [`Config::from_env`], as far as its user may set it. Bytes that are not UTF-8 become U+FFFD, which no valid name or
-/// size has, and hardly any directory: such a variable is refused with its name.
+/// This process's environment for [`Config::from_env`], as far as its user may set it. Bytes that are not UTF-8 become
+/// U+FFFD. No valid name or size contains it, and hardly any directory: such a variable is refused with its name.
 pub fn environment() -> impl Iterator<Item = (String, String)> {
     vgasnet_conduit::environment::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
 }
 
-/// The settings with which a conduit starts. A value that makes no sense counts as not set: [`Config::from_env`]
-/// refuses it later, when the ranks can agree on one that reports it.
+/// The settings with which a conduit starts. An invalid value counts as not set: [`Config::from_env`] refuses it later,
+/// when the ranks can agree on one that reports it.
 pub fn wanted_transport(vars: &[(String, String)]) -> Transport {
     let mut wanted = Transport { conduit: None, peer_memory: true };
     for (name, value) in vars {
@@ -279,7 +280,7 @@ pub fn wanted_transport(vars: &[(String, String)]) -> Transport {
     wanted
 }
 
-/// Refuses a setting that homes in turns cannot serve.
+/// Refuses a setting that cyclic homes do not support.
 fn with_cyclic_homes(other: &str, is_possible: bool) -> Result<(), UserError> {
     if is_possible {
         return Ok(());

@@ -1,8 +1,9 @@
-//! Numbers and sizes as GASNet's users write them: in variables of GASNet's, and in those that its clients read through its tools.
+//! Numbers and sizes in the notation of GASNet's users: in GASNet's variables, and in variables read by its clients
+//! through its tools.
 //!
-//! A size is a number, with a fraction or without, then at most one of `K`, `M`, `G`, `T`, `P` for powers of 1024, each alone or
-//! before `B` or `iB`, or `B` for bytes; in either case, with blanks around and between: `128.0 MB`, `4gb`, `64 KiB`. Or it is hexadecimal,
-//! with `0x`.
+//! A size is a number, with a fraction or without, then at most one unit: `K`, `M`, `G`, `T`, `P` for powers of 1024,
+//! each alone or before `B` or `iB`, or `B` for bytes. Units have either case, with blanks around and between: `128.0
+//! MB`, `4gb`, `64 KiB`. The number may be hexadecimal, with `0x`.
 
 /// `(letter, bytes)`.
 const UNITS: [(u8, u64); 5] = [(b'K', 1 << 10), (b'M', 1 << 20), (b'G', 1 << 30), (b'T', 1 << 40), (b'P', 1 << 50)];
@@ -12,7 +13,7 @@ const SIZE: &str = "is not a size: a number, then at most one of B, KB, MB, GB, 
 /// The bytes of a size; a number alone counts units of `unit_bytes`.
 ///
 /// # Errors
-/// What is wrong with `text`, as the end of a sentence.
+/// The mistake in `text`, as the end of a sentence.
 pub fn parse_quantity(text: &str, unit_bytes: u64) -> Result<i64, String> {
     let (number, named_unit) = split_unit(text)?;
     let unit_bytes = named_unit.unwrap_or(unit_bytes);
@@ -25,7 +26,7 @@ pub fn parse_quantity(text: &str, unit_bytes: u64) -> Result<i64, String> {
     if bytes.abs() >= i64::MAX as f64 { Err(too_large()) } else { Ok(bytes.round() as i64) }
 }
 
-/// A number and the bytes of the unit behind it, if there is one.
+/// A number, and the bytes of its unit, if there is one.
 fn split_unit(text: &str) -> Result<(&str, Option<u64>), String> {
     let text = text.trim();
     let is_of_unit = |letter: char| letter.is_ascii_alphabetic() && !is_hexadecimal(text);
@@ -57,12 +58,12 @@ fn parse_decimal(text: &str) -> Option<f64> {
 /// An integer, decimal or with `0x`, with a sign or without.
 ///
 /// # Errors
-/// What is wrong with `text`, as the end of a sentence.
+/// The mistake in `text`, as the end of a sentence.
 pub fn parse_integer(text: &str) -> Result<i64, String> {
     const GRAMMAR: &str = "is not an integer under 2^63: digits, or 0x and hexadecimal digits, perhaps behind a sign";
     let text = text.trim();
     let (is_negative, magnitude) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
+        Some(unsigned) => (true, unsigned),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let (digits, radix) = match magnitude.strip_prefix("0x").or_else(|| magnitude.strip_prefix("0X")) {
@@ -79,9 +80,9 @@ pub fn parse_integer(text: &str) -> Result<i64, String> {
 /// A number, or two with a slash between them, as `3/8`.
 ///
 /// # Errors
-/// What is wrong with `text`, as the end of a sentence.
+/// The mistake in `text`, as the end of a sentence.
 pub fn parse_fraction(text: &str) -> Result<f64, String> {
-    const GRAMMAR: &str = "is not a number, nor two with a slash between them, of which the second is not 0";
+    const GRAMMAR: &str = "is neither a number nor two with a slash between them, the second not 0";
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     let value = match text.split_once('/') {
         None => number(text),
@@ -90,7 +91,7 @@ pub fn parse_fraction(text: &str) -> Result<f64, String> {
     value.filter(|value| value.is_finite()).ok_or_else(|| GRAMMAR.into())
 }
 
-/// `value` with the largest unit that leaves no fraction. [`parse_quantity`] gives the same number back.
+/// `value` in the largest unit that leaves no fraction. [`parse_quantity`] gives the same number back.
 pub fn format_quantity(value: i64) -> String {
     let exact = UNITS.iter().rev().find(|(_, unit_bytes)| value != 0 && value.unsigned_abs() % unit_bytes == 0);
     match exact {
@@ -99,11 +100,11 @@ pub fn format_quantity(value: i64) -> String {
     }
 }
 
-/// GASNet's limit on segments, in bytes of a rank: a size, or a fraction of the memory, of a rank (`/P`, or nothing) or of all ranks
-/// of the host (`/H`). A number alone is a fraction if it has a point, and else bytes.
+/// GASNet's limit on segments, in bytes per rank: a size, or a fraction of the memory, of a rank (`/P`, or nothing) or
+/// of all ranks of the host (`/H`). A number alone is a fraction if it has a point, else bytes.
 ///
 /// # Errors
-/// What is wrong with `text`, as the end of a sentence.
+/// The mistake in `text`, as the end of a sentence.
 pub fn parse_segment_limit(text: &str, memory_bytes: u64, ranks_on_host: u32) -> Result<u64, String> {
     const GRAMMAR: &str =
         "is not a limit: a size, or a fraction of the memory, then perhaps /P or /H, as 512MB/P or 0.5/H";
@@ -122,7 +123,7 @@ pub fn parse_segment_limit(text: &str, memory_bytes: u64, ranks_on_host: u32) ->
     Ok(u64::try_from(bytes).map_err(|_| GRAMMAR)? / ranks)
 }
 
-/// Whether a text says yes or no, if it is one of those that do.
+/// The answer of a text by its first letter, if it is yes or no.
 pub fn parse_answer(text: &str) -> Option<bool> {
     match text.bytes().next()?.to_ascii_lowercase() {
         b'y' | b't' | b'1' => Some(true),

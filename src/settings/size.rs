@@ -1,4 +1,4 @@
-//! Sizes as users write them.
+//! Sizes in the notation of users.
 //!
 //! A size is decimal digits, then at most one of `K`, `M`, `G`, `T` in either case, for powers of 1024.
 
@@ -8,7 +8,7 @@ const UNITS: [(char, u64); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20),
 /// The bytes of a size: `256M` is 268,435,456. Spaces, signs, fractions, `B` and `iB` are refused.
 ///
 /// # Errors
-/// What is wrong with `text`, as the end of a sentence.
+/// The mistake in `text`, as the end of a sentence.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     const GRAMMAR: &str = "is not a size: digits, then at most one of K, M, G, T";
     let Some(last) = text.chars().last() else { return Err(GRAMMAR.into()) };
@@ -25,7 +25,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     count.checked_mul(unit_bytes).ok_or_else(too_large)
 }
 
-/// `bytes` exactly, in the largest unit that needs no fraction. [`parse_size`] gives the same number back.
+/// `bytes` exactly, in the largest unit without a fraction. [`parse_size`] gives the same number back.
 pub fn format_size(bytes: u64) -> String {
     match UNITS.iter().find(|(_, unit_bytes)| bytes != 0 && bytes % unit_bytes == 0) {
         Some((suffix, unit_bytes)) => format!("{}{suffix}", bytes / unit_bytes),
@@ -33,8 +33,8 @@ pub fn format_size(bytes: u64) -> String {
     }
 }
 
-/// `bytes` rounded down to at least three significant digits, in a form that [`parse_size`] takes. Lines for the user
-/// show measured amounts so: they are rarely round, and a value that the user copies is never more than there is.
+/// `bytes` rounded down to at least three significant digits, in a form for [`parse_size`]. Lines for the user show
+/// measured amounts this way: they are rarely round, and a value copied by the user never exceeds the amount.
 pub fn format_size_about(bytes: u64) -> String {
     match UNITS.iter().find(|(_, unit_bytes)| bytes / unit_bytes >= 100) {
         Some((_, unit_bytes)) => format_size(bytes / unit_bytes * unit_bytes),

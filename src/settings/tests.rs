@@ -247,7 +247,7 @@ fn the_offer_is_bounded_by_disk_and_memory() {
     assert_eq!(default.offered_segment_bytes(1000 * GIB, 4), 16 * GIB);
     assert_eq!(default.offered_segment_bytes(160 * GIB, 4), 10 * GIB);
     assert_eq!(default.offered_segment_bytes((64 << 20) - 1, 4), 0);
-    // Three jobs, one after the other, take all that they are offered.
+    // Three jobs, one after the other, take the whole offer.
     let left = (0..3).fold(64 * GIB, |free, _| free - 4 * default.offered_segment_bytes(free, 4));
     assert!(left > 24 * GIB, "{left}");
     let limited = config(&[("VGASNET_MAX_SEGSIZE", "30G")], 4, 16 * GIB).unwrap();
@@ -264,7 +264,7 @@ fn the_users_limit_comes_before_gasnets_and_the_programs() {
     assert_eq!(limit(&both[..1], Some(30 << 20)), Some(20 << 20));
     assert_eq!(limit(&[], Some(30 << 20)), Some(30 << 20));
     assert_eq!(limit(&[], None), None);
-    // Written for GASNet, they know nothing of pages.
+    // Limits written for GASNet disregard pages.
     assert_eq!(limit(&[("GASNET_MAX_SEGSIZE", "1M")], None), Some(4 << 20));
     assert_eq!(limit(&[], Some(1)), Some(4 << 20));
     assert_eq!(limit(&[("GASNET_MAX_SEGSIZE", "128.0MB/P")], None), Some(128 << 20));
@@ -284,13 +284,13 @@ fn help_names_every_variable_that_is_for_users() {
     }
 }
 
-/// `docs/reference/settings.md` has the table, too: one for each audience, a row a variable.
+/// `docs/reference/settings.md` has the table, too: one per audience, a row per variable.
 #[test]
 fn the_documents_have_every_variable_that_is_for_somebody() {
     let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/settings.md")).unwrap();
     let tables: Vec<_> =
         document.split("| variable | meaning | allowed | default |\n| --- | --- | --- | --- |\n").collect();
-    // What is built in is not the same everywhere.
+    // Builds differ in their conduits.
     let allowed = |variable: &Variable| match variable.name {
         CONDUIT_VARIABLE => "smp, or mpi or gasnet where they were built in",
         _ => variable.allowed,
@@ -314,7 +314,7 @@ fn edit_distances() {
 }
 
 #[test]
-fn a_conduit_is_known_before_the_rest() {
+fn a_conduit_is_known_first() {
     let wanted = |vars: &[(&str, &str)]| {
         wanted_transport(&vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect::<Vec<_>>())
     };

@@ -1,4 +1,4 @@
-//! The variables: what each means, and what its value does.
+//! The environment variables: the meaning and the effect of each.
 
 use super::edit_distance::edit_distance;
 use super::io_fault::IoFault;
@@ -9,36 +9,37 @@ use std::path::PathBuf;
 use vgasnet_conduit::launchers::{HOST_TIMEOUT_S, PSHM_NODES_VARIABLE};
 use vgasnet_protocol::replacement::PolicyKind;
 
-/// A variable: its help text, and what its value does.
+/// A variable: its help text, and the effect of its value.
 pub struct Variable {
-    /// Its name, `VGASNET_...`, or `GASNET_...` where GASNet's clients know it.
+    /// Its name: `VGASNET_...`, or `GASNET_...` if GASNet's clients know it.
     pub name: &'static str,
-    /// For whom it is.
+    /// Its readers.
     pub audience: Audience,
-    /// What it sets.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// The values that it may have.
+    /// The allowed values.
     pub allowed: &'static str,
-    /// What holds where it is not set.
+    /// The default.
     pub default: &'static str,
-    /// Takes the value, or says what is wrong with it as the end of a sentence that begins `NAME=VALUE`.
+    /// Takes the value. An error is the end of a sentence that begins `NAME=VALUE`.
     set: fn(&mut Settings, &str) -> Result<(), String>,
 }
 
-/// Who is told of a variable.
+/// The readers of a variable's description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// Users of jobs.
     Users,
-    /// Users of GASNet's clients. They are GASNet's own names: [`super::Config::from_env`] and others take them, and not [`set`].
+    /// Users of GASNet's clients. The names are GASNet's: [`super::Config::from_env`] and other functions take the
+    /// values, not [`set`].
     GasnetClients,
-    /// Users of the libraries before MPI, which read these. vgasnet itself lets them pass.
+    /// Users of the libraries before MPI, which read these variables. vgasnet itself ignores them.
     MpiPrograms,
-    /// The parts of vgasnet among themselves, and tests. Nobody is told of these.
+    /// The parts of vgasnet among themselves, and tests. No document has these variables.
     Vgasnet,
 }
 
-/// The values that were set, each valid by itself.
+/// The given values, each valid by itself.
 #[derive(Default)]
 pub(super) struct Settings {
     pub(super) storage_dir: Option<PathBuf>,
@@ -63,27 +64,27 @@ pub(super) struct Settings {
     pub(super) unknown: Vec<String>,
 }
 
-/// The variable that names the transport.
+/// The variable for the transport.
 pub const CONDUIT_VARIABLE: &str = "VGASNET_CONDUIT";
 
 pub(super) const PEER_MEMORY_VARIABLE: &str = "VGASNET_PEER_MEMORY";
 
-/// The variable that says which ranks are homes.
+/// The variable for the choice of homes.
 pub const HOMES_VARIABLE: &str = "VGASNET_HOMES";
 
 pub(super) const PREFIX: &str = "VGASNET_";
 
-/// Names that module systems and package managers set for what is installed.
+/// Suffixes set by module systems and package managers for an installed library.
 const OF_INSTALLATION: [&str; 10] =
     ["ROOT", "DIR", "HOME", "BASE", "PREFIX", "BIN", "INC", "INCLUDE", "LIB", "VERSION"];
 
-/// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
+/// GASNet's own variable for the largest segment. `VGASNET_MAX_SEGSIZE` has precedence.
 pub(super) const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 
-/// GASNet's variable for whether the end of a rank is the end of the job.
+/// GASNet's variable for whether the end of a rank ends the job.
 pub(super) const GASNET_CATCH_EXIT: &str = "GASNET_CATCH_EXIT";
 
-/// GASNet-EX's variable for whether rank 0 shows what its client asks the environment for.
+/// GASNet-EX's variable for whether rank 0 shows the environment variables requested by its client.
 pub const GASNET_VERBOSEENV: &str = "GASNET_VERBOSEENV";
 
 pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
@@ -243,7 +244,7 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
         meaning: "transport between ranks",
         allowed: CONDUITS,
         default: "the launcher's, else smp",
-        // [`wanted_transport`] takes it.
+        // [`wanted_transport`] takes the value.
         set: |_, value| parse_conduit(value).map(drop),
     },
     #[cfg(test_faults)]
@@ -391,17 +392,17 @@ pub(super) fn set(settings: &mut Settings, name: &str, value: &str) -> Result<()
         .map_err(|why| UserError::new(format!("{name}={value} {why}; allowed: {}", variable.allowed)))
 }
 
-/// A name that is nearly a known one is a mistake. Any other may have another purpose.
+/// Refuses a name close to a known one as a mistake. Any other may have another purpose.
 fn note_unknown(settings: &mut Settings, name: &str) -> Result<(), UserError> {
     const TYPING_ERRORS: usize = 2;
-    let rest = name.strip_prefix(PREFIX).unwrap_or(name);
-    if OF_INSTALLATION.contains(&rest) {
+    let suffix = name.strip_prefix(PREFIX).unwrap_or(name);
+    if OF_INSTALLATION.contains(&suffix) {
         return Ok(());
     }
     let upper = name.to_uppercase();
     let known =
         VARIABLES.iter().filter(|variable| variable.audience != Audience::Vgasnet).map(|variable| variable.name);
-    // One that is cut off counts as near.
+    // A name that is cut off counts as close.
     let is_cut_off = |known: &str| known.strip_prefix(&upper).is_some_and(|end| end.starts_with('_'));
     let distance = |known: &'static str| if is_cut_off(known) { 0 } else { edit_distance(&upper, known) };
     let (distance, nearest) = known.map(|known| (distance(known), known)).min().expect("the table is not empty");

@@ -1,43 +1,43 @@
-//! One line in words: where the time went, and what would help.
+//! One line of advice: the largest share of the time, and a remedy.
 
 use super::numbers::{bytes, percent};
 use super::rows::Row;
 use super::snapshot::Snapshot;
 use crate::settings::page_bytes_min;
 
-/// Waits that take less of the time, in percent, are not worth advice.
+/// Minimum share of the time in waits, in percent, for advice.
 const SHARE_MIN: u64 = 10;
 
-/// A page of which less is used, in percent, is too large.
+/// A page used by less than this, in percent, is too large.
 const USED_MIN: u64 = 25;
 
-/// A larger pool that spares less of the misses, in percent, is no help.
+/// A larger pool is advised if it spares at least this share of the misses, in percent.
 const SPARED_MIN: u64 = 20;
 
-/// A disk that has work for less of the time, in percent, is not the limit.
+/// A disk is the limit if it has work for at least this share of the time, in percent.
 const BUSY_MIN: u64 = 80;
 
-/// A cause that takes less of the waits for pages, in percent, is not named alone.
+/// A cause with at least this share of the waits for pages, in percent, is named alone.
 const CAUSE_MIN: u64 = 90;
 
-/// Copies of gets lack memory where more of the gets, in percent, had others go for theirs, or left none, and where more of the memory
-/// is in use.
+/// Copies of gets lack memory if at least this share of the gets, in percent, evicted another copy or left none, and if
+/// at least this share of the memory, in percent, is in use.
 const CROWDED_MIN: u64 = 20;
 const COPIES_FULL_MIN: u64 = 75;
 
-/// What small operations move where no page is.
+/// Bytes moved by a small operation on a page in no pool.
 const BLOCK_BYTES: u64 = 4096;
 
-/// A pool of fewer pages has no room for any ahead.
+/// A pool of fewer pages has no room for read-ahead.
 const FRAMES_MIN: u64 = 16;
 
 const PAGES: [Row; 2] = [Row::WaitPage, Row::WaitFault];
 const MESSAGES: [Row; 2] = [Row::WaitMessage, Row::WaitCredit];
 
-/// Where the time of the job went, and what would help, in one line without its end.
+/// The largest share of the job's time and a remedy, in one line without a newline.
 pub fn advice(ranks: &[Snapshot]) -> String {
     let sum = Snapshot::sum(ranks);
-    // All threads that ever waited, all of the time.
+    // The whole time of all threads that ever waited.
     let time_ns = sum.get(Row::Elapsed).saturating_mul(sum.get(Row::Threads));
     let share = |rows: &[Row]| percent(rows.iter().map(|row| sum.sum_ns(*row)).sum(), time_ns);
     let pages = share(&PAGES);
@@ -53,7 +53,7 @@ pub fn advice(ranks: &[Snapshot]) -> String {
         (share(&[Row::WaitSpace]), "waits for space on the disk: set VGASNET_STORAGE_DIR to a disk with more"),
         (share(&[Row::WaitEnd]), "waits for other ranks to end: give all of them as much to do"),
     ];
-    // The first of several that took as much.
+    // The first of several with an equal share.
     let (other, what) = others.into_iter().rev().max_by_key(|(share, _)| *share).expect("there are some");
     if pages.max(other) < SHARE_MIN {
         let most =
@@ -70,10 +70,10 @@ fn waits_for_messages(ranks: usize) -> &'static str {
     }
 }
 
-/// What the waits for pages were for, mostly.
+/// The main cause of waits for pages.
 struct Cause {
     row: Row,
-    /// How much of them it took, in percent.
+    /// Its share of these waits, in percent.
     percent: u64,
     verb: &'static str,
     pages: &'static str,
@@ -100,7 +100,7 @@ impl Cause {
             sources.into_iter().rev().max_by_key(|(row, ..)| sum.sum_ns(*row)).expect("there are some");
         let missed_ns: u64 = sources.iter().map(|(row, ..)| sum.sum_ns(*row)).sum();
         if missed_ns == 0 {
-            // Nothing says what the waits were for.
+            // No row gives a cause of the waits.
             return Cause { row: Row::WaitPage, percent: 100, verb: "waiting for", pages };
         }
         let frames_ns = sum.sum_ns(Row::MissFrame);
@@ -112,7 +112,7 @@ impl Cause {
     }
 }
 
-/// The waits for pages took most of the time.
+/// The advice if waits for pages took most of the time.
 fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
     let page_bytes = sum.get(Row::PageSize);
     let Cause { row, percent: part, verb, pages } = Cause::of(sum);
@@ -138,7 +138,7 @@ fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
         used(sum).filter(|(percent, fitting)| *percent < USED_MIN && *fitting < page_bytes)
     {
         let percent = if percent == 0 { "less than 1".to_owned() } else { percent.to_string() };
-        // Pieces of a file side by side in one list share what is read.
+        // Neighbouring pieces of a file in one list share reads.
         let lists = if sum.get(Row::FileReads) + sum.get(Row::FileWrites) > 0 {
             "give many pieces of the file in one call (vgasnet_file_readv_at, vgasnet_file_writev_at), or "
         } else {
@@ -168,14 +168,14 @@ fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
     of_disk(sum, ranks, &went)
 }
 
-/// How many of the gets from read-only ranges found no room for their copies, in percent, if a larger cache would have some.
+/// The share of gets from read-only ranges without room for a copy, in percent, if a larger cache would have room.
 fn crowded_copies(sum: &Snapshot) -> Option<u64> {
     let crowded = percent(sum.get(Row::CopyCapacity) + sum.get(Row::CopyFailing), sum.get(Row::CopyGets));
     let full = percent(sum.get(Row::CopyBytesUsed), sum.get(Row::CopyBytesMax));
     (crowded >= CROWDED_MIN && full >= COPIES_FULL_MIN).then_some(crowded)
 }
 
-/// Neither the use of pages nor the pool is to blame.
+/// The advice if neither the use of pages nor the pool is the cause.
 fn of_disk(sum: &Snapshot, ranks: usize, went: &str) -> String {
     let busy = percent(sum.get(Row::DiskBusy), sum.get(Row::Elapsed).saturating_mul(ranks as u64));
     let writes = sum.get(Row::DiskWriteBytes) > sum.get(Row::DiskReadBytes);
@@ -197,7 +197,7 @@ fn of_disk(sum: &Snapshot, ranks: usize, went: &str) -> String {
     format!("{went}: the disk is the limit, at {}/s; only a faster one helps, or more hosts", bytes(a_second as u64))
 }
 
-/// How a program has more pages on their way at a time.
+/// How a program gets more pages in flight at a time.
 fn more_at_a_time(sum: &Snapshot) -> String {
     let (page_bytes, pool_bytes) = (sum.get(Row::PageSize), sum.get(Row::PoolSize));
     if pool_bytes / page_bytes.max(1) < FRAMES_MIN {
@@ -215,17 +215,17 @@ fn more_at_a_time(sum: &Snapshot) -> String {
     "start gets early (vgasnet_get_nb), or use more threads".to_owned()
 }
 
-/// How much of the bytes that were fetched was asked for, in percent, and the size of a page that fits; `None` where loads
-/// and stores leave that unknown.
+/// The requested share of the fetched bytes, in percent, and a fitting page size; `None` if loads and stores leave the
+/// share unknown.
 fn used(sum: &Snapshot) -> Option<(u64, u64)> {
     let faults: u64 =
         [Row::FaultMapped, Row::FaultRead, Row::FaultWrite, Row::FaultBorrowed].iter().map(|row| sum.get(*row)).sum();
     let page_bytes = sum.get(Row::PageSize);
     let in_pages = |pages: u64| pages.saturating_mul(page_bytes);
-    // What a home read for others is counted where it came.
+    // Pages read by a home for others count at their receivers.
     let read_bytes = sum.get(Row::DiskReadBytes).saturating_sub(in_pages(sum.get(Row::ServedDisk)));
     let fetched_bytes = read_bytes + sum.get(Row::PageInNeighbour) + sum.get(Row::PageInOtherHost);
-    // Puts that fill pages which came without bytes use none that were fetched.
+    // Puts into pages that came without bytes use no fetched bytes.
     let filled_bytes = in_pages(sum.get(Row::ZerosCame) + sum.get(Row::Overwritten));
     let asked_bytes = sum.get(Row::GetBytes).saturating_add(sum.get(Row::PutBytes).saturating_sub(filled_bytes));
     let of_a_page = asked_bytes.checked_div(fetched_bytes.div_ceil(page_bytes.max(1)))?;
@@ -275,19 +275,19 @@ mod tests {
 
     #[test]
     fn pages_that_are_hardly_used_are_too_large() {
-        let few = (Row::GetBytes, 1000 * (80 << 10));
+        let hardly_used = (Row::GetBytes, 1000 * (80 << 10));
         let too_large = "61 % of the time went into reading 4M pages of which 1 % was used: try VGASNET_PAGE_SIZE=128K";
-        assert_eq!(advice(&rank(&[READ, few], &[WAITED, MISSED])), too_large);
+        assert_eq!(advice(&rank(&[READ, hardly_used], &[WAITED, MISSED])), too_large);
         let bytes = advice(&rank(&[READ, (Row::GetBytes, 9)], &[WAITED, MISSED]));
         assert!(bytes.ends_with(" of which less than 1 % was used: try VGASNET_PAGE_SIZE=4K"), "{bytes}");
         // A larger pool would help less.
-        assert_eq!(advice(&rank(&[READ, few, (Row::Refetched2, 500)], &[WAITED, MISSED])), too_large);
-        // What filled pages that came without bytes is no use of others.
+        assert_eq!(advice(&rank(&[READ, hardly_used, (Row::Refetched2, 500)], &[WAITED, MISSED])), too_large);
+        // Filling pages that came without bytes uses no other pages.
         let filled = [(Row::PutBytes, 600 * (4 << 20)), (Row::ZerosCame, 500), (Row::Overwritten, 100)];
-        assert_eq!(advice(&rank(&[&filled[..], &[READ, few]].concat(), &[WAITED, MISSED])), too_large);
-        let changed = [(Row::PutBytes, 900 * (4 << 20)), (Row::ZerosCame, 500), READ, few];
+        assert_eq!(advice(&rank(&[&filled[..], &[READ, hardly_used]].concat(), &[WAITED, MISSED])), too_large);
+        let changed = [(Row::PutBytes, 900 * (4 << 20)), (Row::ZerosCame, 500), READ, hardly_used];
         assert!(!advice(&rank(&changed, &[WAITED, MISSED])).contains("PAGE_SIZE"), "half of them were overwritten");
-        // Nobody knows what loads use.
+        // The use by loads is unknown.
         assert!(!advice(&rank(&[(Row::FaultRead, 1), READ], &[WAITED, MISSED])).contains("PAGE_SIZE"));
     }
 

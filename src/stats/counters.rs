@@ -1,4 +1,4 @@
-//! The counters: a shard for each thread, so that counting a hit writes to no memory that others write to.
+//! The counters: a shard per thread, so counting a hit writes to no memory written by other threads.
 
 use super::histogram::Histogram;
 use super::rows::{ROW_COUNT, ROWS, Row, TIMED_COUNT};
@@ -6,8 +6,8 @@ use super::snapshot::Snapshot;
 use crate::sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The counters of a thread, on cache lines of their own. A later thread with the same key counts on, and threads that find
-/// no other share some.
+/// The counters of a thread, on cache lines of their own. A later thread with the same key continues them, and threads
+/// without a free shard share some.
 #[repr(align(128))]
 struct Shard {
     /// The key of its thread; 0 if it has none.
@@ -15,7 +15,8 @@ struct Shard {
     rows: [AtomicU64; ROW_COUNT],
 }
 
-/// Shards at which a thread looks for its own. Nobody gives one back, so each count looks at so many where many threads were.
+/// Number of shards searched by a thread for its own. Shards are never freed, so after many threads each count searches
+/// all of these.
 const LOOKS: usize = 4;
 
 impl Shard {
@@ -31,7 +32,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Nothing counted.
+    /// All counters are 0.
     pub const fn new() -> Counters {
         Counters {
             shards: [const { Shard::new() }; THREAD_TABLE_LEN],
@@ -39,12 +40,12 @@ impl Counters {
         }
     }
 
-    /// Adds to a row. Negative numbers are added as their complement: sums wrap.
+    /// Adds to a row. Sums wrap: negative numbers are added as their complement.
     pub fn add(&self, row: Row, amount: u64) {
         self.shard().rows[row as usize].fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// Counts something that took so long.
+    /// Counts an event of this duration.
     pub fn time(&self, row: Row, ns: u64) {
         self.times[row.timed_index()].add(ns);
     }
@@ -57,7 +58,7 @@ impl Counters {
         }
     }
 
-    /// What was counted so far. Rows that change meanwhile may be from different moments.
+    /// The counts so far. Rows that change meanwhile may be of different times.
     pub fn read(&self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for shard in self.shards.iter().filter(|shard| shard.owner.load(Ordering::Relaxed) != 0) {
@@ -103,7 +104,7 @@ mod tests {
             COUNTERS.note_thread();
             COUNTERS.note_thread();
             COUNTERS.time(Row::WaitPage, 1000);
-            // Until then the threads live, and their keys differ.
+            // The threads live until here, so their keys differ.
             meet.wait();
         };
         std::thread::scope(|scope| (0..THREADS).for_each(|_| drop(scope.spawn(count))));

@@ -1,10 +1,11 @@
-//! docs/reference/statistics.md and the structure of C name every row, in order: both are made from the table of rows.
+//! docs/reference/statistics.md and the structure of C name every row, in order: both are generated from the table of
+//! rows.
 
 use super::rows::{Kind, ROWS, Row, sections};
 use std::fs;
 use std::path::Path;
 
-/// The fields of `vgasnet_stats_t` after its size, as the header has them.
+/// The fields of `vgasnet_stats_t` after its size, as in the header.
 fn fields() -> String {
     let field = |name: &str, kind: Kind, meaning: &str| {
         let kind = if kind.is_timed() { "vgasnet_stats_times_t" } else { "uint64_t" };
@@ -23,7 +24,7 @@ fn with_unit(kind: Kind, meaning: &str) -> String {
     }
 }
 
-/// A text in lines of at most 120 letters.
+/// Wraps a text to lines of at most 120 letters.
 fn wrapped(text: &str, indent: &str, end: &str) -> String {
     const WIDTH: usize = 120;
     let (mut lines, mut line) = (String::new(), String::new());

@@ -1,14 +1,14 @@
-//! How long something took, in buckets: four to each power of two, so a percentile is at most an eighth off.
+//! Durations in buckets: four per power of two, so a percentile is at most an eighth off.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Times below 64 ns share a bucket, and so do those above two minutes.
+/// Times below 64 ns share a bucket, and so do times above two minutes.
 const FIRST_LOG2: u32 = 6;
 
-/// Buckets in a power of two.
+/// Buckets per power of two.
 const STEPS: u32 = 4;
 
-/// How many buckets there are.
+/// Number of buckets.
 pub const BUCKETS: usize = 128;
 
 /// The bucket of a time.
@@ -28,7 +28,7 @@ fn middle_ns(bucket: usize) -> u64 {
     (u64::from(STEPS) + step) * width + width / 2
 }
 
-/// Counts times; any thread may.
+/// Counts times, on any thread.
 #[derive(Debug)]
 pub struct Histogram {
     buckets: [AtomicU64; BUCKETS],
@@ -37,7 +37,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// No times.
+    /// Has no times.
     pub const fn new() -> Histogram {
         Histogram {
             buckets: [const { AtomicU64::new(0) }; BUCKETS],
@@ -53,7 +53,7 @@ impl Histogram {
         self.max_ns.fetch_max(ns, Ordering::Relaxed);
     }
 
-    /// The times so far. Those that are just being counted may be missing in parts.
+    /// The times so far. A time being counted may be missing in part.
     pub fn read(&self) -> Times {
         let mut buckets = [0; BUCKETS];
         for (to, from) in buckets.iter_mut().zip(&self.buckets) {
@@ -63,14 +63,14 @@ impl Histogram {
     }
 }
 
-/// Times that were counted.
+/// Counted times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// How many, by bucket.
+    /// Number of times, by bucket.
     pub buckets: [u64; BUCKETS],
-    /// All of them together.
+    /// Sum of all times.
     pub sum_ns: u64,
-    /// The longest.
+    /// The longest time.
     pub max_ns: u64,
 }
 
@@ -81,12 +81,12 @@ impl Default for Times {
 }
 
 impl Times {
-    /// How many.
+    /// Number of times.
     pub fn count(&self) -> u64 {
         self.buckets.iter().fold(0, |sum, count| sum.wrapping_add(*count))
     }
 
-    /// The time that `percent` of them do not exceed, or nearly so; 0 if there are none.
+    /// The time not exceeded by `percent` of the times, or nearly so; 0 without times.
     pub fn percentile_ns(&self, percent: u64) -> u64 {
         let wanted = (u128::from(self.count()) * u128::from(percent)).div_ceil(100).max(1);
         let mut seen = 0_u128;

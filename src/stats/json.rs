@@ -6,8 +6,8 @@ use super::rows::ROWS;
 use super::snapshot::Snapshot;
 use std::fmt::Write;
 
-/// The statistics of a job as one JSON object, which ends in a newline. `ranks` are those of all ranks, in order; nothing is
-/// known of those that are `lacking`.
+/// The statistics of a job as one JSON object, with a newline at its end. `ranks` has all ranks, in order; the
+/// `lacking` ones have reported nothing.
 pub fn json(ranks: &[Snapshot], lacking: &[u32]) -> String {
     let sum = Snapshot::sum(ranks);
     let mut text = format!("{{\n\"version\": 1,\n\"ranks\": {},\n\"advice\": \"{}\",\n", ranks.len(), advice(ranks));

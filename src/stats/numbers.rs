@@ -1,8 +1,8 @@
-//! Numbers as users read them, in three digits or four.
+//! Numbers for users, in three digits or four.
 
 use super::rows::Kind;
 
-/// A row's number, by its kind; nothing where it is 0.
+/// A row's number, by its kind; a dash for 0.
 pub(super) fn shown(kind: Kind, value: u64) -> String {
     match kind {
         _ if value == 0 => "-".to_owned(),
@@ -12,7 +12,7 @@ pub(super) fn shown(kind: Kind, value: u64) -> String {
     }
 }
 
-/// How often: `99999`, `123 k`, `4.56 M`.
+/// A count: `99999`, `123 k`, `4.56 M`.
 pub(super) fn count(value: u64) -> String {
     if value < 100_000 { value.to_string() } else { scaled(value, 1000, &["", " k", " M", " G", " T", " P", " E"]) }
 }
@@ -22,14 +22,14 @@ pub(super) fn bytes(value: u64) -> String {
     scaled(value, 1024, &["", "K", "M", "G", "T", "P", "E"])
 }
 
-/// A time: `250 ns`, `1.23 us`, `4 ms`, `61.2 s`.
+/// A duration: `250 ns`, `1.23 us`, `4 ms`, `61.2 s`.
 pub(super) fn duration(ns: u64) -> String {
     const UNITS: [&str; 4] = [" ns", " us", " ms", " s"];
     if ns >= 1_000_000_000_000 { format!("{} s", ns / 1_000_000_000) } else { scaled(ns, 1000, &UNITS) }
 }
 
-/// In the largest unit of which there is one. Each unit is `step` of the one before; digits behind the point are left out
-/// where it is a whole number of them.
+/// In the largest unit not above the value. Each unit is `step` of the one before. A whole number of units has no
+/// digits behind the point.
 fn scaled(value: u64, step: u64, units: &[&str]) -> String {
     let (mut unit, mut one) = (0, 1);
     while unit + 1 < units.len() && value / one >= step {

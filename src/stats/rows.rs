@@ -1,27 +1,27 @@
-//! The rows: what is counted. The table that users see, the file in JSON, the structure of C and docs/reference/statistics.md all
-//! come from here.
+//! The rows of the statistics. The table for users, the file in JSON, the structure of C and
+//! docs/reference/statistics.md are all made from them.
 
-/// What a row's number is.
+/// The kind of a row's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// How often.
+    /// Number of events.
     Count,
-    /// Bytes; ranks add up.
+    /// Bytes; the job has the sum of all ranks.
     Bytes,
-    /// Bytes; the largest of all ranks stands for the job.
+    /// Bytes; the job has the largest of all ranks.
     SettingBytes,
-    /// Nanoseconds; the longest of all ranks stands for the job.
+    /// Nanoseconds; the job has the longest of all ranks.
     SpanNs,
-    /// Nanoseconds; ranks add up.
+    /// Nanoseconds; the job has the sum of all ranks.
     TimeNs,
-    /// How often, and how long each took. A rank is shown by how often.
+    /// Number and duration of events. A rank is shown by the number.
     Latency,
-    /// How often, and how long each took. A rank is shown by the time in all.
+    /// Number and duration of events. A rank is shown by the total duration.
     Wait,
 }
 
 impl Kind {
-    /// Whether each single time is noted.
+    /// Whether each single duration is recorded.
     pub const fn is_timed(self) -> bool {
         matches!(self, Kind::Latency | Kind::Wait)
     }
@@ -34,13 +34,13 @@ pub struct Declared {
     pub row: Row,
     /// Its name in JSON and C.
     pub name: &'static str,
-    /// What its number is.
+    /// The kind of its number.
     pub kind: Kind,
-    /// Under which heading it is shown.
+    /// The heading above it.
     pub section: &'static str,
     /// Its name in the table for users: at most 30 letters.
     pub label: &'static str,
-    /// What is counted, in a sentence without its end.
+    /// Its meaning, in a sentence without its end.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "the header and docs/reference/statistics.md are made from it, by tests")
@@ -257,13 +257,13 @@ rows! {
     GuestsCame guests Count "pool" "kept for other ranks" "pages of other ranks put into idle frames of this rank"
 }
 
-/// How many rows there are.
+/// Number of rows.
 pub const ROW_COUNT: usize = ROWS.len();
 
-/// How many of them are timed.
+/// Number of timed rows.
 pub const TIMED_COUNT: usize = timed_before(ROW_COUNT);
 
-/// How many of the first so many rows are timed.
+/// Number of timed rows among the first `end`.
 const fn timed_before(end: usize) -> usize {
     let (mut timed, mut at) = (0, 0);
     while at < end {
@@ -279,7 +279,7 @@ impl Row {
         &ROWS[self as usize]
     }
 
-    /// Its place among the rows that are timed.
+    /// Its index among the timed rows.
     pub const fn timed_index(self) -> usize {
         timed_before(self as usize)
     }

@@ -1,4 +1,4 @@
-//! What was counted up to a moment, by one rank or by all, and that as bytes for other ranks.
+//! The counts up to a point in time, of one rank or of all, and their encoding for other ranks.
 
 use super::histogram::{BUCKETS, Times};
 use super::rows::{Kind, ROW_COUNT, ROWS, Row, TIMED_COUNT};
@@ -6,9 +6,9 @@ use super::rows::{Kind, ROW_COUNT, ROWS, Row, TIMED_COUNT};
 /// The numbers of all rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// By row; nothing for those that are timed.
+    /// By row; 0 for timed rows.
     pub values: [u64; ROW_COUNT],
-    /// The rows that are timed.
+    /// The timed rows.
     pub times: [Times; TIMED_COUNT],
 }
 
@@ -19,12 +19,12 @@ impl Default for Snapshot {
 }
 
 impl Snapshot {
-    /// A row's number: how often, if it is timed.
+    /// A row's number: of events, if it is timed.
     pub fn get(&self, row: Row) -> u64 {
         self.times_of(row).map_or(self.values[row as usize], Times::count)
     }
 
-    /// Sets a row that is not counted but known.
+    /// Sets a row known without counting.
     pub fn set(&mut self, row: Row, value: u64) {
         self.values[row as usize] = value;
     }
@@ -34,17 +34,17 @@ impl Snapshot {
         row.declared().kind.is_timed().then(|| &self.times[row.timed_index()])
     }
 
-    /// All times of a timed row together, in nanoseconds.
+    /// The sum of a timed row's times, in nanoseconds.
     pub fn sum_ns(&self, row: Row) -> u64 {
         self.times_of(row).map_or(0, |times| times.sum_ns)
     }
 
-    /// The number by which a rank is shown.
+    /// The number shown for a rank.
     pub fn shown(&self, row: Row) -> u64 {
         if row.declared().kind == Kind::Wait { self.sum_ns(row) } else { self.get(row) }
     }
 
-    /// All ranks together.
+    /// The counts of all ranks together.
     pub fn sum(ranks: &[Snapshot]) -> Snapshot {
         let mut sum = Snapshot::default();
         for rank in ranks {
@@ -60,8 +60,8 @@ impl Snapshot {
         sum
     }
 
-    /// As bytes for another rank: the rows in order, then of each timed row its sum, its maximum and the buckets that
-    /// have any. Numbers have seven bits to a byte, the lowest first.
+    /// The snapshot as bytes for another rank: the rows in order, then for each timed row its sum, its maximum and the
+    /// buckets in use. Numbers have seven bits to a byte, the lowest first.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.values.iter().for_each(|value| put(&mut bytes, *value));
@@ -77,7 +77,7 @@ impl Snapshot {
         bytes
     }
 
-    /// Reads what [`Snapshot::encode`] wrote; `None` for anything else.
+    /// Reads the bytes of [`Snapshot::encode`]; `None` for anything else.
     pub fn decode(mut bytes: &[u8]) -> Option<Snapshot> {
         let mut snapshot = Snapshot::default();
         for value in &mut snapshot.values {
@@ -90,8 +90,8 @@ impl Snapshot {
                 return None;
             }
             for _ in 0..used {
-                let (bucket, rest) = bytes.split_first()?;
-                bytes = rest;
+                let (bucket, tail) = bytes.split_first()?;
+                bytes = tail;
                 *times.buckets.get_mut(usize::from(*bucket))? = take(&mut bytes)?;
             }
         }
@@ -110,8 +110,8 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
 fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
+        let (byte, tail) = bytes.split_first()?;
+        *bytes = tail;
         number |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
             return Some(number);

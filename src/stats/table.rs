@@ -6,13 +6,14 @@ use super::rows::{Declared, ROWS, Row, sections};
 use super::snapshot::Snapshot;
 use std::fmt::Write;
 
-/// With more ranks, the least and the most of them are shown.
+/// With more ranks only the least and the most of them are shown.
 const RANKS_SHOWN_MAX: usize = 8;
 
-/// The width of the names of rows.
+/// Width of the names of rows.
 const NAME: usize = 32;
 
-/// The table, with the advice at its end, and a newline. Rows of zeros are left out. `ranks` are ranks from `first` on.
+/// The table, with the advice and a newline at its end. Rows of zeros are left out. `ranks` are the ranks from `first`
+/// on.
 pub fn table(title: &str, first: u32, ranks: &[Snapshot]) -> String {
     let sum = Snapshot::sum(ranks);
     let mut text = format!("{title}\n{:NAME$}", "");
@@ -59,7 +60,7 @@ fn cells(declared: &Declared, sum: &Snapshot, first: u32, ranks: &[Snapshot]) ->
         return cells;
     }
     let by = |at: &usize| ranks[*at].shown(declared.row);
-    // The lowest rank of several that have as much.
+    // The lowest of several ranks with equal numbers.
     let least = (0..ranks.len()).min_by_key(by);
     let most = (0..ranks.len()).rev().max_by_key(by);
     for at in least.into_iter().chain(most) {
@@ -68,7 +69,7 @@ fn cells(declared: &Declared, sum: &Snapshot, first: u32, ranks: &[Snapshot]) ->
     cells
 }
 
-/// How long each of the timed rows took.
+/// Appends the durations of the timed rows.
 fn push_times(text: &mut String, sum: &Snapshot) {
     let timed = ROWS.iter().filter_map(|declared| Some((declared, sum.times_of(declared.row)?)));
     let timed: Vec<_> = timed.filter(|(_, times)| times.count() > 0).collect();
