@@ -12,7 +12,7 @@
 //! Source: GASNet specification 1.8, barriers; the rule for ids and flags is the one GASNet has had since 1.20.
 
 use crate::wire::{self, Encoded, Malformed};
-use crate::{Nonsense, Rank, messages};
+use crate::{Rank, Violation, messages};
 
 /// Maximum number of children of a rank in the tree.
 const CHILDREN_MAX: u32 = 4;
@@ -133,13 +133,13 @@ impl Barrier {
         from: Rank,
         message: BarrierMessage,
         send: &mut dyn FnMut(Rank, BarrierMessage),
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         match (message, self.phase) {
             (BarrierMessage::Arrived(name), Phase::Between | Phase::Notified(_) | Phase::Released { .. }) => {
                 let place = self.children().position(|child| child == from);
                 let bit = place.map_or(0, |place| 1 << place);
                 if bit == 0 || self.arrived & bit != 0 {
-                    return Err(Nonsense::new(from, "an arrival at a barrier that this rank does not wait for"));
+                    return Err(Violation::new(from, "an arrival at a barrier that this rank does not wait for"));
                 }
                 self.arrived |= bit;
                 self.gathered = self.gathered.join(name);
@@ -148,7 +148,7 @@ impl Barrier {
             (BarrierMessage::Released(outcome), Phase::Told(own)) if Some(from) == self.parent() => {
                 self.release(own, outcome, send);
             }
-            _ => return Err(Nonsense::new(from, "a message of a barrier out of turn")),
+            _ => return Err(Violation::new(from, "a message of a barrier out of turn")),
         }
         Ok(())
     }
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn messages_out_of_turn_are_refused() {
         use BarrierMessage::{Arrived, Released};
-        let mut never = |_: Rank, _: BarrierMessage| panic!("nothing follows from nonsense");
+        let mut never = |_: Rank, _: BarrierMessage| panic!("nothing follows from a violation");
         // Rank 1 of 7 has rank 0 above it, and ranks 5 and 6 below.
         let mut barrier = Barrier::new(Rank(1), 7);
         for (from, message) in [(0, Released(A)), (0, Arrived(A)), (1, Arrived(A)), (4, Arrived(A)), (7, Arrived(A))] {

@@ -90,7 +90,7 @@ pub struct Offers {
     refused: u32,
     /// Pages to evict without an offer before the next offer.
     to_pass_over: u32,
-    under_way: OrderedMap<PageId, Rank>,
+    in_flight: OrderedMap<PageId, Rank>,
     most: usize,
     /// Pages kept by others since one came back, and the limit at which offers become rare.
     unproven: u32,
@@ -107,7 +107,7 @@ impl Offers {
             asked: 0,
             refused: 0,
             to_pass_over: 0,
-            under_way: OrderedMap::new(),
+            in_flight: OrderedMap::new(),
             most: most as usize,
             unproven: 0,
             unproven_max: frames.saturating_mul(UNPROVEN_POOLS),
@@ -123,22 +123,22 @@ impl Offers {
 
     /// Number of offers.
     pub fn len(&self) -> usize {
-        self.under_way.len()
+        self.in_flight.len()
     }
 
     /// Whether there are no offers.
     pub fn is_empty(&self) -> bool {
-        self.under_way.is_empty()
+        self.in_flight.is_empty()
     }
 
     /// Whether the maximum number of offers is reached.
     pub fn is_full(&self) -> bool {
-        self.under_way.len() >= self.most
+        self.in_flight.len() >= self.most
     }
 
     /// Whether the page is on offer. It stays in its frame until the answer.
     pub fn has(&self, page: PageId) -> bool {
-        self.under_way.contains_key(&page)
+        self.in_flight.contains_key(&page)
     }
 
     /// A page possibly without other copies will be evicted. Returns the rank it is offered to, if any.
@@ -150,7 +150,7 @@ impl Offers {
             self.to_pass_over -= 1;
             return None;
         }
-        self.under_way.insert(page, self.next);
+        self.in_flight.insert(page, self.next);
         // An unanswered offer may be refused, too.
         if self.refused >= ASKED_AT_ONCE {
             self.to_pass_over = 1 << (self.refused - ASKED_AT_ONCE).min(PASSED_OVER_MAX);
@@ -163,10 +163,10 @@ impl Offers {
     /// # Errors
     /// Nothing was offered to it: in words.
     pub fn on_answer(&mut self, from: Rank, page: PageId, is_refused: bool) -> Result<(), &'static str> {
-        if self.under_way.get(&page) != Some(&from) {
+        if self.in_flight.get(&page) != Some(&from) {
             return Err("an answer about a page that was not offered");
         }
-        self.under_way.remove(&page);
+        self.in_flight.remove(&page);
         if !is_refused {
             self.unproven = self.unproven.saturating_add(1);
             self.refused = 0;

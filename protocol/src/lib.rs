@@ -14,7 +14,7 @@
 //! - [`get_cache`]: the cache of small gets of bytes not written meanwhile; [`writes`] detects writes.
 //! - [`wire`]: messages as bytes; [`active_message`] has the layouts of Active Messages.
 //! - [`ordered`]: the ordered maps and sets shared by the machines.
-//! - [`Limits`], [`Nonsense`], [`PROTOCOL_VERSION`]: messages of peers are not trusted.
+//! - [`Limits`], [`Violation`], [`PROTOCOL_VERSION`]: messages of peers are not trusted.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -35,7 +35,6 @@ pub mod guests;
 mod hosts;
 mod limits;
 mod loan;
-mod nonsense;
 pub mod ordered;
 mod page_map;
 mod rank;
@@ -45,14 +44,15 @@ pub mod shipping;
 mod spaces;
 pub mod streams;
 mod version;
+mod violation;
 pub mod wire;
 pub mod writes;
 
 pub use hosts::Hosts;
 pub use limits::{Limits, RankSizes};
 pub use loan::LoanMessage;
-pub use nonsense::Nonsense;
 pub use rank::Rank;
 pub use rank_state::RankState;
 pub use spaces::{Space, Spaces, Stripes};
 pub use version::PROTOCOL_VERSION;
+pub use violation::Violation;

@@ -1,7 +1,7 @@
 //! Limits on every message of a peer, known from attach on.
 
 use crate::coherence::{CoherenceBody, CoherenceMessage, FrameId, ToCache, ToHome};
-use crate::{Nonsense, Rank, Space, Spaces};
+use crate::{Rank, Space, Spaces, Violation};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -66,29 +66,29 @@ impl Limits {
     ///
     /// # Errors
     /// One of these does not hold.
-    pub fn check(&self, from: Rank, message: &CoherenceMessage) -> Result<(), Nonsense> {
-        let nonsense = |what| Err(Nonsense::about(message.page, from, what));
+    pub fn check(&self, from: Rank, message: &CoherenceMessage) -> Result<(), Violation> {
+        let violation = |what| Err(Violation::about(message.page, from, what));
         if from.0 >= self.ranks() {
-            return nonsense("a message, and there is no such rank");
+            return violation("a message, and there is no such rank");
         }
         if !self.spaces.has(message.page) {
-            return nonsense("a message about a page that does not exist");
+            return violation("a message about a page that does not exist");
         }
         match message.body {
             CoherenceBody::Home(_) if self.spaces.home(message.page) != self.rank => {
-                nonsense("a message for the home of a page of another rank")
+                violation("a message for the home of a page of another rank")
             }
             CoherenceBody::Home(
                 ToHome::Read { frame, .. }
                 | ToHome::Overwrite { frame }
                 | ToHome::Write { frame, .. }
                 | ToHome::Evict { frame, .. },
-            ) if !self.has_frame(from, frame) => nonsense("a request with a frame that it does not have"),
+            ) if !self.has_frame(from, frame) => violation("a request with a frame that it does not have"),
             CoherenceBody::Cache(ToCache::Forward(forward)) if !self.has_frame(forward.to, forward.frame) => {
-                nonsense("an order to serve a rank or a frame that does not exist")
+                violation("an order to serve a rank or a frame that does not exist")
             }
             CoherenceBody::Cache(ToCache::Relay { to, .. }) if to.ranks().iter().any(|rank| rank.0 >= self.ranks()) => {
-                nonsense("an order to tell a rank that does not exist")
+                violation("an order to tell a rank that does not exist")
             }
             _ => Ok(()),
         }
@@ -117,7 +117,7 @@ mod tests {
             [(0, home(2, 1, 4)), (0, home(1, 1, 5)), (0, home(1, 0, 2)), (0, home(1, 2, 0)), (2, home(0, 1, 0))]
         {
             assert!(
-                limits.check(Rank(from), &message).is_err_and(|nonsense| nonsense.from == Rank(from)),
+                limits.check(Rank(from), &message).is_err_and(|violation| violation.from == Rank(from)),
                 "{message:?}"
             );
         }

@@ -18,7 +18,7 @@ const SOURCES: [&[u8]; 35] = [
     include_bytes!("collectives/machine.rs"),
     include_bytes!("collectives/message.rs"),
     include_bytes!("collectives/team.rs"),
-    include_bytes!("collectives/under_way.rs"),
+    include_bytes!("collectives/in_flight.rs"),
     include_bytes!("collectives/plan/mod.rs"),
     include_bytes!("collectives/plan/everyone.rs"),
     include_bytes!("collectives/plan/reduce.rs"),

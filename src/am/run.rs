@@ -15,7 +15,7 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vgasnet_protocol::active_message::{Args, Category};
-use vgasnet_protocol::{Nonsense, Rank};
+use vgasnet_protocol::{Rank, Violation};
 
 /// The call named in errors that no call can return.
 const CALL: &str = "active message";
@@ -188,7 +188,7 @@ impl Am {
                 let (address, len_bytes) = (head.address as usize, head.payload_bytes as usize);
                 if self.space().pieces(self.space().rank.0, address, len_bytes).is_err() {
                     let what = "a Long message with a payload outside of this rank's segment";
-                    return Err(UserError::new(Nonsense::new(*from, what).to_string()));
+                    return Err(UserError::new(Violation::new(*from, what).to_string()));
                 }
                 if !head.is_placed {
                     let remote = Remote { rank: self.space().rank.0, address, len_bytes: payload.len_bytes() };

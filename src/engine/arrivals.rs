@@ -13,7 +13,7 @@ use vgasnet_protocol::file_locks::TAG_FILE_LOCKS;
 use vgasnet_protocol::file_message::TAG_FILE;
 use vgasnet_protocol::guests::GuestMessage;
 use vgasnet_protocol::writes::TAG_WRITES;
-use vgasnet_protocol::{LoanMessage, Nonsense, Rank};
+use vgasnet_protocol::{LoanMessage, Rank, Violation};
 
 /// Least first byte of messages for the rooms above the engine.
 pub const TAG_ABOVE: u8 = 40;
@@ -60,7 +60,7 @@ pub(super) enum Arrived {
     Complete(Token),
     /// An event of the rooms above, which have taken its message.
     Event,
-    Nonsense(Nonsense),
+    Violation(Violation),
     /// The transport has found state that no rank of this version writes.
     Corrupt(String),
 }
@@ -108,33 +108,33 @@ impl Engine {
                 self.look_at_barriers();
             }
             Arrived::AskedBack(from, index) => {
-                self.on_asked_back(index).map_err(|what| refused(Nonsense::new(from, what)))?;
+                self.on_asked_back(index).map_err(|what| refused(Violation::new(from, what)))?;
             }
             Arrived::ReportPart(from, part) => {
-                self.on_report_part(from, &part).map_err(|what| refused(Nonsense::new(from, what)))?;
+                self.on_report_part(from, &part).map_err(|what| refused(Violation::new(from, what)))?;
             }
             Arrived::ReportTaken => self.on_report_taken(),
             ByteRequest(from, bytes) => {
-                self.on_byte_request(from, bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
+                self.on_byte_request(from, bytes).map_err(|what| refused(Violation::new(from, what)))?;
             }
             ByteAnswer(from, bytes) => {
-                self.on_byte_answer(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
+                self.on_byte_answer(from, &bytes).map_err(|what| refused(Violation::new(from, what)))?;
             }
             Writes(from, bytes) => {
-                self.on_writes_message(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
+                self.on_writes_message(from, &bytes).map_err(|what| refused(Violation::new(from, what)))?;
             }
             Guest(from, message) => {
-                self.on_guest_message(from, message).map_err(|what| refused(Nonsense::new(from, what)))?;
+                self.on_guest_message(from, message).map_err(|what| refused(Violation::new(from, what)))?;
             }
             Arrived::Locks(from, bytes) => self.on_lock_message(from, &bytes).map_err(refused)?,
             Arrived::File(from, bytes) => {
-                self.on_file_message(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
+                self.on_file_message(from, &bytes).map_err(|what| refused(Violation::new(from, what)))?;
             }
             Arrived::Complete(token) => match storage_server::operation_of(token) {
                 Some(id) => self.storage.on_transferred(id, &mut self.events),
                 None => self.on_transferred(token),
             },
-            Arrived::Nonsense(nonsense) => return Err(refused(nonsense)),
+            Arrived::Violation(violation) => return Err(refused(violation)),
             Arrived::Corrupt(what) => return Err(UserError::new(what)),
         }
         Ok(())
@@ -142,8 +142,8 @@ impl Engine {
 }
 
 /// The error line about a malformed message.
-pub(super) fn refused(nonsense: Nonsense) -> UserError {
-    UserError::new(nonsense.to_string())
+pub(super) fn refused(violation: Violation) -> UserError {
+    UserError::new(violation.to_string())
 }
 
 /// Decodes an arrival, which may be a bundle of several coherence messages.
@@ -152,7 +152,7 @@ fn note_all(arrival: Arrival<'_>, receiver: &dyn Receiver, arrived: &mut Vec<Arr
         Arrival::Message { from, bytes } if bytes.first() == Some(&TAG_BUNDLE) => {
             arrived.extend(unbundle(bytes).map(|message| {
                 let known = CoherenceMessage::decode(message).map(|message| Arrived::Protocol(from, message));
-                known.unwrap_or(Arrived::Nonsense(Nonsense::new(from, MALFORMED)))
+                known.unwrap_or(Arrived::Violation(Violation::new(from, MALFORMED)))
             }));
         }
         _ => arrived.extend(note(arrival, receiver)),
@@ -187,9 +187,9 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         TAG_ABOVE.. => match receiver.on_message(from, bytes) {
             Ok(Received::Event) => Some(Arrived::Event),
             Ok(Received::Noted) => return None,
-            Err(what) => return Some(Arrived::Nonsense(Nonsense::new(from, what))),
+            Err(what) => return Some(Arrived::Violation(Violation::new(from, what))),
         },
         _ => CoherenceMessage::decode(bytes).ok().map(|message| Arrived::Protocol(from, message)),
     };
-    Some(known.unwrap_or(Arrived::Nonsense(Nonsense::new(from, MALFORMED))))
+    Some(known.unwrap_or(Arrived::Violation(Violation::new(from, MALFORMED))))
 }

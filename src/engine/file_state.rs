@@ -116,10 +116,10 @@ impl FileState {
     }
 
     /// Notes the start of an operation that writes these pages and gives no completion notice.
-    pub fn note_begun(&self, handle: Handle, pages: PageFilter, is_under_way: impl Fn(Handle) -> bool) {
+    pub fn note_begun(&self, handle: Handle, pages: PageFilter, is_in_flight: impl Fn(Handle) -> bool) {
         let mut begun = Signalproof::lock(&self.begun);
         if begun.all.len() >= begun.most {
-            self.forget_ended(&mut begun, is_under_way);
+            self.forget_ended(&mut begun, is_in_flight);
             begun.most = 2 * begun.all.len() + BEGUN_MIN;
         }
         begun.all.push((handle, pages));
@@ -127,16 +127,16 @@ impl FileState {
     }
 
     /// Checks the begun operations. Returns how many are in progress.
-    pub fn settle_begun(&self, is_under_way: impl Fn(Handle) -> bool) -> usize {
+    pub fn settle_begun(&self, is_in_flight: impl Fn(Handle) -> bool) -> usize {
         let mut begun = Signalproof::lock(&self.begun);
-        self.forget_ended(&mut begun, is_under_way);
+        self.forget_ended(&mut begun, is_in_flight);
         begun.all.len()
     }
 
-    fn forget_ended(&self, begun: &mut Begun, is_under_way: impl Fn(Handle) -> bool) {
+    fn forget_ended(&self, begun: &mut Begun, is_in_flight: impl Fn(Handle) -> bool) {
         let (mut written, mut pages_left) = (PageFilter::default(), PageFilter::default());
         begun.all.retain(|(handle, pages)| {
-            let stays = is_under_way(*handle);
+            let stays = is_in_flight(*handle);
             let of = if stays { &mut pages_left } else { &mut written };
             *of = of.with(*pages);
             stays

@@ -133,8 +133,8 @@ impl Engine {
         assert!(self.protocol.cache.pages_of(space).next().is_none(), "a page of the file is left");
         self.protocol.remove_file(space);
         self.storage.remove_file(space);
-        if let Err(nonsense) = self.locks.forget_file(space) {
-            self.broken = Some(UserError::new(nonsense.to_string()));
+        if let Err(violation) = self.locks.forget_file(space) {
+            self.broken = Some(UserError::new(violation.to_string()));
         }
         self.files.open.remove(&space);
     }

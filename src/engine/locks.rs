@@ -4,7 +4,7 @@ use super::{Driver, Engine};
 use crate::error::UserError;
 use std::collections::VecDeque;
 use vgasnet_protocol::file_locks::{Action, FileLocks, LockId, LockRequest};
-use vgasnet_protocol::{Nonsense, Rank};
+use vgasnet_protocol::{Rank, Violation};
 
 impl Engine {
     /// This rank's part in the file locks.
@@ -33,7 +33,7 @@ impl Engine {
     }
 
     /// Handles a message about locks.
-    pub(super) fn on_lock_message(&mut self, from: Rank, bytes: &[u8]) -> Result<(), Nonsense> {
+    pub(super) fn on_lock_message(&mut self, from: Rank, bytes: &[u8]) -> Result<(), Violation> {
         let mut actions = Vec::new();
         self.locks.on_message(from, bytes, &mut actions)?;
         self.act_on_locks(actions);
@@ -46,8 +46,8 @@ impl Engine {
             match action {
                 Action::Send { to, bytes } if to == self.space.rank => {
                     let mut more = Vec::new();
-                    if let Err(nonsense) = self.locks.on_message(to, &bytes, &mut more) {
-                        self.broken = Some(UserError::new(nonsense.to_string()));
+                    if let Err(violation) = self.locks.on_message(to, &bytes, &mut more) {
+                        self.broken = Some(UserError::new(violation.to_string()));
                         return;
                     }
                     actions.extend(more);

@@ -349,7 +349,7 @@ impl Engine {
         self.storage.advance(&mut self.work);
         // A flush without dirty data completes here, and no other drive may follow.
         self.answer_flushes();
-        self.is_settled = self.has_nothing_under_way();
+        self.is_settled = self.has_nothing_in_flight();
         self.broken.clone().map_or(Ok(worked), Err)
     }
 
@@ -422,8 +422,8 @@ impl Engine {
                 }
                 let released = page_released_by(&event);
                 let flushing = !self.protocol.cache.flushed();
-                if let Err(nonsense) = self.protocol.handle(event, &mut actions) {
-                    self.broken = Some(arrivals::refused(nonsense));
+                if let Err(violation) = self.protocol.handle(event, &mut actions) {
+                    self.broken = Some(arrivals::refused(violation));
                     return;
                 }
                 noted.into_iter().for_each(|page| self.note_writer(page));

@@ -29,7 +29,7 @@ pub struct Pending {
 
 impl Engine {
     /// Whether a drive has nothing to do until a message or a request arrives.
-    pub(super) fn has_nothing_under_way(&self) -> bool {
+    pub(super) fn has_nothing_in_flight(&self) -> bool {
         let is_quiet = self.events.is_empty() && self.work.is_empty() && !self.is_held_up() && self.broken.is_none();
         let is_stored = !self.storage.is_busy() && self.write_behind.is_idle() && self.files.flushing.is_idle();
         let has_frames = self.closing.is_empty() && !self.awaits_loans && self.protocol.cache.starving() == 0;
@@ -44,7 +44,7 @@ impl Engine {
             transfers: self.transfers.len(),
             storage_operations: self.storage.operations(),
             closing: self.closing.len(),
-            ahead: self.prefetch.under_way(),
+            ahead: self.prefetch.in_flight(),
             work: self.work.len() + self.refused.len(),
             shipped: self.shipping.len(),
             served: self.served.len(),

@@ -19,7 +19,7 @@ pub(super) struct Prefetch {
     /// If false, pages are fetched on a miss only.
     pub(super) is_on: bool,
     streams: Streams,
-    under_way: HashSet<PageId>,
+    in_flight: HashSet<PageId>,
     /// Maximum number of pages in flight. More would delay pages with waiting threads.
     under_way_max: usize,
 }
@@ -32,12 +32,12 @@ impl Prefetch {
         // Half of the pool is left to pages in use, for any number of streams.
         let frames_shared = (frames / 2).min(frames.saturating_sub(FRAMES_MIN));
         let streams = Streams::new(page_bytes, frames_ahead, frames_shared);
-        Prefetch { is_on: true, streams, under_way: HashSet::new(), under_way_max: (frames as usize / 2).max(1) }
+        Prefetch { is_on: true, streams, in_flight: HashSet::new(), under_way_max: (frames as usize / 2).max(1) }
     }
 
     /// Number of pages in flight.
-    pub(super) fn under_way(&self) -> usize {
-        self.under_way.len()
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.len()
     }
 
     /// Pages by which streams advance: the engine is told of the first use of one page in this many.
@@ -47,7 +47,7 @@ impl Prefetch {
 
     /// A page was opened. Returns whether it had been read ahead.
     pub(super) fn on_opened(&mut self, page: PageId) -> bool {
-        self.under_way.remove(&page)
+        self.in_flight.remove(&page)
     }
 }
 
@@ -85,12 +85,12 @@ impl Engine {
             return;
         }
         for index in range {
-            if self.prefetch.under_way.len() >= self.prefetch.under_way_max {
+            if self.prefetch.in_flight.len() >= self.prefetch.under_way_max {
                 return;
             }
             let page = PageId { space, index };
             if !self.space.is_on_host(page) && !self.protocol.cache.contains(page) {
-                self.prefetch.under_way.insert(page);
+                self.prefetch.in_flight.insert(page);
                 self.handle(Event::Prefetch(page));
             }
         }

@@ -259,7 +259,7 @@ impl FaultState {
         match accessed {
             // An open page is unpinned at once; if it is lost before the instruction, the instruction misses it. But if
             // others were unmapped to make room, the page stays pinned: the instruction might need the others, too.
-            PageAccess::Pinned { crowded: false, .. } if !single_step::is_under_way() => self.unpin(index),
+            PageAccess::Pinned { crowded: false, .. } if !single_step::is_in_flight() => self.unpin(index),
             // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
             PageAccess::Pinned { .. } => unsafe { self.keep(index, context) },
             // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
@@ -290,7 +290,7 @@ impl FaultState {
         count_miss(access);
         // If an instruction has lost a page or a block, its pages stay pinned. With very many threads this is not
         // known; the page's meter ensures progress.
-        let takes_block = is_told && repeated != Some(true) && !single_step::is_under_way();
+        let takes_block = is_told && repeated != Some(true) && !single_step::is_in_flight();
         single_step::release_pages().for_each(|index| self.unpin(index));
         single_step::take_turn();
         // SAFETY: as above.
@@ -301,7 +301,7 @@ impl FaultState {
             return;
         }
         let is_first = may_drive && !is_repeated;
-        if is_first && !single_step::is_under_way() && !self.view.is_wanted(index) {
+        if is_first && !single_step::is_in_flight() && !self.view.is_wanted(index) {
             self.unpin(index);
         } else {
             // SAFETY: as above.
@@ -403,9 +403,9 @@ impl FaultState {
     unsafe fn end_step(&self, context: *mut c_void) -> bool {
         // SAFETY: `context` is the ucontext of the calling handler.
         let pages = unsafe { single_step::end(context) };
-        let was_under_way = pages.is_some();
+        let was_in_flight = pages.is_some();
         pages.into_iter().flatten().for_each(|index| self.unpin(index));
-        was_under_way
+        was_in_flight
     }
 
     fn unpin(&self, index: u32) {

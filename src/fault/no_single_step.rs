@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 
-pub(super) fn is_under_way() -> bool {
+pub(super) fn is_in_flight() -> bool {
     false
 }
 

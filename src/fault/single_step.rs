@@ -111,7 +111,7 @@ impl Step {
 }
 
 /// Whether this thread is in a single step.
-pub(super) fn is_under_way() -> bool {
+pub(super) fn is_in_flight() -> bool {
     current().is_some()
 }
 

@@ -48,7 +48,7 @@ impl Files {
             return self.refresh(file);
         }
         // Taken first: data written later may miss this sync.
-        let again = file.take_written_again(|handle| self.ops.is_under_way(handle));
+        let again = file.take_written_again(|handle| self.ops.is_in_flight(handle));
         let written = self.hand_on(file);
         if written.is_err() {
             file.state.again.give_back(again);
@@ -96,7 +96,7 @@ impl Files {
         if !file.access.write {
             return Ok(());
         }
-        file.state.settle_begun(|handle| self.ops.is_under_way(handle));
+        file.state.settle_begun(|handle| self.ops.is_in_flight(handle));
         self.flush_written(file)?;
         self.extend_named(file)
     }
@@ -164,7 +164,7 @@ impl Files {
     /// Waits for operations in progress: the program should have synced them before this call, which would miss their
     /// bytes.
     pub(super) fn wait_for_begun(&self, file: &SharedFile, call: Collective) {
-        let begun = file.state.settle_begun(|handle| self.ops.is_under_way(handle));
+        let begun = file.state.settle_begun(|handle| self.ops.is_in_flight(handle));
         if begun == 0 {
             return;
         }
@@ -174,7 +174,7 @@ impl Files {
                 "rank {rank}: {call}: {path}: waits for operations that were not synced ({begun} of them); sync each before"
             ));
         }
-        self.driver().wait_until(&|| file.state.settle_begun(|handle| self.ops.is_under_way(handle)) == 0);
+        self.driver().wait_until(&|| file.state.settle_begun(|handle| self.ops.is_in_flight(handle)) == 0);
     }
 
     /// Gives the file exactly the written length: blocks are written whole, so it may be longer. The calling thread

@@ -16,11 +16,11 @@ const TOLD: usize = 32;
 
 impl SharedFile {
     /// Takes the ranges this rank has written again so far.
-    pub(super) fn take_written_again(&self, is_under_way: impl Fn(Handle) -> bool) -> Vec<Range<u64>> {
+    pub(super) fn take_written_again(&self, is_in_flight: impl Fn(Handle) -> bool) -> Vec<Range<u64>> {
         if !self.state.again.is_doubted() {
             return Vec::new();
         }
-        let begun = self.state.settle_begun(is_under_way);
+        let begun = self.state.settle_begun(is_in_flight);
         self.state.again.take(begun > 0, self.errors())
     }
 

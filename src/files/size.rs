@@ -138,7 +138,7 @@ impl Files {
             file.state.again.note_begun(range_of(bytes), || file.errors());
         }
         match handle {
-            Some(handle) => file.state.note_begun(handle, pages, |handle| self.ops.is_under_way(handle)),
+            Some(handle) => file.state.note_begun(handle, pages, |handle| self.ops.is_in_flight(handle)),
             None => file.state.note_written_pages(pages),
         }
     }

@@ -140,7 +140,7 @@ impl Ops {
     }
 
     /// Whether the operation of a handle is in flight. Once synced, it is not.
-    pub fn is_under_way(&self, handle: Handle) -> bool {
+    pub fn is_in_flight(&self, handle: Handle) -> bool {
         self.completions().is_pending(handle)
     }
 

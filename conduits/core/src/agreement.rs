@@ -79,7 +79,9 @@ pub fn check_versions(all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, ConduitError> {
 
 /// The error for a rank whose contribution this version cannot produce at this point.
 pub fn of_other_version(rank: usize, what: &str) -> ConduitError {
-    ConduitError(format!("rank {rank} told nonsense in place of {what}; do all ranks run the same version of vgasnet?"))
+    ConduitError(format!(
+        "rank {rank} sent a malformed message in place of {what}; do all ranks run the same version of vgasnet?"
+    ))
 }
 
 #[cfg(test)]

@@ -37,12 +37,12 @@ struct Queues {
     client: VecDeque<(Rank, Vec<u8>)>,
     exchange: VecDeque<(Rank, Vec<u8>)>,
     /// The sender of a message of unknown kind.
-    nonsense: Option<Rank>,
+    violation: Option<Rank>,
 }
 
 impl Inbox {
     pub(crate) const fn new() -> Inbox {
-        let queues = Queues { client: VecDeque::new(), exchange: VecDeque::new(), nonsense: None };
+        let queues = Queues { client: VecDeque::new(), exchange: VecDeque::new(), violation: None };
         Inbox { queues: Mutex::new(queues), held: AtomicUsize::new(0), remote_transfers: AtomicI64::new(0) }
     }
 
@@ -66,7 +66,7 @@ impl Inbox {
             REMOTE_TRANSFER => drop(self.remote_transfers.fetch_add(1, Ordering::Relaxed)),
             REMOTE_TRANSFER_END => drop(self.remote_transfers.fetch_sub(1, Ordering::Relaxed)),
             _ => {
-                self.queues().nonsense.get_or_insert(from);
+                self.queues().violation.get_or_insert(from);
                 // Makes the poller look.
                 self.held.fetch_add(1, Ordering::Release);
             }
@@ -93,7 +93,7 @@ impl Inbox {
 
     /// The sender of a message of unknown kind, if any.
     pub(crate) fn sender_of_nonsense(&self) -> Option<Rank> {
-        if self.is_empty() { None } else { self.queues().nonsense }
+        if self.is_empty() { None } else { self.queues().violation }
     }
 
     /// Whether there is nothing for the client.

@@ -209,7 +209,7 @@ impl State {
                 self.parts.push((from, bytes.to_vec()));
                 None
             }
-            kind => Some((kind, Note::read_from_bytes(bytes).map_err(|_| nonsense(from, "a message about a page"))?)),
+            kind => Some((kind, Note::read_from_bytes(bytes).map_err(|_| violation(from, "a message about a page"))?)),
         };
         let mut receive = self.receives.pop_front().expect("the oldest is there");
         receive.restart(&mut self.mpi)?;
@@ -269,7 +269,7 @@ impl State {
             (note.offset_bytes.get() as usize, note.len_bytes.get() as usize, note.id.get());
         let place = self.pool.and_then(|pool| pool.get(offset_bytes, len_bytes));
         let Some(base) = place.filter(|_| id < TRANSFERS_MAX as u64 && (kind == ASK || kind == OFFER)) else {
-            return Err(nonsense(peer, "a message about a page"));
+            return Err(violation(peer, "a message about a page"));
         };
         // SAFETY: `get` checked the bytes against the pool, which stays mapped. By the contract of put and get nobody
         // here uses them until the peer reports completion.
@@ -296,7 +296,7 @@ impl State {
             self.transfers.get(id).copied().filter(|moving| moving.told_by == told_by).ok_or_else(|| {
                 told_by.map_or_else(
                     || ConduitError(what.clone() + ", which is not under way"),
-                    |from| nonsense(from, &what),
+                    |from| violation(from, &what),
                 )
             })?;
         self.transfers.remove(id);
@@ -343,7 +343,7 @@ impl State {
     }
 }
 
-fn nonsense(from: Rank, what: &str) -> ConduitError {
+fn violation(from: Rank, what: &str) -> ConduitError {
     ConduitError(format!("rank {from} sent {what} that makes no sense; do all ranks run the same version of vgasnet?"))
 }
 

@@ -317,7 +317,7 @@ impl Rendezvous {
         let all: Vec<RawFd> = std::iter::once(self.objects.arena.as_raw_fd()).chain(doorbells).collect();
         let grant = Grant { granted: GRANTED, key: self.address.keys()[1] };
         let now = Instant::now();
-        let others: usize = self.visitors.values().map(|other| other.descriptors_under_way(now)).sum();
+        let others: usize = self.visitors.values().map(|other| other.descriptors_in_flight(now)).sum();
         for batch in all[visitor.sent..].chunks(BATCH) {
             let has_room = others == 0 || others + visitor.sent + batch.len() <= UNDER_WAY_MAX;
             let sent = if has_room { send(&visitor.stream, grant.as_bytes(), batch) } else { Err(Errno::EAGAIN) };

@@ -100,9 +100,9 @@ fn another_process_is_named_and_nonsense_is_not_answered() {
     let taken = Request { pid: u32::MAX, ..Request::new(1, 2, key) };
     assert_eq!(rendezvous.grant(taken), Ok(()));
     assert_eq!(rendezvous.state(1), RankState::Initialised);
-    let (mut nonsense, mut silent) = (visit(&rendezvous), visit(&rendezvous));
-    nonsense.write_all(b"GET /").expect("room");
-    assert_eq!(serve_until_closed(&mut rendezvous, &mut nonsense), []);
+    let (mut violation, mut silent) = (visit(&rendezvous), visit(&rendezvous));
+    violation.write_all(b"GET /").expect("room");
+    assert_eq!(serve_until_closed(&mut rendezvous, &mut violation), []);
     silent.write_all(Request { pid: 7, ..taken }.as_bytes()).expect("room");
     let why = String::from_utf8(serve_until_closed(&mut rendezvous, &mut silent)).expect("text");
     assert_eq!(why, format!("process {} is rank 1 already", u32::MAX));

@@ -43,7 +43,7 @@ impl Visitor {
     }
 
     /// Number of descriptors in its socket, if its rank is actively taking them.
-    pub(crate) fn descriptors_under_way(&self, now: Instant) -> usize {
+    pub(crate) fn descriptors_in_flight(&self, now: Instant) -> usize {
         if now < self.since + STANDSTILL { self.sent } else { 0 }
     }
 

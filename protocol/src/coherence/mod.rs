@@ -30,7 +30,7 @@ pub use home::{Holder, Home};
 pub use message::{CoherenceBody, CoherenceMessage, Forward, ToCache, ToHome};
 pub use relay::Share;
 
-use crate::{Hosts, Limits, Nonsense, Rank, Space, Spaces, Stripes, layout_as_in_memory};
+use crate::{Hosts, Limits, Rank, Space, Spaces, Stripes, Violation, layout_as_in_memory};
 use alloc::vec::Vec;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, TryFromBytes};
@@ -437,7 +437,7 @@ impl Protocol {
     ///
     /// # Panics
     /// The event is impossible now: no action asked for it. No message can cause this.
-    pub fn handle(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    pub fn handle(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Violation> {
         let begun = actions.len();
         let taken = self.take(event, actions);
         self.cache.tell_along(begun, actions);
@@ -445,7 +445,7 @@ impl Protocol {
         taken
     }
 
-    fn take(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    fn take(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Violation> {
         match event {
             Event::Message { from, message } => {
                 if self.limits.spaces().is_closed(message.page.space) {

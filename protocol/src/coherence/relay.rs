@@ -98,17 +98,17 @@ mod tests {
         let all: Vec<Rank> = (1..=ranks).map(Rank).collect();
         let (page, version) = (PageId::of_segment(Rank(0), 0), CopyVersion(1));
         let (mut told, mut sent) = (BTreeMap::new(), BTreeMap::new());
-        let mut under_way = vec![];
-        tell_all(&all, page, version, &mut under_way);
-        sent.insert(Rank(0), under_way.len());
-        while let Some(action) = under_way.pop() {
+        let mut in_flight = vec![];
+        tell_all(&all, page, version, &mut in_flight);
+        sent.insert(Rank(0), in_flight.len());
+        while let Some(action) = in_flight.pop() {
             let Action::Send { to, message } = action else { panic!("{action:?}") };
             match message.body {
                 CoherenceBody::Cache(ToCache::Invalidate { .. }) => *told.entry(to).or_default() += 1,
                 CoherenceBody::Cache(ToCache::Relay { to: share, .. }) => {
-                    let before = under_way.len();
-                    tell_halves(share, page, version, &mut under_way);
-                    *sent.entry(to).or_default() += under_way.len() - before;
+                    let before = in_flight.len();
+                    tell_halves(share, page, version, &mut in_flight);
+                    *sent.entry(to).or_default() += in_flight.len() - before;
                 }
                 other => panic!("{other:?}"),
             }

@@ -18,11 +18,11 @@
 //!
 //! Large transfers are read by the receiver: see `reading.rs`.
 
+use super::in_flight::{EarlyBarrier, Note, NoteKind, TransferSide, TransferState, find};
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage};
 use super::plan::{LocalStep, Place, Plan, Transfer};
 use super::reading::{Announcing, Reading, is_announced};
 use super::team::Team;
-use super::under_way::{EarlyBarrier, Note, NoteKind, TransferSide, TransferState, find};
 use crate::Rank;
 use crate::barrier::{BarrierMessage, Misuse, Name};
 use crate::ordered::OrderedMap;

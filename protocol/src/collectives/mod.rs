@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod forged;
+mod in_flight;
 mod machine;
 mod message;
 pub mod plan;
@@ -12,7 +13,6 @@ mod reading;
 mod team;
 #[cfg(test)]
 mod tests;
-mod under_way;
 
 pub use machine::{Action, Arrived, Client, Machine, Misfit, Sending, WINDOW};
 pub use message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};

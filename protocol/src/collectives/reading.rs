@@ -10,10 +10,10 @@
 //! A driver unable to read says so, and the bytes come in messages. Both sides derive from the length whether a
 //! transfer is large.
 
+use super::in_flight::{Note, NoteKind, TransferState, find};
 use super::machine::{Action, Client, Machine, Misfit, Operation};
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
 use super::plan::{Place, Transfer};
-use super::under_way::{Note, NoteKind, TransferState, find};
 
 /// Minimum bytes of an announced transfer.
 pub const ANNOUNCED_BYTES_MIN: usize = 64 << 10;

@@ -11,7 +11,7 @@
 use super::message::{AskName, AskPart, LockMessage, LockPurpose};
 use super::{Action, LockId, LockRange};
 use crate::ordered::OrderedMap;
-use crate::{Nonsense, Rank, Space};
+use crate::{Rank, Space, Violation};
 use alloc::vec::Vec;
 
 /// State of a request at one home.
@@ -97,7 +97,7 @@ impl LockClient {
         name: AskName,
         grants: bool,
         actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         let asked = AskState::Asked { waits: name.waits };
         let request = self.requests.get_mut(&name.number);
         let found = request.and_then(|request| {
@@ -105,7 +105,7 @@ impl LockClient {
             (request.at[index].state == asked && (grants || !name.waits)).then_some((request, index))
         });
         let Some((request, index)) = found else {
-            return Err(Nonsense::new(from, "an answer about a lock that this rank has not asked for"));
+            return Err(Violation::new(from, "an answer about a lock that this rank has not asked for"));
         };
         request.at[index].state = if grants { AskState::Granted { waits: name.waits } } else { AskState::Lacking };
         request.go_on(self.ranges_max, actions);

@@ -18,7 +18,7 @@ use super::message::{AskName, AskPart, LockMessage, LockPurpose};
 use super::range::are_in_order;
 use super::{Action, LockRange};
 use crate::ordered::{OrderedMap, OrderedSet};
-use crate::{Nonsense, Rank, Space};
+use crate::{Rank, Space, Violation};
 use alloc::vec::Vec;
 
 /// The owner of ranges, granted or waiting: an ask of a rank.
@@ -96,14 +96,14 @@ impl LockHome {
         part: AskPart,
         ranges: Vec<LockRange>,
         actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         let owner = Owner { rank: from, name: part.name };
         if self.asks.contains_key(&owner) || self.forgotten.contains(&owner) {
-            return Err(Nonsense::new(from, "a request for a lock twice"));
+            return Err(Violation::new(from, "a request for a lock twice"));
         }
         let Some(ranges) = self.collect(owner, part, ranges)? else { return Ok(()) };
         if !are_in_order(&ranges) {
-            return Err(Nonsense::new(from, "ranges to be locked that are out of order"));
+            return Err(Violation::new(from, "ranges to be locked that are out of order"));
         }
         self.decide(owner, (part.file, part.purpose), ranges, actions);
         Ok(())
@@ -115,7 +115,7 @@ impl LockHome {
         owner: Owner,
         part: AskPart,
         ranges: Vec<LockRange>,
-    ) -> Result<Option<Vec<LockRange>>, Nonsense> {
+    ) -> Result<Option<Vec<LockRange>>, Violation> {
         let table = (part.file, part.purpose);
         let none = || Incomplete { table, ranges: part.ranges, ranges_here: 0, parts: OrderedMap::new() };
         let ask = self.incomplete.entry(owner).or_insert_with(none);
@@ -123,7 +123,7 @@ impl LockHome {
         let room = ask.ranges.saturating_sub(ask.ranges_here);
         let fits = u32::try_from(ranges.len()).is_ok_and(|here| here <= room);
         if !fits || ask.table != table || ask.ranges != part.ranges || ask.parts.contains_key(&part.first) {
-            return Err(Nonsense::new(owner.rank, "a part of a request for a lock that does not fit the others"));
+            return Err(Violation::new(owner.rank, "a part of a request for a lock that does not fit the others"));
         }
         ask.ranges_here += ranges.len() as u32;
         ask.parts.insert(part.first, ranges);
@@ -134,7 +134,7 @@ impl LockHome {
         let mut all = Vec::with_capacity(ask.ranges as usize);
         for (first, ranges) in ask.parts {
             if first as usize != all.len() {
-                return Err(Nonsense::new(owner.rank, "a request for a lock with parts that overlap"));
+                return Err(Violation::new(owner.rank, "a request for a lock with parts that overlap"));
             }
             all.extend(ranges);
         }
@@ -158,13 +158,13 @@ impl LockHome {
     }
 
     /// A rank unlocks its grant.
-    pub fn on_unlock(&mut self, from: Rank, name: AskName, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    pub fn on_unlock(&mut self, from: Rank, name: AskName, actions: &mut Vec<Action>) -> Result<(), Violation> {
         let owner = Owner { rank: from, name };
         if self.forgotten.remove(&owner) {
             return Ok(());
         }
         if self.asks.get(&owner).is_none_or(|ask| ask.blockers > 0) {
-            return Err(Nonsense::new(from, "the end of a lock that it does not have"));
+            return Err(Violation::new(from, "the end of a lock that it does not have"));
         }
         let Ask { table, ranges, .. } = self.asks.remove(&owner).expect("it was just there");
         let index = self.tables.get_mut(&table).expect("an ask has a table");
@@ -184,12 +184,12 @@ impl LockHome {
     }
 
     /// Drops the locks of a file closed by all ranks.
-    pub fn forget_file(&mut self, file: Space) -> Result<(), Nonsense> {
+    pub fn forget_file(&mut self, file: Space) -> Result<(), Violation> {
         let incomplete = self.incomplete.iter().filter(|(_, ask)| ask.table.0 == file).map(|(owner, _)| *owner);
         let of_file = |ask: &Ask| ask.table.0 == file;
         let waiting = self.asks.iter().filter(|(_, ask)| of_file(ask) && ask.blockers > 0).map(|(owner, _)| *owner);
         if let Some(owner) = incomplete.chain(waiting).next() {
-            return Err(Nonsense::new(owner.rank, "a request for a lock of a file that it has closed"));
+            return Err(Violation::new(owner.rank, "a request for a lock of a file that it has closed"));
         }
         self.forgotten.extend(self.asks.iter().filter(|(_, ask)| of_file(ask)).map(|(owner, _)| *owner));
         self.asks.retain(|_, ask| !of_file(ask));

@@ -59,7 +59,7 @@ pub use home::AskAtHome;
 pub use message::{AskName, AskPart, LockMessage, LockPurpose, TAG_FILE_LOCKS};
 pub use range::{LockMode, LockRange};
 
-use crate::{Nonsense, Rank, Space, Stripes};
+use crate::{Rank, Space, Stripes, Violation};
 use alloc::vec::Vec;
 use client::LockClient;
 use home::LockHome;
@@ -144,12 +144,12 @@ impl FileLocks {
     ///
     /// # Errors
     /// It makes no sense. The job must end: actions and state are meaningless.
-    pub fn on_message(&mut self, from: Rank, bytes: &[u8], actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    pub fn on_message(&mut self, from: Rank, bytes: &[u8], actions: &mut Vec<Action>) -> Result<(), Violation> {
         if from.0 >= self.ranks {
-            return Err(Nonsense::new(from, "a message, and there is no such rank"));
+            return Err(Violation::new(from, "a message, and there is no such rank"));
         }
         let Ok((message, ranges)) = LockMessage::decode(bytes) else {
-            return Err(Nonsense::new(from, "a malformed message about locks"));
+            return Err(Violation::new(from, "a malformed message about locks"));
         };
         match message {
             LockMessage::Ask(part) => self.home.on_ask(from, part, ranges, actions),
@@ -167,7 +167,7 @@ impl FileLocks {
     ///
     /// # Panics
     /// A request of this rank is pending or granted.
-    pub fn forget_file(&mut self, file: Space) -> Result<(), Nonsense> {
+    pub fn forget_file(&mut self, file: Space) -> Result<(), Violation> {
         assert!(self.requests_of(file).next().is_none(), "{file:?} is closed, and this rank has locks of it");
         self.home.forget_file(file)
     }

@@ -75,13 +75,13 @@ fn forge(random: &mut Rng, world: &World) -> (Rank, Rank, Vec<u8>) {
     let rank = |random: &mut Rng| Rank(random.u32(0..world.shape.ranks));
     let (from, to) = (rank(random), rank(random));
     let kind = random.u32(0..8);
-    let under_way = world.flights.iter().filter_map(|flight| match flight {
+    let in_flight = world.flights.iter().filter_map(|flight| match flight {
         Flight::Message { from, to, message } => Some((*from, *to, message)),
         _ => None,
     });
-    let under_way: Vec<_> = under_way.collect();
-    if kind < 3 && !under_way.is_empty() {
-        let (true_from, true_to, message) = under_way[random.usize(0..under_way.len())];
+    let in_flight: Vec<_> = in_flight.collect();
+    if kind < 3 && !in_flight.is_empty() {
+        let (true_from, true_to, message) = in_flight[random.usize(0..in_flight.len())];
         let mut bytes = message.encode().to_vec();
         if kind == 0 {
             mutate(random, &mut bytes);
@@ -111,8 +111,8 @@ fn attack(random: &mut Rng, world: &mut World) {
         let Ok(message) = CoherenceMessage::decode(&bytes) else { continue };
         let mut victim = world.nodes[to.index()].protocol.clone();
         let taken = victim.handle(Event::Message { from, message }, &mut Vec::new());
-        if let Err(nonsense) = taken {
-            assert!(nonsense.from.0 < world.shape.ranks && !nonsense.to_string().contains('\n'));
+        if let Err(violation) = taken {
+            assert!(violation.from.0 < world.shape.ranks && !violation.to_string().contains('\n'));
         } else if random.u32(0..8) == 0 {
             world.is_tainted = true;
             world.event(to, Event::Message { from, message });

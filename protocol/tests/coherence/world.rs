@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::{
     Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Priority, Protocol, Waiter,
 };
-use vgasnet_protocol::{Hosts, Limits, Nonsense, Rank, RankSizes};
+use vgasnet_protocol::{Hosts, Limits, Rank, RankSizes, Violation};
 
 /// The shape of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,7 +138,7 @@ pub struct World {
     /// Some rank violated the protocol: bytes may be anything, and a rank may refuse a message.
     pub is_tainted: bool,
     /// The refusal that ended a tainted job.
-    pub refusal: Option<Nonsense>,
+    pub refusal: Option<Violation>,
 }
 
 /// A rank's knowledge of all ranks' memory.
@@ -331,9 +331,9 @@ impl World {
             let Event::Closed(page) = event else { unreachable!() };
             self.nodes[rank.index()].words.get_mut(&page).expect("a closed page has a word").closing = false;
         }
-        if let Err(nonsense) = self.nodes[rank.index()].protocol.handle(event, &mut actions) {
-            assert!(self.is_tainted, "{nonsense}");
-            self.refusal.get_or_insert(nonsense);
+        if let Err(violation) = self.nodes[rank.index()].protocol.handle(event, &mut actions) {
+            assert!(self.is_tainted, "{violation}");
+            self.refusal.get_or_insert(violation);
             return;
         }
         for action in actions {

@@ -81,8 +81,8 @@ fn attacked_job(random: &mut Rng) -> u64 {
             tried += 1;
             let mut victim = world.nodes[to.index()].clone();
             let taken = std::sync::Arc::make_mut(&mut victim).on_message(from, &bytes, &mut Vec::new());
-            if let Err(nonsense) = taken {
-                assert!(nonsense.from == from && !nonsense.to_string().contains('\n'));
+            if let Err(violation) = taken {
+                assert!(violation.from == from && !violation.to_string().contains('\n'));
             } else if random.u32(0..8) == 0 {
                 world.is_tainted = true;
                 world.deliver(from, to, &bytes);

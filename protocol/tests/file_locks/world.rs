@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vgasnet_protocol::file_locks::{
     Action, FileLocks, LockId, LockMessage, LockMode, LockPurpose, LockRange, LockRequest,
 };
-use vgasnet_protocol::{Nonsense, Rank, Space, Stripes};
+use vgasnet_protocol::{Rank, Space, Stripes, Violation};
 
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 10;
@@ -37,7 +37,7 @@ pub struct World {
     pub flights: Vec<Flight>,
     pub requests: Vec<Request>,
     /// The refusal that ended the job, if a message made no sense.
-    pub refusal: Option<Nonsense>,
+    pub refusal: Option<Violation>,
     /// Forged messages are in use: only the absence of panics is checked.
     pub is_tainted: bool,
     /// Total number of messages sent.
@@ -115,9 +115,9 @@ impl World {
     pub fn deliver(&mut self, from: Rank, to: Rank, bytes: &[u8]) {
         self.note(|| format!("{from:?} -> {to:?}: {:?}", LockMessage::decode(bytes)));
         let mut actions = Vec::new();
-        if let Err(nonsense) = self.node(to).on_message(from, bytes, &mut actions) {
-            assert!(self.is_tainted, "{nonsense}");
-            self.refusal = Some(nonsense);
+        if let Err(violation) = self.node(to).on_message(from, bytes, &mut actions) {
+            assert!(self.is_tainted, "{violation}");
+            self.refusal = Some(violation);
             return;
         }
         if let Some(model) = &mut self.model {

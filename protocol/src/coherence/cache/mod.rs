@@ -38,7 +38,7 @@ use super::{
     Access, Action, CopyVersion, Forward, Outgoing, PageId, Priority, ToCache, ToHome, Waiter, send_cache, send_home,
 };
 use crate::ordered::{OrderedMap, OrderedSet};
-use crate::{Nonsense, Rank, Spaces};
+use crate::{Rank, Spaces, Violation};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
@@ -109,7 +109,7 @@ impl Cache {
         page: PageId,
         body: ToCache,
         actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         let taken = match body {
             ToCache::Data { version, grant, zeros } => self.on_data(page, version, grant, zeros, actions),
             ToCache::Invalidate { version } => self.on_invalidate(from, page, version, actions),
@@ -131,7 +131,7 @@ impl Cache {
             }
             ToCache::Fetch { version, priority } => self.on_fetch(page, version, priority, actions),
         };
-        taken.map_err(|what| Nonsense::about(page, from, what))
+        taken.map_err(|what| Violation::about(page, from, what))
     }
 
     pub(super) fn on_want(&mut self, page: PageId, access: Access, waiter: Waiter, actions: &mut Vec<Action>) {

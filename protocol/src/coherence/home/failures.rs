@@ -4,7 +4,7 @@
 use super::super::{Action, Cause, PageId, ToCache, send_cache};
 use super::Home;
 use super::entry::{Transaction, WriteData};
-use crate::Nonsense;
+use crate::Violation;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -16,7 +16,7 @@ impl Home {
         page: PageId,
         cause: Option<Cause>,
         actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         let entry = self.entry_mut(page);
         entry.io = None;
         match (&mut entry.transaction, cause) {
@@ -54,7 +54,7 @@ impl Home {
         page: PageId,
         cause: Cause,
         actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         let entry = self.entry_mut(page);
         let Transaction::WriteBack { from, copy, .. } = mem::take(&mut entry.transaction) else {
             panic!("a store failed outside a write-back");

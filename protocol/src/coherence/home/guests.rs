@@ -5,7 +5,7 @@ use super::super::{Action, CopyVersion, PageId, Priority};
 use super::Home;
 use super::entry::{RequestKind, Transaction};
 use super::holders::Holders;
-use crate::{Nonsense, Rank};
+use crate::{Rank, Violation};
 use alloc::vec::Vec;
 
 impl Home {
@@ -26,7 +26,7 @@ impl Home {
     }
 
     /// Dismisses guests, after earlier requests about the page.
-    pub(in super::super) fn on_dismiss(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    pub(in super::super) fn on_dismiss(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Violation> {
         self.ask_itself(page, RequestKind::Dismiss, Priority::Now, actions)
     }
 

@@ -3,7 +3,7 @@
 use super::super::{Action, PageId, ToCache, send_cache};
 use super::Home;
 use super::entry::{Request, RequestKind, Transaction};
-use crate::Nonsense;
+use crate::Violation;
 use alloc::vec::Vec;
 
 impl Home {
@@ -23,7 +23,7 @@ impl Home {
         page: PageId,
         request: Request,
         actions: &mut Vec<Action>,
-    ) -> Result<bool, Nonsense> {
+    ) -> Result<bool, Violation> {
         let has_own = self.entry(page).holder(self.rank).is_some();
         let keeps = self.keeps && page.space.segment().is_some() && self.entry(page).holders.len() == 0;
         if self.is_cooperative(page) && !keeps || request.from == self.rank || has_own || !self.is_written(page) {

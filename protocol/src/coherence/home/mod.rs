@@ -49,7 +49,7 @@ mod written;
 pub use entry::Holder;
 
 use super::{Access, Action, AsInPaper, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, relay, send_cache};
-use crate::{Hosts, Nonsense, Rank};
+use crate::{Hosts, Rank, Violation};
 use alloc::vec::Vec;
 use core::mem;
 use entries::Entries;
@@ -121,7 +121,7 @@ impl Home {
         page: PageId,
         body: ToHome,
         actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         let entry = self.entries.open(page);
         let asked = |frame, kind, priority| Request { from, frame, kind, priority };
         let taken = match body {
@@ -150,12 +150,12 @@ impl Home {
             ToHome::Acknowledge { version, copies } => self.on_acknowledge(from, page, (version, copies), actions),
             ToHome::Decline { version } => entry.on_decline(from == self.rank, version),
         };
-        taken.map_err(|what| Nonsense::about(page, from, what))?;
+        taken.map_err(|what| Violation::about(page, from, what))?;
         self.start_waiting(page, actions)
     }
 
     /// Accepts a request. This rank's own goes first if another request waits for it.
-    fn ask(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    fn ask(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Violation> {
         let is_own = request.from == self.rank;
         let entry = self.entry_mut(page);
         if is_own && matches!(entry.transaction, Transaction::AtHome { .. }) {
@@ -166,7 +166,7 @@ impl Home {
             self.start(page, request, actions)?;
         } else {
             let taken = entry.ask(page, request, actions);
-            taken.map_err(|what| Nonsense::about(page, request.from, what))?;
+            taken.map_err(|what| Violation::about(page, request.from, what))?;
         }
         self.start_waiting(page, actions)
     }
@@ -197,7 +197,7 @@ impl Home {
     }
 
     /// [`Action::Store`] is done: the backing file has the dirty owner's bytes.
-    pub(super) fn on_stored(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    pub(super) fn on_stored(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Violation> {
         self.written.set(page);
         let entry = self.entry_mut(page);
         let Transaction::WriteBack { from, copy, keep } = mem::take(&mut entry.transaction) else {
@@ -238,7 +238,7 @@ impl Home {
     }
 
     /// Starts queued requests while the first one may start. Drops an empty entry.
-    fn start_waiting(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    fn start_waiting(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Violation> {
         self.start_aside(page, actions)?;
         while let Some(request) = self.entry_mut(page).waiting.front().copied() {
             if self.may_start(page, request) {
@@ -266,7 +266,7 @@ impl Home {
         }
     }
 
-    fn start(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    fn start(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Violation> {
         match request.kind {
             RequestKind::Read { tried_home } => self.start_read(page, request, tried_home, actions),
             RequestKind::Write { copy } => self.start_write(page, request, copy, actions),
@@ -278,7 +278,7 @@ impl Home {
             }
             RequestKind::Evict { copy, keep } => {
                 let started = self.start_evict(page, request, copy, keep, actions);
-                started.map_err(|what| Nonsense::about(page, request.from, what))
+                started.map_err(|what| Violation::about(page, request.from, what))
             }
         }
     }
@@ -289,10 +289,10 @@ impl Home {
         request: Request,
         tried_home: bool,
         actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         let Request { from, frame, priority, .. } = request;
         let forgotten = self.entry_mut(page).forget_rank(from);
-        forgotten.map_err(|what| Nonsense::about(page, from, what))?;
+        forgotten.map_err(|what| Violation::about(page, from, what))?;
         if priority == Priority::Later && self.source_of_read(page, from).is_none() {
             actions.push(send_cache(from, page, ToCache::Unread));
             return Ok(());
@@ -332,12 +332,12 @@ impl Home {
         request: Request,
         copy: Option<CopyVersion>,
         actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         let Request { from, frame, .. } = request;
         let entry = self.entry_mut(page);
         let has_copy = copy.is_some_and(|copy| entry.holders.contains(&Holder { rank: from, copy }));
         if !has_copy {
-            entry.forget_rank(from).map_err(|what| Nonsense::about(page, from, what))?;
+            entry.forget_rank(from).map_err(|what| Violation::about(page, from, what))?;
         }
         if self.recall(page, request, actions)? {
             return Ok(());
@@ -368,9 +368,9 @@ impl Home {
 
     /// Makes the requester the owner without fetching bytes: every holder gives up its copy, including the dirty owner.
     /// The newest bytes are the overwriting operation's, which completes only after the grant.
-    fn start_overwrite(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    fn start_overwrite(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Violation> {
         let Request { from, frame, .. } = request;
-        self.entry_mut(page).forget_rank(from).map_err(|what| Nonsense::about(page, from, what))?;
+        self.entry_mut(page).forget_rank(from).map_err(|what| Violation::about(page, from, what))?;
         if self.recall(page, request, actions)? {
             return Ok(());
         }
@@ -418,7 +418,7 @@ impl Home {
 
     /// Without cooperative caching, bytes found only in another rank's pool must reach the file before the requester
     /// gets anything. Returns whether `request` must wait for that; it is then at the front of the queue.
-    fn recall(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<bool, Nonsense> {
+    fn recall(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<bool, Violation> {
         let is_at_hand = |owner: &Rank| self.is_cooperative(page) || [self.rank, request.from].contains(owner);
         let Some(owner) = self.dirty_owner(page).filter(|owner| !is_at_hand(owner)) else { return Ok(false) };
         self.recall_from(owner, page, request, actions)?;

@@ -11,7 +11,7 @@ use super::entry::{Entry, Holder, Request, RequestKind, Transaction};
 use super::holders::Holders;
 use super::readers::Readers;
 use crate::ordered::OrderedMap;
-use crate::{Nonsense, Rank};
+use crate::{Rank, Violation};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
@@ -102,7 +102,7 @@ impl Home {
     }
 
     /// Starts the reads set aside that may proceed. If no rank is left to serve them, they return to the queue.
-    pub(super) fn start_aside(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    pub(super) fn start_aside(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Violation> {
         let Some(readers) = self.entry_mut(page).readers_mut() else { return Ok(()) };
         let stirred = mem::take(&mut readers.aside.stirred);
         let hosts: Vec<Host> = stirred.into_iter().filter_map(|rank| self.hosts.around(rank)).collect();

@@ -4,7 +4,7 @@
 use super::super::{Action, Cause, FrameId, PageId, Priority, ToCache, send_cache};
 use super::Home;
 use super::entry::{Entry, Request, RequestKind, Transaction};
-use crate::{Nonsense, Rank, Space};
+use crate::{Rank, Space, Violation};
 use alloc::vec::Vec;
 
 impl Home {
@@ -16,7 +16,7 @@ impl Home {
     }
 
     /// Recalls a page, after earlier requests about it.
-    pub(in super::super) fn on_recall(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    pub(in super::super) fn on_recall(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Violation> {
         self.ask_itself(page, RequestKind::Recall, Priority::Soon, actions)
     }
 
@@ -27,11 +27,11 @@ impl Home {
         kind: RequestKind,
         priority: Priority,
         actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         let own = self.rank;
         let request = Request { from: own, frame: FrameId(0), kind, priority };
         let taken = self.entries.open(page).ask(page, request, actions);
-        taken.map_err(|what| Nonsense::about(page, own, what))?;
+        taken.map_err(|what| Violation::about(page, own, what))?;
         self.start_waiting(page, actions)
     }
 
@@ -41,7 +41,7 @@ impl Home {
         page: PageId,
         request: Request,
         actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         match self.dirty_owner(page) {
             Some(owner) => self.recall_from(owner, page, request, actions),
             None => {
@@ -58,7 +58,7 @@ impl Home {
         page: PageId,
         request: Request,
         actions: &mut Vec<Action>,
-    ) -> Result<(), Nonsense> {
+    ) -> Result<(), Violation> {
         let entry = self.entry_mut(page);
         entry.waiting.push_front(request);
         let is_eviction =

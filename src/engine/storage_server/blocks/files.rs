@@ -170,7 +170,7 @@ impl Blocks {
         match self.files.refusals.get(&file) {
             // Other blocks may still be in flight when one fails.
             Some(cause) => (!flushes.is_writing(file)).then_some(Err(*cause)),
-            None => (!flushes.is_under_way(file)).then_some(Ok(())),
+            None => (!flushes.is_in_flight(file)).then_some(Ok(())),
         }
     }
 

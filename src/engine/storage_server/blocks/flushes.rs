@@ -11,7 +11,7 @@ use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 pub(super) struct Flushes {
     of_files: OrderedMap<u32, OfFile>,
     /// The files with a flush in progress.
-    under_way: OrderedSet<u32>,
+    in_flight: OrderedSet<u32>,
     /// The file of the last turn.
     last: u32,
 }
@@ -53,7 +53,7 @@ impl Flushes {
     /// The storage could not write a block: it stays dirty, and the flush is over.
     pub(super) fn on_failed(&mut self, file: u32) {
         self.of_file(file).writing -= 1;
-        self.under_way.remove(&file);
+        self.in_flight.remove(&file);
     }
 
     /// A block with this mark is clean, and not being written.
@@ -63,7 +63,7 @@ impl Flushes {
         *count -= 1;
         let (has_old, has_any) = (of_file.old > 0, of_file.old + of_file.new > 0);
         if !has_old {
-            self.under_way.remove(&file);
+            self.in_flight.remove(&file);
         }
         if !has_any {
             self.of_files.remove(&file);
@@ -75,12 +75,12 @@ impl Flushes {
         let Some(of_file) = self.of_files.get_mut(&file) else { return };
         of_file.old += std::mem::take(&mut of_file.new);
         of_file.mark = of_file.mark.wrapping_add(1);
-        self.under_way.insert(file);
+        self.in_flight.insert(file);
     }
 
     /// Whether the last flush of a file is in progress.
-    pub(super) fn is_under_way(&self, file: u32) -> bool {
-        self.under_way.contains(&file)
+    pub(super) fn is_in_flight(&self, file: u32) -> bool {
+        self.in_flight.contains(&file)
     }
 
     /// Whether blocks of a file are being written.
@@ -90,13 +90,13 @@ impl Flushes {
 
     /// Number of files with a flush in progress.
     pub(super) fn count(&self) -> usize {
-        self.under_way.len()
+        self.in_flight.len()
     }
 
     /// The next file to have blocks written, and its cursor. Flushes in progress take turns.
     pub(super) fn next(&mut self) -> Option<(u32, Block)> {
         let behind = (Bound::Excluded(self.last), Bound::Unbounded);
-        self.last = self.under_way.range(behind).next().or(self.under_way.first()).copied()?;
+        self.last = self.in_flight.range(behind).next().or(self.in_flight.first()).copied()?;
         Some((self.last, self.of_files.get(&self.last).map_or(0, |of_file| of_file.cursor)))
     }
 
@@ -118,22 +118,22 @@ mod tests {
     fn a_flush_ends_when_the_first_dirty_blocks_are_written_despite_later_ones() {
         let mut flushes = Flushes::default();
         flushes.begin(3);
-        assert!(!flushes.is_under_way(3), "nothing is dirty");
+        assert!(!flushes.is_in_flight(3), "nothing is dirty");
         let old = [(); 2].map(|()| flushes.on_dirtied(3));
         flushes.begin(3);
         for mark in old {
-            assert!(flushes.is_under_way(3));
+            assert!(flushes.is_in_flight(3));
             let new = flushes.on_dirtied(3);
             flushes.on_writing(3);
             flushes.on_writing(3);
             flushes.on_written(3, new);
-            assert!(flushes.is_under_way(3) && flushes.is_writing(3));
+            assert!(flushes.is_in_flight(3) && flushes.is_writing(3));
             flushes.on_dirtied(3);
             flushes.on_written(3, mark);
         }
-        assert!(!flushes.is_under_way(3) && !flushes.is_writing(3));
+        assert!(!flushes.is_in_flight(3) && !flushes.is_writing(3));
         flushes.begin(3);
-        assert!(flushes.is_under_way(3), "the new ones are old now");
+        assert!(flushes.is_in_flight(3), "the new ones are old now");
     }
 
     #[test]
@@ -143,11 +143,11 @@ mod tests {
         flushes.begin(3);
         flushes.on_writing(3);
         flushes.on_failed(3);
-        assert!(!flushes.is_under_way(3) && !flushes.is_writing(3));
+        assert!(!flushes.is_in_flight(3) && !flushes.is_writing(3));
         flushes.begin(3);
-        assert!(flushes.is_under_way(3));
+        assert!(flushes.is_in_flight(3));
         flushes.on_cleaned(3, mark);
-        assert!(!flushes.is_under_way(3) && flushes.of_files.is_empty());
+        assert!(!flushes.is_in_flight(3) && flushes.of_files.is_empty());
     }
 
     #[test]

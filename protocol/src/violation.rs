@@ -6,7 +6,7 @@ use core::fmt;
 
 /// A message no conforming rank sends. The job cannot go on: the sender's state is inconsistent with this rank's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Nonsense {
+pub struct Violation {
     /// The sender.
     pub from: Rank,
     /// The message, in words.
@@ -15,20 +15,20 @@ pub struct Nonsense {
     pub page: Option<PageId>,
 }
 
-impl Nonsense {
+impl Violation {
     /// A message about no page.
-    pub fn new(from: Rank, what: &'static str) -> Nonsense {
-        Nonsense { from, what, page: None }
+    pub fn new(from: Rank, what: &'static str) -> Violation {
+        Violation { from, what, page: None }
     }
 
     /// A message about a page.
-    pub fn about(page: PageId, from: Rank, what: &'static str) -> Nonsense {
-        Nonsense { from, what, page: Some(page) }
+    pub fn about(page: PageId, from: Rank, what: &'static str) -> Violation {
+        Violation { from, what, page: Some(page) }
     }
 }
 
 /// One line for the user.
-impl fmt::Display for Nonsense {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {} sent {}", self.from, self.what)?;
         if let Some(PageId { space, index }) = self.page {
@@ -48,10 +48,10 @@ mod tests {
 
     #[test]
     fn the_line_names_the_rank_and_the_page() {
-        let line = Nonsense::about(PageId::of_segment(Rank(2), 7), Rank(3), "a grant that nobody asked for");
+        let line = Violation::about(PageId::of_segment(Rank(2), 7), Rank(3), "a grant that nobody asked for");
         let expected = "rank 3 sent a grant that nobody asked for (page 7 of rank 2); do all ranks run the same version \
                         of vgasnet?";
         assert_eq!(line.to_string(), expected);
-        assert!(Nonsense::new(Rank(0), "a message").to_string().starts_with("rank 0 sent a message; "));
+        assert!(Violation::new(Rank(0), "a message").to_string().starts_with("rank 0 sent a message; "));
     }
 }
