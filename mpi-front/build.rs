@@ -1,5 +1,5 @@
-//! Compiles what is C with the headers of the site's MPI, and tells the libraries that use it which flags those need. Nothing is linked
-//! against MPI: the process that loads a library has one.
+//! Compiles the C files with the headers of the site's MPI, and tells the build scripts of dependent libraries the
+//! necessary flags. Nothing is linked against MPI: the process that loads a library provides it.
 
 use std::path::Path;
 use std::process::Command;
@@ -22,14 +22,14 @@ fn main() {
     if names.iter().any(|name| name == "open_mpi") {
         println!("cargo::rustc-cfg=open_mpi");
     }
-    // What build scripts of the libraries see as DEP_VGASNET_MPI_FRONT_.
+    // Build scripts of the libraries read these as DEP_VGASNET_MPI_FRONT_.
     println!("cargo::metadata=flags={}", flags.join(" "));
     println!("cargo::metadata=names={}", names.join(" "));
     println!("cargo::metadata=mpicc={mpicc}");
     println!("cargo::metadata=include={}/src", std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
 }
 
-/// Which of the names that the code asks for hold of this MPI.
+/// The names tested by the code, if they hold for this MPI.
 fn found_in_headers(flags: &[String]) -> Vec<String> {
     let source = Path::new(&std::env::var_os("OUT_DIR").expect("cargo sets it")).join("version.c");
     let text = "#include <mpi.h>\nversion MPI_VERSION\n#ifdef OPEN_MPI\nfound open_mpi\n#endif\n";
@@ -45,7 +45,8 @@ fn found_in_headers(flags: &[String]) -> Vec<String> {
     names
 }
 
-/// The flags for the preprocessor that an MPI's compiler wrapper passes on. MPICH, Open MPI and their kin understand `-show`.
+/// The preprocessor flags passed on by an MPI's compiler wrapper. MPICH, Open MPI and MPIs based on them understand
+/// `-show`.
 fn flags_of(mpicc: &str) -> Vec<String> {
     let advice = "install MPI (Debian: libmpich-dev or libopenmpi-dev), or set MPICC to the C compiler wrapper of the site's MPI";
     let text = match Command::new(mpicc).arg("-show").output() {

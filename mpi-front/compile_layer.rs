@@ -1,6 +1,7 @@
 include!("../packaging/soname.rs");
 
-/// Compiles the C layer of a library before MPI, as `mpi-front` has found MPI's headers, and names the library. Included by build scripts.
+/// Compiles the C layer of a library loaded before MPI, with the headers found by `mpi-front`, and names the library.
+/// Included by build scripts.
 fn compile_layer(sources: &[&str], library: &str) {
     for name in ["mpi_4", "open_mpi"] {
         println!("cargo::rustc-check-cfg=cfg({name})");

@@ -1,4 +1,4 @@
-//! The functions of MPI's that the library defines, as C calls them.
+//! MPI's functions defined by the library for C callers.
 
 use crate::creation::Creation;
 use crate::ffi;
@@ -9,13 +9,13 @@ use crate::{completion, creation, gets, news, pools, report, requests, windows, 
 use std::ffi::c_int;
 use vgasnet_mpi_front::{HANDLE_BYTES, calls, handle, handle_at};
 
-/// An `int`.
+/// An `int` argument.
 #[inline]
 fn int(argument: usize) -> c_int {
     argument as c_int
 }
 
-/// A count of the functions that have it as an `int`.
+/// A count passed as an `int`.
 #[inline]
 fn short(argument: usize) -> i64 {
     i64::from(int(argument))
@@ -27,20 +27,20 @@ fn long(argument: usize) -> i64 {
     argument as i64
 }
 
-/// The handle at an address that the caller passed to MPI for one.
+/// The handle at an address passed to MPI for it.
 fn at(place: usize) -> u64 {
-    // SAFETY: MPI has one there.
+    // SAFETY: MPI has stored a handle there.
     unsafe { handle_at(place) }
 }
 
-/// The handle in an array of them.
+/// Reads a handle of an array.
 fn in_array(array: usize) -> impl Fn(usize) -> u64 {
     move |index| at(array + index * HANDLE_BYTES)
 }
 
 /// Whether MPI has set a flag.
 fn is_set(flag: usize) -> bool {
-    // SAFETY: the caller has an integer there, for MPI.
+    // SAFETY: the caller has an integer there for MPI.
     unsafe { *(flag as *const c_int) != 0 }
 }
 
@@ -54,7 +54,7 @@ fn make(call: &'static str, unit: i64, info: usize, comm: usize, win: usize, nex
     creation::create(&creation, next, || at(win))
 }
 
-/// The arguments of a get or of a put.
+/// The arguments of a get or a put.
 #[derive(Clone, Copy)]
 struct Transfer {
     origin: usize,
@@ -83,14 +83,14 @@ impl Transfer {
         }
     }
 
-    /// `MPI_Get_accumulate`, which is a get if it changes nothing. The origin is the buffer of the result.
+    /// `MPI_Get_accumulate`, which is a get if it changes nothing. The origin is the result buffer.
     fn get_accumulate(self, op: usize, next: impl Fn() -> c_int) -> c_int {
         if !windows::is_any_cached() {
             return next();
         }
         let get = self.get();
         if ffi::is_no_op(handle(op)) {
-            // SAFETY: as of `get_now`.
+            // SAFETY: as for `get_now`.
             return unsafe { gets::get(&Get { is_atomic: true, ..get }, next) };
         }
         writers::write(&write_of(&get), Effect::Fetch, next)
@@ -103,7 +103,7 @@ impl Transfer {
         }
         let get = self.get();
         if ffi::is_no_op(handle(op)) {
-            // SAFETY: as of `get_by_request`.
+            // SAFETY: as for `get_by_request`.
             let complete = || unsafe { ffi::completed_request(request) };
             // SAFETY: as above.
             return unsafe { gets::rget(&Get { is_atomic: true, ..get }, next, complete, || at(request)) };
@@ -111,10 +111,10 @@ impl Transfer {
         writers::write_by_request(&write_of(&get), next, || at(request))
     }
 
-    /// Out of line, so that a call which only goes on saves no registers.
+    /// Out of line, so that calls passed on unchanged save no registers.
     #[inline(never)]
     fn get_now(self, next: impl Fn() -> c_int) -> c_int {
-        // SAFETY: the arguments are those of the caller, who calls MPI.
+        // SAFETY: the arguments come from a caller of MPI.
         unsafe { gets::get(&self.get(), next) }
     }
 
@@ -126,13 +126,13 @@ impl Transfer {
     }
 }
 
-/// What an accumulate writes that fetches what this get would.
+/// The write of an accumulate that fetches the bytes of this get.
 fn write_of(get: &Get) -> Write {
     let &Get { target, displacement, target_count: count, target_type: datatype, win, .. } = get;
     Write { target, displacement, count, datatype, win }
 }
 
-/// What an operation writes.
+/// The write of an operation.
 fn to(target: usize, displacement: usize, count: i64, datatype: usize, win: usize) -> Write {
     let (datatype, win) = (handle(datatype), handle(win));
     Write { target: int(target), displacement: long(displacement), count, datatype, win }
@@ -147,12 +147,12 @@ calls! {
     MPI_Win_create_dynamic(info comm win) |next| news::after(|| creation::create_other(next));
     MPI_Win_free(win) |next| news::after(|| creation::free(at(win), next));
     MPI_Win_set_info(win info) |next| creation::set_info(handle(win), handle(info), next);
-    // Only dynamic windows have them, which are not cached.
+    // Only dynamic windows have attached memory, and they are not cached.
     MPI_Win_attach(win base size) |next| next();
     MPI_Win_detach(win base) |next| next();
 
     MPI_Get(origin origin_count origin_type target displacement target_count target_type win) |next| {
-        // Before anything is made of the arguments: so the call is a jump.
+        // Tested before the arguments are converted: so the call compiles to a jump.
         if !windows::is_any_cached() {
             return next();
         }
@@ -243,7 +243,7 @@ calls! {
     MPI_Win_allocate_shared_c(size unit info comm base win) |next| news::after(|| creation::create_other(next));
 
     MPI_Get_c(origin origin_count origin_type target displacement target_count target_type win) |next| {
-        // Before anything is made of the arguments: so the call is a jump.
+        // Tested before the arguments are converted: so the call compiles to a jump.
         if !windows::is_any_cached() {
             return next();
         }
@@ -278,7 +278,7 @@ calls! {
     };
 }
 
-/// As CLaMPI's users call it: the window's entries are old.
+/// CLaMPI's function: the window's entries are stale.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "CLaMPI's name")]
 pub extern "C" fn CLAMPI_Invalidate(win: usize) -> c_int {

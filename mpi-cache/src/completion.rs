@@ -1,4 +1,5 @@
-//! Calls that begin and end epochs and complete operations: what has come is filed, and in mode told words are raised.
+//! Calls that begin and end epochs and complete operations: completed gets are filed, and in mode told words are
+//! raised.
 
 use crate::ffi::{self, SUCCESS};
 use crate::near::Nearness;
@@ -10,28 +11,28 @@ use crate::{gets, progress, store, windows, words};
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
-/// What was under way when a completion began.
-struct Underway {
+/// The operations in flight when a completion began.
+struct InFlight {
     marks: Vec<Mark>,
-    /// The get that was noted last.
+    /// The last noted get.
     last: u64,
 }
 
-impl Underway {
-    fn of(window: &Window, number: u32) -> Underway {
-        Underway::at(vec![window.mark(number)])
+impl InFlight {
+    fn of(window: &Window, number: u32) -> InFlight {
+        InFlight::at(vec![window.mark(number)])
     }
 
-    fn of_all(window: &Window) -> Underway {
-        Underway::at(window.mark_all())
+    fn of_all(window: &Window) -> InFlight {
+        InFlight::at(window.mark_all())
     }
 
-    /// Asks for the number after the marks: gets are noted before they are counted, so all that are marked are filed.
-    fn at(marks: Vec<Mark>) -> Underway {
-        Underway { marks, last: pending::last_number() }
+    /// Takes the number after the marks: gets are noted before they are counted, so all marked ones are filed.
+    fn at(marks: Vec<Mark>) -> InFlight {
+        InFlight { marks, last: pending::last_number() }
     }
 
-    /// MPI has completed all of it.
+    /// MPI has completed all of them.
     fn settle(&self, window: &Window, is_there: bool) -> Filed {
         let settled = |filed: Filed, mark| filed.and(settle(window, mark, self.last, is_there));
         self.marks.iter().fold(Filed::default(), settled)
@@ -40,16 +41,16 @@ impl Underway {
 
 fn settle(window: &Window, mark: &Mark, last: u64, is_there: bool) -> Filed {
     forget_read(window, mark.target);
-    // SAFETY: MPI has completed what was noted before, and the call has not returned to the program.
+    // SAFETY: MPI has completed the gets noted before, and the call has not returned to the program.
     let filed = unsafe { pending::file(window.space, mark.target, last) };
-    // A get that joined may be among those of the mark. Its own thread must not find it done before it has its bytes.
+    // A joined get may be within the mark. Its own thread must not find it done before it has its bytes.
     if !filed.lacks {
         window.on_done(mark, is_there);
     }
     filed
 }
 
-/// In mode checked, what a get brings may be news of writes to all that was read before. Gets under way are not kept either.
+/// In mode checked, a get may bring news of writes to anything read before. Gets in flight are not kept either.
 fn forget_read(window: &Window, number: u32) {
     if window.mode() == Mode::Checked {
         store::drop_target(window.space, number);
@@ -64,11 +65,11 @@ pub fn on_request(ticket: Ticket) {
     }
     window.targets[ticket.target as usize].nearness.forget();
     forget_read(window, ticket.target);
-    // SAFETY: the request is complete, and the call that said so has not returned to the program.
+    // SAFETY: the request is complete, and the call that found it so has not returned to the program.
     unsafe { pending::file_one(ticket) };
 }
 
-/// `MPI_Win_flush`, or `MPI_Win_flush_local` if it is not `there`. With nothing under way it calls nothing.
+/// `MPI_Win_flush`, or `MPI_Win_flush_local` if not `is_there`. With nothing in flight it calls nothing.
 #[inline]
 pub fn flush(handle: u64, rank: c_int, is_there: bool, next: impl Fn() -> c_int) -> c_int {
     let Some((window, target)) = windows::find_cached(handle).and_then(|window| Some((window, window.target(rank)?)))
@@ -86,28 +87,28 @@ pub fn flush(handle: u64, rank: c_int, is_there: bool, next: impl Fn() -> c_int)
 fn flush_one(window: &Window, number: u32, is_there: bool, next: impl Fn() -> c_int) -> c_int {
     let mut refused = SUCCESS;
     loop {
-        let underway = Underway::of(window, number);
+        let in_flight = InFlight::of(window, number);
         let error = window.targets[number as usize].nearness.complete(&next);
         if error != SUCCESS {
             return error;
         }
         // Before it counts as done: another thread that finds it done may tell of it.
         if is_there {
-            words::tell(window, &underway.marks[0]);
+            words::tell(window, &in_flight.marks[0]);
         } else {
-            words::tell_fetches(window, &underway.marks[0]);
+            words::tell_fetches(window, &in_flight.marks[0]);
         }
-        let filed = underway.settle(window, is_there);
+        let filed = in_flight.settle(window, is_there);
         refused = first_error(refused, filed.error);
         if !filed.lacks {
             return refused;
         }
-        // Another thread is about to ask MPI for bytes that a get of this one joined.
+        // Another thread is about to ask MPI for the bytes of this thread's joined get.
         std::thread::yield_now();
     }
 }
 
-/// Completes what is under way to a target, for a request that joined.
+/// Completes the operations in flight to a target, for the request of a joined get.
 pub fn flush_for_request(window: &Window, number: u32) -> c_int {
     flush_one(window, number, false, || ffi::flush_local(window.handle, number))
 }
@@ -122,14 +123,14 @@ pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int
     }
     let mut refused = SUCCESS;
     loop {
-        let underway = Underway::of_all(window);
-        let error = measure(window, &underway, &next);
+        let in_flight = InFlight::of_all(window);
+        let error = measure(window, &in_flight, &next);
         if error != SUCCESS {
             return error;
         }
         let tell = if is_there { words::tell } else { words::tell_fetches };
-        underway.marks.iter().for_each(|mark| tell(window, mark));
-        let filed = underway.settle(window, is_there);
+        in_flight.marks.iter().for_each(|mark| tell(window, mark));
+        let filed = in_flight.settle(window, is_there);
         refused = first_error(refused, filed.error);
         window.forget_done();
         if !filed.lacks {
@@ -139,13 +140,13 @@ pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int
     }
 }
 
-/// Completes operations of several targets.
-fn measure(window: &Window, underway: &Underway, next: impl Fn() -> c_int) -> c_int {
-    let targets = || underway.marks.iter().map(|mark| &window.targets[mark.target as usize].nearness);
+/// Completes and measures operations of several targets.
+fn measure(window: &Window, in_flight: &InFlight, next: impl Fn() -> c_int) -> c_int {
+    let targets = || in_flight.marks.iter().map(|mark| &window.targets[mark.target as usize].nearness);
     Nearness::complete_all(targets, next)
 }
 
-/// An epoch of another kind has begun, which ends that of a fence: MPI refuses gets of that from now on.
+/// An epoch of another kind has begun, which ends the fence's epoch: MPI refuses its gets from now on.
 fn end_fence(window: &Window) {
     window.access.fetch_and(!access::FENCED, Ordering::Relaxed);
 }
@@ -162,15 +163,15 @@ pub fn lock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
     error
 }
 
-/// `MPI_Win_unlock`. In mode told the word is raised before the lock is free: who has the lock then may read.
+/// `MPI_Win_unlock`. In mode told the word is raised before the lock is released, since the next holder may read.
 pub fn unlock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some((window, target)) = windows::find(handle).and_then(|window| Some((window, window.target(rank)?))) else {
         return next();
     };
     let number = rank as u32;
-    let underway = Underway::of(window, number);
+    let in_flight = InFlight::of(window, number);
     if window.is_passive(target) {
-        tell_before_unlock(window, &underway.marks[0]);
+        tell_before_unlock(window, &in_flight.marks[0]);
         if number == window.rank && window.words.is_some() {
             words::tell_own(window);
         }
@@ -181,7 +182,7 @@ pub fn unlock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
     }
     target.access.fetch_and(!access::LOCKED, Ordering::Relaxed);
     window.locks.fetch_sub(1, Ordering::Relaxed);
-    underway.settle(window, true).error
+    in_flight.settle(window, true).error
 }
 
 fn tell_before_unlock(window: &Window, mark: &Mark) {
@@ -203,19 +204,19 @@ pub fn lock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
 /// `MPI_Win_unlock_all`.
 pub fn unlock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
-    let underway = Underway::of_all(window);
+    let in_flight = InFlight::of_all(window);
     if window.words.is_some() && window.access.load(Ordering::Relaxed) & access::ALL_LOCKED != 0 {
-        underway.marks.iter().for_each(|mark| tell_before_unlock(window, mark));
+        in_flight.marks.iter().for_each(|mark| tell_before_unlock(window, mark));
         words::tell_own(window);
     }
-    let error = measure(window, &underway, next);
-    if error == SUCCESS { end_all(window, &underway, access::ALL_LOCKED) } else { error }
+    let error = measure(window, &in_flight, next);
+    if error == SUCCESS { end_all(window, &in_flight, access::ALL_LOCKED) } else { error }
 }
 
 /// An epoch with all targets has ended. Returns the error of a get that joined in vain.
-fn end_all(window: &Window, underway: &Underway, epoch: u32) -> c_int {
+fn end_all(window: &Window, in_flight: &InFlight, epoch: u32) -> c_int {
     window.access.fetch_and(!epoch, Ordering::Relaxed);
-    let filed = underway.settle(window, true);
+    let filed = in_flight.settle(window, true);
     window.forget_done();
     filed.error
 }
@@ -223,14 +224,14 @@ fn end_all(window: &Window, underway: &Underway, epoch: u32) -> c_int {
 /// `MPI_Win_fence`.
 pub fn fence(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
-    let underway = Underway::of_all(window);
-    let error = measure(window, &underway, next);
+    let in_flight = InFlight::of_all(window);
+    let error = measure(window, &in_flight, next);
     if error != SUCCESS {
         return error;
     }
-    let refused = end_all(window, &underway, access::FENCED);
+    let refused = end_all(window, &in_flight, access::FENCED);
     let constants = ffi::constants();
-    words::end_at_fence(window, &underway.marks);
+    words::end_at_fence(window, &in_flight.marks);
     if assert & constants.no_succeed == 0 {
         window.access.fetch_or(access::FENCED, Ordering::Relaxed);
     }
@@ -242,7 +243,7 @@ pub fn start(handle: u64, group: u64, next: impl Fn() -> c_int) -> c_int {
     let error = next();
     let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) else { return error };
     end_fence(window);
-    // Where the members are not known, gets to them are not cached.
+    // If the members are unknown, gets to them are not cached.
     let members = ffi::members(group, handle, window.targets.len()).unwrap_or_default();
     for number in &members {
         if let Some(target) = window.targets.get(*number as usize) {
@@ -253,16 +254,16 @@ pub fn start(handle: u64, group: u64, next: impl Fn() -> c_int) -> c_int {
     error
 }
 
-/// `MPI_Win_complete`. The targets tell what was written, when they have waited.
+/// `MPI_Win_complete`. The targets tell of the writes, when they have waited.
 pub fn complete(handle: u64, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
-    let underway = Underway::of_all(window);
-    let error = measure(window, &underway, next);
+    let in_flight = InFlight::of_all(window);
+    let error = measure(window, &in_flight, next);
     if error != SUCCESS {
         return error;
     }
-    let refused = end_all(window, &underway, 0);
-    for mark in &underway.marks {
+    let refused = end_all(window, &in_flight, 0);
+    for mark in &in_flight.marks {
         words::tell_fetches(window, mark);
         words::set_told(window, mark);
     }
@@ -274,7 +275,7 @@ pub fn complete(handle: u64, next: impl Fn() -> c_int) -> c_int {
     refused
 }
 
-/// `MPI_Win_post`. In mode told, others must not take what this rank has stored for what it had before.
+/// `MPI_Win_post`. In mode told, others must not mistake older entries for this rank's new stores.
 pub fn post(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     if window.words.is_some() {
@@ -310,8 +311,8 @@ pub fn sync(handle: u64, next: impl Fn() -> c_int) -> c_int {
     error
 }
 
-/// Bytes of gets that joined one which will not come are asked for anew.
+/// The bytes of gets joined to a failed one are requested again.
 pub fn on_request_failed(ticket: Ticket) {
     let Some(window) = windows::of_space(ticket.space) else { return };
-    gets::reissue(pending::spoil_one(ticket), window);
+    gets::reissue(pending::discard_one(ticket), window);
 }

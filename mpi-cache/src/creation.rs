@@ -1,4 +1,4 @@
-//! Windows that are made and freed, and their modes.
+//! Creation and freeing of windows, and their modes.
 
 use crate::ffi::{self, SUCCESS};
 use crate::pools::{self, Choice, Words};
@@ -12,7 +12,8 @@ use std::ffi::c_int;
 use std::sync::{Mutex, Once};
 
 thread_local! {
-    /// This thread is in a function of MPI's that makes or frees a window. The windows that MPI makes on the way are not the program's.
+    /// Whether this thread is in an MPI function creating or freeing a window. Windows created by MPI itself are not
+    /// the program's.
     static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -23,7 +24,7 @@ fn inside<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The arguments of a call that makes a window.
+/// The arguments of a window's creation.
 #[derive(Debug)]
 pub struct Creation {
     pub call: &'static str,
@@ -32,17 +33,17 @@ pub struct Creation {
     pub comm: u64,
 }
 
-/// What ranks tell each other when a window is made.
+/// Exchanged by the ranks when a window is created.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 struct Offer {
     unit: i64,
     mode: u64,
-    /// The first rank's, if it wants mode told.
+    /// The first rank's choice, if it wants mode told.
     words: Choice,
 }
 
-/// `MPI_Win_create` and `MPI_Win_allocate`. `handle` reads the window's handle when it is made.
+/// `MPI_Win_create` and `MPI_Win_allocate`. `handle` reads the new window's handle.
 pub fn create(creation: &Creation, next: impl Fn() -> c_int, handle: impl FnOnce() -> u64) -> c_int {
     let is_inside = IS_INSIDE.get();
     let error = inside(next);
@@ -53,7 +54,7 @@ pub fn create(creation: &Creation, next: impl Fn() -> c_int, handle: impl FnOnce
     error
 }
 
-/// Whether the library was built for the MPI of this process. If not, that is told once.
+/// Whether the library was built for the MPI of this process. If not, one line says so.
 fn is_its_mpi(call: &str) -> bool {
     static TOLD: Once = Once::new();
     let is_it = vgasnet_mpi_front::is_its_mpi();
@@ -69,19 +70,19 @@ fn is_its_mpi(call: &str) -> bool {
     is_it
 }
 
-/// A window that is not cached.
+/// Creates an uncached window.
 pub fn create_other(next: impl Fn() -> c_int) -> c_int {
     inside(next)
 }
 
-/// The mode that a window is to have at this rank.
+/// The mode requested for a window at this rank.
 fn wanted(creation: &Creation) -> Mode {
     let call = creation.call;
     let mode = settings::of_info(call, creation.info).unwrap_or_else(|| settings::default_mode(call));
     if mode != Mode::Off && !(store::prepare(call) && ffi::prepare_types()) { Mode::Off } else { mode }
 }
 
-/// What this rank has to say of a window, and the mode that it wants.
+/// This rank's offer for a window.
 fn offer(creation: &Creation, has_number: bool, rank: u32) -> Offer {
     let call = creation.call;
     let mut mode = wanted(creation);
@@ -102,7 +103,7 @@ fn offer(creation: &Creation, has_number: bool, rank: u32) -> Offer {
     Offer { unit: creation.unit, mode: mode as u64, words }
 }
 
-/// Collective: all ranks know the units of all, and whether all want mode told, which needs all.
+/// Collective: exchanges the units of all ranks, and whether all want mode told, which needs all.
 fn make_known(creation: &Creation, handle: u64) {
     let call = creation.call;
     let Some((rank, ranks)) = ffi::place(creation.comm) else { return };
@@ -126,7 +127,7 @@ fn make_known(creation: &Creation, handle: u64) {
     windows::insert(Box::new(Window::new(handle, number, rank, &units, mode, words)));
 }
 
-/// A window is cached from now on. What that relies on is told once.
+/// A window is cached from now on. The promise of its mode is shown once.
 fn begin(call: &str, mode: Mode) {
     static TOLD: Mutex<Vec<Mode>> = Mutex::new(Vec::new());
     count(&COUNTS.windows);
@@ -140,7 +141,7 @@ fn begin(call: &str, mode: Mode) {
     }
 }
 
-/// Collective where all ranks want mode told: the words of a window.
+/// The words of a window. Collective if all ranks want mode told.
 fn words_of(call: &str, offers: &[Offer], rank: u32, comm: u64) -> Option<Words> {
     let told = offers.iter().filter(|offer| offer.mode == Mode::Told as u64).count();
     if told == offers.len() {
@@ -201,10 +202,10 @@ pub fn invalidate(handle: u64) -> c_int {
     SUCCESS
 }
 
-/// `MPI_Win_free`. The handle is that of the window before.
+/// `MPI_Win_free`. The handle is the window's before the call.
 pub fn free(handle: u64, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::remove(handle) else { return inside(next) };
-    let (gets, reissues) = pending::spoil_space(window.space);
+    let (gets, reissues) = pending::discard_space(window.space);
     if gets > 0 {
         line("MPI_Win_free", &format!("{gets} gets of the window are not complete; end their epoch before"));
     }

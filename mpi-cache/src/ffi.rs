@@ -1,4 +1,4 @@
-//! What `layer.c`, `handles.c` and `words.c` offer, by safe names where that is possible. Handles are 8 bytes.
+//! The functions of `layer.c`, `handles.c` and `words.c`, by safe names where possible. Handles are 8 bytes.
 
 use crate::LIBRARY;
 use crate::store::Atom;
@@ -52,29 +52,29 @@ unsafe extern "C" {
     fn vgasnet_mpi_cache_words_raise(words: *mut c_void, at: c_int, target: c_int) -> c_int;
 }
 
-/// MPI's constants. All other functions here want them asked for before: the layer finds the functions that it calls then.
+/// MPI's constants. Must be called before all other functions here: it has the layer find the functions it calls.
 pub fn constants() -> &'static Constants {
     static CONSTANTS: OnceLock<Constants> = OnceLock::new();
     CONSTANTS.get_or_init(|| {
-        // SAFETY: nobody calls what the layer finds before this has ended.
+        // SAFETY: nobody calls the functions found by the layer before this has ended.
         let missing = unsafe { vgasnet_mpi_cache_resolve() };
         if !missing.is_null() {
-            // SAFETY: it is a name.
+            // SAFETY: it is a C string.
             let name = unsafe { CStr::from_ptr(missing) }.to_string_lossy();
             say(LIBRARY, format_args!("{name}: no library of this process has it"));
             std::process::abort();
         }
         let mut constants = Constants::default();
-        // SAFETY: the struct is that of `layer.c`.
+        // SAFETY: the struct matches the one of `layer.c`.
         unsafe { vgasnet_mpi_cache_constants(&mut constants) };
         constants
     })
 }
 
-/// What types need that are not MPI's own. Once, while MPI runs.
+/// Prepares the attribute of types that are not MPI's own. Once, while MPI runs.
 pub fn prepare_types() -> bool {
     static IS_DONE: OnceLock<bool> = OnceLock::new();
-    // SAFETY: the caller has looked for functions before, and MPI runs, since it has made a window.
+    // SAFETY: the caller has had the functions found before, and MPI runs, since it has made a window.
     *IS_DONE.get_or_init(|| unsafe { vgasnet_mpi_cache_prepare_types() } == SUCCESS)
 }
 
@@ -84,7 +84,7 @@ pub fn world_rank() -> Option<u32> {
     u32::try_from(unsafe { vgasnet_mpi_cache_world_rank() }).ok()
 }
 
-/// The rank in a communicator, and how many there are.
+/// The rank in a communicator, and its number of ranks.
 pub fn place(comm: u64) -> Option<(u32, u32)> {
     let (mut rank, mut ranks) = (0, 0);
     // SAFETY: the program has made a window with this communicator.
@@ -92,23 +92,23 @@ pub fn place(comm: u64) -> Option<(u32, u32)> {
     (error == SUCCESS).then_some((rank as u32, ranks as u32))
 }
 
-/// Collective: what each rank has. `all` has as many elements as there are ranks.
+/// Collective: the values of all ranks. `all` has as many elements as there are ranks.
 pub fn gather<T: Copy>(comm: u64, mine: &T, all: &mut [T]) -> bool {
     let (from, to) = (std::ptr::from_ref(mine).cast(), all.as_mut_ptr().cast());
-    // SAFETY: both have as many bytes as are passed on; the element type is made of integers.
+    // SAFETY: both have as many bytes as passed on; the element type consists of integers.
     unsafe { vgasnet_mpi_cache_gather(comm, from, to, size_of::<T>() as c_int) == SUCCESS }
 }
 
-/// The ranks in a window of a group's members.
+/// The ranks of a group's members in a window.
 pub fn members(group: u64, win: u64, ranks: usize) -> Option<Vec<u32>> {
     let mut found = vec![0; ranks];
-    // SAFETY: both are the program's, and there is room for as many as are passed on.
+    // SAFETY: both are the program's, and there is room for `ranks` numbers.
     let count = unsafe { vgasnet_mpi_cache_members(group, win, found.as_mut_ptr(), ranks as c_int) };
     let count = usize::try_from(count).ok()?;
     Some(found[..count].iter().map(|rank| *rank as u32).collect())
 }
 
-/// Completes what is under way to a target, in a passive epoch.
+/// Completes the operations in flight to a target, in a passive epoch.
 pub fn flush(win: u64, target: u32) -> c_int {
     // SAFETY: the window is the program's.
     unsafe { vgasnet_mpi_cache_flush(win, target as c_int) }
@@ -120,17 +120,17 @@ pub fn flush_local(win: u64, target: u32) -> c_int {
     unsafe { vgasnet_mpi_cache_flush_local(win, target as c_int) }
 }
 
-/// Has MPI look at what others want of this process.
+/// Lets MPI serve the requests of other processes.
 pub fn look_at_messages() {
-    // SAFETY: a window was made, so MPI is initialised, and what calls this is a call of MPI.
+    // SAFETY: a window was made, so MPI is initialised, and the caller is within a call of MPI.
     unsafe { vgasnet_mpi_cache_look() }
 }
 
-/// A get of bytes, by atomic operations where it is one of those.
+/// Gets bytes, by atomic operations if `atom` is one.
 ///
 /// # Safety
 ///
-/// As of `MPI_Get`.
+/// As for `MPI_Get`.
 pub unsafe fn get_bytes(origin: usize, bytes: usize, target: u32, displacement: i64, win: u64, atom: Atom) -> c_int {
     let atom_bytes = atom.bytes().unwrap_or(0) as c_int;
     let origin = origin as *mut c_void;
@@ -138,47 +138,47 @@ pub unsafe fn get_bytes(origin: usize, bytes: usize, target: u32, displacement: 
     unsafe { vgasnet_mpi_cache_get_bytes(origin, bytes as c_int, target as c_int, displacement, win, atom_bytes) }
 }
 
-/// Makes a request that is complete.
+/// Stores a completed request.
 ///
 /// # Safety
 ///
-/// There is room for one.
+/// There is room for a request.
 pub unsafe fn completed_request(place: usize) -> c_int {
     // SAFETY: as the caller says.
     unsafe { vgasnet_mpi_cache_completed(place as *mut c_void) }
 }
 
-/// Whether several threads may call MPI at a time.
+/// Whether several threads may call MPI concurrently.
 pub fn is_thread_multiple() -> bool {
     static IS: OnceLock<bool> = OnceLock::new();
     // SAFETY: a window was made, so MPI is initialised.
     *IS.get_or_init(|| unsafe { vgasnet_mpi_cache_is_thread_multiple() != 0 })
 }
 
-/// Whether this is the request that MPI has for all operations that are complete when they begin.
+/// Whether this is MPI's request for all operations complete from the beginning.
 pub fn is_complete_request(handle: u64) -> bool {
     // SAFETY: it compares.
     unsafe { vgasnet_mpi_cache_is_complete(handle) != 0 }
 }
 
-/// Whether an operation with a request is complete already. It stays to be waited for.
+/// Whether the operation of a request is already complete. The request stays to be waited for.
 pub fn is_complete(request: u64) -> bool {
     // SAFETY: MPI has made the request.
     unsafe { vgasnet_mpi_cache_is_complete_now(request) != 0 }
 }
 
-/// Bytes of an element if that lies in one piece, else 0; and whether the type is one of MPI's own.
+/// Bytes of a contiguous element, else 0; and whether the type is one of MPI's own.
 pub fn element(datatype: u64) -> (u32, bool) {
     let mut is_named = 0;
-    // SAFETY: the type is one that the program passes to MPI.
+    // SAFETY: the program passes the type to MPI.
     let bytes = unsafe { vgasnet_mpi_cache_element(datatype, &mut is_named) };
     (bytes as u32, is_named != 0)
 }
 
-/// What elements of a type may touch: where that begins, and how many bytes.
+/// The bytes elements of a type may touch: where they begin, and how many.
 pub fn span(datatype: u64, count: i64) -> Option<(i64, i64)> {
     let (mut low, mut bytes) = (0, 0);
-    // SAFETY: the type is one that the program passes to MPI.
+    // SAFETY: the program passes the type to MPI.
     let is_known = unsafe { vgasnet_mpi_cache_span(datatype, count, &mut low, &mut bytes) };
     (is_known != 0).then_some((low, bytes))
 }
@@ -193,7 +193,7 @@ pub fn is_no_op(op: u64) -> bool {
 #[derive(Debug)]
 pub struct WordsOfAll(NonNull<c_void>);
 
-// SAFETY: MPI's functions may be called by any thread, if by several at once that is the program's to ask for at MPI's start.
+// SAFETY: any thread may call MPI's functions. For concurrent calls the program has to ask at MPI's start.
 unsafe impl Send for WordsOfAll {}
 // SAFETY: as above.
 unsafe impl Sync for WordsOfAll {}
@@ -209,27 +209,27 @@ impl WordsOfAll {
 
     /// Collective.
     pub fn free(self) -> bool {
-        // SAFETY: nobody has it any more.
+        // SAFETY: nobody uses the window any more.
         unsafe { vgasnet_mpi_cache_words_free(self.0.as_ptr()) == SUCCESS }
     }
 
     /// Whether a communicator has the same processes in the same order.
     pub fn are_of(&self, comm: u64) -> bool {
-        // SAFETY: the window is there, and the program makes a window with the communicator.
+        // SAFETY: the window exists, and the program makes a window with the communicator.
         unsafe { vgasnet_mpi_cache_words_are_of(self.0.as_ptr(), comm) != 0 }
     }
 
     /// A word of a rank.
     pub fn read(&self, at: u32, target: u32) -> Option<u64> {
         let mut word = 0;
-        // SAFETY: the window is there, and has the word.
+        // SAFETY: the window exists, and has the word.
         let error = unsafe { vgasnet_mpi_cache_words_read(self.0.as_ptr(), at as c_int, target as c_int, &mut word) };
         (error == SUCCESS).then_some(word)
     }
 
-    /// Raises a word of a rank, and returns when everybody sees it.
+    /// Raises a word of a rank, and returns when every rank sees it.
     pub fn raise(&self, at: u32, target: u32) -> bool {
-        // SAFETY: the window is there, and has the word.
+        // SAFETY: the window exists, and has the word.
         unsafe { vgasnet_mpi_cache_words_raise(self.0.as_ptr(), at as c_int, target as c_int) == SUCCESS }
     }
 }

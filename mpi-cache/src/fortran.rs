@@ -1,5 +1,5 @@
-//! The functions as Fortran calls them, where its calls do not come by the C functions: all of them in Open MPI, and in MPICH those of
-//! `mpi_f08` without buffers.
+//! MPI's functions for Fortran callers, where Fortran's calls bypass the C functions: all functions in Open MPI; in
+//! MPICH the functions of `mpi_f08` without buffers.
 
 use crate::creation::Creation;
 use crate::{completion, creation, ffi, news, pools, report, requests};

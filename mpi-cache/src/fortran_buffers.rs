@@ -1,4 +1,4 @@
-//! Those of Open MPI that have buffers. MPICH's call the C functions.
+//! Open MPI's Fortran functions with buffers. MPICH's call the C functions.
 
 use super::{int, make, win};
 use crate::gets::{self, Get};
@@ -10,11 +10,11 @@ use vgasnet_mpi_front::{fortran, op_of, request_of, request_to_fortran, type_of}
 
 /// The address-sized integer at an address.
 fn long(place: usize) -> i64 {
-    // SAFETY: Fortran passes one of kind `MPI_ADDRESS_KIND`.
+    // SAFETY: Fortran passes an integer of kind `MPI_ADDRESS_KIND`.
     unsafe { *(place as *const i64) }
 }
 
-/// The arguments of a get: those of C, in order.
+/// The arguments of a get, in the order of C.
 fn get_of(arguments: [usize; 8]) -> Get {
     let [origin, origin_count, origin_type, target, displacement, target_count, target_type, place] = arguments;
     Get {
@@ -31,17 +31,17 @@ fn get_of(arguments: [usize; 8]) -> Get {
 }
 
 fn get(arguments: [usize; 8], next: impl Fn() -> c_int) -> c_int {
-    // SAFETY: the arguments are those of the caller, who calls MPI.
+    // SAFETY: the arguments come from a caller of MPI.
     unsafe { gets::get(&get_of(arguments), next) }
 }
 
-/// The arguments are those of a get into the buffer of the result.
+/// The arguments are as for a get into the result buffer.
 fn get_accumulate(arguments: [usize; 8], op: usize, next: impl Fn() -> c_int) -> c_int {
     if !windows::is_any_cached() || !ffi::is_no_op(op_of(int(op))) {
         return write(write_part(arguments), Effect::Fetch, next);
     }
     let get = Get { is_atomic: true, ..get_of(arguments) };
-    // SAFETY: as of `get`.
+    // SAFETY: as for `get`.
     unsafe { gets::get(&get, next) }
 }
 
@@ -53,7 +53,7 @@ fn rget_accumulate(arguments: [usize; 8], op: usize, request: usize, next: impl 
     rget(&Get { is_atomic: true, ..get_of(arguments) }, request, next)
 }
 
-/// The arguments that say what is written.
+/// The arguments of the write.
 fn write_part([_, _, _, target, displacement, count, datatype, place]: [usize; 8]) -> [usize; 5] {
     [target, displacement, count, datatype, place]
 }
@@ -94,7 +94,7 @@ fn write_of([target, displacement, count, datatype, place]: [usize; 5]) -> Write
     }
 }
 
-/// The count of operations that have none.
+/// The count of operations without a count argument.
 static ONE: c_int = 1;
 
 fn one() -> usize {

@@ -21,11 +21,11 @@ pub struct Get {
     pub target_count: i64,
     pub target_type: u64,
     pub win: u64,
-    /// By an accumulate that changes nothing: its elements are read atomically.
+    /// By an accumulate without a change: its elements are read atomically.
     pub is_atomic: bool,
 }
 
-/// What a get is about, as the cache knows it.
+/// A get in the cache's terms.
 struct Place<'a> {
     window: &'a Window,
     target: &'a Target,
@@ -44,7 +44,7 @@ impl Place<'_> {
     }
 }
 
-/// MPI's own types that were used last, with the size of an element: they are never freed.
+/// MPI's own types in use, with their element sizes. They are never freed, so a slot keeps its type.
 static NAMED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 static NAMED_BYTES: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
@@ -53,11 +53,11 @@ fn slot_of(datatype: u64) -> usize {
     (datatype.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize
 }
 
-/// Bytes of elements that lie in one piece, or 0.
+/// Bytes of contiguous elements, or 0.
 #[inline]
 fn contiguous(datatype: u64, elements: i64) -> usize {
     let slot = slot_of(datatype);
-    // The size is written once, before the type. A slot that has a type keeps it.
+    // The size is written once, before the type. A slot with a type keeps it.
     let element = match NAMED[slot].load(Ordering::Acquire) == datatype && datatype != 0 {
         true => NAMED_BYTES[slot].load(Ordering::Relaxed) as u32,
         false => look_at(datatype, slot),
@@ -70,7 +70,7 @@ fn contiguous(datatype: u64, elements: i64) -> usize {
 fn look_at(datatype: u64, slot: usize) -> u32 {
     let (bytes, is_named) = ffi::element(datatype);
     let size = u64::from(bytes);
-    // Who is first to set the size owns the slot.
+    // The first thread to set the size owns the slot.
     if is_named && size > 0 && NAMED_BYTES[slot].compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     {
         NAMED[slot].store(datatype, Ordering::Release);
@@ -78,14 +78,14 @@ fn look_at(datatype: u64, slot: usize) -> u32 {
     bytes
 }
 
-/// What an atomic operation reads at once, if it is of one of MPI's own types.
+/// The atomic unit of an atomic operation on one of MPI's own types.
 fn atom(call: &Get) -> Option<Atom> {
     let slot = slot_of(call.target_type);
     let is_named = NAMED[slot].load(Ordering::Acquire) == call.target_type && call.origin_type == call.target_type;
     Atom::of_bytes(NAMED_BYTES[slot].load(Ordering::Relaxed) as u32).filter(|_| is_named)
 }
 
-/// What a get of a cached window is about, if it may be cached.
+/// The place of a get of a cached window, if the get may be cached.
 #[inline]
 fn place<'a>(window: &'a Window, call: &Get) -> Option<Place<'a>> {
     let target = window.target(call.target)?;
@@ -116,15 +116,15 @@ pub fn reissue(reissues: Vec<Reissue>, window: &Window) {
                 None => continue,
             }
         };
-        // SAFETY: the arguments are those of a get of the program's that is not complete yet.
+        // SAFETY: the arguments come from an incomplete get of the program.
         let error = unsafe { ffi::get_bytes(get.dest, get.len, get.target, get.displacement, win.handle, get.atom) };
         pending::on_reissued(&get, error);
-        // Also where MPI has refused it: so the next completion does not find that nothing is left to do.
+        // Counted even if MPI has refused it: the next completion must not find everything done.
         win.on_issued(get.target, Effect::Read);
     }
 }
 
-/// A get that goes to MPI as it is.
+/// Passes a get on to MPI unchanged.
 fn pass(window: &Window, target: i32, next: impl Fn() -> c_int) -> c_int {
     count(&COUNTS.gets_passed);
     let error = next();
@@ -134,7 +134,7 @@ fn pass(window: &Window, target: i32, next: impl Fn() -> c_int) -> c_int {
     error
 }
 
-/// Asks MPI for what is not here, and notes that it is under way.
+/// Asks MPI for the missing bytes, and notes the get in flight.
 fn fetch(place: &Place<'_>, fill: Option<Fill>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
     let window = place.window;
     let error = place.target.nearness.get(place.len, next);
@@ -150,7 +150,7 @@ fn fetch(place: &Place<'_>, fill: Option<Fill>, next: impl Fn() -> c_int) -> (c_
     (SUCCESS, Some(ticket))
 }
 
-/// While own writes are under way to a target, nobody knows whether a get sees them. What it brings is not kept.
+/// While this rank's writes to a target are in flight, a get may or may not see them. Its bytes are not kept.
 fn keep(place: &Place<'_>, fill: Option<Fill>, window: &Window) -> Option<Fill> {
     let target = place.target;
     if target.writes.load(Ordering::Relaxed) == target.writes_done.load(Ordering::Relaxed) {
@@ -162,16 +162,16 @@ fn keep(place: &Place<'_>, fill: Option<Fill>, window: &Window) -> Option<Fill> 
     None
 }
 
-/// The tail of a get whose first bytes are here, or all of it where displacements cannot say that.
+/// Fetches the tail of a get if its first bytes are cached, or all of it if displacements cannot express the tail.
 fn fetch_tail(place: &Place<'_>, from: usize, fill: Option<Fill>, next: impl Fn() -> c_int) -> c_int {
     let unit = place.target.unit;
-    let (skip, rest) = (from as i64 / unit.max(1), from as i64 % unit.max(1));
-    if from == 0 || rest != 0 || place.atom != Atom::NONE {
+    let (skip, remainder) = (from as i64 / unit.max(1), from as i64 % unit.max(1));
+    if from == 0 || remainder != 0 || place.atom != Atom::NONE {
         return fetch(place, fill, next).0;
     }
     let tail = || {
         let (origin, len) = (place.origin + from, place.len - from);
-        // SAFETY: it is a part of the get that the program asks for.
+        // SAFETY: it is a part of the program's get.
         unsafe { ffi::get_bytes(origin, len, place.number, place.displacement + skip, place.window.handle, Atom::NONE) }
     };
     fetch(place, fill, tail).0
@@ -181,33 +181,32 @@ fn fetch_tail(place: &Place<'_>, from: usize, fill: Option<Fill>, next: impl Fn(
 ///
 /// # Safety
 ///
-/// As of `MPI_Get`.
+/// As for `MPI_Get`.
 #[inline]
 unsafe fn look_up(place: &Place<'_>) -> Outcome {
     let window = place.window;
-    // SAFETY: MPI's rules for the buffer are those of the cache: it is the get's until that is complete.
+    // SAFETY: MPI's rules for the buffer satisfy the cache: the buffer belongs to the get until it is complete.
     let outcome = unsafe { store::get(window.space, place.number, place.atom, place.address, place.origin, place.len) };
     if matches!(outcome, Outcome::Hit | Outcome::Joined) && matches!(window.mode(), Mode::Checked | Mode::Told) {
         window.worth.on_paid();
     }
     if outcome == Outcome::Hit {
-        let spoiled = pending::on_written(place.origin, place.len);
-        if !spoiled.is_empty() {
-            reissue(spoiled, window);
+        let reissues = pending::on_written(place.origin, place.len);
+        if !reissues.is_empty() {
+            reissue(reissues, window);
         }
     }
     outcome
 }
 
-/// Notes a get that joined.
+/// Notes a joined get.
 fn join(place: &Place<'_>) {
     let reissues = pending::note_joined(&place.noted(), place.displacement);
     place.window.on_issued(place.number, Effect::Read);
     reissue(reissues, place.window);
 }
 
-/// Whether the cache may be asked, and that pays: in modes checked and told, once it is known that nothing
-/// old is there.
+/// Whether to ask the cache: asking pays and, in modes checked and told, no stale entry is left.
 #[inline]
 fn is_ready(place: &Place<'_>) -> bool {
     let window = place.window;
@@ -221,7 +220,7 @@ fn is_ready(place: &Place<'_>) -> bool {
 ///
 /// # Safety
 ///
-/// As of that.
+/// As for `MPI_Get`.
 #[inline]
 pub unsafe fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find_cached(call.win) else { return next() };
@@ -240,11 +239,12 @@ pub unsafe fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
     }
 }
 
-/// `MPI_Rget`, whose request is written to `request`. `complete` writes one that is complete; `handle` is the C handle of what is there.
+/// `MPI_Rget`. `complete` stores a completed request for the program; `handle` reads the C handle of the stored
+/// request.
 ///
 /// # Safety
 ///
-/// As of that.
+/// As for `MPI_Rget`.
 pub unsafe fn rget(
     call: &Get,
     next: impl Fn() -> c_int,
@@ -260,7 +260,7 @@ pub unsafe fn rget(
     match unsafe { look_up(&place) } {
         Outcome::Hit => complete(),
         Outcome::Joined => {
-            // Its bytes come with another get, of which its request knows nothing.
+            // Its bytes come with another get, unknown to its request.
             join(&place);
             let error = completion::flush_for_request(window, place.number);
             if error == SUCCESS { complete() } else { error }

@@ -1,8 +1,8 @@
-/* What types have in memory. */
+/* The layout of types in memory. */
 #include "layer.h"
 #include <stdlib.h>
 
-/* The attribute of a type that says how many bytes an element has that lies in one piece; 0: it does not. */
+/* Attribute of a type: bytes of a contiguous element, or 0 if elements are not contiguous. */
 static int keyval = MPI_KEYVAL_INVALID;
 
 static int on_copy(MPI_Datatype type, int key, void *extra, void *value, void *copy, int *is_kept) {
@@ -20,7 +20,7 @@ int vgasnet_mpi_cache_prepare_types(void) {
     return NEXT(Type_create_keyval)(on_copy, on_delete, &keyval, NULL);
 }
 
-/* The size of an element that has no gaps, or 0. */
+/* The size of an element without gaps, or 0. */
 static int size_without_gaps(MPI_Datatype type) {
     MPI_Aint low, extent, true_low, true_extent;
     int size;
@@ -29,7 +29,7 @@ static int size_without_gaps(MPI_Datatype type) {
     return size > 0 && low == 0 && true_low == 0 && extent == size && true_extent == size ? size : 0;
 }
 
-/* Whether elements are made of others side by side, in order. The type that they are made of is `*inner`, unless it is named. */
+/* Whether elements consist of others side by side, in order. `*inner` is their type, unless `type` is named. */
 static int is_in_order(MPI_Datatype type, int *is_named, MPI_Datatype *inner) {
     int integers, addresses, types, combiner, counts[2];
     MPI_Aint displacements[2];
@@ -53,7 +53,7 @@ static int look(MPI_Datatype type, int *is_named) {
     return of_inner > 0 ? size : 0;
 }
 
-/* Bytes of an element that lies in one piece, in order; 0 of another. Named types are always the same. */
+/* Bytes of a contiguous element with its parts in order; 0 for any other. Named types are always the same. */
 int vgasnet_mpi_cache_element(uint64_t handle, int *is_named) {
     MPI_Datatype type = TO_HANDLE(MPI_Datatype, handle);
     void *known;
@@ -66,7 +66,7 @@ int vgasnet_mpi_cache_element(uint64_t handle, int *is_named) {
     return size;
 }
 
-/* What `count` elements may touch: from *low on, *bytes. Returns 0 if that is not known. */
+/* The bytes `count` elements may touch: *bytes from *low on. Returns 0 if unknown. */
 int vgasnet_mpi_cache_span(uint64_t handle, int64_t count, int64_t *low, int64_t *bytes) {
     MPI_Datatype type = TO_HANDLE(MPI_Datatype, handle);
     MPI_Aint bound, extent, true_low, true_extent;

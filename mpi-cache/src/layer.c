@@ -1,17 +1,17 @@
-/* MPI for Rust, which cannot call it by itself: handles, constants and types differ from one implementation to the next.
- * Functions that return an int return MPI's error code, unless it says otherwise. */
+/* MPI for Rust, which cannot call it directly: handles, constants and types differ between implementations.
+ * Functions that return an int return MPI's error code, unless stated otherwise. */
 #include "layer.h"
 #include <string.h>
 
 #ifdef OPEN_MPI
-/* The request of operations that are complete when they begin. It is in no header. */
+/* The request of operations complete from the beginning. No header declares it. */
 extern char ompi_request_empty[];
 #pragma weak ompi_request_empty
 #endif
 
 struct vgasnet_mpi_cache_next vgasnet_mpi_cache_next;
 
-/* Finds what the layer calls. Returns the name of a function that there is not, or NULL. */
+/* Finds the functions called by the layer. Returns the name of a missing one, or NULL. */
 const char *vgasnet_mpi_cache_resolve(void) {
     NEXT_FUNCTIONS(FIND_NEXT)
     return NULL;
@@ -48,7 +48,7 @@ int vgasnet_mpi_cache_gather(uint64_t comm, const void *mine, void *all, int byt
     return NEXT(Allgather)(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, TO_HANDLE(MPI_Comm, comm));
 }
 
-/* The ranks of a group as those of the window's group. Returns how many, or -1. */
+/* The ranks of a group's members in the window's group. Returns their number, or -1. */
 int vgasnet_mpi_cache_members(uint64_t group, uint64_t win, int *ranks, int ranks_max) {
     MPI_Group of_window;
     int members, at, result, places[64];
@@ -72,13 +72,13 @@ int vgasnet_mpi_cache_flush_local(uint64_t win, int target) {
     return NEXT(Win_flush_local)(target, TO_HANDLE(MPI_Win, win));
 }
 
-/* Has MPI look at what others want of this process. Messages to it stay where they are. */
+/* Lets MPI serve the requests of other processes. Messages to this process stay queued. */
 void vgasnet_mpi_cache_look(void) {
     int found;
     NEXT(Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
-/* Atomically in each element of so many bytes, if that is not 0. */
+/* Gets bytes, atomically in each element of atom_bytes bytes unless these are 0. */
 int vgasnet_mpi_cache_get_bytes(void *origin, int bytes, int target, int64_t displacement, uint64_t win, int atom_bytes) {
     MPI_Win of = TO_HANDLE(MPI_Win, win);
     MPI_Datatype type;
@@ -107,7 +107,7 @@ static int on_cancel(void *state, int is_complete) {
     return MPI_SUCCESS;
 }
 
-/* A request that is complete: it may be waited for, tested and freed. */
+/* A completed request: it may be waited for, tested and freed. */
 int vgasnet_mpi_cache_completed(void *place) {
     MPI_Request request;
     int error = NEXT(Grequest_start)(on_query, on_free, on_cancel, NULL, &request);
@@ -116,13 +116,13 @@ int vgasnet_mpi_cache_completed(void *place) {
     return error;
 }
 
-/* Whether several threads may call MPI at a time. */
+/* Whether several threads may call MPI concurrently. */
 int vgasnet_mpi_cache_is_thread_multiple(void) {
     int level;
     return NEXT(Query_thread)(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
 }
 
-/* Whether this is the request that MPI has for all operations that are complete when they begin. */
+/* Whether this is MPI's request for all operations complete from the beginning. */
 int vgasnet_mpi_cache_is_complete(uint64_t request) {
 #ifdef OPEN_MPI
     return ompi_request_empty != NULL && request == (uint64_t)(uintptr_t)ompi_request_empty;
@@ -132,7 +132,7 @@ int vgasnet_mpi_cache_is_complete(uint64_t request) {
 #endif
 }
 
-/* Whether an operation with a request is complete already. */
+/* Whether the operation of a request is already complete. */
 int vgasnet_mpi_cache_is_complete_now(uint64_t request) {
     int is_complete = 0;
     return NEXT(Request_get_status)(TO_HANDLE(MPI_Request, request), &is_complete, MPI_STATUS_IGNORE) == MPI_SUCCESS && is_complete;

@@ -1,9 +1,9 @@
-/* What the C files share. MPI's functions are called by the next definition of their names, as Rust calls them. */
+/* Shared by the C files. They call MPI's functions by the next definition of their names, as Rust does. */
 #ifndef VGASNET_MPI_CACHE_LAYER_H
 #define VGASNET_MPI_CACHE_LAYER_H
 #include <front.h>
 
-/* The functions that the layer calls itself. */
+/* The functions called by the layer itself. */
 #define NEXT_FUNCTIONS(X)                                                                                                          \
     X(Accumulate) X(Allgather) X(Allreduce) X(Comm_compare) X(Comm_dup) X(Comm_free) X(Comm_get_errhandler) X(Comm_rank) X(Comm_set_errhandler)  \
     X(Comm_size) X(Errhandler_free) X(Fetch_and_op) X(Finalized) X(Get) X(Get_accumulate) X(Grequest_complete) X(Grequest_start) X(Group_free) X(Group_size)             \
@@ -18,7 +18,7 @@ struct vgasnet_mpi_cache_next {
 
 extern struct vgasnet_mpi_cache_next vgasnet_mpi_cache_next;
 
-/* MPI_Allreduce as the next library has it. */
+/* NEXT(Allreduce) is MPI_Allreduce of the next library. */
 #define NEXT(name) (vgasnet_mpi_cache_next.name)
 
 #endif

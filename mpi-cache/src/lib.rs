@@ -1,18 +1,20 @@
-//! `libvgasnet-mpi-cache.so`: a cache of `MPI_Get` for MPI programs that know nothing of it.
+//! `libvgasnet-mpi-cache.so`: a cache of `MPI_Get` for unmodified MPI programs.
 //!
-//! It is loaded before MPI, and defines functions of MPI's by their names ([`calls`], [`fortran`]). Each goes on to the next definition of
-//! its name, MPI's own or another library's. What the user sees of it is in `docs/reference/cached-gets.md`.
+//! It is loaded before MPI and defines MPI's functions by their names ([`calls`], [`fortran`]). Each call goes on to
+//! the next definition of its name, MPI's own or another library's. `docs/reference/cached-gets.md` documents it for
+//! users.
 //!
-//! - [`gets`] serves gets from the [`store`]; [`completion`] files what has come; [`writers`] drops what is overwritten.
-//! - [`window`] knows which epochs are open and which targets have operations under way; [`pending`] knows the gets whose bytes are on
-//!   their way.
-//! - [`news`] knows when this process may have learned from another one. In modes checked and told nothing that was read before is served
-//!   after that, unless [`words`] prove that nobody wrote: numbers that writers raise and readers look at, in mode told.
+//! - [`gets`] serves gets from the [`store`]; [`completion`] files completed gets; [`writers`] drops overwritten
+//!   entries.
+//! - [`window`] tracks open epochs and targets with operations in flight; [`pending`] tracks the gets in flight.
+//! - [`news`] notes when this process may have learned from another one. In modes checked and told no entry from before
+//!   is served, unless [`words`] prove that nobody wrote: in mode told, writers raise these numbers and readers read
+//!   them.
 //!
-//! MPI's handles and macros stay in C (`layer.c`, `handles.c`, `words.c`); [`ffi`] has them as integers.
+//! MPI's handles and macros stay in C (`layer.c`, `handles.c`, `words.c`); in [`ffi`] they are integers.
 
 #![cfg(feature = "link")]
-// It panics where stderr cannot be written.
+// Printing panics if stderr cannot be written.
 #![deny(clippy::print_stderr)]
 
 mod calls;
@@ -39,5 +41,5 @@ mod words;
 mod worth;
 mod writers;
 
-/// The name by which lines for the user begin.
+/// Prefix of the lines for the user.
 const LIBRARY: &str = "vgasnet-mpi-cache";

@@ -1,19 +1,20 @@
-//! Whether a target is so near that its gets are not worth caching: ranks of one host whose MPI maps the memory of windows get by a copy,
-//! and no cache is faster than that. The first gets tell, by the time that MPI takes for them and for their completion.
+//! Detects targets so near that caching their gets does not pay. Between ranks of one host, MPI may map the memory of
+//! windows and serve gets by a copy, and no cache is faster. The first gets decide, by MPI's time for them and for
+//! their completion.
 
 use crate::settings;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Gets after which it is decided, and how often that is tried: other programs may have disturbed a round.
+/// Number of gets before a decision, and of attempts to decide: other programs may disturb a round.
 const GETS: u32 = 64;
 const ROUNDS: u32 = 16;
 
-/// A hit takes about as long, and so many bytes more a nanosecond.
+/// Approximate time of a hit, and further bytes copied per nanosecond.
 const HIT_NS: u64 = 100;
 const BYTES_A_NS: u64 = 8;
 
-/// What is known of a target. Threads may lose each other's counts.
+/// Measurements of a target. Concurrent counts may get lost.
 #[derive(Debug, Default)]
 pub struct Nearness {
     is_near: AtomicBool,
@@ -29,7 +30,7 @@ impl Nearness {
         self.is_near.load(Ordering::Relaxed)
     }
 
-    /// A get by MPI.
+    /// Measures a get by MPI.
     #[inline]
     pub fn get<T>(&self, bytes: usize, next: impl FnOnce() -> T) -> T {
         if self.rounds.load(Ordering::Relaxed) == ROUNDS {
@@ -40,13 +41,14 @@ impl Nearness {
         self.measure(next)
     }
 
-    /// A completion by MPI of what is under way.
+    /// Measures a completion by MPI of the operations in flight.
     #[inline]
     pub fn complete<T>(&self, next: impl FnOnce() -> T) -> T {
         Nearness::complete_all(|| std::iter::once(self), next)
     }
 
-    /// A completion of gets of several targets. Each is taken to have needed all of the time, so a far one is not taken to be near.
+    /// Measures a completion of several targets. Each is assumed to have needed all of the time, so a far target never
+    /// counts as near.
     #[inline]
     pub fn complete_all<'a, T, I: Iterator<Item = &'a Nearness>>(
         targets: impl Fn() -> I,
@@ -62,7 +64,7 @@ impl Nearness {
         result
     }
 
-    /// Gets are complete, and nobody knows how long that took.
+    /// Gets are complete, after an unknown time.
     pub fn forget(&self) {
         if self.is_measured() {
             [&self.bytes, &self.spent_ns].into_iter().for_each(|sum| sum.store(0, Ordering::Relaxed));
@@ -70,7 +72,7 @@ impl Nearness {
         }
     }
 
-    /// Whether there are gets to be completed that may decide.
+    /// Whether gets of a measured round await completion.
     #[inline]
     fn is_measured(&self) -> bool {
         self.gets.load(Ordering::Relaxed) > 0 && self.rounds.load(Ordering::Relaxed) < ROUNDS
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Gets that take so long each, flushed after so many.
+    /// Gets of this duration, with a flush after each `flushed_after` of them.
     fn run(gets: u32, each: Duration, flushed_after: u32) -> bool {
         let nearness = Nearness::default();
         for number in 1..=gets {
@@ -151,11 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn a_few_gets_decide_nothing() {
+    fn gets_below_the_minimum_decide_nothing() {
         assert!(!run(GETS - 1, Duration::ZERO, 1));
     }
 
-    /// What is decided of gets of 8 bytes that take so many nanoseconds.
+    /// The decision for gets of 8 bytes and this duration.
     fn is_near(each_ns: u64) -> bool {
         let nearness = Nearness::default();
         nearness.spent_ns.store(u64::from(GETS) * each_ns, Ordering::Relaxed);

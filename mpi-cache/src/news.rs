@@ -1,8 +1,8 @@
-//! When this process may last have learned from another one.
+//! The points at which this process may have learned from another one.
 //!
-//! Every function of MPI's that can bring news is defined by the library ([`crate::news_c`], [`crate::news_fortran`], and the calls that
-//! complete operations), and raises one number when it returns. What was read before that may be old: somebody may have written since, and
-//! told this process.
+//! The library defines every MPI function that can bring news ([`crate::news_c`], [`crate::news_fortran`], and the
+//! calls that complete operations). Each raises one number when it returns. Bytes read before may be stale: another
+//! process may have written since, and told this one.
 
 use crate::windows;
 use std::ffi::c_int;
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 static NEWS: AtomicU64 = AtomicU64::new(1);
 
-/// The interval without news that this is.
+/// The current interval without news.
 #[inline]
 pub fn interval() -> u64 {
     NEWS.load(Ordering::Relaxed)
 }
 
-/// There may be news. Threads must not lose each other's.
+/// There may be news. Threads must not lose each other's counts.
 #[inline]
 pub fn learn() {
     if windows::is_any_cached() {
@@ -24,7 +24,7 @@ pub fn learn() {
     }
 }
 
-/// A call that may bring news, also where it fails.
+/// A call that may bring news, even if it fails.
 #[inline]
 pub fn after(next: impl Fn() -> c_int) -> c_int {
     let error = next();
@@ -32,19 +32,19 @@ pub fn after(next: impl Fn() -> c_int) -> c_int {
     error
 }
 
-/// A call that nothing is to be done about where no window is cached.
+/// A call that needs no action while no window is cached.
 #[inline]
 pub fn after_cached(plain: impl Fn() -> c_int, next: impl Fn() -> c_int) -> c_int {
     if windows::is_any_cached() { after_out_of_line(next) } else { plain() }
 }
 
-/// So a call which only goes on saves no registers.
+/// Out of line, so that calls passed on unchanged save no registers.
 #[inline(never)]
 fn after_out_of_line(next: impl Fn() -> c_int) -> c_int {
     after(next)
 }
 
-/// A call that brings news where it sets a flag.
+/// A call that brings news if it sets a flag.
 #[inline]
 pub fn if_found(next: impl Fn() -> c_int, flag: usize) -> c_int {
     let error = next();

@@ -1,4 +1,4 @@
-//! The functions of C by which a process may learn from another one, besides those of [`crate::calls`].
+//! C functions by which a process may learn from another one, besides the functions of [`crate::calls`].
 
 use crate::news;
 use vgasnet_mpi_front::calls;
@@ -58,7 +58,7 @@ calls! {
     MPI_Comm_spawn(command argv maxprocs info root comm intercomm errcodes) |next| news::after(next);
     MPI_Comm_spawn_multiple(count commands argv maxprocs info root comm intercomm errcodes) |next| news::after(next);
     MPI_Lookup_name(service_name info port_name) |next| news::after(next);
-    // Files: what they read, and what waits for others.
+    // Files: reads, and calls that wait for other ranks.
     MPI_File_open(comm filename amode info fh) |next| news::after(next);
     MPI_File_close(fh) |next| news::after(next);
     MPI_File_delete(filename info) |next| news::after(next);
@@ -86,7 +86,7 @@ calls! {
     MPI_File_write_ordered(fh buf count datatype status) |next| news::after(next);
     MPI_File_write_ordered_end(fh buf status) |next| news::after(next);
     MPI_File_write_shared(fh buf count datatype status) |next| news::after(next);
-    // What was looked for.
+    // Probes that do not wait.
     MPI_Iprobe(source tag comm flag status) |next| news::if_found(next, flag);
     MPI_Improbe(source tag comm flag message status) |next| news::if_found(next, flag);
     // Of MPI 4.
@@ -94,7 +94,8 @@ calls! {
     MPI_Intercomm_create_from_groups(local_group local_leader remote_group remote_leader stringtag info errhandler newintercomm) |next|
         news::after(next);
     MPI_Parrived(request partition flag) |next| news::if_found(next, flag);
-    // Agreement after a failure (User-Level Failure Mitigation). Debian's MPICH ends in an assertion there, so no test calls them.
+    // Agreement after a failure (User-Level Failure Mitigation). In Debian's MPICH these calls fail an assertion, so no
+    // test calls them.
     MPIX_Comm_agree(comm flag) |next| news::after(next);
     MPIX_Comm_shrink(comm newcomm) |next| news::after(next);
     MPIX_Comm_failure_ack(comm) |next| news::after(next);

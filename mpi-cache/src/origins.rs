@@ -1,24 +1,24 @@
-//! The buffers that gets under way will write, by address: where two overlap, nobody knows whose bytes will be there, and neither get is
+//! The buffers of the gets in flight, by address. If two overlap, their final content is unknown, and neither get is
 //! kept.
 
 use std::collections::BTreeMap;
 
-/// Buffers that overlap, as one range.
+/// Overlapping buffers, as one range.
 #[derive(Debug)]
 struct Range {
     end: usize,
-    /// How many there are.
+    /// Number of buffers.
     count: usize,
-    /// The only one, if nobody else has written there.
+    /// The only member, if nothing else has written there.
     alone: Option<u32>,
 }
 
-/// Disjoint ranges by where they begin.
+/// Disjoint ranges by their start.
 #[derive(Debug)]
 pub struct Origins(BTreeMap<usize, Range>);
 
 impl Origins {
-    /// None.
+    /// No buffers.
     pub const fn new() -> Origins {
         Origins(BTreeMap::new())
     }
@@ -29,36 +29,36 @@ impl Origins {
         (range.end > start).then_some(*first)
     }
 
-    /// Bytes are written. Returns the members whose buffers those overlap, unless they were told of before.
-    pub fn spoil(&mut self, start: usize, len: usize) -> Vec<u32> {
+    /// Bytes are written. Returns the members with overlapping buffers, unless they were returned before.
+    pub fn overwrite(&mut self, start: usize, len: usize) -> Vec<u32> {
         let mut end = start.saturating_add(len);
-        let mut spoiled = Vec::new();
+        let mut conflicting = Vec::new();
         while let Some(first) = self.overlap(start, end) {
             let range = self.0.get_mut(&first).expect("it was found");
-            spoiled.extend(range.alone.take());
+            conflicting.extend(range.alone.take());
             end = first;
         }
-        spoiled
+        conflicting
     }
 
-    /// Adds a buffer. Returns the members that are spoiled by that, this one among them, unless they were told of before.
+    /// Adds a buffer. Returns the members in conflict by now, this one among them, unless they were returned before.
     pub fn insert(&mut self, member: u32, start: usize, len: usize) -> Vec<u32> {
         let end = start.saturating_add(len);
         let mut whole = (start, Range { end, count: 1, alone: Some(member) });
-        let mut spoiled = Vec::new();
+        let mut conflicting = Vec::new();
         while let Some(first) = self.overlap(start, end) {
             let range = self.0.remove(&first).expect("it was found");
-            spoiled.extend(range.alone.into_iter().chain(whole.1.alone));
+            conflicting.extend(range.alone.into_iter().chain(whole.1.alone));
             whole = (
                 whole.0.min(first),
                 Range { end: whole.1.end.max(range.end), count: whole.1.count + range.count, alone: None },
             );
         }
         self.0.insert(whole.0, whole.1);
-        spoiled
+        conflicting
     }
 
-    /// Removes a buffer. Its range stays while others are in it.
+    /// Removes a buffer. Its range stays while it has others.
     pub fn remove(&mut self, start: usize) {
         let Some((first, range)) = self.0.range_mut(..=start).next_back() else { return };
         range.count -= 1;
@@ -79,9 +79,9 @@ mod tests {
         assert!(origins.insert(1, 100, 10).is_empty());
         assert!(origins.insert(2, 110, 10).is_empty());
         assert!(origins.insert(3, 90, 10).is_empty());
-        assert!(origins.spoil(120, 5).is_empty());
-        assert_eq!(origins.spoil(105, 10), [2, 1]);
-        assert!(origins.spoil(105, 10).is_empty(), "it was told");
+        assert!(origins.overwrite(120, 5).is_empty());
+        assert_eq!(origins.overwrite(105, 10), [2, 1]);
+        assert!(origins.overwrite(105, 10).is_empty(), "it was told");
     }
 
     #[test]
@@ -89,9 +89,9 @@ mod tests {
         let mut origins = Origins::new();
         origins.insert(1, 100, 10);
         origins.insert(2, 120, 10);
-        let mut spoiled = origins.insert(3, 105, 20);
-        spoiled.sort_unstable();
-        assert_eq!(spoiled, [1, 2, 3]);
+        let mut conflicting = origins.insert(3, 105, 20);
+        conflicting.sort_unstable();
+        assert_eq!(conflicting, [1, 2, 3]);
         origins.remove(100);
         origins.remove(105);
         assert_eq!(origins.insert(4, 102, 1), [4], "nobody knows what is in 100..130");

@@ -1,8 +1,9 @@
-//! Gets under way: those whose bytes are kept when they have come, those that joined them, and others that write the same buffers.
+//! Gets in flight: gets with bytes to keep on arrival, gets that joined them, and others that write the same buffers.
 //!
-//! A get is noted after MPI was asked for its bytes, and numbered. A completion files the gets up to the number that was the last when it
-//! called MPI. So what several threads issue and complete is filed only when it has come, and before the thread that may change the buffer
-//! goes on. All of this is behind one lock, which is taken by gets that miss and by completions that have something to file.
+//! A get is noted after MPI was asked for its bytes, and numbered. A completion takes the last number before it calls
+//! MPI, and files the gets up to it. With several threads a get is therefore filed only when it has arrived, and before
+//! the thread that may change the buffer goes on. One lock protects all of this. Gets that miss take it, and
+//! completions with something to file.
 
 use crate::ffi::SUCCESS;
 use crate::origins::Origins;
@@ -12,22 +13,22 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is done with the bytes of a get when they have come.
+/// The use of a get's bytes on arrival.
 #[derive(Debug)]
 enum Purpose {
     /// They are kept.
     Keep(Fill),
-    /// Nothing.
+    /// They are not kept.
     None,
-    /// They come with those of another get.
+    /// They come with another get's bytes.
     Joined { displacement: i64 },
-    /// They do not come so, and a thread is about to ask MPI for them.
+    /// They do not come this way, and a thread is about to ask MPI for them.
     Asking,
-    /// MPI was asked, and has refused with this code, which is for the call that would complete the get.
+    /// MPI was asked, and has refused with this code. The call that would complete the get returns it.
     Refused(c_int),
 }
 
-/// A get under way.
+/// A get in flight.
 #[derive(Debug)]
 struct Record {
     space: u32,
@@ -37,11 +38,12 @@ struct Record {
     dest: usize,
     len: usize,
     purpose: Purpose,
-    /// It joined another. Who completes it goes on until it has its bytes, also if MPI is asked for them on the way.
+    /// It joined another. A thread that completes it goes on until it has its bytes, even if MPI is asked for them on
+    /// the way.
     has_joined: bool,
 }
 
-/// A get that joined in vain: MPI is to be asked for its bytes.
+/// A get that joined in vain: MPI has to be asked for its bytes.
 #[derive(Debug)]
 #[must_use = "nobody else gets its bytes"]
 pub struct Reissue {
@@ -54,7 +56,7 @@ pub struct Reissue {
     pub displacement: i64,
 }
 
-/// What a thread wants noted.
+/// A get to be noted.
 #[derive(Debug)]
 pub struct Noted {
     pub space: u32,
@@ -64,29 +66,29 @@ pub struct Noted {
     pub len: usize,
 }
 
-/// What a completion has found.
+/// The result of a completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "it may be an error"]
 pub struct Filed {
-    /// Gets joined that still have no bytes: other threads are about to ask for those, or have done so since.
+    /// Joined gets still lack their bytes: other threads are about to ask for them, or have done so since.
     pub lacks: bool,
-    /// The code with which MPI has refused the bytes of a get that joined in vain.
+    /// MPI's code if it has refused the bytes of a get that joined in vain.
     pub error: c_int,
 }
 
 impl Filed {
-    /// With what was found of another target. The first error counts.
+    /// Combines the results of two targets. The first error counts.
     pub fn and(self, other: Filed) -> Filed {
         Filed { lacks: self.lacks || other.lacks, error: first_error(self.error, other.error) }
     }
 }
 
-/// The first of two codes that is an error.
+/// The first error of two codes.
 pub fn first_error(one: c_int, other: c_int) -> c_int {
     if one == SUCCESS { other } else { one }
 }
 
-/// A get that was noted, for who waits for its request.
+/// A noted get, for calls about its request.
 #[derive(Clone, Copy, Debug)]
 pub struct Ticket {
     id: u32,
@@ -96,7 +98,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// No get, but an operation that fetches.
+    /// For an operation that fetches, in place of a get.
     pub fn of_fetch(space: u32, target: u32) -> Ticket {
         Ticket { id: u32::MAX, number: 0, space, target }
     }
@@ -106,14 +108,14 @@ impl Ticket {
     }
 }
 
-/// Those of a space and a target.
+/// The gets of a space and a target.
 #[derive(Debug, Default)]
 struct OfTarget {
-    /// Whose bytes come by MPI, by their numbers.
+    /// Gets with bytes requested from MPI, by their numbers.
     asked: BTreeMap<u64, u32>,
-    /// Gets that joined, by their destination.
+    /// Joined gets, by their destination.
     joined: BTreeMap<usize, Vec<u32>>,
-    /// How many joined and have no bytes yet.
+    /// Number of joined gets without bytes.
     lacking: usize,
 }
 
@@ -124,7 +126,7 @@ struct Pending {
     targets: BTreeMap<(u32, u32), OfTarget>,
     origins: Origins,
     next_number: u64,
-    /// Destinations of gets that joined and were served, or not, before they were noted.
+    /// Destinations of joined gets served, or abandoned, before they were noted.
     early: Vec<(usize, bool)>,
 }
 
@@ -137,7 +139,7 @@ static PENDING: Mutex<Pending> = Mutex::new(Pending {
     early: Vec::new(),
 });
 
-/// Gets under way, and where the buffers of all since there was none begin and end: a glance that needs no lock.
+/// Number of gets in flight, and the range of all buffers since there was none, for a test without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
@@ -146,7 +148,7 @@ fn lock() -> MutexGuard<'static, Pending> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The number of the get that was noted last.
+/// The number of the last noted get.
 pub fn last_number() -> u64 {
     if COUNT.load(Ordering::Acquire) == 0 { 0 } else { lock().next_number - 1 }
 }
@@ -156,7 +158,7 @@ impl Pending {
         let number = self.next_number;
         self.next_number += 1;
         let &Noted { space, target, atom, dest, len } = noted;
-        // None: MPI was asked for it. Else whether it joined.
+        // `None` if MPI was asked for it, else whether it joined.
         let is_lacking = match purpose {
             Purpose::Joined { .. } => Some(true),
             Purpose::Asking => Some(false),
@@ -186,13 +188,14 @@ impl Pending {
         record.is_some_and(|record| record.number == ticket.number)
     }
 
-    /// Forgets a record, which is no more in the list of its target.
+    /// Forgets a record, which is no longer in its target's list.
     fn remove(&mut self, id: u32) {
         let record = self.records[id as usize].take();
         record.into_iter().for_each(|record| self.release(id, &record));
     }
 
-    /// A record is gone. A thread that finds no other under way may change the buffers, so all of them were read before this.
+    /// A record is gone. A thread that finds no other in flight may change the buffers, so all of them were read before
+    /// this.
     fn release(&mut self, id: u32, record: &Record) {
         self.free.push(id);
         self.origins.remove(record.dest);
@@ -206,7 +209,7 @@ impl Pending {
         COUNT.fetch_sub(1, Ordering::Release);
     }
 
-    /// The get of a target that joined and has this destination, which joins no more.
+    /// Takes a joined get of a target with this destination.
     fn take_joined(&mut self, space: u32, target: u32, dest: usize) -> Option<u32> {
         let of_target = self.targets.get_mut(&(space, target))?;
         let same = of_target.joined.get_mut(&dest)?;
@@ -217,7 +220,7 @@ impl Pending {
         id
     }
 
-    /// These gets that joined have their bytes.
+    /// The joined gets with these destinations have their bytes.
     fn on_served(&mut self, space: u32, target: u32, dests: Vec<usize>) {
         for dest in dests {
             match self.take_joined(space, target, dest) {
@@ -227,7 +230,7 @@ impl Pending {
         }
     }
 
-    /// A get is not kept. Those that joined it have to ask themselves.
+    /// A get is not kept. The gets joined to it have to ask MPI themselves.
     fn abandon(&mut self, space: u32, target: u32, fill: Fill) -> Vec<Reissue> {
         let mut reissues = Vec::new();
         for dest in store::abandon(fill) {
@@ -244,8 +247,8 @@ impl Pending {
         reissues
     }
 
-    /// Somebody else writes the buffers of these gets: nobody knows what will be there.
-    fn spoil(&mut self, ids: Vec<u32>) -> Vec<Reissue> {
+    /// These gets are not kept: others write their buffers, so the final content is unknown.
+    fn discard(&mut self, ids: Vec<u32>) -> Vec<Reissue> {
         let mut reissues = Vec::new();
         for id in ids {
             let Some(record) = &mut self.records[id as usize] else { continue };
@@ -260,11 +263,11 @@ impl Pending {
         reissues
     }
 
-    /// Files what has come of a record, which is no more in the list of its target. Returns why nothing has.
+    /// Files the bytes of a record, which is no longer in its target's list. Returns MPI's code if it has refused them.
     ///
     /// # Safety
     ///
-    /// Its bytes have come, and are still there.
+    /// Its bytes have arrived, and are still there.
     unsafe fn file(&mut self, id: u32) -> c_int {
         let Some(mut record) = self.records[id as usize].take() else { return SUCCESS };
         let mut error = SUCCESS;
@@ -282,12 +285,12 @@ impl Pending {
     }
 }
 
-/// Notes a get that MPI was asked for. Where its buffer is another's as well, neither is kept.
+/// Notes a get requested from MPI. If its buffer overlaps another's, neither is kept.
 pub fn note(noted: &Noted, fill: Option<Fill>) -> (Ticket, Vec<Reissue>) {
     let mut pending = lock();
     let ticket = pending.add(noted, fill.map_or(Purpose::None, Purpose::Keep));
-    let spoiled = pending.origins.insert(ticket.id, noted.dest, noted.len);
-    (ticket, pending.spoil(spoiled))
+    let conflicting = pending.origins.insert(ticket.id, noted.dest, noted.len);
+    (ticket, pending.discard(conflicting))
 }
 
 /// Notes a get that joined another.
@@ -300,8 +303,8 @@ pub fn note_joined(noted: &Noted, displacement: i64) -> Vec<Reissue> {
     }
     let purpose = if early.is_none() { Purpose::Joined { displacement } } else { Purpose::Asking };
     let ticket = pending.add(noted, purpose);
-    let spoiled = pending.origins.insert(ticket.id, noted.dest, noted.len);
-    let mut reissues = pending.spoil(spoiled);
+    let conflicting = pending.origins.insert(ticket.id, noted.dest, noted.len);
+    let mut reissues = pending.discard(conflicting);
     if early.is_some() {
         let &Noted { space, target, atom, dest, len } = noted;
         reissues.push(Reissue { id: ticket.id, space, target, atom, dest, len, displacement });
@@ -327,7 +330,7 @@ pub fn abandon(space: u32, target: u32, fill: Fill) -> Vec<Reissue> {
     lock().abandon(space, target, fill)
 }
 
-/// Bytes were written to a buffer. Gets under way that write it, too, are not kept.
+/// Bytes were written to a buffer. Gets in flight to the same bytes are not kept.
 #[inline]
 pub fn on_written(dest: usize, len: usize) -> Vec<Reissue> {
     if COUNT.load(Ordering::Relaxed) == 0 {
@@ -337,18 +340,18 @@ pub fn on_written(dest: usize, len: usize) -> Vec<Reissue> {
         return Vec::new();
     }
     let mut pending = lock();
-    let spoiled = pending.origins.spoil(dest, len);
-    pending.spoil(spoiled)
+    let conflicting = pending.origins.overwrite(dest, len);
+    pending.discard(conflicting)
 }
 
-/// Files the gets of a target up to a number. What joined a get that is filed has its bytes when this returns.
+/// Files the gets of a target up to a number. The gets joined to them have their bytes when this returns.
 ///
 /// # Safety
 ///
 /// MPI has completed these gets, and the program has not gone on since.
 pub unsafe fn file(space: u32, target: u32, last: u64) -> Filed {
     let mut filed = Filed::default();
-    // Acquire: what others have filed they have read.
+    // Acquire: the gets filed by others have been read.
     if COUNT.load(Ordering::Acquire) == 0 {
         return filed;
     }
@@ -365,11 +368,11 @@ pub unsafe fn file(space: u32, target: u32, last: u64) -> Filed {
     filed
 }
 
-/// Files a get whose request is complete, unless it was filed.
+/// Files a get with a complete request, unless it was filed.
 ///
 /// # Safety
 ///
-/// As of [`file`].
+/// As for [`file`].
 pub unsafe fn file_one(ticket: Ticket) {
     let mut pending = lock();
     if !pending.has(ticket) {
@@ -384,22 +387,22 @@ pub unsafe fn file_one(ticket: Ticket) {
 }
 
 /// A request has failed: its get is not kept.
-pub fn spoil_one(ticket: Ticket) -> Vec<Reissue> {
+pub fn discard_one(ticket: Ticket) -> Vec<Reissue> {
     let mut pending = lock();
-    if pending.has(ticket) { pending.spoil(vec![ticket.id]) } else { Vec::new() }
+    if pending.has(ticket) { pending.discard(vec![ticket.id]) } else { Vec::new() }
 }
 
-/// No get of a space is kept from now on. Returns how many are under way.
-pub fn spoil_space(space: u32) -> (usize, Vec<Reissue>) {
+/// No get in flight of a space is kept. Returns their number.
+pub fn discard_space(space: u32) -> (usize, Vec<Reissue>) {
     let mut pending = lock();
     let of_space = |record: &&Record| record.space == space;
     let ids: Vec<u32> = (0..pending.records.len() as u32)
         .filter(|id| pending.records[*id as usize].as_ref().filter(of_space).is_some())
         .collect();
-    (ids.len(), pending.spoil(ids))
+    (ids.len(), pending.discard(ids))
 }
 
-/// A space is gone, and with it what was under way.
+/// A space is gone, with its gets in flight.
 pub fn forget_space(space: u32) {
     let mut pending = lock();
     for id in 0..pending.records.len() as u32 {
@@ -417,14 +420,14 @@ mod tests {
     #[test]
     fn who_completes_a_get_that_joined_in_vain_goes_on_until_it_has_its_bytes() {
         let noted = Noted { space: 7, target: 3, atom: Atom::NONE, dest: 4096, len: 8 };
-        // Whose bytes this one was to share is not kept, before it was noted.
+        // The get it joins is abandoned before this one is noted.
         lock().early.push((noted.dest, false));
         let reissues = note_joined(&noted, 0);
         let before = last_number();
         // SAFETY: nothing is kept.
         let lacks = |last: u64| unsafe { file(noted.space, noted.target, last) }.lacks;
         assert!(reissues.len() == 1 && lacks(before));
-        // Another thread asks MPI, which has been told to complete what was asked before.
+        // Another thread asks MPI, which was told before to complete earlier operations.
         on_reissued(&reissues[0], SUCCESS);
         assert!(lacks(before), "its bytes are under way");
         assert!(!lacks(last_number()));

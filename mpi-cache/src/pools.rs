@@ -1,6 +1,8 @@
-//! Words that the windows of the same processes share: a program may have hundreds of windows, and MPICH has 2,048 communicators.
+//! Words shared by the windows of the same processes: a program may have hundreds of windows, and MPICH has 2,048
+//! communicators.
 //!
-//! The first rank of a window says which words it has, since windows are made by threads in any order. Its numbers of pools are those of all.
+//! The first rank of a window chooses its words, since threads may create windows in any order. All ranks use its pool
+//! numbers.
 
 use crate::ffi::{self, WordsOfAll};
 use crate::window::lock;
@@ -14,11 +16,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Debug)]
 struct Pool {
     words: WordsOfAll,
-    /// Its number at all ranks of the group.
+    /// Its number, the same at all ranks of the group.
     number: u64,
-    /// Windows that have words of it.
+    /// Number of windows with words in it.
     windows: AtomicUsize,
-    /// At the first rank: which of them are taken.
+    /// At the first rank: the words in use.
     taken: Mutex<Vec<bool>>,
 }
 
@@ -29,22 +31,22 @@ pub struct Words {
     at: u32,
 }
 
-/// Which words a window gets.
+/// The words chosen for a window.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Choice {
     pool: u64,
     at: u32,
-    /// There are none yet: all make some.
+    /// None exist yet: all ranks create them.
     is_new: u32,
 }
 
 static POOLS: Mutex<Vec<Arc<Pool>>> = Mutex::new(Vec::new());
 
-/// Groups of processes that may have words. Each takes two communicators.
+/// Maximum number of process groups with words. Each takes two communicators.
 const POOLS_MAX: usize = 256;
 
-/// What the first rank of a communicator chooses for a window.
+/// The first rank's choice for a window of a communicator.
 pub fn choose(comm: u64) -> Option<Choice> {
     let pools = lock(&POOLS);
     for pool in pools.iter().filter(|pool| pool.words.are_of(comm)) {
@@ -57,7 +59,8 @@ pub fn choose(comm: u64) -> Option<Choice> {
     (pools.len() < POOLS_MAX).then_some(Choice { pool: new_number(), at: 0, is_new: 1 })
 }
 
-/// A number that no other pool of the job has, whichever process has chosen it. All processes end theirs in the order of the numbers.
+/// A number unique among the pools of the job, whichever process has chosen it. All processes end their pools in
+/// numeric order.
 fn new_number() -> u64 {
     static MADE: AtomicU64 = AtomicU64::new(0);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
@@ -65,7 +68,7 @@ fn new_number() -> u64 {
     mixed.wrapping_add(MADE.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The first rank's choice is not taken.
+/// Undoes the first rank's choice.
 pub fn give_back(choice: Choice, comm: u64) {
     let is_it = |pool: &&Arc<Pool>| pool.number == choice.pool && pool.words.are_of(comm);
     if let Some(pool) = lock(&POOLS).iter().find(is_it).filter(|_| choice.is_new == 0) {
@@ -73,7 +76,7 @@ pub fn give_back(choice: Choice, comm: u64) {
     }
 }
 
-/// Collective: the words that the first rank has chosen.
+/// Collective: takes the words chosen by the first rank.
 pub fn take(choice: Choice, comm: u64) -> Result<Words, c_int> {
     if choice.is_new != 0 {
         let mut taken = vec![false; WINDOWS_MAX];
@@ -90,7 +93,7 @@ pub fn take(choice: Choice, comm: u64) -> Result<Words, c_int> {
             pool.windows.fetch_add(1, Ordering::Relaxed);
             return Ok(Words { pool: pool.clone(), at: choice.at });
         }
-        // Another thread has made them, and is about to say so.
+        // Another thread has created them, and is about to publish them.
         std::thread::yield_now();
     }
 }
@@ -101,13 +104,13 @@ impl Words {
         self.pool.words.read(self.at, target)
     }
 
-    /// Raises the word of a rank, and returns when everybody sees it.
+    /// Raises the word of a rank, and returns when every rank sees it.
     pub fn raise(&self, target: u32) -> bool {
         self.pool.words.raise(self.at, target)
     }
 
-    /// The window is gone at all ranks: MPI has freed it. Collective where this was the last one of the words: threads might not agree on
-    /// which one that was.
+    /// The window is gone at all ranks: MPI has freed it. Collective for the last window of the words, unless MPI is
+    /// called by several threads: they might disagree on the last one.
     pub fn free(self) {
         lock(&self.pool.taken)[self.at as usize] = false;
         let is_last = self.pool.windows.fetch_sub(1, Ordering::Relaxed) == 1;
@@ -119,7 +122,7 @@ impl Words {
 }
 
 fn end(pool: Arc<Pool>) {
-    // Nobody can be told that MPI refuses it.
+    // MPI's refusal cannot be reported.
     _ = Arc::into_inner(pool).map(|pool| pool.words.free());
 }
 
@@ -127,6 +130,6 @@ fn end(pool: Arc<Pool>) {
 pub fn at_end() {
     let mut pools = std::mem::take(&mut *lock(&POOLS));
     pools.sort_by_key(|pool| pool.number);
-    // Where a window is left, so are its words: MPI is told of both or of none.
+    // If a window still exists, so do its words: MPI frees both or neither.
     pools.into_iter().for_each(end);
 }

@@ -1,5 +1,5 @@
-//! MPI's progress. Many MPIs serve the gets of others only while a rank calls them, and a program whose gets hit calls them no more: so
-//! calls that go no further look at MPI now and then.
+//! MPI's progress. Many MPIs serve the gets of other ranks only within calls, and a program with hits only does not
+//! call them. So calls answered by the library poll MPI now and then.
 
 use crate::ffi;
 use std::cell::Cell;
@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Time between two looks, of all threads.
+/// Interval between two polls, by any thread.
 const LOOK_NS: u64 = 50_000;
 
-/// A thread looks at the clock once in so many calls.
+/// Number of calls after which a thread reads the clock.
 const CALLS_A_LOOK: u32 = 16;
 
 static START: OnceLock<Instant> = OnceLock::new();
@@ -20,7 +20,7 @@ thread_local! {
     static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A call goes no further.
+/// A call is not passed on.
 #[inline]
 pub fn on_saved_call() {
     let calls = CALLS.get().wrapping_add(1);

@@ -1,4 +1,4 @@
-//! What a user is told: lines, and statistics at the end.
+//! Output for the user: lines, and statistics at the end.
 
 use crate::settings::{Statistics, statistics};
 use crate::store;
@@ -8,34 +8,34 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vgasnet_mpi_front::whole_file;
 
-/// Tells something about a call, in one line.
+/// Shows one line about a call.
 pub fn line(call: &str, text: &str) {
     let rank = ffi::world_rank().map_or_else(|| "?".to_owned(), |rank| rank.to_string());
     tell(&format!("vgasnet-mpi-cache: rank {rank}: {call}: {text}\n"));
 }
 
-/// In one piece, since all ranks share the terminal. Nobody can be told that it failed.
+/// In one piece, since all ranks share the terminal. A failure cannot be reported.
 fn tell(text: &str) {
     _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Counts of what the cache itself does not see.
+/// Counts unknown to the cache itself.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Flushes that called nothing, since nothing was under way.
+    /// Flushes that called nothing, since nothing was in flight.
     pub flushes_saved: AtomicU64,
-    /// Gets of cached windows that went to MPI untouched.
+    /// Gets of cached windows passed on to MPI unchanged.
     pub gets_passed: AtomicU64,
-    /// Words that were read, and those of them that had changed.
+    /// Words read, and the changed ones among them.
     pub words_read: AtomicU64,
     pub words_changed: AtomicU64,
-    /// Words that were raised.
+    /// Words raised.
     pub words_raised: AtomicU64,
-    /// Windows that were made in a mode other than off.
+    /// How often a window entered a mode other than off.
     pub windows: AtomicU64,
 }
 
-/// Those of this process.
+/// The counts of this process.
 pub static COUNTS: Counts = Counts {
     flushes_saved: AtomicU64::new(0),
     gets_passed: AtomicU64::new(0),
@@ -89,7 +89,7 @@ fn numbers(rank: u32) -> Value {
     Value::Object(all)
 }
 
-/// Shows statistics, if they are asked for.
+/// Shows statistics, if requested.
 pub fn at_end() {
     let wanted = statistics();
     if wanted == Statistics::None {

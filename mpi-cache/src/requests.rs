@@ -1,4 +1,4 @@
-//! Requests of `MPI_Rget` whose bytes are kept when they have come, and operations whose completion is told in mode told.
+//! Requests of `MPI_Rget` with bytes to keep and, in mode told, of operations with a completion to tell.
 
 use crate::completion;
 use crate::ffi::{self, SUCCESS};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// By handle.
 static REQUESTS: Mutex<BTreeMap<u64, Ticket>> = Mutex::new(BTreeMap::new());
 
-/// How many there are: where there is none, calls about requests cost one load.
+/// Their number. While it is 0, calls about requests cost one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Changes the requests.
@@ -23,8 +23,8 @@ fn change<T>(work: impl FnOnce(&mut BTreeMap<u64, Ticket>) -> T) -> T {
     result
 }
 
-/// Notes a request. What was completed by a function that the library does not know, and had the same handle, is not kept: its buffer
-/// may have been written since.
+/// Notes a request. An older one of the same handle was completed by a function unknown to the library. It is not kept,
+/// since its buffer may have been written since.
 pub fn note(handle: u64, ticket: Ticket) {
     let before = change(|requests| requests.insert(handle, ticket));
     before.into_iter().for_each(completion::on_request_failed);
@@ -34,8 +34,8 @@ fn end(ticket: Ticket, error: c_int) {
     if error == SUCCESS { completion::on_request(ticket) } else { completion::on_request_failed(ticket) }
 }
 
-/// A call that may complete some of so many requests. `handle` reads the handle of one, `is_null` says whether it is the null request
-/// by now, which those are that are complete.
+/// A call that may complete some of `count` requests. `handle` reads the handle of one; `is_null` returns whether it
+/// has become the null request, and so is complete.
 #[inline]
 pub fn complete(
     count: c_int,
@@ -54,8 +54,8 @@ pub fn complete(
     }
 }
 
-/// No other thread calls MPI meanwhile, so the handles that are complete are looked for afterwards: a program that waits for one of many
-/// again and again has them looked at once each.
+/// No other thread calls MPI meanwhile, so the complete handles are looked up afterwards. Each is looked up once, even
+/// if the program waits for one of many again and again.
 fn complete_alone(handles: &[u64], is_null: impl Fn(usize) -> bool, next: impl Fn() -> c_int) -> c_int {
     let null = ffi::constants().request_null;
     let error = next();
@@ -80,7 +80,7 @@ fn complete_among_threads(handles: &[u64], is_null: impl Fn(usize) -> bool, next
     error
 }
 
-/// `MPI_Request_get_status`. A request that is complete leaves its buffer to the program, though it is still to be freed.
+/// `MPI_Request_get_status`. A complete request leaves its buffer to the program, although it is yet to be freed.
 pub fn look(handle: u64, next: impl Fn() -> c_int, is_complete: impl FnOnce() -> bool) -> c_int {
     let error = next();
     if COUNT.load(Ordering::Relaxed) > 0 && error == SUCCESS && is_complete() {
@@ -90,7 +90,7 @@ pub fn look(handle: u64, next: impl Fn() -> c_int, is_complete: impl FnOnce() ->
     error
 }
 
-/// `MPI_Request_free`. The bytes come all the same, with the next flush.
+/// `MPI_Request_free`. The bytes still arrive, with the next flush.
 pub fn free(handle: impl Fn() -> u64, next: impl Fn() -> c_int) -> c_int {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return next();

@@ -1,4 +1,4 @@
-//! What the user asks for: environment variables and the keys of infos.
+//! The user's settings: environment variables and keys of infos.
 
 use crate::report::line;
 use std::ffi::OsString;
@@ -7,19 +7,19 @@ use std::sync::OnceLock;
 use vgasnet_getcache::MEMORY_MAX;
 use vgasnet_mpi_front::environment;
 
-/// What a window's cache relies on.
+/// The condition on which a window's cache relies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
     /// Nothing is cached.
     Off,
-    /// Nobody writes before the program says that the phase is over.
+    /// Nobody writes until the program ends the phase.
     Phase,
-    /// Nobody writes while there is the window.
+    /// Nobody writes while the window exists.
     Always,
-    /// Gets share what is on its way, until this process may have learned from another one.
+    /// Gets share transfers in flight, until this process may have learned from another one.
     Checked,
-    /// Ranks tell MPI of all that is written. Who writes raises a word.
+    /// Ranks tell MPI of every write. A writer raises a word.
     Told,
 }
 
@@ -32,12 +32,12 @@ impl Mode {
     }
 
     fn from_name(name: &str) -> Option<Mode> {
-        // Mode checked was weaker than its name, and mode epoch what it is now.
+        // The former mode epoch is today's mode checked.
         let name = if name == "epoch" { "checked" } else { name };
         MODES.into_iter().find(|mode| mode.to_string() == name)
     }
 
-    /// What the program promises by this mode, if anything.
+    /// The program's promise by this mode, if any.
     pub fn promise(self) -> Option<&'static str> {
         match self {
             Mode::Off | Mode::Checked => None,
@@ -52,7 +52,7 @@ impl Mode {
         }
     }
 
-    /// As CLaMPI's users ask for it.
+    /// The mode of a value of CLaMPI's key.
     fn from_clampi(value: &str) -> Option<Mode> {
         match value {
             "1" => Some(Mode::Checked),
@@ -75,10 +75,10 @@ impl fmt::Display for Mode {
     }
 }
 
-/// The names of the modes, as a user is told.
+/// The names of the modes, for messages.
 const ALLOWED: &str = "allowed are off, checked, told, phase and always";
 
-/// The mode that an info asks for. A value that is none is told, and means off.
+/// The mode requested by an info. An invalid value is reported, and means off.
 pub fn of_info(call: &str, info: u64) -> Option<Mode> {
     if let Some(value) = vgasnet_mpi_front::info(info, c"vgasnet_cache") {
         return Some(Mode::from_name(&value).unwrap_or_else(|| refuse(call, "vgasnet_cache", &value, ALLOWED)));
@@ -93,7 +93,7 @@ fn refuse(call: &str, key: &str, value: &str, allowed: &str) -> Mode {
     Mode::Off
 }
 
-/// The mode of windows whose infos do not say.
+/// The mode of windows if their infos request none.
 pub fn default_mode(call: &str) -> Mode {
     static MODE: OnceLock<Mode> = OnceLock::new();
     *MODE.get_or_init(|| {
@@ -109,7 +109,7 @@ fn text(name: &str) -> Option<String> {
     environment::var_os(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Whether gets of near targets are cached. Tests of the cache on one host ask for it.
+/// Whether gets of near targets are cached. Tests of the cache on one host enable it.
 #[cfg(test_faults)]
 pub fn are_near_cached() -> bool {
     static ARE: OnceLock<bool> = OnceLock::new();
@@ -124,7 +124,7 @@ pub const fn are_near_cached() -> bool {
 
 const SIZE_DEFAULT: u64 = 64 << 20;
 
-/// Bytes of memory that the cache may have, or 0.
+/// Maximum memory of the cache in bytes, or 0.
 pub fn cache_bytes(call: &str) -> u64 {
     let Some(value) = text("VGASNET_MPI_CACHE_SIZE") else { return SIZE_DEFAULT };
     parse_bytes(&value).unwrap_or_else(|| {
@@ -145,17 +145,17 @@ fn parse_bytes(value: &str) -> Option<u64> {
     number.checked_mul(1 << shift).filter(|bytes| (1..=MEMORY_MAX).contains(bytes))
 }
 
-/// Where statistics go.
+/// Destination of the statistics.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Statistics {
     None,
     /// Standard error.
     Shown,
-    /// A file a rank: its rank is put behind this.
+    /// A file for each rank. The rank is appended to this name.
     File(OsString),
 }
 
-/// Where statistics go.
+/// Destination of the statistics.
 pub fn statistics() -> Statistics {
     match environment::var_os("VGASNET_MPI_CACHE_STATS") {
         None => Statistics::None,

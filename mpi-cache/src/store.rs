@@ -1,4 +1,4 @@
-//! The cache of the process: all that the library does with it. Windows share it, as spaces, so memory goes to those where it pays.
+//! The process's cache. Windows share it, each as a space, so memory goes where it pays.
 
 use crate::report::line;
 use crate::settings;
@@ -8,16 +8,16 @@ use vgasnet_getcache::{Ask, GetCache, Key, Limits, Stats, TellingHeap};
 
 pub use vgasnet_getcache::{Fill, GENERATION_PLACES, Outcome};
 
-/// What gets by atomic operations read is kept apart, by the size of their elements: what another get read may be torn. Keys have this beside
-/// the target.
+/// Element size of the atomic operations by which an entry was read. Such entries are kept apart, since bytes read by
+/// other gets may be torn. The size is part of the key's target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Atom(u32);
 
 impl Atom {
-    /// No operation that is atomic.
+    /// Not read by an atomic operation.
     pub const NONE: Atom = Atom(0);
 
-    /// Elements of so many bytes.
+    /// Atomic elements of this size.
     pub fn of_bytes(bytes: u32) -> Option<Atom> {
         matches!(bytes, 1 | 2 | 4 | 8).then(|| Atom(bytes.trailing_zeros() + 1))
     }
@@ -27,19 +27,19 @@ impl Atom {
     }
 }
 
-/// Bits of a key's target that are its rank's.
+/// Bits of the rank in a key's target.
 const RANK_BITS: u32 = 28;
 
-/// There are keys of atomic operations.
+/// Whether there are keys of atomic operations.
 static HAS_ATOMS: AtomicBool = AtomicBool::new(false);
 
-/// The targets of a rank's keys.
+/// The key targets of a rank.
 fn keys(target: u32) -> impl Iterator<Item = u32> {
     let last = if HAS_ATOMS.load(Ordering::Acquire) { 4 } else { 0 };
     (0..=last).map(move |atom| target | atom << RANK_BITS)
 }
 
-/// Larger gets are not cached: for them the network's bandwidth counts, and they would drive many small ones out.
+/// Larger gets are not cached. They are bound by the network's bandwidth, and would evict many small entries.
 pub const GET_BYTES_MAX: usize = 64 << 10;
 
 type Cache = GetCache<TellingHeap<fn()>>;
@@ -51,7 +51,7 @@ fn cache() -> Option<&'static Cache> {
     CACHE.get()?.as_ref()
 }
 
-/// Makes the cache, unless there is one. Returns whether there is.
+/// Creates the cache, unless it exists. Returns whether it exists.
 pub fn prepare(call: &str) -> bool {
     let new = || {
         let bytes = settings::cache_bytes(call);
@@ -65,11 +65,11 @@ fn tell_refused() {
     line("MPI_Get", "there is no memory for the cache; nothing is cached");
 }
 
-/// Gets bytes, or says what is to be done about them. A get that joins is known by its destination.
+/// Gets bytes, or returns the action needed to get them. A joining get is identified by its destination.
 ///
 /// # Safety
 ///
-/// As of `GetCache::get`.
+/// As for `GetCache::get`.
 #[inline]
 pub unsafe fn get(space: u32, target: u32, atom: Atom, address: u64, dest: usize, len: usize) -> Outcome {
     let Some(cache) = cache() else { return Outcome::Miss { from: 0, fill: None } };
@@ -82,11 +82,12 @@ pub unsafe fn get(space: u32, target: u32, atom: Atom, address: u64, dest: usize
     unsafe { cache.get(&key, &ask, dest as *mut u8) }
 }
 
-/// The bytes of a get have come to its buffer. Returns the destinations of the gets that joined, which have theirs.
+/// The bytes of a get have arrived in its buffer. Returns the destinations of the joined gets, which have their bytes
+/// now.
 ///
 /// # Safety
 ///
-/// The buffer has as many bytes as the entry is to have, and nobody writes them meanwhile.
+/// The buffer has the entry's size, and nobody writes it meanwhile.
 pub unsafe fn fill(fill: Fill, buffer: usize) -> Vec<usize> {
     let Some(cache) = cache() else { return Vec::new() };
     // SAFETY: as the caller says.
@@ -94,12 +95,12 @@ pub unsafe fn fill(fill: Fill, buffer: usize) -> Vec<usize> {
     cache.fill(fill, bytes).map(|dest| dest as usize).collect()
 }
 
-/// The bytes of a get will not be kept. Returns the destinations of the gets that joined, which get none.
+/// The bytes of a get will not be kept. Returns the destinations of the joined gets, which get none.
 pub fn abandon(fill: Fill) -> Vec<usize> {
     cache().map(|cache| cache.abandon(fill).map(|dest| dest as usize).collect()).unwrap_or_default()
 }
 
-/// Nothing of a window is served any more that was asked for before.
+/// Entries of a window requested before this call are served no more.
 pub fn invalidate(space: u32) {
     if let Some(cache) = cache() {
         cache.invalidate(space);
@@ -127,7 +128,7 @@ pub fn drop_target(space: u32, target: u32) {
     }
 }
 
-/// What the cache has done.
+/// Statistics of the cache.
 pub fn stats() -> Stats {
     cache().map(GetCache::stats).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What is known of a window: its targets, which epochs are open, what is under way.
+//! The state of a window: its targets, open epochs, operations in flight.
 
 use crate::near::Nearness;
 use crate::pools::Words;
@@ -7,7 +7,7 @@ use crate::worth::Worth;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The epochs that let operations go to a target.
+/// The epochs in which operations may access a target.
 pub mod access {
     pub const LOCKED: u32 = 1;
     pub const STARTED: u32 = 2;
@@ -18,25 +18,25 @@ pub mod access {
     pub const PASSIVE: u32 = LOCKED | ALL_LOCKED;
 }
 
-/// How far operations have come. Each number is that of operations so far.
+/// Progress of operations. Each number counts all operations so far.
 ///
-/// Operations are counted after MPI was asked for them. A completion notes the counts, asks MPI, and raises what is done to what it noted.
-/// So a thread whose operation another one is about to complete finds it not done yet.
+/// An operation is counted after MPI was asked for it. A completion notes the counts, calls MPI, and raises the done
+/// counts to the noted ones. While one thread completes another's operation, the other therefore finds it not done yet.
 #[derive(Debug, Default)]
 pub struct Progress {
     pub issued: AtomicU64,
-    /// Of those, complete at the origin.
+    /// Of these, complete at the origin.
     pub done_here: AtomicU64,
     /// Complete at the target, too.
     pub done_there: AtomicU64,
 }
 
-/// What an operation does to its target.
+/// The effect of an operation on its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     Read,
     Write,
-    /// It writes, and its answer says what was there.
+    /// It writes, and returns the former value.
     Fetch,
 }
 
@@ -44,26 +44,26 @@ pub enum Effect {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Target {
-    /// What displacements are multiples of.
+    /// Unit of displacements.
     pub unit: i64,
     pub access: AtomicU32,
     is_touched: AtomicBool,
-    /// The interval without news in which it was made sure last that what is kept of it is not old.
+    /// The last interval without news in which the target's entries were verified.
     pub looked_at: AtomicU64,
     pub progress: Progress,
     pub nearness: Nearness,
-    /// Operations that write: issued, done at the target, and told by the target's word.
+    /// Writing operations: issued, done at the target, and told by the target's word.
     pub writes: AtomicU64,
     pub writes_done: AtomicU64,
     pub writes_told: AtomicU64,
-    /// Of those, operations that fetch: issued, and told. Their answer proves that they were applied.
+    /// Fetching operations among them: issued, and told. Their answer proves their application.
     pub fetches: AtomicU64,
     pub fetches_told: AtomicU64,
-    /// Its word as it was last seen.
+    /// Its word as last read.
     pub word: AtomicU64,
 }
 
-/// Where a target was when a completion began.
+/// The state of a target when a completion began.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     pub target: u32,
@@ -80,30 +80,31 @@ pub struct Window {
     pub space: u32,
     pub rank: u32,
     mode: AtomicU8,
-    /// It was never cached: nobody counts what is under way.
+    /// It was never cached: operations in flight are not counted.
     is_plain: AtomicBool,
     pub access: AtomicU32,
-    /// Targets that are locked one by one.
+    /// Number of targets locked one by one.
     pub locks: AtomicU32,
     pub targets: Box<[Target]>,
     pub progress: Progress,
-    /// Targets with operations under way, and some whose operations were completed one by one.
+    /// Targets with operations in flight, and some with operations already completed one by one.
     touched: Mutex<Vec<u32>>,
-    /// The targets of the access epoch that `MPI_Win_start` began.
+    /// The targets of the access epoch begun by `MPI_Win_start`.
     pub started: Mutex<Vec<u32>>,
     pub worth: Worth,
-    /// In mode told, or if it was that before.
+    /// Present if the window was created in mode told.
     pub words: Option<Words>,
     /// Whether others may put in the exposure epoch.
     pub is_exposed_to_puts: AtomicBool,
 }
 
-/// A lock whose holders do not panic.
+/// Locks a mutex. Its holders do not panic.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Raises a count, and a sum of such counts by as much. Who finds it so has the bytes that were copied before.
+/// Raises a count, and a sum of such counts by as much. A thread that reads the new count also sees the bytes copied
+/// before.
 fn raise(count: &AtomicU64, sum: &AtomicU64, to: u64) {
     let before = count.fetch_max(to, Ordering::Release);
     if to > before {
@@ -133,13 +134,13 @@ impl Window {
         }
     }
 
-    /// What the cache relies on.
+    /// The current mode.
     #[inline]
     pub fn mode(&self) -> Mode {
         Mode::from_number(self.mode.load(Ordering::Relaxed))
     }
 
-    /// From now on the cache relies on this.
+    /// Changes the mode.
     pub fn set_mode(&self, mode: Mode) {
         self.mode.store(mode as u8, Ordering::Relaxed);
     }
@@ -150,32 +151,33 @@ impl Window {
         self.is_plain.load(Ordering::Relaxed)
     }
 
-    /// It is about to be cached. What may be under way of a window that never was has not been counted.
+    /// The window is about to be cached. If it was never cached, uncounted operations may be in flight, so one is
+    /// assumed at each target.
     pub fn count_from_now(&self) {
         if self.is_plain.swap(false, Ordering::Relaxed) {
             (0..self.targets.len() as u32).for_each(|number| self.on_issued(number, Effect::Fetch));
         }
     }
 
-    /// A target, unless the number is none: a null process, say.
+    /// The target of a rank; `None` for any other number, such as the null process.
     #[inline]
     pub fn target(&self, target: i32) -> Option<&Target> {
         self.targets.get(usize::try_from(target).ok()?)
     }
 
-    /// Whether an epoch is open in which operations may go to a target.
+    /// Whether operations may access a target in an open epoch.
     #[inline]
     pub fn is_accessible(&self, target: &Target) -> bool {
         self.access.load(Ordering::Relaxed) | target.access.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether an epoch is open in which a target may be flushed.
+    /// Whether a target may be flushed in an open epoch.
     #[inline]
     pub fn is_passive(&self, target: &Target) -> bool {
         (self.access.load(Ordering::Relaxed) | target.access.load(Ordering::Relaxed)) & access::PASSIVE != 0
     }
 
-    /// Whether an epoch is open in which all targets may be flushed.
+    /// Whether all targets may be flushed in an open epoch.
     #[inline]
     pub fn is_any_passive(&self) -> bool {
         self.access.load(Ordering::Relaxed) & access::ALL_LOCKED != 0 || self.locks.load(Ordering::Relaxed) != 0
@@ -190,9 +192,9 @@ impl Window {
         if effect == Effect::Fetch {
             target.fetches.fetch_add(1, Ordering::Relaxed);
         }
-        // The sum first: it is never less than what it is the sum of, so if all of it is done, everything is.
+        // The sum first. It is never less than the sum of its parts, so if all of it is done, every part is.
         self.progress.issued.fetch_add(1, Ordering::Relaxed);
-        // Both in one order with `forget_done`, which looks in the other order.
+        // `forget_done` accesses these two in the opposite order, so both are in one total order.
         target.progress.issued.fetch_add(1, Ordering::SeqCst);
         if !target.is_touched.load(Ordering::SeqCst) {
             let mut touched = lock(&self.touched);
@@ -202,22 +204,22 @@ impl Window {
         }
     }
 
-    /// Where a target is, before MPI is asked to complete its operations.
+    /// The state of a target, before MPI is asked to complete its operations.
     pub fn mark(&self, number: u32) -> Mark {
         let target = &self.targets[number as usize];
-        // First the operations: what is known of those that are counted, as a write or as pending, was noted before.
+        // The operations first: a counted operation was noted before, as a write or as pending.
         let issued = target.progress.issued.load(Ordering::Acquire);
         let (writes, fetches) = (target.writes.load(Ordering::Relaxed), target.fetches.load(Ordering::Relaxed));
         Mark { target: number, issued, writes, fetches }
     }
 
-    /// Where all targets are that have operations under way.
+    /// The states of all targets with operations in flight.
     pub fn mark_all(&self) -> Vec<Mark> {
         lock(&self.touched).iter().map(|number| self.mark(*number)).collect()
     }
 
-    /// Targets whose operations are done need not be looked at by the next completion of all. Until then that of another thread, which
-    /// must not return before, looks at them, too.
+    /// Removes the targets without operations in flight, so that the next completion of all skips them. Until then a
+    /// completion by another thread looks at them too: it must not return before they are done.
     pub fn forget_done(&self) {
         lock(&self.touched).retain(|number| {
             let target = &self.targets[*number as usize];
@@ -231,7 +233,7 @@ impl Window {
         });
     }
 
-    /// MPI has completed what was under way to a target: at the origin, or at the target as well.
+    /// MPI has completed the operations in flight to a target: at the origin, or at the target as well.
     pub fn on_done(&self, mark: &Mark, is_there: bool) {
         let target = &self.targets[mark.target as usize];
         if is_there {
@@ -239,7 +241,7 @@ impl Window {
         }
         let (here, there) = (&self.progress.done_here, &self.progress.done_there);
         raise(&target.progress.done_here, here, mark.issued);
-        // Gets are complete as soon as their bytes are at the origin.
+        // A get is complete as soon as its bytes are at the origin.
         if is_there || target.writes_done.load(Ordering::Relaxed) >= mark.writes {
             raise(&target.progress.done_there, there, mark.issued);
         }
@@ -247,19 +249,19 @@ impl Window {
 }
 
 impl Mark {
-    /// Operations that write, so far.
+    /// Number of writing operations so far.
     pub fn writes(&self) -> u64 {
         self.writes
     }
 
-    /// Those of them that fetch.
+    /// Number of fetching operations among them.
     pub fn fetches(&self) -> u64 {
         self.fetches
     }
 }
 
 impl Progress {
-    /// Nothing is under way at the origin; nothing is at the target either.
+    /// Whether nothing is in flight at the origin and, if `is_there`, at the target.
     #[inline]
     pub fn is_done(&self, is_there: bool) -> bool {
         let done = if is_there { &self.done_there } else { &self.done_here };

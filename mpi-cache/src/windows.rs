@@ -6,38 +6,39 @@ use crate::window::{Window, lock};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-/// Windows that may be known at a time: each has a generation of the cache for itself.
+/// Maximum number of windows at a time. Each needs a generation of the cache.
 pub const WINDOWS_MAX: usize = GENERATION_PLACES as usize;
 
 const SLOTS_LOG2: u32 = 12;
 const SLOTS: usize = 1 << SLOTS_LOG2;
 
-/// A handle that no window has: MPI's null handles are others.
+/// No window's handle. MPI's null handles differ from it.
 const NONE: u64 = 0;
 
 static HANDLES: [AtomicU64; SLOTS] = [const { AtomicU64::new(NONE) }; SLOTS];
 static WINDOWS: [AtomicPtr<Window>; SLOTS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
 
-/// No window is farther behind the place of its handle. Windows come and go, but each takes the first free slot, so this stays small.
+/// Maximum distance of a window from the place of its handle. Each window takes the first free slot, so this stays
+/// small although windows come and go.
 static REACH: AtomicUsize = AtomicUsize::new(0);
 
 /// The same windows by their numbers.
 static BY_NUMBER: [AtomicPtr<Window>; WINDOWS_MAX] = [const { AtomicPtr::new(std::ptr::null_mut()) }; WINDOWS_MAX];
 
-/// Which numbers windows have. Who holds it may change the tables.
+/// The window numbers in use. The holder of the lock may change the tables.
 static NUMBERS: Mutex<[bool; WINDOWS_MAX]> = Mutex::new([false; WINDOWS_MAX]);
 
-/// Whether a window was ever cached. Where none was, calls go on as they are.
+/// Whether a window was ever cached. If not, calls are passed on unchanged.
 static IS_ANY_CACHED: AtomicBool = AtomicBool::new(false);
 
-/// A bit for each mode that a window had.
+/// A bit for each mode of any window so far.
 static MODES: AtomicU8 = AtomicU8::new(0);
 
 fn place(handle: u64) -> usize {
     (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOTS_LOG2)) as usize
 }
 
-/// The slots in which a handle may be, the likeliest first.
+/// The slots in which a handle may be, likeliest first.
 fn slots(handle: u64) -> impl Iterator<Item = usize> {
     let start = place(handle);
     (0..SLOTS).map(move |step| (start + step) % SLOTS)
@@ -48,21 +49,22 @@ fn slot_of(handle: u64) -> Option<usize> {
     slots(handle).take(reach + 1).find(|slot| HANDLES[*slot].load(Ordering::Acquire) == handle)
 }
 
-/// The window of a handle, if it may be cached. It is there until the program frees it.
+/// The window of a handle, if it may be cached. It exists until the program frees it.
 #[inline]
 pub fn find(handle: u64) -> Option<&'static Window> {
     let slot = slot_of(handle)?;
-    // SAFETY: who calls passes the handle to MPI, so no thread frees the window meanwhile. Windows are removed only then.
+    // SAFETY: the caller passes the handle to MPI, so no thread frees the window meanwhile. Windows are removed only
+    // then.
     unsafe { WINDOWS[slot].load(Ordering::Acquire).as_ref() }
 }
 
-/// The window of a handle, if it is cached, or was.
+/// The window of a handle, if it is or was cached.
 #[inline]
 pub fn find_cached(handle: u64) -> Option<&'static Window> {
     if is_any_cached() { find(handle).filter(|window| !window.is_plain()) } else { None }
 }
 
-/// A number for a window.
+/// Takes a free number for a window.
 pub fn take_number() -> Option<u32> {
     let mut numbers = lock(&NUMBERS);
     let free = numbers.iter().position(|is_taken| !is_taken)?;
@@ -70,17 +72,17 @@ pub fn take_number() -> Option<u32> {
     Some(free as u32)
 }
 
-/// No window has the number any more.
+/// Frees the number of a window.
 pub fn return_number(number: u32) {
     lock(&NUMBERS)[number as usize] = false;
 }
 
-/// Makes a window known.
+/// Adds a window to the tables.
 pub fn insert(window: Box<Window>) {
     let _numbers = lock(&NUMBERS);
     let is_free = |(_, slot): &(usize, usize)| HANDLES[*slot].load(Ordering::Relaxed) == NONE;
     let (step, slot) = slots(window.handle).enumerate().find(is_free).expect("there are more slots than numbers");
-    // Who looks for a window knows its handle, and so sees this as well.
+    // A thread looking for a window knows its handle, and so sees this as well.
     REACH.fetch_max(step, Ordering::Relaxed);
     let (handle, number, window) = (window.handle, window.space as usize, Box::into_raw(window));
     BY_NUMBER[number].store(window, Ordering::Release);
@@ -88,25 +90,25 @@ pub fn insert(window: Box<Window>) {
     HANDLES[slot].store(handle, Ordering::Release);
 }
 
-/// Takes a window that the program frees.
+/// Removes a window that the program frees.
 pub fn remove(handle: u64) -> Option<Box<Window>> {
     let _numbers = lock(&NUMBERS);
     let slot = slot_of(handle)?;
     HANDLES[slot].store(NONE, Ordering::Release);
     let window = WINDOWS[slot].swap(std::ptr::null_mut(), Ordering::AcqRel);
-    // SAFETY: it came of a box, and nobody uses a window that is being freed.
+    // SAFETY: it came from a box, and nobody uses a window while it is freed.
     let window = (!window.is_null()).then(|| unsafe { Box::from_raw(window) })?;
     BY_NUMBER[window.space as usize].store(std::ptr::null_mut(), Ordering::Release);
     Some(window)
 }
 
-/// Whether a window is cached, or was.
+/// Whether any window is or was cached.
 #[inline]
 pub fn is_any_cached() -> bool {
     IS_ANY_CACHED.load(Ordering::Relaxed)
 }
 
-/// A window has this mode.
+/// Records the mode of a window.
 pub fn note_mode(mode: Mode) {
     if mode != Mode::Off {
         IS_ANY_CACHED.store(true, Ordering::Relaxed);
@@ -114,7 +116,7 @@ pub fn note_mode(mode: Mode) {
     MODES.fetch_or(1 << mode as u8, Ordering::Relaxed);
 }
 
-/// The modes that windows had.
+/// All recorded modes.
 pub fn modes_seen() -> Vec<String> {
     let seen = MODES.load(Ordering::Relaxed);
     (0..8).filter(|number| seen & 1 << number != 0).map(|number| Mode::from_number(number).to_string()).collect()
@@ -122,7 +124,7 @@ pub fn modes_seen() -> Vec<String> {
 
 /// The window of a number.
 pub fn of_space(space: u32) -> Option<&'static Window> {
-    // SAFETY: a get of the window is not complete, so no thread frees it meanwhile.
+    // SAFETY: a get of the window is incomplete, so no thread frees the window meanwhile.
     unsafe { BY_NUMBER[space as usize].load(Ordering::Acquire).as_ref() }
 }
 
@@ -138,7 +140,7 @@ mod tests {
 
     #[test]
     fn windows_that_come_and_go_leave_nothing_to_look_at() {
-        // As many as there may be, some of which stay all the time.
+        // The maximum number of windows, some of them long-lived.
         let handles = |count: u64| (1..=count).map(|at| at.wrapping_mul(0xD129_0DDB_53C4_3E49) | 1);
         let mut open: VecDeque<u64> = VecDeque::new();
         for handle in handles(50_000) {

@@ -1,5 +1,6 @@
-/* The words of mode told: a hidden window of many numbers a rank, one for each window of the program, raised when the memory of the rank's
- * window has been written. Windows of the same processes share it, since communicators are few. */
+/* The words of mode told: a hidden window with many numbers on each rank, one for each window of the program. A word
+ * is raised when the rank's memory of the window has been written. Windows of the same processes share the hidden
+ * window, since communicators are scarce. */
 #include "layer.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@ struct words {
 
 DEFINE_DUP_QUIETLY
 
-/* Collective over the communicator. Errors of the words are not for the program's error handlers. All ranks make the words, or none: a rank
- * without them would write, and others would not hear of it. */
+/* Collective over the communicator. Errors must not reach the program's error handlers. All ranks create the words,
+ * or none: writes by a rank without words would go unnoticed. */
 int vgasnet_mpi_cache_words_create(uint64_t comm, int count, void **place) {
     struct words made, *words = malloc(sizeof *words);
     uint64_t *own;
@@ -25,7 +26,7 @@ int vgasnet_mpi_cache_words_create(uint64_t comm, int count, void **place) {
     if (!error) error = NEXT(Win_set_errhandler)(made.win, MPI_ERRORS_RETURN);
     if (!error) memset(own, 0, count * sizeof *own);
     if (!error) error = NEXT(Win_lock_all)(0, made.win);
-    /* Nobody reads a word that its rank has not set. */
+    /* A word must not be read before its rank has set it. */
     int is_made = !error && words != NULL;
     int refused = NEXT(Allreduce)(MPI_IN_PLACE, &is_made, 1, MPI_INT, MPI_MIN, made.comm);
     if (refused || !is_made) {
@@ -57,7 +58,7 @@ int vgasnet_mpi_cache_words_are_of(void *place, uint64_t comm) {
     return result == MPI_IDENT || result == MPI_CONGRUENT;
 }
 
-/* MPI says what a read beside an addition gives only if the read is atomic as well. */
+/* MPI defines the result of a read concurrent with an addition only if the read is atomic as well. */
 int vgasnet_mpi_cache_words_read(void *place, int at, int target, uint64_t *word) {
     struct words *words = place;
     uint64_t nothing = 0;

@@ -1,9 +1,9 @@
-//! What is kept of a target is old once this process may have learned from another one ([`crate::news`]). In mode checked it is dropped
-//! then. In mode told each rank has a word that is raised after its memory was written: readers look at it once an interval, before the
-//! first get, and keep entries while it is the same.
+//! Entries of a target are stale once this process may have learned from another one ([`crate::news`]). In mode checked
+//! they are dropped then. In mode told each rank has a word, which is raised after its memory was written. Readers read
+//! the word once per interval, before the first get, and keep the entries while it is unchanged.
 //!
-//! A word is raised after the data are there and before whoever could tell of them goes on: before an unlock, within a flush. Were it
-//! raised before the data, a reader could file old bytes under the new number.
+//! A word is raised after the data have arrived, and before any process able to tell of them goes on: before an unlock,
+//! or within a flush. If it were raised earlier, a reader could file old bytes under the new number.
 
 use crate::report::{COUNTS, count, line};
 use crate::settings::Mode;
@@ -11,7 +11,7 @@ use crate::window::{Mark, Window};
 use crate::{news, store};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Makes sure that nothing old is served of a target, unless that was done in this interval. Returns whether the cache may be asked.
+/// Makes sure that no stale entry of a target is served, once per interval. Returns whether the cache may be asked.
 #[inline]
 pub fn look(window: &Window, number: u32) -> bool {
     let interval = news::interval();
@@ -49,7 +49,7 @@ fn give_up(window: &Window, what: &str) {
 
 fn raise(window: &Window, number: u32) {
     let Some(words) = &window.words else { return };
-    // What this process has stored is seen before the word is.
+    // This process's stores become visible before the word.
     fence(Ordering::SeqCst);
     count(&COUNTS.words_raised);
     if !words.raise(number) {
@@ -57,13 +57,13 @@ fn raise(window: &Window, number: u32) {
     }
 }
 
-/// Whether operations have written to a target that its word does not tell yet.
+/// Whether a target's word does not tell yet of all writes up to the mark.
 pub fn is_untold(window: &Window, mark: &Mark) -> bool {
     let told = &window.targets[mark.target as usize].writes_told;
     window.words.is_some() && told.load(Ordering::Relaxed) < mark.writes()
 }
 
-/// What was written to a target is there. Its word tells that.
+/// The writes to a target up to the mark are complete there. Its word tells of them.
 pub fn tell(window: &Window, mark: &Mark) {
     if is_untold(window, mark) {
         raise(window, mark.target);
@@ -71,14 +71,14 @@ pub fn tell(window: &Window, mark: &Mark) {
     }
 }
 
-/// Somebody else tells what was written to a target: the target itself, or all ranks together.
+/// Another rank tells of the writes to a target: the target itself, or all ranks together.
 pub fn set_told(window: &Window, mark: &Mark) {
     let told: &AtomicU64 = &window.targets[mark.target as usize].writes_told;
     told.fetch_max(mark.writes(), Ordering::Relaxed);
     window.targets[mark.target as usize].fetches_told.fetch_max(mark.fetches(), Ordering::Relaxed);
 }
 
-/// Operations that fetch are complete here, so they were applied there. Whatever else was written may still be under way.
+/// Fetching operations are complete here, so they were applied at the target. Other writes may still be in flight.
 pub fn tell_fetches(window: &Window, mark: &Mark) {
     let told = &window.targets[mark.target as usize].fetches_told;
     if window.words.is_some() && told.load(Ordering::Relaxed) < mark.fetches() {
@@ -87,7 +87,7 @@ pub fn tell_fetches(window: &Window, mark: &Mark) {
     }
 }
 
-/// As [`tell_fetches`], of one whose request is complete.
+/// As [`tell_fetches`], for one operation with a complete request.
 pub fn tell_one_fetch(window: &Window, number: u32) {
     raise(window, number);
 }
@@ -97,7 +97,7 @@ pub fn tell_own(window: &Window) {
     raise(window, window.rank);
 }
 
-/// A fence tells all ranks of the window of all that was written before it: each drops what it has.
+/// A fence tells all ranks of all writes before it: each drops its entries of the window.
 pub fn end_at_fence(window: &Window, marks: &[Mark]) {
     if window.words.is_some() {
         marks.iter().for_each(|mark| set_told(window, mark));

@@ -1,37 +1,37 @@
-//! Whether it pays to ask the cache about the gets of a window, in modes in which that costs something though nothing hits: in mode told
-//! a round trip an interval, in mode checked the notes of what is under way.
+//! Whether asking the cache about the gets of a window pays, in modes with a cost even without hits: a round trip per
+//! interval in mode told, the notes of gets in flight in mode checked.
 
 use crate::settings::Mode;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Gets after which it is decided.
+/// Number of gets before a decision.
 const GETS: u32 = 4096;
 
-/// Gets that go to MPI as they are where asking has not paid.
-const RESTING_GETS: u32 = 16 * GETS;
+/// Number of gets passed on to MPI unchanged after asking has not paid.
+const SUSPENDED_GETS: u32 = 16 * GETS;
 
-/// In mode checked, sharing transfers pays where at least one get in so many does.
+/// In mode checked, asking pays if at least one in this many gets shares a transfer.
 const SHARED_PART: u32 = 50;
 
-/// What has been asked of a window lately, and what came of it. Threads may lose each other's counts.
+/// Recent gets of a window and the benefit of asking about them. Concurrent counts may get lost.
 #[derive(Debug, Default)]
 pub struct Worth {
     asked: AtomicU32,
-    /// Gets that needed nothing of MPI.
+    /// Gets that needed no call of MPI.
     paid: AtomicU32,
-    /// Words that were read for them.
+    /// Words read for them.
     words: AtomicU32,
-    /// Gets that are not asked about yet.
-    resting: AtomicU32,
+    /// Gets still to be passed on without asking.
+    suspended: AtomicU32,
 }
 
 impl Worth {
-    /// A get is about to be asked about. Returns whether it should be.
+    /// A get is about to begin. Returns whether the cache should be asked about it.
     #[inline]
     pub fn asks(&self, mode: Mode) -> bool {
-        let resting = self.resting.load(Ordering::Relaxed);
-        if resting > 0 {
-            self.resting.store(resting - 1, Ordering::Relaxed);
+        let suspended = self.suspended.load(Ordering::Relaxed);
+        if suspended > 0 {
+            self.suspended.store(suspended - 1, Ordering::Relaxed);
             return false;
         }
         let asked = self.asked.load(Ordering::Relaxed) + 1;
@@ -48,7 +48,7 @@ impl Worth {
         let paid = self.paid.swap(0, Ordering::Relaxed);
         let least = if mode == Mode::Told { self.words.swap(0, Ordering::Relaxed) } else { GETS / SHARED_PART };
         if paid < least {
-            self.resting.store(RESTING_GETS, Ordering::Relaxed);
+            self.suspended.store(SUSPENDED_GETS, Ordering::Relaxed);
         }
     }
 
@@ -68,7 +68,7 @@ impl Worth {
 mod tests {
     use super::*;
 
-    /// Gets of `rounds` intervals, in each of which so many are asked about and so many hit. Returns how many were asked about.
+    /// Gets of `rounds` intervals, with `gets` and `hits` in each. Returns the number of gets asked about.
     fn run(worth: &Worth, mode: Mode, rounds: u32, gets: u32, hits: u32) -> u32 {
         let mut asked = 0;
         for _ in 0..rounds {
@@ -90,11 +90,11 @@ mod tests {
     }
 
     #[test]
-    fn a_window_rests_where_words_cost_more_than_hits_save() {
+    fn asking_is_suspended_where_words_cost_more_than_hits_save() {
         let worth = Worth::default();
         assert_eq!(run(&worth, Mode::Told, 8 * GETS, 1, 0), GETS);
         assert_eq!(run(&worth, Mode::Told, 9 * GETS, 1, 0), 0);
-        // It has rested enough, and now it pays.
+        // The suspension is over, and asking pays now.
         let asked = run(&worth, Mode::Told, 8 * GETS, 4, 2);
         assert_eq!(asked, 32 * GETS);
     }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn in_mode_checked_a_few_that_share_are_enough() {
+    fn in_mode_checked_some_shared_transfers_are_enough() {
         let worth = Worth::default();
         assert_eq!(run(&worth, Mode::Checked, GETS, 16, 1), 16 * GETS);
         assert_eq!(run(&worth, Mode::Checked, 4 * GETS, 1, 0), GETS);

@@ -1,4 +1,4 @@
-//! Operations that write to a target: what they overlap is dropped.
+//! Writing operations drop the entries they overlap.
 
 use crate::ffi::{self, SUCCESS};
 use crate::pending::Ticket;
@@ -7,7 +7,7 @@ use crate::window::{Effect, Target, Window};
 use crate::{requests, store, windows, words};
 use std::ffi::c_int;
 
-/// What an operation writes.
+/// The write of an operation.
 #[derive(Debug)]
 pub struct Write {
     pub target: i32,
@@ -17,7 +17,7 @@ pub struct Write {
     pub win: u64,
 }
 
-/// Drops what an operation overlaps.
+/// Drops the entries overlapped by an operation.
 fn drop_overlapped(window: &Window, target: &Target, write: &Write) {
     let number = write.target as u32;
     let range = ffi::span(write.datatype, write.count).and_then(|(low, bytes)| {
@@ -43,7 +43,7 @@ pub fn write(write: &Write, effect: Effect, next: impl Fn() -> c_int) -> c_int {
     let error = next();
     if error == SUCCESS {
         window.on_issued(write.target as u32, effect);
-        // Another thread may have begun a get before this was counted, whose old bytes would be kept.
+        // Another thread may have begun a get before this write was counted, and its old bytes would be kept.
         if window.mode() != Mode::Off && ffi::is_thread_multiple() {
             drop_overlapped(window, target, write);
         }
@@ -68,14 +68,14 @@ pub fn update(write: &Write, op: u64, effect: Effect, next: impl Fn() -> c_int) 
     error
 }
 
-/// As [`write`], with a request. `handle` reads it.
+/// As [`write`], with a request, which `handle` reads.
 pub fn write_by_request(write: &Write, next: impl Fn() -> c_int, handle: impl Fn() -> u64) -> c_int {
     let error = self::write(write, Effect::Fetch, next);
     let window = windows::find_cached(write.win).filter(|window| error == SUCCESS && window.words.is_some());
     let Some(window) = window.filter(|window| window.target(write.target).is_some()) else {
         return error;
     };
-    // MPIs have one request for all that is complete at once, which cannot be told from others of its kind.
+    // An MPI may have one request for all operations complete at once, which cannot be told from others of its kind.
     let (number, handle) = (write.target as u32, handle());
     if ffi::is_complete(handle) {
         words::tell_one_fetch(window, number);

@@ -1,4 +1,4 @@
-//! Programs that use one-sided MPI and know nothing of the library, compiled and started as MPI's users do it.
+//! Unmodified programs with one-sided MPI, compiled and started as MPI's users do it.
 
 use vgasnet_preloaded::{Ended, Language, Program, Suite};
 
@@ -12,14 +12,14 @@ static SUITE: Suite = Suite {
     variables: &["VGASNET_MPI_CACHE", "VGASNET_MPI_CACHE_SIZE", "VGASNET_MPI_CACHE_STATS"],
 };
 
-/// Runs a program in a mode on so many ranks, with the library, and expects that all ranks say that they are done.
+/// Runs a program in a mode with the library, and expects all ranks to report success.
 fn passes(program: &Program, ranks: u32, arguments: &[&str]) -> Ended {
     let ended = program.run(ranks, arguments, &[]);
     ended.expect_done();
     ended
 }
 
-/// The library has told nothing but what a mode relies on.
+/// The library has printed nothing but the promise of a mode.
 fn expect_silence(ended: &Ended) {
     let is_told = |line: &&str| line.starts_with("vgasnet-mpi-cache: ") && !line.contains(" relies on a promise ");
     assert!(!ended.stderr.lines().any(|line| is_told(&line)), "{ended}");
@@ -46,7 +46,7 @@ fn r4_entries_of_an_epoch_die_with_it() {
 fn r5_own_writes_drop_what_they_overlap() {
     let program = c("writes");
     for mode in ["always", "phase", "checked", "told"] {
-        // The default of Open MPI 4.1 on one host crashes in concurrent atomics, without the library as well.
+        // On one host the default of Open MPI 4.1 crashes in concurrent atomics, even without the library.
         program.run(2, &[mode], &[("OMPI_MCA_osc", "^rdma")]).expect_done();
     }
 }
@@ -87,7 +87,7 @@ fn r8_who_waits_for_a_request_may_have_been_told() {
     }
 }
 
-/// Every way to learn of every write: a few cases of the square, or with `CHECK_ALL=1` all.
+/// Every way to learn of every write: some random cases of the square, or all of them with `CHECK_ALL=1`.
 #[test]
 fn r9_gets_see_what_their_rank_may_have_learned() {
     let program = c("news");
@@ -104,7 +104,8 @@ fn r9_gets_see_what_their_rank_may_have_learned() {
     }
 }
 
-/// The rows of "What is outside" in docs/reference/cached-gets.md: a way to learn of a write, and the modes that read the old value then.
+/// The rows of "What is outside" in docs/reference/cached-gets.md: ways to learn of a write, and the modes that read
+/// the old value then.
 #[test]
 fn what_is_outside_is_as_documented() {
     let program = c("outside");
@@ -120,7 +121,7 @@ fn what_is_outside_is_as_documented() {
 }
 
 #[test]
-fn a_thread_that_flushes_beside_one_that_gets() {
+fn one_thread_flushes_while_another_gets() {
     passes(&c("flushes"), 2, &["always"]);
 }
 
@@ -132,11 +133,11 @@ fn accumulates_that_change_nothing_are_gets() {
     }
 }
 
-/// Only tests cache what MPI brings by a copy.
+/// Only tests cache gets that MPI serves by a copy.
 #[test]
 fn gets_that_need_no_cache_are_left_to_mpi() {
     let program = c("near");
-    // The clock decides, which a loaded machine disturbs.
+    // The decision depends on the clock, and a busy machine disturbs it.
     let ended = [(); 3].map(|()| program.run(2, &["always"], &[("VGASNET_TEST_MPI_CACHE_NEAR", "0")]));
     let says = |what: &str| ended.iter().filter(|ended| ended.expect_done().stdout.contains(what)).count();
     assert!(says("left") > 0 || says("kept") < 3, "{}", ended[0]);
@@ -170,7 +171,7 @@ fn threads_get_at_once() {
 }
 
 #[test]
-fn a_window_is_freed_while_gets_are_under_way() {
+fn a_window_is_freed_while_gets_are_in_flight() {
     let ended = passes(&c("freed"), 2, &["always"]);
     let line = "vgasnet-mpi-cache: rank 1: MPI_Win_free: 2 gets of the window are not complete; end their epoch before";
     assert_eq!(ended.stderr.lines().filter(|told| *told == line).count(), 1, "{ended}");
@@ -240,7 +241,7 @@ fn values_that_are_none_get_one_line() {
     }
 }
 
-/// Mode told is a matter of all ranks.
+/// Mode told needs all ranks.
 #[test]
 fn ranks_that_do_not_agree_on_told_do_not_cache() {
     let ended = c("disagree").run(2, &[], &[]);
@@ -305,7 +306,7 @@ fn statistics_count_each_get_once() {
 
 #[test]
 fn words_are_not_read_for_long_where_nothing_hits() {
-    let ended = c("rests").run(2, &["told"], &[("VGASNET_MPI_CACHE_STATS", "1")]);
+    let ended = c("no_hits").run(2, &["told"], &[("VGASNET_MPI_CACHE_STATS", "1")]);
     let shown = ended.expect_done().stderr.lines().filter(|line| line.starts_with('{'));
     let all: Vec<serde_json::Value> =
         shown.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {ended}"))).collect();
@@ -325,14 +326,14 @@ fn check_statistics(text: &str, ended: &Ended) {
     assert_eq!(number("windows"), 2, "{text}");
 }
 
-/// The library stands behind a tool that is preloaded before it, and before one that the program is linked with. All programs of these
-/// tests are linked with one.
+/// The library works behind a tool preloaded before it, and before a tool linked with the program. All programs of
+/// these tests are linked with a tool.
 #[test]
 fn tools_stand_before_and_behind() {
     let program = c("hits");
     let tool = SUITE.shared("front");
     let ended = program.run_behind(&tool, 2, &["always"], &[]);
-    // All gets of the program pass the one before; some reach the one behind (the program checks which).
+    // All gets of the program pass the first tool; some reach the second (the program checks which).
     assert_eq!(ended.expect_done().stderr.lines().filter(|line| line.starts_with("front: ")).count(), 2, "{ended}");
 }
 
@@ -342,7 +343,7 @@ fn the_library_may_be_linked() {
     expect_silence(program.run_without(2, &["vgasnet_cache", "phase", "phase"], &[]).expect_done());
 }
 
-/// Programs that do not use MPI may be started with the library, as a launcher or a shell of a job is.
+/// Programs without MPI may be started with the library, such as a launcher or a shell of a job.
 #[test]
 fn programs_without_mpi_do_not_mind() {
     SUITE.run_shell_with_library();

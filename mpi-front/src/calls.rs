@@ -1,11 +1,11 @@
-//! Defining functions of MPI's as C calls them.
+//! Defines MPI's functions for C callers.
 
 use std::ffi::CStr;
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("the arguments of MPI's functions are passed on as 64-bit registers and stack slots");
 
-/// A string for C.
+/// A text with one zero, at its end, as a C string.
 pub const fn c_string(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(text) => text,
@@ -13,13 +13,14 @@ pub const fn c_string(text: &'static str) -> &'static CStr {
     }
 }
 
-/// Defines functions with these arguments, by both of MPI's names. `|next|` is a call of the next definition with the same ones.
+/// Defines functions with these arguments under both of MPI's names. `|next|` calls the next definition with the same
+/// arguments.
 ///
-/// A tool that stands before this library calls it by `PMPI_`. One behind it comes back by that name with a call that the library has
-/// passed on, which goes to MPI then ([`crate::passing`]).
+/// A tool loaded before this library calls the function by its `PMPI_` name. A tool loaded after it comes back by the
+/// `PMPI_` name with a call the library has passed on; such a call goes to MPI ([`crate::passing`]).
 ///
-/// Every argument is an integer or a pointer, which differ from one MPI to the next. Each is passed on as a whole register or stack slot,
-/// which holds any of them on 64-bit systems. What an `int` has beyond its half means nothing.
+/// Every argument is an integer or a pointer, depending on the MPI. Each is passed on as a whole register or stack
+/// slot, which holds either on 64-bit systems. The upper half of an `int` argument is undefined.
 #[macro_export]
 #[allow(clippy::crate_in_macro_def, reason = "the constant is that of the library that calls this")]
 macro_rules! calls {
@@ -33,7 +34,7 @@ macro_rules! calls {
             #[inline(always)]
             #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
             fn call(function: usize, $($argument: usize),*) -> std::ffi::c_int {
-                // SAFETY: the function has this name, so it takes these arguments, which are those of the caller, who calls MPI.
+                // SAFETY: the function has this name, so it takes these arguments. A caller of MPI has supplied them.
                 unsafe {
                     let function: unsafe extern "C" fn($($crate::calls!(@word $argument)),*) -> std::ffi::c_int =
                         std::mem::transmute(function);
@@ -45,7 +46,7 @@ macro_rules! calls {
             #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
             fn serve(from: &'static $crate::Next, $($argument: usize),*) -> std::ffi::c_int {
                 let _serving = $crate::Serving::begin();
-                // By value, so that nothing is stored before the body wants it.
+                // By value, so that nothing is stored before the body needs it.
                 let $next = move || -> std::ffi::c_int {
                     let (function, _passing) = from.pass();
                     call(function, $($argument),*)
@@ -64,7 +65,7 @@ macro_rules! calls {
                 serve(&NEXT, $($argument),*)
             }
 
-            /// The same by MPI's second name.
+            /// The function under MPI's second name.
             ///
             /// # Safety
             ///

@@ -1,13 +1,14 @@
-//! Defining functions of MPI's as Fortran calls them, where its calls do not come by the C functions: all of them in Open MPI, and in
-//! MPICH those of `mpi_f08` without buffers.
+//! Defines MPI's functions for Fortran callers, where Fortran's calls bypass the C functions: all functions in Open
+//! MPI; in MPICH the functions of `mpi_f08` without buffers.
 //!
-//! Every argument is an address. Handles are integers; `mpi_f08` has them in structs of one integer. The next definition gets the caller's
-//! own arguments, so what Fortran has of its own, its `MPI_BOTTOM` and its statuses, is left to MPI.
+//! Every argument is an address. Handles are integers; `mpi_f08` wraps them in structs of one integer. The next
+//! definition gets the caller's own arguments, so MPI itself handles Fortran's own `MPI_BOTTOM` and statuses.
 //!
-//! MPI's second names in Fortran are not defined: MPI's own functions of these names call those of C by `PMPI_`, which are.
+//! MPI's second names in Fortran are not defined. MPI's functions of these names call the C functions by `PMPI_`, which
+//! are defined.
 
-/// Defines functions with these arguments, all by the same body: that of mpif.h and `use mpi` before the comma, that of `mpi_f08` after it.
-/// Arguments behind a semicolon are lengths of strings, which come last.
+/// Defines functions with these arguments and one body. The name for mpif.h and `use mpi` stands before the comma, the
+/// name for `mpi_f08` after it. Arguments behind a semicolon are lengths of strings, which come last.
 #[macro_export]
 #[allow(clippy::crate_in_macro_def, reason = "the constant is that of the library that calls this")]
 macro_rules! fortran {
@@ -34,7 +35,7 @@ macro_rules! fortran {
             let $next = || -> std::ffi::c_int {
                 let mut code: std::ffi::c_int = 0;
                 let (function, _passing) = NEXT.pass();
-                // SAFETY: the function has this name, so it takes these arguments, which are those of the caller, who calls MPI.
+                // SAFETY: the function has this name, so it takes these arguments. A caller of MPI has supplied them.
                 unsafe {
                     let function: unsafe extern "C" fn(
                         $($crate::fortran!(@word $argument),)* *mut std::ffi::c_int
@@ -45,7 +46,7 @@ macro_rules! fortran {
                 code
             };
             let code = $body;
-            // `mpi_f08` may leave it out.
+            // `mpi_f08` programs may omit it.
             if !error.is_null() {
                 // SAFETY: the caller has an integer there.
                 unsafe { *error = code };

@@ -22,7 +22,7 @@ _Static_assert(sizeof(MPI_Win) == 4 && sizeof(MPI_Request) == 4 && sizeof(MPI_Da
 #pragma weak PMPI_File_f2c
 _Static_assert(sizeof(MPI_File) == 8, "the handle of a file is a pointer");
 
-/* Libraries of MPI's that are loaded, by their paths. */
+/* Paths of the loaded MPI libraries. */
 enum { PATHS = 8 };
 struct paths {
     int count;
@@ -38,7 +38,7 @@ static int note_path(struct dl_phdr_info *info, size_t size, void *argument) {
     return 0;
 }
 
-/* Looks for a name in libraries that somebody has loaded for himself alone, as Python does. */
+/* Looks a name up in libraries that were loaded without global visibility, as Python loads them. */
 static void *find_in_libraries(const char *name) {
     static struct paths paths;
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -64,14 +64,15 @@ void *vgasnet_mpi_front_variable(void *linked, const char *name) {
 
 void *vgasnet_mpi_front_find(const char *name, const char *other_name) {
     void *function = dlsym(RTLD_NEXT, name);
-    /* A tool behind has the first name of what MPI has by the second, and would call that of the library again. */
+    /* A tool loaded after the library has only the first name of a function MPI has by the second, and would call
+     * the library again. */
     if (function == NULL) function = find_in_libraries(name);
     if (function == NULL) function = dlsym(RTLD_NEXT, other_name);
     return function != NULL ? function : find_in_libraries(other_name);
 }
 
-/* Whether a tool stands behind the library: it has a function's first name, and another library has the second. Tools wrap some of these
- * functions, whatever else they wrap. */
+/* Whether a tool is loaded after the library: one library has a function's first name, and another has the second.
+ * Every tool is assumed to wrap one of these functions. */
 int vgasnet_mpi_front_has_tool(void) {
     static const char *const names[] = {"PMPI_Init", "PMPI_Finalize", "PMPI_Get", "PMPI_Rget", "PMPI_Put", "PMPI_Accumulate",
         "PMPI_Fetch_and_op", "PMPI_Compare_and_swap", "PMPI_Win_allocate", "PMPI_Win_free", "PMPI_Win_flush", "PMPI_Win_flush_local",
@@ -86,9 +87,9 @@ int vgasnet_mpi_front_has_tool(void) {
     return 0;
 }
 
-/* Whether the process has the MPI that the library was built for: others have other handles. */
+/* Whether the process has the MPI for which the library was built. Handles differ between MPIs. */
 int vgasnet_mpi_front_is_its_mpi(void) {
-    /* Enough for any of them. */
+    /* Longer than the text of any MPI. */
     static char text[16384];
     int bytes;
     int (*version)(char *, int *) =

@@ -1,28 +1,30 @@
-/* What the C files of libraries before MPI share. MPI's functions are called by the next definition of their names, as Rust calls them. */
+/* Shared by the C files of libraries loaded before MPI. They call MPI's functions by the next definition of their
+ * names, as Rust does. */
 #ifndef VGASNET_MPI_FRONT_H
 #define VGASNET_MPI_FRONT_H
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The next definition of a function by its name, else by MPI's other name of it, or NULL. */
+/* The next definition of a function by its name, else by MPI's other name of the function, or NULL. */
 void *vgasnet_mpi_front_find(const char *name, const char *other_name);
 
-/* Handles are integers or pointers. Rust has them as 8 bytes, the upper ones 0 where MPI's are shorter. */
+/* Handles are integers or pointers. In Rust they are 8 bytes; the upper ones are 0 if MPI's handles are shorter. */
 #define FROM_HANDLE(handle) (sizeof(handle) == 4 ? (uint64_t)(uint32_t)(uintptr_t)(handle) : (uint64_t)(uintptr_t)(handle))
 #define TO_HANDLE(type, word) ((type)(uintptr_t)(word))
 
 /* A table of next definitions: FUNCTIONS(X) lists names without MPI_. */
 #define DECLARE_NEXT(name) __typeof__(MPI_##name) *name;
-/* In a function that returns the name of one that no library has, or NULL. NEXT is the library's own. */
+/* For a function that returns the name of a missing MPI function, or NULL. Each library defines its own NEXT. */
 #define FIND_NEXT(name) \
     if ((NEXT(name) = vgasnet_mpi_front_find("MPI_" #name, "PMPI_" #name)) == NULL) return "MPI_" #name;
-/* The same for calls that stand for none of the program's: they are no business of a tool behind the library. */
+/* The same for calls the library makes on its own account: tools loaded after the library must not see them. */
 #define FIND_OWN(name) \
     if ((NEXT(name) = vgasnet_mpi_front_find("PMPI_" #name, "MPI_" #name)) == NULL) return "MPI_" #name;
 
-/* dup_quietly: a communicator with the processes of comm, whose errors are returned. So is the error of making it: it is not for the
- * program's error handler. NEXT has Comm_dup, Comm_get_errhandler, Comm_set_errhandler and Errhandler_free. */
+/* dup_quietly: a communicator with the processes of comm and with error handler MPI_ERRORS_RETURN. An error of the
+ * duplication is returned as well, and does not reach the program's error handler. NEXT has Comm_dup,
+ * Comm_get_errhandler, Comm_set_errhandler and Errhandler_free. */
 #define DEFINE_DUP_QUIETLY                                                              \
     static int dup_quietly(MPI_Comm comm, MPI_Comm *made) {                             \
         MPI_Errhandler handler;                                                         \
@@ -37,7 +39,8 @@ void *vgasnet_mpi_front_find(const char *name, const char *other_name);
     }
 
 #ifdef OPEN_MPI
-/* Handles are addresses of MPI's variables. A process without MPI that loads a library lacks them, and does not use them. */
+/* Handles are addresses of MPI's variables. A process that loads a library without MPI lacks them, and does not use
+ * them. */
 #pragma weak ompi_mpi_byte
 #pragma weak ompi_mpi_comm_null
 #pragma weak ompi_mpi_comm_self
@@ -59,10 +62,10 @@ void *vgasnet_mpi_front_find(const char *name, const char *other_name);
 #pragma weak ompi_mpi_win_null
 #pragma weak ompi_request_null
 
-/* The address of a variable of MPI's: as it is linked, or NULL and its name. */
+/* The address of one of MPI's variables. `linked` is its linked address, or NULL to look it up by name. */
 void *vgasnet_mpi_front_variable(void *linked, const char *name);
 
-/* A program that loads MPI later than this library has it by name. */
+/* If MPI is loaded after this library, its variables are found by name. */
 #undef OMPI_PREDEFINED_GLOBAL
 #define OMPI_PREDEFINED_GLOBAL(type, global)                                                     \
     ((type)__extension__({                                                                       \

@@ -1,10 +1,11 @@
-//! What libraries that stand before MPI have in common: they define functions of MPI's by their names, and go on to the next definition of
-//! each, MPI's own or another library's.
+//! Shared by the libraries loaded before MPI: they define MPI's functions by their names, and pass each call on to the
+//! next definition, MPI's own or another library's.
 //!
-//! A handle is 8 bytes here. A library that uses this has a constant `LIBRARY` at its root, the name by which lines for the user begin.
+//! A handle is 8 bytes here. Each dependent library has a constant `LIBRARY` at its root, the prefix of its lines for
+//! the user.
 
 #![cfg(feature = "link")]
-// It panics where stderr cannot be written.
+// Printing panics if stderr cannot be written.
 #![deny(clippy::print_stderr)]
 
 mod calls;

@@ -1,4 +1,4 @@
-//! The next definitions of functions: those that the process would call if the library were not there.
+//! The next definitions of functions: the process would call them if the library were absent.
 
 use crate::passing::{self, Family, Passing};
 use crate::say::say;
@@ -11,17 +11,17 @@ unsafe extern "C" {
     fn vgasnet_mpi_front_is_its_mpi() -> c_int;
 }
 
-/// One of them, looked for when it is called first.
+/// A function's next definition, looked up at the first call.
 #[derive(Debug)]
 pub struct Next {
-    /// Who looks for it.
+    /// The library that looks it up.
     library: &'static str,
     name: &'static CStr,
-    /// MPI's other name of it, for MPIs that have nothing by the first.
+    /// MPI's other name of the function, for MPIs without the first.
     other_name: &'static CStr,
     family: Family,
     address: AtomicUsize,
-    /// A call of it may come back to the library by MPI's second name. Set before the address.
+    /// Whether a call may come back to the library by MPI's second name. Set before the address.
     comes_back: AtomicBool,
 }
 
@@ -32,7 +32,7 @@ impl Next {
         Next { library, name, other_name, family, address: AtomicUsize::new(0), comes_back: AtomicBool::new(false) }
     }
 
-    /// Where it is. Without any the process ends with a line.
+    /// The address. If there is none, the process ends with a line.
     #[inline]
     pub fn address(&self) -> usize {
         match self.address.load(Ordering::Acquire) {
@@ -41,7 +41,7 @@ impl Next {
         }
     }
 
-    /// Where it is, for a call that lasts until the other value is dropped.
+    /// The address, for a call in progress until the other value is dropped.
     #[inline]
     pub fn pass(&self) -> (usize, Passing) {
         let address = self.address();
@@ -50,11 +50,12 @@ impl Next {
 
     #[cold]
     fn pass_noted(&self, address: usize) -> (usize, Passing) {
-        let is_past_tools = passing::is_behind_the_end(self.family);
+        let is_past_tools = passing::bypasses_tools(self.family);
         (if is_past_tools { find(self.other_name, self.name) } else { address }, Passing::noted(self.family))
     }
 
-    /// Whether this thread has passed on a call of the function, by whichever name, and this is the same call.
+    /// Whether this thread is passing on a call of the function, by any of its names: then this is the same call coming
+    /// back.
     #[inline]
     pub fn is_passed(&self) -> bool {
         passing::is_passed(self.family)
@@ -71,7 +72,8 @@ impl Next {
             );
             std::process::abort();
         }
-        // Between the library and an MPI whose two names are one function there is nobody. Fortran's names are others.
+        // If both of MPI's names are one function, no tool stands between the library and MPI. Calls by Fortran's names
+        // always come back, by their C names.
         let comes_back = match self.name.to_bytes() {
             [b'P', ..] => false,
             [b'M', ..] => address != find(self.other_name, self.name),
@@ -88,9 +90,9 @@ fn find(name: &CStr, other_name: &CStr) -> usize {
     unsafe { vgasnet_mpi_front_find(name.as_ptr(), other_name.as_ptr()) as usize }
 }
 
-/// Whether the process has the MPI that the library was built for, as far as can be told.
+/// Whether the process has the MPI for which the library was built, as far as MPI's name tells.
 pub fn is_its_mpi() -> bool {
     static IS: OnceLock<bool> = OnceLock::new();
-    // SAFETY: it asks MPI for its name, by a function that has the same arguments in all of them.
+    // SAFETY: it asks MPI for its name, by a function with the same arguments in every MPI.
     *IS.get_or_init(|| unsafe { vgasnet_mpi_front_is_its_mpi() != 0 })
 }

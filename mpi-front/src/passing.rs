@@ -1,6 +1,6 @@
-//! Calls that a library has passed on and that come back. A tool behind the library is called by `MPI_Send`, and calls `PMPI_Send`, whose
-//! first definition in the process is the library's again. MPI's functions for Fortran call those for C by that name, too. Such a call goes to
-//! MPI.
+//! Calls passed on by the library may come back. A tool loaded after the library is called by `MPI_Send` and calls
+//! `PMPI_Send`; the process's first definition of `PMPI_Send` is again the library's. MPI's Fortran functions also call
+//! the C functions by `PMPI_` names. A returning call goes on to MPI.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -10,23 +10,23 @@ unsafe extern "C" {
     fn vgasnet_mpi_front_has_tool() -> c_int;
 }
 
-/// Whether a tool stands behind the library: 0 until somebody has looked, 1 for none.
+/// Whether a tool is loaded after the library: 0 if not looked up yet, 1 for no, 2 for yes.
 static TOOL: AtomicU8 = AtomicU8::new(0);
 
 thread_local! {
-    /// Calls of the program that this thread serves while a tool stands behind the library: what the tool calls by MPI's second names then
-    /// comes of the library.
+    /// Number of nested program calls served by this thread, counted if a tool is loaded after the library. Meanwhile
+    /// the tool's calls by MPI's second names originate from the library.
     static SERVED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A call of the program is served until this is dropped.
+/// Marks a call of the program as being served, until dropped.
 #[derive(Debug)]
 pub struct Serving {
     is_noted: bool,
 }
 
 impl Serving {
-    /// Begins.
+    /// Starts serving a call.
     #[inline]
     pub fn begin() -> Serving {
         match TOOL.load(Ordering::Relaxed) {
@@ -38,7 +38,7 @@ impl Serving {
     #[cold]
     fn begin_noted() -> Serving {
         if TOOL.load(Ordering::Relaxed) == 0 {
-            // SAFETY: it looks names up.
+            // SAFETY: it only looks names up.
             let has_tool = unsafe { vgasnet_mpi_front_has_tool() } != 0;
             TOOL.store(if has_tool { 2 } else { 1 }, Ordering::Relaxed);
             if !has_tool {
@@ -62,12 +62,12 @@ fn is_served() -> bool {
     TOOL.load(Ordering::Relaxed) == 2 && SERVED.try_with(|served| served.get() > 0).unwrap_or(false)
 }
 
-/// What is called back: the same for all names of a function.
+/// Identifies an MPI function. All names of a function give the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Family(u64);
 
 impl Family {
-    /// That of a name: of C or of Fortran, MPI's first or second.
+    /// The family of a name: C or Fortran, MPI's first or second.
     pub(crate) const fn of(name: &[u8]) -> Family {
         let (mut at, mut end) = (0, name.len());
         if name[0] == b'P' || name[0] == b'p' {
@@ -86,7 +86,7 @@ impl Family {
                 break;
             }
         }
-        // A tool may start MPI by either.
+        // A tool may start MPI by either function.
         if ends_with(name, end, b"_Init_thread") || ends_with(name, end, b"_init_thread") {
             end -= b"_thread".len();
         }
@@ -113,33 +113,33 @@ const fn ends_with(name: &[u8], end: usize, text: &[u8]) -> bool {
     true
 }
 
-/// The call by which a program ends MPI.
+/// The function by which a program ends MPI.
 const FINALIZE: Family = Family::of(b"MPI_Finalize");
 
 /// See [`end`].
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// The program has called `MPI_Finalize`, which is passed on next. Other calls go past the tools behind the library from now on, since they
-/// may have ended. Another tool makes such calls as it writes its file.
+/// Notes that the program has called `MPI_Finalize`, which is passed on next. From now on other calls bypass the tools
+/// loaded after the library, since they may have ended. A tool that writes its file at the end makes such calls.
 pub fn end() {
     IS_ENDING.store(true, Ordering::Relaxed);
 }
 
-/// Whether a call of the family goes past the tools.
+/// Whether calls of the family bypass the tools loaded after the library.
 #[cold]
-pub(crate) fn is_behind_the_end(family: Family) -> bool {
+pub(crate) fn bypasses_tools(family: Family) -> bool {
     IS_ENDING.load(Ordering::Relaxed) && family != FINALIZE
 }
 
-/// Some call was passed on to where it may come back from.
+/// Whether any call passed on so far may come back.
 static ANY: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// The calls that this thread has passed on, the innermost last.
+    /// The calls being passed on by this thread, innermost last.
     static PASSED: RefCell<Vec<Family>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A call is passed on until this is dropped.
+/// Marks a call as being passed on, until dropped.
 #[derive(Debug)]
 pub struct Passing {
     is_noted: bool,
@@ -170,7 +170,8 @@ impl Drop for Passing {
     }
 }
 
-/// Whether a call of the family by MPI's second name is one that this thread has passed on, or one of the library's own by way of a tool.
+/// Whether a call of the family by MPI's second name is one this thread is passing on, or a tool's call originating
+/// from the library.
 #[inline]
 pub(crate) fn is_passed(family: Family) -> bool {
     is_served()

@@ -1,4 +1,4 @@
-//! Reads and writes: MPI's 40 of them differ in where they begin, and in when they are done.
+//! Reads and writes. MPI's 40 functions differ in the start of the access and in its completion.
 
 use crate::ffi::{self, Status, constants};
 use crate::files::{self, CachedFile, Found};
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use vgasnet_mpi_front::SUCCESS;
 
-/// Accesses of more bytes are not begun by the thread that calls: what it finds at once it would copy at once.
+/// Longer accesses are not begun by the calling thread, which would copy resident bytes at once.
 const SHORT_BYTES: u64 = 64 << 10;
 
-/// Where an access begins.
+/// The start of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// At an offset in elementary types.
@@ -25,11 +25,11 @@ pub enum At {
     Individual,
     /// At the shared pointer, which it moves.
     Shared,
-    /// The same, rank by rank. Collective.
+    /// The same, in rank order. Collective.
     Ordered,
 }
 
-/// What a program asks for.
+/// An access requested by a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     pub file: u64,
@@ -40,23 +40,24 @@ pub struct Access {
     pub datatype: u64,
 }
 
-/// An access that may begin: its file, and what it moves.
+/// A checked access: its file, its position, and its memory.
 struct Ready {
     file: Found,
     position: u64,
     memory: Memory,
 }
 
-/// Why an access does not begin.
+/// The reason for not beginning an access.
 enum Refusal {
-    /// MPI is to say what is wrong, or to do it: the file is not cached.
+    /// MPI has to report the error, or to do the access, since the file is not cached.
     Next,
     /// MPI's code.
     Code(c_int),
 }
 
 impl Access {
-    /// Takes the place where it begins. What makes no sense is left to MPI, whose errors are the program's.
+    /// Checks the access and takes its position. Invalid accesses are left to MPI, so that the program gets MPI's
+    /// errors.
     fn prepare(&self) -> Result<Ready, Refusal> {
         let file = files::find(self.file).ok_or(Refusal::Next)?;
         let count = u64::try_from(self.count).map_err(|_| Refusal::Next)?;
@@ -74,18 +75,18 @@ impl Access {
             return Err(Refusal::Next);
         }
         if self.at == At::Ordered {
-            file.rest();
+            file.set_idle();
         }
         let position = self.take_position(&file, view, bytes);
         if self.at == At::Ordered {
-            file.go_on();
+            file.set_busy();
         }
         let position = position.map_err(|failed| Refusal::Code(file.code(Err::<(), _>(failed))))?;
         Ok(Ready { file, position, memory })
     }
 
-    /// What becomes of a datatype without layout. MPI refuses what is none, and what the file was not opened for; all else it would read and
-    /// write beside the pages.
+    /// The refusal of a datatype without a layout. MPI refuses invalid types, and accesses for which the file was not
+    /// opened. Any other access MPI would perform past the pages.
     fn refusal_of_type(&self, file: &CachedFile, is_allowed: bool) -> Refusal {
         if !is_allowed || !ffi::is_committed(self.datatype) {
             return Refusal::Next;
@@ -94,13 +95,13 @@ impl Access {
         Refusal::Code(file.code(file.refuse(what, "use another, or give the file the hint vgasnet_cache=disable")))
     }
 
-    /// Whether it may have bytes that are no whole elementary types, which MPI leaves to its implementations. Open MPI goes on behind them;
-    /// MPICH allows it nowhere, and shared pointers count elementary types.
+    /// Whether the access may end within an elementary type, which the standard leaves to implementations. Open MPI
+    /// continues after such bytes; MPICH never allows them, and shared pointers count elementary types.
     fn may_be_partial(&self) -> bool {
         cfg!(open_mpi) && matches!(self.at, At::Offset(_) | At::Individual)
     }
 
-    /// Where it begins in the view. Moves the pointer behind what it asks for (MPI 4.0, section 14.4.3).
+    /// The start in the view. Moves the pointer past the requested bytes (MPI 4.0, section 14.4.3).
     fn take_position(&self, file: &CachedFile, view: &View, bytes: u64) -> Result<u64, Failed> {
         let units = bytes / view.unit;
         let checked = |position: Option<u64>| position.filter(|at| view.has_places(*at, bytes)).ok_or(Failed::Argument);
@@ -115,7 +116,7 @@ impl Access {
             At::Shared => checked(file.take(units)?.checked_mul(view.unit)),
             At::Ordered => {
                 let (before, all) = file.comm.sums(units).map_err(|_| Failed::Otherwise)?;
-                // The other ranks wait for the first one's answer, whatever that is.
+                // The other ranks wait for the first one's answer, whatever it is.
                 let first = if file.comm.rank == 0 { file.take_in_order(all).unwrap_or(u64::MAX) } else { 0 };
                 let first = file.comm.of_first(first).map_err(|_| Failed::Otherwise)?;
                 if first == u64::MAX {
@@ -127,7 +128,7 @@ impl Access {
     }
 }
 
-/// Does what was prepared.
+/// Performs a transfer.
 ///
 /// # Safety
 /// The memory is valid.
@@ -139,16 +140,16 @@ unsafe fn run(transfer: &Transfer<'_>, file: &CachedFile) -> Outcome {
     }
 }
 
-/// An access that the program does not wait for. It leaves the memory alone until it is told that the access is done.
+/// An access for which the program does not wait. The program leaves the memory alone until the access is done.
 struct Later {
     file: Arc<CachedFile>,
     view: Arc<View>,
     position: u64,
     memory: Memory,
     is_write: bool,
-    /// Bytes, once it is under way.
+    /// Bytes moved, once it is in flight.
     moved: AtomicU64,
-    /// How many errors the file had before.
+    /// The file's error count when it was begun.
     errors: AtomicU64,
 }
 
@@ -158,12 +159,12 @@ impl Later {
         Later { file: file.shared(), view, position, memory, is_write, moved, errors }
     }
 
-    /// Whether it may be begun by a thread that is not to wait.
+    /// Whether a thread that must not wait may begin it.
     fn is_short(&self) -> bool {
         self.memory.bytes() <= SHORT_BYTES && self.block().is_some() && !self.file.is_atomic()
     }
 
-    /// The one place and the one piece of what vgasnet does by itself.
+    /// The place and the piece, if there is one of each: only then vgasnet runs the access asynchronously.
     fn block(&self) -> Option<(Place, Piece)> {
         let (memory, is_write) = (self.memory.clone(), self.is_write);
         let block = Transfer { view: &self.view, position: self.position, memory, is_write }.block();
@@ -179,7 +180,8 @@ impl Later {
 }
 
 impl Work for Later {
-    /// vgasnet does by itself what is one place and one piece. It does not say then whether an access has failed, but whether some has.
+    /// vgasnet runs an access of one place and one piece asynchronously. It then reports only whether any access to the
+    /// file has failed.
     fn start(&self) -> Started {
         let (library, file) = (self.file.library, self.file.file);
         let Some((place, piece)) = self.block() else { return Started::Done(self.run()) };
@@ -196,19 +198,19 @@ impl Work for Later {
             }
         };
         self.moved.store(moved, Ordering::Relaxed);
-        if handle.is_done() { Started::Done(self.end()) } else { Started::UnderWay(handle) }
+        if handle.is_done() { Started::Done(self.end()) } else { Started::InFlight(handle) }
     }
 
     fn end(&self) -> Outcome {
         if self.file.library.errors(self.file.file) != self.errors.load(Ordering::Relaxed) {
-            // This access has failed, or another one: doing it again tells.
+            // This access or another has failed: doing it again shows which.
             return self.run();
         }
         Outcome { code: SUCCESS, bytes: self.moved.load(Ordering::Relaxed) }
     }
 }
 
-/// An access that is done when the call returns.
+/// An access completed before the call returns.
 pub fn now(access: &Access, status: Status, next: impl Fn() -> c_int) -> c_int {
     let Ready { file, position, memory } = match access.prepare() {
         Ok(ready) => ready,
@@ -216,7 +218,7 @@ pub fn now(access: &Access, status: Status, next: impl Fn() -> c_int) -> c_int {
         Err(Refusal::Code(code)) => return code,
     };
     let transfer = Transfer { view: file.view(), position, memory, is_write: access.is_write };
-    // SAFETY: the memory is what the program has passed to MPI.
+    // SAFETY: the program has passed the memory to MPI.
     let outcome = unsafe { run(&transfer, &file) };
     if outcome.code == SUCCESS {
         status.set(outcome.bytes);
@@ -224,7 +226,7 @@ pub fn now(access: &Access, status: Status, next: impl Fn() -> c_int) -> c_int {
     outcome.code
 }
 
-/// An access that a request stands for. There is room for a handle at `place`.
+/// An access with a request. There is room for a handle at `place`.
 pub fn later(access: &Access, place: *mut c_void, next: impl Fn() -> c_int) -> c_int {
     let Ready { file, position, memory } = match access.prepare() {
         Ok(ready) => ready,
@@ -243,7 +245,7 @@ pub fn later(access: &Access, place: *mut c_void, next: impl Fn() -> c_int) -> c
     SUCCESS
 }
 
-/// The begin of a split collective of this name.
+/// Begins the split collective of this name.
 pub fn begin(access: &Access, name: &'static str, next: impl Fn() -> c_int) -> c_int {
     if let Some(file) = files::find(access.file) {
         let split = file.queue.split.lock().unwrap_or_else(PoisonError::into_inner);
@@ -266,7 +268,7 @@ pub fn begin(access: &Access, name: &'static str, next: impl Fn() -> c_int) -> c
     SUCCESS
 }
 
-/// The end of a split collective of this name.
+/// Ends the split collective of this name.
 pub fn end(file: u64, name: &str, status: Status, next: impl Fn() -> c_int) -> c_int {
     let Some(file) = files::find(file) else { return next() };
     let mut begun = file.queue.split.lock().unwrap_or_else(PoisonError::into_inner);

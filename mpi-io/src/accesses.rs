@@ -1,10 +1,10 @@
-//! Reads and writes as C calls them: a table of names for each way, with counts of 4 bytes or of 8.
+//! Reads and writes for C callers: a table of names for each kind of access, with counts of 4 or 8 bytes.
 
 use crate::access::{Access, At};
 use std::ffi::c_int;
 use vgasnet_mpi_front::handle;
 
-/// A count of the functions that have it as an `int`.
+/// A count passed as an `int`.
 #[inline]
 pub fn short(argument: usize) -> i64 {
     i64::from(argument as c_int)
@@ -21,13 +21,13 @@ pub fn access([buffer, datatype]: [usize; 2], count: i64, file: usize, at: At, i
     Access { file: file as u64, at, is_write, buffer, count, datatype: handle(datatype) }
 }
 
-/// The name of a split collective, of one of its functions.
+/// The name of a split collective, from the name of one of its functions.
 pub fn split_name(function: &'static str) -> &'static str {
     let name = function.strip_suffix("_c").unwrap_or(function);
     name.strip_suffix("_begin").unwrap_or(name)
 }
 
-/// Defines functions that do so: at an offset, which is their second argument, or at a pointer.
+/// Defines functions for one kind of access: at an offset, their second argument, or at a pointer.
 macro_rules! accesses {
     ($($way:ident $at:tt $is_write:literal $count:ident: $($name:ident)+;)+) => {
         $($(accesses!(@$way $at $is_write $count $name);)+)+

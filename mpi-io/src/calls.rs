@@ -1,4 +1,4 @@
-//! The functions of MPI's that the library defines, as C calls them.
+//! MPI's functions defined by the library for C callers.
 
 use crate::access;
 use crate::control::{self, Pointer};
@@ -10,19 +10,19 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_mpi_front::{SUCCESS, calls, handle, handle_at};
 
-/// An `int`.
+/// An `int` argument.
 #[inline]
 fn int(argument: usize) -> c_int {
     argument as c_int
 }
 
-/// The file at an address that the caller passed to MPI for one.
+/// The file's handle at an address passed to MPI for it.
 fn file_at(place: usize) -> u64 {
-    // SAFETY: MPI has one there, which is a pointer.
+    // SAFETY: MPI has stored a handle there, which is a pointer.
     unsafe { *(place as *const u64) }
 }
 
-/// Where C has room for a file's handle.
+/// A C caller's place for a file's handle.
 struct CPlace(usize);
 
 impl HandlePlace for CPlace {
@@ -36,7 +36,7 @@ impl HandlePlace for CPlace {
     }
 }
 
-/// A string of the caller's.
+/// A string of the caller.
 fn string<'a>(place: usize) -> &'a [u8] {
     if place == 0 {
         return b"";
@@ -47,7 +47,7 @@ fn string<'a>(place: usize) -> &'a [u8] {
 
 /// Starts MPI, with its highest thread level, and vgasnet.
 pub(super) fn start(init: impl Fn() -> c_int, next: impl Fn() -> c_int) -> c_int {
-    /// A tool behind comes back with the call.
+    /// A tool loaded after the library comes back with the call.
     static IS_STARTING: AtomicBool = AtomicBool::new(false);
     if IS_STARTING.swap(true, Ordering::Relaxed) || !job::has_its_mpi() {
         return next();
@@ -69,7 +69,7 @@ pub(super) fn finalize(next: impl Fn() -> c_int) -> c_int {
 }
 
 calls! {
-    // SAFETY: the arguments are those of the caller, who calls MPI.
+    // SAFETY: the arguments come from a caller of MPI.
     MPI_Init(argc argv) |next| start(|| unsafe { ffi::init(argc, argv, std::ptr::null_mut()) }, next);
     // SAFETY: as above.
     MPI_Init_thread(argc argv required provided) |next| start(|| unsafe { ffi::init(argc, argv, provided as *mut c_int) }, next);
@@ -90,7 +90,7 @@ calls! {
     MPI_File_set_view(file displacement unit tile representation info) |next|
         control::set_view(file as u64, displacement as i64, [handle(unit), handle(tile)], string(representation), next);
     MPI_File_get_info(file info) |next| {
-        // SAFETY: MPI has put one there.
+        // SAFETY: MPI has stored a handle there.
         control::info(file as u64, next, || unsafe { handle_at(info) })
     };
     MPI_File_get_size(file size) |next| put(size, control::size(file as u64, next));
@@ -130,7 +130,7 @@ accesses! {
     begin Ordered true short: MPI_File_write_ordered_begin;
 }
 
-// Of MPI 4.
+// MPI 4's functions.
 #[cfg(mpi_4)]
 accesses! {
     now offset false long: MPI_File_read_at_c MPI_File_read_at_all_c;

@@ -1,9 +1,11 @@
-//! Who has a file open that is written: locks of bytes far behind all that is read and written, held for as long as the handle is open, by
-//! the first rank of its communicator. They hold between communicators, jobs and hosts, and go with a process that dies.
+//! Claims on files opened for writing: locks of bytes far beyond any data, held by the first rank of the handle's
+//! communicator while the handle is open. They work across communicators, jobs and hosts, and are released when a
+//! process dies.
 //!
-//! One byte is the owner's, whose team caches and writes the file. Each other handle that may write it, the guests', holds a byte of its own. A
-//! handle becomes an owner only where there is no guest. A guest waits until there is no owner: that sees the guest, has its team write
-//! what it has, and is a guest itself from then on (`watch.rs`).
+//! One byte belongs to the owner: its team caches and writes the file. Every other handle that may write the file is a
+//! guest, and holds a byte of its own. A handle becomes the owner only if there is no guest. A guest waits until there
+//! is no owner: the owner notices the guest, has its team write its dirty bytes, and becomes a guest itself
+//! (`watch.rs`).
 
 use crate::ffi;
 use crate::say;
@@ -14,49 +16,51 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The owner's byte. vgasnet locks the one before it.
+/// The owner's byte. vgasnet locks the byte before it.
 const OWNER: i64 = i64::MAX - 1;
 
-/// Bytes of guests.
+/// Number of guests' bytes.
 const GUESTS: i64 = 1 << 16;
 
-/// The first of these.
+/// The first guest's byte.
 const FIRST_GUEST: i64 = i64::MAX - 8 - GUESTS;
 
-/// Bytes that a guest tries, one after the other.
+/// Number of bytes a guest tries, one after another.
 const TRIES: i64 = 64;
 
-/// How long a guest waits for an owner to write what it has.
+/// Timeout of a guest that waits for the owner to write its dirty bytes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The locks of a handle.
 #[derive(Debug)]
 pub struct Claim {
     file: OwnedFd,
-    /// Its byte among those of guests.
+    /// Its guest's byte.
     guest: Option<i64>,
     is_owner: bool,
 }
 
 impl Claim {
-    /// That of a guest, who has not waited for the owner yet. `None` where there is no such file, or its file system has no locks.
+    /// A guest's claim, before it has waited for the owner. `None` if there is no such file, or its file system has no
+    /// locks.
     pub fn of_guest(path: &CStr) -> Option<Claim> {
         let mut claim = Claim { file: open(path)?, guest: None, is_owner: false };
-        // A reader's locks may leave no byte to guests. Such a claim owns nothing, but waits for an owner.
+        // A reader's locks may occupy all guests' bytes. The claim then holds no lock, but still waits for an owner.
         let blocked = [libc::EAGAIN, libc::EACCES];
         let is_blocked =
             || std::io::Error::last_os_error().raw_os_error().is_some_and(|errno| blocked.contains(&errno));
         (claim.become_guest() || is_blocked()).then_some(claim)
     }
 
-    /// Makes a guest the owner, unless there are others. It is a guest still if that fails.
+    /// Makes a guest the owner, unless there are other guests. It remains a guest on failure.
     pub fn become_owner(&mut self) -> bool {
-        // Without a byte of its own it could not be told from a handle that is not there.
+        // Without a guest's byte it would be invisible to other handles.
         if self.guest.is_none() || !self.set_lock(libc::F_WRLCK, OWNER) {
             return false;
         }
         self.is_owner = true;
-        // Each of two who come at once has taken a byte of guests before it looks here, so one sees the other at least.
+        // Of two concurrent attempts each has taken a guest's byte before it checks here, so at least one sees the
+        // other.
         if self.has_guests() {
             self.give_up_ownership();
             return false;
@@ -65,7 +69,7 @@ impl Claim {
         true
     }
 
-    /// Makes an owner a guest. Its team caches nothing any more.
+    /// Makes an owner a guest. From then on its team caches nothing.
     pub fn become_guest(&mut self) -> bool {
         self.guest = self.guest.or_else(|| take_guest_byte(self.file.as_raw_fd()));
         self.give_up_ownership();
@@ -77,7 +81,7 @@ impl Claim {
         self.become_guest().then_some(self)
     }
 
-    /// Whether the claim is held by this descriptor.
+    /// Whether this descriptor holds the claim.
     pub fn is_by(&self, descriptor: c_int) -> bool {
         self.file.as_raw_fd() == descriptor
     }
@@ -93,12 +97,12 @@ impl Claim {
         }
     }
 
-    /// Whether others have the file open to write it.
+    /// Whether other handles may write the file.
     pub fn has_guests(&self) -> bool {
         self.is_locked(FIRST_GUEST, GUESTS)
     }
 
-    /// Waits until no team caches and writes the file. Returns whether that came to be.
+    /// Waits until no team caches and writes the file. Returns whether this happened in time.
     pub fn wait_for_owner(&self) -> bool {
         let start = Instant::now();
         while !self.has_no_owner() {
@@ -114,7 +118,8 @@ impl Claim {
         set_lock(self.file.as_raw_fd(), kind, place)
     }
 
-    /// Whether others have locked some of these bytes, and may write the file: who may only read it can have locks for reading alone.
+    /// Whether other handles with write access have locked some of these bytes. A handle with read access can only have
+    /// read locks, which do not count.
     fn is_locked(&self, place: i64, bytes: i64) -> bool {
         let mut lock = lock_of(libc::F_RDLCK, place, bytes);
         // SAFETY: the file is open, and there is room for a lock.
@@ -124,14 +129,14 @@ impl Claim {
 }
 
 impl Drop for Claim {
-    /// A child that the program has forked has the file open, too, and closing it here would leave the locks with that.
+    /// A forked child may have the file open, too. Closing it here would then leave the locks held.
     fn drop(&mut self) {
         self.give_up_ownership();
         self.guest.take().into_iter().for_each(|place| _ = self.set_lock(libc::F_UNLCK, place));
     }
 }
 
-/// A byte of guests that nobody had. Each search starts elsewhere, so processes seldom collide.
+/// Takes a free guest's byte. Each search starts at a different byte, so processes seldom collide.
 fn take_guest_byte(descriptor: c_int) -> Option<i64> {
     static NEXT: AtomicI64 = AtomicI64::new(0);
     let start = i64::from(std::process::id()) * 7 + NEXT.fetch_add(1, Ordering::Relaxed);
@@ -141,7 +146,7 @@ fn take_guest_byte(descriptor: c_int) -> Option<i64> {
 
 fn set_lock(descriptor: c_int, kind: c_int, place: i64) -> bool {
     let lock = lock_of(kind, place, 1);
-    // SAFETY: the lock is one. A descriptor that is not open is refused.
+    // SAFETY: the lock is valid. A descriptor that is not open is refused.
     unsafe { libc::fcntl(descriptor, libc::F_OFD_SETLK, &lock) == 0 }
 }
 
@@ -154,7 +159,7 @@ fn lock_of(kind: c_int, place: i64, bytes: i64) -> libc::flock {
     lock
 }
 
-/// A regular file. To open a pipe would tell its reader that there is a writer.
+/// Opens a regular file only: opening a pipe would show its reader a writer.
 fn open(path: &CStr) -> Option<OwnedFd> {
     // SAFETY: all fields may be 0.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };
@@ -169,15 +174,15 @@ fn open(path: &CStr) -> Option<OwnedFd> {
     (opened >= 0).then(|| unsafe { OwnedFd::from_raw_fd(opened) })
 }
 
-/// Has another open description of a file, by its descriptor, hold a guest's byte until it is closed.
+/// Lets another open file description, given by its descriptor, hold a guest's byte until it is closed.
 pub fn pass_to(descriptor: c_int) -> bool {
     take_guest_byte(descriptor).is_some()
 }
 
-/// The claims of handles that MPI serves.
+/// The claims of handles served by MPI.
 static OF_MPI: Mutex<BTreeMap<u64, Vec<Claim>>> = Mutex::new(BTreeMap::new());
 
-/// How many of these handles there are: where there is none, closing a file costs one load.
+/// Number of these handles. While it is 0, closing a file costs one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn change<T>(change: impl FnOnce(&mut BTreeMap<u64, Vec<Claim>>) -> T) -> T {
@@ -199,7 +204,7 @@ pub fn release(handle: u64) {
     }
 }
 
-/// Has a guest wait for the owner. Returns whether the file is free. Where it is not, a line says so.
+/// Has a guest wait for the owner. Returns whether the file is free; if not, a line says so.
 pub fn settle(claim: &Claim, path: &CStr) -> bool {
     let is_free = claim.wait_for_owner();
     if !is_free {
@@ -261,7 +266,7 @@ mod tests {
         // SAFETY: the path is a string.
         let reader = unsafe { OwnedFd::from_raw_fd(libc::open(file.0.as_ptr(), libc::O_RDONLY)) };
         let lock = lock_of(libc::F_RDLCK, FIRST_GUEST - 1, 1);
-        // SAFETY: the file is open, and the lock is one.
+        // SAFETY: the file is open, and the lock is valid.
         assert_eq!(unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
         let lock = lock_of(libc::F_RDLCK, OWNER, 1);
         // SAFETY: as above.
@@ -276,7 +281,7 @@ mod tests {
         let reader = unsafe { OwnedFd::from_raw_fd(libc::open(file.0.as_ptr(), libc::O_RDONLY)) };
         let lock = |kind| {
             let lock = lock_of(kind, FIRST_GUEST, GUESTS);
-            // SAFETY: the file is open, and the lock is one.
+            // SAFETY: the file is open, and the lock is valid.
             assert_eq!(unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
         };
         let mut owner = Claim::of_guest(&file.0).expect("a guest");

@@ -1,4 +1,4 @@
-//! What programs do with an open file besides reading and writing it.
+//! Operations on an open file other than reads and writes.
 
 use crate::ffi::{self, Constants, constants};
 use crate::files::{self, CachedFile, Found};
@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 use vgasnet_mpi_front::SUCCESS;
 
-/// `MPI_File_set_view`. MPI checks the arguments, and has the view as well.
+/// `MPI_File_set_view`. MPI checks the arguments, and sets the view as well.
 pub fn set_view(
     file: u64,
     displacement: i64,
@@ -17,7 +17,7 @@ pub fn set_view(
     representation: &[u8],
     next: impl Fn() -> c_int,
 ) -> c_int {
-    let Some(cached) = files::find_resting(file) else { return next() };
+    let Some(cached) = files::find_idle(file) else { return next() };
     match next() {
         SUCCESS => {}
         code => return code,
@@ -27,7 +27,7 @@ pub fn set_view(
         View::new(u64::try_from(displacement).ok()?, unit, layout_of(tile)?)
     })();
     let is_native = [&b"native"[..], b"internal"].into_iter().any(|name| representation.eq_ignore_ascii_case(name));
-    // What MPI serves on one rank it has to serve on all.
+    // A file served by MPI on one rank has to be served by MPI on all.
     if !cached.comm.all(view.is_some() && is_native) {
         return leave_to_mpi(file, cached);
     }
@@ -38,7 +38,8 @@ pub fn set_view(
     cached.code(cached.set_pointer(0))
 }
 
-/// The file is MPI's from now on; it has the view already. What a second handle read and wrote so would go by the pages of the first.
+/// Leaves the file to MPI, which has the view already. Not possible for a second handle: its accesses by MPI would
+/// bypass the pages of the first.
 fn leave_to_mpi(file: u64, cached: Found) -> c_int {
     if cached.is_second() {
         let what = "MPI_File_set_view: a view that only MPI can serve, of a file that is open by another handle, too";
@@ -51,14 +52,14 @@ fn leave_to_mpi(file: u64, cached: Found) -> c_int {
 
 /// `MPI_File_get_size`.
 pub fn size(file: u64, next: impl Fn() -> c_int) -> Result<u64, c_int> {
-    let Some(cached) = files::find_resting(file) else { return Err(next()) };
+    let Some(cached) = files::find_idle(file) else { return Err(next()) };
     let size = cached.size();
     size.map_err(|failed| cached.code(Err::<(), _>(failed)))
 }
 
 /// `MPI_File_set_size`.
 pub fn set_size(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find_resting(file) else { return next() };
+    let Some(cached) = files::find_idle(file) else { return next() };
     let Ok(bytes) = u64::try_from(bytes) else { return next() };
     if !cached.may_write {
         return next();
@@ -68,7 +69,7 @@ pub fn set_size(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
 
 /// `MPI_File_preallocate`.
 pub fn preallocate(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find_resting(file) else { return next() };
+    let Some(cached) = files::find_idle(file) else { return next() };
     let Ok(bytes) = u64::try_from(bytes) else { return next() };
     if !cached.may_write {
         return next();
@@ -78,13 +79,13 @@ pub fn preallocate(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
 
 /// `MPI_File_sync`.
 pub fn sync(file: u64, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find_resting(file) else { return next() };
+    let Some(cached) = files::find_idle(file) else { return next() };
     cached.code(cached.sync())
 }
 
 /// `MPI_File_set_atomicity`.
 pub fn set_atomicity(file: u64, flag: c_int, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find_resting(file) else { return next() };
+    let Some(cached) = files::find_idle(file) else { return next() };
     let code = cached.code(cached.set_atomic(flag != 0));
     if code == SUCCESS {
         cached.is_atomic.store(flag != 0, Ordering::Relaxed);
@@ -94,11 +95,11 @@ pub fn set_atomicity(file: u64, flag: c_int, next: impl Fn() -> c_int) -> c_int 
 
 /// `MPI_File_get_atomicity`.
 pub fn atomicity(file: u64, next: impl Fn() -> c_int) -> Result<c_int, c_int> {
-    let Some(cached) = files::find_resting(file) else { return Err(next()) };
+    let Some(cached) = files::find_idle(file) else { return Err(next()) };
     Ok(c_int::from(cached.is_atomic()))
 }
 
-/// Which pointer of a file.
+/// A pointer of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pointer {
     Individual,
@@ -107,7 +108,7 @@ pub enum Pointer {
 
 /// `MPI_File_seek`, `MPI_File_seek_shared`.
 pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find_resting(file) else { return next() };
+    let Some(cached) = files::find_idle(file) else { return next() };
     let view = cached.view();
     let Constants { seek_set, seek_current, seek_end, .. } = *constants();
     if ![seek_set, seek_current, seek_end].contains(&whence) {
@@ -118,7 +119,7 @@ pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl 
         whence if whence == seek_current => units(&cached, view, pointer),
         _ => end_in_units(&cached, view),
     };
-    // Others write meanwhile, and take from the shared pointer.
+    // Other ranks may write meanwhile, and move the shared pointer.
     let base = if pointer == Pointer::Shared && whence != seek_set { cached.found_by_first(base) } else { base() };
     let base = match base {
         Ok(base) => base as i64,
@@ -139,7 +140,7 @@ pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl 
 
 /// `MPI_File_get_position`, `MPI_File_get_position_shared`.
 pub fn position(file: u64, pointer: Pointer, next: impl Fn() -> c_int) -> Result<u64, c_int> {
-    let Some(cached) = files::find_resting(file) else { return Err(next()) };
+    let Some(cached) = files::find_idle(file) else { return Err(next()) };
     let view = cached.view();
     units(&cached, view, pointer)
 }
@@ -161,11 +162,11 @@ fn units(cached: &CachedFile, view: &View, pointer: Pointer) -> Result<u64, c_in
     }
 }
 
-/// `MPI_File_get_info`: MPI's hints, and whether the file is cached. `info` reads the handle that MPI has made.
+/// `MPI_File_get_info`: MPI's hints, and whether the file is cached. `info` reads the new handle.
 pub fn info(file: u64, next: impl Fn() -> c_int, info: impl Fn() -> u64) -> c_int {
     let code = next();
     if code == SUCCESS && job::library().is_some() {
-        let cached = files::find_resting(file);
+        let cached = files::find_idle(file);
         let is_cached = cached.as_ref().is_some_and(|cached| !cached.through.is_on());
         ffi::set_info(info(), c"vgasnet_cache", if is_cached { "enable" } else { "disable" });
         if let Some(cached) = cached.filter(|cached| !cached.ignored_hints.is_empty()) {

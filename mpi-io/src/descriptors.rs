@@ -1,17 +1,17 @@
-//! Descriptors of the process. A file that is cached takes more of them than one that MPI serves, so a program that has many files open gets
-//! further ones from MPI alone.
+//! Descriptors of the process. A cached file takes more of them than a file served by MPI. In a program with many open
+//! files, further files are therefore served by MPI.
 
 use crate::sharing::Identity;
 use crate::{ffi, say};
 use std::ffi::{CString, c_int};
 use std::sync::Once;
 
-/// Whether the library leaves the rest to the program: half of them are in use.
+/// Whether half of the descriptors are in use: the library leaves the remaining ones to the program.
 pub fn are_short() -> bool {
     lowest_free().is_none_or(|free| free >= limit() / 2)
 }
 
-/// Whether a file is not cached for that. The first time a line says so.
+/// Whether a file is not cached for lack of descriptors. The first time a line says so.
 pub fn are_short_for(path: &std::ffi::CStr) -> bool {
     let (is_short, limit) = (are_short(), limit());
     if is_short {
@@ -28,7 +28,8 @@ pub fn are_short_for(path: &std::ffi::CStr) -> bool {
     is_short
 }
 
-/// Descriptors by which these files may be written, where descriptors are about to run short: looking takes a system call each.
+/// Writable descriptors of these files, searched only if descriptors are about to run short: the search takes a system
+/// call for each.
 pub fn writable_of(paths: &[CString]) -> Vec<c_int> {
     let limit = limit();
     if lowest_free().is_some_and(|free| free < limit / 4) {
@@ -44,7 +45,7 @@ pub fn writable_of(paths: &[CString]) -> Vec<c_int> {
     (0..c_int::try_from(limit).unwrap_or(c_int::MAX)).filter(is_writable).filter(is_one).collect()
 }
 
-/// How many there may be.
+/// Maximum number of descriptors.
 fn limit() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: there is room for the limits.
@@ -52,7 +53,7 @@ fn limit() -> u64 {
     if error == 0 { limit.rlim_cur } else { u64::MAX }
 }
 
-/// The descriptor that is given next: all below are in use. `None` if there is none.
+/// The next descriptor to be opened: all lower ones are in use. `None` if there is none.
 fn lowest_free() -> Option<u64> {
     // SAFETY: the path is a string.
     let opened = unsafe { libc::open(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC) };

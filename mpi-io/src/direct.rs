@@ -1,4 +1,4 @@
-//! Reading and writing a file itself, of which no pages are cached any more: each write is in the file system when it returns.
+//! Direct reads and writes of a file that is no longer cached: each write has reached the file system when it returns.
 
 use crate::ffi;
 use crate::say;
@@ -11,28 +11,29 @@ use std::os::fd::{FromRawFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Pieces that one call of the system's gets.
+/// Maximum number of pieces for one system call.
 const PIECES_MAX: usize = 512;
 
-/// A file that is open for it.
+/// A file open for direct access.
 #[derive(Debug)]
 pub struct Direct {
-    /// vgasnet's, until it closes the file. Another one might not be had: the program may have used them up, or lost the permission.
+    /// vgasnet's descriptor, until vgasnet closes the file. The library might not get another: descriptors may be used
+    /// up, or the permission lost.
     descriptor: AtomicI32,
     path: CString,
-    /// In mode atomic: the locks of the file are the process's, so its threads take turns.
+    /// Serializes the threads in mode atomic: a lock of the file belongs to the descriptor, not to a thread.
     turn: Mutex<()>,
-    /// The error of the first sync that failed. The kernel forgets the bytes then, so no later sync can promise them.
+    /// The error of the first failed sync. The kernel then forgets the bytes, so no later sync can promise them.
     lost: OnceLock<c_int>,
 }
 
 impl Direct {
-    /// The file of a descriptor of vgasnet's. Its bytes go through the system's cache from now on.
+    /// The file of one of vgasnet's descriptors. From now on its bytes go through the system's cache.
     ///
     /// # Errors
     /// The system's number.
     pub fn of(descriptor: RawFd, path: CString) -> Result<Direct, Failed> {
-        // SAFETY: the descriptor is open. Nobody else reads or writes by it any more, in whatever pieces.
+        // SAFETY: the descriptor is open. No other code reads or writes through it any more.
         let is_buffered = unsafe {
             let flags = libc::fcntl(descriptor, libc::F_GETFL);
             flags >= 0 && libc::fcntl(descriptor, libc::F_SETFL, flags & !libc::O_DIRECT) == 0
@@ -61,11 +62,11 @@ impl Direct {
         if descriptor < 0 {
             return Err(std::io::Error::from_raw_os_error(libc::EBADF));
         }
-        // SAFETY: vgasnet has it open, and it is not closed here.
+        // SAFETY: vgasnet has the descriptor open, and it is not closed here.
         Ok(ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) }))
     }
 
-    /// Reads bytes of places to pieces, as far as the file has them. Returns how many.
+    /// Reads bytes from places into pieces, up to the end of the file. Returns the number of bytes.
     ///
     /// # Safety
     /// The memory may be written.
@@ -79,7 +80,7 @@ impl Direct {
         })
     }
 
-    /// Writes bytes of pieces to places.
+    /// Writes bytes from pieces to places.
     ///
     /// # Safety
     /// The memory may be read.
@@ -132,7 +133,7 @@ impl Direct {
         Ok(moved)
     }
 
-    /// Calls the system until all is done, or the file ends. Returns how many bytes are.
+    /// Repeats the system call until all bytes are moved, or the file ends. Returns the number of bytes.
     fn whole(
         &self,
         mut vectors: &mut [libc::iovec],
@@ -168,7 +169,7 @@ impl Direct {
         Ok(done)
     }
 
-    /// In mode atomic others who lock the file, as MPI does, wait meanwhile.
+    /// In mode atomic, others that lock the file, such as MPI, wait meanwhile.
     fn in_one_step<T>(
         &self,
         places: &[Place],
@@ -192,7 +193,7 @@ impl Direct {
         lock.l_type = kind as i16;
         lock.l_whence = libc::SEEK_SET as i16;
         (lock.l_start, lock.l_len) = (first as i64, len as i64);
-        // SAFETY: the file is open, and the lock is one. File systems without locks have no mode atomic.
+        // SAFETY: the file is open, and the lock is valid. File systems without locks have no mode atomic.
         while unsafe { libc::fcntl(self.descriptor(), libc::F_OFD_SETLKW, &lock) } != 0
             && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
         {}
@@ -211,7 +212,7 @@ impl Direct {
         self.file().and_then(|file| file.set_len(bytes)).map_err(|error| failed(&self.path, "change its size", &error))
     }
 
-    /// Has the file at least so many bytes, whoever writes it meanwhile.
+    /// Extends the file to at least this size, even if others write it meanwhile.
     pub fn extend(&self, bytes: u64) -> Result<(), Failed> {
         if bytes <= self.size()? {
             return Ok(());
@@ -219,7 +220,7 @@ impl Direct {
         self.allocate(bytes - 1, 1)
     }
 
-    /// Takes space for so many bytes.
+    /// Allocates space for this many bytes.
     pub fn preallocate(&self, bytes: u64) -> Result<(), Failed> {
         if bytes == 0 { Ok(()) } else { self.allocate(0, bytes) }
     }
@@ -233,7 +234,7 @@ impl Direct {
         }
     }
 
-    /// All written bytes are on the disk. After a sync that failed each further one fails, until the file is closed.
+    /// Syncs all written bytes to the disk. After a failed sync every further one fails, until the file is closed.
     pub fn sync(&self) -> Result<(), Failed> {
         if let Some(errno) = self.lost.get() {
             return Err(failed(&self.path, "reach the disk", &std::io::Error::from_raw_os_error(*errno)));

@@ -1,10 +1,10 @@
-//! What MPI says of the system's errors (MPI 4.0, section 14.7).
+//! MPI's error classes for system errors (MPI 4.0, section 14.7).
 
 use crate::ffi::constants;
 use crate::vgasnet::Failed;
 use std::ffi::c_int;
 
-/// The class for a failure, which is a code as well.
+/// The class for a failure, which is also a code.
 pub fn class_of(failed: Failed) -> c_int {
     let constants = constants();
     let errno = match failed {

@@ -1,4 +1,4 @@
-//! What `layer.c` and `types.c` offer, by safe names where that is possible. Handles are 8 bytes.
+//! The functions of `layer.c` and `types.c`, by safe names where possible. Handles are 8 bytes.
 
 use crate::layout::Layout;
 use crate::queue::{self, Operation};
@@ -43,7 +43,7 @@ pub struct Constants {
     pub err_unsupported: c_int,
 }
 
-/// What MPI says of a datatype: `struct about` of `types.c`.
+/// MPI's description of a datatype: `struct about` of `types.c`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct About {
@@ -101,26 +101,26 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_fortran_status(place: *mut c_void, bytes: i64);
 }
 
-/// MPI's constants. All other functions here want them asked for before: the layer finds the functions that it calls then.
+/// MPI's constants. Must be called before all other functions here: it has the layer find the functions it calls.
 pub fn constants() -> &'static Constants {
     static CONSTANTS: OnceLock<Constants> = OnceLock::new();
     CONSTANTS.get_or_init(|| {
-        // SAFETY: nobody calls what the layer finds before this has ended.
+        // SAFETY: nobody calls the functions found by the layer before this has ended.
         let missing = unsafe { vgasnet_mpi_io_resolve() };
         if !missing.is_null() {
-            // SAFETY: it is a name.
+            // SAFETY: it is a C string.
             let name = unsafe { CStr::from_ptr(missing) }.to_string_lossy();
             say(format_args!("{name}: no library of this process has it"));
             std::process::abort();
         }
         let mut constants = Constants::default();
-        // SAFETY: the struct is that of `layer.c`.
+        // SAFETY: the struct matches the one of `layer.c`.
         unsafe { vgasnet_mpi_io_constants(&mut constants) };
         constants
     })
 }
 
-/// Initialises MPI with its highest thread level. `provided` is null, or an integer.
+/// Initialises MPI with its highest thread level. `provided` is null, or points to an integer.
 ///
 /// # Safety
 /// As for `MPI_Init_thread`.
@@ -136,7 +136,7 @@ pub unsafe fn init(argc: usize, argv: usize, provided: *mut c_int) -> c_int {
     code
 }
 
-/// Whether several threads may call MPI at a time. MPI has been initialised.
+/// Whether several threads may call MPI concurrently. MPI has been initialised.
 pub fn is_thread_multiple() -> bool {
     let mut level = 0;
     let multiple = constants().thread_multiple;
@@ -144,7 +144,7 @@ pub fn is_thread_multiple() -> bool {
     (unsafe { vgasnet_mpi_io_thread_level(&mut level) }) == SUCCESS && level == multiple
 }
 
-/// The rank's number in `MPI_COMM_WORLD`, and how many ranks that has. MPI has been initialised.
+/// The rank in `MPI_COMM_WORLD`, and its number of ranks. MPI has been initialised.
 fn place_of_all() -> (u32, u32) {
     let (mut rank, mut ranks) = (0, 0);
     // SAFETY: there is room for both.
@@ -152,7 +152,7 @@ fn place_of_all() -> (u32, u32) {
     (rank as u32, ranks as u32)
 }
 
-/// By what lines name this rank.
+/// The number by which lines name this rank.
 pub fn world_rank() -> u32 {
     place_of_all().0
 }
@@ -166,7 +166,7 @@ pub struct Comm {
 }
 
 impl Comm {
-    /// A communicator of the program's, for calls that all its ranks make; `None` for one that no file is opened by.
+    /// A communicator of the program, for collective calls; `None` if it cannot open files.
     pub fn of(handle: u64) -> Option<Comm> {
         let (mut rank, mut ranks) = (0, 0);
         // SAFETY: the communicator is the program's, and there is room for both.
@@ -174,12 +174,12 @@ impl Comm {
         is_one.then_some(Comm { handle, rank: rank as u32, ranks: ranks as u32 })
     }
 
-    /// That of all ranks of the job.
+    /// The communicator of all ranks of the job.
     pub fn world() -> Option<Comm> {
         Comm::of(constants().comm_world)
     }
 
-    /// One of the library's own with the ranks of a communicator. Collective.
+    /// A communicator of the library with the ranks of another. Collective.
     pub fn dup(comm: u64) -> Option<Comm> {
         let mut handle = 0;
         // SAFETY: the communicator is the program's.
@@ -187,12 +187,12 @@ impl Comm {
         is_made.then(|| Comm::of(handle)).flatten()
     }
 
-    /// Whether it has one rank, and the job has more.
+    /// Whether it has one rank, in a job with more.
     pub fn is_one_of_several(&self) -> bool {
         self.ranks == 1 && place_of_all().1 > 1
     }
 
-    /// Its ranks as those of `MPI_COMM_WORLD`, if all are there.
+    /// Its ranks as ranks of `MPI_COMM_WORLD`, if all are there.
     pub fn world_ranks(&self) -> Option<Vec<u32>> {
         let mut members = vec![0; self.ranks as usize];
         // SAFETY: there is room for all of them.
@@ -200,10 +200,11 @@ impl Comm {
         (found != 0).then(|| members.into_iter().map(|rank| rank as u32).collect())
     }
 
-    /// Waits in MPI until all ranks have come. Collective. What is collective in vgasnet comes behind this: who waits there does not serve
-    /// MPI, and a rank may not come before it is served, as one that ends an epoch of a window.
+    /// Waits in MPI until all ranks have arrived. Collective. Precedes all collective calls of vgasnet: a rank that
+    /// waits in vgasnet does not serve MPI, and another rank may need this service before it arrives, for instance to
+    /// end an epoch of a window.
     pub fn meet(&self) {
-        // SAFETY: the communicator is there.
+        // SAFETY: the communicator exists.
         let _met = unsafe { vgasnet_mpi_io_meet(self.handle) };
     }
 
@@ -218,7 +219,7 @@ impl Comm {
             return holds;
         }
         let mut numbers = holds.map(c_int::from);
-        // SAFETY: the communicator is there, and there are so many numbers.
+        // SAFETY: the communicator exists, and there are COUNT numbers.
         let error = unsafe { vgasnet_mpi_io_least(self.handle, numbers.as_mut_ptr(), COUNT as c_int) };
         numbers.map(|number| error == SUCCESS && number != 0)
     }
@@ -226,7 +227,7 @@ impl Comm {
     /// The smallest of the ranks' numbers, or mine if MPI fails. Collective.
     pub fn least(&self, mine: u32) -> u32 {
         let mut number = mine as c_int;
-        // SAFETY: the communicator is there, and there is one number.
+        // SAFETY: the communicator exists, and there is one number.
         let error = unsafe { vgasnet_mpi_io_least(self.handle, &mut number, 1) };
         if error == SUCCESS { number as u32 } else { mine }
     }
@@ -238,14 +239,14 @@ impl Comm {
 
     /// A rank's number. Collective.
     pub fn of_rank(&self, rank: u32, mut number: u64) -> Result<u64, c_int> {
-        // SAFETY: the communicator is there, and has the rank.
+        // SAFETY: the communicator exists, and has the rank.
         let error = unsafe { vgasnet_mpi_io_of_rank(self.handle, rank as c_int, &mut number) };
         if error == SUCCESS { Ok(number) } else { Err(error) }
     }
 
-    /// Whether a rank has sent a message of this tag that was not received.
+    /// Whether a message of this tag from a rank is waiting.
     pub fn has_message(&self, rank: u32, tag: u16) -> bool {
-        // SAFETY: the communicator is there, and has the rank.
+        // SAFETY: the communicator exists, and has the rank.
         (unsafe { vgasnet_mpi_io_has_message(self.handle, rank as c_int, c_int::from(tag)) }) != 0
     }
 
@@ -255,7 +256,7 @@ impl Comm {
         let _sent = unsafe { vgasnet_mpi_io_send(self.handle, rank as c_int, c_int::from(tag), number) };
     }
 
-    /// Receives a number of a rank. Waits for it.
+    /// Receives a number from a rank. Waits for it.
     pub fn receive(&self, rank: u32, tag: u16) -> Result<u64, c_int> {
         let mut number = 0;
         // SAFETY: as above, and there is room for the number.
@@ -263,42 +264,42 @@ impl Comm {
         if error == SUCCESS { Ok(number) } else { Err(error) }
     }
 
-    /// The sum of the numbers of lower ranks, and of all. Collective.
+    /// The sum of the numbers of lower ranks, and of all ranks. Collective.
     pub fn sums(&self, mine: u64) -> Result<(u64, u64), c_int> {
         let (mut before, mut all) = (0, 0);
-        // SAFETY: the communicator is there.
+        // SAFETY: the communicator exists.
         let error = unsafe { vgasnet_mpi_io_sums(self.handle, mine, &mut before, &mut all) };
         if error == SUCCESS { Ok((before, all)) } else { Err(error) }
     }
 
     /// Collective.
     pub fn free(&self) {
-        // SAFETY: the communicator is there, and nobody uses it any more.
+        // SAFETY: the communicator exists, and nobody uses it any more.
         let _freed = unsafe { vgasnet_mpi_io_comm_free(self.handle) };
     }
 }
 
-/// Sets an info's key.
+/// Sets a key of an info.
 pub fn set_info(info: u64, key: &CStr, value: &str) {
     let value = CString::new(value).expect("values of ours have no zeros");
-    // SAFETY: the info is one that MPI has just made.
+    // SAFETY: MPI has just made the info.
     let _set = unsafe { vgasnet_mpi_io_info_set(info, key.as_ptr(), value.as_ptr()) };
 }
 
-/// Has a file's error handler look at an error. Returns its code.
+/// Passes an error to the file's error handler. Returns its code.
 pub fn raise(file: u64, code: c_int) -> c_int {
     // SAFETY: the file is open.
     unsafe { vgasnet_mpi_io_raise(file, code) }
 }
 
-/// The same for the handler of those that are not open.
+/// The same for the error handler of calls without an open file.
 pub fn raise_without_file(code: c_int) -> c_int {
     // SAFETY: MPI runs.
     unsafe { vgasnet_mpi_io_raise_without_file(code) };
     code
 }
 
-/// Has MPI's own file in mode atomic. Collective.
+/// Turns mode atomic of MPI's own file on. Collective.
 pub fn set_atomicity(file: u64) -> c_int {
     // SAFETY: the file is open.
     unsafe { vgasnet_mpi_io_set_atomicity(file) }
@@ -322,7 +323,7 @@ pub fn seek_shared(file: u64, offset: i64) -> c_int {
     unsafe { vgasnet_mpi_io_seek_shared(file, offset) }
 }
 
-/// Puts a number where the caller of one of MPI's functions has room for it, as those do, and returns MPI's code.
+/// Stores a number at an address supplied by the caller of an MPI function. Returns MPI's code.
 pub fn put<T>(place: usize, value: Result<T, c_int>) -> c_int {
     match value {
         Ok(value) => {
@@ -334,18 +335,18 @@ pub fn put<T>(place: usize, value: Result<T, c_int>) -> c_int {
     }
 }
 
-/// Where a call says how much it has moved.
+/// A call's status, which receives the number of bytes moved.
 #[derive(Clone, Copy, Debug)]
 pub enum Status {
     /// A status of C, or its constant for none.
     C(usize),
-    /// One of Fortran.
+    /// A status of Fortran.
     #[cfg(open_mpi)]
     Fortran(usize),
 }
 
 impl Status {
-    /// So many bytes were moved.
+    /// Sets the number of bytes moved.
     pub fn set(self, bytes: u64) {
         match self {
             // SAFETY: the caller has a status there, or MPI's constant.
@@ -359,7 +360,7 @@ impl Status {
     }
 }
 
-/// Makes the request of an operation, which may have room for 8 bytes there. Returns its handle.
+/// Makes the request of an operation at `place`, which may have room for 8 bytes. Returns its handle.
 ///
 /// # Safety
 /// There is room for a request.
@@ -371,14 +372,14 @@ pub unsafe fn request(operation: Arc<Operation>, place: *mut c_void) -> Result<u
     if error == SUCCESS {
         return Ok(handle);
     }
-    // SAFETY: MPI has refused it, so nobody has the state.
+    // SAFETY: MPI has refused the request, so nobody else has the state.
     drop(unsafe { Arc::from_raw(state.cast_const().cast::<Operation>()) });
     Err(error)
 }
 
 /// The operation of a request is done.
 pub fn complete(request: u64) {
-    // SAFETY: the request is one of ours, and is completed once.
+    // SAFETY: the request is the library's, and is completed once.
     let _done = unsafe { vgasnet_mpi_io_complete(request) };
 }
 
@@ -397,20 +398,20 @@ extern "C" fn vgasnet_mpi_io_drop(operation: *mut c_void) {
     drop(unsafe { Arc::from_raw(operation.cast_const().cast::<Operation>()) });
 }
 
-/// What MPI says of a datatype.
+/// MPI's description of a datatype.
 pub fn type_about(datatype: u64) -> Option<About> {
     let mut about = About::default();
-    // SAFETY: the type is one that the program passes to MPI.
+    // SAFETY: the program passes the type to MPI.
     (unsafe { vgasnet_mpi_io_type_about(datatype, &mut about) } == SUCCESS).then_some(about)
 }
 
-/// Whether a datatype is one that data may be moved with.
+/// Whether data may be moved with a datatype.
 pub fn is_committed(datatype: u64) -> bool {
-    // SAFETY: the handle is one that the program passes to MPI, which looks at it.
+    // SAFETY: the program passes the handle to MPI, which checks it.
     (unsafe { vgasnet_mpi_io_type_is_committed(datatype) }) != 0
 }
 
-/// What a datatype was made of.
+/// The arguments with which a derived datatype was made.
 #[derive(Debug)]
 pub struct Contents {
     pub numbers: Vec<i64>,
@@ -419,17 +420,17 @@ pub struct Contents {
 
 impl Drop for Contents {
     fn drop(&mut self) {
-        // SAFETY: MPI has given these types.
+        // SAFETY: MPI has returned these types.
         self.types.iter().for_each(|inner| unsafe { vgasnet_mpi_io_type_done(*inner) });
     }
 }
 
-/// What a derived datatype was made of.
+/// The arguments with which a derived datatype was made.
 pub fn type_contents(datatype: u64, about: &About) -> Option<Contents> {
     let numbers = (about.integers + about.addresses + about.counts) as usize;
     let mut contents = Contents { numbers: vec![0; numbers], types: Vec::new() };
     let mut types = vec![0; about.types as usize];
-    // SAFETY: there is room for as many as MPI has said.
+    // SAFETY: there is room for the numbers and types announced by MPI.
     let error =
         unsafe { vgasnet_mpi_io_type_contents(datatype, about, contents.numbers.as_mut_ptr(), types.as_mut_ptr()) };
     (error == SUCCESS).then(|| {
@@ -438,29 +439,29 @@ pub fn type_contents(datatype: u64, about: &About) -> Option<Contents> {
     })
 }
 
-/// What layouts need that is not MPI's own. Once, while MPI runs.
+/// Prepares the attribute that keeps layouts. Once, while MPI runs.
 pub fn prepare_types() -> bool {
     // SAFETY: MPI runs.
     unsafe { vgasnet_mpi_io_prepare_types() == SUCCESS }
 }
 
-/// The layout that a type keeps.
+/// The layout kept by a type.
 pub fn known_layout(datatype: u64) -> Option<Arc<Layout>> {
-    // SAFETY: the type is one that the program passes to MPI.
+    // SAFETY: the program passes the type to MPI.
     let layout = unsafe { vgasnet_mpi_io_known_layout(datatype) }.cast_const().cast::<Layout>();
     if layout.is_null() {
         return None;
     }
-    // SAFETY: `keep_layout` has made it of an `Arc`. The type has that until it is freed, which nobody does while it is used.
+    // SAFETY: `keep_layout` made it from an `Arc`. The type holds it until it is freed, and nobody frees a type in use.
     unsafe {
         Arc::increment_strong_count(layout);
         Some(Arc::from_raw(layout))
     }
 }
 
-/// Has a type keep a layout, unless it has one. Returns the one that it has.
+/// Makes a type keep a layout, unless it has one. Returns the type's layout.
 pub fn keep_layout(datatype: u64, layout: Arc<Layout>) -> Arc<Layout> {
-    // A layout that is replaced is dropped, and another thread may have just found it.
+    // A replaced layout is dropped, although another thread may have just found it.
     static KEEPING: Mutex<()> = Mutex::new(());
     let _keeping = KEEPING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = known_layout(datatype) {
@@ -476,6 +477,6 @@ pub fn keep_layout(datatype: u64, layout: Arc<Layout>) -> Arc<Layout> {
 
 #[unsafe(no_mangle)]
 extern "C" fn vgasnet_mpi_io_drop_layout(layout: *mut c_void) {
-    // SAFETY: it came of `keep_layout`, and is dropped once.
+    // SAFETY: it came from `keep_layout`, and is dropped once.
     drop(unsafe { Arc::from_raw(layout.cast_const().cast::<Layout>()) });
 }

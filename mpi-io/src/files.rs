@@ -1,4 +1,4 @@
-//! The files that are cached, by MPI's handles. MPI has each of them open, too: what this library does not serve works by that.
+//! The cached files, by MPI's handles. MPI has each of them open, too, for everything not served by this library.
 
 use crate::claims::{self, Claim};
 use crate::errors;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use vgasnet_mpi_front::SUCCESS;
 
-/// A file that is cached.
+/// A cached file.
 #[derive(Debug)]
 pub struct CachedFile {
     /// MPI's handle.
@@ -31,11 +31,11 @@ pub struct CachedFile {
     pub comm: Comm,
     /// How it is read and written, the same for all handles of the file.
     pub through: Arc<Through>,
-    /// Which of its ranks decides that for calls that they make together; none where not all ranks of the file have the handle.
+    /// The rank of the handle that chooses the way of joint calls; `None` if some ranks of the file lack the handle.
     pub decider: Option<u32>,
     pub may_read: bool,
     pub may_write: bool,
-    /// What its info had for MPI's own I/O, with commas.
+    /// Keys of its info for MPI's own I/O, with commas.
     pub ignored_hints: String,
     /// It was opened to be appended to.
     pub is_appended: bool,
@@ -43,34 +43,34 @@ pub struct CachedFile {
     view: Mutex<Arc<View>>,
     /// The individual pointer: a position in the view.
     pub position: Mutex<u64>,
-    /// What does non-blocking operations and split ones.
+    /// Runs non-blocking and split operations.
     pub queue: Queue,
 }
 
-/// Who serves a handle when it is cached no more.
+/// The server of a handle after caching ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
-    /// Nobody: it is closed.
+    /// None: it is closed.
     Nothing,
     Mpi,
-    /// MPI, from where the pointers are.
+    /// MPI, which continues at the pointers.
     MpiAtPointers,
 }
 
 static FILES: RwLock<BTreeMap<u64, Arc<CachedFile>>> = RwLock::new(BTreeMap::new());
 
-/// How many there are: where there is none, calls cost one load.
+/// Their number. While it is 0, calls cost one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Raised when a handle is cached, or is not any more, or has another view.
+/// Raised when a handle begins or ceases to be cached, or gets another view.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// Files that a thread remembers.
+/// Number of files remembered by a thread.
 const RECENT: usize = 4;
 
 thread_local! {
-    /// Files that the thread has used last, so that it finds them without a lock, and without counting itself where others do. A call takes
-    /// one out, and puts it back.
+    /// The files used last by the thread, found without a lock and without shared counters. A call takes one out, and
+    /// puts it back.
     static OWN: [Cell<Option<Box<Recent>>>; RECENT] = const { [const { Cell::new(None) }; RECENT] };
 }
 
@@ -82,9 +82,9 @@ struct Recent {
     view: Arc<View>,
 }
 
-/// A file that a call is about.
+/// The file of a call.
 pub struct Found {
-    /// Until it is dropped.
+    /// Present until dropped.
     recent: Option<Box<Recent>>,
 }
 
@@ -99,17 +99,17 @@ impl Found {
         Arc::clone(&self.recent().file)
     }
 
-    /// The call waits for other ranks, and uses no bytes until then.
-    pub fn rest(&self) {
+    /// The call waits for other ranks, and uses no bytes meanwhile.
+    pub fn set_idle(&self) {
         self.recent().is_busy.store(false, Ordering::Release);
     }
 
-    /// It uses bytes again.
-    pub fn go_on(&self) {
+    /// The call uses bytes again.
+    pub fn set_busy(&self) {
         self.recent().file.through.enter(&self.recent().is_busy);
     }
 
-    /// The view that it has as the call begins.
+    /// The view at the beginning of the call.
     #[inline]
     pub fn view(&self) -> &Arc<View> {
         &self.recent().view
@@ -131,12 +131,12 @@ impl Drop for Found {
         let recent = self.recent.take();
         recent.iter().for_each(|recent| recent.is_busy.store(false, Ordering::Release));
         let at = recent.as_ref().map_or(0, |recent| place_of(recent.file.handle));
-        // A thread that ends has no place any more.
+        // The cells of an ending thread may be gone.
         let _ended = OWN.try_with(|own| own[at].set(recent));
     }
 }
 
-/// Where a thread remembers a handle, which is an address.
+/// The cell for a handle, which is an address.
 fn place_of(handle: u64) -> usize {
     (handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % RECENT
 }
@@ -162,7 +162,7 @@ pub fn find(handle: u64) -> Option<Found> {
 fn look_up(handle: u64) -> Option<Found> {
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
     let file = Arc::clone(files.get(&handle)?);
-    // Nobody raises it while the files are looked at.
+    // Nobody raises it under the lock.
     let generation = GENERATION.load(Ordering::Relaxed);
     let view = file.view();
     drop(files);
@@ -172,11 +172,11 @@ fn look_up(handle: u64) -> Option<Found> {
 }
 
 /// The same for a call that uses no bytes by itself.
-pub fn find_resting(handle: u64) -> Option<Found> {
-    find(handle).inspect(Found::rest)
+pub fn find_idle(handle: u64) -> Option<Found> {
+    find(handle).inspect(Found::set_idle)
 }
 
-/// Changes which files there are, or what threads remember of one.
+/// Changes the files, or the state of one remembered by threads.
 fn change<T>(change: impl FnOnce(&mut BTreeMap<u64, Arc<CachedFile>>) -> T) -> T {
     let mut files = FILES.write().unwrap_or_else(PoisonError::into_inner);
     let answer = change(&mut files);
@@ -185,18 +185,19 @@ fn change<T>(change: impl FnOnce(&mut BTreeMap<u64, Arc<CachedFile>>) -> T) -> T
     answer
 }
 
-/// Calls find it from now on.
+/// Adds a file, for calls to find.
 pub fn add(file: CachedFile) {
     let file = Arc::new(file);
     change(|files| files.insert(file.handle, Arc::clone(&file)));
-    // Who only reads a file is in nobody's way.
+    // A handle that only reads disturbs nobody.
     if file.may_write && matches!(file.hold, Hold::Own { .. }) {
         watch::add(&file);
         rescue::prepare();
     }
 }
 
-/// The files that are cached and written here, each once. `None` where a thread that ends the process has the table.
+/// The files cached and written here, each once. `None` if the table is locked, perhaps by the thread that ends the
+/// process.
 pub fn written_files() -> Option<Vec<Arc<CachedFile>>> {
     let files = FILES.try_read().ok()?;
     let mut told = BTreeSet::new();
@@ -209,7 +210,7 @@ fn remove(handle: u64) -> Option<Arc<CachedFile>> {
 }
 
 impl CachedFile {
-    /// The handle that the file was opened for.
+    /// The handle for which the file was opened.
     fn owner(&self) -> u64 {
         match self.hold {
             Hold::Own { .. } => self.handle,
@@ -217,7 +218,7 @@ impl CachedFile {
         }
     }
 
-    /// A file that a handle of MPI's has, with nothing allowed yet.
+    /// A file of one of MPI's handles, with no access allowed yet.
     pub fn new(
         library: &'static Library,
         (handle, file): (u64, File),
@@ -261,14 +262,14 @@ impl CachedFile {
         self.position.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Both pointers are at the end of the file. Collective.
+    /// Sets both pointers to the end of the file. Collective.
     pub fn append(&self) {
         let size = self.found_by_first(|| Ok(self.size().unwrap_or(0))).unwrap_or(0);
         *self.position() = size;
         let _set = self.set_pointer(size);
     }
 
-    /// Reads bytes of places to pieces. Returns how many there were before the end of the file.
+    /// Reads bytes from places into pieces. Returns the number of bytes before the end of the file.
     ///
     /// # Safety
     /// The memory may be written.
@@ -282,7 +283,7 @@ impl CachedFile {
         }
     }
 
-    /// Writes bytes of pieces to places.
+    /// Writes bytes from pieces to places.
     ///
     /// # Safety
     /// The memory may be read.
@@ -308,7 +309,7 @@ impl CachedFile {
         self.is_atomic() || self.through.is_atomic.load(Ordering::Relaxed)
     }
 
-    /// MPI's code for an answer of vgasnet's, after the file's error handler has looked at it.
+    /// MPI's code for an answer of vgasnet, after the file's error handler has seen it.
     pub fn code<T>(&self, answer: Result<T, Failed>) -> c_int {
         match answer {
             Ok(_) => SUCCESS,
@@ -320,7 +321,8 @@ impl CachedFile {
         ffi::raise(self.handle, code)
     }
 
-    /// Its team caches nothing any more. What MPI writes from now on is not lost in the blocks of a team that caches the file next.
+    /// Gives up the claim: the team caches nothing any more. If MPI continues, the handle becomes a guest, so that a
+    /// team that caches the file next does not overwrite MPI's writes with its whole blocks.
     fn end_claim(&self, after: After) {
         let Hold::Own { claim, .. } = &self.hold else { return };
         let claim = claim.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -329,7 +331,7 @@ impl CachedFile {
         }
     }
 
-    /// Ends caching: other programs see what was written. Collective.
+    /// Ends caching: other programs see all writes. Collective.
     fn end(&self, after: After) -> Result<(), Failed> {
         self.queue.wait_until_idle();
         let is_own = matches!(self.hold, Hold::Own { .. });
@@ -348,14 +350,15 @@ impl CachedFile {
                     self.through.end();
                     self.library.close(self.file)
                 } else {
-                    // Seconds are cached until then: whole blocks would be written over what MPI writes.
+                    // Second handles stay cached until the close. Otherwise whole blocks would be written over MPI's
+                    // writes.
                     let closed = self.library.close(self.file);
                     leave();
                     closed
                 };
                 self.library.free_team(*team);
                 self.end_claim(after);
-                // Who opens the file next finds it free.
+                // A handle opened next then finds the file free.
                 let _free = self.comm.of_first(0);
                 self.through.tell_unwritten().and(closed)
             }
@@ -373,20 +376,20 @@ impl CachedFile {
         answer
     }
 
-    /// What a second handle holds once it is MPI's, by the descriptor that the first has until then.
+    /// The claim of a second handle that becomes MPI's, through the descriptor the first has until then.
     fn guest_claim(&self) -> Option<Claim> {
         let is_held = self.comm.rank == 0 && self.may_write;
         is_held.then(|| Claim::of_guest(&self.own_path())).flatten()
     }
 
-    /// The path of vgasnet's descriptor, which means the file whatever its name is by now.
+    /// The path of vgasnet's descriptor, which denotes the file even after a rename.
     pub fn own_path(&self) -> CString {
         let descriptor = self.library.descriptor(self.file).ok();
         let own = descriptor.and_then(|descriptor| CString::new(format!("/proc/self/fd/{descriptor}")).ok());
         own.unwrap_or_else(|| self.path.clone())
     }
 
-    /// A second handle is MPI's from now on, since the first is closed: all its ranks close that. Collective.
+    /// A second handle becomes MPI's, since the first is closed. All ranks of the second close the first. Collective.
     fn leave(&self, claim: Option<Claim>) {
         remove(self.handle);
         claim.into_iter().for_each(|claim| claims::keep(self.handle, claim));
@@ -403,11 +406,11 @@ impl CachedFile {
         if self.comm.rank == 0 { self.take_in_order(0).unwrap_or(0) } else { 0 }
     }
 
-    /// MPI's own file goes on where the handle is: the shared pointer where the first rank says. Collective.
+    /// MPI's own file continues at the handle's pointers. The first rank supplies the shared one. Collective.
     fn hand_over(&self, shared: u64) {
         let units = *self.position() / self.view().unit;
         let _at = ffi::seek(self.handle, units as i64);
-        // MPI's own pointer was not moved, so it is at the begin unless the file is appended to.
+        // MPI's own pointer was not moved, so it is at the beginning unless the file is appended to.
         match self.comm.of_first(shared) {
             Ok(units) if units > 0 || self.is_appended => drop(ffi::seek_shared(self.handle, units as i64)),
             _ => {}
@@ -418,7 +421,8 @@ impl CachedFile {
     }
 }
 
-/// The handles that a file was opened by here, each with the file's name in the job: more than one where communicators overlap.
+/// The handles by which a file was opened here, each with the file's name in the job. There are several if
+/// communicators overlap.
 pub fn own_files(identity: Identity) -> Vec<(u64, Arc<CachedFile>)> {
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
     let own = files.values().filter_map(|file| match file.hold {
@@ -428,7 +432,7 @@ pub fn own_files(identity: Identity) -> Vec<(u64, Arc<CachedFile>)> {
     own.collect()
 }
 
-/// The handles that share the file of this one, in the same order on all ranks.
+/// The handles that share this one's file, in the same order on all ranks.
 pub fn shared_with(handle: u64) -> Vec<Arc<CachedFile>> {
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
     let second = |file: &Arc<CachedFile>| match file.hold {
@@ -440,13 +444,14 @@ pub fn shared_with(handle: u64) -> Vec<Arc<CachedFile>> {
     seconds.into_iter().map(|(_, file)| file).collect()
 }
 
-/// Whether a handle that shares the file of this one, and is of all its ranks, is in mode atomic.
+/// Whether some handle of all ranks that shares this one's file is in mode atomic.
 pub fn has_atomic_second(handle: u64) -> bool {
     let of_all = |file: &CachedFile| matches!(file.hold, Hold::Shared { by_all: true, .. });
     shared_with(handle).iter().any(|file| file.is_atomic() && of_all(file))
 }
 
-/// Leaves to MPI what the program has open: that is about to end. Collective over all ranks, which have the same files of a team open.
+/// Leaves the program's open files to MPI, which is about to end. Collective over all ranks; the ranks of a team have
+/// the same files open.
 pub fn close_all() {
     let name_of = |file: &CachedFile| match file.hold {
         Hold::Own { name, .. } => Some(name),
@@ -468,7 +473,7 @@ pub fn close_all() {
     }
 }
 
-/// Closes a file: first here, so that MPI may delete it then.
+/// Closes a file: first here, since MPI may delete it then.
 pub fn close(handle: u64, next: impl Fn() -> c_int) -> c_int {
     let Some(file) = remove(handle) else {
         let code = next();
@@ -476,7 +481,7 @@ pub fn close(handle: u64, next: impl Fn() -> c_int) -> c_int {
         return code;
     };
     let answer = file.end(After::Nothing);
-    // The error handler is still there.
+    // The error handler still exists.
     let code = file.code(answer);
     match next() {
         SUCCESS => code,

@@ -1,5 +1,5 @@
-//! The functions as Fortran calls them, where its calls do not come by the C functions: all of them in Open MPI, and in MPICH those of
-//! `mpi_f08` without buffers.
+//! MPI's functions for Fortran callers, where Fortran's calls bypass the C functions: all functions in Open MPI; in
+//! MPICH the functions of `mpi_f08` without buffers.
 
 use crate::calls::{finalize, start};
 use crate::control::{self, Pointer};
@@ -18,16 +18,16 @@ pub(super) fn int(place: usize) -> c_int {
 
 /// The integer of kind `MPI_OFFSET_KIND` at an address.
 pub(super) fn long(place: usize) -> i64 {
-    // SAFETY: Fortran passes one.
+    // SAFETY: Fortran passes an integer of this kind.
     unsafe { *(place as *const i64) }
 }
 
-/// The file whose handle is at an address.
+/// The file of the Fortran handle at an address.
 pub(super) fn file(place: usize) -> u64 {
     file_of(int(place))
 }
 
-/// Where Fortran has room for a file's handle.
+/// A Fortran caller's place for a file's handle.
 struct FortranPlace(usize);
 
 impl HandlePlace for FortranPlace {
@@ -42,14 +42,15 @@ impl HandlePlace for FortranPlace {
     }
 }
 
-/// A string without the blanks at its end.
+/// A string without trailing blanks.
 fn string<'a>(place: usize, len: usize) -> &'a [u8] {
-    // SAFETY: Fortran passes a string, and how long it is.
+    // SAFETY: Fortran passes a string and its length.
     unsafe { std::slice::from_raw_parts(place as *const u8, len) }.trim_ascii_end()
 }
 
 fn started(provided: *mut c_int, next: impl Fn() -> c_int) -> c_int {
-    // SAFETY: null pointers stand for a program that does not show its arguments; the level is null, or an integer of the caller's.
+    // SAFETY: null pointers stand for a program that does not pass its arguments; the level is null, or an integer of
+    // the caller.
     start(|| unsafe { ffi::init(0, 0, provided) }, next)
 }
 

@@ -1,4 +1,4 @@
-//! Reads and writes as Fortran calls them in Open MPI. MPICH's call the C functions.
+//! Reads and writes for Fortran callers in Open MPI. MPICH's functions call the C functions.
 
 use crate::access::{self, Access, At};
 use crate::ffi::{self, Status};
@@ -6,7 +6,7 @@ use crate::fortran::{file, int, long};
 use std::ffi::c_int;
 use vgasnet_mpi_front::{SUCCESS, fortran, request_to_fortran, type_of};
 
-/// Memory, elements, and their datatype.
+/// An access from the arguments for memory, count and datatype.
 fn buffer([buffer, count, datatype]: [usize; 3], place: usize, at: At, is_write: bool) -> Access {
     let is_bottom = buffer as u64 == ffi::constants().fortran_bottom;
     Access {
@@ -23,17 +23,17 @@ fn at(place: usize) -> At {
     At::Offset(long(place))
 }
 
-/// An access that ends before its call does.
+/// An access completed before the call returns.
 fn now(access: &Access, status: usize, next: impl Fn() -> c_int) -> c_int {
     access::now(access, Status::Fortran(status), next)
 }
 
-/// Puts the handle of a request where Fortran has room for an integer. MPI is asked by `next`, which puts it there itself.
+/// Stores the handle of the request in an integer of Fortran. If `next` calls MPI, MPI stores the handle itself.
 fn later(access: &Access, place: usize, next: impl Fn() -> c_int) -> c_int {
     let mut made: u64 = 0;
     let code = access::later(access, (&raw mut made).cast(), next);
     if code == SUCCESS && made != 0 {
-        // SAFETY: there is a request.
+        // SAFETY: a request is there.
         let number = unsafe { request_to_fortran(&raw const made as usize) };
         // SAFETY: the caller has an integer there.
         unsafe { *(place as *mut c_int) = number };
@@ -41,8 +41,8 @@ fn later(access: &Access, place: usize, next: impl Fn() -> c_int) -> c_int {
     code
 }
 
-/// Defines functions that read or write: by which names they are called, which argument is an offset, where the bytes are, and whether they
-/// write.
+/// Defines functions that read or write: their names, the argument with an offset, the start of the access, and whether
+/// it writes.
 macro_rules! accesses {
     ($now:ident: $($name:ident, $of_f08:ident ($($offset:ident)?) => $at:expr, $is_write:literal;)*) => {
         fortran! {$(

@@ -1,4 +1,5 @@
-//! vgasnet in a program that starts MPI: it starts right after that, on all ranks, since a file may be opened by some of them later.
+//! Starts and ends vgasnet in an MPI program. It starts right after MPI, on all ranks, since some of them may open a
+//! file later.
 
 use crate::ffi::{self, Comm};
 use crate::patterns::Patterns;
@@ -11,7 +12,7 @@ use vgasnet_mpi_front::{environment, is_its_mpi, keeping_handlers};
 /// vgasnet's functions, if it runs.
 static RUNNING: OnceLock<Option<Library>> = OnceLock::new();
 
-/// vgasnet, if it runs and the program has not called `MPI_Finalize`. Files are not cached without it.
+/// vgasnet, if it runs and the program has not called `MPI_Finalize`. Without it files are not cached.
 pub fn library() -> Option<&'static Library> {
     RUNNING.get().and_then(Option::as_ref).filter(|_| !HAS_ENDED.load(Ordering::Relaxed))
 }
@@ -22,14 +23,14 @@ pub fn start() {
         let library = try_start()?;
         OWN_RANK.store(ffi::world_rank(), Ordering::Relaxed);
         OWN_PROCESS.store(std::process::id(), Ordering::Relaxed);
-        // Its part comes before vgasnet's, which is there by now.
-        // SAFETY: the function is there until the process ends: libraries that MPI may need are not unloaded.
+        // vgasnet has registered its exit handler by now, so this one runs first.
+        // SAFETY: the function exists until the process ends: libraries possibly needed by MPI are not unloaded.
         unsafe { libc::atexit(at_exit) };
         Some(library)
     });
 }
 
-/// MPI was not started by a call that the library has seen, and a file is to be cached: says so, once.
+/// A file is to be cached, but the library has not seen MPI start. One line says so.
 pub fn tell_if_not_started(is_meant: impl FnOnce() -> bool) {
     static TOLD: AtomicBool = AtomicBool::new(false);
     if RUNNING.get().is_some() || HAS_ENDED.load(Ordering::Relaxed) || TOLD.load(Ordering::Relaxed) {
@@ -41,7 +42,7 @@ pub fn tell_if_not_started(is_meant: impl FnOnce() -> bool) {
     }
 }
 
-/// MPI is about to end: vgasnet's threads call it no more. A file that is opened from now on is MPI's, such as one that a tool writes.
+/// MPI is about to end: vgasnet's threads stop calling it. Files opened from now on are MPI's, such as a tool's output.
 /// Collective over all ranks.
 pub fn end() {
     let running = library();
@@ -52,21 +53,21 @@ pub fn end() {
     }
 }
 
-/// By what a line names this rank when MPI may not be asked any more.
+/// The number by which lines name this rank when MPI may no longer be asked.
 static OWN_RANK: AtomicU32 = AtomicU32::new(0);
 
-/// This rank, whether or not MPI may be asked.
+/// This rank, even when MPI may not be asked.
 pub fn own_rank() -> u32 {
     OWN_RANK.load(Ordering::Relaxed)
 }
 
-/// The rank's process. A child that it forks has no part in its files.
+/// The rank's process. Its forked children have no part in its files.
 static OWN_PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// The program has called `MPI_Finalize`.
+/// Whether the program has called `MPI_Finalize`.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
-/// The process ends. If the program has not ended MPI, what comes of that is what comes of it without the library.
+/// The process ends. If the program has not ended MPI, the consequences are the same as without the library.
 extern "C" fn at_exit() {
     if std::process::id() != OWN_PROCESS.load(Ordering::Relaxed) || HAS_ENDED.load(Ordering::Relaxed) {
         return;
@@ -77,8 +78,8 @@ extern "C" fn at_exit() {
     }
 }
 
-/// Whether the program has the MPI that this library was built for. Another one's handles are others, and some of its functions have other
-/// names, so it cannot be asked for anything.
+/// Whether the program has the MPI for which this library was built. Another MPI has other handles, and other names for
+/// some functions, so it cannot be called at all.
 pub fn has_its_mpi() -> bool {
     let is = is_its_mpi();
     if !is {
@@ -91,11 +92,11 @@ pub fn has_its_mpi() -> bool {
     is
 }
 
-/// vgasnet runs on all ranks or on none. The lowest rank that cannot start it says why.
+/// vgasnet runs on all ranks or on none. The lowest rank that cannot start it reports the reason.
 fn try_start() -> Option<Library> {
-    // Nobody may wait in vgasnet for ranks that do not come.
+    // No rank may wait in vgasnet for ranks that do not come.
     let library = agreed(prepare())?;
-    // vgasnet passes these signals on as SIGQUIT to a program that handles it, and `rescue` does.
+    // vgasnet forwards these signals as SIGQUIT to programs that handle it, and `rescue` does handle it.
     let started = keeping_handlers([libc::SIGTERM, libc::SIGINT, libc::SIGHUP], || library.start());
     agreed(started.map_err(|_| "vgasnet does not start".to_owned()).map(|()| library))
 }
@@ -115,7 +116,7 @@ fn prepare() -> Result<Library, String> {
     vgasnet::load()
 }
 
-/// What has succeeded on all ranks. Collective over them.
+/// The value, if all ranks have one. Collective over them.
 fn agreed<T>(own: Result<T, String>) -> Option<T> {
     const NONE: u32 = u32::MAX >> 1;
     let rank = ffi::world_rank();
@@ -138,7 +139,7 @@ fn tell_of(call: &str, rank: &str, line: &str) {
     say(format_args!("{rank}{call}: {line}; no file is cached"));
 }
 
-/// Tells a line on the rank that its launcher calls the first one, or on all where no launcher says.
+/// Shows a line on the launcher's first rank, or on all ranks if the launcher sets no rank.
 fn tell_by_launcher(call: &str, line: &str) {
     let rank = ["PMIX_RANK", "PMI_RANK"].iter().find_map(|name| environment::var(name));
     match rank.as_deref() {
@@ -148,7 +149,7 @@ fn tell_by_launcher(call: &str, line: &str) {
     }
 }
 
-/// Whether the program, or a library of its, has vgasnet's names.
+/// Whether the program, or one of its libraries, has vgasnet's names.
 fn is_client() -> bool {
     // SAFETY: the name is a string.
     !unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"vgasnet_init".as_ptr()) }.is_null()

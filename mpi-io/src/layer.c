@@ -1,20 +1,20 @@
-/* MPI for Rust, which cannot call it by itself: handles, constants and types differ from one implementation to the next.
- * Functions that return an int return MPI's error code, unless it says otherwise. */
+/* MPI for Rust, which cannot call it directly: handles, constants and types differ between implementations.
+ * Functions that return an int return MPI's error code, unless stated otherwise. */
 #include "layer.h"
 #include <stdlib.h>
 #include <string.h>
 
 struct vgasnet_mpi_io_next vgasnet_mpi_io_next;
 
-/* Finds what the layer calls. Returns the name of a function that there is not, or NULL. */
+/* Finds the functions called by the layer. Returns the name of a missing one, or NULL. */
 const char *vgasnet_mpi_io_resolve(void) {
     NEXT_FUNCTIONS(FIND_OWN)
-    /* It stands for a call of the program's, and a tool behind starts with MPI. */
+    /* It replaces a call of the program, and tools loaded after the library start with MPI. */
     NEXT(Init_thread) = vgasnet_mpi_front_find("MPI_Init_thread", "PMPI_Init_thread");
     return NULL;
 }
 
-/* As ffi.rs has them. */
+/* Matches the struct of ffi.rs. */
 struct constants {
     uint64_t status_ignore;
     uint64_t fortran_status_ignore;
@@ -82,7 +82,7 @@ int vgasnet_mpi_io_thread_level(int *level) {
 
 DEFINE_DUP_QUIETLY
 
-/* A communicator of the library's own with the same ranks, if a further one can be had: MPI needs one to open the file. */
+/* A communicator of the library with the same ranks, if a further one is available: MPI needs one to open the file. */
 int vgasnet_mpi_io_comm_dup(uint64_t comm, uint64_t *own) {
     MPI_Comm made, spare;
     int error = dup_quietly(TO_HANDLE(MPI_Comm, comm), &made);
@@ -100,8 +100,8 @@ int vgasnet_mpi_io_comm_free(uint64_t comm) {
     return NEXT(Comm_free)(&its);
 }
 
-/* MPI_COMM_NULL and intercommunicators, of which no file is opened, have no place: MPI says so to the handler of the file, and a question
- * about them would go to that of MPI_COMM_WORLD. */
+/* MPI_COMM_NULL and intercommunicators cannot open files, and have no place. MPI reports them to the file's error
+ * handler, whereas a call about them here would reach the handler of MPI_COMM_WORLD. */
 int vgasnet_mpi_io_place(uint64_t comm, int *rank, int *ranks) {
     int error, is_inter;
     if (TO_HANDLE(MPI_Comm, comm) == MPI_COMM_NULL) return MPI_ERR_COMM;
@@ -115,7 +115,7 @@ int vgasnet_mpi_io_place_of_all(int *rank, int *ranks) {
     return vgasnet_mpi_io_place(FROM_HANDLE(MPI_COMM_WORLD), rank, ranks);
 }
 
-/* The ranks of a communicator as those of MPI_COMM_WORLD. Returns 0 if one of them is not there. */
+/* The ranks of a communicator as ranks of MPI_COMM_WORLD. Returns 0 if one of them is missing there. */
 int vgasnet_mpi_io_world_ranks(uint64_t comm, int ranks, int *members) {
     MPI_Group group, world;
     int i, *places = malloc((size_t)ranks * sizeof *places), is_found = 0;
@@ -133,12 +133,12 @@ int vgasnet_mpi_io_world_ranks(uint64_t comm, int ranks, int *members) {
     return is_found;
 }
 
-/* Collective: returns when all ranks have come. */
+/* Collective: returns when all ranks have arrived. */
 int vgasnet_mpi_io_meet(uint64_t comm) {
     return NEXT(Barrier)(TO_HANDLE(MPI_Comm, comm));
 }
 
-/* Collective: the smallest of the ranks' numbers, each of several. */
+/* Collective: the smallest of the ranks' numbers, for each of several. */
 int vgasnet_mpi_io_least(uint64_t comm, int *numbers, int count) {
     return NEXT(Allreduce)(MPI_IN_PLACE, numbers, count, MPI_INT, MPI_MIN, TO_HANDLE(MPI_Comm, comm));
 }
@@ -148,7 +148,7 @@ int vgasnet_mpi_io_of_rank(uint64_t comm, int rank, uint64_t *number) {
     return NEXT(Bcast)(number, 1, MPI_UINT64_T, rank, TO_HANDLE(MPI_Comm, comm));
 }
 
-/* Whether a message of this tag has come. */
+/* Whether a message of this tag has arrived. */
 int vgasnet_mpi_io_has_message(uint64_t comm, int rank, int tag) {
     int has = 0;
     return NEXT(Iprobe)(rank, tag, TO_HANDLE(MPI_Comm, comm), &has, MPI_STATUS_IGNORE) == MPI_SUCCESS && has;
@@ -162,7 +162,7 @@ int vgasnet_mpi_io_receive(uint64_t comm, int rank, int tag, uint64_t *number) {
     return NEXT(Recv)(number, 1, MPI_UINT64_T, rank, tag, TO_HANDLE(MPI_Comm, comm), MPI_STATUS_IGNORE);
 }
 
-/* Collective: the sum of the numbers of lower ranks, and of all. */
+/* Collective: the sum of the numbers of lower ranks, and of all ranks. */
 int vgasnet_mpi_io_sums(uint64_t comm, uint64_t mine, uint64_t *before, uint64_t *all) {
     int error;
     *before = 0;
@@ -174,7 +174,8 @@ int vgasnet_mpi_io_info_set(uint64_t info, const char *key, const char *value) {
     return NEXT(Info_set)(TO_HANDLE(MPI_Info, info), key, value);
 }
 
-/* What the handler of MPI_FILE_NULL makes of an error. Open MPI does not let one call it, but each file that is opened begins with it. */
+/* Calls the error handler of MPI_FILE_NULL. Open MPI does not allow the call, but every newly opened file has this
+ * handler. */
 void vgasnet_mpi_io_raise_without_file(int code) {
 #ifdef OPEN_MPI
     MPI_File any;
@@ -186,7 +187,7 @@ void vgasnet_mpi_io_raise_without_file(int code) {
 #endif
 }
 
-/* What the file's error handler makes of an error. */
+/* Calls the file's error handler. */
 int vgasnet_mpi_io_raise(uint64_t file, int code) {
     NEXT(File_call_errhandler)(TO_HANDLE(MPI_File, file), code);
     return code;
@@ -215,11 +216,11 @@ static int set_status(MPI_Status *status, int64_t bytes) {
     return NEXT(Status_set_elements_x)(status, MPI_BYTE, bytes);
 }
 
-/* So many bytes were moved. */
+/* Sets the number of bytes moved. */
 void vgasnet_mpi_io_status(uint64_t place, int64_t bytes) {
     MPI_Status *status = (MPI_Status *)(uintptr_t)place, made;
     if (status == MPI_STATUS_IGNORE) return;
-    /* Calls that complete one operation leave the field of the error alone. */
+    /* Calls that complete one operation leave the error field unchanged. */
     made = *status;
     set_status(&made, bytes);
     made.MPI_ERROR = status->MPI_ERROR;
@@ -236,7 +237,7 @@ void vgasnet_mpi_io_fortran_status(void *place, int64_t bytes) {
 }
 #endif
 
-/* A request whose end is told by Rust: vgasnet_mpi_io_outcome says how it ended, vgasnet_mpi_io_drop forgets it. */
+/* A request completed by Rust: vgasnet_mpi_io_outcome returns its result, vgasnet_mpi_io_drop frees it. */
 int vgasnet_mpi_io_outcome(void *operation, int64_t *bytes);
 void vgasnet_mpi_io_drop(void *operation);
 

@@ -1,9 +1,9 @@
-/* What the C files share. MPI's functions are called by the next definition of their names, as Rust calls them. */
+/* Shared by the C files. They call MPI's functions by the next definition of their names, as Rust does. */
 #ifndef VGASNET_MPI_IO_LAYER_H
 #define VGASNET_MPI_IO_LAYER_H
 #include <front.h>
 
-/* The functions that the layer calls itself. */
+/* The functions called by the layer itself. */
 #define NEXT_FUNCTIONS(X)                                                                                                   \
     X(Allreduce) X(Barrier) X(Bcast) X(Comm_dup) X(Comm_free) X(Comm_get_errhandler) X(Comm_group) X(Comm_rank) X(Comm_set_errhandler)             \
     X(Comm_size) X(Comm_test_inter) X(Errhandler_free) X(Iprobe) X(Recv) X(Send) X(Exscan) X(File_call_errhandler) X(File_close) X(File_open) X(File_seek) X(File_seek_shared) X(File_set_atomicity) X(Grequest_complete) X(Grequest_start)                  \
@@ -24,7 +24,7 @@ struct vgasnet_mpi_io_next {
 
 extern struct vgasnet_mpi_io_next vgasnet_mpi_io_next;
 
-/* MPI_Allreduce as the next library has it. */
+/* NEXT(Allreduce) is MPI_Allreduce of the next library. */
 #define NEXT(name) (vgasnet_mpi_io_next.name)
 
 #endif

@@ -1,30 +1,30 @@
-//! Where the bytes of a datatype are. Pure: MPI's answers come as a [`Shape`].
+//! The layout of datatypes: the places of their bytes. Pure: MPI's answers come as a [`Shape`].
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Bytes side by side.
+/// Contiguous bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The first one, from where the type begins; types may reach below.
+    /// Offset of the first one from the type's origin; may be negative.
     pub at: i64,
     pub len: u64,
 }
 
-/// Where the bytes of one element are, in the order of its type map, and how far the next element is.
+/// The bytes of one element in the order of its type map, and the distance of the next element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub runs: Box<[Run]>,
     /// Bytes of data: the sum of the runs.
     pub size: u64,
-    /// From one element to the next, in bytes.
+    /// Distance from one element to the next, in bytes.
     pub extent: i64,
 }
 
-/// A layout that others have, too.
+/// A shared layout.
 #[derive(Clone, Debug)]
 pub enum Kept {
-    /// Of a datatype that is always there.
+    /// Of a datatype that is never freed.
     Always(&'static Layout),
     Counted(Arc<Layout>),
 }
@@ -41,21 +41,21 @@ impl Deref for Kept {
     }
 }
 
-/// How a datatype is made.
+/// The construction of a datatype.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// Bytes side by side from its begin on.
+    /// Contiguous bytes from its origin on.
     Bytes(u64),
     /// Types one after another, each with a displacement in bytes.
     Struct(Vec<(i64, u64, Layout)>),
     /// Blocks of one type: displacements in bytes, and elements.
     Blocks(Vec<(i64, u64)>, Layout),
-    /// A part of an array in an order of dimensions, the slowest first: of each dimension its size, and the indices that are meant as
-    /// first one and number.
+    /// A part of an array in an order of dimensions, slowest first. Each dimension has its size and the selected ranges
+    /// of indices: first index and length.
     Array(Vec<(u64, Vec<(u64, u64)>)>, Layout),
 }
 
-/// Collects runs; what is side by side becomes one.
+/// Collects runs, and merges adjacent ones.
 #[derive(Debug, Default)]
 struct Runs {
     all: Vec<Run>,
@@ -70,7 +70,7 @@ impl Runs {
         }
     }
 
-    /// Elements of a layout from there on.
+    /// Adds elements of a layout, from `at` on.
     fn push_elements(&mut self, at: i64, count: u64, layout: &Layout) {
         if let Some(run) = layout.block_of(count) {
             return self.push(at + run.at, run.len);
@@ -82,7 +82,7 @@ impl Runs {
 }
 
 impl Layout {
-    /// The layout of a shape whose elements have this distance.
+    /// The layout of a shape with this distance between elements.
     pub fn new(shape: &Shape, extent: i64) -> Layout {
         let mut runs = Runs::default();
         match shape {
@@ -97,20 +97,20 @@ impl Layout {
         Layout { size: runs.iter().map(|run| run.len).sum(), runs, extent }
     }
 
-    /// The one run that so many elements are, if they are one.
+    /// The single run of `count` elements, if they form one.
     pub fn block_of(&self, count: u64) -> Option<Run> {
         let [run] = *self.runs else { return None };
         let is_block = count == 1 || run.len as i64 == self.extent;
         is_block.then_some(Run { at: run.at, len: run.len * count })
     }
 
-    /// Whether displacements rise, as those of views do.
+    /// Whether displacements ascend, as views require.
     pub fn is_rising(&self) -> bool {
         self.runs.windows(2).all(|pair| pair[0].at + pair[0].len as i64 <= pair[1].at)
             && self.runs.first().is_none_or(|run| run.at >= 0)
     }
 
-    /// The runs of so many elements.
+    /// The runs of `count` elements.
     pub fn elements(&self, count: u64) -> impl Iterator<Item = Run> + '_ {
         let block = self.block_of(count).filter(|_| count > 0);
         let each = if block.is_some() { 0 } else { count as i64 };
@@ -120,7 +120,7 @@ impl Layout {
     }
 }
 
-/// The runs of a part of an array whose first element lies at `at`.
+/// Adds the runs of a part of an array with its first element at `at`.
 fn push_array(runs: &mut Runs, at: i64, dimensions: &[(u64, Vec<(u64, u64)>)], inner: &Layout) {
     let Some(((_, blocks), faster)) = dimensions.split_first() else {
         return runs.push_elements(at, 1, inner);
@@ -136,7 +136,7 @@ fn push_array(runs: &mut Runs, at: i64, dimensions: &[(u64, Vec<(u64, u64)>)], i
     }
 }
 
-/// The indices of a dimension that a process has: block-cyclic in blocks of `block`.
+/// The indices of a dimension assigned to a process: block-cyclic in blocks of `block`.
 pub fn cyclic(size: u64, block: u64, processes: u64, process: u64) -> Vec<(u64, u64)> {
     let mut blocks = Vec::new();
     let mut first = process * block;

@@ -1,17 +1,20 @@
-//! `libvgasnet-mpi-io.so`: shared files under MPI programs that know nothing of vgasnet.
+//! `libvgasnet-mpi-io.so`: shared files for unmodified MPI programs.
 //!
-//! It is loaded before MPI, and defines functions of MPI's by their names ([`calls`], [`fortran`]). Those about files that a hint or
-//! `VGASNET_MPI_FILES` names are served by vgasnet, which starts in `MPI_Init`; all others go on to the next definition of their name.
-//! What the user sees of it is in `docs/reference/files.md`.
+//! It is loaded before MPI and defines MPI's functions by their names ([`calls`], [`fortran`]). vgasnet, started in
+//! `MPI_Init`, serves the calls about files named by a hint or by `VGASNET_MPI_FILES`. All other calls go on to the
+//! next definition of their name. `docs/reference/files.md` documents it for users.
 //!
-//! - [`opening`] says which files are cached, by [`patterns`] and [`settings`], [`files`] knows them, and [`sharing`] those that are open twice; [`access`] reads and writes, [`control`] does all else.
-//! - [`view`] says where the bytes of a view are, [`layout`], [`types`] and [`named`] where those of a datatype; [`transfer`] brings the two together.
-//! - [`queue`] does what a program does not wait for.
+//! - [`opening`] decides which files are cached, by [`patterns`] and [`settings`]; [`files`] holds them, and
+//!   [`sharing`] handles files opened twice. [`access`] reads and writes; [`control`] does everything else.
+//! - [`view`] locates the bytes of a view, and [`layout`], [`types`] and [`named`] the bytes of a datatype;
+//!   [`transfer`] combines the two.
+//! - [`queue`] runs non-blocking operations.
 //!
-//! MPI's handles and macros stay in C (`layer.c`, `types.c`); [`ffi`] has them as integers. [`vgasnet`] is vgasnet's C interface.
+//! MPI's handles and macros stay in C (`layer.c`, `types.c`); in [`ffi`] they are integers. [`vgasnet`] is vgasnet's C
+//! interface.
 
 #![cfg(feature = "link")]
-// It panics where stderr cannot be written.
+// Printing panics if stderr cannot be written.
 #![deny(clippy::print_stderr)]
 
 mod access;
@@ -44,7 +47,7 @@ mod vgasnet;
 mod view;
 mod watch;
 
-/// The name by which lines for the user begin.
+/// Prefix of the lines for the user.
 const LIBRARY: &str = "vgasnet-mpi-io";
 
 /// Shows a line to the user.

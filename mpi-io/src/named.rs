@@ -1,17 +1,17 @@
-//! The layouts of MPI's own datatypes, which are never freed. Finding one takes no lock, and asks MPI nothing.
+//! The layouts of MPI's own datatypes, which are never freed. A lookup takes no lock, and does not call MPI.
 
 use crate::layout::{Kept, Layout};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A power of two, and several times as many as MPI has types.
+/// A power of two, several times the number of MPI's types.
 const PLACES: usize = 512;
 
-/// Places that a type may have.
+/// Number of places tried for a type.
 const TRIES: usize = 8;
 
 struct Place {
-    /// 0 while the place is free: no type has that handle. Set when the layout is there.
+    /// 0 while the place is free: no type has this handle. Set after the layout.
     handle: AtomicU64,
     layout: OnceLock<Layout>,
 }
@@ -20,7 +20,7 @@ struct Table([Place; PLACES]);
 
 static NAMED: Table = Table::new();
 
-/// The layout of a type that was kept here.
+/// The layout of a type kept here.
 #[inline]
 pub fn find(datatype: u64) -> Option<&'static Layout> {
     NAMED.find(datatype)
@@ -42,7 +42,7 @@ impl Table {
     }
 
     fn places(&self, datatype: u64) -> impl Iterator<Item = &Place> {
-        // Handles differ in the middle where they are addresses, and at the end where they are numbers.
+        // Handles differ in the middle bits if they are addresses, and in the low bits if they are numbers.
         let first = (datatype.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
         (first..first + TRIES).map(|at| &self.0[at % PLACES])
     }
@@ -59,7 +59,7 @@ impl Table {
         None
     }
 
-    /// One thread at a time. Gives the layout back where there is no room.
+    /// Called by one thread at a time. Returns the layout if there is no room.
     fn keep(&self, datatype: u64, layout: Layout) -> Result<&Layout, Layout> {
         if self.find(datatype).is_some() {
             return self.find(datatype).ok_or(layout);

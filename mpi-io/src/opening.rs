@@ -1,5 +1,5 @@
-//! `MPI_File_open`: which files are cached, and which share the pages of another handle. What ranks have to agree on is settled before MPI
-//! opens the file, so that a file which is refused is neither made nor changed.
+//! `MPI_File_open`: decides which files are cached, and which share the pages of another handle. The ranks agree before
+//! MPI opens the file, so a refused file is neither created nor changed.
 
 use crate::claims::{self, Claim};
 use crate::descriptors;
@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use vgasnet_mpi_front::SUCCESS;
 
-/// What a program asks `MPI_File_open` for.
+/// A program's request to `MPI_File_open`.
 #[derive(Debug)]
 pub struct Wanted<'a> {
     pub comm: u64,
-    /// Its name, without the zero.
+    /// The file's name, without the zero.
     pub name: &'a [u8],
     pub mode: c_int,
     pub hints: Hints,
@@ -39,7 +39,7 @@ impl Wanted<'_> {
         !self.has(constants().mode_read_only)
     }
 
-    /// Whether a hint or a pattern means the file.
+    /// Whether a hint or a pattern names the file.
     fn is_named(&self) -> bool {
         let by_pattern =
             CString::new(paths_of(self.name)[0]).is_ok_and(|path| Patterns::of_environment().match_path(&path));
@@ -47,13 +47,13 @@ impl Wanted<'_> {
     }
 }
 
-/// Who serves a file.
+/// The server of a file.
 enum Server {
     /// MPI. At its first rank the handle has claims.
     Mpi(Vec<Claim>),
-    /// vgasnet, by what another handle has opened.
+    /// vgasnet, with the file of another handle.
     Shared { comm: Comm, first: Arc<CachedFile> },
-    /// vgasnet, by a team of these ranks.
+    /// vgasnet, with a team of these ranks.
     Own { comm: Comm, members: Vec<u32>, path: CString, claim: Option<Claim> },
 }
 
@@ -61,29 +61,29 @@ enum Server {
 #[derive(Debug)]
 struct Taken;
 
-/// Where a program wants MPI's handle.
+/// The program's place for MPI's handle.
 pub trait HandlePlace {
-    /// The handle that is there.
+    /// The handle stored there.
     fn get(&self) -> u64;
-    /// `MPI_FILE_NULL`.
+    /// Stores `MPI_FILE_NULL`.
     fn clear(&self);
 }
 
-/// Opens a file by MPI, and has it cached if that is wanted on all ranks.
+/// Opens a file by MPI, and has it cached if all ranks want so.
 pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place: &impl HandlePlace) -> c_int {
     let Some(library) = job::library() else {
         job::tell_if_not_started(|| wanted().is_named());
         return next();
     };
     let wanted = wanted();
-    // MPI says what is wrong with a communicator that no file is opened by.
+    // MPI reports the error of a communicator that cannot open files.
     let Some(theirs) = Comm::of(wanted.comm) else { return next() };
     let server = match choose(&wanted, &theirs) {
         Ok(server) => server,
         Err(Taken) => return refuse(place),
     };
     let others = descriptors_of(&wanted, &theirs);
-    // An error handler may call success what has failed.
+    // An error handler may turn a failure into success.
     place.clear();
     let code = next();
     let has_failed = code != SUCCESS || place.get() == constants().file_null;
@@ -94,7 +94,7 @@ pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place
             }
             return code;
         }
-        // What some ranks have, and others have not, MPI serves as it can.
+        // MPI serves a file opened on some ranks only, as well as it can.
         Server::Shared { comm, .. } | Server::Own { comm, .. } if !comm.all(!has_failed) => {
             if !has_failed && comm.rank == 0 {
                 leave_to_mpi(&wanted, place.get(), Vec::new(), &others);
@@ -119,32 +119,34 @@ pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place
     }
 }
 
-/// Others cache the file and write it. The program gets no handle, and the handler of those that have none hears of it.
+/// Refuses a file cached and written by others. The program gets no handle, and the error handler for calls without a
+/// file is called.
 fn refuse(place: &impl HandlePlace) -> c_int {
     place.clear();
     ffi::raise_without_file(constants().err_file_in_use)
 }
 
-/// Descriptors that the first rank of a handle has of the file already. Where they are about to run short, MPI's own one is told by these.
+/// Descriptors of the file that the first rank already has. If descriptors are about to run short, MPI's own descriptor
+/// is identified by exclusion of these.
 fn descriptors_of(wanted: &Wanted<'_>, theirs: &Comm) -> Vec<c_int> {
     if theirs.rank == 0 && wanted.may_write() { descriptors::writable_of(&c_paths_of(wanted.name)) } else { Vec::new() }
 }
 
-/// MPI serves a handle that it has opened, which has claims as long as it is open. The first rank's. `others` are the descriptors of the file
-/// that were there before.
+/// At the first rank: MPI serves a handle it has opened, which has claims while it is open. `others` are the earlier
+/// descriptors of the file.
 fn leave_to_mpi(wanted: &Wanted<'_>, handle: u64, mut claims: Vec<Claim>, others: &[c_int]) {
     if wanted.may_write() && claims.is_empty() {
-        // The file may not have been there before.
+        // The file may not have existed before.
         claims = settled_claims(wanted.name).0;
     }
-    // A claim takes a descriptor, which the program may need. MPI's own descriptor can hold the lock instead, unless MPI opens the file later
-    // or on another rank.
+    // A claim takes a descriptor, which the program may need. MPI's own descriptor can hold the lock instead, unless
+    // MPI opens the file later or on another rank.
     if claims.is_empty() || !descriptors::are_short() || !pass_to_mpi(wanted, &claims, others) {
         claims.into_iter().for_each(|claim| claims::keep(handle, claim));
     }
 }
 
-/// Has MPI's own descriptor of a file hold the claim: the writable one that is neither of `others` nor a claim's.
+/// Lets MPI's own descriptor of a file hold the claim: the writable one neither in `others` nor held by a claim.
 fn pass_to_mpi(wanted: &Wanted<'_>, claims: &[Claim], others: &[c_int]) -> bool {
     let is_of_mpi =
         |descriptor: &c_int| !others.contains(descriptor) && !claims.iter().any(|claim| claim.is_by(*descriptor));
@@ -156,7 +158,8 @@ fn c_paths_of(name: &[u8]) -> Vec<CString> {
     paths_of(name).into_iter().filter_map(|path| CString::new(path).ok()).collect()
 }
 
-/// Claims of a guest for each path that a name may mean, after waiting for owners. Returns as well whether all owners handed their file back.
+/// A guest's claim for each possible path of a name, after waiting for owners. Also returns whether all owners handed
+/// their file back.
 fn settled_claims(name: &[u8]) -> (Vec<Claim>, bool) {
     let claims: Vec<_> =
         c_paths_of(name).into_iter().filter_map(|path| Some((Claim::of_guest(&path)?, path))).collect();
@@ -164,7 +167,7 @@ fn settled_claims(name: &[u8]) -> (Vec<Claim>, bool) {
     (claims.into_iter().map(|(claim, _)| claim).collect(), are_free)
 }
 
-/// Says that others cache a file and write it, where it cannot be refused. Returns that MPI opens it all the same.
+/// Reports that others cache and write a file, if it cannot be refused. Returns true: MPI opens it nevertheless.
 fn tell_taken(wanted: &Wanted<'_>) -> bool {
     say(format_args!(
         "rank {}: MPI_File_open: {}: another team caches it, and its bytes may overwrite those of this handle; close it there before",
@@ -174,7 +177,7 @@ fn tell_taken(wanted: &Wanted<'_>) -> bool {
     true
 }
 
-/// Collective. A communicator of the library's own is made only for files that it may serve.
+/// Collective. Duplicates the communicator only for files that the library may serve.
 fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     if theirs.rank == 0 {
         wanted.hints.tell();
@@ -186,7 +189,8 @@ fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     let (true, Some(members)) = (paths.len() == 1, members) else {
         let is_first_writer = theirs.rank == 0 && wanted.may_write();
         let (claims, are_free) = if is_first_writer { settled_claims(wanted.name) } else { (Vec::new(), true) };
-        // Processes of another MPI_COMM_WORLD may not have the library: nothing is agreed with them, so they cannot be refused together.
+        // Processes of another MPI_COMM_WORLD may lack the library. There is no agreement with them, and no joint
+        // refusal.
         let are_free = if is_of_world { theirs.agree([are_free]) == [true] } else { are_free || tell_taken(wanted) };
         return if are_free { Ok(Server::Mpi(claims)) } else { Err(Taken) };
     };
@@ -194,11 +198,12 @@ fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     let identity = path.as_deref().filter(|_| has_places).and_then(Identity::of);
     let is_open = identity.is_some_and(|identity| !own_files(identity).is_empty());
     let is_named = wanted.is_named();
-    // Each rank may open one file for itself, and they know nothing of each other: who has it cached has to say so.
+    // Each rank may open a file for itself, and the ranks know nothing of each other: caching such a file takes an
+    // explicit hint.
     let is_meant = is_named && (wanted.hints.is_cached.is_some() || !theirs.is_one_of_several());
     let is_short = is_meant && path.as_deref().is_some_and(descriptors::are_short_for);
     let is_first_writer = theirs.rank == 0 && wanted.may_write();
-    // Before the ranks agree, so that the others wait for what the first one has to wait for.
+    // Before the ranks agree, so that the others wait for the owners that the first one waits for.
     let claim_it = || path.as_deref().filter(|_| is_first_writer).and_then(Claim::of_guest);
     let claim = if is_open { None } else { claim_it() };
     let is_free = |claim: &Option<Claim>| match (claim, &path) {
@@ -222,7 +227,7 @@ fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
         return Ok(Server::Shared { comm, first });
     }
     let mut claim = claim.or_else(claim_it);
-    // What MPI writes beside a team that caches and writes the file would be lost in its whole blocks.
+    // MPI's writes would be lost in the whole blocks of a team that caches and writes the file.
     let owns = all_mean_it && claim.as_mut().is_none_or(Claim::become_owner);
     let [owns, is_settled] = comm.agree([owns || comm.rank > 0, owns || is_free(&claim)]);
     match path {
@@ -232,11 +237,11 @@ fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     if is_settled { Ok(Server::Mpi(claim.into_iter().collect())) } else { Err(Taken) }
 }
 
-/// The file that all ranks have by another handle, which may do as much. Collective.
+/// A file that all ranks have open by another handle with at least the same access rights. Collective.
 fn shared(wanted: &Wanted<'_>, comm: &Comm, identity: Option<Identity>) -> Option<Arc<CachedFile>> {
     let fits = |file: &CachedFile| wanted.may_read() <= file.may_read && wanted.may_write() <= file.may_write;
     let theirs = identity.map(own_files).unwrap_or_default();
-    // The first rank chooses. A file of more ranks is one that more of them share.
+    // The first rank chooses. Of several files it prefers the one shared by the most ranks.
     let chosen = theirs.iter().filter(|(_, file)| fits(file)).max_by_key(|(name, file)| (file.comm.ranks, *name));
     let name = comm.of_first(chosen.map_or(u64::MAX, |(name, _)| *name)).ok().filter(|name| *name != u64::MAX)?;
     let first = theirs.into_iter().find_map(|(its, file)| (its == name).then_some(file));
@@ -250,7 +255,7 @@ fn share(library: &'static Library, wanted: &Wanted<'_>, handle: u64, comm: Comm
     let order = (tag, comm.world_ranks().map_or(0, |members| members[0]));
     let pointer = Pointer::new(library, &comm, &first.path, tag as u32);
     let hold = Hold::Shared { first: first.handle, order, by_all, pointer };
-    // Of all ranks that have the file the one decides that does for the first handle.
+    // If the second handle has all ranks of the file, its decider is the rank that decides for the first handle.
     let decider = first.comm.world_ranks().zip(comm.world_ranks()).filter(|_| by_all && first.decider.is_some());
     let decider = decider.and_then(|(firsts, own)| own.iter().position(|rank| *rank == firsts[0]));
     let mut file = CachedFile::new(library, (handle, first.file), first.path.clone(), comm, hold);
@@ -258,7 +263,7 @@ fn share(library: &'static Library, wanted: &Wanted<'_>, handle: u64, comm: Comm
     begin(wanted, file);
 }
 
-/// Has a team open a file. Where vgasnet cannot, MPI serves it. Collective.
+/// Has a team open a file. If vgasnet cannot, MPI serves it. Collective.
 fn cache(
     library: &'static Library,
     wanted: &Wanted<'_>,
@@ -266,7 +271,8 @@ fn cache(
     (comm, members, path): (Comm, Vec<u32>, CString),
     claim: Option<Claim>,
 ) -> Result<(), Taken> {
-    // It may not have been there before MPI opened it. Of two who make it at once one is late, and leaves it to MPI, or both are.
+    // The file may not have existed before MPI opened it. If two communicators create it at once, one of them or both
+    // are late, and leave it to MPI.
     let is_late = comm.rank == 0 && wanted.may_write() && claim.is_none();
     let mut claim = if is_late { Claim::of_guest(&path) } else { claim };
     let owns = claim.as_mut().is_none_or(|claim| !is_late || claim.become_owner());
@@ -299,19 +305,19 @@ fn cache(
     let (name, identity) = (u64::from(members[0]) << 32 | tag, Identity::of(&path));
     let hold = Hold::Own { team, name, identity, claim: Mutex::new(claim) };
     let mut file = CachedFile::new(library, (handle, file), path, comm, hold);
-    // What is only read is never handed over.
+    // A file that is only read is never handed over.
     file.decider = wanted.may_write().then_some(0);
     begin(wanted, file);
     Ok(())
 }
 
-/// In place of the name of a team: MPI serves the file.
+/// In place of a team's name: MPI serves the file.
 const BY_MPI: u64 = u64::MAX - 1;
 
-/// Others have it, and do not hand it back.
+/// Others cache and write it, and do not hand it back.
 const TAKEN: u64 = u64::MAX;
 
-/// Names a team that this rank is the first of: only ranks of one job make teams.
+/// Names a team with this rank as its first. A team has only ranks of one job.
 fn next_tag() -> u64 {
     static TEAMS: AtomicU64 = AtomicU64::new(0);
     TEAMS.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX >> 1)

@@ -1,4 +1,4 @@
-//! Which files `VGASNET_MPI_FILES` names.
+//! The files named by `VGASNET_MPI_FILES`.
 
 use crate::ffi::{self, Comm};
 use crate::say;
@@ -9,15 +9,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use vgasnet_mpi_front::environment;
 
-/// Patterns of which it is known whether they match a file.
+/// Maximum number of patterns tracked for matches.
 const WATCHED: usize = u32::BITS as usize;
 
-/// Patterns, with colons or newlines between them. Those without a slash are for the last part of a path, and those with one for the path,
-/// as it is given and from the root on.
+/// Patterns, with colons or newlines between them. A pattern without a slash is matched against the last part of a
+/// path, a pattern with a slash against the path as given and against the absolute path.
 #[derive(Debug)]
 pub struct Patterns {
     patterns: Vec<CString>,
-    /// Which of the first [`WATCHED`] have matched, a bit each.
+    /// A bit for each of the first [`WATCHED`] patterns with a match.
     matched: AtomicU32,
 }
 
@@ -27,13 +27,13 @@ impl Patterns {
         Patterns { patterns: parts.filter_map(|part| CString::new(part).ok()).collect(), matched: AtomicU32::new(0) }
     }
 
-    /// Those of `VGASNET_MPI_FILES`.
+    /// The patterns of `VGASNET_MPI_FILES`.
     pub fn of_environment() -> &'static Patterns {
         static PATTERNS: OnceLock<Patterns> = OnceLock::new();
         PATTERNS.get_or_init(|| Patterns::new(&environment::var_os("VGASNET_MPI_FILES").unwrap_or_default()))
     }
 
-    /// Whether a path is meant.
+    /// Whether a pattern matches a path.
     pub fn match_path(&self, path: &CStr) -> bool {
         let whole = absolute(path);
         let mut is_meant = false;
@@ -46,11 +46,11 @@ impl Patterns {
         is_meant
     }
 
-    /// Tells the user at the end which patterns no file has matched on any rank. Collective over all ranks.
+    /// Reports at the end the patterns that matched no file on any rank. Collective over all ranks.
     pub fn tell_unmatched(&self) {
         let Some(world) = Comm::world() else { return };
         let matched = self.matched.load(Ordering::Relaxed);
-        // Ranks may have other patterns.
+        // Ranks may have different patterns.
         let unmatched: [bool; WATCHED] = std::array::from_fn(|index| matched >> index & 1 == 0);
         let unmatched = world.agree(unmatched);
         if world.rank != 0 {
@@ -67,7 +67,7 @@ impl Patterns {
     }
 }
 
-/// The patterns of a text: between newlines where it has any, else between colons, but for those behind a backslash.
+/// Splits a text at its newlines or, if it has none, at its colons. A backslash in front escapes either.
 fn parts_of(text: &[u8]) -> Vec<Vec<u8>> {
     let separator = if text.contains(&b'\n') { b'\n' } else { b':' };
     let (mut parts, mut is_escaped) = (vec![Vec::new()], false);
@@ -75,7 +75,7 @@ fn parts_of(text: &[u8]) -> Vec<Vec<u8>> {
         if *byte == separator && !is_escaped {
             parts.push(Vec::new());
         } else {
-            // The backslash stays: to a pattern it means the same.
+            // The backslash is kept: the pattern syntax treats it the same way.
             parts.last_mut().expect("there is one").push(*byte);
         }
         is_escaped = *byte == b'\\' && !is_escaped;
@@ -95,14 +95,14 @@ fn matches(pattern: &CStr, path: &CStr, whole: Option<&CStr>) -> bool {
     last.and_then(|last| CString::new(last.as_bytes()).ok()).is_some_and(|last| matches(&last))
 }
 
-/// A path from the root on, without parts that mean nothing.
+/// The absolute path, with `.` and `..` resolved by name.
 fn absolute(path: &CStr) -> Option<CString> {
     let path = Path::new(OsStr::from_bytes(path.to_bytes()));
     path.file_name()?;
     let whole = std::env::current_dir().ok()?.join(path);
     let mut plain = PathBuf::new();
     for part in whole.components() {
-        // What links mean is not asked.
+        // Symbolic links are not resolved.
         if part == Component::ParentDir {
             plain.pop();
         } else {

@@ -1,5 +1,5 @@
-//! Operations that go on while the program does: non-blocking ones, and split collectives. Some threads of the library begin them, and do
-//! those that vgasnet cannot do by itself; others wait for what is under way.
+//! Non-blocking operations and split collectives, concurrent with the program. Some threads of the library begin them,
+//! and run operations that vgasnet cannot run by itself; others wait for operations in flight.
 
 use crate::vgasnet::{Handle, Library};
 use crate::{ffi, job};
@@ -8,28 +8,28 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// How an operation has ended.
+/// The result of an operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// MPI's code.
     pub code: c_int,
-    /// Bytes that were moved.
+    /// Bytes moved.
     pub bytes: u64,
 }
 
-/// What is to be done, by any thread.
+/// Work for any thread.
 pub trait Work: Send {
-    /// Begins it, and does not wait for long unless it is done then.
+    /// Begins it. Does not wait long, unless it is done afterwards.
     fn start(&self) -> Started;
-    /// How it has ended that was under way.
+    /// The result after work in flight has ended.
     fn end(&self) -> Outcome;
 }
 
-/// What has come of the start of some work.
+/// The result of starting some work.
 #[derive(Debug)]
 pub enum Started {
     Done(Outcome),
-    UnderWay(Handle),
+    InFlight(Handle),
 }
 
 /// An operation of a queue.
@@ -39,7 +39,7 @@ pub struct Operation {
     is_done: Condvar,
 }
 
-/// How an operation has ended whose request is complete.
+/// The result of an operation with a complete request.
 pub fn outcome(operation: &Operation) -> Outcome {
     lock(&operation.outcome).unwrap_or_default()
 }
@@ -66,7 +66,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a thread of the library does: an operation, who is told of its end, and the operations of its file.
+/// A task of a library thread: an operation, its completion, and the counter of its file.
 struct Task {
     work: Box<dyn Work>,
     operation: Arc<Operation>,
@@ -75,7 +75,7 @@ struct Task {
     open: Arc<Open>,
 }
 
-/// How many operations of a file are not done.
+/// The unfinished operations of a file.
 #[derive(Debug, Default)]
 struct Open {
     count: AtomicUsize,
@@ -83,22 +83,22 @@ struct Open {
     is_idle: Condvar,
 }
 
-/// Threads of a line, at most: a large operation is not in the way of all that come after it.
+/// Maximum number of threads of a line. Several, so that a large operation does not delay all later ones.
 const THREADS_MAX: usize = 4;
 
-/// What some threads of the library do: for all files, in order.
+/// Work for some threads of the library, for all files, in order.
 struct Line<T> {
     state: Mutex<State<T>>,
     is_longer: Condvar,
     thread_name: &'static str,
-    /// What a thread does, for ever.
+    /// The endless loop of a thread.
     run: fn(),
 }
 
 struct State<T> {
     waiting: VecDeque<T>,
     threads: usize,
-    /// Of those, how many wait for something to do.
+    /// Of these, the number waiting for work.
     idle: usize,
 }
 
@@ -108,7 +108,7 @@ impl<T> Line<T> {
         Line { state: Mutex::new(state), is_longer: Condvar::new(), thread_name, run }
     }
 
-    /// Has a thread do something. Gives it back if the system has no thread.
+    /// Hands work to a thread. Returns it if the system has no thread.
     fn add(&self, one: T) -> Result<(), T> {
         let mut state = lock(&self.state);
         if state.waiting.len() >= state.idle && state.threads < THREADS_MAX {
@@ -123,7 +123,7 @@ impl<T> Line<T> {
         Ok(())
     }
 
-    /// The first; waits for it.
+    /// The first entry; waits for it.
     fn next(&self) -> T {
         let mut state = lock(&self.state);
         loop {
@@ -141,11 +141,11 @@ impl<T> Line<T> {
     }
 }
 
-/// Tasks that are not begun.
+/// Tasks not begun.
 static TASKS: Line<Task> = Line::new("vgasnet-mpi-io", begin_tasks);
 
-/// Tasks under way, of threads that wait for them.
-static UNDER_WAY: Line<(Task, Handle)> = Line::new("vgasnet-mpi-end", end_tasks);
+/// Tasks in flight, for threads that wait for them.
+static IN_FLIGHT: Line<(Task, Handle)> = Line::new("vgasnet-mpi-end", end_tasks);
 
 fn begin_tasks() {
     loop {
@@ -153,12 +153,12 @@ fn begin_tasks() {
     }
 }
 
-/// A task that is added while all these threads wait is looked at when one of them has seen an end.
+/// A task added while all these threads wait is noticed once one of them has seen an end.
 fn end_tasks() {
     let (mut tasks, mut handles) = (Vec::new(), Vec::new());
     loop {
-        let first = tasks.is_empty().then(|| UNDER_WAY.next());
-        for (task, handle) in first.into_iter().chain(std::iter::from_fn(|| UNDER_WAY.next_at_once())) {
+        let first = tasks.is_empty().then(|| IN_FLIGHT.next());
+        for (task, handle) in first.into_iter().chain(std::iter::from_fn(|| IN_FLIGHT.next_at_once())) {
             tasks.push(task);
             handles.push(handle);
         }
@@ -172,7 +172,7 @@ fn end_tasks() {
     }
 }
 
-/// There are tasks, so it runs.
+/// Tasks exist, so vgasnet runs.
 fn vgasnet_of_tasks() -> &'static Library {
     job::library().expect("files are open")
 }
@@ -181,8 +181,8 @@ impl Task {
     fn begin(self) {
         match self.work.start() {
             Started::Done(outcome) => self.end(outcome),
-            Started::UnderWay(handle) => {
-                if let Err((task, handle)) = UNDER_WAY.add((self, handle)) {
+            Started::InFlight(handle) => {
+                if let Err((task, handle)) = IN_FLIGHT.add((self, handle)) {
                     vgasnet_of_tasks().wait_some(&mut [handle]);
                     let outcome = task.work.end();
                     task.end(outcome);
@@ -208,7 +208,7 @@ impl Task {
 #[derive(Debug, Default)]
 pub struct Queue {
     open: Arc<Open>,
-    /// The split collective that has begun.
+    /// The split collective in progress.
     pub split: Mutex<Option<Split>>,
 }
 
@@ -216,12 +216,12 @@ pub struct Queue {
 #[derive(Debug)]
 pub struct Split {
     pub operation: Arc<Operation>,
-    /// Which one.
+    /// Its name.
     pub name: &'static str,
 }
 
 impl Queue {
-    /// Has something done. What `is_short` is begun here, so that it costs no thread its sleep.
+    /// Has an operation done. If `is_short` it is begun here, which saves waking a thread.
     pub fn add(&self, operation: Arc<Operation>, request: Option<u64>, work: Box<dyn Work>, is_short: bool) {
         self.open.count.fetch_add(1, Ordering::AcqRel);
         let task = Task { work, operation, request, open: Arc::clone(&self.open) };
@@ -229,7 +229,7 @@ impl Queue {
         own.err().into_iter().for_each(Task::begin);
     }
 
-    /// Waits until no operation of the file is under way.
+    /// Waits until no operation of the file is in flight.
     pub fn wait_until_idle(&self) {
         let mut idle = lock(&self.open.mutex);
         while self.open.count.load(Ordering::Acquire) > 0 {

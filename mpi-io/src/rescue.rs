@@ -1,8 +1,8 @@
-//! A job that is about to end without `MPI_Finalize`: what ranks have in memory of files is written as far as that can be done in a few
-//! seconds. Without the library it would be in the system's cache, where the end of a process loses nothing.
+//! Rescue of a job that ends without `MPI_Finalize`: dirty bytes of files in the ranks' memory are written, as far as
+//! possible within a few seconds. Without the library they would be in the system's cache, and survive the process.
 //!
-//! One rank has all written that any rank of a file's team has, while their helpers live. A thread does so that has been there before, since a
-//! handler of signals may not start one: it waits at a pipe.
+//! One rank has the dirty bytes of all ranks of a file's team written, while their helpers live. An existing thread
+//! does so, waiting at a pipe, since a signal handler must not start one.
 
 use crate::files::{self, CachedFile};
 use crate::job;
@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, Once, mpsc};
 use std::time::{Duration, Instant};
 
-/// How long a job's end waits.
+/// Timeout of the rescue at a job's end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Between two attempts to get a lock, whose holder may be the thread that the signal has interrupted.
+/// Interval between attempts to get a lock. The interrupted thread may hold it.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
 
-/// Signals that end a process. They are the program's affair if it has a handler.
+/// Signals that end a process. They are left to the program if it has a handler.
 const SIGNALS: [c_int; 10] = [
     libc::SIGTERM,
     libc::SIGINT,
@@ -35,7 +35,8 @@ const SIGNALS: [c_int; 10] = [
     libc::SIGILL,
 ];
 
-/// Libraries whose handlers show where a fault came from, and end the process: those of MPIs and what they use, and of Fortran and sanitizers.
+/// Libraries with handlers that report the origin of a fault and end the process: MPIs and libraries they use,
+/// Fortran's runtime, sanitizers.
 const REPORTERS: [&[u8]; 11] = [
     b"libmpi",
     b"libopen-",
@@ -50,18 +51,18 @@ const REPORTERS: [&[u8]; 11] = [
     b"libvgasnet",
 ];
 
-/// What each did before.
+/// The former action of each signal.
 static BEFORE: [AtomicPtr<libc::sigaction>; SIGNALS.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS.len()];
 
-/// Ends of pipes: a signal's number goes in, and a byte comes back when its files are written.
+/// Ends of pipes. A signal's number goes in, and a byte comes back when its files are written.
 static ASK: AtomicI32 = AtomicI32::new(-1);
 static ANSWER: AtomicI32 = AtomicI32::new(-1);
 
-/// The process that has the thread. A child has it not.
+/// The process with the thread. Its children lack the thread.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-/// Has signals that end the process write its files first. Once; a file is cached and written.
+/// Makes signals that end the process write its files first. Called when a file is cached and written; acts once.
 pub fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -84,14 +85,14 @@ fn pipe() -> Option<[c_int; 2]> {
 }
 
 fn serve(asked: c_int, answered: c_int) {
-    // A handler in this thread would wait for itself.
+    // In this thread a handler would wait for itself.
     // SAFETY: the set is filled before it is used.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
     }
-    // SAFETY: the pipes are this thread's.
+    // SAFETY: the pipes belong to this thread.
     let mut asked = unsafe { File::from_raw_fd(asked) };
     let mut signal = [0_u8; 1];
     while asked.read_exact(&mut signal).is_ok() {
@@ -101,7 +102,7 @@ fn serve(asked: c_int, answered: c_int) {
     }
 }
 
-/// Keeps what the process does at a signal, unless that is nothing, or the program's affair.
+/// Installs the handler for a signal, and keeps the former action, unless the signal is ignored or left to the program.
 fn take_over(at: usize) {
     let (signal, before) = (SIGNALS[at], &BEFORE[at]);
     // SAFETY: all fields may be 0.
@@ -114,15 +115,15 @@ fn take_over(at: usize) {
     before.store(Box::into_raw(Box::new(old)), Ordering::Release);
     new.sa_sigaction = on_signal as *const () as usize;
     new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-    // SAFETY: the handler has this signature, and calls what a handler may call.
+    // SAFETY: the handler has this signature, and makes only calls allowed in a handler.
     unsafe { libc::sigaction(signal, &new, std::ptr::null_mut()) };
 }
 
-/// Whether a handler is a library's that reports faults.
+/// Whether a handler belongs to a library that reports faults.
 fn is_report(handler: libc::sighandler_t) -> bool {
     // SAFETY: all fields may be 0.
     let mut about: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: there is room for the answer. SIG_IGN is an address of nothing.
+    // SAFETY: there is room for the answer. SIG_IGN is not an address in any library.
     if unsafe { libc::dladdr(handler as *const _, &mut about) } == 0 || about.dli_fname.is_null() {
         return false;
     }
@@ -132,10 +133,10 @@ fn is_report(handler: libc::sighandler_t) -> bool {
     REPORTERS.iter().any(|reporter| name.starts_with(reporter))
 }
 
-/// Has the thread write the files, waits for it, and lets the signal do what it did before.
+/// Has the thread write the files, waits for it, and triggers the signal's former action.
 extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let Some(before) = SIGNALS.iter().position(|its| *its == signal).map(|at| &BEFORE[at]) else { return };
-    // SAFETY: these functions may be called in a handler; the memory that they get is there. The old action stays for ever.
+    // SAFETY: these functions may be called in a handler, and their memory is valid. The old action is never freed.
     unsafe {
         let errno = *libc::__errno_location();
         if libc::getpid() == PROCESS.load(Ordering::Acquire) {
@@ -148,7 +149,7 @@ extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _context: *m
             }
         }
         libc::sigaction(signal, before.load(Ordering::Acquire), std::ptr::null_mut());
-        // A fault comes again by itself.
+        // A fault recurs by itself.
         let is_fault =
             [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL].contains(&signal) && (*about).si_code > 0;
         if !is_fault {
@@ -158,11 +159,12 @@ extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _context: *m
     }
 }
 
-/// Writes what any rank has of this rank's files, in bounded time. A line names those of which something may be lost.
+/// Writes the dirty bytes of any rank for this rank's files, in bounded time. A line names each file with possible
+/// losses.
 pub fn all(why: &str) {
     static TURN: Mutex<()> = Mutex::new(());
     let end = Instant::now() + PATIENCE;
-    // Another thread may be at it, whose work a process that ends would cut short.
+    // Another thread may be writing, and ending the process now would cut it short.
     let Some(_turn) = until(end, || TURN.try_lock().ok()) else { return };
     let Some(files) = until(end, files::written_files) else {
         say(format_args!(
@@ -177,7 +179,7 @@ pub fn all(why: &str) {
     }
 }
 
-/// What `attempt` brings, once it does.
+/// Repeats an attempt until it returns something or time runs out.
 fn until<T>(end: Instant, attempt: impl Fn() -> Option<T>) -> Option<T> {
     loop {
         match attempt() {

@@ -1,15 +1,15 @@
-//! What hints say of a file, and what vgasnet gets for files that are cached.
+//! Hints for files, and vgasnet's settings for cached files.
 
 use crate::{ffi, say};
 use std::ffi::CStr;
 use vgasnet_mpi_front::environment;
 
-/// What vgasnet has where the user says nothing: pages as large as blocks of parallel file systems are, and a pool that a program leaves
-/// room for which knows nothing of it.
+/// vgasnet's settings if the user has set none: pages as large as the blocks of parallel file systems, and a pool small
+/// enough for programs unaware of it.
 const DEFAULTS: [(&str, &str); 3] =
     [("VGASNET_PAGE_SIZE", "256K"), ("VGASNET_POOL_SIZE", "128M"), ("VGASNET_CONDUIT", "mpi")];
 
-/// What ROMIO lets stand before a path, with a colon.
+/// Prefixes of paths accepted by ROMIO, followed by a colon.
 const FILE_SYSTEMS: [&str; 8] = ["ufs", "nfs", "xfs", "gpfs", "lustre", "panfs", "daos", "pvfs2"];
 
 /// ROMIO's hints for its two-phase I/O and data sieving.
@@ -25,10 +25,10 @@ const FOR_MPI: [&CStr; 9] = [
     c"romio_no_indep_rw",
 ];
 
-/// Sets environment variables that the user has not set.
+/// Sets environment variables not set by the user.
 ///
 /// # Safety
-/// No other thread looks at the environment.
+/// No other thread accesses the environment.
 pub unsafe fn set_defaults() {
     for (name, value) in DEFAULTS {
         if environment::var_os(name).is_none_or(|value| value.is_empty()) {
@@ -38,12 +38,12 @@ pub unsafe fn set_defaults() {
     }
 }
 
-/// Bytes of vgasnet's pages, as the environment has them: vgasnet has started, so it has them right.
+/// Bytes of vgasnet's pages, by the environment: vgasnet has started, so the value is valid.
 fn page_bytes() -> Option<usize> {
     parse_bytes(&environment::var("VGASNET_PAGE_SIZE")?)
 }
 
-/// A size as vgasnet takes it: digits, then at most one of K and M.
+/// A size in vgasnet's format: digits, then at most one of K and M.
 fn parse_bytes(text: &str) -> Option<usize> {
     let (digits, shift) = match text.as_bytes().last()? {
         b'K' | b'k' => (&text[..text.len() - 1], 10),
@@ -53,8 +53,8 @@ fn parse_bytes(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_shl(shift)
 }
 
-/// The paths that a name may mean. ROMIO takes the name of a file system off, and Open MPI has ROMIO and a component of its own, which does
-/// not.
+/// The possible paths of a name. ROMIO strips the prefix of a file system. Open MPI has ROMIO and also its own
+/// component, which does not strip it.
 pub fn paths_of(name: &[u8]) -> Vec<&[u8]> {
     let at = name.iter().position(|byte| *byte == b':');
     let path =
@@ -66,28 +66,28 @@ pub fn paths_of(name: &[u8]) -> Vec<&[u8]> {
     }
 }
 
-/// Whether the user wants to be told what vgasnet lets pass.
+/// Whether the user wants reports of things vgasnet would otherwise ignore.
 fn is_checked() -> bool {
     environment::var_os("VGASNET_CHECK").is_some_and(|value| value == "1")
 }
 
-/// What infos say about a file.
+/// The hints of an info about a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Whether it is cached, if they say.
+    /// Whether it is cached, if set.
     pub is_cached: Option<bool>,
-    /// Bytes side by side for one rank; 0 if they do not say.
+    /// Contiguous bytes for one rank; 0 if not set.
     pub stripe_bytes: usize,
-    /// How many ranks read and write it; 0 if they do not say.
+    /// Number of ranks that read and write it; 0 if not set.
     pub io_ranks: u32,
-    /// Hints for MPI's own ways, which mean nothing for a file that is cached; with commas between them.
+    /// Hints for MPI's own I/O, which have no effect on a cached file; with commas between them.
     pub ignored: String,
-    /// What makes no sense, as `KEY=VALUE: WHAT IS ALLOWED`.
+    /// Invalid hints, as `KEY=VALUE: WHAT IS ALLOWED`.
     pub wrong: Vec<String>,
 }
 
 impl Hints {
-    /// Tells the user which hints do nothing, where that is wanted.
+    /// Reports the hints without effect, if requested.
     pub fn tell_ignored(&self, path: &CStr) {
         if !self.ignored.is_empty() && is_checked() {
             let (rank, path, keys) = (ffi::world_rank(), path.to_string_lossy(), &self.ignored);
@@ -97,14 +97,14 @@ impl Hints {
         }
     }
 
-    /// Tells the user what makes no sense.
+    /// Reports the invalid hints.
     pub fn tell(&self) {
         let rank = ffi::world_rank();
         self.wrong.iter().for_each(|line| say(format_args!("rank {rank}: MPI_File_open: hint {line}; ignored")));
     }
 }
 
-/// Reads a file's hints by the keys of an info.
+/// Reads a file's hints from the keys of an info.
 pub fn hints(value: impl Fn(&CStr) -> Option<String>) -> Hints {
     let mut wrong = Vec::new();
     let [stripe_bytes, io_ranks] = [c"striping_unit", c"cb_nodes"].map(|key| {
@@ -133,7 +133,7 @@ pub fn hints(value: impl Fn(&CStr) -> Option<String>) -> Hints {
 /// The hints of an info.
 pub fn hints_of(info: u64) -> Hints {
     let hints = hints(|key| vgasnet_mpi_front::info(info, key));
-    // A stripe has whole pages.
+    // A stripe consists of whole pages.
     let stripe_bytes = page_bytes().map_or(0, |page_bytes| hints.stripe_bytes.next_multiple_of(page_bytes));
     Hints { stripe_bytes, ..hints }
 }

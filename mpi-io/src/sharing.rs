@@ -1,7 +1,8 @@
-//! A file that is open twice in a process: its second handle uses the pages of the first, so both see what the other writes. Libraries do
-//! so that have one handle for collective calls and one of `MPI_COMM_SELF` for the others.
+//! Files opened twice in a process. The second handle uses the pages of the first, so each sees the other's writes.
+//! Libraries open a file this way to have one handle for collective calls and one of `MPI_COMM_SELF` for the others.
 //!
-//! The file belongs to the ranks of its first handle. What all of them have to do together cannot be done by fewer, who have the second.
+//! The file belongs to the ranks of its first handle. Their collective operations are not possible for a second handle
+//! of only some of them.
 
 use crate::claims::Claim;
 use crate::direct::Direct;
@@ -15,13 +16,13 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a handle has of its file.
+/// A handle's relation to its file.
 #[derive(Debug)]
 pub enum Hold {
     /// The file was opened for it.
     Own {
         team: Team,
-        /// A number that no other file of the job has.
+        /// A number unique among the files of the job.
         name: u64,
         identity: Option<Identity>,
         /// At its first rank.
@@ -31,9 +32,9 @@ pub enum Hold {
     Shared {
         /// The other handle.
         first: u64,
-        /// A place among second handles that is the same on all their ranks, and no other has.
+        /// Its place among second handles: unique, and the same on all their ranks.
         order: (u64, u32),
-        /// Whether its ranks are all of those that have the file.
+        /// Whether it has all ranks of the file.
         by_all: bool,
         pointer: Pointer,
     },
@@ -42,14 +43,16 @@ pub enum Hold {
 /// The shared pointer of a second handle.
 #[derive(Debug)]
 pub enum Pointer {
-    /// That of a handle of one rank. At the first rank of several that could not open the file for one.
+    /// The pointer of a one-rank handle. Otherwise it is at the first rank, since the handle's ranks could not open the
+    /// file for a pointer.
     Here(AtomicU64),
-    /// The pointer that vgasnet has for the file as the handle's ranks have it open once more, to be read, and for nothing else.
+    /// vgasnet's pointer of a further, read-only opening of the file by the handle's ranks. The opening has no other
+    /// use.
     Opened(Team, File),
 }
 
 impl Pointer {
-    /// One for all ranks of a handle. Collective.
+    /// One pointer for all ranks of a handle. Collective.
     pub fn new(library: &Library, comm: &Comm, path: &CStr, tag: u32) -> Pointer {
         let here = Pointer::Here(AtomicU64::new(0));
         let Some(members) = comm.world_ranks().filter(|members| members.len() > 1) else { return here };
@@ -74,21 +77,22 @@ impl Pointer {
     }
 }
 
-/// How a call is done that all ranks have come to.
+/// The way to execute a joint call of all ranks.
 #[derive(Debug)]
 pub enum Way<'a> {
-    /// By the pages. The file is not handed over as long as this is kept, unless that is nothing to the call.
+    /// By the pages. The file is not handed over while this value is kept, unless the handover does not matter to the
+    /// call.
     Cached(#[allow(dead_code, reason = "it is kept, and not looked at")] Option<Joint<'a>>),
-    /// By the file itself.
+    /// By direct access to the file.
     Through,
 }
 
-/// A file as the file system knows it: the device, and its number there.
+/// A file's identity in the file system: device and inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(u64, u64);
 
 impl Identity {
-    /// That of the file of a path.
+    /// The identity of the file at a path.
     pub fn of(path: &CStr) -> Option<Identity> {
         // SAFETY: all fields may be 0.
         let mut about: libc::stat = unsafe { std::mem::zeroed() };
@@ -96,7 +100,7 @@ impl Identity {
         (unsafe { libc::stat(path.as_ptr(), &mut about) } == 0).then_some(Identity(about.st_dev, about.st_ino))
     }
 
-    /// That of an open file.
+    /// The identity of an open file.
     pub fn of_descriptor(descriptor: c_int) -> Option<Identity> {
         // SAFETY: all fields may be 0.
         let mut about: libc::stat = unsafe { std::mem::zeroed() };
@@ -106,7 +110,8 @@ impl Identity {
 }
 
 impl CachedFile {
-    /// All ranks have come to a call. It is cached on all of them as long as the answer is kept, or on none. Collective.
+    /// A joint call, which all ranks have reached. It is cached on all of them while the answer is kept, or on none.
+    /// Collective.
     pub fn together(&self, is_last: bool) -> Way<'_> {
         self.comm.meet();
         let Some(decider) = self.decider else {
@@ -121,7 +126,7 @@ impl CachedFile {
         Way::Through
     }
 
-    /// The file itself, of calls that are not cached.
+    /// Direct access to the file, for calls that are not cached.
     fn direct(&self) -> Result<&Direct, Failed> {
         self.through.direct().unwrap_or(Err(Failed::Otherwise))
     }
@@ -135,7 +140,8 @@ impl CachedFile {
         }
         match self.hold {
             Hold::Own { .. } | Hold::Shared { by_all: true, .. } => self.library.sync(self.file),
-            // The file's size may be that of whole blocks until the first handle is synced: only all its ranks know where the end is.
+            // Until the first handle is synced, the file may end with a whole block: only all its ranks together know
+            // its size.
             Hold::Shared { .. } => {
                 self.library.flush(self.file)?;
                 if self.may_write { self.reach_disk() } else { Ok(()) }
@@ -143,9 +149,9 @@ impl CachedFile {
         }
     }
 
-    /// What has reached the file system is on the disk.
+    /// Syncs the file system's bytes of the file to the disk.
     fn reach_disk(&self) -> Result<(), Failed> {
-        // By a descriptor of its own: an error that vgasnet's reports here would be news to no later sync of the team.
+        // By a separate descriptor: if vgasnet's own reported an error here, no later sync of the team would report it.
         let path = self.own_path();
         let open = |access| {
             // SAFETY: the path is a string.
@@ -156,7 +162,7 @@ impl CachedFile {
             // SAFETY: the file was just opened.
             Ok(std::fs::File::from(unsafe { OwnedFd::from_raw_fd(opened) }))
         };
-        // This user may be allowed to write it only.
+        // This user may have only write permission.
         let opened = open(libc::O_RDONLY).or_else(|_| open(libc::O_WRONLY));
         opened.and_then(|file| file.sync_all()).map_err(|error| {
             say(format_args!(
@@ -168,7 +174,7 @@ impl CachedFile {
         })
     }
 
-    /// Has the file so many bytes; `may_cut` unless it is to have at least so many. Collective.
+    /// Sets the file's size, or with `may_cut` false extends it to at least this size. Collective.
     pub fn resize(&self, bytes: u64, may_cut: bool) -> Result<(), Failed> {
         let way = self.together(false);
         if let Way::Through = way {
@@ -193,7 +199,7 @@ impl CachedFile {
         extended
     }
 
-    /// The same of the file itself, by the first rank.
+    /// The same by direct access, on the first rank.
     fn resize_directly(&self, bytes: u64, may_cut: bool) -> Result<(), Failed> {
         let resize = || if may_cut { self.direct()?.set_size(bytes) } else { self.direct()?.preallocate(bytes) };
         let resized = if self.comm.rank == 0 { resize() } else { Ok(()) };
@@ -218,30 +224,30 @@ impl CachedFile {
         matches!(self.hold, Hold::Shared { .. })
     }
 
-    /// Refuses what cannot be done, with a line.
+    /// Refuses an unsupported operation, with a line.
     pub fn refuse(&self, what: &str, hint: &str) -> Result<(), Failed> {
         let (rank, path) = (ffi::world_rank(), self.path.to_string_lossy());
         say(format_args!("rank {rank}: {path}: {what}; {hint}"));
         Err(Failed::Unsupported)
     }
 
-    /// The same of what a second handle cannot do.
+    /// The same for operations that a second handle does not support.
     fn refuse_second(&self, what: &str) -> Result<(), Failed> {
         let what = format!("{what}, which ranks have open by another handle, too");
         self.refuse(&what, "call it with the handle that was opened first")
     }
 
-    /// Turns mode atomic on or off. Collective. The ranks of a second handle may share the file with others, who want it: what was turned
-    /// on stays on.
+    /// Turns mode atomic on or off. Collective. The ranks of a second handle may share the file with others that want
+    /// the mode: then it stays on.
     pub fn set_atomic(&self, is_atomic: bool) -> Result<(), Failed> {
         let way = self.together(false);
         let is_for_all = match self.hold {
-            // A second handle of all ranks may want it still.
+            // A second handle of all ranks may still want it.
             Hold::Own { .. } => is_atomic || !has_atomic_second(self.handle),
             Hold::Shared { by_all, .. } => by_all && is_atomic,
         };
         let is_of_some = matches!(self.hold, Hold::Shared { by_all: false, .. });
-        // Of one rank every access is one step to itself. Without pages each handle locks what it uses.
+        // On one rank every access is one step for the rank itself. Without pages each handle locks the bytes it uses.
         if is_atomic && is_of_some && self.comm.ranks > 1 && matches!(way, Way::Cached(_)) {
             return self.refuse_second("MPI_File_set_atomicity: the file is one");
         }
@@ -254,14 +260,14 @@ impl CachedFile {
         Ok(())
     }
 
-    /// The number that the first rank has found when all have come, where each could find another one. Collective.
+    /// The number found by the first rank after all have arrived, since each rank could find another one. Collective.
     ///
     /// # Errors
-    /// The first rank has found none, and raised why.
+    /// The first rank has found none, and raised the error.
     pub fn found_by_first(&self, find: impl FnOnce() -> Result<u64, c_int>) -> Result<u64, c_int> {
         self.comm.meet();
         let found = if self.comm.rank == 0 { find() } else { Ok(0) };
-        // No size or pointer is so large.
+        // No size or pointer is this large.
         let number = self.comm.of_first(*found.as_ref().unwrap_or(&u64::MAX))?;
         match found {
             Ok(_) if number == u64::MAX => Err(self.raise(constants().err_other)),
@@ -271,7 +277,7 @@ impl CachedFile {
 
     /// Sets the shared pointer. Collective.
     pub fn set_pointer(&self, value: u64) -> Result<(), Failed> {
-        // The pointer of a file is its team's, handed over or not.
+        // The pointer of a file belongs to its team, even after a handover.
         let _way = self.together(false);
         match &self.hold {
             Hold::Own { .. } => self.library.set_pointer(self.file, value),
@@ -283,7 +289,7 @@ impl CachedFile {
         }
     }
 
-    /// Adds to the shared pointer. Returns what it was.
+    /// Adds to the shared pointer. Returns its former value.
     pub fn take(&self, amount: u64) -> Result<u64, Failed> {
         match &self.hold {
             Hold::Own { .. } => self.library.take(self.file, amount),
@@ -295,7 +301,7 @@ impl CachedFile {
         }
     }
 
-    /// The same at the first rank, for all ranks that take in order.
+    /// The same at the first rank, for all ranks of an ordered access.
     pub fn take_in_order(&self, amount: u64) -> Result<u64, Failed> {
         match &self.hold {
             Hold::Own { .. } => self.library.take(self.file, amount),

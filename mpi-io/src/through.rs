@@ -1,15 +1,18 @@
-//! A cached file that others want to write, too: its team writes all that it has, and reads and writes the file itself from then on.
+//! Handover of a cached file that others want to write: its team writes all dirty bytes, and from then on accesses the
+//! file directly.
 //!
 //! ```text
 //!              a guest has come: no call begins             all ranks have synced the file
 //!  CACHED ───────────────────────────────────────► HELD ───────────────────────────────────► THROUGH
 //! ```
 //!
-//! A call about the file's bytes marks its thread as busy, and then looks at the mode. Who holds the file sets the mode, has a barrier in all
-//! threads, and waits until none is busy: so a call has seen the mode, or is seen. Calls that find the file held wait.
+//! A call about the file's bytes marks its thread as busy, and then reads the mode. A thread that holds the file sets
+//! the mode, executes a barrier in all threads, and waits until none is busy. So each call either has seen the mode or
+//! is waited for. Calls that find the file held wait.
 //!
-//! Calls that ranks make together (`together`) are cached on all of them or on none: when all have come, the first rank says which. It
-//! begins to hold the file only between two such calls, and names the last one, which the others end before they hold it.
+//! Joint calls (`together`) are cached on all ranks or on none: when all have arrived, the first rank decides. It
+//! begins to hold the file only between two joint calls, and tells the others the last one, which they complete before
+//! they hold it.
 
 use crate::direct::Direct;
 use crate::vgasnet::Failed;
@@ -20,15 +23,15 @@ const CACHED: u8 = 0;
 const HELD: u8 = 1;
 const THROUGH: u8 = 2;
 
-/// How the handles of a file in this process read and write it.
+/// The way in which this process's handles read and write a file.
 #[derive(Debug, Default)]
 pub struct Through {
     mode: AtomicU8,
     /// Whether each access is one step.
     pub is_atomic: AtomicBool,
-    /// An error where this rank cannot open the file.
+    /// An error if this rank cannot open the file.
     direct: OnceLock<Result<Direct, Failed>>,
-    /// What could not be written when the file was handed over, until somebody is told.
+    /// The error of bytes not written before the handover, reported by later calls.
     unwritten: Mutex<Option<Failed>>,
     /// Threads that have used the file.
     users: Mutex<Vec<Arc<AtomicBool>>>,
@@ -36,13 +39,13 @@ pub struct Through {
     has_changed: Condvar,
 }
 
-/// The calls that ranks make together.
+/// Counts of joint calls.
 #[derive(Debug, Default)]
 struct Calls {
     /// At the first rank.
     begun: u64,
     ended: u64,
-    /// At the first rank: the file is to be held, or is closed.
+    /// At the first rank: the file will be held, or is closed.
     is_decided: bool,
 }
 
@@ -50,7 +53,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A cached call that ranks make together, until this is dropped.
+/// A cached joint call, until dropped.
 #[derive(Debug)]
 pub struct Joint<'a>(&'a Through);
 
@@ -62,19 +65,19 @@ impl Drop for Joint<'_> {
 }
 
 impl Through {
-    /// Whether the file is read and written itself.
+    /// Whether the file is accessed directly.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.mode.load(Ordering::Acquire) == THROUGH
     }
 
-    /// The file, once it is read and written itself.
+    /// Direct access to the file, once it has begun.
     #[inline]
     pub fn direct(&self) -> Option<Result<&Direct, Failed>> {
         if self.is_on() { self.direct.get().map(|direct| direct.as_ref().map_err(|failed| *failed)) } else { None }
     }
 
-    /// A thread uses the file from now on.
+    /// Adds a thread that uses the file from now on.
     pub fn add_user(&self) -> Arc<AtomicBool> {
         let user = Arc::new(AtomicBool::new(false));
         let mut users = lock(&self.users);
@@ -83,7 +86,7 @@ impl Through {
         user
     }
 
-    /// A call of a thread begins; it waits while the file is held.
+    /// Begins a thread's call, which waits while the file is held.
     #[inline]
     pub fn enter(&self, user: &AtomicBool) {
         user.store(true, Ordering::Relaxed);
@@ -106,7 +109,7 @@ impl Through {
         }
     }
 
-    /// Waits until the file is read and written itself.
+    /// Waits until the file is accessed directly.
     pub fn wait_until_on(&self) {
         let mut calls = lock(&self.calls);
         while !self.is_on() {
@@ -114,7 +117,8 @@ impl Through {
         }
     }
 
-    /// At the first rank: decides how a call that all ranks have come to is done. Cached if true. After the last one nobody holds the file.
+    /// At the first rank: decides how to do a joint call that all ranks have reached. True means cached. After the last
+    /// joint call nobody holds the file.
     pub fn decide(&self, is_last: bool) -> bool {
         let mut calls = lock(&self.calls);
         let is_cached = !calls.is_decided;
@@ -123,12 +127,13 @@ impl Through {
         is_cached
     }
 
-    /// A cached call that all ranks have come to, from when the first has decided so.
+    /// A cached joint call that all ranks have reached, starting with the first rank's decision.
     pub fn joint_call(&self) -> Joint<'_> {
         Joint(self)
     }
 
-    /// At the first rank: has the file held. Returns the number of cached calls that come before that; `None` if it was closed.
+    /// At the first rank: has the file held. Returns the number of cached joint calls before; `None` if the file was
+    /// closed.
     pub fn decide_to_hold(&self) -> Option<u64> {
         let mut calls = lock(&self.calls);
         if std::mem::replace(&mut calls.is_decided, true) {
@@ -137,7 +142,7 @@ impl Through {
         Some(calls.begun)
     }
 
-    /// Holds the file when so many calls have ended, and no other is under way.
+    /// Holds the file after this many joint calls have ended and no other call is in flight.
     pub fn hold(&self, joint_calls: u64) {
         let mut calls = lock(&self.calls);
         while calls.ended < joint_calls {
@@ -162,7 +167,7 @@ impl Through {
         }
     }
 
-    /// No handle reads and writes the file itself any more: vgasnet may close it.
+    /// No handle accesses the file directly any more: vgasnet may close it.
     pub fn end(&self) {
         if let Some(Ok(direct)) = self.direct.get() {
             self.wait_until_idle();
@@ -170,7 +175,7 @@ impl Through {
         }
     }
 
-    /// All ranks have held the file, and it has all bytes, or all but those that could not be written.
+    /// All ranks have held the file, and it has all bytes except unwritable ones.
     pub fn let_through(&self, direct: Result<Direct, Failed>, synced: Result<(), Failed>) {
         let _set = self.direct.set(direct);
         *lock(&self.unwritten) = synced.err();
@@ -180,17 +185,17 @@ impl Through {
         self.has_changed.notify_all();
     }
 
-    /// An error if bytes could not be written before the file was handed over. They are lost, so each sync and the close fail.
+    /// An error if bytes could not be written before the handover. They are lost, so each sync and the close fail.
     pub fn tell_unwritten(&self) -> Result<(), Failed> {
         lock(&self.unwritten).map_or(Ok(()), Err)
     }
 }
 
-/// A barrier in all threads of the process at once, so that calls need none of their own.
+/// A barrier in all threads of the process at once, so that calls need no barrier of their own.
 mod barrier {
     use std::sync::OnceLock;
 
-    /// Commands of `membarrier`, which `linux/membarrier.h` has.
+    /// Commands of `membarrier`, from `linux/membarrier.h`.
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 
@@ -201,13 +206,13 @@ mod barrier {
     }
 
     pub fn everywhere() {
-        // A process that was forked may have to register anew.
+        // A forked process may have to register again.
         let is_done = call(PRIVATE_EXPEDITED) || (call(REGISTER_PRIVATE_EXPEDITED) && call(PRIVATE_EXPEDITED));
         assert!(is_done, "the kernel has had this call before");
     }
 
     fn call(command: libc::c_int) -> bool {
-        // SAFETY: the call has no memory.
+        // SAFETY: the call accesses no memory.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
     }
 }

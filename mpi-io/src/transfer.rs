@@ -1,24 +1,24 @@
-//! Moving bytes between a program's memory and a file as its view shows it.
+//! Moves bytes between a program's memory and a file seen through a view.
 
 use crate::files::CachedFile;
 use crate::layout::Kept;
 use crate::vgasnet::{Failed, Piece};
 use crate::view::{Place, View};
 
-/// Places and pieces that one call of vgasnet's gets, unless all have to be one step.
+/// Maximum number of places and pieces for one call of vgasnet, unless all have to be one step.
 const ENTRIES_MAX: usize = 1 << 14;
 
 /// A program's memory: elements of a datatype.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// Where the elements begin.
+    /// Address of the first element.
     base: usize,
     count: u64,
     layout: Kept,
 }
 
 impl Memory {
-    /// Memory with so many elements from `base` on; `None` for more bytes than there may be.
+    /// Memory of `count` elements from `base` on; `None` if the number of bytes overflows.
     pub fn new(base: usize, count: u64, layout: Kept) -> Option<Memory> {
         count.checked_mul(layout.size).is_some().then_some(Memory { base, count, layout })
     }
@@ -35,7 +35,7 @@ impl Memory {
     }
 }
 
-/// Bytes of a file, as a view shows them, and of memory.
+/// A move of bytes between memory and a file seen through a view.
 #[derive(Clone, Debug)]
 pub struct Transfer<'a> {
     pub view: &'a View,
@@ -45,7 +45,7 @@ pub struct Transfer<'a> {
 }
 
 impl Transfer<'_> {
-    /// The place and the piece that it is about, if those are one each.
+    /// The place and the piece, if there is exactly one of each.
     #[inline]
     pub fn block(&self) -> Option<(Place, Piece)> {
         let bytes = self.memory.bytes();
@@ -54,7 +54,7 @@ impl Transfer<'_> {
         Some((self.view.block(self.position, bytes)?, Piece { address, len: bytes as usize }))
     }
 
-    /// Does it. Returns how many bytes there were.
+    /// Performs the transfer. Returns the number of bytes moved.
     ///
     /// # Safety
     /// The memory is valid until this returns.
@@ -106,23 +106,23 @@ impl Transfer<'_> {
     }
 }
 
-/// Splits both lists into batches: a batch's places have as many bytes as its pieces.
+/// Splits both lists into batches with equal numbers of bytes in places and pieces.
 struct Batches<P, M> {
     places: P,
     pieces: M,
-    /// What is left of those that were split.
+    /// The remainders of split entries.
     place: Option<Place>,
     piece: Option<Piece>,
     entries_max: usize,
 }
 
 impl<P: Iterator<Item = Place>, M: Iterator<Item = Piece>> Batches<P, M> {
-    /// Fills both lists with what comes next. Returns how many bytes that is.
+    /// Fills both lists with the next batch. Returns its number of bytes.
     fn next(&mut self, places: &mut Vec<Place>, pieces: &mut Vec<Piece>) -> Option<u64> {
         places.clear();
         pieces.clear();
         let mut bytes = 0;
-        // Whether what is left follows on the last entry.
+        // Whether the remainder continues the last entry.
         let (mut goes_on, mut goes_on_here) = (false, false);
         while places.len().max(pieces.len()) < self.entries_max {
             let (Some(place), Some(piece)) =
@@ -141,8 +141,8 @@ impl<P: Iterator<Item = Place>, M: Iterator<Item = Piece>> Batches<P, M> {
             }
             (goes_on, goes_on_here) = (len < place.len, len < piece.len as u64);
             self.place = goes_on.then(|| Place { offset: place.offset + len, len: place.len - len });
-            let rest = |piece: Piece| Piece { address: piece.address + len as usize, len: piece.len - len as usize };
-            self.piece = goes_on_here.then(|| rest(piece));
+            let tail = |piece: Piece| Piece { address: piece.address + len as usize, len: piece.len - len as usize };
+            self.piece = goes_on_here.then(|| tail(piece));
             bytes += len;
         }
         (bytes > 0).then_some(bytes)
@@ -153,7 +153,7 @@ impl<P: Iterator<Item = Place>, M: Iterator<Item = Piece>> Batches<P, M> {
 mod tests {
     use super::*;
 
-    /// Which byte of the file goes to which of memory, as all batches say.
+    /// The pairs of file offset and memory address that all batches together give.
     fn pairs(places: &[(u64, u64)], pieces: &[(usize, usize)], entries_max: usize) -> Vec<(u64, usize)> {
         let mut batches = Batches {
             places: places.iter().map(|(offset, len)| Place { offset: *offset, len: *len }),

@@ -1,9 +1,9 @@
-/* What datatypes are made of. */
+/* The construction of datatypes. */
 #include "layer.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* As types.rs has them. */
+/* Matches the constants of types.rs. */
 enum kind {
     NAMED, DUP, CONTIGUOUS, VECTOR, HVECTOR, INDEXED, HINDEXED, INDEXED_BLOCK, HINDEXED_BLOCK, STRUCT, SUBARRAY, DARRAY, RESIZED, UNKNOWN
 };
@@ -11,7 +11,7 @@ enum kind {
 struct about {
     int64_t size, low, extent, true_low, true_extent;
     int32_t kind, is_short_int;
-    /* How many numbers and types MPI_Type_get_contents gives. */
+    /* Numbers of values and types returned by MPI_Type_get_contents. */
     int32_t integers, addresses, counts, types;
 };
 
@@ -62,8 +62,8 @@ int vgasnet_mpi_io_type_about(uint64_t handle, struct about *about) {
     return MPI_SUCCESS;
 }
 
-/* The numbers in order: integers, addresses, and counts of MPI 4, as 8 bytes each; and the types, which vgasnet_mpi_io_type_done gives
- * back. There is room for as many as `about` says. */
+/* The numbers in order: integers, addresses, and counts of MPI 4, as 8 bytes each; and the types, to be returned by
+ * vgasnet_mpi_io_type_done. There is room for the counts in `about`. */
 int vgasnet_mpi_io_type_contents(uint64_t handle, const struct about *about, int64_t *numbers, uint64_t *types) {
     MPI_Datatype type = TO_HANDLE(MPI_Datatype, handle);
     int *integers = calloc((size_t)about->integers + 1, sizeof *integers), error, i;
@@ -91,7 +91,7 @@ int vgasnet_mpi_io_type_contents(uint64_t handle, const struct about *about, int
     return error;
 }
 
-/* Gives back a type of contents. MPI's own are not given back. */
+/* Returns a type of contents. MPI's own types are not returned. */
 void vgasnet_mpi_io_type_done(uint64_t handle) {
     MPI_Datatype type = TO_HANDLE(MPI_Datatype, handle);
     int integers, addresses, types, combiner;
@@ -105,7 +105,7 @@ void vgasnet_mpi_io_type_done(uint64_t handle) {
     if (kind_of(combiner) != NAMED) NEXT(Type_free)(&type);
 }
 
-/* The attribute of a type that has its layout, which belongs to Rust. */
+/* The attribute of a type that holds its layout, which belongs to Rust. */
 static int keyval = MPI_KEYVAL_INVALID;
 
 void vgasnet_mpi_io_drop_layout(void *layout);
@@ -124,10 +124,10 @@ static int on_delete(MPI_Datatype type, int key, void *value, void *extra) {
 
 DEFINE_DUP_QUIETLY
 
-/* A communicator whose errors are returned. */
+/* A communicator with error handler MPI_ERRORS_RETURN. */
 static MPI_Comm own;
 
-/* MPI has no function that asks for it, but refuses to pack what is not committed. */
+/* MPI has no query for this, but refuses to pack an uncommitted type. */
 int vgasnet_mpi_io_type_is_committed(uint64_t handle) {
     char bytes[1] = "";
     int at = 0;
@@ -140,7 +140,7 @@ int vgasnet_mpi_io_prepare_types(void) {
     return error ? error : NEXT(Type_create_keyval)(on_copy, on_delete, &keyval, NULL);
 }
 
-/* The layout that a type has been given, or NULL. */
+/* The layout given to a type, or NULL. */
 void *vgasnet_mpi_io_known_layout(uint64_t handle) {
     void *layout;
     int found = 0;

@@ -22,13 +22,13 @@ mod kind {
     pub const RESIZED: i32 = 12;
 }
 
-/// The layout of a datatype; `None` for what is none, is not committed, or is made in a way that is not known.
+/// The layout of a datatype; `None` if it is invalid, not committed, or made in an unknown way.
 #[inline]
 pub fn layout_of(datatype: u64) -> Option<Kept> {
     named::find(datatype).map(Kept::Always).or_else(|| known_or(datatype, ffi::is_committed))
 }
 
-/// The same of one of which another is made, which need not be committed.
+/// The same for a datatype contained in another, which need not be committed.
 fn inner_layout_of(datatype: u64) -> Option<Kept> {
     named::find(datatype).map(Kept::Always).or_else(|| known_or(datatype, |_| true))
 }
@@ -52,7 +52,7 @@ fn known_or(datatype: u64, may_be_used: impl Fn(u64) -> bool) -> Option<Kept> {
 fn made(datatype: u64, about: &About) -> Option<Layout> {
     let shape = if about.kind == kind::NAMED { named(about) } else { derived(datatype, about)? };
     let layout = Layout::new(&shape, about.extent);
-    // What MPI says itself must hold, or the type is not understood.
+    // The layout must have MPI's size, or the type was not understood.
     (layout.size == about.size as u64).then_some(layout)
 }
 
@@ -64,7 +64,7 @@ fn named(about: &About) -> Shape {
     Shape::Struct(vec![(0, 1, bytes(2)), (about.true_extent - 4, 1, bytes(4))])
 }
 
-/// Reads the numbers of which a type is made, in order.
+/// Reads the numbers of a type's construction, in order.
 struct Numbers<'a>(&'a [i64]);
 
 impl<'a> Numbers<'a> {
@@ -73,8 +73,8 @@ impl<'a> Numbers<'a> {
     }
 
     fn some(&mut self, count: usize) -> Option<&'a [i64]> {
-        let (some, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
+        let (some, remaining) = self.0.split_at_checked(count)?;
+        self.0 = remaining;
         Some(some)
     }
 }
@@ -118,7 +118,7 @@ fn derived(datatype: u64, about: &About) -> Option<Shape> {
     }
 }
 
-/// Dimensions with the slowest first.
+/// Orders dimensions with the slowest first.
 fn in_order<T>(mut dimensions: Vec<T>, order: i64) -> Vec<T> {
     if order == i64::from(constants().order_fortran) {
         dimensions.reverse();
@@ -126,7 +126,8 @@ fn in_order<T>(mut dimensions: Vec<T>, order: i64) -> Vec<T> {
     dimensions
 }
 
-/// Integers are the number of dimensions and, before or behind the arrays, the order. The arrays are integers, or counts of MPI 4.
+/// Integers are the number of dimensions and, before or after the arrays, the order. The arrays are integers, or counts
+/// of MPI 4.
 fn subarray(numbers: &[i64], about: &About, inner: Layout) -> Option<Shape> {
     let rank = *numbers.first()? as usize;
     let (order, arrays) = match about.counts {
@@ -137,15 +138,16 @@ fn subarray(numbers: &[i64], about: &About, inner: Layout) -> Option<Shape> {
     Some(Shape::Array(in_order((0..rank).map(dimension).collect(), order), inner))
 }
 
-/// Integers are size, rank, number of dimensions, array sizes, distributions, their arguments, process grid, order; the array sizes may be
-/// counts of MPI 4, behind all else. The grid is in row-major order (MPI 4.0, section 5.1.4).
+/// Integers are size, rank, number of dimensions, array sizes, distributions, their arguments, process grid, order. The
+/// array sizes may instead be counts of MPI 4, after everything else. The grid is in row-major order (MPI 4.0, section
+/// 5.1.4).
 fn distributed(numbers: &[i64], about: &About, inner: Layout) -> Option<Shape> {
-    let mut rest = Numbers(numbers);
-    let (_, mut process, rank) = (rest.next()?, rest.next()? as u64, rest.next()? as usize);
-    let before = if about.counts == 0 { Some(rest.some(rank)?) } else { None };
-    let (distributions, arguments, grid) = (rest.some(rank)?, rest.some(rank)?, rest.some(rank)?);
-    let order = rest.next()?;
-    let sizes = before.map_or_else(|| rest.some(rank), Some)?;
+    let mut remaining = Numbers(numbers);
+    let (_, mut process, rank) = (remaining.next()?, remaining.next()? as u64, remaining.next()? as usize);
+    let before = if about.counts == 0 { Some(remaining.some(rank)?) } else { None };
+    let (distributions, arguments, grid) = (remaining.some(rank)?, remaining.some(rank)?, remaining.some(rank)?);
+    let order = remaining.next()?;
+    let sizes = before.map_or_else(|| remaining.some(rank), Some)?;
     let mut dimensions = Vec::with_capacity(rank);
     for at in (0..rank).rev() {
         let (size, processes) = (sizes[at] as u64, grid[at] as u64);
@@ -157,7 +159,7 @@ fn distributed(numbers: &[i64], about: &About, inner: Layout) -> Option<Shape> {
     Some(Shape::Array(in_order(dimensions, order), inner))
 }
 
-/// The indices of a dimension that a process has.
+/// The indices of a dimension assigned to a process.
 fn owned(size: u64, distribution: i64, argument: i64, processes: u64, place: u64) -> Vec<(u64, u64)> {
     let constants = constants();
     let is_default = argument == i64::from(constants.distribute_default);

@@ -1,6 +1,6 @@
-//! vgasnet by its C interface. The library is loaded when MPI has started, so a program without MPI does not pay for it.
+//! vgasnet by its C interface. The library is loaded when MPI has started, so programs without MPI do not pay for it.
 //!
-//! It is loaded for this library alone: none of its names come before those of the program's other libraries.
+//! It is loaded with local visibility: none of its names take precedence over names of the program's other libraries.
 
 use crate::view::Place;
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_uint, c_void};
@@ -39,7 +39,7 @@ struct Options {
     flags: c_uint,
 }
 
-/// A team, and a file, as C has them.
+/// A team and a file of the C interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Team(usize);
@@ -48,13 +48,13 @@ pub struct Team(usize);
 #[repr(transparent)]
 pub struct File(usize);
 
-/// `vgasnet_handle_t`: an operation under way, until it was waited for.
+/// `vgasnet_handle_t`: an operation in flight, until it was waited for.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Handle(usize);
 
 impl Handle {
-    /// Nothing is under way any more.
+    /// Nothing is in flight any more.
     pub fn is_done(&self) -> bool {
         self.0 == 0
     }
@@ -70,10 +70,10 @@ macro_rules! functions {
         }
 
         impl Library {
-            /// Finds the functions in a library that was loaded.
+            /// Finds the functions in a loaded library.
             ///
             /// # Errors
-            /// The name of one that is not there.
+            /// The name of a missing function.
             fn find(library: *mut c_void) -> Result<Library, &'static str> {
                 Ok(Library {
                     $($name: {
@@ -83,7 +83,7 @@ macro_rules! functions {
                         if found.is_null() {
                             return Err(NAME.trim_end_matches('\0'));
                         }
-                        // SAFETY: the function of this name has these arguments: vgasnet.h.
+                        // SAFETY: the function of this name has these arguments, by vgasnet.h.
                         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(found) }
                     },)+
                 })
@@ -123,14 +123,14 @@ functions! {
     mpi_file_rescue: fn(File) -> c_int;
 }
 
-/// A call has failed, and the user has been told why.
+/// A failed call. The user has been told the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failed {
-    /// The file system has refused something; the number of its error.
+    /// The file system's error number.
     System(c_int),
-    /// An argument makes no sense.
+    /// An argument is invalid.
     Argument,
-    /// It cannot be done by this handle.
+    /// This handle does not support the operation.
     Unsupported,
     /// Something else.
     Otherwise,
@@ -139,7 +139,7 @@ pub enum Failed {
 fn check(code: c_int) -> Result<(), Failed> {
     match code {
         OK => Ok(()),
-        // vgasnet leaves the number there.
+        // vgasnet leaves the number in errno.
         ERR_IO => Err(Failed::System(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))),
         ERR_BAD_ARG => Err(Failed::Argument),
         _ => Err(Failed::Otherwise),
@@ -150,25 +150,25 @@ fn check(code: c_int) -> Result<(), Failed> {
 fn own_dir() -> Option<PathBuf> {
     // SAFETY: all fields may be 0.
     let mut about: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: the address is one of this library.
+    // SAFETY: the address belongs to this library.
     if unsafe { libc::dladdr(own_dir as *const c_void, &mut about) } == 0 || about.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: it is a string of the loader's.
+    // SAFETY: it is a string of the loader.
     let path = unsafe { CStr::from_ptr(about.dli_fname) }.to_bytes().to_vec();
     Path::new(&OsString::from_vec(path)).canonicalize().ok()?.parent().map(Path::to_path_buf)
 }
 
-/// The library by the version of its binary interface, as `packaging/soname.rs` has it.
+/// The library's name with the version of its binary interface, as in `packaging/soname.rs`.
 const SONAME: &str = "libvgasnet.so.0";
 
-/// Loads the library that lies beside this one, else one that the loader finds.
+/// Loads the library next to this one, or else one found by the loader.
 ///
 /// # Errors
-/// Why there is none, as a line.
+/// The reason, as a line.
 pub fn load() -> Result<Library, String> {
-    let beside = own_dir().map(|dir| dir.join(SONAME)).filter(|path| path.exists());
-    let path = beside.unwrap_or_else(|| PathBuf::from(SONAME));
+    let adjacent = own_dir().map(|dir| dir.join(SONAME)).filter(|path| path.exists());
+    let path = adjacent.unwrap_or_else(|| PathBuf::from(SONAME));
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path with a zero".to_owned())?;
     // SAFETY: the name is a string. The library's initialisers are vgasnet's.
     let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
@@ -180,19 +180,19 @@ pub fn load() -> Result<Library, String> {
     Library::find(library).map_err(|name| format!("{} has no {name}; install the two of one version", path.display()))
 }
 
-/// How a file is opened.
+/// The options for opening a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening<'a> {
     pub path: &'a CStr,
     pub flags: c_int,
-    /// Bytes side by side that one rank reads and writes; 0 for the default.
+    /// Contiguous bytes read and written by one rank; 0 for the default.
     pub stripe_bytes: usize,
-    /// Ranks that do so; 0 for all.
+    /// Number of ranks that read and write; 0 for all.
     pub io_ranks: u32,
 }
 
 impl Library {
-    /// Starts vgasnet with an empty segment, in a program that has started MPI. Collective over all ranks.
+    /// Starts vgasnet with an empty segment, in a program with MPI started. Collective over all ranks.
     pub fn start(&self) -> Result<(), Failed> {
         // SAFETY: null pointers stand for the process's own arguments, and for no handlers.
         check(unsafe { (self.init)(ptr::null_mut(), ptr::null_mut()) })?;
@@ -200,13 +200,14 @@ impl Library {
         check(unsafe { (self.attach)(ptr::null_mut(), 0, 0, 0) })
     }
 
-    /// The program ends MPI: waits until those of all ranks do. Nothing else of vgasnet is called afterwards.
+    /// The program ends MPI: waits until the programs of all ranks do. No other function of vgasnet is called
+    /// afterwards.
     pub fn end(&self) {
         // SAFETY: it may be called once vgasnet runs.
         unsafe { (self.mpi_before_finalize)() }
     }
 
-    /// The process ends, and the program has not ended MPI: vgasnet's part of that waits for nobody.
+    /// The process ends without the program having ended MPI: vgasnet ends without waiting for other ranks.
     pub fn abandon(&self) {
         // SAFETY: it may be called once vgasnet runs.
         unsafe { (self.mpi_abandon)() }
@@ -220,11 +221,11 @@ impl Library {
 
     /// Forgets a team.
     pub fn free_team(&self, team: Team) {
-        // SAFETY: the team came of `team_of`.
+        // SAFETY: the team came from `team_of`.
         unsafe { (self.coll_team_free)(team) }
     }
 
-    /// Collective over the team, as are close, sync and what sets something.
+    /// Collective over the team, as are close, sync and all setters.
     pub fn open(&self, team: Team, opening: &Opening<'_>) -> Result<File, Failed> {
         let &Opening { path, flags, stripe_bytes, io_ranks } = opening;
         let options = Options { struct_bytes: size_of::<Options>(), stripe_bytes, io_ranks, flags: 0 };
@@ -240,7 +241,7 @@ impl Library {
         check(unsafe { (self.file_close)(file) })
     }
 
-    /// The descriptor that vgasnet has of a file until it closes it. Of this rank alone.
+    /// The descriptor that vgasnet has of a file until it closes it. Not collective.
     pub fn descriptor(&self, file: File) -> Result<c_int, Failed> {
         let mut descriptor = -1;
         // SAFETY: there is room for the descriptor.
@@ -248,31 +249,32 @@ impl Library {
         Ok(descriptor)
     }
 
-    /// The file has been synced on all ranks, and none caches it any more: to close it changes nothing. Of this rank alone.
+    /// The file has been synced on all ranks, and no rank caches it any more: closing it has no further effect. Not
+    /// collective.
     pub fn hand_over(&self, file: File) -> Result<(), Failed> {
         // SAFETY: it takes any number.
         check(unsafe { (self.mpi_file_hand_over)(file) })
     }
 
-    /// What any rank has written has reached the file system. Of this rank alone.
+    /// Flushes any rank's writes to the file system. Not collective.
     pub fn rescue(&self, file: File) -> Result<(), Failed> {
         // SAFETY: it takes any number.
         check(unsafe { (self.mpi_file_rescue)(file) })
     }
 
-    /// All that was written is on the disk.
+    /// Syncs all writes to the disk.
     pub fn sync(&self, file: File) -> Result<(), Failed> {
         // SAFETY: it takes any number.
         check(unsafe { (self.file_sync)(file) })
     }
 
-    /// What this rank has written has reached the file system. Of this rank alone.
+    /// Flushes this rank's writes to the file system. Not collective.
     pub fn flush(&self, file: File) -> Result<(), Failed> {
         // SAFETY: it takes any number.
         check(unsafe { (self.file_flush)(file) })
     }
 
-    /// Has the file at least so many bytes. Of this rank alone.
+    /// Extends the file to at least this size. Not collective.
     pub fn extend(&self, file: File, bytes: u64) -> Result<(), Failed> {
         // SAFETY: it takes any number.
         check(unsafe { (self.file_extend)(file, bytes) })
@@ -284,7 +286,7 @@ impl Library {
         check(unsafe { (self.file_set_size)(file, bytes) })
     }
 
-    /// Reserves space for so many bytes, and has the file at least so long.
+    /// Reserves space for this many bytes, and extends the file to at least this size.
     pub fn preallocate(&self, file: File, bytes: u64) -> Result<(), Failed> {
         // SAFETY: it takes any number.
         check(unsafe { (self.file_preallocate)(file, bytes) })
@@ -310,7 +312,7 @@ impl Library {
         check(unsafe { (self.file_set_pointer)(file, value) })
     }
 
-    /// Adds to the shared pointer. Returns what it was. Of this rank alone, as are reads and writes.
+    /// Adds to the shared pointer. Returns its former value. Not collective; nor are reads and writes.
     pub fn take(&self, file: File, amount: u64) -> Result<u64, Failed> {
         let mut before = 0;
         // SAFETY: there is room for the number.
@@ -318,13 +320,13 @@ impl Library {
         Ok(before)
     }
 
-    /// Reads bytes of places to pieces. Returns how many there were before the end of the file.
+    /// Reads bytes from places into pieces. Returns the number of bytes before the end of the file.
     ///
     /// # Safety
     /// The memory may be written.
     pub unsafe fn read(&self, file: File, places: &[Place], pieces: &[Piece]) -> Result<u64, Failed> {
         let mut read = 0;
-        // SAFETY: as the caller says; the lists are as long as they are.
+        // SAFETY: as the caller says; the lists have these lengths.
         check(unsafe {
             match (places, pieces) {
                 ([place], [piece]) => {
@@ -340,12 +342,12 @@ impl Library {
         Ok(read as u64)
     }
 
-    /// Writes bytes of pieces to places.
+    /// Writes bytes from pieces to places.
     ///
     /// # Safety
     /// The memory may be read.
     pub unsafe fn write(&self, file: File, places: &[Place], pieces: &[Piece]) -> Result<(), Failed> {
-        // SAFETY: as the caller says; the lists are as long as they are.
+        // SAFETY: as the caller says; the lists have these lengths.
         check(unsafe {
             match (places, pieces) {
                 ([place], [piece]) => {
@@ -357,8 +359,8 @@ impl Library {
         })
     }
 
-    /// Begins to read bytes of a place to a piece. Returns how many there are before the end of the file. Where it fails, the file has an
-    /// error.
+    /// Begins to read bytes from a place into a piece. Returns the number of bytes before the end of the file. A
+    /// failure counts as an error of the file.
     ///
     /// # Safety
     /// The memory may be written until the operation was waited for.
@@ -370,7 +372,7 @@ impl Library {
         (handle, read as u64)
     }
 
-    /// Begins to write bytes of a piece to a place. Where it fails, the file has an error.
+    /// Begins to write bytes from a piece to a place. A failure counts as an error of the file.
     ///
     /// # Safety
     /// The memory may be read, and stays as it is, until the operation was waited for.
@@ -379,13 +381,13 @@ impl Library {
         unsafe { (self.file_write_at_nb)(file, place.offset, piece.address as *const c_void, piece.len) }
     }
 
-    /// Waits until at least one operation is over. Those that are have a handle that is done.
+    /// Waits until at least one operation is done. The handles of done operations show it.
     pub fn wait_some(&self, handles: &mut [Handle]) {
-        // SAFETY: there are so many, and none that was waited for.
+        // SAFETY: the list has this length, and no handle was waited for.
         unsafe { (self.wait_syncnb_some)(handles.as_mut_ptr(), handles.len()) }
     }
 
-    /// How many errors the file has had on this rank.
+    /// Number of errors of the file on this rank.
     pub fn errors(&self, file: File) -> u64 {
         let mut errors = 0;
         // SAFETY: there is room for the number.

@@ -1,7 +1,7 @@
-//! What a process sees of a file: the bytes of its view, one behind the other, and where they are in the file. Pure.
+//! A process's view of a file: the visible bytes as one sequence, and their places in the file. Pure.
 //!
-//! A view is a displacement and a file type that repeats from there on (MPI 4.0, section 14.3). Positions here count the bytes that the
-//! view shows; MPI's offsets count elementary types.
+//! A view is a displacement and a file type repeated from there on (MPI 4.0, section 14.3). Positions here count the
+//! bytes visible in the view; MPI's offsets count elementary types.
 
 use crate::layout::{Kept, Layout, Run};
 use std::sync::Arc;
@@ -23,12 +23,12 @@ pub struct View {
     tile: Kept,
     /// The position in its tile at which each run begins.
     starts: Box<[u64]>,
-    /// Where the last byte of a tile ends, from its begin.
+    /// The end of a tile's last byte, from its beginning.
     end: u64,
 }
 
 impl View {
-    /// A view, which may show nothing; `None` for one that goes back, as MPI forbids.
+    /// A view, possibly empty; `None` if displacements descend, which MPI forbids.
     pub fn new(displacement: u64, unit: u64, tile: Kept) -> Option<View> {
         if unit == 0 || tile.extent < 0 || !tile.is_rising() {
             return None;
@@ -43,13 +43,13 @@ impl View {
         Some(View { displacement, unit, tile, starts: starts.into(), end })
     }
 
-    /// The view of a file that was opened: its bytes.
+    /// The view of a newly opened file: its bytes.
     pub fn of_bytes() -> View {
         let byte = Layout { runs: [Run { at: 0, len: 1 }].into(), size: 1, extent: 1 };
         View::new(0, 1, Kept::Counted(Arc::new(byte))).expect("a byte is a type")
     }
 
-    /// Whether so many bytes from a position on lie before the end of all files, which is that of MPI's offsets.
+    /// Whether `bytes` bytes from a position on lie within the maximum file size, given by MPI's offsets.
     pub fn has_places(&self, position: u64, bytes: u64) -> bool {
         let size = u128::from(self.tile.size.max(1));
         let end = u128::from(position) + u128::from(bytes);
@@ -57,7 +57,7 @@ impl View {
         u128::from(self.displacement) + before + u128::from(self.end) <= i64::MAX as u128
     }
 
-    /// Where so many bytes from a position on are in the file, in order.
+    /// The places in the file of `bytes` bytes from a position on, in order.
     pub fn places(&self, position: u64, bytes: u64) -> Places<'_> {
         if self.tile.size == 0 {
             return Places { view: self, tile: 0, run: 0, skipped: 0, left: 0 };
@@ -67,18 +67,18 @@ impl View {
         Places { view: self, tile, run, skipped: within - self.starts[run], left: bytes }
     }
 
-    /// The one place of so many bytes, if they lie side by side wherever they begin.
+    /// The single place of the bytes, if the view is contiguous.
     #[inline]
     pub fn block(&self, position: u64, bytes: u64) -> Option<Place> {
         let first = self.tile.runs.first().filter(|_| self.is_block())?;
         Some(Place { offset: self.displacement + first.at as u64 + position, len: bytes })
     }
 
-    /// How many bytes of the view lie before this place of the file.
+    /// Number of bytes of the view before this place of the file.
     pub fn position_at(&self, offset: u64) -> u64 {
         let Some(beyond) = offset.checked_sub(self.displacement) else { return 0 };
         let extent = self.tile.extent as u64;
-        // A tile may be longer than its extent, so those before may reach beyond, too; MPI forbids that they overlap.
+        // A tile may be longer than its extent, so earlier tiles may reach beyond, too; MPI forbids overlaps.
         let tile = beyond.checked_div(extent).unwrap_or(0);
         let within = (beyond - tile * extent) as i64;
         let shown = |run: &Run| (within - run.at).clamp(0, run.len as i64) as u64;
@@ -90,19 +90,19 @@ impl View {
         Place { offset: self.displacement + tile * self.tile.extent as u64 + at as u64, len }
     }
 
-    /// Whether what the view shows lies side by side.
+    /// Whether the view is contiguous.
     fn is_block(&self) -> bool {
         self.tile.runs.len() == 1 && self.tile.runs[0].len as i64 == self.tile.extent
     }
 }
 
-/// Runs of a file, in order; those side by side are one.
+/// Runs of a file, in order, with adjacent ones merged.
 #[derive(Clone, Debug)]
 pub struct Places<'a> {
     view: &'a View,
     tile: u64,
     run: usize,
-    /// Bytes of the run that are not meant.
+    /// Bytes of the run to skip.
     skipped: u64,
     left: u64,
 }
@@ -113,8 +113,8 @@ impl Places<'_> {
             return None;
         }
         let whole = self.view.run_of(self.tile, self.run);
-        let rest = if self.view.is_block() { self.left } else { whole.len - self.skipped };
-        let piece = Place { offset: whole.offset + self.skipped, len: rest.min(self.left) };
+        let remaining = if self.view.is_block() { self.left } else { whole.len - self.skipped };
+        let piece = Place { offset: whole.offset + self.skipped, len: remaining.min(self.left) };
         self.left -= piece.len;
         self.skipped = 0;
         self.run += 1;
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::layout::Shape;
 
-    /// Bytes of a file that a view shows, as a list of offsets.
+    /// The file offsets of the bytes visible in a view.
     fn shown(view: &View, position: u64, bytes: u64) -> Vec<u64> {
         view.places(position, bytes).flat_map(|place| place.offset..place.offset + place.len).collect()
     }

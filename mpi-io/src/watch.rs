@@ -1,5 +1,6 @@
-//! Files that are cached and written, and who else wants to write them: a thread looks now and then whether a guest has come (`claims.rs`).
-//! Then the team hands the file over (`through.rs`), by threads of its own, since programs may be anywhere meanwhile.
+//! Watches cached files open for writing for other writers: a thread checks regularly for guests (`claims.rs`). If one
+//! has arrived, the team hands the file over (`through.rs`), by threads of its own, since the program may be anywhere
+//! meanwhile.
 
 use crate::direct::Direct;
 use crate::files::{CachedFile, shared_with};
@@ -8,18 +9,20 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Between two turns. A guest waits for the turn of its file, and for the bytes that the team has to write.
+/// Interval between two rounds of checks. A guest waits for the check of its file, and for the write-back of the team's
+/// dirty bytes.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Files that a turn looks at. A look is a system call or a probe, so the cost of idle files has a bound, however many there are.
+/// Maximum number of files checked per round. A check is a system call or a probe, so this bounds the cost of idle
+/// files.
 const LOOKS: usize = 16;
 
-/// How often a sync that fails is tried again, and after what time. A sync is collective and fails on all ranks, so all count alike; clocks
-/// would differ.
+/// Number of attempts of a failing sync, and the interval between them. A sync is collective and fails on all ranks, so
+/// all ranks count alike; clocks would differ.
 const TRIES: u32 = 40;
 const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 
-/// Messages in a file's own communicator: hold it after so many joint calls; it is held and synced; go on.
+/// Messages in a file's own communicator: hold it after this many joint calls; it is held and synced; go on.
 const HOLD: u16 = 1;
 const SYNCED: u16 = 2;
 const GO_ON: u16 = 3;
@@ -36,7 +39,7 @@ fn watched() -> MutexGuard<'static, Watched> {
     WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks after a file until it is closed or handed over.
+/// Watches a file until it is closed or handed over.
 pub fn add(file: &Arc<CachedFile>) {
     let mut watched = watched();
     watched.files.push_back(Arc::clone(file));
@@ -47,7 +50,7 @@ pub fn add(file: &Arc<CachedFile>) {
     HAS_FILES.notify_one();
 }
 
-/// A file is closed. When this returns the thread does not use its communicator.
+/// A file is closed. After the return the thread does not use its communicator.
 pub fn remove(handle: u64) {
     watched().files.retain(|file| file.handle != handle);
 }
@@ -70,7 +73,7 @@ fn look() {
     }
 }
 
-/// Whether the file is to be handed over, after so many joint calls.
+/// Whether the file is to be handed over, and after how many joint calls.
 fn wanted(file: &CachedFile) -> Option<u64> {
     if file.comm.rank > 0 {
         return file.comm.has_message(0, HOLD).then(|| file.comm.receive(0, HOLD).ok()).flatten();
@@ -81,7 +84,7 @@ fn wanted(file: &CachedFile) -> Option<u64> {
     if has_guests { file.through.decide_to_hold() } else { None }
 }
 
-/// Hands a file over, in a thread if there is one.
+/// Hands a file over, in a new thread if possible.
 fn start(file: &Arc<CachedFile>, joint_calls: u64) {
     let its = Arc::clone(file);
     let thread = std::thread::Builder::new().name("vgasnet-mpi-hand".to_owned());
@@ -90,7 +93,7 @@ fn start(file: &Arc<CachedFile>, joint_calls: u64) {
     }
 }
 
-/// All ranks of the team come here, each once.
+/// Every rank of the team runs this once.
 fn hand_over(file: &CachedFile, joint_calls: u64) {
     let others = if file.comm.rank == 0 { 1..file.comm.ranks } else { 0..0 };
     others.clone().for_each(|rank| file.comm.send(rank, HOLD, joint_calls));

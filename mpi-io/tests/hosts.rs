@@ -1,4 +1,5 @@
-//! A program whose ranks are on two hosts with one file system, as namespaces of the network: it reads and writes what it does on one host.
+//! A program with ranks on two hosts with one file system, in network namespaces: it reads and writes the same as on
+//! one host.
 
 use std::path::Path;
 use vgasnet_hosts::{ADDRESSES, Hosts, OVER_THE_CABLE, is_hydra};
@@ -14,7 +15,7 @@ static SUITE: Suite = Suite {
     variables: &["VGASNET_MPI_FILES", "VGASNET_PAGE_SIZE", "VGASNET_POOL_SIZE", "VGASNET_CONDUIT", "EXPECT_CACHED"],
 };
 
-/// MPI's launcher on the first host, as words of a command.
+/// The command line of MPI's launcher on the first host.
 fn launcher(hosts: &Hosts) -> Vec<String> {
     let mpiexec = SUITE.mpi("mpiexec");
     let [a, b] = ADDRESSES;
@@ -22,7 +23,8 @@ fn launcher(hosts: &Hosts) -> Vec<String> {
     let places = if is_hydra {
         format!("-hosts {a},{b}")
     } else {
-        // Ranks that see one kernel and others that do not would open a file by different shared pointers, and wait for one another.
+        // Otherwise ranks that see one kernel and ranks that see several would choose different shared pointers for a
+        // file, and wait for one another.
         format!("--map-by node --host {a}:4,{b}:4 --mca sharedfp lockedfile")
     };
     let cable = OVER_THE_CABLE.map(|(name, value)| format!("{name}={value}")).join(" ");

@@ -1,4 +1,5 @@
-//! Where the library hands a file to MPI by itself: no descriptors are left, MPI ends, or nothing names the file.
+//! Cases in which the library itself leaves a file to MPI: no descriptors are left, MPI ends, or nothing names the
+//! file.
 
 mod suite;
 
@@ -6,7 +7,7 @@ use std::path::PathBuf;
 use suite::{ALL_FILES, EXPECTED, SUITE};
 use vgasnet_preloaded::{Language, Program};
 
-/// An empty directory of a program, until this is dropped.
+/// An empty directory for a program, removed when dropped.
 struct Dir(PathBuf);
 
 impl Dir {
@@ -28,7 +29,7 @@ impl Drop for Dir {
     }
 }
 
-/// The numbers in a line that a rank has printed: of files that were cached, and of descriptors for a hundred files.
+/// The numbers in a rank's output line: cached files, and descriptors for a hundred files.
 fn of_rank(stdout: &str, rank: u32) -> (u32, u32) {
     let line = stdout.lines().find_map(|line| line.strip_prefix(&format!("rank {rank}: "))).expect("a line");
     let numbers: Vec<u32> = line.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
@@ -42,7 +43,7 @@ fn as_many_files_are_open_as_plain_mpi_can_have() {
     let variables = [ALL_FILES, ("VGASNET_POOL_SIZE", "16M")];
     let launcher = format!("ulimit -Sn 256; exec {} \"$@\"", SUITE.mpi("mpiexec"));
     let launcher = ["sh", "-c", &launcher, "launcher"];
-    let ended = program.run_by(&launcher, 2, &[&dir.file("few"), "100"], &variables);
+    let ended = program.run_by(&launcher, 2, &[&dir.file("limited"), "100"], &variables);
     ended.expect_done();
     let (cached, descriptors) = of_rank(&ended.stdout, 0);
     assert!((20..100).contains(&cached), "{ended}");
@@ -51,8 +52,8 @@ fn as_many_files_are_open_as_plain_mpi_can_have() {
         assert!(ended.stderr.matches(&format!("{rank}MPI_File_open: ")).count() <= 1, "{ended}");
     }
     assert!(ended.stderr.contains("more than half of the 256 descriptors"), "{ended}");
-    // Where there are enough each file is cached, and takes beside MPI's the pages' descriptor, and at the first rank that of the claim. The
-    // thread that writes files at a job's end has four in all, a tenth of one for each of 40 files.
+    // With enough descriptors each file is cached. Besides MPI's own descriptor it takes one for the pages and, at the
+    // first rank, one for the claim. The rescue thread takes four in all, a tenth of one for each of 40 files.
     let plain = program.run_without(2, &[&dir.file("plain"), "40"], &[]);
     let of_mpi = [0, 1].map(|rank| of_rank(&plain.expect_done().stdout, rank).1);
     let ended = program.run(2, &[&dir.file("all"), "40"], &variables);
@@ -83,7 +84,7 @@ fn files_leave_mpi_the_communicators_that_it_needs() {
     program.run(2, &[&dir.file("cached")], &[ALL_FILES, EXPECTED]).expect_done();
 }
 
-/// The processor time of a second, in microseconds, of the rank that takes most, with so many files open.
+/// The processor time of the busiest rank within a second, in microseconds, with this many files open.
 fn idle_us(program: &Program, dir: &Dir, files: u32) -> u64 {
     let launcher = format!("ulimit -Sn 4096; exec {} \"$@\"", SUITE.mpi("mpiexec"));
     let launcher = ["sh", "-c", &launcher, "launcher"];
@@ -123,10 +124,10 @@ fn a_file_of_a_session_goes_on_after_mpi_finalize() {
 fn patterns_name_any_file() {
     let program = SUITE.compile("hints", Language::C);
     let dir = Dir::new(&program, "names");
-    // MPICH takes what is before a colon for a file system.
+    // MPICH takes the part before a colon for a file system.
     let before = if SUITE.is_of_others_than_openmpi() { "ufs:" } else { "" };
     let (whole, colon) = (dir.file("*"), format!("{before}{}", dir.file("run:1.dat")));
-    // From the directory of the tests.
+    // Relative to the directory of the tests.
     let here = std::env::current_dir().expect("there is one");
     let relative = format!("names-{}.dat", std::process::id());
     for (file, patterns, is_cached) in [

@@ -1,4 +1,4 @@
-//! Programs that use files by MPI and know nothing of the library, compiled and started as MPI's users do it.
+//! Unmodified programs with MPI files, compiled and started as MPI's users do it.
 
 mod suite;
 
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use suite::{ALL_FILES, EXPECTED, SUITE};
 use vgasnet_preloaded::{Ended, Language, Program};
 
-/// A file that is not there, and the text of its path. It goes when this does.
+/// A path without a file. A file created there is removed when this is dropped.
 struct Scratch {
     path: PathBuf,
 }
@@ -37,7 +37,7 @@ fn c(name: &str) -> Program {
     SUITE.compile(name, Language::C)
 }
 
-/// Runs a program with a file that the library serves.
+/// Runs a program with a file served by the library.
 fn passes(program: &Program, ranks: u32, file: &Scratch, arguments: &[&str], more: &[(&str, &str)]) -> Ended {
     let variables = [&[ALL_FILES, EXPECTED], more].concat();
     let ended = program.run(ranks, &[&[file.text()], arguments].concat(), &variables);
@@ -45,7 +45,7 @@ fn passes(program: &Program, ranks: u32, file: &Scratch, arguments: &[&str], mor
     ended
 }
 
-/// The lines of the ranks.
+/// The ranks' output lines, in order.
 fn of_ranks(ended: &Ended) -> Vec<String> {
     let mut lines: Vec<String> =
         ended.stdout.lines().filter(|line| line.starts_with("rank ")).map(str::to_owned).collect();
@@ -53,7 +53,7 @@ fn of_ranks(ended: &Ended) -> Vec<String> {
     lines
 }
 
-/// Seeds of `mix.c`, the numbers that its ranks print, and sizes of pages.
+/// Seeds of `mix.c`, the numbers printed by its ranks, and sizes of pages.
 const MIXES: [(u32, &[u64], &str); 4] = [
     (2, &[0x374ef6de1469cd50, 0xace45476dc3d073c, 0x1b9f96eca61c4f5b], "256K"),
     (3, &[0xc2de996148796cba, 0x179b79ad1dfcb703, 0xef1d6d82d2d4c571, 0xf02ead78f3cb975e], "256K"),
@@ -61,8 +61,9 @@ const MIXES: [(u32, &[u64], &str); 4] = [
     (11, &[0x30792ab819f67c0d, 0xc3a609d0b0c4f2c6, 0x46d09aa30a5d18d2, 0xd3e6f56321064ef7], "4K"),
 ];
 
-/// Random views, datatypes and ways give what Open MPI gives without the library: those that MPICH's ROMIO refuses or gets wrong, too.
-/// The numbers are what Open MPI 4.1 prints without it; there the test runs that as well.
+/// Random views, datatypes and accesses give the results of Open MPI without the library, including accesses refused or
+/// done wrong by MPICH's ROMIO. Open MPI 4.1 prints these numbers without the library; under Open MPI the test runs
+/// this case as well.
 #[test]
 fn random_accesses_read_and_write_what_mpi_does() {
     let program = c("mix");
@@ -205,7 +206,7 @@ fn errors_are_those_of_mpi() {
     assert_eq!(ended.stdout, without.stdout, "{ended}");
 }
 
-/// Runs a part of the program of corners. Returns its file, too.
+/// Runs a part of `corners.c`. Returns its file, too.
 fn of_corners(part: &str, ranks: u32, more: &[(&str, &str)]) -> (Ended, Scratch) {
     let program = c("corners");
     let file = Scratch::new(&program, part);
@@ -226,7 +227,7 @@ fn an_open_that_has_failed_is_none_whatever_its_code() {
 
 #[test]
 fn an_open_that_fails_on_one_rank_leaves_the_others_to_mpi() {
-    // Open MPI's other component waits for the ranks whose open has failed, by itself as well.
+    // Open MPI's other component waits for the ranks with a failed open, even without the library.
     let (_, file) = of_corners("some", 3, &[("OMPI_MCA_io", "romio321")]);
     assert_eq!(&file.bytes()[..], b"togethertogethertogether");
 }
@@ -280,7 +281,7 @@ fn operations_after_an_error_go_on() {
 
 #[test]
 fn second_handles_do_not_go_past_the_pages() {
-    of_corners("beside", 2, &[]);
+    of_corners("second", 2, &[]);
 }
 
 #[test]
@@ -329,14 +330,14 @@ fn hints_and_patterns_say_what_is_cached() {
     let ended = program.run(2, &[file.text(), "striping_unit", "nonsense", "1"], &[ALL_FILES]);
     let line = "MPI_File_open: hint striping_unit=nonsense: a number up to 4294967295 is allowed; ignored";
     assert_eq!(ended.expect_done().stderr.matches(line).count(), 2, "it is opened twice: {ended}");
-    // Who wants checks is told, once.
+    // Reported once, if checks are enabled.
     let arguments = [file.text(), "romio_cb_write", "enable", "1"];
     let ended = program.run(2, &arguments, &[ALL_FILES, ("VGASNET_CHECK", "1")]);
     let lines = ended.expect_done().stderr.lines().filter(|line| line.ends_with("do nothing: romio_cb_write")).count();
     assert_eq!(lines, 1, "{ended}");
 }
 
-/// Files that no hint and no pattern means cost no communicator. A line is told once.
+/// Files named by no hint and no pattern cost no communicator. A line is shown once.
 #[test]
 fn files_that_are_not_meant_and_lines() {
     let program = c("lines");
@@ -348,7 +349,7 @@ fn files_that_are_not_meant_and_lines() {
     assert_eq!(lines, [line], "{ended}");
     let without = program.run_without(3, &[file.text(), "0"], &[]);
     assert_eq!(ended.stdout, without.expect_done().stdout, "{ended}");
-    // vgasnet does not start with this, on any rank.
+    // With this setting vgasnet does not start on any rank.
     let ended = program.run(3, &[file.text(), "0"], &[("VGASNET_PAGE_SIZE", "3")]);
     let lines = ended.expect_done().stderr.lines().filter(|line| line.starts_with("vgasnet-mpi-io: ")).count();
     assert_eq!(lines, 1, "{ended}");
@@ -361,7 +362,8 @@ fn the_library_may_be_linked() {
     program.run_without(2, &[file.text(), "vgasnet_cache", "enable", "1"], &[]).expect_done().expect_silence();
 }
 
-/// The program of docs/tutorials/mpi-files.md, with the library and without; the files are compared, there by `cmp`.
+/// The program of docs/tutorials/mpi-files.md, with and without the library. The test compares the files; the tutorial
+/// does so by `cmp`.
 #[test]
 fn the_program_of_the_tutorial() {
     let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tutorials/mpi-files.md");
@@ -371,7 +373,7 @@ fn the_program_of_the_tutorial() {
     let program = c("rows");
     let (file, plain) = (Scratch::new(&program, "rows.dat"), Scratch::new(&program, "plain.dat"));
     let ended = program.run(4, &[file.text()], &[ALL_FILES, ("VGASNET_STATS", "1")]);
-    // Each row was written and read by way of the library.
+    // Each row was written and read through the library.
     let counted = |row: &str| ended.stderr.lines().any(|line| line.split_whitespace().take(2).eq([row, "8192"]));
     assert!(ended.status == Some(0) && counted("reads") && counted("writes"), "{ended}");
     assert!(ended.stdout.starts_with("sum 33550336, "), "{ended}");
@@ -380,7 +382,7 @@ fn the_program_of_the_tutorial() {
     assert!(file.bytes() == plain.bytes() && plain.bytes().len() == 64 << 20, "the files differ: {ended}");
 }
 
-/// The library works together with that for cached gets, whichever comes first.
+/// The library works together with the library for cached gets, in either order.
 #[test]
 fn gets_may_be_cached_as_well() {
     let program = c("both");
@@ -417,8 +419,8 @@ fn fortran() {
     }
 }
 
-/// Writes a file with a library on four ranks, and has other numbers of ranks read it, with the library and without. Returns the path of one
-/// that was written without it as well.
+/// Writes a file with an I/O library on four ranks, and reads it on other numbers of ranks, with and without the
+/// library under test. Returns it and a file written without the library.
 fn written_and_read(program: &Program, end: &str) -> (Scratch, Scratch) {
     let (file, plain) = (Scratch::new(program, &format!("file{end}")), Scratch::new(program, &format!("plain{end}")));
     let with = [ALL_FILES, EXPECTED];
@@ -432,7 +434,7 @@ fn written_and_read(program: &Program, end: &str) -> (Scratch, Scratch) {
     (file, plain)
 }
 
-/// What a tool without MPI says of both files, less their names.
+/// Compares the output of a tool without MPI for both files, except their names.
 fn expect_same_text(tool: &str, files: &(Scratch, Scratch)) {
     let text = |file: &Scratch| {
         let output = std::process::Command::new(tool).arg(file.text()).output();
@@ -445,7 +447,7 @@ fn expect_same_text(tool: &str, files: &(Scratch, Scratch)) {
     assert!(of_file == of_plain, "{tool}: {} and {} differ", files.0.text(), files.1.text());
 }
 
-/// The bytes are not compared: HDF5 leaves some in headers of objects as they are in its memory.
+/// The bytes are not compared: HDF5 leaves uninitialized memory in some object headers.
 #[test]
 fn files_of_hdf5() {
     if let Some(program) = SUITE.compile_with("hdf5", "hdf5") {
@@ -462,7 +464,7 @@ fn files_of_pnetcdf() {
     }
 }
 
-/// What is freed is written over, so that its use shows.
+/// Freed memory is overwritten, so that its use shows.
 #[test]
 fn threads_that_use_a_new_datatype_at_once() {
     let program = c("typerace");
@@ -482,7 +484,7 @@ fn programs_that_load_mpi_later_for_themselves_alone() {
     }
 }
 
-/// Programs that do not use MPI may be started with the library, as a launcher or a shell of a job is.
+/// Programs without MPI may be started with the library, such as a launcher or a shell of a job.
 #[test]
 fn programs_without_mpi_do_not_mind() {
     SUITE.run_shell_with_library();

@@ -1,14 +1,14 @@
-//! Handles of one file beside each other, whoever serves them, and names and communicators that MPI has opinions about.
+//! Several handles of one file, served by MPI or by the library, and unusual names and communicators.
 
 mod suite;
 
 use suite::{ALL_FILES, SUITE};
 use vgasnet_preloaded::{Ended, Language, Program};
 
-/// Kinds of handles that `square.c` has: hints, communicators and modes. Names are drawn.
+/// Number of kinds of handles in `square.c`: hints, communicators and modes. Names are random.
 const KINDS: u32 = 3 * 6 * 4;
 
-/// Numbers of ranks, the first round of each, and how many.
+/// Numbers of ranks; for each the first round and the number of rounds.
 const ROUNDS: [(u32, u32, u32); 3] = [(1, 0, 20), (2, 1000, 30), (4, 2000, 6)];
 
 fn plays(program: &Program, ranks: u32, seed: &str, first: u32, rounds: u32) {
@@ -23,7 +23,7 @@ fn plays(program: &Program, ranks: u32, seed: &str, first: u32, rounds: u32) {
     let _gone = std::fs::remove_dir_all(dir);
 }
 
-/// With `CHECK_ALL=1` all pairs of kinds, which takes hours where ranks spin.
+/// With `CHECK_ALL=1` all pairs of kinds, which takes hours if ranks spin.
 #[test]
 fn handles_of_one_file_lose_nothing_of_each_other() {
     let program = SUITE.compile("square", Language::C);
@@ -48,7 +48,7 @@ fn a_file_that_another_communicator_opens_is_handed_back() {
     let _gone = std::fs::remove_file(file);
 }
 
-/// What a run says, but for lines of the launcher.
+/// The program's output lines, in order. The launcher's lines are on stderr.
 fn said(ended: &Ended) -> Vec<String> {
     let mut lines: Vec<_> = ended.stdout.lines().map(str::to_owned).collect();
     lines.sort();

@@ -1,4 +1,4 @@
-//! Tools of MPI's profiling interface in the same process, before the library and behind it.
+//! Tools of MPI's profiling interface in the same process, before and after the library.
 
 mod suite;
 
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use suite::SUITE;
 use vgasnet_preloaded::{Ended, Language, Program};
 
-/// What the tools wrap: all about files, what writes and closes, and the open alone.
+/// The tools: one wraps all file functions, one wraps writes and closes, and one wraps the open alone.
 const TOOLS: [&str; 3] = ["tool_all", "tool_some", "tool_open"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ enum Place {
     Behind,
 }
 
-/// Runs a program with a tool there, with a file that the library serves.
+/// Runs a program with a tool in a place, and with a file served by the library.
 fn run(
     program: &Program,
     (tool, place): (&Path, Place),
@@ -30,7 +30,7 @@ fn run(
     }
 }
 
-/// A path of a file that is not there.
+/// A path without a file.
 fn fresh(program: &Program, name: &str) -> String {
     let path = program.scratch(name);
     let _gone = std::fs::remove_file(&path);
@@ -47,7 +47,7 @@ fn with_each_tool(program: &Program, check: impl Fn(&str, (&Path, Place))) {
     }
 }
 
-/// Each way to read and write goes by the pages, whichever calls a tool has in hand. The numbers are those of `programs.rs`.
+/// Each access uses the pages, whichever calls a tool wraps. The numbers are the same as in `programs.rs`.
 #[test]
 fn random_accesses_pass_no_pages() {
     let program = SUITE.compile("mix", Language::C);
@@ -68,8 +68,8 @@ fn random_accesses_pass_no_pages() {
     });
 }
 
-/// A tool writes a file of its own, by MPI, when the program has called `MPI_Finalize`. Before the library that may be cached; behind it MPI
-/// has begun to end.
+/// A tool writes its own file, by MPI, after the program has called `MPI_Finalize`. If the tool is before the library,
+/// the file may be cached; if it is behind, MPI has begun to end.
 #[test]
 fn a_tool_writes_its_file_at_the_end() {
     let program = SUITE.compile("ways", Language::C);
@@ -84,14 +84,14 @@ fn a_tool_writes_its_file_at_the_end() {
             let (opened, counted) = (number(0), number(1));
             assert_eq!(bytes.len(), 3 * 8, "{name} {place:?}");
             assert!((0..3).all(|rank| number(rank * 2) == opened && opened > 0), "{name} {place:?}: {bytes:?}");
-            // A tool before the library sees all that it wraps.
+            // A tool before the library sees all calls it wraps.
             assert!(place == Place::Behind || counted > 0, "{name}: {opened} {counted}");
             let _gone = [file, counts].map(std::fs::remove_file);
         }
     }
 }
 
-/// Behind the library are a tool that has ended and another one that goes on to open its file by MPI's first name.
+/// Behind the library are a tool that has ended and another one, which then opens its file by MPI's first name.
 #[test]
 fn a_tool_that_has_ended_is_called_no_more() {
     let program = SUITE.compile("ways", Language::C);
@@ -103,7 +103,7 @@ fn a_tool_that_has_ended_is_called_no_more() {
     let _gone = [file, late].map(std::fs::remove_file);
 }
 
-/// Darshan and mpiP, where somebody has built them for this MPI: `VGASNET_TEST_MPI_TOOLS` has their shared objects with colons between them.
+/// Darshan and mpiP, if built for this MPI: `VGASNET_TEST_MPI_TOOLS` has their shared objects with colons between them.
 #[test]
 fn installed_tools_leave_files_cached_in_any_order() {
     let Some(tools) = std::env::var("VGASNET_TEST_MPI_TOOLS").ok().filter(|tools| !tools.is_empty()) else {

@@ -1,4 +1,4 @@
-/* MPI_Get_accumulate with MPI_NO_OP is a get, whose elements are read atomically. Modes always and phase. */
+/* MPI_Get_accumulate with MPI_NO_OP is a get with atomic reads of its elements. Modes always and phase. */
 #include "common.h"
 
 static long *memory;
@@ -9,7 +9,7 @@ static void read_atomically(void *to, int at, int count, MPI_Datatype type) {
     MPI_Get_accumulate(NULL, 0, type, to, count, type, other, at, count, type, MPI_NO_OP, win);
 }
 
-/* As read_atomically, complete; and how many calls reached MPI. */
+/* As read_atomically, completed. Checks the number of calls that reach MPI. */
 static long value_of(int at, int calls) {
     long value = -1;
     tool_atoms = 0;
@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
     long first = 1000L * other;
     EQUAL(value_of(3, 1), first + 3);
     EQUAL(value_of(3, 0), first + 3);
-    /* A request, of what is here and of what is not. */
+    /* By request, first uncached and then cached. */
     for (int twice = 0; twice < 2; ++twice) {
         value = -1;
         MPI_Rget_accumulate(NULL, 0, MPI_LONG, &value, 1, MPI_LONG, other, 4, 1, MPI_LONG, MPI_NO_OP, win, &request);
@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
         EQUAL(value, first + 4);
     }
     EQUAL(value_of(4, 0), first + 4);
-    /* Two of one epoch share an operation. */
+    /* Two gets of an epoch share an operation. */
     tool_atoms = 0;
     read_atomically(&value, 5, 1, MPI_LONG);
     read_atomically(&again, 5, 1, MPI_LONG);
@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
     EQUAL(tool_atoms, 1);
     EQUAL(value, first + 5);
     EQUAL(again, first + 5);
-    /* What a get has read may be torn, and so may what was read by smaller elements. */
+    /* Bytes read by a get may be torn, and so may bytes read by smaller elements. */
     MPI_Get(&value, 1, MPI_LONG, other, 6, 1, MPI_LONG, win);
     MPI_Win_flush(other, win);
     EQUAL(value_of(6, 1), first + 6);
@@ -54,13 +54,13 @@ int main(int argc, char **argv) {
     MPI_Win_flush(other, win);
     EQUAL(half, first + 7);
     EQUAL(value_of(7, 1), first + 7);
-    /* A longer one is read as a whole. */
+    /* Several elements are read as a whole. */
     tool_gets = 0;
     read_atomically(many, 3, 4, MPI_LONG);
     MPI_Win_flush(other, win);
     for (int i = 0; i < 4; ++i) EQUAL(many[i], first + 3 + i);
     EQUAL(tool_gets, 0);
-    /* Own writes drop it. */
+    /* The rank's own writes drop the entry. */
     MPI_Accumulate(&one, 1, MPI_LONG, other, 5, 1, MPI_LONG, MPI_SUM, win);
     MPI_Win_flush(other, win);
     EQUAL(value_of(5, 1), first + 6);

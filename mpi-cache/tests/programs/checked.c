@@ -1,4 +1,4 @@
-/* R8: in mode told a reader sees whatever was written before it was told, however that was done; and it hits where nobody wrote. */
+/* R8: in mode told a reader sees all writes of which it was told, by any way to write; and it hits if nobody wrote. */
 #include "common.h"
 
 static long *memory;
@@ -14,7 +14,7 @@ static void get(long *to, int target, int at, int count) {
     MPI_Get(to, count, MPI_LONG, target, at, count, MPI_LONG, win);
 }
 
-/* Rank 1 writes to rank 0, in each way, and tells rank 2, which reads; then it is rank 2's turn to hit. */
+/* Rank 1 writes to rank 0, in each way, and tells rank 2, which reads; then rank 2 hits. */
 static void read_all(int how) {
     long value = -1, again = -1;
     if (how & 1) MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win); else MPI_Win_lock_all(0, win);
@@ -78,7 +78,7 @@ static void passive(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* A completion ends what a reader knows, within one epoch, whether it calls MPI or is saved. */
+/* A completion ends a reader's knowledge within an epoch, whether it calls MPI or is saved. */
 static void within_an_epoch(void) {
     long value = -1;
     if (rank != 0) MPI_Win_lock_all(0, win);
@@ -105,7 +105,7 @@ static void within_an_epoch(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The owner's stores: told by sync, by an unlock of itself, or by an unlock of all. */
+/* The owner's stores: told by sync, by unlocking itself, or by unlocking all. */
 static void stores(void) {
     for (int twice = 0; twice < 6; ++twice) {
         int how = twice / 2;
@@ -147,7 +147,7 @@ static void fences(void) {
         if (rank == 0 && !is_put) memory[AT] = now;
         MPI_Win_fence(is_put ? MPI_MODE_NOSTORE : 0, win);
     }
-    /* A fence may have come with writes of anybody: nothing stays. */
+    /* A fence may come with writes by any rank: nothing is kept. */
     value = -1;
     if (rank == 2) get(&value, 0, AT, 1);
     MPI_Win_fence(MPI_MODE_NOSTORE, win);
@@ -158,7 +158,7 @@ static void fences(void) {
     MPI_Win_fence(MPI_MODE_NOSTORE | MPI_MODE_NOSUCCEED, win);
 }
 
-/* Rank 0 is the target of an origin that puts, and stores before it posts. */
+/* Rank 0 is the target of an origin's puts, and stores before it posts. */
 static void groups(void) {
     MPI_Group world, zero, readers, writer;
     int of_zero = 0, of_reader = 2, of_writer = 1;
@@ -170,7 +170,8 @@ static void groups(void) {
         long value = -1;
         ++now;
         if (rank == 0) {
-            /* Rank 1 puts, and this rank tells of that; or this rank stores, and rank 2 sees that when it starts. */
+            /* Rank 1 puts, and this rank tells of the put; or this rank stores, and rank 2 sees the store when it
+             * starts. */
             if (round == 1) {
                 memory[AT] = now;
             } else {
@@ -200,7 +201,7 @@ static void groups(void) {
     MPI_Group_free(&world);
 }
 
-/* A counter under a lock: nobody is told but by the lock. */
+/* A counter under a lock: only the lock tells of writes. */
 static void counter(void) {
     enum { ROUNDS = 60 };
     for (int round = 0; round < ROUNDS; ++round) {
@@ -229,7 +230,7 @@ int main(int argc, char **argv) {
     start(&argc, &argv);
     CHECK(ranks == 3);
     win = make_window(&memory, LONGS, argv[1]);
-    /* Ours and the program's. */
+    /* The library's window and the program's. */
     EQUAL(tool_allocates, 2);
     now = AT;
     passive();

@@ -1,11 +1,11 @@
-/* What the test programs share. Linked with tool.c, which counts the calls that reach MPI. */
+/* Shared by the test programs. Linked with tool.c, which counts the calls that reach MPI. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of tool.c. */
+/* Defined by tool.c. */
 extern int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_atoms, tool_refuses;
 
 static int rank, ranks;
@@ -36,7 +36,7 @@ static inline void start(int *argc, char ***argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 }
 
-/* A window of so many longs, whose unit is a long; each has its index and 1000 times its rank. */
+/* A window of `longs` longs, with a long as its unit. Each long has its index and 1000 times its rank. */
 static inline MPI_Win make_window(long **memory, int longs, const char *mode) {
     MPI_Win win;
     MPI_Info info = MPI_INFO_NULL;
@@ -51,7 +51,7 @@ static inline MPI_Win make_window(long **memory, int longs, const char *mode) {
     return win;
 }
 
-/* The owner changes its memory behind the cache's back: who reads the old value has it from there. */
+/* The owner changes its memory behind the cache's back: a reader of the old value has it from the cache. */
 static inline void change(long *memory, int longs, long by) {
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < longs; ++i) memory[i] += by;

@@ -1,11 +1,11 @@
-/* R4: in mode checked all entries of a target die when a get of it is complete, whichever call says so. */
+/* R4: in mode checked all entries of a target die when a get of it is complete, whichever call completes it. */
 #include "common.h"
 
 static long *memory;
 static MPI_Win win;
 static int other;
 
-/* What a value is by now. */
+/* The current value. */
 static long expected(int at, long changes) {
     return 1000L * other + at + 100 * changes;
 }
@@ -64,7 +64,7 @@ static void by_request(void) {
     get(&two, 8);
     MPI_Win_flush(other, win);
     EQUAL(two, expected(8, changes));
-    /* A get under way does not serve those that come after a completion of the target. */
+    /* A get in flight does not serve gets after a completion of the target. */
     get(&one, 9);
     MPI_Rget(&two, 1, MPI_LONG, other, 10, 1, MPI_LONG, win, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);

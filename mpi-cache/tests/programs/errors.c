@@ -1,4 +1,5 @@
-/* R7: errors, statuses and error handlers are MPI's. Prints what they were: the same with the library as without. */
+/* R7: errors, statuses and error handlers are MPI's. Prints them: the output is the same with and without the
+ * library. */
 #include "common.h"
 
 static int called;
@@ -49,7 +50,7 @@ int main(int argc, char **argv) {
     show("unlock", MPI_Win_unlock(other, win));
     show("get after the epoch", MPI_Get(&value, 1, MPI_LONG, other, 0, 1, MPI_LONG, win));
 #ifndef OPEN_MPI
-    /* Open MPI looks at the lock that is gone, and may crash there. */
+    /* Open MPI accesses the released lock, and may crash. */
     show("flush after the epoch", MPI_Win_flush(other, win));
 #endif
     MPI_Barrier(MPI_COMM_WORLD);

@@ -1,4 +1,5 @@
-/* A thread that only flushes beside one that gets, flushes and writes to its buffer at once: what was kept is what came. */
+/* A thread only flushes, while another gets, flushes and overwrites its buffer at once: kept bytes are the received
+ * ones. */
 #include "common.h"
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-/* A window that is freed while gets are under way: a line, and MPI does what it does. Mode always. */
+/* A window is freed with gets in flight: one line, and MPI behaves as usual. Mode always. */
 #include "common.h"
 
 int main(int argc, char **argv) {
@@ -12,14 +12,14 @@ int main(int argc, char **argv) {
     MPI_Get(&joined, 1, MPI_LONG, 1 - rank, 1, 1, MPI_LONG, win);
     int code = MPI_Win_free(&win);
     if (code != MPI_SUCCESS) {
-        /* It is there still. */
+        /* The window still exists. */
         MPI_Win_unlock_all(win);
         EQUAL(joined, 1000 * (1 - rank) + 1);
         EQUAL(value, joined);
         MPI_Win_free(&win);
     }
     CHECK(win == MPI_WIN_NULL);
-    /* Others are not concerned. */
+    /* Other windows are not affected. */
     win = make_window(&memory, 8, argv[1]);
     MPI_Win_lock_all(0, win);
     MPI_Get(&value, 1, MPI_LONG, 1 - rank, 1, 1, MPI_LONG, win);

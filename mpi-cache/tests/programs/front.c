@@ -1,4 +1,4 @@
-/* A tool that is preloaded before the library: it counts, and goes on to the next definition. */
+/* A tool that is preloaded before the library: it counts, and calls the next definition. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>

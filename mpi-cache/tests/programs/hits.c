@@ -1,4 +1,4 @@
-/* R1, R2, R3: hits, flushes that are saved, and what is filed when. Modes always and phase. */
+/* R1, R2, R3: hits, saved flushes, and the filing of gets. Modes always and phase. */
 #include "common.h"
 
 static long *memory;
@@ -8,7 +8,7 @@ static void get(long *to, int target, int at, int count) {
     MPI_Get(to, count, MPI_LONG, target, at, count, MPI_LONG, win);
 }
 
-/* R1: the bytes of a hit are there when the call returns. */
+/* R1: the bytes of a hit are present when the call returns. */
 static void hits_have_their_bytes(void) {
     long first[8], again[8], shorter[3];
     get(first, 1 - rank, 0, 8);
@@ -22,7 +22,7 @@ static void hits_have_their_bytes(void) {
     get(shorter, 1 - rank, 0, 3);
     CHECK(memcmp(first, shorter, sizeof shorter) == 0);
     EQUAL(tool_gets, 0);
-    /* The tail only. */
+    /* Fetches the tail only. */
     long longer[10];
     get(longer, 1 - rank, 0, 10);
     MPI_Win_flush(1 - rank, win);
@@ -31,7 +31,7 @@ static void hits_have_their_bytes(void) {
     EQUAL(tool_gets, 1);
 }
 
-/* R2: a flush with nothing under way calls nothing, and no other. */
+/* R2: a flush with nothing in flight calls nothing, and every other flush calls MPI. */
 static void flushes_are_saved(void) {
     long value;
     MPI_Win_flush(1 - rank, win);
@@ -45,11 +45,11 @@ static void flushes_are_saved(void) {
     get(&value, 1 - rank, 30, 1);
     MPI_Win_flush_local(1 - rank, win);
     EQUAL(tool_flushes, 1);
-    /* What is here need not be asked for at the target. */
+    /* A complete get needs no flush at the target. */
     MPI_Win_flush(1 - rank, win);
     MPI_Win_flush_all(win);
     EQUAL(tool_flushes, 1);
-    /* A put that is complete here may be under way. */
+    /* A put that is complete here may be in flight. */
     value = 1000 * (1 - rank) + 31;
     MPI_Put(&value, 1, MPI_LONG, 1 - rank, 31, 1, MPI_LONG, win);
     MPI_Win_flush_local(1 - rank, win);
@@ -70,13 +70,13 @@ static void flushes_are_saved(void) {
     EQUAL(tool_flushes, 5);
 }
 
-/* R3: a completion files what it completes, from the buffer as it was then. */
+/* R3: a completion files the gets it completes, from their buffers at that time. */
 static void what_is_complete_is_filed(void) {
     int other = 1 - rank;
     long of_other = -1, joined = -1, of_next = -1;
     MPI_Win second;
     long *more;
-    /* Another window stands for another target: two ranks suffice. */
+    /* A second window stands for a second target: two ranks suffice. */
     second = make_window(&more, 8, "always");
     MPI_Win_lock_all(0, second);
     tool_gets = 0;
@@ -84,7 +84,7 @@ static void what_is_complete_is_filed(void) {
     MPI_Get(&of_next, 1, MPI_LONG, other, 4, 1, MPI_LONG, second);
     MPI_Win_flush(other, second);
     of_next = -2;
-    /* That of the first window is under way: who asks for the same joins, and has nothing yet. */
+    /* The first window's get is in flight: a get of the same bytes joins, and has nothing yet. */
     get(&joined, other, 40, 1);
     EQUAL(joined, -1);
     MPI_Get(&of_next, 1, MPI_LONG, other, 4, 1, MPI_LONG, second);
@@ -101,7 +101,7 @@ static void what_is_complete_is_filed(void) {
     MPI_Win_free(&second);
 }
 
-/* R3: of buffers that overlap nobody knows what is in them. */
+/* R3: the content of overlapping buffers is unknown. */
 static void overlapping_buffers_are_not_filed(void) {
     int other = 1 - rank;
     long buffer[4], joined, value;
@@ -118,7 +118,7 @@ static void overlapping_buffers_are_not_filed(void) {
     MPI_Win_flush(other, win);
     EQUAL(value, 1000 * other + 52);
     EQUAL(tool_gets, 2);
-    /* A hit that writes the buffer of a get under way. */
+    /* A hit writes the buffer of a get in flight. */
     get(buffer, other, 54, 2);
     get(buffer + 1, other, 50, 1);
     MPI_Win_flush(other, win);

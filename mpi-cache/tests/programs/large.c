@@ -1,4 +1,4 @@
-/* The functions of MPI 4 with large counts. Mode always. */
+/* MPI 4's functions with large counts. Mode always. */
 #include "common.h"
 
 int main(int argc, char **argv) {

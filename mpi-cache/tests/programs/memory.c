@@ -1,9 +1,9 @@
-/* The process gets no more memory when the first get is to be kept. Mode always. */
+/* No memory is left when the first get is to be kept. Mode always. */
 #include "common.h"
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* From now on the process may have as much address space as it has, or, if not `is_limited`, more. */
+/* Limits the process's address space to its current size or, if not `is_limited`, to the maximum. */
 static void limit(int is_limited) {
     struct rlimit limit;
     unsigned long pages = 0;

@@ -1,5 +1,6 @@
-/* Modes: by info, by CLaMPI's key and function, by the environment. The arguments are a key, a value, and what is expected: hits after
- * the owner has changed its memory ("kept"), none ("fetched"), or none after CLAMPI_Invalidate or a new info only ("phase"). */
+/* Modes: by info, by CLaMPI's key and function, by the environment. The arguments are a key, a value, and the
+ * expectation after the owner has changed its memory: hits ("kept"), none ("fetched"), or none only after
+ * CLAMPI_Invalidate or a new info ("phase"). */
 #include "common.h"
 
 int CLAMPI_Invalidate(MPI_Win win);
@@ -41,7 +42,7 @@ int main(int argc, char **argv) {
         EQUAL(get(win), first + 100);
         change(memory, 8, 100);
         EQUAL(get(win), first + 100);
-        /* The same mode again ends the phase, for programs that do not know the function. */
+        /* The same mode again ends the phase, for programs without the function. */
         MPI_Win_set_info(win, info);
         EQUAL(get(win), first + 200);
         change(memory, 8, 100);

@@ -1,4 +1,5 @@
-/* Gets of other places each, which MPI brings by a copy or not. Where it does they are left to it, and bring what they should. */
+/* Gets of distinct places, which MPI may serve by a copy. If it does, the library leaves them to MPI. All bring the
+ * right bytes. */
 #include "common.h"
 #include <time.h>
 
@@ -17,7 +18,7 @@ int main(int argc, char **argv) {
     int other = 1 - rank, near_rounds = 0;
     MPI_Win win = make_window(&memory, LONGS, argv[1]);
     MPI_Win_lock_all(0, win);
-    /* By MPI alone: far below the limit, in most of some rounds. */
+    /* By MPI alone: far below the limit in most rounds. */
     for (int round = 0; round < 8; ++round) {
         double start_ns = now_ns();
         for (int i = 0; i < 512; ++i) PMPI_Get(&values[i], 1, MPI_LONG, other, i, 1, MPI_LONG, win);
@@ -25,7 +26,7 @@ int main(int argc, char **argv) {
         near_rounds += (now_ns() - start_ns) / 512 < 40;
     }
     for (int round = 0; round < 8; ++round) {
-        /* Other places in each round, but for the last. */
+        /* Other places in each round, except the last. */
         int first = 512 * (round < 7 ? round : 6);
         if (round == 7) tool_gets = 0;
         for (int i = 0; i < 512; ++i) {
@@ -34,7 +35,7 @@ int main(int argc, char **argv) {
         }
         for (int i = 0; i < 512; ++i) EQUAL(values[i], 1000L * other + first + i);
     }
-    /* Where they are left to MPI, all of the last round reach it, though they were got before. */
+    /* If gets are left to MPI, all gets of the last round reach it, although they repeat earlier ones. */
     const char *found = near_rounds < 6 ? "far" : tool_gets == 512 ? "left" : "kept";
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);

@@ -1,11 +1,12 @@
-/* Modes checked and told: whoever writes, however it is completed, and however the reader learns of it, the next get has the new value.
+/* Modes checked and told: after any write, completed and learned of in any way, the next get has the new value.
  *
- * Arguments: the mode, a seed, how many cases of the square are drawn, "part 3/20" of it, or the case
- * that a failure has named, and a file. Rank 0 owns the
- * memory, rank 1 is a third one, rank 2 reads. "store" alone is no case of mode told, which promises that stores are told. */
+ * Arguments: the mode; a seed; the number of cases to draw from the square, "part 3/20" of it, or the case named by
+ * a failure; a file. Rank 0 owns the memory, rank 1 is a third one, rank 2 reads. "store" alone is no case of mode
+ * told, which promises that stores are told. */
 #include "news.h"
 
-/* The written value, at the same place of the window at all times. The owner stores a flag behind it, others a third one. */
+/* The place of the written value in the window. The owner's flag is behind it, and the third rank's behind the
+ * owner's. */
 enum { AT = 3, LONGS = 32 };
 
 static long *memory, now;
@@ -32,7 +33,7 @@ static int writer_of(int how) { return how <= OWN_PUT ? OWNER : THIRD; }
 static int fetches(int how) { return how >= FETCH; }
 static int is_case(int how, int ending) {
     if (is_store(how)) return ending == FLUSH;
-    /* What is complete at the origin alone proves nothing, but the answer of a fetch. */
+    /* Completion at the origin proves nothing, except for the answer of a fetch. */
     return (ending != HERE && ending != ALL_HERE) || fetches(how);
 }
 
@@ -67,7 +68,7 @@ static void write_now(int how, int ending) {
     case FLUSH_ALL: MPI_Win_flush_all(win); break;
     case UNLOCK: MPI_Win_unlock(OWNER, win), MPI_Win_lock_all(0, win); break;
     case UNLOCK_ALL: MPI_Win_unlock_all(win), MPI_Win_lock_all(0, win); break;
-    /* The answer of a request is here already. */
+    /* A completed request has its answer already. */
     case HERE: if (how != RGET_ACCUMULATE) MPI_Win_flush_local(OWNER, win); break;
     case ALL_HERE: if (how != RGET_ACCUMULATE) MPI_Win_flush_local_all(win); break;
     }
@@ -98,10 +99,10 @@ static long read_now(int how) {
 
 /* ---- news that windows bring themselves ---- */
 
-/* What a flag of the owner and one of the third rank have been raised to. */
+/* Current values of the owner's flag and of the third rank's. */
 static long raised[2];
 
-/* The reader polls a number of the owner's window, which the writer raises behind the value. */
+/* The reader polls a number of the owner's window, which the writer raises after the value. */
 static void by_flag(int writer, int how) {
     static long one = 1, flag, nothing;
     int of = writer != OWNER, at = AT + 1 + of;
@@ -134,7 +135,7 @@ static void by_rget(int writer) { by_flag(writer, 1); }
 static void by_get_accumulate(int writer) { by_flag(writer, 2); }
 static void by_fetch(int writer) { by_flag(writer, 3); }
 
-/* A fence, and what it takes to have one between passive epochs. */
+/* A fence between passive epochs. */
 static void by_fence(int writer) {
     (void)writer;
     MPI_Win_unlock_all(win);
@@ -167,7 +168,7 @@ enum { OWN_WAYS = sizeof own_ways / sizeof *own_ways };
 
 static const struct way *way_of(int number) { return number < OWN_WAYS ? &own_ways[number] : &ways[number - OWN_WAYS]; }
 
-/* One case: the reader has the value, somebody changes it, and the reader learns of that. */
+/* One case: the reader has the value, a writer changes it, and the reader learns of the change. */
 static void run(int way, int how, int ending, int reading) {
     static long before[2], after;
     int writer = writer_of(how);

@@ -1,5 +1,5 @@
-/* Ways by which the reader learns that the writer has written, besides those of windows. Each is called by all ranks when the write is
- * complete, and has told the reader when it returns there. */
+/* Ways, besides windows, by which the reader learns of the write. All ranks call each of them when the write is
+ * complete; when it returns at the reader, the reader has been told. */
 #include "common.h"
 #include <unistd.h>
 
@@ -45,7 +45,7 @@ static void persistent(int writer) {
          MPI_Request_free(&request));
 }
 
-/* Of these the message itself is received later. */
+/* For these, the message itself is received later. */
 static MPI_Request left = MPI_REQUEST_NULL;
 static MPI_Message message = MPI_MESSAGE_NULL;
 static int is_left;
@@ -81,7 +81,7 @@ static void issend_(int writer) {
     if (rank == READER) MPI_Issend(&number, 1, MPI_INT, writer, 3, MPI_COMM_WORLD, &request), MPI_Wait(&request, NONE);
 }
 
-/* ---- collectives: in each of them something of the writer's comes to the reader ---- */
+/* ---- collectives: each carries something from the writer to the reader ---- */
 #define WORLD MPI_COMM_WORLD
 #define ONE &number, 1, MPI_INT
 #define EACH tens, 1, MPI_INT
@@ -126,7 +126,7 @@ LATER(iallreduce_, MPI_Iallreduce(&number, tens, 1, MPI_INT, MPI_SUM, WORLD, &re
 LATER(ialltoallw_, MPI_Ialltoallw(OUTW, EACHW, WORLD, &request))
 LATER(ineighbor_allgather_, MPI_Ineighbor_allgather(ONE, threes, 1, MPI_INT, ring, &request))
 
-/* ---- communicators, of which making one takes all ---- */
+/* ---- communicators: creating one involves all ranks ---- */
 #define MADE(name, call)                  \
     static void name(int writer) {        \
         MPI_Comm made;                    \
@@ -167,7 +167,7 @@ static void prepare_ways(const char *path) {
     MPI_File_sync(file);
 }
 
-/* What a way has left to be received. */
+/* Receives the messages left by a way. */
 static void end_way(int writer) {
     if (rank != READER) return;
     if (left != MPI_REQUEST_NULL) MPI_Wait(&left, NONE);

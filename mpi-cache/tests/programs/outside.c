@@ -1,5 +1,5 @@
-/* Programs that a mode's promise leaves outside (docs/reference/cached-gets.md). Rank 0 reads memory of rank 1, the memory changes,
- * rank 0 learns of it, and reads again. The program prints how many of the second values are old. */
+/* Programs outside a mode's promise (docs/reference/cached-gets.md). Rank 0 reads memory of rank 1, the memory
+ * changes, rank 0 learns of it, and reads again. Prints how many of the second values are old. */
 #include "common.h"
 
 enum { PLACES = 50 };
@@ -37,7 +37,7 @@ static long by_receive(int place) {
     return rank == 0 ? get(place) : 0;
 }
 
-/* Rank 0 writes by another window of the same memory. */
+/* Rank 0 writes through another window of the same memory. */
 static long by_window(int place) {
     static MPI_Win other = MPI_WIN_NULL;
     long value = -5;
@@ -54,7 +54,7 @@ static long by_window(int place) {
     return rank == 0 ? get(place) : 0;
 }
 
-/* Rank 1 stores and sets a flag in memory that both share, while rank 0's first get is not complete. */
+/* Rank 1 stores and sets a flag in shared memory, while rank 0's first get is incomplete. */
 static long by_flag(int place) {
     static MPI_Win of_flags = MPI_WIN_NULL;
     static int *flags;
@@ -67,16 +67,16 @@ static long by_flag(int place) {
         memset(flags, 0, rank == 0 ? 2 * PLACES * sizeof(int) : 0);
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    int *is_under_way = &flags[2 * place], *is_stored = &flags[2 * place + 1];
+    int *is_in_flight = &flags[2 * place], *is_stored = &flags[2 * place + 1];
     if (rank == 0) {
         MPI_Get(&first, 1, MPI_LONG, 1, place, 1, MPI_LONG, win);
-        __atomic_store_n(is_under_way, 1, __ATOMIC_RELEASE);
+        __atomic_store_n(is_in_flight, 1, __ATOMIC_RELEASE);
         while (!__atomic_load_n(is_stored, __ATOMIC_ACQUIRE)) continue;
         MPI_Get(&second, 1, MPI_LONG, 1, place, 1, MPI_LONG, win);
         MPI_Win_flush(1, win);
     } else {
-        /* Some MPIs serve gets only while the target calls them. */
-        for (int flag; !__atomic_load_n(is_under_way, __ATOMIC_ACQUIRE);)
+        /* Some MPIs serve gets only while the target is in a call. */
+        for (int flag; !__atomic_load_n(is_in_flight, __ATOMIC_ACQUIRE);)
             MPI_Iprobe(0, 2, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         memory[place] = -5;
         __atomic_store_n(is_stored, 1, __ATOMIC_RELEASE);

@@ -1,11 +1,11 @@
-/* What is not cached goes to MPI as it is, and brings what it brings there. */
+/* Uncached gets go to MPI unchanged, and bring the right bytes. */
 #include "common.h"
 
 static long *memory;
 static MPI_Win win;
 static int other;
 
-/* Twice the same get: the second one goes to MPI, too, if it is not cached. */
+/* The same get twice: the second one also goes to MPI if it is not cached. */
 static void twice(void *to, int count, MPI_Datatype type, int target, int at, int target_count, MPI_Datatype target_type, int calls) {
     tool_gets = 0;
     for (int i = 0; i < 2; ++i) {
@@ -74,12 +74,12 @@ int main(int argc, char **argv) {
     many[0] = many[2] = -1;
     twice(many, 1, spread, other, 20, 4, MPI_LONG, 2);
     EQUAL(many[2], 1000 * other + 21);
-    /* A type that has no gaps is cached: two elements of two longs. */
+    /* A type without gaps is cached: two elements of two longs. */
     MPI_Type_contiguous(2, MPI_LONG, &pair);
     MPI_Type_commit(&pair);
     twice(many, 2, pair, other, 30, 4, MPI_LONG, 1);
     EQUAL(many[3], 1000 * other + 33);
-    /* One whose extent is longer is not. */
+    /* A type with a longer extent is not. */
     MPI_Type_create_resized(MPI_LONG, 0, 2 * sizeof(long), &holed);
     MPI_Type_commit(&holed);
     twice(many, 2, MPI_LONG, other, 40, 2, holed, 2);

@@ -1,4 +1,5 @@
-/* R7: where MPI refuses the bytes of a get that joined another one in vain, the call that completes it says so, once. */
+/* R7: if MPI refuses the bytes of a get that joined another one in vain, the call that completes it reports the
+ * error, once. */
 #include "common.h"
 
 enum { LONGS = 64 };
@@ -6,7 +7,8 @@ enum { LONGS = 64 };
 static MPI_Win win;
 static int other, fresh;
 
-/* The second get joins the first, whose buffer the third one writes as well: so the library asks for the bytes of the second itself. */
+/* The second get joins the first, and the third one also writes the first's buffer: so the library itself asks for
+ * the bytes of the second. */
 static void join_in_vain(void) {
     static long first, second;
     tool_refuses = 1;
@@ -57,7 +59,7 @@ int main(int argc, char **argv) {
     join_in_vain();
     expect_refused(MPI_Win_complete(win));
     MPI_Win_wait(win);
-    /* The epochs are over all the same, and others work. */
+    /* The epochs are over nevertheless, and new ones work. */
     MPI_Win_lock_all(0, win);
     CHECK(MPI_Get(&value, 1, MPI_LONG, other, fresh, 1, MPI_LONG, win) == MPI_SUCCESS);
     CHECK(MPI_Win_unlock_all(win) == MPI_SUCCESS);

@@ -1,4 +1,5 @@
-/* MPI_Rget: misses are filed by whichever call completes their request, hits have requests that are complete. Modes always and phase. */
+/* MPI_Rget: misses are filed by any call that completes their request; hits have completed requests. Modes always
+ * and phase. */
 #include "common.h"
 
 static long *memory;
@@ -64,7 +65,7 @@ int main(int argc, char **argv) {
         EQUAL(tool_rgets, 0);
         complete(how, hits);
     }
-    /* Freed. MPICH 4.0 does not free requests of its own gets. */
+    /* Freed requests. MPICH 4.0 does not free requests of its own gets. */
     long value = -1, joined = -1;
     MPI_Request request = rget(&value, 40);
     MPI_Win_flush(other, win);
@@ -75,7 +76,7 @@ int main(int argc, char **argv) {
     EQUAL(value, 1000 * other + 40);
     MPI_Request_free(&request);
     CHECK(request == MPI_REQUEST_NULL);
-    /* The program has its buffer back as soon as it is told so, though the request is still to be freed. */
+    /* The program has its buffer back as soon as it is told so, although the request is yet to be freed. */
     long looked = -1;
     request = rget(&looked, 50);
     for (int flag = 0; !flag;) MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
@@ -86,7 +87,7 @@ int main(int argc, char **argv) {
     MPI_Get(&looked, 1, MPI_LONG, other, 50, 1, MPI_LONG, win);
     MPI_Win_flush(other, win);
     EQUAL(looked, 1000 * other + 50);
-    /* Many into one place, and many that are waited for one by one. */
+    /* Many gets to one place, and many requests waited for one by one. */
     enum { MANY = 20000 };
     static MPI_Request many[MANY / 10];
     for (int i = 0; i < MANY; ++i) MPI_Get(&looked, 1, MPI_LONG, other, 55, 1, MPI_LONG, win);
@@ -96,7 +97,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < MANY / 10; ++i) many[i] = rget(&places[i], 56 + i % 8);
     for (int i = 0, index; i < MANY / 10; ++i) MPI_Waitany(MANY / 10, many, &index, MPI_STATUS_IGNORE);
     for (int i = 0; i < MANY / 10; ++i) EQUAL(places[i], 1000 * other + 56 + i % 8);
-    /* Completed by a flush before it is waited for. */
+    /* Completed by a flush before the wait. */
     request = rget(&value, 41);
     MPI_Win_flush(other, win);
     EQUAL(value, 1000 * other + 41);
@@ -105,7 +106,7 @@ int main(int argc, char **argv) {
     request = rget(&value, 41);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     EQUAL(value, 1000 * other + 41);
-    /* One that joins a get under way. */
+    /* A request joins a get in flight. */
     MPI_Get(&value, 1, MPI_LONG, other, 42, 1, MPI_LONG, win);
     request = rget(&joined, 42);
     MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -1,4 +1,4 @@
-/* Threads that get from one window at once, each with flushes of its own, and read what the values say they are. */
+/* Threads get from one window concurrently, each with its own flushes, and check the values. */
 #include "common.h"
 #include <pthread.h>
 
@@ -24,7 +24,7 @@ static void *work(void *argument) {
         }
         for (int i = 0; i < count; ++i) EQUAL(buffer[i], 1000L * other + at + i);
         if (how == 3 && strcmp(mode, "always") != 0) {
-            /* A place of the thread's own. */
+            /* A place used by this thread only. */
             long mine = 64 * 32 + (long)argument * 8, value = round, back = -1;
             MPI_Put(&value, 1, MPI_LONG, other, mine, 1, MPI_LONG, win);
             MPI_Win_flush(other, win);

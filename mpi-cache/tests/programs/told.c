@@ -1,17 +1,18 @@
-/* Modes checked and told: who has waited for the request of a get may have been told of writes, whether the get hit, missed or was not cached. */
+/* Modes checked and told: a rank that has waited for the request of a get may have been told of writes, whether the
+ * get hit, missed or was not cached. */
 #include "common.h"
 
 static long *memory;
 static MPI_Win win;
 
-/* More than is cached. */
+/* Larger than any cached get. */
 enum { MANY = 9000 };
 static long large[MANY];
 
-/* Of a get that is complete at the next flush, or at the end. */
+/* Buffer of a get that is complete at the next flush, or at the end. */
 static long between;
 
-/* Gets a long with a request, alone or with more than is cached. */
+/* Gets a long by request, alone or as part of a get too large to be cached. */
 static long get_and_wait(int is_cached) {
     int count = is_cached ? 1 : MANY;
     MPI_Request request;
@@ -20,7 +21,7 @@ static long get_and_wait(int is_cached) {
     return large[0];
 }
 
-/* Rank 1 writes and says so. */
+/* Rank 1 writes and tells. */
 static void write_and_tell(long value) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) {
@@ -39,7 +40,7 @@ int main(int argc, char **argv) {
             long plain = -1;
             MPI_Request hit;
             get_and_wait(1);
-            /* The second one hits. In some rounds others are between it and its wait. */
+            /* The second one hits. In some rounds other gets are between it and its wait. */
             MPI_Rget(&plain, 1, MPI_LONG, 1, 0, 1, MPI_LONG, win, &hit);
             if (round % 3 == 1) MPI_Get(&between, 1, MPI_LONG, 1, 0, 1, MPI_LONG, win);
             MPI_Wait(&hit, MPI_STATUS_IGNORE);

@@ -1,10 +1,10 @@
-/* A tool of MPI's profiling interface. It counts, and refuses gets of MPI_BYTE where it is to. */
+/* A tool of MPI's profiling interface. It counts, and refuses gets of MPI_BYTE on request. */
 #include <mpi.h>
 #include <stdlib.h>
 
 int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_atoms, tool_refuses;
 
-/* Gets of these tests are cached, also where MPI maps the memory: what is tested is the cache. */
+/* Gets of these tests are cached even if MPI maps the memory: the cache is under test. */
 __attribute__((constructor)) static void cache_what_is_near(void) {
     setenv("VGASNET_TEST_MPI_CACHE_NEAR", "1", 0);
 }

@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     }
     EQUAL(tool_gets, 4);
     MPI_Barrier(MPI_COMM_WORLD);
-    /* A put by the bytes of what a get has cached by its own displacement. */
+    /* A put overwrites bytes that a get has cached. */
     if (rank == 0) {
         long value = -1, seven = 7;
         MPI_Put(&seven, 1, MPI_LONG, 2, 1, 1, MPI_LONG, win);
@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
         MPI_Get(&value, 1, MPI_LONG, 2, 1, 1, MPI_LONG, win);
         MPI_Win_flush(2, win);
         EQUAL(value, 7);
-        /* The tail of a longer get: its first bytes are here, the others begin within a unit. */
+        /* The tail of a longer get: its first bytes are cached, the others begin within a unit. */
         long both[2];
         memset(both, 0, sizeof both);
         MPI_Get(both, 2, MPI_LONG, 2, 1, 2, MPI_LONG, win);

@@ -1,4 +1,4 @@
-/* R5: the rank's own operations that write drop what they overlap, and nothing else. All modes. */
+/* R5: the rank's own writing operations drop the entries they overlap, and nothing else. All modes. */
 #include "common.h"
 
 static long *memory;
@@ -28,10 +28,10 @@ static void write_to(int writer, int at, long before) {
     case 5: MPI_Rget_accumulate(&seven, 1, MPI_LONG, &result, 1, MPI_LONG, other, at, 1, MPI_LONG, MPI_SUM, win, &request); break;
     case 6: MPI_Fetch_and_op(&seven, &result, MPI_LONG, other, at, MPI_SUM, win); break;
     case 7: MPI_Compare_and_swap(&value, &before, &result, MPI_LONG, other, at, win); break;
-    case 8: /* From a byte of the value before on. */
+    case 8: /* The first of two longs. */
         MPI_Put(&lines[0], 1, MPI_LONG, other, at, 1, MPI_LONG, win);
         break;
-    case 9: /* This element and the second after it. */
+    case 9: /* This element and the next but one. */
         MPI_Type_vector(2, 1, 2, MPI_LONG, &spread);
         MPI_Type_commit(&spread);
         lines[1] = 1000L * other + at + 2;
@@ -57,13 +57,13 @@ int main(int argc, char **argv) {
         EQUAL(get(at + 1), before + 1);
         write_to(writer, at, before);
         EQUAL(get(at), before + 7);
-        /* That beside it was not written; in mode told the word tells of writes to any of the rank, and in
-         * mode checked nothing is left. */
+        /* The neighbour was not written. In mode told the word covers all memory of the rank, and in mode checked
+         * nothing is kept. */
         tool_gets = 0;
         EQUAL(get(at + 1), before + 1);
         if (is_kept && writer != 9) EQUAL(tool_gets, 0);
     }
-    /* A longer entry that is overlapped at its end. */
+    /* A longer entry is overlapped at its end. */
     long many[8], one = -5;
     MPI_Get(many, 8, MPI_LONG, other, 200, 8, MPI_LONG, win);
     MPI_Win_flush(other, win);
@@ -72,12 +72,12 @@ int main(int argc, char **argv) {
     MPI_Get(many, 8, MPI_LONG, other, 200, 8, MPI_LONG, win);
     MPI_Win_flush(other, win);
     EQUAL(many[7], -5);
-    /* A get under way when its bytes are written: what it brings is not kept. */
+    /* A get is in flight when its bytes are written: it is not kept. */
     MPI_Get(&value, 1, MPI_LONG, other, 220, 1, MPI_LONG, win);
     MPI_Put(&one, 1, MPI_LONG, other, 220, 1, MPI_LONG, win);
     MPI_Win_flush(other, win);
     EQUAL(get(220), -5);
-    /* A get behind a put that is under way may bring either. */
+    /* A get after a put in flight may bring either value. */
     one = -6;
     MPI_Put(&one, 1, MPI_LONG, other, 220, 1, MPI_LONG, win);
     MPI_Get(&value, 1, MPI_LONG, other, 220, 1, MPI_LONG, win);
@@ -85,7 +85,7 @@ int main(int argc, char **argv) {
     tool_gets = 0;
     EQUAL(get(220), -6);
     EQUAL(tool_gets, 1);
-    /* Reads by an atomic operation drop nothing. */
+    /* Atomic reads drop nothing. */
     if (is_kept) {
         MPI_Fetch_and_op(NULL, &value, MPI_LONG, other, 220, MPI_NO_OP, win);
         MPI_Win_flush(other, win);

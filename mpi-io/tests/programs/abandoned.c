@@ -1,5 +1,5 @@
-/* A job that ends in the middle: all ranks have written, and none has synced. abandoned FILE HOW: abort, segv, term, self, exit,
- * handled: exit, after faults that the program's own handler has mended */
+/* A job ends in the middle: all ranks have written, and none has synced. abandoned FILE HOW: abort, segv, term,
+ * self, exit, or handled: exit after faults mended by the program's own handler */
 #include "common.h"
 #include <signal.h>
 #include <sys/mman.h>
@@ -47,6 +47,6 @@ int main(int argc, char **argv) {
         if (strcmp(argv[2], "handled") == 0) fault_often();
         if (strcmp(argv[2], "exit") == 0 || strcmp(argv[2], "handled") == 0) exit(7);
     }
-    /* The others are somewhere else. */
+    /* The other ranks continue elsewhere. */
     for (;;) sleep(1);
 }

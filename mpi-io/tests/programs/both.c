@@ -1,4 +1,4 @@
-/* A program that reads a table of other ranks by MPI_Get, again and again, and writes what it found to a file. both FILE */
+/* A program that repeatedly reads a table of other ranks by MPI_Get, and writes its findings to a file. both FILE */
 #include "common.h"
 
 enum { CELLS = 64, TIMES = 20 };

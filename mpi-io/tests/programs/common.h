@@ -1,4 +1,4 @@
-/* What the test programs share. */
+/* Shared by the test programs. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static inline void expect_equal(int line, const char *one, long long its, const 
 
 #define EQUAL(one, other) expect_equal(__LINE__, #one, (long long)(one), #other, (long long)(other))
 
-/* A call that has to succeed. */
+/* A call that must succeed. */
 #define OK(call) EQUAL(call, MPI_SUCCESS)
 
 static inline void start(int *argc, char ***argv) {
@@ -39,14 +39,14 @@ static inline void start(int *argc, char ***argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 }
 
-/* All ranks have come here. */
+/* Ends MPI after all ranks have arrived. */
 static inline void finish(void) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) puts("done");
     MPI_Finalize();
 }
 
-/* A number that looks random, the same for the same three. */
+/* A pseudo-random number, a function of the three arguments. */
 static inline uint64_t mixed(uint64_t a, uint64_t b, uint64_t c) {
     uint64_t x = a * 0x9e3779b97f4a7c15u ^ (b + 0x7f4a7c15u) * 0xbf58476d1ce4e5b9u ^ (c + 1) * 0x94d049bb133111ebu;
     x ^= x >> 31, x *= 0xbf58476d1ce4e5b9u, x ^= x >> 27, x *= 0x94d049bb133111ebu;
@@ -64,10 +64,10 @@ static inline int is_cached(MPI_File file) {
     return found && strcmp(value, "enable") == 0;
 }
 
-/* Whether files are to be cached: the test says so. */
+/* Whether the test expects files to be cached. */
 static inline int is_expected(void) { return getenv("EXPECT_CACHED") != NULL; }
 
-/* Opens a file that all ranks make anew. */
+/* Opens a file, emptied if the mode has MPI_MODE_CREATE. */
 static inline MPI_File opened(const char *path, int mode) {
     MPI_File file;
     OK(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &file));
@@ -76,7 +76,7 @@ static inline MPI_File opened(const char *path, int mode) {
     return file;
 }
 
-/* What all ranks wrote, all ranks read. */
+/* Makes all ranks' writes visible to all ranks. */
 static inline void settle(MPI_File file) {
     OK(MPI_File_sync(file));
     MPI_Barrier(MPI_COMM_WORLD);

@@ -1,16 +1,16 @@
-/* Calls that the library refuses, or has to see through. corners PART FILE
- *   far       offsets that no file has
- *   handler   an error handler that calls success what has failed
- *   some      an open that fails on the last rank, where the file's directory is not there
+/* Calls that the library must refuse or handle specially. corners PART FILE
+ *   far       offsets beyond any file
+ *   handler   an error handler that turns a failure into success
+ *   some      an open that fails on the last rank, for lack of the file's directory
  *   unclosed  MPI ends while a file is open
  *   left      the program ends by exit, with two handles of the file
- *   unheard   the same where stderr cannot be written
- *   unread    the same where stderr is a pipe of which nobody reads
+ *   unheard   the same if stderr cannot be written
+ *   unread    the same if stderr is a pipe without a reader
  *   other     the library is not for this MPI
  *   gone      the first rank ends by exit(0) without MPI_Finalize, and the others wait for it
  *   all-gone  all ranks do
- *   again     the disk fails a few times while operations go on; those after that do not
- *   beside    a second handle, whose views and modes may not go past the pages of the first */
+ *   again     the disk fails a few times while operations go on; later ones succeed
+ *   second    a second handle: its views and modes may not bypass the pages of the first */
 #include "common.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -54,7 +54,7 @@ static void handler(const char *name) {
     /* MPICH counts too few uses of the handler of MPI_FILE_NULL to free it. */
 }
 
-/* Ranks that got a handle all the same have one of MPI's. Its close would wait for the others, so it stays open. */
+/* A rank that gets a handle nevertheless has one of MPI's. Its close would wait for the others, so it stays open. */
 static void some(const char *name) {
     MPI_File own = MPI_FILE_NULL;
     const int is_last = rank == ranks - 1;
@@ -69,7 +69,7 @@ static void some(const char *name) {
     OK(MPI_File_close(&file));
 }
 
-/* Another file is closed, and of a third there is a second handle. */
+/* Another file is closed, and a third one has a second handle. */
 static void unclosed(const char *name) {
     MPI_File own;
     char text[8] = "bytes of", other[4096];
@@ -96,13 +96,13 @@ static void left(const char *name) {
 
 static void say_ended(void) { CHECK(write(STDOUT_FILENO, "ended\n", 6) == 6); }
 
-/* The same where the line about that cannot be written. What was to be done at exit before the library came is done after its part. */
+/* The same if the line about it cannot be written. Exit handlers registered before the library's run after its part. */
 static void unheard(const char *name) {
     CHECK(atexit(say_ended) == 0 && dup2(open("/dev/full", O_WRONLY), STDERR_FILENO) == STDERR_FILENO);
     left(name);
 }
 
-/* The same where nobody reads it. */
+/* The same if nobody reads it. */
 static void unread(const char *name) {
     int ends[2];
     CHECK(atexit(say_ended) == 0 && pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
@@ -110,7 +110,7 @@ static void unread(const char *name) {
     left(name);
 }
 
-/* MPI's launcher sees that, or does not, as without the library. */
+/* MPI's launcher notices, or does not, as without the library. */
 static void gone(const char *name) {
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
     OK(MPI_File_write_at(file, 4 * rank, "gone", 4, MPI_CHAR, MPI_STATUS_IGNORE));
@@ -140,7 +140,7 @@ static void again(const char *name) {
         CHECK(fclose(made) == 0);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    /* A request has no file any more whose handler would look at its error. */
+    /* At completion a request is no longer tied to a file, so the file's error handler does not get its error. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file));
@@ -162,7 +162,7 @@ static void again(const char *name) {
     OK(MPI_File_close(&file));
 }
 
-static void beside(const char *name) {
+static void second(const char *name) {
     MPI_File own, both;
     char bytes[16];
     int flag;
@@ -170,7 +170,7 @@ static void beside(const char *name) {
     OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &own));
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &both));
     EQUAL(is_cached(both) && is_cached(own), is_expected());
-    /* MPI itself may refuse it, too. */
+    /* MPI itself may also refuse it. */
     CHECK(MPI_File_set_view(own, 0, MPI_INT, MPI_INT, "external32", MPI_INFO_NULL) != MPI_SUCCESS);
     EQUAL(is_cached(own), is_expected());
     OK(MPI_File_write_at(file, 16 * rank, "sixteen bytes in", 16, MPI_BYTE, MPI_STATUS_IGNORE));
@@ -201,7 +201,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "gone") == 0) gone(argv[2]);
     if (strcmp(argv[1], "all-gone") == 0) all_gone(argv[2]);
     if (strcmp(argv[1], "again") == 0) again(argv[2]);
-    if (strcmp(argv[1], "beside") == 0) beside(argv[2]);
+    if (strcmp(argv[1], "second") == 0) second(argv[2]);
     if (strcmp(argv[1], "other") == 0) handler(argv[2]);
     finish();
     return 0;

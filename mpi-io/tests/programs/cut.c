@@ -1,4 +1,4 @@
-/* A second handle of all ranks cuts the file, or is of a new file by the same name. cut FILE PART */
+/* A second handle of all ranks cuts the file, or opens a new file of the same name. cut FILE PART */
 #include "common.h"
 #include <sys/stat.h>
 
@@ -20,7 +20,7 @@ static void write_own(MPI_File file, int letter) {
     settle(file);
 }
 
-/* The bytes of a rank's part that are there. */
+/* Number of existing bytes of a rank's part. */
 static int read_of(MPI_File file, int who) {
     MPI_Status status;
     int count;
@@ -48,7 +48,7 @@ static void cut(void) {
     CHECK(found[0] == 'a' && found[LEFT - 1] == 'a');
     if (ranks > 1) EQUAL(read_of(first, 1), 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    /* What was cut off is zeros where the file is longer again. */
+    /* Bytes cut off are zeros after the file is extended again. */
     OK(MPI_File_set_size(first, LEN));
     EQUAL(read_of(second, 0), LEN);
     CHECK(found[LEFT] == 0 && found[LEN - 1] == 0);

@@ -1,7 +1,7 @@
-/* What calls answer that make no sense: the classes of their errors, which are MPI's own. errors FILE */
+/* Invalid calls: prints the classes of their errors, which are MPI's own. errors FILE */
 #include "common.h"
 
-/* One line for a call: what it is, and the class of its answer. */
+/* One line for a call: its description, and the class of its answer. */
 static void tell(const char *what, int code) {
     int class;
     MPI_Error_class(code, &class);
@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     EQUAL(is_cached(file), is_expected());
     tell("negative offset", MPI_File_write_at(file, -1, bytes, 1, MPI_BYTE, MPI_STATUS_IGNORE));
     tell("negative count", MPI_File_read(file, bytes, -1, MPI_BYTE, MPI_STATUS_IGNORE));
-    /* MPIs differ in the class. */
+    /* The class differs between MPIs. */
     CHECK(MPI_File_seek(file, -5, MPI_SEEK_SET) != MPI_SUCCESS);
     tell("negative size", MPI_File_set_size(file, -1));
     tell("fine", MPI_File_write(file, bytes, 3, MPI_BYTE, MPI_STATUS_IGNORE));

@@ -1,10 +1,11 @@
-/* A child that lives on keeps no file from being opened again, and one that exits has no part in it. forked FILE */
+/* A child that lives on does not keep a file from being opened again, and one that exits has no part in it. forked
+ * FILE */
 #include "common.h"
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A child that exits as programs do, with a stderr that tells what it says, or one that cannot be written. */
+/* A child that exits normally. Its stderr is a pipe that shows its output, or cannot be written. */
 static void exits(int is_full) {
     int status;
     pid_t child = fork();
@@ -29,7 +30,7 @@ int main(int argc, char **argv) {
     CHECK(child >= 0);
     if (child == 0) {
         close(ends[1]);
-        /* Until its parent has closed the other end, or has died. */
+        /* Waits until its parent has closed the other end, or has died. */
         _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
     }
     exits(0);

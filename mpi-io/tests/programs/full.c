@@ -1,4 +1,5 @@
-/* A disk that fails: writes, sync or close say so by MPI's error, and what is done when there is room again. full FILE CLASS */
+/* A disk fails: writes, sync or close report MPI's error, and the bytes are written once there is room again. full
+ * FILE CLASS */
 #include "common.h"
 
 int main(int argc, char **argv) {
@@ -22,7 +23,7 @@ int main(int argc, char **argv) {
     /* The disk fails a few times only. */
     for (int i = 0; i < 20 && code != MPI_SUCCESS; ++i) code = MPI_File_sync(file);
     OK(code);
-    /* An error of another kind has a class of its own: one rank cannot cut the file of all. */
+    /* An error of another kind has its own class: one rank cannot cut the file of all. */
     OK(MPI_File_open(MPI_COMM_SELF, argv[1], MPI_MODE_RDWR, MPI_INFO_NULL, &own));
     code = MPI_File_set_size(own, 1);
     MPI_Error_class(code, &class);

@@ -1,5 +1,5 @@
-/* A file that one rank caches, and another one opens, too: it is handed back to MPI, and both write it. The first rank has no descriptor left
- * meanwhile. handed FILE */
+/* One rank caches a file, and another one opens it, too: it is handed back to MPI, and both write it. Meanwhile the
+ * first rank has no descriptor left. handed FILE */
 #include "common.h"
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
         return_descriptors();
-        /* What the handle had it has still: a split write, pointers, a mode. */
+        /* The handle has kept its state: a split write, pointers, a mode. */
         EQUAL(is_cached(file), 0);
         OK(MPI_File_write_at_all_end(file, "89", MPI_STATUS_IGNORE));
         OK(MPI_File_get_position(file, &place));

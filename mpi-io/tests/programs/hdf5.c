@@ -1,11 +1,12 @@
-/* A file of HDF5's: contiguous and chunked datasets by collective and independent writes, hyperslabs, points, one that grows, attributes, a
- * filter, and a second opening that changes it. Another number of ranks reads it, and HDF5's tools. hdf5 write|read FILE */
+/* A file of HDF5: contiguous and chunked datasets by collective and independent writes, hyperslabs, points, a
+ * growing dataset, attributes, a filter, and a second opening that changes the file. Another number of ranks and
+ * HDF5's tools read it. hdf5 write|read FILE */
 #include "common.h"
 #include <hdf5.h>
 
 enum { ROWS = 96, COLUMNS = 53, GROWN = ROWS + 32, POINTS = 40 };
 
-/* A call of HDF5's that has to succeed. */
+/* A call of HDF5 that must succeed. */
 #define DONE(call)                                 \
     do {                                           \
         if ((call) < 0) FAIL("%s fails", #call);   \
@@ -19,7 +20,7 @@ static hid_t made(hid_t id, const char *what) {
 
 static int value(int dataset, hsize_t row, hsize_t column) { return (int)(mixed(dataset, row, column) % 1000000); }
 
-/* How a dataset is written; its name says so. */
+/* The way of writing a dataset; its name tells it. */
 struct dataset {
     const char *name;
     hsize_t rows, chunk[2];
@@ -54,7 +55,7 @@ static hid_t transfer(int is_collective) {
     return list;
 }
 
-/* Rows side by side, none for the last of several ranks; or columns that ranks have in turns. */
+/* Contiguous rows, none for the last of several ranks; or columns, dealt to the ranks round robin. */
 static hsize_t select_own(const struct dataset *set, hid_t space, hsize_t start[2], hsize_t step[2], hsize_t count[2]) {
     hsize_t sharers = ranks == 1 ? 1 : ranks - 1, from = set->rows * rank / sharers, to = set->rows * (rank + 1) / sharers;
     if (from > set->rows) from = set->rows;
@@ -98,7 +99,7 @@ static void write_dataset(hid_t file, int which) {
     DONE(H5Dclose(id));
 }
 
-/* Single elements, of all ranks one after another. */
+/* Single elements, dealt to the ranks round robin. */
 static void write_points(hid_t file) {
     hsize_t size = 10 * POINTS * ranks, number = POINTS, places[POINTS];
     hid_t space = MADE(H5Screate_simple(1, &size, NULL)), memory = MADE(H5Screate_simple(1, &number, NULL)), id, list = transfer(1);
@@ -146,7 +147,7 @@ static void write_file(const char *path) {
     DONE(H5Fclose(file));
 }
 
-/* All of a dataset on each rank, collectively or not. */
+/* Reads a whole dataset on each rank, collectively or not. */
 static void check_dataset(hid_t file, int which, int is_collective) {
     const struct dataset *set = &datasets[which];
     char path[64];

@@ -1,4 +1,4 @@
-/* Which files are cached. hints FILE KEY VALUE EXPECTED: KEY may be - */
+/* The selection of cached files. hints FILE KEY VALUE EXPECTED: KEY may be - */
 #include "common.h"
 
 int main(int argc, char **argv) {
@@ -9,7 +9,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[2], "-") != 0) MPI_Info_create(&info), MPI_Info_set(info, argv[2], argv[3]);
     OK(MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
     EQUAL(is_cached(file), atoi(argv[4]));
-    /* Of a file that is cached it is said which hints are for MPI's own I/O. */
+    /* A cached file reports which of its hints are for MPI's own I/O. */
     if (strcmp(argv[2], "romio_cb_write") == 0) {
         MPI_Info said;
         char value[MPI_MAX_INFO_VAL + 1];
@@ -22,13 +22,13 @@ int main(int argc, char **argv) {
     }
     OK(MPI_File_write_at(file, rank, "x", 1, MPI_BYTE, MPI_STATUS_IGNORE));
     OK(MPI_File_close(&file));
-    /* Ranks that do not agree do not cache. */
+    /* Ranks with different hints do not cache. */
     if (ranks > 1 && strstr(argv[2], "cach") != NULL) {
         OK(MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_RDWR, rank == 0 ? info : MPI_INFO_NULL, &file));
         if (getenv("VGASNET_MPI_FILES") == NULL) EQUAL(is_cached(file), 0);
         OK(MPI_File_close(&file));
     }
-    /* Nor can what has no places be cached. */
+    /* Nor can a sequential file be cached. */
     OK(MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_RDONLY | MPI_MODE_SEQUENTIAL, info, &file));
     EQUAL(is_cached(file), 0);
     OK(MPI_File_close(&file));

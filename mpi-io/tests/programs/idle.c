@@ -1,6 +1,6 @@
-/* Open files that nobody uses take hardly any processor time. argv[1] begins their paths, argv[2] says how many there are. Prints the
- * processor time of a second of sleep, in microseconds: the least of four seconds, since a busy machine makes system calls dear, of the rank
- * with the most. */
+/* Idle open files take hardly any processor time. argv[1] is the beginning of their paths, argv[2] their number.
+ * Prints the processor time of the busiest rank during a second of sleep, in microseconds: the least of four
+ * seconds, since a busy machine makes system calls expensive. */
 #include "common.h"
 #include <time.h>
 

@@ -13,7 +13,7 @@ int main(int argc, char **argv) {
     CHECK(argc == 2);
     file = opened(argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR);
     for (i = 0; i < 24; ++i) numbers[i] = 100 * rank + i;
-    /* MPICH's own files know no types of MPI 4, so the view has none. */
+    /* MPICH's own files do not support types of MPI 4, so the view has none. */
     MPI_Type_indexed(2, lens, at, MPI_INT, &tile);
     MPI_Type_commit(&tile);
     MPI_Type_create_subarray_c(2, sizes, parts, starts, MPI_ORDER_C, MPI_INT, &memory);

@@ -1,5 +1,6 @@
-/* Stands between the library and MPI, and holds threads that look for an attribute of a datatype: two find none, the second of them goes on
- * when a third has found what the first has set, and the third when the second has ended. */
+/* Stands between the library and MPI, and holds threads that look up an attribute of a datatype. Two find none. The
+ * second of them continues after a third has found the attribute set by the first, and the third continues after the
+ * second has ended. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdatomic.h>

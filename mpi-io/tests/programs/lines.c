@@ -1,4 +1,4 @@
-/* What files that are not meant cost, and what the library tells on how many ranks. lines FILE EXPECTED */
+/* The cost of files not named, and the library's lines per number of ranks. lines FILE EXPECTED */
 #include "common.h"
 
 static int copied;
@@ -10,7 +10,7 @@ static int on_copy(MPI_Comm comm, int key, void *extra, void *value, void *copy,
     return MPI_SUCCESS;
 }
 
-/* How often the communicator is copied when a file is opened. */
+/* Number of duplications of the communicator when a file is opened. */
 static int copies_of(const char *path, MPI_Info info) {
     MPI_File file;
     copied = 0;

@@ -1,5 +1,5 @@
-/* Many files at once, as plain MPI can have them: each has its own bytes in the end. Says how many descriptors a file takes on this rank.
- * argv[1] begins their paths, argv[2] says how many there are. */
+/* Many files at once, as many as plain MPI supports: each has its own bytes in the end. Prints the number of
+ * descriptors per file on this rank. argv[1] is the beginning of their paths, argv[2] their number. */
 #include "common.h"
 #include <dirent.h>
 #include <sys/stat.h>
@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
         EQUAL(stat(name_of(argv[1], i), &about), 0);
         EQUAL(about.st_size, ranks * (long)sizeof(int));
     }
-    /* One rank prints: launchers break lines of several where they like. */
+    /* One rank prints: launchers break the lines of several ranks at any place. */
     int own[2] = {cached, (after - before) * 100 / count}, all[2 * RANKS_MAX];
     CHECK(ranks <= RANKS_MAX);
     MPI_Gather(own, 2, MPI_INT, all, 2, MPI_INT, 0, MPI_COMM_WORLD);

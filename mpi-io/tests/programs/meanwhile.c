@@ -1,7 +1,7 @@
-/* Collective calls to which ranks come before and after others have written. meanwhile FILE PART
- *   end, current   the shared pointer is moved from the end of the file, or from where it is
+/* Collective calls which ranks reach before and after others have written. meanwhile FILE PART
+ *   end, current   the shared pointer is moved from the end of the file, or from its current value
  *   appended       a second handle of some ranks is opened to append
- *   longer         such a handle makes the file longer, and a rank writes there at once */
+ *   longer         such a handle extends the file, and a rank writes there at once */
 #include "common.h"
 
 enum { ROUNDS = 40, BYTES = 5000 };
@@ -9,7 +9,7 @@ enum { ROUNDS = 40, BYTES = 5000 };
 static MPI_File file;
 static char bytes[BYTES];
 
-/* The last rank writes before it comes. */
+/* The last rank writes before it arrives. */
 static void moved(int whence) {
     for (int round = 1; round <= ROUNDS; ++round) {
         MPI_Offset at, first;
@@ -27,7 +27,7 @@ static void moved(int whence) {
     }
 }
 
-/* The last rank makes the file longer until the others are through. */
+/* The last rank extends the file until the others are done. */
 static void appended(const char *name, MPI_Comm some) {
     int flag = rank < ranks - 1, is_over = 0;
     MPI_Request all = MPI_REQUEST_NULL;

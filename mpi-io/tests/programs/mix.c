@@ -1,12 +1,12 @@
-/* Random views, datatypes and ways to read and write, from a seed. What was read, and what calls answered, goes into a number that is
- * printed: it is the same with and without the library, and so is the file. mix FILE SEED ROUNDS */
+/* Random views, datatypes and accesses, from a seed. Bytes read and answers of calls go into a printed number. The
+ * number and the file are the same with and without the library. mix FILE SEED ROUNDS */
 #include "common.h"
 
 enum { REGION = 1 << 20, ELEMENTS_MAX = 3000 };
 
 static uint64_t seed, number, hash = 14695981039346656037u;
 
-/* The same on all ranks, and one that each has for itself. */
+/* One random number common to all ranks, and one for each rank. */
 static uint64_t common(uint64_t limit) { return mixed(seed, 1, number++) % limit; }
 static uint64_t own(uint64_t limit) { return mixed(seed, 1000 + rank, number++) % limit; }
 
@@ -21,7 +21,7 @@ struct view {
     MPI_Offset displacement;
 };
 
-/* Views whose bytes no two ranks have in common. */
+/* Views with disjoint bytes on all ranks. */
 static struct view view_of(int kind) {
     struct view view = {MPI_INT, MPI_INT, (MPI_Offset)rank * REGION};
     int b = 1 + common(40), i, places[5], lens[5];
@@ -82,7 +82,7 @@ static void forget(struct view *view, int kind) {
     if (kind == 5) MPI_Type_free(&view->unit);
 }
 
-/* Memory for so many units: its datatype and count, and the bytes that it may touch. */
+/* Memory for some units: its datatype and count, and the bytes it may touch. */
 struct memory {
     MPI_Datatype type;
     int count, is_made;
@@ -126,7 +126,7 @@ static void free_memory(struct memory *memory) {
     free(memory->bytes);
 }
 
-/* Collective ways come first: all ranks take the same. */
+/* Collective accesses come first: all ranks use the same one. */
 enum way { AT_ALL, ALL, IAT_ALL, IALL, SPLIT_AT, SPLIT, ORDERED, SPLIT_ORDERED, AT, INDIVIDUAL, IAT, I, SHARED_I, WAYS };
 
 #define ACCESS(rw)                                                                                                     \
@@ -169,7 +169,8 @@ enum way { AT_ALL, ALL, IAT_ALL, IALL, SPLIT_AT, SPLIT, ORDERED, SPLIT_ORDERED, 
 ACCESS(write)
 ACCESS(read)
 
-/* With ordered ways, and where ranks take turns, the shared pointer decides where, so ranks whose views differ have to begin at the same position. */
+/* In ordered accesses, and if ranks take turns, the shared pointer gives the place. So ranks with different views
+ * have to begin at the same position. */
 static int is_ordered(enum way way) { return way == ORDERED || way == SPLIT_ORDERED || way == SHARED_I; }
 
 static void do_writes(MPI_File file, struct view *view, MPI_Offset *end) {
@@ -186,7 +187,7 @@ static void do_writes(MPI_File file, struct view *view, MPI_Offset *end) {
         if (is_ordered(way)) OK(MPI_File_seek_shared(file, common(500), MPI_SEEK_SET));
         write_by(file, way, at, &memory, &status);
         MPI_Get_count(&status, memory.type, &count);
-        /* Gaps of memory are never looked at, but MPI may count what it likes for nothing. */
+        /* Gaps in memory are not checked, but MPI may return any count for an empty transfer. */
         if (units > 0) note_number(count);
         if (at + units > *end) *end = at + units;
         free_memory(&memory);
@@ -208,7 +209,7 @@ static void do_reads(MPI_File file, struct view *view, MPI_Offset end) {
         MPI_Get_elements(&status, view->unit == MPI_BYTE ? MPI_BYTE : memory.type, &count);
         if (units > 0) note_number(count);
         note(memory.bytes, memory.len);
-        /* Others move the shared pointer only before and behind this. */
+        /* Other ranks move the shared pointer only before and after this. */
         MPI_Barrier(MPI_COMM_WORLD);
         OK(MPI_File_get_position(file, &position));
         OK(MPI_File_get_position_shared(file, &shared));
@@ -226,7 +227,7 @@ int main(int argc, char **argv) {
     CHECK(argc == 4);
     seed = strtoull(argv[2], NULL, 10), rounds = atoi(argv[3]);
     file = opened(argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR);
-    /* Some MPIs leave what they like in holes behind the end. */
+    /* Some MPIs leave arbitrary bytes in holes behind the end. */
     OK(MPI_File_set_size(file, (MPI_Offset)REGION * ranks));
     settle(file);
     for (int round = 0; round < rounds; ++round) {

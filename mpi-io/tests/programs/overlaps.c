@@ -1,10 +1,10 @@
-/* Communicators that have some ranks in common open one file: one that caches and writes hands the file back where others write, and readers
- * have caches of their own. overlaps FILE */
+/* Communicators with some ranks in common open one file. A communicator that caches and writes hands the file back
+ * if others write, and readers have caches of their own. overlaps FILE */
 #include "common.h"
 
 enum { PART = 64 };
 
-/* Each rank's bytes, in the file as other programs see it. */
+/* Each rank's bytes, in the file seen by other programs. */
 static void expect_bytes(const char *path, int who) {
     char bytes[PART];
     FILE *plain = fopen(path, "rb");

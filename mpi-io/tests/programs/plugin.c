@@ -1,4 +1,4 @@
-/* What brings MPI into a program that has none: `run` writes and reads a file that the library serves. */
+/* Brings MPI into a program without it: `run` writes and reads a file served by the library. */
 #include "common.h"
 
 int run(const char *path) {

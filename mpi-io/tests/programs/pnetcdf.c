@@ -1,5 +1,6 @@
-/* A file of PnetCDF's: variables of fixed size and with records, collective and independent calls, strides, requests, a definition that
- * moves what was written. Another number of ranks reads it, and tools of netCDF's. pnetcdf write|read FILE */
+/* A file of PnetCDF: variables of fixed size and with records, collective and independent calls, strides, requests,
+ * a definition that moves existing bytes. Another number of ranks and netCDF's tools read it. pnetcdf write|read
+ * FILE */
 #include "common.h"
 #include <pnetcdf.h>
 
@@ -48,7 +49,8 @@ static void put_fixed(const struct file *file) {
     free(values);
 }
 
-/* Columns that ranks have in turns, one after another by independent calls; all see at once what this one has written. */
+/* Columns, dealt to the ranks round robin, one after another by independent calls; all ranks see this one's writes
+ * at once. */
 static void put_strided(const struct file *file) {
     MPI_Offset stride[2] = {1, ranks}, count[2] = {1, (COLUMNS - rank + ranks - 1) / ranks};
     int values[COLUMNS];
@@ -67,7 +69,7 @@ static void put_strided(const struct file *file) {
     free(read);
 }
 
-/* Records, in no order, as requests of which all ranks wait for several. */
+/* Records, in no order, as requests; ranks wait for several of them together. */
 static void put_records(const struct file *file, int variable, int id) {
     static float values[RECORDS][ROWS * COLUMNS];
     int requests[RECORDS], statuses[RECORDS];
@@ -91,7 +93,7 @@ static void write_file(const char *path) {
     put_strided(&file);
     put_records(&file, 2, file.kept);
     OK(ncmpi_sync(file.id));
-    /* What is added goes before the records, which move. */
+    /* The new definition goes before the records, which move. */
     OK(ncmpi_redef(file.id));
     dims[0] = file.records, dims[1] = file.rows, dims[2] = file.columns;
     OK(ncmpi_def_var(file.id, "added", NC_FLOAT, 3, dims, &file.added));

@@ -1,4 +1,5 @@
-/* A name like those of ROMIO's file systems beside the name behind its prefix: prefixed DIRECTORY NAME. Prints both files' bytes. */
+/* A name with the prefix of a ROMIO file system, next to the name without the prefix: prefixed DIRECTORY NAME.
+ * Prints both files' bytes. */
 #include "common.h"
 #include <unistd.h>
 

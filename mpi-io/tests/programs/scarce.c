@@ -1,4 +1,5 @@
-/* Where communicators run short, a file is opened as without the library, and cached if there are two. argv[1] is the file. */
+/* If communicators are scarce, a file is opened as without the library, and cached if two are left. argv[1] is the
+ * file. */
 #include "common.h"
 
 enum { MAX = 5000 };

@@ -1,4 +1,4 @@
-/* What a second handle of a file keeps, and shows to others. seconds FILE PART */
+/* State and writes of a second handle of a file. seconds FILE PART */
 #include "common.h"
 #include <sys/stat.h>
 
@@ -11,7 +11,7 @@ static MPI_File second_of(MPI_Comm comm, int mode) {
     return file;
 }
 
-/* MPI serves a second handle when the first is closed: by the same pointers, and in the same mode. */
+/* MPI serves a second handle when the first is closed, with the same pointers and in the same mode. */
 static void left(void) {
     MPI_File first = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), own, pair = MPI_FILE_NULL;
     MPI_Comm some;
@@ -28,7 +28,7 @@ static void left(void) {
         OK(MPI_File_write_shared(own, bytes, 100, MPI_BYTE, MPI_STATUS_IGNORE));
     }
     OK(MPI_File_set_atomicity(own, 1));
-    /* In MPICH handles of one file name have one pointer. */
+    /* In MPICH, handles of one file name share a pointer. */
     if (pair != MPI_FILE_NULL) OK(MPI_File_seek_shared(pair, 100, MPI_SEEK_SET));
     OK(MPI_File_close(&first));
     EQUAL(is_cached(own), 0);
@@ -52,7 +52,8 @@ static void left(void) {
     OK(MPI_File_close(&own));
 }
 
-/* The file gets another name while it is open, and another file gets its name. What MPI serves of it is known by the file all the same. */
+/* An open file is renamed, and another file gets its name. MPI's accesses through the handle still reach the file
+ * itself. */
 static void renamed(void) {
     char other[4096], bytes[300];
     MPI_File first = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), own = MPI_FILE_NULL, again;
@@ -82,7 +83,7 @@ static void renamed(void) {
     }
 }
 
-/* A file that is read by one handle and written by another, which has pages of its own: sync, barrier and sync show what was written. */
+/* One handle writes a file, and another one with its own pages reads it: sync, barrier and sync show the writes. */
 static void synced(void) {
     MPI_File reads, writes = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), own;
     MPI_Offset size;
@@ -106,7 +107,7 @@ static void synced(void) {
         EQUAL(memcmp(bytes, "newnewne", 8), 0);
     }
     OK(MPI_File_close(&reads));
-    /* A handle of one rank hands on what that has written; the file has its size when all ranks have synced. */
+    /* A handle of one rank flushes that rank's writes; the file has its size when all ranks have synced. */
     if (rank == 0) {
         own = second_of(MPI_COMM_SELF, MPI_MODE_RDWR);
         OK(MPI_File_write_at(own, 8 * ranks, "0123456789", 10, MPI_BYTE, MPI_STATUS_IGNORE));
@@ -131,7 +132,7 @@ static void synced(void) {
     OK(MPI_File_close(&writes));
 }
 
-/* A second handle of all ranks, and one of some, each with a shared pointer of its own. */
+/* A second handle of all ranks, and one of some, each with its own shared pointer. */
 static void pointers(void) {
     MPI_File first = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), again, pair;
     MPI_Comm some;
@@ -150,7 +151,7 @@ static void pointers(void) {
     OK(MPI_File_seek_shared(again, 4 * ranks, MPI_SEEK_SET));
     OK(MPI_File_read_ordered(again, others, 1, MPI_INT, MPI_STATUS_IGNORE));
     EQUAL(others[0], number);
-    /* In MPICH without the library handles of one file name have one pointer. */
+    /* In MPICH without the library, handles of one file name share a pointer. */
     OK(MPI_File_get_position_shared(first, &place));
     if (is_expected()) EQUAL(place, 0);
     MPI_Comm_split(MPI_COMM_WORLD, rank > 0, rank, &some);
@@ -174,7 +175,7 @@ static MPI_Offset bytes_there(void) {
     return about.st_size;
 }
 
-/* A second handle of some ranks makes the file longer: each time on all of them, and in the file system after its sync. */
+/* A second handle of some ranks extends the file: each time for all of them, and in the file system after its sync. */
 static void sized(void) {
     MPI_File first = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), pair;
     MPI_Comm some;
@@ -185,7 +186,7 @@ static void sized(void) {
     pair = second_of(some, MPI_MODE_RDWR);
     for (int round = 1; rank < 2 && round <= 100; ++round) {
         OK(MPI_File_set_size(pair, round * 1000));
-        /* The other one may still be in that call. */
+        /* The other rank may still be in that call. */
         OK(MPI_File_write_at(pair, round * 1000 + 100 * rank, bytes, 100, MPI_BYTE, MPI_STATUS_IGNORE));
         MPI_Barrier(some);
     }

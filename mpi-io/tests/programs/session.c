@@ -1,4 +1,5 @@
-/* A file of a session is used after MPI_Finalize, where it goes on at its pointers. argv[2] is "only" for a program that never calls MPI_Init. */
+/* A file of a session is used after MPI_Finalize, and continues at its pointers. argv[2] is "only" for a program
+ * that never calls MPI_Init. */
 #include "common.h"
 
 #if MPI_VERSION >= 4

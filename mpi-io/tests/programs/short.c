@@ -1,5 +1,5 @@
-/* A file that MPI serves for lack of descriptors is not cached by a later handle, and neither loses the other's bytes. argv[1] begins the
- * files' paths, argv[2] says how many may be opened. */
+/* A file served by MPI for lack of descriptors is not cached by a later handle, and neither handle loses the other's
+ * bytes. argv[1] is the beginning of the files' paths, argv[2] the maximum number to open. */
 #include "common.h"
 
 enum { MAX = 1000, BYTES = 64 };
@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
         OK(MPI_File_write_at_all(by[i], (rank * 2 + i) * BYTES, bytes, BYTES, MPI_CHAR, MPI_STATUS_IGNORE));
     OK(MPI_File_close(&later));
     OK(MPI_File_close(&files[last]));
-    /* Nobody has it: it is cached again. */
+    /* Nobody has it open: it is cached again. */
     OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, MPI_INFO_NULL, &later));
     CHECK(is_cached(later));
     for (int of = 0; of < ranks; ++of) {

@@ -1,5 +1,6 @@
-/* Handles of one file side by side: every pair of (hint, communicator, name, mode), in any order of opens, writes, syncs, new sizes and
- * closes. Each write has bytes of its own, next to those of others, so that at the end the file has all. square DIRECTORY SEED FIRST ROUNDS
+/* Several handles of one file: every pair of (hint, communicator, name, mode), in any order of opens, writes, syncs,
+ * new sizes and closes. Each write has its own bytes, next to bytes of others, so that at the end the file has all of
+ * them. square DIRECTORY SEED FIRST ROUNDS
  *
  * A round is replayed by its number: square DIRECTORY SEED ROUND 1 */
 #include "common.h"
@@ -13,7 +14,7 @@ static const char *const names[NAMES] = {"file", "hard", "soft", NULL};
 static MPI_Comm comms[COMMS];
 static char whole_path[4096];
 
-/* What the file has to be. All ranks know it, since all know the plan. */
+/* The expected file. All ranks know it, since all know the plan. */
 static char expected[BYTES_MAX], found[BYTES_MAX];
 static long end, cursor, ordered;
 static int has_sequential;
@@ -31,7 +32,7 @@ static struct handle {
 
 static int is_mine(const struct handle *handle) { return handle->is_open && comms[handle->comm] != MPI_COMM_NULL; }
 
-/* Which ranks have a communicator: all, one, and parts that overlap or do not. */
+/* The ranks of a communicator: all, one, and parts that overlap or do not. */
 static int has(int comm, int who) {
     switch (comm) {
     case 0: return 1;
@@ -62,7 +63,7 @@ static void open_one(struct handle *handle, int kind) {
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
 }
 
-/* Each rank of the handle writes bytes of its own. */
+/* Each rank of the handle writes its own bytes. */
 static void write_some(struct handle *handle, int step) {
     int how = (int)chosen(5), each = 1 + (int)chosen(chosen(4) == 0 ? 5000 : 60), place = 0;
     long at = cursor;
@@ -101,7 +102,7 @@ static void write_some(struct handle *handle, int step) {
     if (at + (long)each * handle->members > end) end = at + (long)each * handle->members;
 }
 
-/* ROMIO refuses it for files that are only read. */
+/* ROMIO refuses it for read-only files. */
 static void sync_one(struct handle *handle) {
     int code = is_mine(handle) ? MPI_File_sync(handle->file) : MPI_SUCCESS;
     if (handle->mode != 2) EQUAL(code, MPI_SUCCESS);
@@ -118,7 +119,7 @@ static void expect_same(const char *what, long bytes) {
     }
 }
 
-/* After sync, barrier and sync each handle reads what all have written. */
+/* After sync, barrier and sync each handle reads all ranks' writes. */
 static void read_all(void) {
     MPI_Offset size;
     sync_all();
@@ -180,7 +181,7 @@ static void play(uint64_t seed, int round) {
         CHECK(link("file", "hard") == 0 && symlink("file", "soft") == 0);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    /* Rounds one after the other have all pairs. */
+    /* Consecutive rounds cover all pairs. */
     open_one(&handles[0], round % KINDS);
     for (int step = 1; step < STEPS; ++step) {
         struct handle *one = &handles[step == 1 ? 1 : chosen(HANDLES)];

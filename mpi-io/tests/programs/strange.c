@@ -1,4 +1,4 @@
-/* MPI says what is wrong with communicators that no file is opened by. strange FILE COMM: null, inter */
+/* MPI reports the errors of communicators that cannot open files. strange FILE COMM: null, inter */
 #include "common.h"
 
 enum { RANKS_MAX = 4 };
@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
     }
     code = MPI_File_open(comm, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
     MPI_Error_class(code, &class);
-    /* One rank prints: launchers break lines of several where they like. */
+    /* One rank prints: launchers break the lines of several ranks at any place. */
     CHECK(ranks <= RANKS_MAX);
     MPI_Gather(&class, 1, MPI_INT, classes, 1, MPI_INT, 0, MPI_COMM_WORLD);
     for (int of = 0; rank == 0 && of < ranks; ++of) printf("rank %d: class %d\n", of, classes[of]);

@@ -1,4 +1,5 @@
-/* A tool that has both names of MPI_Finalize, and writes its file as MPI ends by MPI_File_open, as Darshan does. */
+/* A tool with both names of MPI_Finalize. When MPI ends it writes its file, opened by MPI_File_open, as Darshan
+ * does. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdlib.h>

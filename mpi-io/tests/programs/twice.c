@@ -1,5 +1,5 @@
-/* A file that is open more than once at a time: a second handle sees what is written by the first, and the other way round; of two
- * communicators that know nothing of each other none caches and writes it. twice FILE */
+/* A file open more than once at a time: each handle sees the other's writes. Of two separate communicators neither
+ * caches and writes it. twice FILE */
 #include "common.h"
 
 enum { PART = 1000 };
@@ -10,7 +10,7 @@ static void fill(int seed) {
     for (int at = 0; at < PART; ++at) bytes[at] = (char)mixed(seed, rank, at);
 }
 
-/* All ranks write in turns by a handle of all and by one of their own. */
+/* All ranks write alternately by a handle of all and by their own. */
 static void second_handles(const char *path) {
     MPI_File all = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), own, again;
     MPI_Offset size, place;
@@ -26,7 +26,7 @@ static void second_handles(const char *path) {
     MPI_Barrier(MPI_COMM_WORLD);
     OK(MPI_File_get_size(own, &size));
     EQUAL(size, 4 * PART * ranks);
-    /* Each handle has pointers of its own; in MPICH handles of one file name share one. */
+    /* Each handle has its own pointers; in MPICH, handles of one file name share one. */
     OK(MPI_File_seek(all, 10, MPI_SEEK_SET));
     OK(MPI_File_write_shared(own, bytes, rank + 1, MPI_BYTE, MPI_STATUS_IGNORE));
     OK(MPI_File_get_position_shared(own, &place));
@@ -64,7 +64,7 @@ static void other_communicators(const char *path) {
     if (rank > 1) {
         OK(MPI_File_open(part, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
         OK(MPI_File_close(&file));
-        /* The first two have it handed back. */
+        /* The first two ranks have it handed back. */
         OK(MPI_File_open(part, path, MPI_MODE_WRONLY, MPI_INFO_NULL, &file));
         EQUAL(is_cached(file), 0);
     }

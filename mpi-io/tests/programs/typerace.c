@@ -1,4 +1,5 @@
-/* Threads that use a new datatype at once each find its layout, and none loses it to another. typerace FILE, with late_attributes.c */
+/* Threads that use a new datatype concurrently all find its layout, and none loses it to another. typerace FILE,
+ * with late_attributes.c */
 #include "common.h"
 #include <dlfcn.h>
 #include <pthread.h>

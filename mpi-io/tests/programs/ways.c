@@ -1,4 +1,5 @@
-/* What MPI says of an open file and its pointers: sizes, positions, the end, modes, atomicity, shared pointers. ways FILE */
+/* MPI's answers about an open file and its pointers: sizes, positions, the end, modes, atomicity, shared pointers.
+ * ways FILE */
 #include "common.h"
 
 static const char *path;
@@ -102,14 +103,14 @@ static void pointers(void) {
     EQUAL(shared_position_of(file), 396);
     MPI_Type_free(&tile);
     OK(MPI_File_close(&file));
-    /* Both pointers of a file that is appended to are at its end. */
+    /* In append mode both pointers of a file are at its end. */
     file = opened(path, MPI_MODE_RDWR | MPI_MODE_APPEND);
     EQUAL(position_of(file), 400);
     EQUAL(shared_position_of(file), 400);
     OK(MPI_File_close(&file));
 }
 
-/* In mode atomic no rank reads a part of what another writes in one call. */
+/* In mode atomic no rank reads a part of another's write call. */
 static void atomicity(void) {
     MPI_File file = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR);
     MPI_Datatype tile;
@@ -135,7 +136,7 @@ static void atomicity(void) {
     OK(MPI_File_close(&file));
 }
 
-/* Files of some ranks, several at a time, deleted when they are closed. */
+/* Files of some ranks, several at a time, deleted on close. */
 static void groups(void) {
     MPI_Comm half;
     MPI_File mine, ours, both;
@@ -149,7 +150,7 @@ static void groups(void) {
     both = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR);
     snprintf(name, sizeof name, "%s.own%d", path, rank);
     OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &mine));
-    /* No pattern is for files that one rank of several opens for itself. */
+    /* Patterns do not apply to files opened by one rank of several alone. */
     EQUAL(is_cached(mine), is_expected() && ranks == 1);
     OK(MPI_File_write(mine, &number, 1, MPI_INT, MPI_STATUS_IGNORE));
     OK(MPI_File_write_at(both, 4 * rank, &number, 1, MPI_INT, MPI_STATUS_IGNORE));
@@ -171,7 +172,7 @@ static void groups(void) {
     MPI_Comm_free(&half);
 }
 
-/* Bytes of other programs: what was synced is in the file, and a large file is not changed where nobody writes. */
+/* Other programs see synced bytes in the file, and a large file does not change without writes. */
 static void others(void) {
     MPI_File file = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR);
     const MPI_Offset far = ((MPI_Offset)5 << 30) + 12345;
@@ -190,7 +191,7 @@ static void others(void) {
     OK(MPI_File_close(&file));
 }
 
-/* What the library leaves to MPI, which has the file open, too. */
+/* Cases the library leaves to MPI, which has the file open, too. */
 static void asked(void) {
     MPI_File file = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR);
     MPI_Datatype tile, unit_is, tile_is;
@@ -216,7 +217,7 @@ static void asked(void) {
     EQUAL(displacement, 8 + 64 * rank);
     CHECK(unit_is == MPI_INT && strcmp(representation, "native") == 0);
     MPI_Type_free(&tile_is);
-    /* An info that is set later neither ends caching nor begins it. */
+    /* An info set later neither ends caching nor begins it. */
     MPI_Info_create(&info);
     MPI_Info_set(info, "vgasnet_cache", is_expected() ? "disable" : "enable");
     OK(MPI_File_set_info(file, info));
@@ -231,7 +232,7 @@ static void asked(void) {
     OK(MPI_File_close(&file));
 }
 
-/* Representations that the library does not know are MPI's. */
+/* Representations unknown to the library are MPI's. */
 static void representations(void) {
     MPI_File file = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR);
     int number = 5 + rank;

@@ -1,4 +1,4 @@
-//! The programs of these tests, and how they are run.
+//! The programs of these tests, and the means to run them.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use vgasnet_preloaded::Suite;
@@ -22,8 +22,8 @@ pub static SUITE: Suite = Suite {
     ],
 };
 
-/// Every file is to be cached.
+/// All files are to be cached.
 pub const ALL_FILES: (&str, &str) = ("VGASNET_MPI_FILES", "*");
 
-/// The program demands that its files are cached.
+/// The program requires its files to be cached.
 pub const EXPECTED: (&str, &str) = ("EXPECT_CACHED", "1");

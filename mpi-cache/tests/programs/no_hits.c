@@ -1,4 +1,4 @@
-/* Mode told, one get an interval and no place twice: words are not read for long. Rank 0 gets. */
+/* Mode told, one get per interval and no place twice: the library soon stops reading words. Rank 0 gets. */
 #include "common.h"
 
 enum { LONGS = 1 << 14, ROUNDS = 20000 };
