@@ -224,8 +224,8 @@ impl Job {
         pages: u32,
         options: FileOptions,
     ) -> Space {
-        let options = NamedOptions { read: true, write: true, ..NamedOptions::default() };
-        let named = Arc::new(NamedFile::in_memory(memory, &options).expect("the options make sense"));
+        let named_options = NamedOptions { read: true, write: true, ..NamedOptions::default() };
+        let named = Arc::new(NamedFile::in_memory(memory, &named_options).expect("the options make sense"));
         let space = Space::of_file(self.files.opened);
         self.files.opened += 1;
         let (bytes, watch) = (memory.bytes(), IoWatch::default());
