@@ -178,12 +178,12 @@ static void wait_for_a_put(int value, int mode) {
 /* Seconds in which this thread was ready and waited for a processor. */
 static double waited(void) {
     char line[100];
-    char *rest = line;
+    char *tail = line;
     FILE *file = fopen("/proc/thread-self/schedstat", "r");
     CHECK(file != NULL && fgets(line, sizeof line, file) != NULL);
     fclose(file);
-    strtod(line, &rest);
-    return 1e-9 * strtod(rest, NULL);
+    strtod(line, &tail);
+    return 1e-9 * strtod(tail, NULL);
 }
 
 static void *mark(void *place) {
