@@ -1,5 +1,5 @@
-//! `vgasnetrun --conduit mpi`, or gasnet, as its users see it: how jobs end, and that nothing stays behind. The MPI or the GASNet is
-//! the one that the library was built for.
+//! `vgasnetrun --conduit mpi`, or gasnet, as its users see it: how jobs end, and that nothing stays behind. The library
+//! was built for this MPI or GASNet.
 
 #![cfg(any(feature = "mpi", feature = "gasnet"))]
 
@@ -18,7 +18,7 @@ use support::compile::{Language, Linking, build, source_dir};
 use support::run::{IN_CONTAINERS, entries, finish, fresh_dir, say_not_run, shared_memory};
 use support::tools::{MemoryLimit, tool, with_default_signals};
 
-/// Far more than the end of a job takes.
+/// Far longer than a job takes to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The conduit of the ranks.
@@ -32,14 +32,14 @@ fn is_numbered() -> bool {
     true
 }
 
-/// A job and where its files are.
+/// A job and the places of its files.
 struct Job {
     child: Child,
     storage: PathBuf,
     shared_before: BTreeSet<OsString>,
 }
 
-/// A job that has ended.
+/// An ended job.
 #[derive(Debug)]
 struct Ended {
     status: Option<i32>,
@@ -77,13 +77,13 @@ impl Job {
         assert!(left.is_empty(), "{ended:?}\nleft in the storage directory: {left:?}");
         std::fs::remove_dir(&self.storage).expect("an empty directory of ours");
         wait_until(&format!("{ended:?}\nleft in /dev/shm"), || {
-            // Other jobs may run at the same time, with files of their MPI's.
+            // Other jobs may run at the same time, with files of their own MPI.
             shared_memory().difference(&self.shared_before).all(is_of_others)
         });
         ended
     }
 
-    /// The processes of the ranks, which print their numbers when they have come far enough.
+    /// The processes of the ranks. Each prints its number when it is ready.
     fn pids(&mut self, ranks: usize) -> Vec<i32> {
         let mut out = BufReader::with_capacity(1, self.child.stdout.take().expect("piped"));
         let mut line = String::new();
@@ -103,7 +103,7 @@ impl Job {
     }
 }
 
-/// Files of vgasnet have no name. All others are MPI's, and MPI's jobs clean up.
+/// vgasnet's files have no names. All others belong to MPI, and MPI's jobs clean up.
 fn is_of_others(name: &OsString) -> bool {
     let path = Path::new("/dev/shm").join(name);
     let processes = std::fs::read_dir("/proc").expect("it exists").flatten();
@@ -122,7 +122,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Whether a process with this number exists and is not a zombie that waits for its parent.
+/// Whether a process with this number exists and is not a zombie.
 fn is_alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
@@ -145,11 +145,11 @@ fn live(ranks: u32, way: &str) -> Ended {
     start(ranks, &[&rank_program(), way]).end()
 }
 
-/// Fails unless the job ended like this, with one line that begins and ends so.
+/// Fails unless the job ended with this status and one line with this begin and end.
 fn expect(ended: &Ended, status: i32, line: (&str, &str)) {
     assert_eq!(ended.status, Some(status), "{ended:?}");
     let (begin, end) = line;
-    // MPI's start may wait for the rank that has failed, whatever it is told.
+    // MPI's start may wait for the failed rank, whatever signal it gets.
     let is_cut_off = |line: &&str| line.ends_with("did not end within 3 s of being told to; killed");
     let lines: Vec<_> = ended.stderr.lines().filter(|line| !is_cut_off(line)).collect();
     assert!(lines.len() == 1 && lines[0].starts_with(begin) && lines[0].ends_with(end), "{ended:?}");
@@ -201,7 +201,7 @@ fn programs_that_are_no_ranks_simply_run() {
     assert_eq!(ended.stderr, "err\n".repeat(3));
 }
 
-/// A script in the place of the launcher says what Open MPI's says on loaded machines.
+/// A stand-in for the launcher prints the line of Open MPI's launcher on a loaded machine.
 #[cfg(feature = "mpi")]
 #[test]
 fn a_line_of_open_mpi_that_means_nothing_is_left_out() {
@@ -230,7 +230,7 @@ fn a_line_of_open_mpi_that_means_nothing_is_left_out() {
 fn what_is_typed_reaches_the_first_rank() {
     let terminal = nix::pty::openpty(None, None).expect("a terminal");
     let mut master = std::fs::File::from(terminal.master);
-    // The second character ends the input, as it does for a user at a terminal.
+    // The second character ends the input, as from a user at a terminal.
     master.write_all(b"typed\n\x04").expect("room");
     let job = start_reading(1, &["sh", "-c", "cat; echo read"], terminal.slave.into());
     let ended = job.end();
@@ -287,13 +287,13 @@ fn ranks_in_scripts_end_with_the_job() {
     wait_until(&format!("still there of {pids:?}"), || !pids.iter().any(|pid| is_alive(*pid)));
 }
 
-/// What has happened on a host, that host tells.
+/// A host reports its own events.
 #[test]
 fn a_host_says_that_a_rank_was_killed_for_want_of_memory() {
     let Some(limit) = MemoryLimit::new(64 << 20) else {
         return say_not_run("ranks without memory", "this user may not make cgroups here");
     };
-    // It keeps what it has read until a line ends.
+    // tail keeps its input until a line ends.
     let script = format!("echo $$ >{} && exec tail /dev/zero", limit.processes().display());
     let ended = start(2, &["sh", "-c", &script]).end();
     let lines = ended.stderr.lines().filter(|line| line.contains("the system has ended processes for want of memory"));
@@ -307,14 +307,14 @@ fn a_killed_agent_ends_the_job() {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pids[0])).expect("a rank");
     let agent: i32 =
         stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok()).expect("a parent");
-    // SAFETY: the call takes numbers only, and the number is that of the agent of a rank that runs.
+    // SAFETY: the call takes numbers only, and the number is the agent's of a running rank.
     assert_eq!(unsafe { libc::kill(agent, libc::SIGKILL) }, 0);
     let ended = job.end();
     assert!(ended.status.is_some_and(|status| status != 0) && ended.stderr.contains("vgasnetrun: "), "{ended:?}");
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
-/// Whether these tests of how MPICH ends can run.
+/// Whether these tests of MPICH's end can run.
 #[cfg(feature = "mpi")]
 fn has_hydra(test: &str) -> bool {
     let mpiexec = Command::new(vgasnet_mpi::MPIEXEC).arg("--version").output().expect("MPI's launcher starts");
@@ -327,11 +327,12 @@ fn has_hydra(test: &str) -> bool {
 
 #[cfg(feature = "mpi")]
 fn tell(pid: i32, signal: i32) {
-    // SAFETY: the call takes numbers only, and the number is that of a process of a job that runs.
+    // SAFETY: the call takes numbers only, and the number is a process's of a running job.
     assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
 }
 
-/// The ranks go on without MPI's launcher after half a second. Hydra then opens the barrier of MPI's end for ranks that are gone.
+/// The ranks continue without MPI's launcher after half a second. Hydra then opens the barrier of MPI's end for ended
+/// ranks.
 #[cfg(feature = "mpi")]
 #[test]
 fn a_launcher_of_mpi_that_stands_still_finds_the_ranks_in_good_order() {
@@ -350,7 +351,7 @@ fn a_launcher_of_mpi_that_stands_still_finds_the_ranks_in_good_order() {
     assert_eq!((ended.status, &*ended.stderr), (Some(0), ""), "{ended:?}");
 }
 
-/// Starts ranks that reach each other by TCP alone.
+/// Starts ranks with TCP as their only transport.
 #[cfg(feature = "mpi")]
 fn start_over_tcp(ranks: u32, way: &str) -> Job {
     start(ranks, &["env", "VGASNET_PEER_MEMORY=0", "UCX_TLS=tcp,self", &rank_program(), way])
@@ -367,7 +368,7 @@ fn a_network_that_breaks_is_told_once_and_by_one_rank() {
     assert!(ended.stderr.contains(") broke down: mpi: MPI_"), "{ended:?}");
 }
 
-/// The other ranks see the network break before the launcher knows why.
+/// The other ranks see the network break before the launcher knows the cause.
 #[cfg(feature = "mpi")]
 #[test]
 fn a_network_that_breaks_where_a_rank_ends_is_not_told() {

@@ -1,4 +1,5 @@
-//! What an entry of a home's directory takes, as docs/internals/memory.md says: by how many ranks hold the page, whatever the ranks of the job.
+//! The memory of an entry in a home's directory, as in docs/internals/memory.md: it depends on the holders of the page,
+//! not on the ranks of the job.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +11,10 @@ use vgasnet_protocol::{Limits, Rank, RankSizes};
 
 const PAGES: u32 = 1 << 13;
 
-/// Few pages come behind their neighbours in this order.
+/// In this order few pages follow their neighbours.
 const SCATTERED: u32 = 40_503;
 
-/// A home's part of the protocol, in a job of so many ranks.
+/// A home's part of the protocol, in a job of this many ranks.
 fn home(ranks: u32) -> Protocol {
     let sizes = RankSizes { pages: PAGES, frames: 1 };
     Protocol::new(Limits::new(Rank(0), (0..ranks).map(|_| sizes)), true)
@@ -24,7 +25,7 @@ fn tell(protocol: &mut Protocol, from: Rank, page: PageId, body: ToHome, actions
     protocol.handle(Event::Message { from, message }, actions).expect("it makes sense");
 }
 
-/// A rank reads a page, and has it then.
+/// A rank reads a page and becomes a holder.
 fn read(protocol: &mut Protocol, from: Rank, page: PageId) {
     let (mut actions, frame) = (Vec::new(), FrameId(0));
     tell(protocol, from, page, ToHome::Read { frame, priority: Priority::Now }, &mut actions);
@@ -38,7 +39,7 @@ fn read(protocol: &mut Protocol, from: Rank, page: PageId) {
     tell(protocol, from, page, ToHome::Done { version }, &mut actions);
 }
 
-/// Bytes of an entry where so many ranks hold each page.
+/// Bytes of an entry with this many holders of each page.
 fn entry_bytes(ranks: u32, holders: u32, stride: u32) -> f64 {
     let mut protocol = home(ranks);
     let before = live_bytes();
@@ -49,7 +50,7 @@ fn entry_bytes(ranks: u32, holders: u32, stride: u32) -> f64 {
     (live_bytes() - before) as f64 / f64::from(PAGES)
 }
 
-/// The numbers of the sentence of memory.md, and of the table there.
+/// The numbers in the sentence and the table of memory.md.
 fn documented() -> [f64; 4] {
     let text =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/internals/memory.md")).expect("it is text");
@@ -60,17 +61,17 @@ fn documented() -> [f64; 4] {
     };
     let one = number_behind("A directory entry is");
     assert_eq!(one, number_behind("| directory |"), "the table says something else");
-    let few = number_behind("bytes where one rank holds the page, about");
-    [one, few, number_behind("for up to four and"), number_behind("Beyond 64 holders each takes at most")]
+    let up_to_four = number_behind("bytes where one rank holds the page, about");
+    [one, up_to_four, number_behind("for up to four and"), number_behind("Beyond 64 holders each takes at most")]
 }
 
 #[test]
 fn an_entry_takes_what_is_written_down() {
-    let [one, few, each_more, each_of_many] = documented();
+    let [one, up_to_four, each_more, each_of_many] = documented();
     let measured = [1, 4, 8, 16, 64].map(|holders| (holders, entry_bytes(65, holders, SCATTERED)));
     println!("bytes of an entry, by holders: {measured:.1?}");
     for (holders, bytes) in measured {
-        let said = if holders == 1 { one } else { few + each_more * f64::from(holders.max(4) - 4) };
+        let said = if holders == 1 { one } else { up_to_four + each_more * f64::from(holders.max(4) - 4) };
         assert!((bytes - said).abs() <= 0.1 * said, "{bytes} bytes for {holders} holders, {said} are written down");
     }
     for holders in [65, 100, 200] {

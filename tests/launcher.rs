@@ -1,4 +1,4 @@
-//! `vgasnetrun` as its users see it. The ranks are small shell scripts that never initialise.
+//! `vgasnetrun` as its users see it. The ranks are small shell scripts without vgasnet.
 
 mod tools;
 
@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Far more than a test takes.
+/// Far longer than a test takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn start(args: &[&str]) -> Child {
@@ -21,7 +21,7 @@ fn start_with(args: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) 
     command.spawn().expect("vgasnetrun starts")
 }
 
-/// Waits for the launcher, which has to end in time; it takes its ranks along when it is killed.
+/// Waits for the launcher, which must end in time. If it is killed, its ranks end with it.
 fn finish(mut child: Child) -> Output {
     drop(child.stdin.take());
     let (mut out, mut err) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
@@ -81,13 +81,13 @@ fn sorted_lines(bytes: &[u8]) -> Vec<String> {
     lines
 }
 
-/// Sends a signal by number to a process that we started and have not reaped.
+/// Sends a signal by number to an unreaped child of ours.
 fn kill(child: &Child, signal: i32) {
     // SAFETY: the call takes numbers only, and the child's number is its own until it is reaped.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
-/// Reads lines until `count` of them have come, and gives the rest of the stream back.
+/// Reads `count` lines, and puts the remaining stream back.
 fn read_lines(child: &mut Child, count: usize) -> Vec<String> {
     let mut out = BufReader::with_capacity(1, child.stdout.take().expect("piped"));
     let lines = (0..count).map(|_| {
@@ -100,7 +100,7 @@ fn read_lines(child: &mut Child, count: usize) -> Vec<String> {
     lines
 }
 
-/// Whether a process with this number exists and is not a zombie that waits for its parent.
+/// Whether a process with this number exists and is not a zombie.
 fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
@@ -159,7 +159,7 @@ fn ranks_that_ignore_sigterm_are_killed_after_a_grace_period() {
     assert!(begin.elapsed() >= Duration::from_secs(1), "{:?}", begin.elapsed());
 }
 
-/// The launcher ends ranks by SIGQUIT, which a shell has its background jobs ignore.
+/// The launcher ends ranks by SIGQUIT. A shell makes its background jobs ignore this signal.
 #[test]
 fn no_rank_ignores_sigquit_because_its_launcher_does() {
     let script =
@@ -196,7 +196,7 @@ fn stderr_is_labelled_too_and_stays_apart() {
     assert_eq!(sorted_lines(&output.stderr), ["[0] err", "[1] err"]);
 }
 
-/// As on a disk that is full, also where the ranks have ended before.
+/// As on a full disk, even if the ranks have ended before.
 #[test]
 fn labelled_lines_that_are_lost_are_a_failure() {
     for script in ["echo line", "echo line; sleep 60"] {
@@ -211,7 +211,8 @@ fn labelled_lines_that_are_lost_are_a_failure() {
     }
 }
 
-/// As under ssh, and under programs that share their nonblocking pipe or terminal: the reader is late, and gets all lines.
+/// As under ssh, and under programs that share their nonblocking pipe or terminal. The reader is late, and gets all
+/// lines.
 #[test]
 fn labelled_lines_wait_for_room_in_a_nonblocking_pipe() {
     const LINES: usize = 20_000;
@@ -220,7 +221,7 @@ fn labelled_lines_wait_for_room_in_a_nonblocking_pipe() {
     command.args(["-l", "-n", "1", "seq", &LINES.to_string()]).stdin(Stdio::null()).stdout(writer);
     let mut child = command.stderr(Stdio::piped()).spawn().expect("a launcher");
     drop(command);
-    // The pipe is full by then: it holds less than a tenth.
+    // The pipe is full at the end of this loop: it holds less than a tenth of the lines.
     while child.try_wait().expect("our child").is_none() && room_is_left(&reader) {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -233,11 +234,11 @@ fn labelled_lines_wait_for_room_in_a_nonblocking_pipe() {
 
 fn pipe_of_nonblocking_writer() -> (fs::File, fs::File) {
     let mut ends = [0; 2];
-    // SAFETY: the call writes two numbers, for which there is room.
+    // SAFETY: the call writes two numbers into an array of two.
     assert_eq!(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }, 0);
     // SAFETY: the call takes numbers only, and the descriptor is ours.
     assert_eq!(unsafe { libc::fcntl(ends[1], libc::F_SETFL, libc::O_NONBLOCK) }, 0);
-    // SAFETY: they are open, and nobody else has them.
+    // SAFETY: the descriptors are open, and nothing else owns them.
     let file = |end| unsafe { fs::File::from_raw_fd(end) };
     (file(ends[0]), file(ends[1]))
 }
@@ -245,7 +246,7 @@ fn pipe_of_nonblocking_writer() -> (fs::File, fs::File) {
 /// Whether a pipe holds less than it usually can.
 fn room_is_left(pipe: &fs::File) -> bool {
     let mut held_bytes: libc::c_int = 0;
-    // SAFETY: the call writes one number, for which there is room.
+    // SAFETY: the call writes one number into a variable of its type.
     assert_eq!(unsafe { libc::ioctl(pipe.as_raw_fd(), libc::FIONREAD, &raw mut held_bytes) }, 0);
     held_bytes < 48 << 10
 }
@@ -257,7 +258,7 @@ fn a_process_left_behind_does_not_hold_labelled_output_up() {
     let output = finish(child);
     assert_eq!(output.status.code(), Some(0));
     let left = line.strip_prefix("[0] ").expect("a label").parse().expect("a pid");
-    // SAFETY: the call takes numbers only; the process is the one that our rank left behind, still asleep.
+    // SAFETY: the call takes numbers only. The process is left behind by our rank, and still asleep.
     assert_eq!(unsafe { libc::kill(left, libc::SIGKILL) }, 0);
 }
 
@@ -378,18 +379,18 @@ fn nothing_stays_in_dev_shm() {
     assert!(names.iter().all(|name| !name.contains("vgasnet")), "{names:?}");
 }
 
-/// The system kills a process that lacks memory, and does not tell it.
+/// The system kills a process for lack of memory without a message to it.
 #[test]
 fn a_rank_that_was_killed_for_want_of_memory_is_told_of_so() {
     let Some(limit) = tools::MemoryLimit::new(64 << 20) else {
-        // Not by a macro, whose output tests keep for themselves.
+        // Not by a macro, since the test harness captures the output of macros.
         let line = b"NOT RUN: a job in a cgroup without memory: this user may not make cgroups here\n";
         return std::io::stderr().write_all(line).expect("somebody reads");
     };
     let script = format!("echo $$ >{} && exec \"$@\"", limit.processes().display());
     let mut command = Command::new("sh");
     tools::with_default_signals(&mut command).args(["-c", &script, "limited"]).arg(tools::tool("vgasnetrun"));
-    // It keeps what it has read until a line ends.
+    // tail keeps its input until a line ends.
     command.args(["-n", "2", "tail", "/dev/zero"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let output = finish(command.spawn().expect("a shell"));
     let said = text(&output.stderr);

@@ -1,5 +1,5 @@
-//! The memory of a rank for the pages of its segment, besides their bytes: what each frame of the pool takes, and what each page
-//! takes that was touched and is not in the pool any more.
+//! The memory of a rank for the pages of its segment, besides their bytes: for each frame of the pool, and for each
+//! touched page outside of the pool.
 
 use vgasnet::job;
 use vgasnet::live_bytes;
@@ -8,20 +8,20 @@ use vgasnet::ops::{Operation, Remote};
 use vgasnet_protocol::coherence::{Access, Action, Event, PageId, Protocol, Waiter};
 use vgasnet_protocol::{Limits, Rank, RankSizes};
 
-/// The promised limit for each page that was touched and has no frame any more, in bytes.
+/// The promised limit for each touched page without a frame, in bytes.
 const PER_PAGE_BYTES_MAX: f64 = 64.0;
 
-/// A limit for what belongs to each frame, in bytes: the page table, the order of victims, the records of cache and home.
+/// A limit for the data of each frame, in bytes: the page table, the order of eviction, the records of cache and home.
 const PER_FRAME_BYTES_MAX: f64 = 245.0;
 
-/// A limit for the records alone, where the page is of the own segment and nothing is under way about it.
+/// A limit for the records alone, for pages of the own segment without pending requests.
 const RECORD_BYTES_MAX: f64 = 64.0;
 
 const PAGE_BYTES: usize = 4 << 10;
 const FRAMES: usize = 16 << 10;
 const PAGES: usize = 8 * FRAMES;
 
-/// Bytes of the records of cache and home for each frame of a pool that is full.
+/// Bytes of the records of cache and home for each frame of a full pool.
 fn record_bytes() -> f64 {
     let before = live_bytes();
     let sizes = RankSizes { pages: PAGES as u32, frames: FRAMES as u32 };
@@ -43,7 +43,7 @@ fn record_bytes() -> f64 {
     (live_bytes() - before) as f64 / FRAMES as f64
 }
 
-/// Pages in an order that has few neighbours side by side.
+/// Pages in an order with few adjacent neighbours.
 fn some_pages() -> impl Iterator<Item = usize> {
     (1..).map(|at| at * 40_503 % PAGES)
 }
@@ -60,7 +60,7 @@ fn frames_and_pages_that_are_gone_take_few_bytes() {
         ("VGASNET_POOL_SIZE", &pool),
         ("VGASNET_MAX_SEGSIZE", &limit),
     ] {
-        // SAFETY: no other thread of this process looks at the environment now.
+        // SAFETY: no other thread of this process accesses the environment now.
         unsafe { std::env::set_var(name, value) };
     }
     job::init().unwrap_or_else(|failure| panic!("{:?}", failure.line));
@@ -84,7 +84,7 @@ fn frames_and_pages_that_are_gone_take_few_bytes() {
     let all = touch(PAGES - 2 * FRAMES);
     let each = |from: usize, to: usize, count: usize| to.saturating_sub(from) as f64 / count as f64;
     let shape = Shape { pages: PAGES as u32, frames: FRAMES as u32 };
-    // What a rank has for itself is none of its frames'.
+    // Memory of a rank as a whole belongs to no frame.
     let table = each(table_bytes(Shape { frames: 1, ..shape }, PAGE_BYTES), table_bytes(shape, PAGE_BYTES), FRAMES - 1);
     let (heap, records) = (each(before, attached, FRAMES), each(attached, full, FRAMES));
     let (history, gone) = (each(full, twice, FRAMES), each(twice, all, PAGES - 2 * FRAMES));

@@ -1,4 +1,4 @@
-//! The memory of a rank for each rank of its job: at most 64 bytes, apart from buffers, however many ranks there are.
+//! The memory of a rank for each rank of its job: at most 64 bytes, apart from buffers, for any number of ranks.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ const PER_PEER_BYTES_MAX: usize = 64;
 const PAGE_BYTES: usize = 64 << 10;
 const SHAPE: Shape = Shape { pages: 4, frames: 4 };
 
-/// The conduit of rank 0 of a job whose other ranks are on other hosts and silent.
+/// The conduit of rank 0, with silent ranks on other hosts.
 struct Lone {
     ranks: u32,
     pool: Region,
     table: Region,
 }
 
-/// Mapped memory, of which only the touched part becomes resident. It stays mapped.
+/// Mapped memory. Only the touched part becomes resident. It stays mapped.
 fn region(len_bytes: usize) -> Region {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -102,7 +102,7 @@ impl Conduit for Lone {
     }
 }
 
-/// A rank that has attached, sent a message to every other one, and arrived at a barrier.
+/// A rank after attaching, a message to every other rank, and an arrival at a barrier.
 fn busy_rank(ranks: u32) -> Runtime {
     let shapes = vec![SHAPE; ranks as usize];
     let pool = region(vgasnet::memory::all_frames(SHAPE.frames, PAGE_BYTES) as usize * PAGE_BYTES);
@@ -128,7 +128,7 @@ fn busy_rank(ranks: u32) -> Runtime {
 
 #[test]
 fn at_most_64_bytes_for_each_rank_of_the_job() {
-    // The first runtime allocates what all share.
+    // The first runtime allocates the memory shared by all.
     drop(busy_rank(2));
     let cost = |ranks| {
         let before = live_bytes();
@@ -137,10 +137,10 @@ fn at_most_64_bytes_for_each_rank_of_the_job() {
         std::mem::forget(runtime);
         bytes
     };
-    let (few, some, many) = (cost(100), cost(1100), cost(4100));
-    let (first, second) = ((some - few) / 1000, (many - some) / 3000);
+    let (at_100, at_1100, at_4100) = (cost(100), cost(1100), cost(4100));
+    let (first, second) = ((at_1100 - at_100) / 1000, (at_4100 - at_1100) / 3000);
     println!("bytes for each rank of the job: {first} up to 1,100 ranks, {second} up to 4,100");
     assert!(first <= PER_PEER_BYTES_MAX && second <= PER_PEER_BYTES_MAX);
-    // If anything grew with the square of the ranks, more ranks would cost more each.
+    // With quadratic growth, more ranks would cost more each.
     assert!(second <= first + first / 2 + 16, "{first} bytes, then {second}");
 }

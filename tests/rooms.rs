@@ -1,4 +1,5 @@
-//! Which room uses which: the table "Rooms" of ARCHITECTURE.md, held against what the code imports and what the crates depend on.
+//! Dependencies between rooms: the table "Rooms" of ARCHITECTURE.md, compared with the imports of the code and the
+//! dependencies of the crates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A room of the table.
 struct Room {
-    /// As the table's last column calls it: without `src/` and the last slash.
+    /// Its name in the table's last column: without `src/` and the last slash.
     name: String,
     place: PathBuf,
     may_use: BTreeSet<String>,
@@ -53,7 +54,7 @@ fn rust_files(place: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What stands behind each `prefix` in a text, as far as it is a name.
+/// The names directly after each `prefix` in a text.
 fn names_after<'a>(text: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
     let is_part = |byte: char| byte.is_alphanumeric() || byte == '_';
     text.match_indices(prefix).filter_map(move |(at, _)| {
@@ -64,7 +65,7 @@ fn names_after<'a>(text: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a s
     })
 }
 
-/// The crates of this workspace, by package name, as the table calls them.
+/// The crates of this workspace, by package name, with their names in the table.
 fn crates(rooms: &[Room]) -> BTreeMap<String, String> {
     let package = |room: &Room| {
         let manifest = fs::read_to_string(room.place.join("Cargo.toml")).ok()?;
@@ -74,7 +75,7 @@ fn crates(rooms: &[Room]) -> BTreeMap<String, String> {
     rooms.iter().filter_map(package).collect()
 }
 
-/// The rooms that the files of a room in `src/` name, and the crates.
+/// The rooms and crates named in the files of a room in `src/`.
 fn imports(room: &Room, rooms: &[Room], crates: &BTreeMap<String, String>) -> BTreeSet<String> {
     let mut used = BTreeSet::new();
     for file in rust_files(&room.place) {
@@ -96,13 +97,13 @@ fn imports(room: &Room, rooms: &[Room], crates: &BTreeMap<String, String>) -> BT
     used
 }
 
-/// The rooms of the workspace that a crate depends on, apart from its tests.
+/// The workspace's rooms on which a crate depends, apart from its tests.
 fn dependencies(room: &Room, crates: &BTreeMap<String, String>) -> BTreeSet<String> {
     let manifest = read(&room.place.join("Cargo.toml"));
     let section = manifest.split("\n[dependencies]\n").nth(1).unwrap_or_default();
     let section = section.split("\n[").next().expect("text before the next section");
     let names = section.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
-    // The library is several rooms: what a crate uses of it, its files say.
+    // The library is several rooms. The crate's files show the ones it uses.
     names.filter_map(|name| crates.get(name).cloned()).collect()
 }
 
@@ -146,11 +147,11 @@ fn every_room_is_in_the_table() {
     }
 }
 
-/// A program with more rights than its user ignores the library's variables: so what is released reads the environment in one place.
+/// A setuid program ignores the library's variables. So released code reads the environment in one place.
 #[test]
 fn the_environment_is_read_in_one_place() {
-    // `getenv` stands in this file for programs of C. The loader has taken LD_PRELOAD from programs with more rights; the room below all
-    // others uses none.
+    // `getenv` in the first file is for C programs. In setuid programs the loader has already dropped LD_PRELOAD, and
+    // the lowest room reads no other variable.
     const ALLOWED: [(&str, usize); 2] = [("conduits/core/src/environment.rs", 3), ("src/sys/observers.rs", 1)];
     let mut dirs = vec![root().join("src"), root().join("launch/src")];
     for parent in ["conduits", "."] {
@@ -186,7 +187,7 @@ fn source_files(dir: &Path) -> Vec<PathBuf> {
     paths.flat_map(|path| if path.is_dir() { source_files(&path) } else { vec![path] }).filter(is_source).collect()
 }
 
-/// The protocol can do no I/O: it is built without the standard library and depends on nothing that has it.
+/// The protocol can do no I/O: it is built without the standard library, and so are its dependencies.
 #[test]
 fn the_protocol_is_built_without_std_and_unsafe() {
     let lib = read(&root().join("protocol/src/lib.rs"));

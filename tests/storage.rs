@@ -21,7 +21,7 @@ use vgasnet::storage::{Busy, Faulty, FileSlot, IoOperation, MemoryStorage, Stora
 const PAGE_BYTES: usize = 64 << 10;
 const DEPTH: usize = 16;
 
-/// Gives the `operations` (offset, page of `pages`) to `storage` as fast as that takes them. All must succeed.
+/// Starts the `operations` (offset, page of `pages`) as fast as `storage` accepts them. All must succeed.
 fn run(storage: &mut dyn Storage, direction: IoDirection, pages: &mut Pages, operations: &[(u64, usize)]) {
     let mut completed = vec![false; operations.len()];
     let mut next = 0;
@@ -47,7 +47,7 @@ fn bytes_come_back_from_where_they_were_put() {
     for page_bytes in [PAGE_BYTES, 4 << 20] {
         let count = if page_bytes == PAGE_BYTES { 100 } else { 20 };
         each_storage((2 * count * page_bytes) as u64, DEPTH, |storage| {
-            // Every other page of the file, not in order; 37 is prime to both counts.
+            // Every other page of the file, out of order; 37 is prime to both counts.
             let places: Vec<_> = (0..count).map(|i| ((i * 37 % count * 2 * page_bytes) as u64, i)).collect();
             let mut pages = Pages::new(count, page_bytes);
             for page in 0..count {
@@ -81,7 +81,7 @@ fn threads_read_side_by_side_with_blocking_calls() {
         thread::scope(|scope| {
             for read in reads {
                 let reader = &reader;
-                // SAFETY: each read has a page of its own, which outlives the scope.
+                // SAFETY: each read has a page of its own, and the page outlives the scope.
                 scope.spawn(move || unsafe { reader.read(&{ read }) }.expect("inside the file"));
             }
         });
@@ -226,7 +226,7 @@ fn operations_outlive_the_thread_that_started_them() {
     });
 }
 
-/// The tokens that `storage` hands out, in order, with the number of the poll and the error.
+/// The tokens from `storage`, in order, with the number of the poll and the error.
 fn transcript(storage: &mut MemoryStorage) -> Vec<(usize, u64, Option<i32>)> {
     let mut pages = Pages::new(DEPTH, PAGE_BYTES);
     for page in 0..DEPTH {

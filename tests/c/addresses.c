@@ -1,4 +1,4 @@
-/* Where code and data are: prints whether all ranks have them at the same addresses. */
+/* Prints whether all ranks have code and data at the same addresses. */
 #include "check.h"
 
 static int variable;

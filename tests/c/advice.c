@@ -1,4 +1,4 @@
-/* Hints about ranges in use change no byte, and pages that are not needed leave the pool. */
+/* Hints about ranges in use change no byte, and unneeded pages leave the pool. */
 #define _DEFAULT_SOURCE
 #include <errno.h>
 #include <sched.h>
@@ -20,7 +20,7 @@ static void advise(uint64_t *state) {
     CHECK(vgasnet_advise(at(me, begin), len, VGASNET_ADVISE_WILLNEED + (int)random_below(state, 4)) == VGASNET_OK);
 }
 
-/* Stores to or loads from a stripe of the own segment; puts to or gets from a stripe of another. */
+/* Stores to or loads from a stripe of the own segment. Puts to or gets from a stripe of another one. */
 static void use_stripe(uint64_t *state) {
     vgasnet_node_t target = (vgasnet_node_t)random_below(state, ranks);
     size_t number = (size_t)random_below(state, pages), len = 1 + random_length(state, stripe_bytes - 1);
@@ -38,7 +38,7 @@ static void use_stripe(uint64_t *state) {
     }
 }
 
-/* The kernel cannot access a page that has left the pool. */
+/* The kernel cannot access a page outside of the pool. */
 static int is_there(const int *ends, size_t number) {
     unsigned char byte;
     ssize_t wrote = kernel_write(ends[1], at(me, number * page), 1);
@@ -47,7 +47,7 @@ static int is_there(const int *ends, size_t number) {
     return wrote == 1;
 }
 
-/* Pages that were stored to and are not needed any more leave the pool, with their bytes. */
+/* Unneeded pages leave the pool with their stored bytes. */
 static void leave(uint64_t *state) {
     int ends[2];
     CHECK(pipe(ends) == 0);
@@ -55,7 +55,7 @@ static void leave(uint64_t *state) {
         store_word(at(me, number * page + page - 8), random_word(state));
         memcpy(model + number * 8, at(me, number * page + page - 8), 8);
     }
-    /* A hint about a page that is on its way is lost, so the hint is repeated until the page leaves. */
+    /* A hint about a page in flight is lost, so the hint is repeated until the page leaves. */
     do {
         CHECK(vgasnet_advise(at(me, 0), 2 * page, VGASNET_ADVISE_DONTNEED) == VGASNET_OK);
         sched_yield();

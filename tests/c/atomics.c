@@ -1,5 +1,5 @@
-/* Atomic operations: each of them in all forms on a thread's own words, and those of many threads and ranks on the same words,
- * between gets and puts of bytes beside them. Pages lie in pools and on disks: the segments are four pools long. */
+/* Atomic operations. Each thread uses all of them in all forms on its own words. Many threads and ranks use the same
+ * words, between gets and puts of adjacent bytes. Pages are in pools and on disks: the segments are four pools long. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -18,11 +18,12 @@ typedef struct {
     size_t number; /* among the threads of all ranks */
     uint64_t state;
     uint64_t *model; /* of its own words */
-    /* Of each block: how often it used the shared words, bounds of two of them, and how often it counted. */
+    /* For each block: uses of the shared words, bounds of two of them, and counts made. */
     uint64_t *uses, *sums, *leasts, *counts;
 } Worker;
 
-/* An operation in flight on an own number: what that was, and where it goes: to `room`, to the own segment, or nowhere. */
+/* An operation in flight on an own number: its kind, and where the result goes: to `room`, to the own segment, or
+ * nowhere. */
 typedef struct {
     vgasnet_handle_t handle;
     size_t word, len;
@@ -99,19 +100,19 @@ static void use_own(Worker *worker) {
     }
 }
 
-/* Words that all threads use, in all blocks. Of two numbers in a word, each counts for itself. */
+/* Words used by all threads, in all blocks. Two numbers in one word count separately. */
 enum { SUM, HALVES, LEAST, MOST, SIGNED, TOGGLED, COUNTED, LOCKED };
 
 static Word shared_word(size_t block, size_t which) { return word_at(block, SHARED, which); }
 
-/* What a thread adds in a turn, and where: others compute it, too. Sums do not wrap, halves do. */
+/* A thread's addend in a turn, and its block. Other threads compute them, too. Sums do not wrap, halves do. */
 static uint64_t addend(size_t thread, uint64_t turn) { return mixed(81, thread, turn) & UINT32_MAX; }
 static uint64_t candidate(size_t thread, uint64_t turn) { return mixed(82, thread, turn); }
 static size_t block_of(size_t thread, uint64_t turn) { return (size_t)(mixed(83, thread, turn) % block_count()); }
 
-/* Bytes beside the shared words, which this thread alone writes. */
-static void use_bytes_beside(Worker *worker, size_t block, uint64_t turn) {
-    Word there = word_at(block, BESIDE, worker->number);
+/* Bytes next to the shared words, written only by this thread. */
+static void use_adjacent_bytes(Worker *worker, size_t block, uint64_t turn) {
+    Word there = word_at(block, ADJACENT, worker->number);
     size_t len = 1 + (size_t)random_below(&worker->state, 8);
     uint64_t bytes = mixed(84, worker->number, turn), is = 0;
     if (turn % 2 == 0) vgasnet_put(there.rank, there.place, &bytes, len);
@@ -121,8 +122,8 @@ static void use_bytes_beside(Worker *worker, size_t block, uint64_t turn) {
     check_bytes((unsigned char *)&is, (unsigned char *)&bytes, len, "bytes beside a number");
 }
 
-/* The numbers of all threads on shared words. Others change them, too: a sum never falls, the least number never grows, and the
- * thread's own bit is as it was left. */
+/* The numbers of all threads on shared words. Other threads change them, too: a sum never falls, the least number
+ * never grows, and the thread's own bit stays as left. */
 static void use_shared(Worker *worker) {
     for (uint64_t turn = 0; turn < SHARED_OPERATIONS; ++turn) {
         size_t block = block_of(worker->number, turn);
@@ -138,7 +139,7 @@ static void use_shared(Worker *worker) {
         handles[3] = operate(form, NULL, shared_word(block, MOST), VGASNET_ATOMIC_MAX, number, 0, 8);
         handles[4] = operate(form, NULL, shared_word(block, SIGNED), VGASNET_ATOMIC_IMIN, number, 0, 8);
         handles[5] = operate(form, &toggled, shared_word(block, TOGGLED), VGASNET_ATOMIC_XOR, bit, 0, 8);
-        if (turn % 4 == 0) use_bytes_beside(worker, block, turn);
+        if (turn % 4 == 0) use_adjacent_bytes(worker, block, turn);
         vgasnet_wait_syncnb_all(handles, 6);
         vgasnet_wait_syncnbi_all();
         CHECK(sum >= worker->sums[block] && least_number <= worker->leasts[block]);
@@ -148,7 +149,7 @@ static void use_shared(Worker *worker) {
     }
 }
 
-/* Counts by compare-and-swap, half of them on the own rank's words. */
+/* Counts by compare-and-swap, half of the counts on the own rank's words. */
 static void count(Worker *worker) {
     for (uint64_t turn = 0; turn < COUNTS; ++turn) {
         size_t block = block_of(turn % 2 == 0 ? me * THREADS : worker->number, turn);
@@ -159,7 +160,7 @@ static void count(Worker *worker) {
     }
 }
 
-/* A lock whose numbers are in its own page and in that of another rank. They are no atomic ones. */
+/* A lock with numbers in its own page and in a page of another rank. The numbers are not atomic. */
 static void lock(void) {
     Word word = shared_word(0, LOCKED), near = word_at(0, TALLY, 0), far = word_at(block_count() - 1, TALLY, 1);
     for (int turn = 0; turn < LOCK_TURNS; ++turn) {
@@ -177,7 +178,7 @@ static uint64_t word_of(size_t block, size_t which) {
     return vgasnet_get_val(word.rank, word.place, 8);
 }
 
-/* What all threads have made of the words of a block. */
+/* Checks the result of all threads in the words of a block. */
 static void check_shared(size_t block) {
     uint64_t sum = 0, toggled = 0, least_number = UINT64_MAX, most = 0;
     uint32_t halves[2] = {0, 0};
@@ -207,7 +208,7 @@ static void check_counts(const Worker *workers) {
     Word near = word_at(0, TALLY, 0);
     CHECK_EQ(vgasnet_get_val(near.rank, near.place, 8), turns);
     for (size_t block = 0; block < block_count(); ++block) {
-        /* No less than this rank has counted; others have, too. */
+        /* At least this rank's count. Other ranks have counted, too. */
         uint64_t own = 0, of_all = word_of(block, COUNTED);
         for (size_t i = 0; i < THREADS; ++i) own += workers[i].counts[block];
         CHECK(of_all >= own);

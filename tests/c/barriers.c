@@ -1,5 +1,6 @@
-/* The barrier: ids, flags and tries, and puts before it that are seen after it. barriers [FILE]
- * FILE is not there: the rank that makes it wants no memory shared, and the others do. */
+/* The barrier: ids, flags and tries, and puts seen after it.
+ *   barriers [FILE]
+ * FILE must not exist. The rank that creates it wants no shared memory, and the others do. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -40,7 +41,7 @@ static void names(int (*go)(int id, int flags)) {
     CHECK_EQ(go(0, 0), VGASNET_OK);
 }
 
-/* Another id at the wait than at the notify: a mismatch at this rank only. */
+/* The wait has another id than the notify: a mismatch at this rank only. */
 static void wait_differs(void) {
     vgasnet_barrier_notify(1, 0);
     CHECK_EQ(vgasnet_barrier_wait(me == 0 ? 2 : 1, 0), me == 0 ? VGASNET_ERR_BARRIER_MISMATCH : VGASNET_OK);
@@ -48,7 +49,7 @@ static void wait_differs(void) {
     CHECK_EQ(vgasnet_barrier_wait(1, ANONYMOUS), VGASNET_OK);
 }
 
-/* No rank passes before all have come: rank 0 comes when all others have tried in vain. */
+/* No rank passes before all have come: rank 0 comes only after all others have tried. */
 static void nobody_passes_early(void) {
     if (me != 0) {
         vgasnet_barrier_notify(3, 0);
@@ -62,7 +63,7 @@ static void nobody_passes_early(void) {
     CHECK_EQ(vgasnet_barrier_wait(3, 0), VGASNET_OK);
 }
 
-/* All ranks see after a barrier what any has put before it; other work goes on between notify and wait. */
+/* After a barrier all ranks see the puts from before it. Between notify and wait other work goes on. */
 static void visibility(void) {
     uintptr_t base = 2 * page_bytes();
     for (uint64_t round = 1; round <= 20; ++round) {

@@ -1,4 +1,4 @@
-/* What bindings of other languages use: the line of an error, and the end of handlers. */
+/* The functions for bindings of other languages: the line of an error, and the end of handlers. */
 #include "check.h"
 
 #define LATE 200 /* more than a window of requests */
@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
     vgasnet_node_t me, ranks;
     handlers[0].index = 200;
     handlers[0].fnptr = (void (*)())count;
-    vgasnet_end_handlers(); /* too early: it does nothing */
+    vgasnet_end_handlers(); /* too early: no effect */
     CHECK(vgasnet_init(&argc, &argv) == VGASNET_OK);
     lines_are_given_once();
     CHECK(vgasnet_attach(handlers, 1, page_bytes(), 0) == VGASNET_OK);
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
     vgasnet_end_handlers();
     vgasnet_barrier_notify(0, VGASNET_BARRIERFLAG_ANONYMOUS);
     CHECK(vgasnet_barrier_wait(0, VGASNET_BARRIERFLAG_ANONYMOUS) == VGASNET_OK);
-    /* Senders get their credit back all the same. */
+    /* Senders get their credit back nevertheless. */
     for (int i = 0; i < LATE; ++i) CHECK(vgasnet_AMRequestShort1((me + 1) % ranks, 200, 1) == VGASNET_OK);
     vgasnet_barrier_notify(0, VGASNET_BARRIERFLAG_ANONYMOUS);
     CHECK(vgasnet_barrier_wait(0, VGASNET_BARRIERFLAG_ANONYMOUS) == VGASNET_OK);

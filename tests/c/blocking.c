@@ -1,6 +1,6 @@
 /* Blocking gets and puts of all lengths and alignments, from every rank to every rank, across page borders. Each
- * rank writes its own area in every segment. The areas lie end to end and share pages. A seed decides what a rank
- * does there, so every other rank can do the same in its own memory and compare. */
+ * rank writes its own area in every segment. The areas are adjacent and share pages. A seed determines a rank's
+ * operations, so every other rank can repeat them in its own memory and compare. */
 #include "check.h"
 
 #define OPERATIONS 120
@@ -38,7 +38,8 @@ static void get_and_compare(vgasnet_node_t target, vgasnet_node_t writer, size_t
     CHECK_EQ(buffer[len], 0xee);
 }
 
-/* Does all that the writer does to its area of the target: in the model, and if this is the writer, there too. */
+/* Repeats all operations of the writer on its area of the target: in the model, and at the writer in the segment,
+ * too. */
 static void play(vgasnet_node_t target, vgasnet_node_t writer, int for_real) {
     uint64_t content = mixed(1, target, writer), choice = content + 1, other = content + 2;
     memset(model, 0, area_bytes);

@@ -1,9 +1,9 @@
-/* How many bytes reach the file where a few of each page are written: with "puts" few, with "stores" whole pages. The segment is
- * eight times the pool. Two rounds: pages that were never written, and pages that come from the file. */
+/* Bytes written to the file after stores or puts to a part of each page: with "puts" a few bytes, with "stores"
+ * whole pages. The segment is eight times the pool. Two rounds: pages never written, and pages read from the file. */
 #include "check.h"
 
-/* A put dirties a block. What is clean between two dirty blocks is written along where it is less than the gap, also where
- * they are of two pages. */
+/* A put dirties a block. Clean bytes between two dirty blocks are written with them if they are fewer than the gap,
+ * even across pages. */
 static const size_t block_bytes = 4096, gap_bytes = 65536;
 
 static size_t pages;
@@ -45,7 +45,8 @@ int main(int argc, char **argv) {
         vgasnet_stats_t after = now();
         uint64_t written = after.disk_write.count - before.disk_write.count;
         uint64_t bytes = after.disk_write_bytes - before.disk_write_bytes;
-        /* The bytes of a write count a moment before the write does, so those under way may count in different rounds. */
+        /* The bytes of a write are counted shortly before the write, so a write in flight may count in different
+         * rounds. */
         uint64_t frames = 2 * pool_bytes() / page_bytes();
         CHECK(written >= pages - frames);
         if (stores) CHECK(bytes >= (written - frames) * page_bytes() && bytes <= (written + frames) * page_bytes());

@@ -17,7 +17,7 @@ static void strings(uint64_t *state) {
         snprintf(place, sizeof text, "page %zu: %" PRIu64, border, number);
         CHECK(strcmp(place, text) == 0);
         CHECK_EQ(strtoull(strchr(place, ':') + 1, NULL, 10), number);
-        /* The bytes after the string are overwritten by its end. */
+        /* The end of the string overwrites the bytes after it. */
         place[strlen(text)] = 'a';
     }
     CHECK_EQ(strlen((char *)own), own_bytes - 1);
@@ -37,7 +37,7 @@ static void searches(uint64_t *state) {
     CHECK(memcmp(own, own + 1, own_bytes - 1) == 0);
 }
 
-/* Overlapping moves in both directions and copies from page to page, compared with the same in memory. */
+/* Overlapping moves in both directions and copies from page to page, compared with the same calls in memory. */
 static void moves(uint64_t *state) {
     size_t area = 2 * page_bytes() + 777;
     unsigned char *model = (unsigned char *)allocate(area), *place = own + page_bytes() - 333;
@@ -57,7 +57,7 @@ static void moves(uint64_t *state) {
             memset(model + to, byte, len);
             break;
         default:
-            /* memcpy where that is allowed: source and destination do not overlap. */
+            /* memcpy is allowed if source and destination do not overlap. */
             memcpy(place + area, place + from, len);
             CHECK(memcmp(place + area, model + from, len) == 0);
         }
@@ -74,7 +74,7 @@ static int compare_words(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-/* Two pools of elements of an odd size, compared by their first four bytes. Some lie across a border. */
+/* Two pools of elements of an odd size, compared by their first four bytes. Some elements cross a border. */
 static void sorts(uint64_t *state) {
     const size_t width = 5, count = least(2 * pool_bytes() / width, 200000);
     unsigned char *elements = own + 3;
@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
     searches(&state);
     moves(&state);
     sorts(&state);
-    /* The next rank gets the bytes that the C library wrote. */
+    /* The next rank gets the bytes written by the C library. */
     barrier();
     vgasnet_node_t next = (me + 1) % vgasnet_nodes();
     unsigned char *got = (unsigned char *)allocate(own_bytes);

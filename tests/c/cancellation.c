@@ -1,4 +1,4 @@
-/* A thread whose cancellation is pending: no call, handler, load or store of the library is a point where it ends. */
+/* A thread with a pending cancellation: no call, handler, load or store of the library is a cancellation point. */
 #include <pthread.h>
 
 #include "local.h"

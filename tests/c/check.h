@@ -8,7 +8,7 @@
 
 #include "checks.h"
 
-/* Compares bytes that were got with bytes that were put. */
+/* Compares bytes of a get with the bytes put before. */
 static inline void check_bytes(const unsigned char *is, const unsigned char *should, size_t len, const char *what) {
     size_t at = 0;
     if (memcmp(is, should, len) == 0) return;
@@ -18,7 +18,7 @@ static inline void check_bytes(const unsigned char *is, const unsigned char *sho
     vgasnet_exit(1);
 }
 
-/* A number that the test harness sets. */
+/* A number set by the test harness. */
 static inline uint64_t number_from_environment(const char *name) {
     const char *text = getenv(name);
     if (text == NULL) {
@@ -49,7 +49,7 @@ static inline void random_bytes(uint64_t *state, unsigned char *to, size_t len) 
     memcpy(to, &word, len);
 }
 
-/* A word that depends on all three. */
+/* A word that depends on all three arguments. */
 static inline uint64_t mixed(uint64_t a, uint64_t b, uint64_t c) {
     uint64_t state = number_from_environment("CHECK_SEED");
     state = random_word(&state) ^ a;
@@ -91,14 +91,14 @@ static inline void barrier(void) {
     CHECK(vgasnet_barrier_wait(0, VGASNET_BARRIERFLAG_ANONYMOUS) == VGASNET_OK);
 }
 
-/* Calls init and attach, with so large a segment. */
+/* Calls init and attach, with a segment of this size. */
 static inline void start(int *argc, char ***argv, uintptr_t segment_bytes) {
     if (vgasnet_init(argc, argv) != VGASNET_OK) exit(1);
     CHECK(vgasnet_attach(NULL, 0, segment_bytes, 0) == VGASNET_OK);
     (void)at(0, 0);
 }
 
-/* What this rank has counted. */
+/* The counters of this rank. */
 static inline vgasnet_stats_t statistics(void) {
     vgasnet_stats_t stats;
     CHECK(vgasnet_stats(&stats, sizeof stats) == VGASNET_OK);

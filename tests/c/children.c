@@ -1,4 +1,4 @@
-/* Children of a rank that only end or execute another program, started while threads fault. */
+/* Children of a rank that only exit or execute another program, started while threads fault. */
 #define _DEFAULT_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -52,8 +52,8 @@ static void ends(int status) {
     expect(child, status);
 }
 
-/* Exits with 3 if it starts with the same signals blocked and ignored as the rank did. Only signals 1 to 28 count, which are
- * the last seven digits: the C library has some of the others for itself. */
+/* Exits with 3 if it starts with the rank's blocked and ignored signals. Only signals 1 to 28 count, the last seven
+ * digits: the C library reserves some of the others. */
 static char script[400];
 
 static void write_script(void) {

@@ -10,7 +10,7 @@ enum { BATCHES = 12, BATCH_MAX = 40, FUNCTIONS = 2 };
 
 typedef enum { BROADCAST, SCATTER, GATHER, GATHER_ALL, EXCHANGE, REDUCE, KINDS } Kind;
 
-/* A collective, drawn alike by every rank of the team, and this rank's memory for it. */
+/* A collective, drawn identically by every rank of the team, and this rank's memory for it. */
 typedef struct {
     Kind kind;
     uint64_t seed;
@@ -23,7 +23,7 @@ typedef struct {
     vgasnet_coll_handle_t handle;
 } Collective;
 
-/* A team, with random numbers that its ranks share, and random numbers of this rank's own. */
+/* A team, with random numbers shared by its ranks, and random numbers of this rank's own. */
 typedef struct {
     vgasnet_team_handle_t handle;
     vgasnet_image_t me, ranks;
@@ -39,7 +39,7 @@ static int is_in_segment(const unsigned char *memory, size_t size) {
 
 static size_t segment_bytes;
 
-/* Puts and gets write and read memory in the segment, so that a pool of one page is enough. */
+/* Uses puts and gets for memory in the segment, so that a pool of one page is enough. */
 static void write_to(unsigned char *memory, const unsigned char *from, size_t len) {
     if (is_in_segment(memory, segment_bytes)) vgasnet_put(vgasnet_mynode(), memory, (void *)(uintptr_t)from, len);
     else if (len > 0) memcpy(memory, from, len);
@@ -140,7 +140,7 @@ static void prepare(Team *team, Collective *its, size_t most) {
     write_to(its->src, bytes, its->src_len);
     free(bytes);
     if (has_dst) expect(team, its);
-    /* With SINGLE a list has every rank's entry, and only the own one matters. */
+    /* With SINGLE a list has every rank's entry, and only the own entry matters. */
     for (int i = 0; i < 64; ++i) its->lists[0][i] = its->lists[1][i] = NULL;
     its->lists[0][its->flags & VGASNET_COLL_SINGLE ? team->me : 0] = its->dst;
     its->lists[1][its->flags & VGASNET_COLL_SINGLE ? team->me : 0] = its->src;
@@ -242,7 +242,7 @@ static void team_barrier(const Team *team, int id) {
     }
 }
 
-/* One after the other, or all at once, which are more than a team's limit of collectives under way. */
+/* One after the other, or all at once: more than a team's limit of collectives in flight. */
 static void batch(Team *team, int number) {
     static const size_t mosts[] = {600, 4000, 40000, 150000};
     size_t most = mosts[random_below(&team->shared, 4)] / (1 + team->ranks / 4);
@@ -274,7 +274,7 @@ static Team use(vgasnet_team_handle_t handle, uint64_t seed, uintptr_t base, uin
     return team;
 }
 
-/* Puts before the call are done before any bytes move, and after the call the bytes have arrived on all ranks. */
+/* Puts before the call are complete before any bytes move, and after the call the bytes have arrived on all ranks. */
 static void all_sync(const Team *all) {
     vgasnet_node_t me = vgasnet_mynode(), ranks = vgasnet_nodes();
     int flags = VGASNET_COLL_IN_ALLSYNC | VGASNET_COLL_OUT_ALLSYNC | VGASNET_COLL_SINGLE;
@@ -339,7 +339,7 @@ static void run_in_thread(void *(*body)(void *), void *argument) {
     CHECK(pthread_create(&thread, NULL, body, argument) == 0 && pthread_join(thread, NULL) == 0);
 }
 
-/* Each of these ends the job, of images[0] images on the first rank. */
+/* Each of these ends the job. The first rank has images[0] images. */
 static void misuse_of_images(const char *what, vgasnet_image_t images[]) {
     static char bytes[2][16 * 16];
     int flags = VGASNET_COLL_IN_NOSYNC | VGASNET_COLL_OUT_NOSYNC | VGASNET_COLL_LOCAL;
@@ -350,7 +350,7 @@ static void misuse_of_images(const char *what, vgasnet_image_t images[]) {
     if (strcmp(what, "image-thread") == 0) run_in_thread(broadcast_one, NULL);
     if (strcmp(what, "image-root") == 0) vgasnet_coll_broadcast(VGASNET_TEAM_ALL, bytes, 3, bytes, 1, flags);
     if (strcmp(what, "image-memory") == 0) {
-        /* Whatever the system lets processes overcommit. */
+        /* Limits the address space, since the system may allow any overcommit. */
         const struct rlimit one_tib = {(rlim_t)1 << 40, (rlim_t)1 << 40};
         CHECK(setrlimit(RLIMIT_AS, &one_tib) == 0);
         vgasnet_coll_exchange(VGASNET_TEAM_ALL, bytes[0], bytes[1], (size_t)1 << 40, flags);

@@ -1,15 +1,15 @@
-/* Ranks that fight over a page, its own rank by loads and stores and the others by gets and puts: all make progress.
- * Ranks that wait for a word of their own segment by loading it over and over see the put of another rank. */
+/* Ranks that contend for a page, the owner by loads and stores and the others by gets and puts: all make progress. A
+ * rank that polls a word of its own segment by loads sees another rank's put. */
 #include "local.h"
 
-/* The least that each rank does to a page before the others stop. */
+/* The operations of each rank on a page before the others stop. */
 #define OPERATIONS 120
 #define HANDOVERS 25
 
 static vgasnet_node_t me, ranks;
 
-/* Each rank counts up its own word, until every rank has counted far enough. No rank stops before, so each gets so
- * far against all others. */
+/* Each rank increments its own word until every rank has reached the goal. No rank stops earlier, so each one gets
+ * there against all others. */
 static void fight(vgasnet_node_t home) {
     uint64_t *counts = (uint64_t *)allocate(ranks * sizeof *counts), least_count = 0, mine = 0;
     void *word = at(home, 8 * me);
@@ -33,7 +33,7 @@ static void fight(vgasnet_node_t home) {
     barrier();
 }
 
-/* The flag of a handover, and bytes that are put before it. Both lie on pages that change from handover to handover. */
+/* The flag of a handover, and bytes put before it. Both are on pages that change with each handover. */
 static uintptr_t flag_at(uint64_t number) { return number % 3 * page_bytes() + 512; }
 static uintptr_t bytes_at(uint64_t number) { return number % 2 * page_bytes() + page_bytes() - 100; }
 
@@ -45,7 +45,7 @@ static void hand_over(uint64_t number) {
     vgasnet_put_val(next, at(next, flag_at(number)), number, 8);
 }
 
-/* Nothing but loads: no call into the library. */
+/* Only loads: no call into the library. */
 static void take_over(uint64_t number) {
     const uint64_t *flag = (const uint64_t *)at(me, flag_at(number));
     vgasnet_node_t before = (me + ranks - 1) % ranks;

@@ -1,11 +1,11 @@
-/* All ranks fight over one page, in whose bytes each has its own counters: no count is lost or goes back. */
+/* All ranks contend for one page. Each has its own counters in it: no count is lost or decreases. */
 #include "check.h"
 
 #define ROUNDS 150
 
 static vgasnet_node_t me, ranks;
 
-/* Single bytes side by side in the middle of the page, and words at its end that reach into the next page. */
+/* Adjacent bytes in the middle of the page, and words at its end that cross into the next page. */
 static void *byte_of(vgasnet_node_t rank) { return at(0, page_bytes() / 2 + rank); }
 static void *word_of(vgasnet_node_t rank) { return at(0, page_bytes() - 4 + 8 * rank); }
 
@@ -20,7 +20,7 @@ int main(int argc, char **argv) {
         CHECK_EQ(vgasnet_get_val(0, word_of(me), 8), count);
         vgasnet_put_val(0, byte_of(me), count + 1, 1);
         vgasnet_wait_syncnb(vgasnet_put_nb_val(0, word_of(me), count + 1, 8));
-        /* Another's low-order half lies in one page, and is put at once. */
+        /* Another rank's low-order half is in one page, and each put changes it at once. */
         vgasnet_node_t other = (vgasnet_node_t)random_below(&state, ranks);
         uint64_t now = vgasnet_get_val(0, word_of(other), 4);
         CHECK(now >= seen[other] && now <= ROUNDS);

@@ -1,12 +1,13 @@
-/* For debuggers and checkers: stores to a segment of several pools, and sums it up. Handlers store, too, which takes single
- * steps where no debugger is. The argument "gets" uses no loads and stores; "race" lets two threads add to one word. */
+/* For debuggers and checkers: stores to a segment of several pools, and adds its words up. Handlers store, too, by
+ * single steps unless a debugger is attached. "gets" avoids loads and stores, "race" lets two threads add to one
+ * word. */
 #include <pthread.h>
 #include <signal.h>
 
 #include "local.h"
 
 static size_t pages;
-/* The segment, where debuggers find and change it. */
+/* The segment, which debuggers find and change by this name. */
 static char *volatile base;
 
 static void on_signal(int signal) {

@@ -1,10 +1,10 @@
 /* Disks, and waits at the start and the end.
- * disk offer DIR LEFT: attaches what was offered, after all but LEFT percent of the free space in DIR is gone.
- * disk full DIR: stores to the whole segment when the disk of DIR has just become full.
- * disk all FILE: attaches what was offered, and ends when FILE exists.
- * disk ticks: attaches with a timer that rings all the time.
- * disk child FILE: forks a child that outlives the rank, as long as FILE exists.
- * disk init|attach|exit FILE [RANK]: that rank is late there, until FILE exists; rank 1 without a RANK. */
+ *   disk offer DIR LEFT  attaches the offered size, after all but LEFT percent of the free space in DIR is taken
+ *   disk full DIR        stores to the whole segment when the disk of DIR has just become full
+ *   disk all FILE        attaches the offered size, and ends when FILE exists
+ *   disk ticks           attaches with a timer running
+ *   disk child FILE      forks a child that outlives the rank until FILE exists
+ *   disk init|attach|exit FILE [RANK]  this rank is late there until FILE exists (default: rank 1) */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static int is_ticking;
 
 static void on_tick(int signal) { (void)signal; }
 
-/* Stands before the C library's. As that of a tmpfs under older kernels, it has done nothing if a signal comes. */
+/* Replaces the C library's function. As on a tmpfs under older kernels, it has no effect if a signal arrives. */
 int fallocate(int file, int mode, off_t start, off_t len) {
     int (*call)(int, int, off_t, off_t);
     void *found = dlsym(RTLD_NEXT, "fallocate");
@@ -83,7 +83,7 @@ static void ticks(void) {
 static void child(const char *file) {
     start(NULL, NULL, 4 * pool_bytes());
     if (fork() == 0) {
-        /* MPI's launchers wait for the output of ranks, and end their process groups. */
+        /* MPI's launchers wait for the output of ranks, and kill their process groups. */
         setsid();
         close(1), close(2);
         while (access(file, F_OK) == 0) usleep(1000);

@@ -1,5 +1,7 @@
-/* A program that is not linked with the library but loads it by dlopen, and handles SIGSEGV: loads and stores out of core go
- * on, and wild ones reach the program's handler. dlopened LIBRARY HOW PLUGIN: HOW says who installs the handler, and how. */
+/* A program without a link to the library, which loads it by dlopen and handles SIGSEGV: out-of-core loads and
+ * stores work, and wild ones reach the program's handler.
+ *   dlopened LIBRARY HOW PLUGIN
+ * HOW selects the object and the way to install the handler. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -21,7 +23,7 @@
 
 typedef int (*sigaction_function)(int, const struct sigaction *, struct sigaction *);
 
-/* The C library's function by a name that the library leaves alone. */
+/* A name of the C library's function that the library does not interpose. */
 extern int __sigaction(int, const struct sigaction *, struct sigaction *);
 
 static struct {
@@ -34,7 +36,7 @@ static struct {
     void (*exit)(int);
 } library;
 
-/* Tables of functions, as SQLite has one: what a program may change, and what it may not. */
+/* Tables of functions, as in SQLite: one writable, one constant. */
 static volatile sigaction_function table[] = {sigaction};
 static const volatile sigaction_function fixed_table[] = {sigaction, NULL};
 
@@ -51,7 +53,7 @@ static void failed(int line, const char *what) {
     exit(1);
 }
 
-/* A function is no object in C, but dlsym gives both as one. */
+/* A function is no object in C, but dlsym returns both as one. */
 static void look_up(void *object, const char *name, void *function) {
     void *address = dlsym(object, name);
     CHECK(address != NULL);
@@ -89,7 +91,7 @@ static void attach(int *argc, char ***argv) {
     CHECK(closed != MAP_FAILED);
 }
 
-/* Stores to all pages, which are more than the pool has, and loads from them. */
+/* Stores to all pages, more than the pool has, and loads from them. */
 static void use_segment(uint64_t round) {
     volatile uint64_t *word = segment;
     for (size_t at = 0; at < words; at += step) word[at] = round + at;
@@ -103,7 +105,7 @@ static void jump(int signal, siginfo_t *info, void *context) {
     siglongjmp(back, 1);
 }
 
-/* Leaves all to the handler that was there before. */
+/* Leaves all faults to the previous handler. */
 static void pass_on(int signal, siginfo_t *info, void *context) {
     ++found_faults;
     found.sa_sigaction(signal, info, context);
@@ -122,7 +124,7 @@ static struct sigaction action_of(void (*handler)(int, siginfo_t *, void *)) {
     return action;
 }
 
-/* A wild store reaches the handler, each time. */
+/* A wild store reaches the handler every time. */
 static void wild(int tells_address) {
     for (int i = 0; i < 3; ++i) {
         int before = faults;
@@ -153,7 +155,8 @@ static void (*load_plugin(const char *path))(void (*)(int, siginfo_t *, void *))
     return install;
 }
 
-/* Behind the library's back, so it is noticed at a barrier. What the handler passes on ends where it would have without. */
+/* The library does not see this call and notices the handler at a barrier. Faults that the handler passes on end as
+ * without the library. */
 static void unseen(void) {
     struct sigaction before = action_of(jump), action = action_of(pass_on);
     CHECK(sigaction(SIGSEGV, &before, NULL) == 0);
@@ -167,7 +170,7 @@ static void unseen(void) {
     CHECK(sigaction(SIGSEGV, &found, &before) == 0 && before.sa_sigaction == pass_on);
 }
 
-/* Reading and writing calls take the segment's addresses here, too. */
+/* Reading and writing calls accept the segment's addresses here, too. */
 static void write_and_read(void) {
     FILE *file = tmpfile();
     CHECK(file != NULL);

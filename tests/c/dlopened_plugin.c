@@ -1,4 +1,4 @@
-/* A shared library that dlopened.c loads: it installs a handler of SIGSEGV, when asked or when it is loaded. */
+/* A shared library for dlopened.c: it installs a handler of SIGSEGV, on request or when it is loaded. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

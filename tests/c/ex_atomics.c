@@ -1,4 +1,4 @@
-/* Atomic domains: all operations on numbers of all types, what they leave and what they tell, and many ranks at one number. */
+/* Atomic domains: all operations on numbers of all types, their effects and results, and many ranks on one number. */
 #include "ex_check.h"
 
 #include <gasnet_ratomic.h>
@@ -13,19 +13,19 @@ enum { PAGE_BYTES = 64 << 10, PAGES = 16, ROUNDS = 200 };
 
 #define IS_FETCHING(op) ((op) >= GEX_OP_FAND)
 
-/* What the operations on bits make of two integers, as cases of a switch; and none of them. */
+/* The results of the operations on bits of two integers, as cases of a switch, or none of them. */
 #define CASES_OF_BITS \
     case GEX_OP_AND: return old & a; \
     case GEX_OP_OR: return old | a; \
     case GEX_OP_XOR: return old ^ a;
 #define NO_CASES
 
-/* A number that this rank uses alone, in one of the pages of a rank's segment. */
+/* A number used only by this rank, in one of the pages of a rank's segment. */
 static void *number(const struct ex_job *job, gex_Rank_t rank, unsigned page) {
     return ex_base(job->tm, rank) + (size_t)(page % PAGES) * PAGE_BYTES + 4096 * (job->me + 1);
 }
 
-/* One operation on a number of each rank, explicit and implicit; the result lies in the own segment or elsewhere. */
+/* One operation on a number of each rank, explicit and implicit. The result goes to the own segment or elsewhere. */
 #define OPERATIONS(SUFFIX, T, SETS, CASES) \
     static T applied_##SUFFIX(gex_OP_t op, T old, T a, T b) { \
         switch (IS_FETCHING(op) && op != GEX_OP_GET ? GEX_OP_TO_NONFETCHING(op) : op) { \
@@ -97,12 +97,12 @@ OPERATIONS(U64, uint64_t, NUMBERS | BITS, CASES_OF_BITS)
 OPERATIONS(FLT, float, NUMBERS, NO_CASES)
 OPERATIONS(DBL, double, NUMBERS, NO_CASES)
 
-/* A number that all ranks use at once, in a page of a rank that is not the first. */
+/* A number used by all ranks at once, in a page of the last rank. */
 static void *shared(const struct ex_job *job, unsigned which) {
     return ex_base(job->tm, job->ranks - 1) + 5 * (size_t)PAGE_BYTES + 8 * which;
 }
 
-/* No addition of any rank is lost, and each sees a sum of its own. */
+/* No addition of any rank is lost, and each one returns a different sum. */
 static void sums(const struct ex_job *job) {
     const gex_Rank_t owner = job->ranks - 1;
     int64_t seen[ROUNDS], sum = 0;
@@ -140,7 +140,7 @@ static void sums(const struct ex_job *job) {
     gex_AD_Destroy(doubles);
 }
 
-/* Each rank adds by comparing and swapping, and leaves the largest rank. */
+/* Each rank adds by compare-and-swap, and leaves the largest rank. */
 static void swaps(const struct ex_job *job) {
     const gex_Rank_t owner = job->ranks - 1;
     uint32_t value = 0, largest = 0;
@@ -164,7 +164,7 @@ static void swaps(const struct ex_job *job) {
     gex_AD_Destroy(ad);
 }
 
-/* A rank waits for what another does, with operations on its own numbers only. */
+/* A rank waits for another rank's update, with operations on its own numbers only. */
 static void signals(const struct ex_job *job) {
     const gex_Rank_t next = (job->me + 1) % job->ranks;
     uint64_t value = 0;
@@ -183,7 +183,7 @@ static void signals(const struct ex_job *job) {
     gex_AD_Destroy(ad);
 }
 
-/* A rank makes the domain when the one before has made it: the call synchronises nobody. */
+/* A rank creates the domain after the rank before it: the call does not synchronise. */
 static void one_after_the_other(const struct ex_job *job) {
     volatile uint64_t *turn = (volatile uint64_t *)(job->base + 3072);
     const uint64_t one = 1;

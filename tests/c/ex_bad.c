@@ -1,4 +1,5 @@
-/* GASNet-EX: calls that make no sense, one by name. Those that end the job do not return; those that answer with a code print it. */
+/* GASNet-EX: invalid calls, selected by name. A call that ends the job does not return; a call that returns a code
+ * prints it. */
 #include "ex_check.h"
 
 #include <gasnet_ratomic.h>
@@ -23,7 +24,7 @@ static void print_code(int code) {
     fflush(stdout);
 }
 
-/* Calls that answer with a code. Returns whether there is one of this name. */
+/* Calls that return a code. Returns whether one of them has this name. */
 static int answers(const char *what) {
     gex_AM_Entry_t again[] = {{HANDLER, (gex_AM_Fn_t)on_short, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL, NULL}};
     gex_Segment_t segment;
@@ -48,7 +49,7 @@ static int answers(const char *what) {
     return 1;
 }
 
-/* Calls that end the job, with gets, puts and events. */
+/* Calls that end the job: gets, puts and events. */
 static void transfers(const char *what) {
     uint64_t value = 1;
     gex_Event_t event, place;
@@ -78,7 +79,7 @@ static void transfers(const char *what) {
     }
 }
 
-/* And with handles that the library has not returned. Nothing is mapped at the first address. */
+/* Calls with handles not from the library. Nothing is mapped at `unmapped`. */
 static void handles(const char *what) {
     static uint64_t zeros[8];
     const uintptr_t unmapped = 0x12345678;
@@ -95,7 +96,7 @@ static void handles(const char *what) {
     if (strcmp(what, "high-event") == 0) gex_Event_WaitAll(&(gex_Event_t){(gex_Event_t)UINTPTR_MAX}, 1, 0);
 }
 
-/* And with messages. */
+/* Calls with messages. */
 static void messages(const char *what) {
     static char bytes[1 << 17];
     gex_AM_SrcDesc_t sd;

@@ -1,5 +1,5 @@
-/* Atomic operations and transfers between lists that make no sense, each of which ends the job. The argument names one; the last rank
- * does it. */
+/* Invalid atomic operations and transfers between lists. Each ends the job. The argument selects one, and the last
+ * rank calls it. */
 #include "ex_check.h"
 
 #include <gasnet_ratomic.h>

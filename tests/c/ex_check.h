@@ -1,4 +1,5 @@
-/* The common part of the test programs of GASNet-EX: the job, beside the checks of all. Valid as C99 and as C++11. */
+/* The common part of the test programs of GASNet-EX: the job, in addition to the common checks. Valid as C99 and as
+ * C++11. */
 #ifndef EX_CHECK_H
 #define EX_CHECK_H
 
@@ -6,7 +7,7 @@
 
 #include "checks.h"
 
-/* The objects that the job begins with, and what they say. */
+/* The initial objects of the job, and their properties. */
 struct ex_job {
     gex_Client_t client;
     gex_EP_t ep;
@@ -28,8 +29,8 @@ static inline struct ex_job ex_start(void) {
 
 static inline void ex_barrier(const struct ex_job *job) { gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0)); }
 
-/* Attaches a segment of so many pools, and handlers before that. No rank returns before handlers of all find the segment in
- * the job: messages of ranks that have attached run in those that still do. */
+/* Attaches a segment of this many pools, and registers handlers first. No rank returns before the handlers of all
+ * ranks can use the segment: messages of attached ranks run at ranks that still attach. */
 static inline void ex_attach(struct ex_job *job, unsigned pools, gex_AM_Entry_t *table, size_t entries) {
     const char *pool = getenv("CHECK_POOL_BYTES");
     CHECK(pool != NULL);

@@ -18,7 +18,7 @@ static void on_here(gex_Token_t token) {
     ++here;
 }
 
-/* Nobody is through before rank 0 has entered, which it does when all others have asked. */
+/* No rank passes before rank 0 has entered, and rank 0 enters after all others have tried. */
 static void barrier_waits(void) {
     gex_Event_t event;
     if (job.me > 0) {
@@ -31,11 +31,11 @@ static void barrier_waits(void) {
         GASNET_BLOCKUNTIL(here == job.ranks - 1);
         event = gex_Coll_BarrierNB(job.tm, 0);
     }
-    /* A test does not poll; the client does. */
+    /* A test does not poll. The client does. */
     while (gex_Event_Test(event) != GASNET_OK) gasnet_AMPoll();
 }
 
-/* More than the library has under way at a time, on two teams, synced in several orders. */
+/* More than the library's limit in flight, on two teams, synced in several orders. */
 static void many_barriers(gex_TM_t some) {
     gex_Event_t events[OPEN_MAX], on_some[OPEN_MAX], none[3] = {GEX_EVENT_INVALID, GEX_EVENT_INVALID, GEX_EVENT_INVALID};
     int at;
@@ -53,7 +53,7 @@ static void many_barriers(gex_TM_t some) {
 
 static unsigned char byte_of(gex_Rank_t root, size_t number, size_t at) { return (unsigned char)(root * 31 + number * 7 + at * 13 + at / 251); }
 
-/* Bytes to an address of the caller's, and back. In the segment they may lie where no load reaches them. */
+/* Copies bytes to an address of the caller, and back. In the segment loads may not reach them. */
 static int is_in_segment(const char *address) { return address >= job.base && address < job.base + job.size; }
 
 static void store(char *to, const char *from, size_t length) {
@@ -110,7 +110,7 @@ static void broadcasts_anywhere(gex_TM_t tm) {
     }
 }
 
-/* One operation of one type: to one rank, to all, and to all in place. OPERAND is what a rank gives for an element. */
+/* One operation of one type: to one rank, to all, and to all in place. OPERAND is a rank's value of an element. */
 #define REDUCE(tm, suffix, type, operation, apply) \
     do { \
         const size_t counts[] = {0, 1, 7, 5000}; \
@@ -145,7 +145,7 @@ static void broadcasts_anywhere(gex_TM_t tm) {
         } \
     } while (0)
 
-/* Small enough for products of floats to be exact, and of both signs where the type has them. */
+/* Small enough for products of floats to be exact, and of both signs for signed types. */
 #define OPERAND(rank, at) (((at) + (rank)) % 5 + 1)
 #define OF_ALL_TYPES(tm, suffix, type) \
     do { \
@@ -218,7 +218,7 @@ static void large_elements(gex_TM_t tm) {
     free(to_one);
 }
 
-/* A function of the client's for a built-in type, and operands in the order of ranks: digits of a number. */
+/* A client's function for a built-in type, with operands in the order of ranks: digits of a number. */
 struct digits {
     uint64_t value, scale;
 };
@@ -282,7 +282,7 @@ static void *wait_there(void *event) {
 }
 #endif
 
-/* The event of a collective is waited for in another thread than that which has begun it. */
+/* Another thread waits for the event of a collective than the one that has begun it. */
 static void waited_for_elsewhere(gex_TM_t tm) {
 #ifdef GASNET_PAR
     uint64_t value = 1, got = 0;
@@ -294,7 +294,7 @@ static void waited_for_elsewhere(gex_TM_t tm) {
     (void)tm;
 }
 
-/* Threads of a rank sleep, each for a barrier of its own, until the last rank comes to one after the other. */
+/* Threads of a rank sleep, each in a barrier of its own, until the last rank enters these barriers one by one. */
 static void sleepers(void) {
 #ifdef GASNET_PAR
     enum { ROUNDS = 20, THREADS = 3 };
@@ -312,7 +312,7 @@ static void sleepers(void) {
 #endif
 }
 
-/* GASNet-1's, as far as EX has kept them: what is under way is an event. */
+/* The collectives of GASNet-1 that EX has kept. An event stands for a collective in flight. */
 static void old_names(void) {
     uint32_t mine = job.me, all[64];
     gasnet_coll_handle_t handles[2];

@@ -1,4 +1,4 @@
-/* GASNet-EX: what is wrong with teams and collectives, by name. Each ends the job with a line. */
+/* GASNet-EX: errors of teams and collectives, selected by name. Each ends the job with a line. */
 #include "ex_check.h"
 
 #include <gasnet_coll.h>

@@ -1,4 +1,5 @@
-/* GASNet-EX: barriers, messages, collectives and teams of a client that has no segment yet. Then it gets one, and uses it. */
+/* GASNet-EX: barriers, messages, collectives and teams of a client without a segment. Later it attaches one and uses
+ * it. */
 #include "ex_check.h"
 
 #include <gasnet_coll.h>
@@ -34,7 +35,7 @@ static void collect(const struct ex_job *job) {
     gex_Event_Wait(gex_Coll_BarrierNB(half, 0));
 }
 
-/* Each rank has a segment of its own size, of several pools; the next one writes there, and all is as it should be. */
+/* Each rank has a segment of its own size, of several pools. The next rank writes there, and all bytes are right. */
 static void attach(struct ex_job *job) {
     const uintptr_t sizes[2] = {GASNET_PAGESIZE, (uintptr_t)1 << 60};
     const unsigned pools = 4;
@@ -43,10 +44,10 @@ static void attach(struct ex_job *job) {
     char *base;
     uintptr_t size, at, step = 12288;
     CHECK(gasnet_getMaxLocalSegmentSize() > 0);
-    /* One rank asks for too much, so none has a segment. */
+    /* One rank asks for too much, so none gets a segment. */
     CHECK(gex_Segment_Attach(&job->segment, job->tm, sizes[job->me == 0]) == GASNET_ERR_RESOURCE);
     CHECK(gex_EP_QuerySegment(job->ep) == GEX_SEGMENT_INVALID);
-    /* Or for nothing. */
+    /* Or one rank asks for nothing. */
     CHECK(gex_Segment_Attach(&job->segment, job->tm, job->me == 0 ? 0 : GASNET_PAGESIZE) ==
           (job->me == 0 ? GASNET_ERR_BAD_ARG : GASNET_ERR_RESOURCE));
     CHECK(gex_EP_QuerySegment(job->ep) == GEX_SEGMENT_INVALID);
@@ -54,7 +55,7 @@ static void attach(struct ex_job *job) {
     CHECK(gex_Segment_Attach(&job->segment, job->tm, GASNET_PAGESIZE) == GASNET_ERR_NOT_INIT);
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(job->tm, next, (void **)&base, NULL, &size, 0));
     CHECK(size / (pools + next) == job->size / (pools + job->me));
-    /* Nobody waits for the rank that has just attached. */
+    /* No rank waits for the one that has just attached. */
     CHECK(gex_AM_RequestLong(job->tm, next, PUT, (void *)&at_once, sizeof at_once, base + size - sizeof at_once, GEX_EVENT_NOW, 0) == 0);
     GASNET_BLOCKUNTIL(arrived == 1);
     CHECK(*(uint64_t *)(job->base + job->size - sizeof at_once) == at_once);
@@ -77,14 +78,14 @@ int main(int argc, char **argv) {
     gex_Rank_t rank;
     if (argc > 1 && strcmp(argv[1], "nothing") == 0) return 0;
     CHECK(gex_EP_RegisterHandlers(job.ep, table, 3) == GASNET_OK);
-    /* Named barriers, too, and by two calls. */
+    /* Also named barriers, and by two calls. */
     CHECK(gasnet_barrier(0, GASNET_BARRIERFLAG_UNNAMED) == GASNET_OK);
     gasnet_barrier_notify(7, 0);
     CHECK(gasnet_barrier_wait(7, 0) == GASNET_OK);
     gasnet_barrier_notify((int)job.me, 0);
     CHECK(gasnet_barrier_wait((int)job.me, 0) == (job.ranks > 1 ? GASNET_ERR_BARRIER_MISMATCH : GASNET_OK));
     ex_barrier(&job);
-    /* Only one rank sends at first; the others wait for that. */
+    /* Only one rank sends at first, and the others wait for its messages. */
     if (job.me == 0) {
         for (rank = 0; rank < job.ranks; ++rank) {
             CHECK(gex_AM_RequestMedium(job.tm, rank, NOTE, "early", 5, GEX_EVENT_NOW, 0) == 0);

@@ -1,5 +1,5 @@
-/* GASNet-EX: what a thread does last, in the destructor of a key, and the program in a function of atexit: implicit operations that were
- * begun before are synced, others begun, and a message is prepared. */
+/* GASNet-EX: the last calls of a thread in the destructor of a key, and of the program in a function of atexit.
+ * Implicit operations from before are synced, others are begun, and a message is prepared. */
 #include <pthread.h>
 
 #include "ex_check.h"
@@ -19,7 +19,7 @@ static void cancel_one(void) {
     gex_AM_CancelRequestMedium(sd, 0);
 }
 
-/* `at` was begun before. */
+/* The operation of `at` was begun before. */
 static void end_with(int at) {
     uint64_t is = 0;
     gex_NBI_Wait(GEX_EC_ALL, 0);
@@ -51,7 +51,7 @@ static void *work(void *place) {
 static void end_threads(void) {
     pthread_t threads[2];
     CHECK(pthread_key_create(&key, at_end) == 0);
-    /* One after the other, since both are counted. */
+    /* One after the other, since both threads are counted. */
     for (int i = 0; i < 2; ++i) {
         CHECK(pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)(i + 1)) == 0);
         CHECK(pthread_join(threads[i], NULL) == 0);

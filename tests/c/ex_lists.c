@@ -1,5 +1,5 @@
-/* Vector, indexed and strided transfers of random shapes in all forms, compared with copies byte by byte; what is no transfer at all; and
- * messages to the target of a put. */
+/* Vector, indexed and strided transfers of random shapes in all forms, compared with copies byte by byte. Also empty
+ * transfers, and messages to the target of a put. */
 #include "ex_check.h"
 
 #include <gasnet_vis.h>
@@ -12,7 +12,7 @@ enum { VECTOR, INDEXED, STRIDED, KINDS };
 
 static uint64_t state;
 static struct ex_job job;
-/* What this rank has written to its area in each segment, and its own memory outside of the segment. */
+/* The bytes written by this rank to its area in each segment, and its own memory outside of the segment. */
 static unsigned char *model[4], *heap, *got;
 
 static size_t below(size_t end) {
@@ -31,7 +31,7 @@ static unsigned char *allocate(size_t length) {
     return bytes;
 }
 
-/* The area that this rank uses in a rank's segment, and the one for local memory in the own segment. */
+/* This rank's area in a rank's segment, and the one for local memory in the own segment. */
 static unsigned char *area(gex_Rank_t rank) { return (unsigned char *)ex_base(job.tm, rank) + (size_t)job.me * AREA; }
 static unsigned char *local_area(void) { return (unsigned char *)job.base + 4 * (size_t)AREA; }
 
@@ -60,7 +60,7 @@ static Shape random_shape(void) {
     return shape;
 }
 
-/* A side whose elements do not overlap: levels in any order, some of them backwards. */
+/* A side with disjoint elements: levels in any order, some of them backwards. */
 static Side random_side(const Shape *shape) {
     Side side;
     size_t extent = shape->bytes, order[LEVELS_MAX], i;
@@ -84,7 +84,7 @@ static Side random_side(const Shape *shape) {
     return side;
 }
 
-/* Where an element lies in its area; those of the first level come first. */
+/* The offset of an element in its area. Elements of the first level come first. */
 static ptrdiff_t offset(const Shape *shape, const Side *side, size_t element) {
     ptrdiff_t at = side->base;
     size_t level;
@@ -130,7 +130,7 @@ static size_t as_addresses(const Shape *shape, const Side *side, unsigned char *
 static gex_Memvec_t vector_to[2 * ELEMENTS_MAX], vector_from[2 * ELEMENTS_MAX];
 static void *addresses_to[2 * ELEMENTS_MAX], *addresses_from[2 * ELEMENTS_MAX];
 
-/* Calls one of three functions; sync does the rest. */
+/* Calls one of three functions. `finish` syncs the result. */
 #define START(name, ...) \
     do { \
         if (form == BLOCKING) CHECK(gex_VIS_##name##Blocking(__VA_ARGS__, 0) == 0); \
@@ -140,7 +140,7 @@ static void *addresses_to[2 * ELEMENTS_MAX], *addresses_from[2 * ELEMENTS_MAX];
         if (form == SOURCES) CHECK(gex_VIS_##name##NBI(__VA_ARGS__, GEX_FLAG_ENABLE_LEAF_LC) == 0); \
     } while (0)
 
-/* Waits for a transfer. Its source is overwritten as soon as it may be. */
+/* Waits for a transfer. Its source is overwritten as soon as allowed. */
 static void finish(int form, gex_Event_t event, gex_EC_t category, unsigned char *source) {
     if (form == LEAF) {
         gex_Event_t leaf = gex_Event_QueryLeaf(event, GEX_EC_LC);
@@ -182,7 +182,7 @@ static void put(int kind, int form, gex_Rank_t rank, unsigned char *local) {
     CHECK(memcmp(got, model[rank], AREA) == 0);
 }
 
-/* Gets elements of a rank's area into memory whose other bytes stay as they are. */
+/* Gets elements of a rank's area into memory. The other bytes there must not change. */
 static void get(int kind, int form, gex_Rank_t rank, unsigned char *local) {
     const Shape shape = random_shape();
     const Side there = random_side(&shape), here = random_side(&shape);
@@ -209,7 +209,7 @@ static void get(int kind, int form, gex_Rank_t rank, unsigned char *local) {
     CHECK(memcmp(got, local, AREA) == 0);
 }
 
-/* Nothing to move: the other arguments are not looked at. */
+/* Nothing to move: the library ignores the other arguments. */
 static void nothing(void) {
     const size_t none[2] = {3, 0}, some[2] = {3, 2};
     const ptrdiff_t strides[2] = {1, 4};
@@ -226,7 +226,7 @@ static void nothing(void) {
     CHECK(gex_VIS_IndexedGetNB(job.tm, 1, NULL, 0, job.me, 5, NULL, 0, 0) == GEX_EVENT_INVALID);
     gex_NBI_Wait(GEX_EC_ALL, 0);
     CHECK(gex_Event_QueryLeaf(GEX_EVENT_INVALID, GEX_EC_LC) == GEX_EVENT_INVALID);
-    /* No levels: one element, and no list is looked at. */
+    /* No levels: one element, and the library ignores the lists. */
     CHECK(gex_VIS_StridedPutBlocking(job.tm, job.me, area(job.me), NULL, &byte, NULL, 1, NULL, 0, 0) == 0);
     CHECK(gex_VIS_StridedGetBlocking(job.tm, &other, NULL, job.me, area(job.me), NULL, 1, NULL, 0, 0) == 0);
     CHECK(other == byte);
@@ -235,7 +235,7 @@ static void nothing(void) {
 
 static volatile int told, told_empty;
 
-/* A put to this rank is done: what it has written is there. */
+/* A put to this rank is complete: its bytes are here. */
 static void on_told(gex_Token_t token, void *payload, size_t length) {
     gex_Token_Info_t info;
     CHECK_EQ(gex_Token_Info(token, &info, GEX_TI_ALL), GEX_TI_ALL);
@@ -280,7 +280,7 @@ static void peers_are_told(void) {
         model[next][2 * round] = bytes[0];
         model[next][2 * round + 1] = bytes[1];
     }
-    /* A put of nothing is done, too. One that nobody asked to be told of tells nobody. */
+    /* A put of nothing is complete, too. Without a handler no message is sent. */
     gex_VIS_SetPeerCompletionHandler(TOLD, NULL, 0, 0);
     CHECK(gex_VIS_StridedPutBlocking(job.tm, next, NULL, NULL, NULL, NULL, 0, NULL, 0, 0) == 0);
     gex_VIS_SetPeerCompletionHandler(TOLD, NULL, 0, 0);

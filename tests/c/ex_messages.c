@@ -1,4 +1,5 @@
-/* GASNet-EX: Active Messages of all kinds and numbers of arguments, what a token tells, limits, and requests that do not wait. */
+/* GASNet-EX: Active Messages of all kinds and numbers of arguments, the contents of a token, limits, and requests
+ * that do not wait. */
 #include "ex_check.h"
 
 enum { COUNT = 130, BYTES = 150, DONE = 151, LONG = 152, LONG_DONE = 153, NOTE = 154, PLACED = 155, BIG = 70000 };
@@ -21,7 +22,7 @@ static void check_token(gex_Token_t token, gex_AM_Index_t index, int is_request,
     }
 }
 
-/* One handler for each number of arguments, of which each is its place. */
+/* One handler for each number of arguments. An argument's value gives its place. */
 static void check_args(int count, const gex_AM_Arg_t *args) {
     int at;
     for (at = 0; at < count; ++at) CHECK(args[at] == -at - 7);
@@ -152,8 +153,9 @@ static void longs(gex_TM_t tm, gex_Rank_t to) {
     }
 }
 
-/* An immediate request runs no handler, not even to this rank itself. It is refused when a window is full: nobody but this thread runs the
- * handlers of those to this rank. Then what was sent is handled, and the window is open. */
+/* An immediate request runs no handler, not even for this rank itself. It is refused when a window is full: only
+ * this thread runs the handlers of requests to this rank. Then the sent requests are handled, and the window is
+ * open. */
 static void immediate(gex_TM_t tm) {
     const gex_Rank_t next = (job.me + 1) % job.ranks;
     int sent = 0, more;
@@ -175,9 +177,9 @@ static void immediate(gex_TM_t tm) {
     ex_barrier(&job);
 }
 
-/* An immediate request whose payload is too long for a message is sent whether or not its pages are here, also from the own segment.
- * The payload is free for reuse on return, and the handler finds all of it. Sources lie in the upper half of segments, targets in the
- * lower. */
+/* An immediate request with a payload too long for a message is sent even if its pages are not here, also from the
+ * own segment. The payload is free for reuse on return, and the handler finds all of it. Sources are in the upper
+ * half of segments, targets in the lower. */
 static void immediate_long(gex_TM_t tm) {
     enum { BYTES = 100000 };
     const gex_Rank_t next = (job.me + 1) % job.ranks;

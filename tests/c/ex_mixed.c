@@ -1,4 +1,5 @@
-/* GASNet-1 and GASNet-EX in one client, which begins with GASNet-1: objects, handlers registered either way, events as handles. */
+/* GASNet-1 and GASNet-EX in one client, which begins with GASNet-1: objects, handlers registered by either, events
+ * as handles. */
 #include <gasnet.h>
 
 #include "ex_check.h"
@@ -18,7 +19,7 @@ static void on_ex(gex_Token_t token, gex_AM_Arg_t number) {
     ++by_ex;
 }
 
-/* What GASNet-1 calls a supernode is GASNet-EX's neighbourhood. */
+/* A supernode of GASNet-1 is a neighbourhood of GASNet-EX. */
 static void check_places(gasnet_node_t me) {
     static gasnet_nodeinfo_t places[4096];
     gasnet_memvec_t region = {places, sizeof places};
@@ -62,12 +63,12 @@ int main(int argc, char **argv) {
     GASNET_BLOCKUNTIL(by_1 == 2 && by_ex == 2);
     value = me + 50;
     gasnet_put(next, ex_base(tm, next), &value, sizeof value);
-    /* An event of one is a handle of the other. */
+    /* An event of GASNet-EX is a handle of GASNet-1. */
     handle = gex_RMA_GetNB(tm, &got, next, ex_base(tm, next), sizeof got, 0);
     gasnet_wait_syncnb(handle);
     CHECK_EQ(got, value);
     gex_Event_Wait(gasnet_get_nb(&got, next, ex_base(tm, next), sizeof got));
-    /* So are leaves. */
+    /* So are leaf events. */
     handles[0] = gex_RMA_PutNB(tm, next, ex_base(tm, next), large, sizeof large, &handles[1], 0);
     handles[2] = GASNET_INVALID_HANDLE;
     gasnet_wait_syncnb_some(handles, 3);

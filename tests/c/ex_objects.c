@@ -1,9 +1,9 @@
-/* GASNet-EX: the objects of a job and what they say, the places of ranks, and what is not there. */
+/* GASNet-EX: the objects of a job and their properties, the places of ranks, and absent features. */
 #include <gasnet_mk.h>
 
 #include "ex_check.h"
 
-/* Clients have these numbers built in, some in the preprocessor. */
+/* Clients rely on these numbers, some of them in the preprocessor. */
 #if GASNET_RELEASE_VERSION_MAJOR < 2025 || GEX_SPEC_VERSION_MAJOR != 0 || GEX_SPEC_VERSION_MINOR != 19 || GASNET_MAXEPS != 1
 #error version
 #endif
@@ -69,7 +69,7 @@ static void check_places(const struct ex_job *job) {
     CHECK(gex_System_QueryMaxThreads() >= 1 && gex_System_QueryHiddenAMConcurrencyLevel() == 0);
 }
 
-/* What clients take for "not there", once with a line and then without. */
+/* The values by which clients recognise absent features, first with a line and then without. */
 static void check_absent(const struct ex_job *job) {
     gex_EP_t ep = GEX_EP_INVALID;
     gex_Segment_t segment = GEX_SEGMENT_INVALID;

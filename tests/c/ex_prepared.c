@@ -1,4 +1,4 @@
-/* GASNet-EX: Active Messages whose payload is negotiated. */
+/* GASNet-EX: Active Messages with a negotiated payload. */
 #include "ex_check.h"
 
 enum { MEDIUM = 140, MEDIUM_BACK = 141, LONG = 142, LONG_BACK = 143 };
@@ -93,7 +93,7 @@ static void longs(gex_TM_t tm, gex_Rank_t to) {
     }
 }
 
-/* What is prepared and dropped leaves no trace: the window is as large as before. */
+/* A cancelled preparation leaves no trace: the window is as large as before. */
 static void cancelled(gex_TM_t tm) {
     gex_Rank_t to = (job.me + 1) % job.ranks;
     int round;
@@ -106,7 +106,7 @@ static void cancelled(gex_TM_t tm) {
     }
 }
 
-/* Without polls, an immediate prepare for this rank itself finds no credit in the end; handlers do not run meanwhile. */
+/* Without polls, an immediate prepare for this rank itself runs out of credit. No handlers run in the meantime. */
 static void no_credit(gex_TM_t tm) {
     gex_Rank_t to = job.me;
     int sent = 0, before;

@@ -1,4 +1,4 @@
-/* GASNet-EX: no rank gets its segment, and each ends at once, rank 0 as the slowest. ex_refused BYTES */
+/* GASNet-EX: no rank gets its segment, and each ends at once, rank 0 last. ex_refused BYTES */
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
 #endif

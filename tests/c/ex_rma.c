@@ -1,11 +1,11 @@
-/* GASNet-EX: gets and puts with all ways of completion, by team and by pair, on segments larger than the pools. */
+/* GASNet-EX: gets and puts with all kinds of completion, by team and by pair, on segments larger than the pools. */
 #include "ex_check.h"
 
 enum { SLOTS = 64, LARGE = 96 << 10 };
 
 static unsigned char letter(gex_Rank_t rank, unsigned slot) { return (unsigned char)(rank * 67 + slot * 13 + 1); }
 
-/* Slots lie all over the segment, so that most miss. */
+/* Slots are spread over the segment, so that most accesses miss. */
 static char *slot_of(const struct ex_job *job, gex_Rank_t rank, unsigned slot) {
     return ex_base(job->tm, rank) + (job->size / SLOTS) * slot + 8 * slot;
 }
@@ -13,7 +13,7 @@ static char *slot_of(const struct ex_job *job, gex_Rank_t rank, unsigned slot) {
 static gex_Rank_t next_of(const struct ex_job *job) { return (job->me + 1) % job->ranks; }
 static gex_Rank_t last_of(const struct ex_job *job) { return (job->me + job->ranks - 1) % job->ranks; }
 
-/* What the last rank has put here. */
+/* Checks the last rank's put to this slot. */
 static void check_put(const struct ex_job *job, unsigned slot, size_t bytes, unsigned char is) {
     static unsigned char got[LARGE];
     size_t at;
@@ -24,7 +24,7 @@ static void check_put(const struct ex_job *job, unsigned slot, size_t bytes, uns
     ex_barrier(job);
 }
 
-/* Puts with each way of local completion, of many and of few bytes. */
+/* Puts with each kind of local completion, of few and of many bytes. */
 static void puts_of(const struct ex_job *job, gex_TM_t tm, size_t bytes, unsigned first) {
     static unsigned char source[LARGE];
     gex_Rank_t to = next_of(job), from = last_of(job);
@@ -46,11 +46,11 @@ static void puts_of(const struct ex_job *job, gex_TM_t tm, size_t bytes, unsigne
     while (gex_Event_Test(root) != GASNET_OK) gasnet_AMPoll();
     check_put(job, first + 2, bytes, is);
 
-    /* The leaf before its root; it stays the same until then. */
+    /* The leaf before its root. It stays the same until then. */
     root = gex_RMA_PutNB(tm, to, slot_of(job, to, first + 3), source, bytes, &leaf, 0);
     CHECK(leaf != GEX_EVENT_NO_OP);
     if (leaf != GEX_EVENT_INVALID) CHECK(leaf != root && gex_Event_QueryLeaf(root, GEX_EC_LC) == leaf);
-    /* What the put says to have happened has happened, too, if its root is asked. */
+    /* An invalid leaf means local completion. The root's leaf must agree. */
     else CHECK(gex_Event_Test(gex_Event_QueryLeaf(root, GEX_EC_LC)) == GASNET_OK);
     gex_Event_Wait(leaf);
     memset(source, 0xEE, bytes);
@@ -67,7 +67,7 @@ static void puts_of(const struct ex_job *job, gex_TM_t tm, size_t bytes, unsigne
     memset(source, one, bytes);
     CHECK(gex_RMA_PutNBI(tm, to, slot_of(job, to, first + 5), source, bytes, GEX_EVENT_NOW, 0) == 0);
     memset(source, 0xEE, bytes);
-    /* Of no category all are complete. */
+    /* An empty set of categories is complete. */
     CHECK(gex_NBI_Test(0, 0) == GASNET_OK);
     gex_NBI_Wait(0, 0);
     while (gex_NBI_Test(GEX_EC_PUT, 0) != GASNET_OK) gasnet_AMPoll();
@@ -101,7 +101,7 @@ static void small_ones(const struct ex_job *job) {
             CHECK(memcmp(in, out, bytes) == 0 && in[bytes] == 0);
         }
     }
-    /* Nothing may be anywhere. */
+    /* A transfer of nothing may be anywhere. */
     CHECK(gex_RMA_PutBlocking(job->tm, to, NULL, NULL, 0, 0) == 0 && gex_RMA_GetBlocking(job->tm, NULL, to, NULL, 0, 0) == 0);
     CHECK(gex_RMA_PutNB(job->tm, to, NULL, NULL, 0, GEX_EVENT_NOW, 0) == GEX_EVENT_INVALID);
 }
@@ -140,7 +140,7 @@ static void arrays(const struct ex_job *job) {
     memset(source, 5, sizeof source);
     for (at = 0; at < 8; ++at) {
         gex_Event_t leaf, root = gex_RMA_PutNB(job->tm, to, slot_of(job, to, 8 * at), source, LARGE, &leaf, 0);
-        /* Half of them the other way round. */
+        /* Half of them in reverse order. */
         events[2 * at + (at & 1)] = leaf;
         events[2 * at + 1 - (at & 1)] = root;
     }
@@ -160,7 +160,7 @@ static void arrays(const struct ex_job *job) {
     for (at = 0; at < 8; ++at) CHECK_EQ(sink[at][7], 5);
 }
 
-/* Puts from the own segment to another rank's have an event, also where both pages are here. */
+/* Puts from the own segment to another rank's have an event, even if both pages are here. */
 static void between_segments(const struct ex_job *job) {
     gex_Rank_t to = next_of(job);
     char *source = slot_of(job, job->me, 60);

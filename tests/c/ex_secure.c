@@ -1,4 +1,5 @@
-/* GASNet-EX: which variables of the environment the library tells a program of that may have more rights than its user. */
+/* GASNet-EX: the environment variables available from the library in a program that may have more rights than its
+ * user. */
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
 #endif

@@ -1,14 +1,14 @@
-/* GASNet-EX: teams by color and by list, what they tell, traffic in them, and what is left when they are destroyed. */
+/* GASNet-EX: teams by color and by list, their properties, traffic in them, and the state after their destruction. */
 #include "ex_check.h"
 
-/* What a place holds before a call that is to leave it alone. */
+/* The content of a place that the call must leave unchanged. */
 #define UNTOUCHED ((gex_TM_t)(uintptr_t)0x5a5a5a50)
 
 static struct ex_job job;
 
 static void barrier(gex_TM_t tm) { gex_Event_Wait(gex_Coll_BarrierNB(tm, 0)); }
 
-/* A team has these ranks of the job, in this order, and this rank among them. */
+/* Checks that a team has these ranks of the job, in this order, and this rank among them. */
 static void check_members(gex_TM_t tm, const gex_Rank_t *jobranks, gex_Rank_t size) {
     gex_Rank_t rank;
     CHECK_EQ(gex_TM_QuerySize(tm), size);
@@ -39,7 +39,7 @@ static void check_traffic(gex_TM_t tm, const gex_Rank_t *jobranks, gex_Rank_t si
     barrier(tm);
 }
 
-/* Even ranks and odd ones, each backwards; the colors between them have no members. */
+/* Even ranks and odd ones, each in reverse order. The colors between them have no members. */
 static void by_color(void) {
     int color = (int)(job.me % 2) * 1000;
     gex_TM_t tm = UNTOUCHED, one = UNTOUCHED;
@@ -57,7 +57,7 @@ static void by_color(void) {
     gex_TM_SetCData(tm, &scratch);
     CHECK(gex_TM_QueryCData(tm) == &scratch && gex_TM_QueryCData(job.tm) == NULL);
 
-    /* of a team that was made itself: each rank by itself, without scratch */
+    /* From a new team: one team per rank, without scratch. */
     gex_TM_Split(&one, tm, (int)job.me, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
     check_members(one, &job.me, 1);
     check_traffic(one, &job.me, 1);
@@ -69,7 +69,7 @@ static void by_color(void) {
     CHECK_EQ(scratch.gex_len, scratch_size);
 }
 
-/* Ranks that give no place take part, and get no team. With the same key all are in the parent's order. */
+/* Ranks without a place take part and get no team. With equal keys all are in the parent's order. */
 static void without_some(void) {
     gex_TM_t tm = UNTOUCHED;
     gex_Rank_t jobranks[64], rank;
@@ -86,7 +86,7 @@ static void without_some(void) {
     ex_barrier(&job);
 }
 
-/* The same members by their numbers in the parent, and in the job; the last rank first. */
+/* The same members by their numbers in the parent and in the job. The last rank comes first. */
 static void by_list(void) {
     const gex_Flags_t kinds[] = {GEX_FLAG_TM_LOCAL_SCRATCH, GEX_FLAG_TM_GLOBAL_SCRATCH, GEX_FLAG_TM_SYMMETRIC_SCRATCH,
                                  GEX_FLAG_TM_NO_SCRATCH};
@@ -124,7 +124,7 @@ static void by_list(void) {
     CHECK(gex_TM_Destroy(backwards, NULL, 0) == 0);
 }
 
-/* Each rank a team of its own in one call; then one for half of the ranks, and none for the others. */
+/* In one call each rank makes a team of its own. Then half of the ranks make one, and the others none. */
 static void by_lists_of_some(void) {
     gex_TM_t tm = UNTOUCHED;
     gex_EP_Location_t list[64];
@@ -151,7 +151,7 @@ static void by_lists_of_some(void) {
     CHECK(gex_TM_Destroy(tm, NULL, 0) == 0);
 }
 
-/* Teams come and go, and messages of a new one may come before its rank knows it. */
+/* Teams are created and destroyed. Messages of a new team may arrive before its rank knows it. */
 static void again_and_again(void) {
     int turn;
     for (turn = 0; turn < 200; ++turn) {

@@ -1,7 +1,8 @@
-/* An exception in a function that the library calls: caught there it harms nothing, and else it ends the rank where it was thrown.
- *   handler | reduction  where it leaves that
- *   caught               where both catch
- * In C there is none, and handlers go on. */
+/* An exception in a function called by the library: caught there it is harmless, otherwise it ends the rank at the
+ * throw.
+ *   handler | reduction  the exception leaves this function
+ *   caught               both functions catch their exceptions
+ * C has no exceptions, and handlers continue. */
 #include "ex_check.h"
 
 #include <gasnet_coll.h>
@@ -28,7 +29,7 @@ static void maybe_throw(void) {}
 
 static void on_ask(gex_Token_t token) {
     (void)token;
-    /* A load that misses, with the frames of a fault above the handler's. */
+    /* A load that misses, so the frames of a fault are above the handler's. */
     CHECK(job.base[job.size - 1] == 0);
     maybe_throw();
     ++asked;

@@ -13,7 +13,7 @@ static int status;
 static const char *part;
 static volatile int hangs, calls_again, has_no_threads;
 
-/* Stands before the C library's, which refuses where a user has as many threads as are allowed. */
+/* Replaces the C library's function, and fails as for a user at the limit of threads. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *argument) {
     int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     void *found = dlsym(RTLD_NEXT, "pthread_create");
@@ -34,7 +34,7 @@ static void late_handler(void) {
 }
 
 __attribute__((destructor)) static void at_last(void) {
-    /* In one piece, also where the output has no buffer. */
+    /* In one piece, even if the output has no buffer. */
     if (part != NULL) fputs("destructor\n", stdout);
 }
 
@@ -80,7 +80,7 @@ static void ends(void) {
     if (is_part("_exit")) _exit(0);
 }
 
-/* The first rank ends the job, and the program goes on elsewhere until that rank is gone. */
+/* The first rank ends the job, and the program runs on at the others until this rank has ended. */
 static int desert(void) {
     pid_t first = getpid();
     if (vgasnet_mynode() == 0) vgasnet_put(0, at(0, 0), &first, sizeof first);
@@ -104,10 +104,10 @@ int main(int argc, char **argv) {
     hangs = strcmp(argv[1], "hangs") == 0, calls_again = strcmp(argv[1], "nested") == 0;
     part = argv[1];
     if (is_part("deserted")) return desert();
-    /* Some are still in their handlers when others end. */
+    /* Some ranks are still in their handlers when others end. */
     if (is_part("libc") && vgasnet_mynode() > 0) usleep(50000);
     if (is_part("libc")) exit(status);
-    /* With status 0 all ranks leave, else the last one ends the job. */
+    /* With status 0 all ranks leave. Otherwise the last one ends the job. */
     if ((status == 0 && !is_part("_exit")) || vgasnet_mynode() == vgasnet_nodes() - 1) ends();
     barrier();
     return 9;

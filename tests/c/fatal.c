@@ -22,7 +22,7 @@ static void wait_without_notify(void) { vgasnet_barrier_wait(0, 0); }
 static void try_without_notify(void) { vgasnet_barrier_try(0, 0); }
 static void end_without_begin(void) { vgasnet_end_nbi_accessregion(); }
 
-/* To itself, and to the first rank, which reports the error when it takes the message. */
+/* To this rank itself, and to the first rank, which reports the error when it takes the message. */
 static void no_handler(void) { vgasnet_AMRequestShort0(vgasnet_mynode(), 200); }
 static void no_handler_there(void) { vgasnet_AMRequestShort0(0, 201); }
 
@@ -41,10 +41,10 @@ static void sync_in_region(void) {
     vgasnet_try_syncnbi_puts();
 }
 
-/* The parent, which looks after this process, stands still for a second from when a byte is written here on. */
+/* The parent, which watches this process, stops for a second when a byte is written here. */
 static int stop_parent = -1;
 
-/* To be called before init, so that the child has nothing of the network's open. */
+/* Call this before init, so that the child has no descriptors of the network. */
 static void prepare_slow_parent(void) {
     int ends[2];
     pid_t parent = getppid();
@@ -61,13 +61,13 @@ static void prepare_slow_parent(void) {
     _exit(0);
 }
 
-/* The network carries the messages of a barrier when this rank ends, which is told of late. */
+/* The messages of a barrier are in flight when this rank ends, and the parent reports the end late. */
 static void slow_parent(void) {
     vgasnet_barrier_notify(0, VGASNET_BARRIERFLAG_ANONYMOUS);
     if (write(stop_parent, bytes, 1) == 1) value_of_9();
 }
 
-/* A handle that was synced, or made-up bits that name nothing. */
+/* A synced handle, or made-up bits that belong to no operation. */
 static void dead_handle(void) {
     vgasnet_handle_t handles[2];
     uintptr_t bits = 12345;
@@ -76,7 +76,7 @@ static void dead_handle(void) {
     vgasnet_try_syncnb_all(handles, 2);
 }
 
-/* Pages on disk, for few of which the pool has room: a get of all of them is hardly ever complete at once. */
+/* Pages on disk, more than the pool has room for: a get of all of them is hardly ever complete at once. */
 static void twice_in_array(void) {
     vgasnet_handle_t handles[2];
     vgasnet_node_t me = vgasnet_mynode();
@@ -146,9 +146,9 @@ int main(int argc, char **argv) {
     if (vgasnet_attach(NULL, 0, 16 * page_bytes(), 0) != VGASNET_OK) return 3;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; ++i)
         if (strcmp(argv[1], errors[i].name) == 0 && vgasnet_mynode() == vgasnet_nodes() - 1) errors[i].make();
-    /* A rank that takes a message in a barrier may have let the others pass that. */
+    /* A rank that takes a message in a barrier may have let the others pass it. */
     if (strcmp(argv[1], "no-handler-there") == 0 && vgasnet_mynode() == 0) VGASNET_BLOCKUNTIL(0);
-    /* The last rank notified once where it notifies twice. */
+    /* For the error of a second notify, the last rank has notified once already. */
     barrier();
     barrier();
     return 5;

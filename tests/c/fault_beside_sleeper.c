@@ -1,6 +1,6 @@
-/* Page misses beside a thread that drives and sleeps, while nothing arrives that would wake it: whoever misses must fetch
- * the page, which needs neither another rank nor the SSD. Rank 1 keeps rank 0's main thread in a barrier until its other
- * thread is done. For two ranks of one machine. */
+/* Page misses next to a thread that drives and sleeps, while no event arrives to wake it. The faulting thread must
+ * fetch the page, without another rank or the SSD. Rank 1 keeps rank 0's main thread in a barrier until its other
+ * thread has finished. For two ranks of one machine. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -36,7 +36,7 @@ static void *touch_all(void *pid) {
 
 int main(int argc, char **argv) {
     sigset_t over;
-    pthread_t beside;
+    pthread_t other_thread;
     int signal;
     uint64_t own = (uint64_t)getpid();
     sigemptyset(&over);
@@ -50,10 +50,10 @@ int main(int argc, char **argv) {
     barrier();
     pid_t other = vgasnet_mynode() == 0 ? (pid_t)load_word(place) : 0;
     if (vgasnet_mynode() == 0)
-        CHECK(pthread_create(&beside, NULL, touch_all, &other) == 0);
+        CHECK(pthread_create(&other_thread, NULL, touch_all, &other) == 0);
     else
         CHECK(sigwait(&over, &signal) == 0);
     barrier();
-    if (vgasnet_mynode() == 0) CHECK(pthread_join(beside, NULL) == 0);
+    if (vgasnet_mynode() == 0) CHECK(pthread_join(other_thread, NULL) == 0);
     return finish();
 }

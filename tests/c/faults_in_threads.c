@@ -1,13 +1,13 @@
 /* Several threads of each rank on random pages of a small pool. They load and store, call functions of the C
  * library, and get and put, also with a local side in the own segment. Each thread has its own stripes of bytes in
- * every page of every segment. Stripes of all threads of all ranks lie side by side. */
+ * every page of every segment. Stripes of all threads of all ranks are adjacent. */
 #include <pthread.h>
 
 #include "local.h"
 
 #define THREADS 6
 #define OPERATIONS 1000
-/* Bytes of a stripe: not a multiple of any length that a processor moves at once. */
+/* Bytes of a stripe: no multiple of a length moved by one instruction. */
 #define STRIPE 23
 /* Stripes of one thread in a page. */
 #define STRIPES 8
@@ -104,7 +104,7 @@ static void get(struct worker *worker, struct stripe from, struct stripe to) {
     check_bytes(to.place, to.model, STRIPE, "got into a stripe");
 }
 
-/* A count that all threads of the rank share, in each page, after the first row of stripes. */
+/* A counter shared by all threads of the rank, in each page, after the first row of stripes. */
 static uint64_t *tally(size_t page) { return (uint64_t *)at(me, page * page_bytes() + page_bytes() / STRIPES - 8); }
 
 static void *work(void *argument) {

@@ -1,13 +1,13 @@
 /* Space, age and ends of shared files, as other programs see them. file_space PART DIRECTORY
- *   cut        another program cuts the file while it is open
- *   holes      pages that nobody writes take no space, also behind 4 GiB
- *   space      space is taken ahead, as far as there is some
+ *   cut        another program cuts the open file
+ *   holes      unwritten pages take no space, even beyond 4 GiB
+ *   space      space is reserved, as far as there is some
  *   extended   a rank makes the file longer while others write its last bytes
- *   counts     what statistics say (VGASNET_STATS)
+ *   counts     statistics count the writes (VGASNET_STATS)
  *   listed     a new file is written by lists of pieces of its pages
- *   dies       a rank is killed while it writes small letters over large ones, which have been synced
- *   aged       what nobody flushes is on the disk after 5 s, though no rank calls the library meanwhile
- *   left       the same, where a thread that drove the engine has left it since */
+ *   dies       a rank is killed while it writes small letters over synced large ones
+ *   aged       unflushed bytes are on the disk after 5 s, without a call by any rank
+ *   left       the same, after a thread that drove the engine has left it */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* SEEK_HOLE */
 #endif
@@ -46,7 +46,7 @@ static void cut(void) {
     free(should);
 }
 
-/* The first page of each that is written, and then none until the next. */
+/* The first pages of the written ranges. Pages between the ranges are not written. */
 static const uint64_t PAGES_AT[4] = {0, UINT64_C(1) << 20, (UINT64_C(4) << 30) - 4096, UINT64_C(6) << 30};
 
 static void holes(void) {
@@ -66,7 +66,7 @@ static void holes(void) {
         int descriptor = open(path, O_RDONLY);
         CHECK(descriptor >= 0 && fstat(descriptor, &about) == 0);
         CHECK_EQ(about.st_size, should);
-        /* With what the file system needs for itself. */
+        /* Includes the file system's own needs. */
         CHECK((uint64_t)about.st_blocks * 512 <= 4 * page_len + 65536);
         for (int i = 0; i < 3; ++i) {
             uint64_t from = PAGES_AT[i] / page_len * page_len, next = PAGES_AT[i + 1] / page_len * page_len;
@@ -87,7 +87,7 @@ static void holes(void) {
         CHECK_EQ(vgasnet_file_read_at(file, start + 3 * page_len, &word, sizeof word, NULL), VGASNET_OK);
         CHECK_EQ(word, 0);
     }
-    /* It grows. */
+    /* The write makes the file longer. */
     CHECK_EQ(vgasnet_file_write_at(file, should + me, "y", 1), VGASNET_OK);
     barrier();
     CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
@@ -102,7 +102,7 @@ static uint64_t blocks_bytes(uint64_t size) {
     return (uint64_t)about.st_blocks * 512;
 }
 
-/* A rank alone makes the file longer, while others write its last bytes. */
+/* One rank makes the file longer, while others write its last bytes. */
 static void extended(void) {
     vgasnet_file_t file = opened_as(path, ALL_FLAGS);
     const uint64_t page = page_len;
@@ -147,7 +147,7 @@ static void space(void) {
     unsigned char byte = 1;
     CHECK_EQ(vgasnet_file_preallocate(file, page_len), VGASNET_OK);
     CHECK(blocks_bytes(page_len) >= page_len);
-    /* Bytes, holes, and bytes again, some of them not yet written. */
+    /* Bytes, holes, and bytes again, some of them still unwritten. */
     CHECK_EQ(vgasnet_file_set_size(file, 0), VGASNET_OK);
     for (uint64_t piece = 0; piece < PIECES; ++piece) {
         unsigned char *bytes;
@@ -172,7 +172,7 @@ static void space(void) {
     CHECK_EQ(vgasnet_file_preallocate(file, me), ranks > 1 ? VGASNET_ERR_BAD_ARG : VGASNET_OK);
     CHECK_EQ(vgasnet_file_preallocate(file, UINT64_MAX), VGASNET_ERR_BAD_ARG);
     barrier();
-    /* More than there is, where that is little. */
+    /* On a small file system, more than it has. */
     CHECK(statvfs(dir, &about) == 0);
     if (about.f_blocks * about.f_frsize < UINT64_C(1) << 30) {
         CHECK_EQ(vgasnet_file_preallocate(file, UINT64_C(1) << 30), VGASNET_ERR_IO);
@@ -185,7 +185,7 @@ static void space(void) {
     check_on_disk();
 }
 
-/* Each rank writes pieces of its own and reads them; sums of what homes do are the program's. */
+/* Each rank writes and reads pieces of its own. The sums over all homes match the program's counts. */
 static void counts(void) {
     uint64_t pieces = 20, sums[2], moved[2] = {0, 0};
     vgasnet_stats_t before = statistics(), after;
@@ -224,7 +224,7 @@ static void counts(void) {
     free(bytes);
 }
 
-/* A new file that is written in order by lists of quarters of pages: what is written half filled would be read back. */
+/* A new file is written in order by lists of quarters of pages. A page written half filled would be read back. */
 static void listed(void) {
     const size_t call_len = pool_bytes() / 2, run_len = page_len / 4, runs = call_len / run_len;
     vgasnet_file_run_t *run = (vgasnet_file_run_t *)allocate(runs * sizeof *run);
@@ -270,8 +270,9 @@ static void *meet(void *unused) {
     return unused;
 }
 
-/* Writes while another thread of this rank drives, in a barrier that the first rank enters last. Faults have the helper look meanwhile. */
-static void write_beside_driver(vgasnet_file_t file, size_t offset, const unsigned char *bytes) {
+/* Writes while another thread of this rank drives, in a barrier that the first rank enters last. Faults make the
+ * helper look in the meantime. */
+static void write_during_drive(vgasnet_file_t file, size_t offset, const unsigned char *bytes) {
     const unsigned char is_written = 1;
     volatile unsigned char *own = (volatile unsigned char *)at(me, 0);
     pthread_t thread;
@@ -283,14 +284,14 @@ static void write_beside_driver(vgasnet_file_t file, size_t offset, const unsign
         return;
     }
     CHECK(pthread_create(&thread, NULL, meet, NULL) == 0);
-    usleep(200000); /* the thread drives by then; if not, the test says less */
+    usleep(200000); /* the thread drives by then; if not, the test proves less */
     for (size_t page = 0; page < 3 * pool_bytes() / 2 / page_len; ++page) own[page * page_len + 64] = 1;
     CHECK_EQ(vgasnet_file_write_at(file, offset, bytes, piece_len), VGASNET_OK);
     vgasnet_put(0, at(0, me), (void *)&is_written, 1);
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-static void aged(int is_beside_driver) {
+static void aged(int is_during_drive) {
     const size_t at = 2 * me * page_len;
     unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
     vgasnet_file_t file = opened_as(path, ALL_FLAGS);
@@ -298,8 +299,8 @@ static void aged(int is_beside_driver) {
     double begin = now();
     CHECK(descriptor >= 0);
     fill_piece(should, me);
-    if (is_beside_driver)
-        write_beside_driver(file, at, should);
+    if (is_during_drive)
+        write_during_drive(file, at, should);
     else
         CHECK_EQ(vgasnet_file_write_at(file, at, should, piece_len), VGASNET_OK);
     while (pread(descriptor, is, piece_len, (off_t)at) != (ssize_t)piece_len || memcmp(is, should, piece_len) != 0) {

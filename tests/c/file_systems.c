@@ -1,15 +1,15 @@
 /* Shared files on file systems that refuse. file_systems PART DIRECTORY FILE
- *   full       the disk is full, then has room again. FILE goes on meanwhile, and so do the segments
- *   quota      the same where the user has no more room
+ *   full       the disk is full, then has room again. FILE and the segments work all the time
+ *   quota      the same for a user without room
  *   limit      the same for `ulimit -f`
  *   large      a write of very many pages is refused, and gives up early
- *   stolen     pages that could not be written go to another rank, and come back
+ *   stolen     pages that could not be written move to another rank, and back
  *   lost       the disk is full when the file is closed
- *   longer     the disk is full, and the file is made longer, which takes no space until it is flushed
- *   shortened  the disk is full, and the file is cut to what there is room for
+ *   longer     the disk is full, and the file is made longer, which takes no space until a flush
+ *   shortened  the disk is full, and the file is cut to the available room
  *   readonly   the file system is read-only, with a file that has bytes
- *   rights     files that may not be read or written, and what is no file
- *   exclusive  two teams, and other jobs, make the same files: prints which this job has made */
+ *   rights     files that may not be read or written, and paths that are no files
+ *   exclusive  two teams, and other jobs, create the same files: prints the files created by this job */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* syscall, syncfs */
 #endif
@@ -21,10 +21,10 @@
 
 #include "pieces.h"
 
-/* Takes the file system's space but for so much. */
+/* Takes the file system's space except for `left` bytes. */
 static void fill_disk(size_t left) {
     struct statvfs about;
-    int descriptor = open(beside("filler"), O_WRONLY | O_CREAT | O_EXCL, 0600);
+    int descriptor = open(in_directory("filler"), O_WRONLY | O_CREAT | O_EXCL, 0600);
     CHECK(descriptor >= 0 && statvfs(dir, &about) == 0);
     for (size_t bytes = about.f_bfree * about.f_frsize; bytes > left; bytes -= 4096) {
         static const char block[4096] = {1};
@@ -34,7 +34,7 @@ static void fill_disk(size_t left) {
     close(descriptor);
 }
 
-/* The segment and another file, which is on another disk, go on. */
+/* The segment, and another file on another disk, still work. */
 static void check_others(vgasnet_file_t other, uint64_t round) {
     vgasnet_seginfo_t info[64];
     uint64_t word = mixed(me, round, 3), is = 0;
@@ -50,13 +50,13 @@ static void check_others(vgasnet_file_t other, uint64_t round) {
     CHECK_EQ(vgasnet_file_sync(other), VGASNET_OK);
 }
 
-static void remove_filler(void) { CHECK(me != 0 || unlink(beside("filler")) == 0); }
+static void remove_filler(void) { CHECK(me != 0 || unlink(in_directory("filler")) == 0); }
 
-/* What is refused is there nevertheless, and goes to the disk once it may: `give` is called by each rank, and takes the refusal away. */
+/* Refused bytes stay in memory and reach the disk later: each rank calls `give`, which removes the cause. */
 static void go_on_after(vgasnet_file_t file, vgasnet_file_t other, int expected, void (*give)(void)) {
     int errno_value = 0;
     uint64_t written = write_pieces(file, 0);
-    /* One line is enough. */
+    /* One error line is enough. */
     for (int again = 0; again < 100 && written < PIECES; ++again) CHECK(write_pieces(file, written) == written);
     barrier();
     CHECK_EQ(vgasnet_file_sync(file), VGASNET_ERR_IO);
@@ -86,11 +86,11 @@ static void full(const char *elsewhere) {
     go_on_after(file, other, ENOSPC, remove_filler);
 }
 
-/* Writes a file of at most so many bytes, as far as the user may. Returns how many. */
+/* Writes a file of at most `most` bytes, as far as the user may. Returns its length. */
 static size_t write_filler(size_t most) {
     static const char block[65536] = {1};
     size_t len = 0;
-    int descriptor = open(beside("filler"), O_WRONLY | O_CREAT | O_EXCL, 0600);
+    int descriptor = open(in_directory("filler"), O_WRONLY | O_CREAT | O_EXCL, 0600);
     CHECK(descriptor >= 0);
     for (ssize_t written; len < most && (written = write(descriptor, block, sizeof block)) > 0;) len += (size_t)written;
     CHECK(len >= most || errno == EDQUOT);
@@ -99,7 +99,7 @@ static size_t write_filler(size_t most) {
     return len;
 }
 
-/* The file system counts what is gone when that is on the disk. */
+/* The file system frees the quota only when the removal is on the disk. */
 static void remove_counted_filler(void) {
     int descriptor = open(dir, O_RDONLY);
     remove_filler();
@@ -107,7 +107,7 @@ static void remove_counted_filler(void) {
     close(descriptor);
 }
 
-/* Takes what the user may have but for so much. */
+/* Takes the user's quota except for `left` bytes. */
 static void fill_quota(size_t left) {
     size_t all = write_filler(SIZE_MAX);
     remove_counted_filler();
@@ -156,10 +156,10 @@ static void limit(const char *elsewhere) {
     go_on_after(file, other, EFBIG, unlimited);
 }
 
-/* As many pages miss in two of a transfer's rounds. */
+/* Pages that miss in two rounds of a transfer. */
 enum { LARGE_PAGES = 8192 };
 
-/* Each error is a page that was tried. */
+/* Each error is one attempted page. */
 static uint64_t errors_of(vgasnet_file_t file) {
     uint64_t errors = 0;
     CHECK_EQ(vgasnet_file_error_count(file, &errors), VGASNET_OK);
@@ -195,8 +195,8 @@ static void write_and_flush(vgasnet_file_t file, uint64_t at, unsigned char *byt
     CHECK_EQ(vgasnet_file_flush(file), flushed);
 }
 
-/* For two ranks with eight frames. A page that could not be written stays in the pool. One that another rank has written since may leave it:
- * else there is no frame for that of the ninth file. */
+/* For two ranks with eight frames. An unwritable page stays in the pool, unless another rank has written it since.
+ * Otherwise the page of the ninth file would find no frame. */
 static void stolen(void) {
     enum { FILES = 12 };
     const uint64_t at = 64 << 20;
@@ -205,7 +205,7 @@ static void stolen(void) {
     for (int nth = 0; nth < FILES; ++nth) {
         char name[16];
         snprintf(name, sizeof name, "file-%d", nth);
-        files[nth] = opened_as(beside(name), ALL_FLAGS);
+        files[nth] = opened_as(in_directory(name), ALL_FLAGS);
         CHECK_EQ(vgasnet_file_set_size(files[nth], at + page_len), VGASNET_OK);
         limit_files(at);
         barrier();
@@ -242,7 +242,7 @@ static void longer(void) {
     if (me == 0) fill_disk(0);
     barrier();
     CHECK_EQ(vgasnet_file_extend(file, size), VGASNET_OK);
-    /* For that the file would need a block, and gets none. */
+    /* The file needs a block for the longer size, and gets none. */
     CHECK_EQ(vgasnet_file_flush(file), VGASNET_OK);
     CHECK(stat(path, &about) == 0 && (uint64_t)about.st_size < size);
     memset(bytes, 'A' + (int)me, page_len);
@@ -271,7 +271,7 @@ static void shortened(void) {
     CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
     if (me == 0) fill_disk(0);
     barrier();
-    /* A hole has no room. What was refused is written again once the rest has some. */
+    /* A hole has no room. Refused bytes are written again once the other bytes have room. */
     uint64_t written = write_pieces(file, 0);
     barrier();
     CHECK_EQ(vgasnet_file_sync(file), VGASNET_ERR_IO);
@@ -283,7 +283,7 @@ static void shortened(void) {
     CHECK_EQ(vgasnet_file_size(file, &found), VGASNET_OK);
     CHECK_EQ(found, size);
     for (uint64_t piece = 0; piece < kept; ++piece) check_piece(file, piece);
-    /* What was behind the end is not there again. */
+    /* The bytes beyond the old end do not reappear. */
     CHECK_EQ(vgasnet_file_set_size(file, size + 2 * page_len), VGASNET_OK);
     memset(should, 0, piece_len);
     for (uint64_t at = size; at < size + 2 * page_len; at += piece_len / 2) {
@@ -312,10 +312,10 @@ static void readonly(void) {
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
     CHECK_EQ(open_fails(path, VGASNET_FILE_READ | VGASNET_FILE_WRITE), VGASNET_ERR_IO);
     CHECK_EQ(open_fails(path, VGASNET_FILE_WRITE), VGASNET_ERR_IO);
-    CHECK_EQ(open_fails(beside("new"), ALL_FLAGS), VGASNET_ERR_IO);
+    CHECK_EQ(open_fails(in_directory("new"), ALL_FLAGS), VGASNET_ERR_IO);
 }
 
-/* This thread may do no more than the permissions of a file say. */
+/* Drops this thread's capabilities, so that permissions of files apply. */
 static void give_rights_up(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct data[2];
@@ -328,12 +328,12 @@ static void rights(void) {
     vgasnet_file_t file;
     char byte = 'x';
     if (me == 0) {
-        CHECK(mkfifo(beside("fifo"), 0600) == 0 && mkdir(beside("dir"), 0700) == 0);
-        CHECK(symlink("loop", beside("loop")) == 0 && symlink("no/where", beside("nowhere")) == 0);
+        CHECK(mkfifo(in_directory("fifo"), 0600) == 0 && mkdir(in_directory("dir"), 0700) == 0);
+        CHECK(symlink("loop", in_directory("loop")) == 0 && symlink("no/where", in_directory("nowhere")) == 0);
         for (int i = 0; i < 3; ++i) {
             static const mode_t modes[3] = {0444, 0200, 0000};
             static const char *const names[3] = {"read", "write", "none"};
-            int descriptor = open(beside(names[i]), O_WRONLY | O_CREAT, 0600);
+            int descriptor = open(in_directory(names[i]), O_WRONLY | O_CREAT, 0600);
             CHECK(descriptor >= 0 && write(descriptor, "bytes", 5) == 5 && fchmod(descriptor, modes[i]) == 0);
             close(descriptor);
         }
@@ -341,25 +341,25 @@ static void rights(void) {
     barrier();
     for (int flags = VGASNET_FILE_READ; flags <= (VGASNET_FILE_READ | VGASNET_FILE_WRITE); ++flags) {
         int more = flags & VGASNET_FILE_WRITE ? VGASNET_FILE_CREATE : 0;
-        CHECK_EQ(open_fails(beside("fifo"), flags | more), VGASNET_ERR_IO);
-        CHECK_EQ(open_fails(beside("dir"), flags | more), VGASNET_ERR_IO);
-        CHECK_EQ(open_fails(beside("loop"), flags | more), VGASNET_ERR_IO);
-        CHECK_EQ(open_fails(beside("nowhere"), flags | more), VGASNET_ERR_IO);
-        CHECK_EQ(open_fails(beside("read/below"), flags | more), VGASNET_ERR_IO);
+        CHECK_EQ(open_fails(in_directory("fifo"), flags | more), VGASNET_ERR_IO);
+        CHECK_EQ(open_fails(in_directory("dir"), flags | more), VGASNET_ERR_IO);
+        CHECK_EQ(open_fails(in_directory("loop"), flags | more), VGASNET_ERR_IO);
+        CHECK_EQ(open_fails(in_directory("nowhere"), flags | more), VGASNET_ERR_IO);
+        CHECK_EQ(open_fails(in_directory("read/below"), flags | more), VGASNET_ERR_IO);
     }
-    CHECK_EQ(open_fails(beside("fifo"), ALL_FLAGS | VGASNET_FILE_EXCLUSIVE), VGASNET_ERR_IO);
+    CHECK_EQ(open_fails(in_directory("fifo"), ALL_FLAGS | VGASNET_FILE_EXCLUSIVE), VGASNET_ERR_IO);
     give_rights_up();
-    CHECK_EQ(open_fails(beside("read"), VGASNET_FILE_READ), VGASNET_OK);
-    CHECK_EQ(open_fails(beside("read"), VGASNET_FILE_WRITE), VGASNET_ERR_IO);
-    CHECK_EQ(open_fails(beside("read"), VGASNET_FILE_READ | VGASNET_FILE_WRITE), VGASNET_ERR_IO);
-    CHECK_EQ(open_fails(beside("write"), VGASNET_FILE_READ), VGASNET_ERR_IO);
-    CHECK_EQ(open_fails(beside("none"), VGASNET_FILE_WRITE), VGASNET_ERR_IO);
-    /* Parts of its blocks could not be read. */
-    CHECK_EQ(open_fails(beside("write"), VGASNET_FILE_WRITE), VGASNET_ERR_IO);
-    CHECK_EQ(open_fails(beside("write"), VGASNET_FILE_WRITE | VGASNET_FILE_TRUNCATE), VGASNET_ERR_IO);
-    CHECK_EQ(chmod(beside("write"), 0600), 0);
+    CHECK_EQ(open_fails(in_directory("read"), VGASNET_FILE_READ), VGASNET_OK);
+    CHECK_EQ(open_fails(in_directory("read"), VGASNET_FILE_WRITE), VGASNET_ERR_IO);
+    CHECK_EQ(open_fails(in_directory("read"), VGASNET_FILE_READ | VGASNET_FILE_WRITE), VGASNET_ERR_IO);
+    CHECK_EQ(open_fails(in_directory("write"), VGASNET_FILE_READ), VGASNET_ERR_IO);
+    CHECK_EQ(open_fails(in_directory("none"), VGASNET_FILE_WRITE), VGASNET_ERR_IO);
+    /* Partly written blocks could not be read. */
+    CHECK_EQ(open_fails(in_directory("write"), VGASNET_FILE_WRITE), VGASNET_ERR_IO);
+    CHECK_EQ(open_fails(in_directory("write"), VGASNET_FILE_WRITE | VGASNET_FILE_TRUNCATE), VGASNET_ERR_IO);
+    CHECK_EQ(chmod(in_directory("write"), 0600), 0);
     barrier();
-    file = opened_as(beside("write"), VGASNET_FILE_READ);
+    file = opened_as(in_directory("write"), VGASNET_FILE_READ);
     CHECK_EQ(vgasnet_file_read_at(file, 0, &byte, 1, NULL), VGASNET_OK);
     CHECK_EQ(byte, 'b');
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
@@ -372,7 +372,7 @@ static void exclusive(void) {
         vgasnet_file_t file;
         int code;
         snprintf(name, sizeof name, "made-%u", k);
-        code = vgasnet_file_open(team, beside(name), VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_EXCLUSIVE, 0600, NULL, &file);
+        code = vgasnet_file_open(team, in_directory(name), VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_EXCLUSIVE, 0600, NULL, &file);
         CHECK(code == VGASNET_OK || code == VGASNET_ERR_IO);
         if (code != VGASNET_OK) continue;
         CHECK_EQ(vgasnet_file_write_at(file, me, &byte, 1), VGASNET_OK);

@@ -1,5 +1,5 @@
-/* Files, and the bytes of a segment several pools long: each call is made about segment memory and one file, and about
- * ordinary memory and another file. Answers, error numbers, bytes and places agree. */
+/* Files, and the bytes of a segment several pools long: each call is made with segment memory and one file, and with
+ * ordinary memory and another file. Results, error numbers, bytes and positions agree. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -13,7 +13,7 @@
 #define ROUNDS 400
 #define VECTORS 7
 
-/* Of a file and the memory that goes with it. */
+/* One side of the comparison: a file and its memory. */
 struct side {
     unsigned char *memory;
     int file;
@@ -24,7 +24,7 @@ enum call { READ, PREAD, PREAD64, READV, PREADV, PREADV2, FREAD, WRITE, PWRITE, 
 
 struct request {
     enum call call;
-    /* Where the bytes are in memory, and the lengths of vectors one after the other, with gaps between them. */
+    /* The place of the bytes in memory, and the lengths of consecutive vectors, with gaps between them. */
     size_t start, len, lens[VECTORS];
     off_t at;
 };
@@ -79,7 +79,7 @@ static struct request random_request(uint64_t *state) {
     return request;
 }
 
-/* A file that is gone when it is closed. */
+/* A file that vanishes when it is closed. */
 static struct side open_side(unsigned char *memory) {
     struct side side;
     side.memory = memory;
@@ -93,7 +93,7 @@ static struct side open_side(unsigned char *memory) {
 /* Makes the same call on both sides. */
 static void compare(const struct request *request, const struct side *segment, const struct side *model) {
     if (request->call == FPUTS) {
-        /* A long text, with its end. */
+        /* A long text, with its terminator. */
         model->memory[request->start + request->len - (request->len > 0)] = 0;
         segment->memory[request->start + request->len - (request->len > 0)] = 0;
     }
@@ -128,7 +128,7 @@ static void check_memory(const struct side *segment, const struct side *model) {
 }
 
 static void check_errors(unsigned char *memory, int file) {
-    /* Volatile: compilers warn of what they see to be wrong. */
+    /* Volatile, since compilers warn of calls they know to be wrong. */
     unsigned char *volatile nowhere = (unsigned char *)1;
     volatile int negative = -1;
     struct iovec bad[2];
@@ -140,7 +140,7 @@ static void check_errors(unsigned char *memory, int file) {
     CHECK(pwrite(file, memory, 5, -3) == -1 && errno == EINVAL);
     CHECK(writev(file, bad, negative) == -1 && errno == EINVAL);
     CHECK(lseek(file, 0, SEEK_SET) == 0);
-    /* What comes before the bad address is carried. */
+    /* The bytes before the bad address are written. */
     CHECK_EQ(writev(file, bad, 2), 100);
     bad[1].iov_len = SIZE_MAX;
     CHECK(writev(file, bad, 2) == -1 && errno == EINVAL);
@@ -149,7 +149,7 @@ static void check_errors(unsigned char *memory, int file) {
     CHECK_EQ(pwrite(file, memory + size - 10, 20, 0), 10);
 }
 
-/* The kernel takes aligned memory only, and gets it where the client's is. */
+/* The kernel accepts aligned memory only, and gets it if the client's is aligned. */
 static void check_direct(unsigned char *memory, uint64_t seed) {
     char name[200];
     snprintf(name, sizeof name, "%s/files-direct-%u", getenv("VGASNET_STORAGE_DIR"), (unsigned)getpid());
@@ -187,7 +187,7 @@ int main(int argc, char **argv) {
     }
     check_files(&segment, &model);
     check_memory(&segment, &model);
-    /* The other name of a call that the compiler may choose. */
+    /* The compiler may replace one of these calls with the other. */
     CHECK(fflush(stdout) == 0);
     strcpy((char *)memory + 3 * page_bytes() - 5, "across a border");
     CHECK(puts((const char *)memory + 3 * page_bytes() - 5) >= 0);

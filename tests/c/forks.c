@@ -1,5 +1,6 @@
-/* Children that are forked act as programs of their own: nothing of the rank runs in them. forks [descriptors]: programs
- * that are executed get no more descriptors than before. */
+/* Forked children act as programs of their own: nothing of the rank runs in them.
+ *   forks [descriptors]
+ * With `descriptors`, executed programs get no more descriptors than before. */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,7 +14,7 @@
 static vgasnet_node_t me;
 static size_t pages;
 
-/* What a child has written to stderr. */
+/* The stderr of a child. */
 static char said[2000];
 
 typedef void (*body_t)(void);
@@ -97,7 +98,7 @@ static void loads(void) { (void)load_word(at(me, 0)); }
 static void stores(void) { store_word(at(me, page_bytes()), 1); }
 static void stores_later(void) { store_word(at(me, (pages - 1) * page_bytes()), 1); }
 
-/* Pages that are mapped at the fork, and one that is not. */
+/* Pages mapped at the fork, and one unmapped page. */
 static void accesses(void) {
     static const body_t each[] = {loads, stores, stores_later};
     for (size_t i = 0; i < pages; ++i) store_word(at(me, i * page_bytes()), i);
@@ -113,7 +114,7 @@ static void accesses(void) {
     CHECK_EQ(load_word(at(me, (pages - 1) * page_bytes())), pages - 1);
 }
 
-/* The mappings of the memory that ranks share. */
+/* The mappings of shared memory. */
 static int shared_mappings(void) {
     char line[1000];
     int count = 0;
@@ -132,7 +133,7 @@ static void memory(void) {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 40);
 }
 
-/* The descriptors that a program has when another one executes it. */
+/* The open descriptors of an executed program. */
 static int open_descriptors(void) {
     int count = 0;
     for (int i = 0; i < 1024; ++i) count += fcntl(i, F_GETFD) != -1;
@@ -162,7 +163,7 @@ static void changes_handlers(void) {
     if (signal(SIGPIPE, SIG_DFL) != SIG_ERR) _exit(40);
 }
 
-/* Children of a thread beside one that is asking for a handler. */
+/* Children of a thread, while another one asks for a handler. */
 static void handlers(void) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, ask_for_handlers, NULL) == 0);
@@ -179,7 +180,7 @@ static volatile sig_atomic_t counted;
 static void count_signal(int signal) { counted += signal == SIGUSR1; }
 static void ignore_signal(int signal) { (void)signal; }
 
-/* What a child that borrows the memory wants done with signals is its own affair. */
+/* A child that borrows the memory may change its signal handling without effect on the rank. */
 static void borrowed_memory(void) {
     struct sigaction now;
     int status;
@@ -209,7 +210,7 @@ int main(int argc, char **argv) {
     memory();
     handlers();
     borrowed_memory();
-    /* Networks leave some of theirs to programs that are executed. */
+    /* Networks leave some of their descriptors to executed programs. */
     int after = inherited_descriptors(argv[0]);
     CHECK(argc > 1 ? after == before : after >= 0);
     barrier();

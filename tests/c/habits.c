@@ -1,5 +1,5 @@
-/* What clients of GASNet do that its specification forbids, and that works there: calls in the wrong order, and transfers in
- * the own memory outside the segment. */
+/* Client habits forbidden by GASNet's specification that work with GASNet: calls in the wrong order, and transfers
+ * within the own memory outside the segment. */
 #include "check.h"
 
 #define BYTES 300000
@@ -45,7 +45,7 @@ static void transfers(void) {
     expect_copy("vgasnet_memset");
 }
 
-/* The other side lies in the own segment. */
+/* The other side is in the own segment. */
 static void through_the_segment(void) {
     void *place = at(me, page_bytes() / 2);
     vgasnet_put(me, place, here, BYTES);

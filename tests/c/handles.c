@@ -1,4 +1,4 @@
-/* Explicit handles: more than 65,535 operations in flight, synced in any order by all functions that sync. */
+/* Explicit handles: more than 65,535 operations in flight, synced in any order by all sync functions. */
 #include "check.h"
 
 #define IN_FLIGHT 70000
@@ -10,8 +10,8 @@ static vgasnet_handle_t handles[IN_FLIGHT];
 static vgasnet_node_t me, ranks;
 static uint64_t state;
 
-/* The place of word i of this rank. Words of all ranks lie side by side. Those of one rank go through the segments
- * and through the pages of each, so that hardly any finds its page in a small pool. */
+/* The place of word i of this rank. Words of all ranks are adjacent. The words of one rank are spread over the
+ * segments and their pages, so that hardly any finds its page in a small pool. */
 static vgasnet_node_t rank_of(size_t i) { return (vgasnet_node_t)((i + me) % ranks); }
 static uintptr_t stripe_bytes(void) {
     uintptr_t least = (IN_FLIGHT / STRIPES + 1) * (uintptr_t)ranks * 8;
@@ -27,7 +27,7 @@ static size_t valid(const vgasnet_handle_t *array, size_t count) {
     return found;
 }
 
-/* Syncs a part of the array by a random function. Handles of operations that are not complete stay in the array. */
+/* Syncs a part of the array by a random function. Handles of incomplete operations stay in the array. */
 static void sync_some(vgasnet_handle_t *array, size_t count) {
     size_t before = valid(array, count), one = (size_t)random_below(&state, count);
     int answer;
@@ -59,7 +59,7 @@ static void sync_some(vgasnet_handle_t *array, size_t count) {
     }
 }
 
-/* Arrays of handles of which many are invalid, until all are. */
+/* Arrays with many invalid handles, until all are invalid. */
 static void sync_all_in_any_order(void) {
     for (int i = 0; i < 2000; ++i) {
         size_t count = 1 + (size_t)random_below(&state, i % 50 == 0 ? 5000 : 30);
@@ -74,7 +74,7 @@ static void sync_all_in_any_order(void) {
     CHECK_EQ(valid(handles, IN_FLIGHT), 0);
 }
 
-/* The handles that name nothing. */
+/* Handles of no operation. */
 static void nothing_to_sync(void) {
     vgasnet_handle_t none[3] = {VGASNET_INVALID_HANDLE, VGASNET_INVALID_HANDLE, VGASNET_INVALID_HANDLE};
     unsigned char zeros[sizeof none] = {0};

@@ -1,5 +1,7 @@
-/* One rank uses data of twice its pool, and the others wait: what it gives up stays in their pools if VGASNET_IDLE_POOLS is 1, and
- * is seldom read from the disk again. "gets", "loads", or "mixed": gets and puts at random places, at times by another rank. */
+/* One rank's working set is twice its pool, and the others wait. With VGASNET_IDLE_POOLS=1 their pools keep its
+ * evicted pages, and it seldom reads them from the disk again.
+ *   idle_pools gets | loads | mixed
+ * mixed: gets and puts at random places, sometimes by another rank. */
 #include "check.h"
 
 enum { FEW_ROUNDS = 6, MANY_ROUNDS = 200 };
@@ -24,7 +26,8 @@ static void read_all(int loads) {
     for (size_t page = 0; page < pages; ++page) CHECK_EQ(word_of(loads, page), mixed(page, 0, 2));
 }
 
-/* Alone, a round reads at least what the own pool does not hold. How soon others keep enough depends on when they are asked. */
+/* Alone, a round reads at least the pages outside of the own pool. How soon others keep enough depends on when they
+ * are asked. */
 static void walk(int loads) {
     int others = getenv("VGASNET_IDLE_POOLS") != NULL, rounds = others ? MANY_ROUNDS : FEW_ROUNDS, fewer = 0;
     if (vgasnet_mynode() == user) {
@@ -39,7 +42,8 @@ static void walk(int loads) {
     barrier();
 }
 
-/* Each round one rank gets and puts at random; the words are in memory, too, where the next one takes them over. */
+/* In each round one rank gets and puts at random. It also keeps the words in memory, and passes them to the next
+ * rank. */
 static void mix(void) {
     uint64_t state = number_from_environment("CHECK_SEED"), *words = (uint64_t *)calloc(pages, sizeof *words);
     CHECK(words != NULL);

@@ -36,7 +36,7 @@ static void puts_and_gets(void) {
     compare("nbi");
 }
 
-/* Gets and puts under way together, synced by tries. */
+/* Gets and puts in flight together, synced by tries. */
 static void tries(void) {
     memset(got, 0xee, BLOCKS * block_bytes);
     for (size_t i = 0; i < BLOCKS; ++i) {
@@ -54,7 +54,7 @@ static void tries(void) {
     while (vgasnet_try_syncnbi_all() == VGASNET_ERR_NOT_READY) {}
 }
 
-/* The source is overwritten as soon as a put returns that allows this. The library has no room for copies of all
+/* The source is overwritten as soon as a put with this permission returns. The library has no room for copies of all
  * sources. */
 static void sources_used_again(void) {
     vgasnet_handle_t handles[BLOCKS];
@@ -75,7 +75,7 @@ static void sources_used_again(void) {
     compare("source used again");
 }
 
-/* The handle of a region syncs the operations of the region; the implicit syncs sync those from before it. */
+/* The handle of a region syncs the operations of the region. The implicit syncs cover the operations from before it. */
 static void regions(void) {
     vgasnet_handle_t handles[3];
     new_blocks(3);

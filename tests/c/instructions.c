@@ -14,7 +14,7 @@ static size_t page, pages;
 
 static unsigned char *own(size_t offset) { return (unsigned char *)at(me, offset); }
 
-/* Touches every other page, so that the pool has other pages than those of the instruction. */
+/* Touches every other page, so that the pool has other pages than the instruction needs. */
 static void use_others(void) {
     for (size_t i = 0; i < pages; ++i) (void)load_word(own(i * page));
 }

@@ -1,6 +1,7 @@
-/* A handler stores to the page of a get or put that it has interrupted, which a neighbour has or wants.
- * interrupted_copies WAY: in the first ways the copy stands still until the signal has been sent, since the client's memory
- * lacks a page that another thread supplies; in the way "values" signals come while numbers are put, one after the other. */
+/* A handler stores to the page of the get or put it interrupts, while a neighbour has the page or wants it.
+ *   interrupted_copies WAY
+ * In the way "values" signals arrive while numbers are put, one after the other. In all other ways the copy stops
+ * until the signal has been sent, since the client's memory lacks a page supplied by another thread. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,9 +23,9 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
-/* A handler that waits for ever ends the job so many seconds after the one before. */
+/* A handler that waits for ever ends the job this many seconds after the previous one. */
 #define SECONDS_MAX 20
-/* So long the copy stands still after the signal. A handler that is not deferred stores meanwhile. */
+/* The copy stops this long after the signal. A handler that is not deferred stores in this time. */
 #define STILL_US 20000
 #define SIGNALS 100
 #define ROUNDS 4
@@ -37,7 +38,7 @@ static unsigned char *lacking;
 static volatile sig_atomic_t handled;
 static uint64_t sent;
 
-/* The handler's word is in the second half of page 0 of rank 0, all else that is put in the first. */
+/* The handler's word is in the second half of page 0 of rank 0, all other puts are in the first half. */
 static void *word_of_handler(void) { return at(0, page_bytes() / 2 + 8); }
 
 static void on_signal(int signal) {
@@ -48,7 +49,7 @@ static void on_signal(int signal) {
     __atomic_store_n(&handled, handled + 1, __ATOMIC_RELEASE);
 }
 
-/* Memory that has no pages before supply() gives it some. Returns whether the system has such. */
+/* Memory without pages until supply() provides some. Returns whether the system has such memory. */
 static int open_lacking(void) {
     struct uffdio_api api;
     memset(&api, 0, sizeof api);
@@ -79,7 +80,7 @@ static void supply(const unsigned char *bytes) {
     CHECK(ioctl(userfaults, UFFDIO_COPY, &copy) == 0);
 }
 
-/* Waits for the copy to stand still, has rank 1 want the page, interrupts the copy and lets it go on. This thread itself
+/* Waits until the copy stops, has rank 1 request the page, interrupts the copy and lets it go on. This thread itself
  * takes no signal. */
 static void *interrupt(void *bytes) {
     struct uffd_msg message;
@@ -113,7 +114,7 @@ static size_t copy(const char *way) {
     return half;
 }
 
-/* Rank 1 has the page, and where it cannot let others use it wants it again. */
+/* Rank 1 gets the page. If it cannot lend the page to others, it wants the page again. */
 static void want(unsigned char *bytes, unsigned char *got) {
     vgasnet_put(0, at(0, 0), bytes, page_bytes() / 2);
     barrier();
@@ -128,7 +129,7 @@ static void interrupt_one(const char *way, unsigned char *bytes, unsigned char *
     pthread_t other;
     size_t len;
     barrier();
-    /* The page is used as it is to be used below, and is here or at rank 1. */
+    /* Uses the page as below. It is here or at rank 1. */
     for (int i = 0; i < 3; ++i) {
         vgasnet_put(0, at(0, 0), bytes, strcmp(way, "few") == 0 ? 100 : page_bytes() / 2);
         vgasnet_get(got, 0, at(0, 0), 100);
@@ -145,7 +146,7 @@ static void interrupt_one(const char *way, unsigned char *bytes, unsigned char *
     check_bytes(got, bytes, least(len, page_bytes() / 4), "bytes that were put");
 }
 
-/* Sends one signal after the other, each when the one before has been handled. */
+/* Sends one signal after the other, each after the previous one has been handled. */
 static void *send(void *argument) {
     sigset_t all;
     sigfillset(&all);
@@ -157,7 +158,7 @@ static void *send(void *argument) {
     return argument;
 }
 
-/* Rank 0 puts numbers, gets them, and is interrupted; the others take the page away. */
+/* Rank 0 puts numbers, gets them, and is interrupted. The others take the page away. */
 static void fight(unsigned char *bytes) {
     pthread_t sender;
     uint64_t state = mixed(28, me, 0), number = 0;

@@ -1,6 +1,7 @@
-/* Signal handlers that count in the segment, on pages that are not mapped, whatever they interrupt: gets and puts
- * that miss, loads and stores, barriers. interrupts FLAGS MASK: FLAGS is restart, none, or sigset for the function
- * of that name; MASK is all or none. */
+/* Signal handlers that count in the segment, on unmapped pages, whatever they interrupt: gets and puts that miss,
+ * loads and stores, barriers.
+ *   interrupts FLAGS MASK
+ * FLAGS is restart, none, or sigset for the function of this name. MASK is all or none. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -11,28 +12,28 @@
 #include "local.h"
 #include "timer.h"
 
-/* Least numbers of handled signals: those that another thread sends, and the ticks of a timer. */
+/* Minimum numbers of handled signals: sent by another thread, and by a timer. */
 #define SENT 320
 #define TICKS 160
 #define ROUNDS_MIN 60
-/* Signals that count in one page before the next page has its turn: a handler that missed every time would leave the
- * main thread no time between ticks. */
+/* Signals counted in one page before the next page: a handler that missed every time would leave the main thread no
+ * time between ticks. */
 #define TURN 16
 
-/* sigset is what this program tests. */
+/* This program tests sigset. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 static vgasnet_node_t me, ranks;
 static size_t pages;
 static pthread_t main_thread;
 static volatile sig_atomic_t ticks;
-/* Another thread reads it. */
+/* Read by another thread. */
 static volatile sig_atomic_t received;
 
-/* The place where signal `number` of a kind is counted: pages take turns. */
+/* The place of the count of signal `number` of a kind. Pages rotate. */
 static size_t page_of(sig_atomic_t number) { return (size_t)number / TURN * 7 % pages; }
 
-/* Only this function uses these words. */
+/* These words are used only in this function. */
 static void *count_at(size_t kind, size_t page) {
     return at(me, page * page_bytes() + page_bytes() / 2 + 8 * kind);
 }
@@ -54,7 +55,7 @@ static void on_sent(int signal) {
     __atomic_store_n(&received, received + 1, __ATOMIC_RELAXED);
 }
 
-/* Sends one signal after the other, each when the one before has been handled. This thread itself takes none. */
+/* Sends one signal after the other, each after the previous one has been handled. This thread itself takes none. */
 static void *send(void *argument) {
     sigset_t all;
     sigfillset(&all);
@@ -78,12 +79,12 @@ static void install(int signal, void (*handler)(int), const char *flags, const c
     action.sa_handler = handler;
     action.sa_flags = strcmp(flags, "restart") == 0 ? SA_RESTART : 0;
     if (strcmp(mask, "all") == 0) sigfillset(&action.sa_mask);
-    /* Otherwise the handlers interrupt each other. */
+    /* Without the full mask, the handlers interrupt each other. */
     if (strcmp(mask, "all") != 0) sigemptyset(&action.sa_mask);
     CHECK(sigaction(signal, &action, NULL) == 0);
 }
 
-/* Words of this rank in every page of every segment count rounds. */
+/* Words of this rank in every page of every segment count the rounds. */
 static void play_round(uint64_t *state, uint64_t *model, uint64_t round) {
     for (int i = 0; i < 4; ++i) {
         vgasnet_node_t target = (vgasnet_node_t)random_below(state, ranks);

@@ -1,4 +1,4 @@
-/* Job control: the answers of init, attach, exit and the queries. The first argument names the part to run. */
+/* Job control: the results of init, attach, exit and the queries. The first argument selects the part. */
 #include "check.h"
 
 static int is_text(const char *is, const char *should) { return strcmp(is, should) == 0; }
@@ -17,7 +17,7 @@ static void names_of_codes(void) {
     CHECK(is_text(vgasnet_ErrorName(1), vgasnet_ErrorName(-1)));
 }
 
-/* Calls that come too early are answered, and do no harm to later calls. */
+/* Calls that come too early return an error, and do no harm to later calls. */
 static void before_attach(void) {
     vgasnet_handlerentry_t handlers[1];
     vgasnet_seginfo_t segment;
@@ -47,7 +47,7 @@ static void check_sizes(void) {
     CHECK(vgasnet_getenv("CHECK_NO_SUCH_VARIABLE") == NULL);
 }
 
-/* The queries fill as many entries as there are ranks, but no more than asked for, with one base and whole pages. */
+/* The queries fill one entry per rank, but no more than asked for, with one base and whole pages. */
 static void check_segments(void) {
     vgasnet_node_t ranks = vgasnet_nodes();
     vgasnet_seginfo_t *table = (vgasnet_seginfo_t *)allocate((ranks + 1) * sizeof *table);
@@ -89,7 +89,7 @@ static int answers(int *argc, char ***argv) {
     return finish();
 }
 
-/* Every third rank has no segment, and the others have segments of different sizes. */
+/* Every third rank has no segment. The others have segments of different sizes. */
 static uintptr_t size_of(vgasnet_node_t rank) { return rank % 3 == 0 ? 0 : rank * page_bytes() + 100; }
 
 static int different_sizes(void) {
@@ -117,7 +117,7 @@ static int different_sizes(void) {
     return finish();
 }
 
-/* Rank 0 is through, by return or by exit, while the others still use its segment and its pages. */
+/* Rank 0 ends, by return or by exit, while the others still use its segment and its pages. */
 static int one_leaves(void) {
     start(NULL, NULL, 4 * page_bytes());
     unsigned char *bytes = (unsigned char *)allocate(4 * page_bytes());
@@ -148,7 +148,7 @@ static int ends_with(int status, int returns) {
     return 1;
 }
 
-/* All ranks are through. */
+/* All ranks end. */
 static int all_end_well(int returns) {
     start(NULL, NULL, page_bytes());
     printf("out of %u\n", vgasnet_mynode());

@@ -1,5 +1,5 @@
-/* Handlers that leave loads and stores that wait for their pages by siglongjmp. Such an access has happened or not,
- * and leaves nothing behind for which another thread could wait. */
+/* Handlers that leave loads and stores waiting for pages by siglongjmp. Such an access has happened or not, and
+ * leaves nothing behind for other threads to wait for. */
 #define _DEFAULT_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,9 +16,9 @@ static uint64_t *model, state;
 static sigjmp_buf back;
 static volatile sig_atomic_t jumps, may_jump;
 static int is_over;
-/* The access under way: a word, and its value after the store. */
-static volatile size_t page_under_way;
-static volatile uint64_t word_under_way;
+/* The access in progress: a word, and its value after the store. */
+static volatile size_t current_page;
+static volatile uint64_t current_word;
 
 static void on_tick(int signal) {
     (void)signal;
@@ -28,28 +28,28 @@ static void on_tick(int signal) {
     siglongjmp(back, 1);
 }
 
-/* Each page has a word across its border to the next one, so accesses need two pages. */
+/* Each page has a word across its border to the next page, so accesses need two pages. */
 static unsigned char *word_at(size_t page) { return (unsigned char *)at(me, (page + 1) * page_bytes() - 3); }
 
-/* For ever: ticks end it. */
+/* Ends only by a tick. */
 static void use_words(void) {
     for (;;) {
         uint64_t is;
-        page_under_way = (size_t)random_below(&state, pages - 1);
-        word_under_way = random_word(&state);
+        current_page = (size_t)random_below(&state, pages - 1);
+        current_word = random_word(&state);
         may_jump = 1;
-        copy_piece(&is, word_at(page_under_way), sizeof is);
+        copy_piece(&is, word_at(current_page), sizeof is);
         may_jump = 0;
-        CHECK_EQ(is, model[page_under_way]);
-        is = word_under_way;
+        CHECK_EQ(is, model[current_page]);
+        is = current_word;
         may_jump = 1;
-        copy_piece(word_at(page_under_way), &is, sizeof is);
+        copy_piece(word_at(current_page), &is, sizeof is);
         may_jump = 0;
-        model[page_under_way] = is;
+        model[current_page] = is;
     }
 }
 
-/* A thread that starts with all signals blocked, with its own words. */
+/* A thread that starts with all signals blocked, and uses its own words. */
 static void *use_others(void *argument) {
     uint64_t seed = mixed(32, me, 1), *words = (uint64_t *)allocate(pages * sizeof *words);
     while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
@@ -62,7 +62,7 @@ static void *use_others(void *argument) {
     return argument;
 }
 
-/* Handlers run each instruction that misses a page in a single step. A division by zero is left in the middle of it. */
+/* Handlers execute each missing instruction in a single step. A division by zero leaves it in the middle. */
 static void on_division(int signal) {
     (void)signal;
     siglongjmp(back, 1);
@@ -72,14 +72,14 @@ static void on_request(int signal) {
     (void)signal;
 #if defined(__x86_64__)
     uint64_t low = 1, high = 0;
-    __asm__ volatile("divq %2" : "+a"(low), "+d"(high) : "m"(*(uint64_t *)at(me, page_under_way * page_bytes())) : "cc");
+    __asm__ volatile("divq %2" : "+a"(low), "+d"(high) : "m"(*(uint64_t *)at(me, current_page * page_bytes())) : "cc");
     CHECK(0);
 #else
     siglongjmp(back, 1);
 #endif
 }
 
-/* A thread of its own for each page: nobody takes up a step that it left behind. */
+/* Each page gets a thread of its own, so no thread takes up an abandoned step. */
 static void *divide_once(void *argument) {
     if (sigsetjmp(back, 1) == 0) CHECK(raise(SIGUSR1) == 0);
     return argument;
@@ -93,7 +93,7 @@ static void divide(void) {
     CHECK(sigaction(SIGFPE, &action, NULL) == 0);
     action.sa_handler = on_request;
     CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
-    for (page_under_way = 0; page_under_way < pages; ++page_under_way) {
+    for (current_page = 0; current_page < pages; ++current_page) {
         CHECK(pthread_create(&thread, NULL, divide_once, NULL) == 0);
         CHECK(pthread_join(thread, NULL) == 0);
     }
@@ -118,9 +118,9 @@ int main(int argc, char **argv) {
     set_timer(1000);
     if (sigsetjmp(back, 1) != 0) {
         uint64_t is;
-        copy_piece(&is, word_at(page_under_way), sizeof is);
-        CHECK(is == model[page_under_way] || is == word_under_way);
-        model[page_under_way] = is;
+        copy_piece(&is, word_at(current_page), sizeof is);
+        CHECK(is == model[current_page] || is == current_word);
+        model[current_page] = is;
     }
     if (jumps < JUMPS) use_words();
     set_timer(0);
@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
     CHECK(pthread_join(other, NULL) == 0);
     for (size_t page = 0; page + 1 < pages; ++page)
         CHECK(memcmp(word_at(page), &model[page], sizeof model[page]) == 0);
-    /* Accesses that were left leave no page pinned: as many pages as ever can be pinned. */
+    /* Abandoned accesses leave no page pinned: the usual number of pages can be pinned. */
     size_t most = least(pool_pages() * 3 / 4, pool_pages() - 4);
     CHECK(vgasnet_pin(at(me, 0), most * page_bytes(), VGASNET_PIN_WRITE) == VGASNET_OK);
     for (size_t page = 0; page + 1 < pages; ++page) CHECK(memcmp(word_at(page), &model[page], 8) == 0);

@@ -1,4 +1,4 @@
-/* System calls that the library does not see: the kernel gets the addresses as they are. */
+/* System calls not seen by the library: the kernel gets the addresses unchanged. */
 #ifndef KERNEL_H
 #define KERNEL_H
 

@@ -1,5 +1,5 @@
-/* Collectives of more bytes than a rank reads at a time, from and to the stack, the heap and the own segment, which is larger
- * than the pool. */
+/* Collectives of more bytes than a rank reads at a time, from and to the stack, the heap and the own segment, which
+ * is larger than the pool. */
 #include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -43,7 +43,7 @@ static void both(unsigned char *src, unsigned char *dst, int in_segment, int rou
         CHECK(vgasnet_barrier_wait(0, VGASNET_BARRIERFLAG_ANONYMOUS) == VGASNET_OK);
         if (exchange) vgasnet_coll_exchange(VGASNET_TEAM_ALL, dst, src, len, f);
         else vgasnet_coll_broadcast(VGASNET_TEAM_ALL, dst, root, src, len, f);
-        /* A source is the client's again when all have called, whatever the flags. */
+        /* A source belongs to the client again when all have called, with any flags. */
         vgasnet_barrier_notify(0, VGASNET_BARRIERFLAG_ANONYMOUS);
         CHECK(vgasnet_barrier_wait(0, VGASNET_BARRIERFLAG_ANONYMOUS) == VGASNET_OK);
         if (in_segment) vgasnet_get(bytes, me, dst, all);
@@ -58,7 +58,7 @@ static void on_the_stack(int round) {
     both(src, dst, 0, round);
 }
 
-/* Memory of which all but the first page is as `protection` says. */
+/* Memory with this protection for all but the first page. */
 static unsigned char *protect(int protection) {
     void *bytes;
     CHECK(posix_memalign(&bytes, 4096, len) == 0);
@@ -77,7 +77,7 @@ static void allow(int number, siginfo_t *info, void *context) {
     if (mprotect((void *)page, 4096, PROT_READ | PROT_WRITE) != 0) _exit(4);
 }
 
-/* Memory that the program manages: its handler of SIGSEGV makes pages accessible, once each. */
+/* Memory managed by the program: its handler of SIGSEGV makes pages accessible, once each. */
 static void check_managed(int of_source) {
     struct sigaction action;
     unsigned char *expected;

@@ -1,6 +1,6 @@
-/* Lists of addresses that lie in the segments themselves: each rank puts words into the page of the next rank that has the
- * end of its list, at the same time as the rank before does that to it. So nobody may have a page to itself while it waits
- * for the next part of its list. */
+/* Lists of addresses in the segments themselves. Each rank puts words into the next rank's page with the end of its
+ * list, while the rank before does the same to it. So no rank may keep a page to itself while it waits for the next
+ * part of its list. */
 #include "check.h"
 
 enum { ENTRIES = 4096, ROUNDS = 40 };
@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     me = vgasnet_mynode(), next = (me + 1) % vgasnet_nodes();
     page = page_bytes();
     half = ENTRIES / 2 * sizeof *to;
-    /* Both lists end in the second page, the targets with it. */
+    /* Both lists end in the second page, and the targets are there, too. */
     to = (void **)at(me, page - half);
     from = (void **)allocate(ENTRIES * sizeof *from);
     words = (uint64_t *)allocate(ENTRIES * sizeof *words);
@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
     for (uint64_t round = 0; round < ROUNDS; ++round) {
         for (size_t i = 0; i < ENTRIES; ++i) words[i] = mixed(me, round, i);
         vgasnet_puti_bulk(next, ENTRIES, to, sizeof *words, ENTRIES, from, sizeof *words);
-        /* Something else for the pool. */
+        /* Other pages for the pool. */
         for (size_t at_page = 2; at_page < 4 * pool_bytes() / page; ++at_page) {
             vgasnet_get(&words[0], me, at(me, at_page * page), sizeof words[0]);
         }

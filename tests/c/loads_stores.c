@@ -1,13 +1,13 @@
 /* Segments of eight pools: each rank loads from and stores to its own, while the others get from it and put to it.
- * Segments are cut into chunks that share pages. A seed decides which rank writes which chunk in a round, so every
- * rank knows the bytes of all chunks. In a round a chunk is written by one rank, or read by any. */
+ * Segments are cut into chunks that share pages. A seed determines the writer of each chunk in a round, so every
+ * rank knows the bytes of all chunks. In a round a chunk has one writer, or any readers. */
 #include "local.h"
 
 #define ROUNDS 6
 
 static vgasnet_node_t me, ranks;
 static size_t chunk_bytes, chunks;
-/* The round in which a chunk was last written; 0: never, so it is zeros. */
+/* The round of the last write to a chunk. 0: never written, so it is zeros. */
 static uint64_t *written_in;
 static unsigned char *model;
 /* A place in the own segment, after all chunks, as the local side of gets and puts. */
@@ -17,7 +17,7 @@ static unsigned char *chunk_at(vgasnet_node_t target, size_t chunk) {
     return (unsigned char *)at(target, chunk * chunk_bytes);
 }
 
-/* The writer of a chunk in a round; none if it is not less than ranks. */
+/* The writer of a chunk in a round. Values from `ranks` on mean none. */
 static vgasnet_node_t writer_of(vgasnet_node_t target, size_t chunk, uint64_t round) {
     return (vgasnet_node_t)(mixed(20 + target, chunk, round) % (2 * ranks));
 }
@@ -106,7 +106,7 @@ static void play_round(uint64_t *state, uint64_t round) {
             if (writer_of(target, chunk, round) < ranks) written_in[target * chunks + chunk] = round;
 }
 
-/* Every length at every place around some page borders, with the bytes on both sides. */
+/* Every length at every place around some page borders, with the adjacent bytes. */
 static void around_borders(uint64_t *state) {
     unsigned char is[PIECE_MAX + 2], should[PIECE_MAX + 2];
     for (size_t border = page_bytes(); border < 8 * pool_bytes(); border += 3 * page_bytes()) {

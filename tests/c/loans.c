@@ -1,7 +1,9 @@
-/* Loads of pages that neighbours hold, which are mapped where they are. loans seen: what writers write and what is stored
- * is seen. loans stopped: a rank that is stopped with such pages mapped delays no other page.
- * loans pinned: likewise, and the lender has pinned pages.
- * loans killed: it is killed. loans fork: its children have none of it. */
+/* Loads of pages held by neighbours, mapped in place. loans PART
+ *   seen     writers' bytes and stored bytes are seen
+ *   stopped  a stopped rank with such pages mapped delays no other page
+ *   pinned   the same, with pinned pages at the lender
+ *   killed   the rank is killed
+ *   fork     its children have none of the mappings */
 #define _DEFAULT_SOURCE
 #include <dirent.h>
 #include <signal.h>
@@ -30,7 +32,7 @@ static void put_word(vgasnet_node_t rank, size_t page, uint64_t word) {
     vgasnet_put(rank, word_in(rank, page), &word, sizeof word);
 }
 
-/* Some rank writes every page, then all load theirs: the neighbour's, if that was not evicted. */
+/* Some rank writes every page, then all load theirs, unless evicted from the neighbour. */
 static void write_all(vgasnet_node_t writer, uint64_t round) {
     for (size_t page = 0; page < pages; ++page)
         if (me == writer)
@@ -48,7 +50,7 @@ static void check_seen(void) {
         barrier();
         check_all(round), check_all(round);
         barrier();
-        /* A store takes the page from the neighbour, who sees it. */
+        /* A store takes the page from the neighbour, and the neighbour sees the store. */
         size_t page = (size_t)round % pages;
         store_word(word_in(me, page), round);
         barrier();
@@ -61,7 +63,7 @@ static void check_seen(void) {
     }
 }
 
-/* Rank 0 loads what rank 1 has, and tells it its number. */
+/* Rank 0 loads rank 1's pages, and sends its process number. */
 static pid_t borrow_from_1(size_t lent) {
     pid_t pid = getpid();
     if (me == 1)
@@ -90,7 +92,7 @@ static void use_others(void) {
             }
 }
 
-/* Whether all threads of a process are stopped, or gone. */
+/* Whether all threads of a process are stopped or have ended. */
 static bool has_stopped(pid_t pid) {
     bool is_running = false;
     char name[64], state;
@@ -109,13 +111,13 @@ static bool has_stopped(pid_t pid) {
     return !is_running;
 }
 
-/* Stops a rank: kill does not wait for it, and a rank that runs still gives frames back. */
+/* Stops a rank. kill does not wait, and a running rank still returns frames. */
 static void stop(pid_t pid) {
     CHECK(kill(pid, SIGSTOP) == 0);
     while (!has_stopped(pid)) usleep(1000);
 }
 
-/* The others are at work while rank 0 is stopped; they do not wait for it. */
+/* The others work while rank 0 is stopped, without waiting for it. */
 static void check_stopped(void) {
     size_t lent = pool_pages() / 2;
     pid_t pid = borrow_from_1(lent);
@@ -133,7 +135,7 @@ static void check_stopped(void) {
         CHECK_EQ(load_word(word_in(0, page)), mixed(0, page, 100));
 }
 
-/* Pins and loans together leave the others frames, whatever comes first. */
+/* Pins and loans together leave frames for others, in any order. */
 static void check_pinned(void) {
     size_t half = pool_pages() / 2 * page_bytes();
     pid_t pid;

@@ -4,10 +4,10 @@
 
 #include "check.h"
 
-/* The longest access that load_piece and store_piece make. */
+/* The longest access by load_piece and store_piece. */
 #define PIECE_MAX 16
 
-/* Copies 1 to 16 bytes by the few instructions that a compiler emits for a constant length. */
+/* Copies 1 to 16 bytes by the few instructions a compiler emits for a constant length. */
 static inline void copy_piece(void *to, const void *from, size_t len) {
     switch (len) {
 #define CASE(n) \

@@ -1,6 +1,8 @@
 /* Loads and stores that miss while malloc's locks are taken, with one arena for all threads: in signal handlers that
  * interrupt malloc and free, and in ordinary code under a lock of the client. The thread that fetches the page must
- * not need a lock of the faulting thread. malloc_faults [ordinary]: without handlers. */
+ * not need a lock of the faulting thread.
+ *   malloc_faults [ordinary]
+ * ordinary: without handlers. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,7 +26,7 @@ static void *count_at(size_t kind, uint64_t number) {
     return at(me, (number * 7 % pages) * page_bytes() + 8 * kind);
 }
 
-/* Counts in a page that has left the pool: each page is used only once in a round. */
+/* Counts in a page outside of the pool: each page is used only once in a round. */
 static void count(size_t kind, uint64_t number) {
     void *word = count_at(kind, number);
     store_word(word, load_word(word) + 1);
@@ -45,7 +47,7 @@ static void churn(uint64_t *state, void **blocks) {
     *(char *)blocks[at] = 1;
 }
 
-static void *churn_beside(void *argument) {
+static void *churn_in_thread(void *argument) {
     uint64_t state = mixed(5, me, 1);
     void *blocks[BLOCKS] = {0};
     for (int round = 0; round < 20 * ROUNDS; ++round) churn(&state, blocks);
@@ -54,7 +56,7 @@ static void *churn_beside(void *argument) {
 }
 
 int main(int argc, char **argv) {
-    pthread_t beside;
+    pthread_t other_thread;
     sigset_t alarm;
     void *blocks[BLOCKS] = {0};
     CHECK(mallopt(M_ARENA_MAX, 1) == 1);
@@ -66,7 +68,7 @@ int main(int argc, char **argv) {
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
     CHECK(pthread_sigmask(SIG_BLOCK, &alarm, NULL) == 0);
-    CHECK(pthread_create(&beside, NULL, churn_beside, NULL) == 0);
+    CHECK(pthread_create(&other_thread, NULL, churn_in_thread, NULL) == 0);
     CHECK(pthread_sigmask(SIG_UNBLOCK, &alarm, NULL) == 0);
     if (has_handlers) {
         CHECK(signal(SIGALRM, on_tick) != SIG_ERR);
@@ -82,7 +84,7 @@ int main(int argc, char **argv) {
         ++rounds;
     }
     if (has_handlers) set_timer(0);
-    CHECK(pthread_join(beside, NULL) == 0);
+    CHECK(pthread_join(other_thread, NULL) == 0);
     for (uint64_t page = 0; page < pages; ++page) {
         uint64_t counted = 0;
         for (uint64_t number = 0; number < (uint64_t)ticks; ++number) counted += number * 7 % pages == page;

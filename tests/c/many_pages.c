@@ -5,7 +5,7 @@
 
 static vgasnet_node_t me;
 static size_t pages;
-/* How often the word of a page was used and stored. */
+/* Uses of the page's word, and its stores. */
 static uint32_t *uses, *stores;
 
 static double seconds(void) {
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
     uses = (uint32_t *)allocate(pages * sizeof *uses);
     stores = (uint32_t *)allocate(pages * sizeof *stores);
     uint64_t state = mixed(29, me, 0);
-    /* At first most accesses find a new page, later most find one that is mapped. */
+    /* At first most accesses find a new page, later most find a mapped one. */
     use_at_random(&state, pages);
     use_at_random(&state, pages / 8);
     for (size_t page = 0; page < pages; ++page)

@@ -1,5 +1,5 @@
-/* Loads and stores of more pages than the system has mappings for: of pages side by side, which need few, or "apart". Prints
- * what an access took, and how many mappings the process had. */
+/* Loads and stores of more pages than the system has mappings for: adjacent pages, which need few mappings, or
+ * "apart". Prints the time of an access, and the number of mappings of the process. */
 #include <time.h>
 
 #include "local.h"
@@ -25,7 +25,7 @@ static size_t mappings(void) {
 
 static void *word_at(size_t page) { return at(me, page * step * page_bytes() + page * 8 % page_bytes()); }
 
-/* One access to each page, in an order that has no neighbours side by side. */
+/* One access to each page, without two neighbours in sequence. */
 static void each(const char *what, uint64_t round, int is_store) {
     double begin = seconds();
     size_t prime = 1000003, page = 0;

@@ -1,5 +1,5 @@
 /* Threads that block every signal, handlers that block every signal, and handlers on an alternate stack: the segment
- * works there too. masks PART: see main. */
+ * works there, too. masks PART: see main. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -13,7 +13,7 @@
 #include "local.h"
 #include "timer.h"
 
-/* The old functions are what this program tests. */
+/* This program tests the old functions. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 /* The ways to block all signals. */
@@ -67,7 +67,7 @@ static void on_signal(int signal) {
     use_segment((uint64_t)handled % 4);
 }
 
-/* Signals that are blocked, and can be, stay blocked. */
+/* Blocked signals stay blocked, if they can be blocked. */
 static void check_still_blocked(void) {
     sig_atomic_t before = handled;
     sigset_t pending, now;
@@ -151,14 +151,14 @@ static void handlers(void) {
     }
 }
 
-/* A signal to the process that the client's threads block waits for one of them: the library's threads run no
- * handler of the client. */
+/* A signal to the process waits for a client thread while all of them block it: the library's threads run no handler
+ * of the client. */
 static void only_client_threads(void) {
     attach();
     signal(SIGUSR1, on_signal);
     block_all(1);
     CHECK(kill(getpid(), SIGUSR1) == 0);
-    /* Wakes the helper thread over and over. */
+    /* Wakes the helper thread again and again. */
     for (int i = 0; i < 20; ++i) use_segment(11);
     barrier();
     CHECK(handled == 0);
@@ -166,7 +166,7 @@ static void only_client_threads(void) {
     CHECK(handled == 1);
 }
 
-/* Handlers that run in a call that waits with most signals blocked. */
+/* Handlers that run in a blocking call with most signals blocked. */
 static void waiting(void) {
     sigset_t most;
     attach();
@@ -243,7 +243,7 @@ static void on_quit(int signal) {
     ++handled;
 }
 
-/* Asks for a handler, and so does the library's handler of SIGINT, which leads to that of SIGQUIT. */
+/* Asks for a handler. So does the library's handler of SIGINT, which leads to the handler of SIGQUIT. */
 static void on_tick(int signal) {
     struct sigaction now;
     (void)signal;
@@ -262,7 +262,7 @@ static void change_while_ticking(void) {
     set_timer(0);
 }
 
-/* Handlers that interrupt changes of handlers, and make some themselves. */
+/* Handlers that interrupt changes of handlers, and make changes themselves. */
 static void changes(void) {
     CHECK(vgasnet_init(NULL, NULL) == VGASNET_OK);
     change_while_ticking();

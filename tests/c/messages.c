@@ -1,5 +1,5 @@
-/* Messages through segments: a put of data, then a put of a flag. A rank that gets the flag has to get the data.
- * Each rank sends to the next. The places of data and flag and the way to put them change from round to round. */
+/* Messages through segments: a put of data, then a put of a flag. A rank that gets the flag must get the data. Each
+ * rank sends to the next. The places of data and flag and the kind of put change with each round. */
 #include <sched.h>
 
 #include "check.h"
@@ -27,7 +27,7 @@ static struct message message_of(vgasnet_node_t sender, uint64_t round) {
     message.reader_flag_home = (vgasnet_node_t)random_below(&state, ranks);
     message.len = random_length(&state, room - 64);
     message.data = area + (size_t)random_below(&state, room - 64 - message.len + 1);
-    /* Flags have the number of the round. Each round has its own flag in each of four places of an area. */
+    /* A flag's value is the number of the round. Each round has its own flag in each of four places of an area. */
     message.flag = area + room - 64 + 8 * (round % 4);
     message.reader_flag = area + room - 32 + 8 * (round % 4);
     message.content = random_word(&state);
@@ -35,7 +35,7 @@ static struct message message_of(vgasnet_node_t sender, uint64_t round) {
 }
 
 static void await(vgasnet_node_t home, uintptr_t flag, uint64_t round) {
-    /* There may be more ranks than cores. */
+    /* Ranks may outnumber cores. */
     for (int polls = 1; vgasnet_get_val(home, at(home, flag), 8) != round; ++polls)
         if (polls % 1000 == 0) sched_yield();
 }

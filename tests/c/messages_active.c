@@ -7,7 +7,7 @@ enum { ARGS = 16, LONGEST = 200000, FLOOD_EACH = 3000 };
 
 static vgasnet_node_t me, ranks;
 static vgasnet_hsl_t lock = VGASNET_HSL_INITIALIZER;
-/* What handlers have noted, under the lock. */
+/* Records of handlers, under the lock. */
 static uint64_t replies, silent, flooded;
 static unsigned char *out;
 
@@ -44,7 +44,7 @@ static void on_short(vgasnet_token_t token, vgasnet_handlerarg_t a0, vgasnet_han
     CHECK_EQ(a0, source(token));
     CHECK(a1 == -7);
     CHECK(vgasnet_AMReplyShort1(token, SHORT_REPLY, (vgasnet_handlerarg_t)me) == VGASNET_OK);
-    /* Once is enough, and a handler may not send requests. */
+    /* A second reply is an error, and so is a request by a handler. */
     CHECK(vgasnet_AMReplyShort0(token, SHORT_REPLY) == VGASNET_ERR_BAD_ARG);
     CHECK(vgasnet_AMRequestShort0(me, SILENT) == VGASNET_ERR_BAD_ARG);
 }
@@ -53,7 +53,7 @@ static void on_medium(vgasnet_token_t token, void *buf, size_t len, vgasnet_hand
     vgasnet_node_t from = source(token);
     CHECK_EQ((uintptr_t)buf % 16, 0);
     compare(from, (unsigned char *)buf, len);
-    /* The buffer is the handler's, so it may serve as the source of the reply. */
+    /* The buffer belongs to the handler, so it may be the source of the reply. */
     CHECK(vgasnet_AMReplyMedium2(token, MEDIUM_REPLY, buf, len, a0, (vgasnet_handlerarg_t)len) == VGASNET_OK);
 }
 
@@ -94,10 +94,10 @@ static void on_silent(vgasnet_token_t token, vgasnet_handlerarg_t a0, vgasnet_ha
                       vgasnet_handlerarg_t a7, vgasnet_handlerarg_t a8, vgasnet_handlerarg_t a9, vgasnet_handlerarg_t a10,
                       vgasnet_handlerarg_t a11, vgasnet_handlerarg_t a12, vgasnet_handlerarg_t a13,
                       vgasnet_handlerarg_t a14, vgasnet_handlerarg_t a15) {
-    vgasnet_handlerarg_t rest[] = {a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15};
+    vgasnet_handlerarg_t others[] = {a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15};
     CHECK(source(token) < ranks);
     CHECK_EQ(a0, ARGS);
-    for (vgasnet_handlerarg_t n = 0; n < ARGS - 1; ++n) CHECK(rest[n] == -(n + 1));
+    for (vgasnet_handlerarg_t n = 0; n < ARGS - 1; ++n) CHECK(others[n] == -(n + 1));
     count(&silent);
 }
 
@@ -149,7 +149,7 @@ static void flood(void) {
     VGASNET_BLOCKUNTIL(replies == before + expected);
 }
 
-/* A condition that sends to the own rank, so that a handler has run whenever it is evaluated. */
+/* A condition with a send to the own rank, so that a handler has run at each evaluation. */
 static int is_answered(uint64_t expected) {
     CHECK(vgasnet_AMRequestShort0(me, SELF) == VGASNET_OK);
     return replies == expected;

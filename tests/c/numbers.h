@@ -1,4 +1,5 @@
-/* Numbers for atomic operations: where they lie, what operations make of them, and one way to call each form of each operation. */
+/* Numbers for atomic operations: their places, the results of operations on them, and one way to call each form of
+ * each operation. */
 #ifndef NUMBERS_H
 #define NUMBERS_H
 
@@ -7,9 +8,9 @@
 #define OPS 10
 #define BLOCK ((size_t)4096)
 
-/* Blocks that have numbers: the first and the last of some pages of every segment. Each has groups of eight words. */
+/* Blocks with numbers: the first and the last of some pages of every segment. Each has groups of eight words. */
 #define PAGES_USED 4
-enum { FIRST = 0, OLDS = 10, MIDDLE = 31, SHARED = 40, BESIDE = 41, TALLY = 42, LAST = 63 };
+enum { FIRST = 0, OLDS = 10, MIDDLE = 31, SHARED = 40, ADJACENT = 41, TALLY = 42, LAST = 63 };
 
 static inline size_t blocks_in_page(void) { return page_bytes() > BLOCK ? 2 : 1; }
 static inline size_t block_count(void) { return vgasnet_nodes() * PAGES_USED * blocks_in_page(); }
@@ -20,7 +21,7 @@ typedef struct {
     unsigned char *place;
 } Word;
 
-/* A word of a group of a block. The last group's are counted from the end of the block. */
+/* A word of a group of a block. The last group's words are counted from the end of the block. */
 static inline Word word_at(size_t block, size_t group, size_t slot) {
     Word word;
     size_t of_rank = block % (PAGES_USED * blocks_in_page()), pages = 4 * pool_pages();
@@ -32,7 +33,7 @@ static inline Word word_at(size_t block, size_t group, size_t slot) {
     return word;
 }
 
-/* What an operation makes of a number, by what the header says. */
+/* The result of an operation on a number, by the header's definition. */
 static inline uint64_t applied(int op, uint64_t old, uint64_t operand, uint64_t compare, size_t len) {
     int is_less = len == 4 ? (int32_t)(uint32_t)operand < (int32_t)(uint32_t)old : (int64_t)operand < (int64_t)old;
     switch (op) {

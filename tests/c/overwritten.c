@@ -1,11 +1,11 @@
-/* Blocks that one rank overwrites while others get bytes of them: those see what was there before or what comes, and nothing else.
- * Rank 0 is the home. Its threads carry operations out, too. */
+/* One rank overwrites blocks while others get bytes of them. Each get sees the old bytes or the new bytes, and
+ * nothing else. Rank 0 is the home. Its threads carry operations out, too. */
 #include <pthread.h>
 
 #include "local.h"
 
 #define BLOCK ((size_t)4096)
-#define RUN 4 /* blocks that are put at a time */
+#define RUN 4 /* blocks of a put */
 #define TURNS 1000
 #define THREADS 3
 #define IN_STEP 16 /* turns between two barriers, so that ranks use the same blocks at about the same time */
@@ -14,7 +14,7 @@ static vgasnet_node_t me, ranks;
 static size_t blocks;
 static int is_over;
 
-/* What each word of a block is before and after it was overwritten. */
+/* The words of a block before and after the overwriting. */
 static uint64_t word_of(size_t block, int is_new) { return (uint64_t)block << 32 | (uint64_t)is_new << 16 | 0xabcd; }
 
 static void put_blocks(size_t first, size_t count, int is_new) {

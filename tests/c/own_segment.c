@@ -5,7 +5,7 @@ static vgasnet_node_t me, ranks;
 static size_t area_bytes;
 static unsigned char *here, *there, *got;
 
-/* Each rank works in one area of its own segment and one of the target's, and has models of both in its memory. */
+/* Each rank works in one area of its own segment and one of the target's, with models of both in its memory. */
 static void *own(size_t offset) { return at(me, offset); }
 static void *remote(vgasnet_node_t target, size_t offset) { return at(target, (1 + me) * area_bytes + offset); }
 

@@ -1,10 +1,11 @@
-/* Non-blocking gets into the own segment, and puts from it, that are under way together: they wait for no page when they begin. */
+/* Nonblocking gets into the own segment, and puts from it, in flight together: they wait for no page when they
+ * begin. */
 #include "check.h"
 
 static vgasnet_node_t me, next;
 static size_t page, pages;
 
-/* Sources lie behind each other at the beginning of a segment, and destinations behind those, not at the borders of pages. */
+/* Sources are at the beginning of a segment, destinations after them, not at the borders of pages. */
 static unsigned char *source(vgasnet_node_t rank, size_t i) { return (unsigned char *)at(rank, i * page + 3); }
 static unsigned char *destination_at(vgasnet_node_t rank, size_t i) { return (unsigned char *)at(rank, (pages + 1 + i) * page + 77); }
 static unsigned char *destination(size_t i) { return destination_at(me, i); }
@@ -24,7 +25,7 @@ static void check_all(unsigned char *got, unsigned char *expected, const char *w
 }
 
 int main(int argc, char **argv) {
-    size_t under_way = 0;
+    size_t unfinished = 0;
     vgasnet_handle_t *handles;
     unsigned char *bytes, *expected;
     page = page_bytes(), pages = 4 * pool_bytes() / page;
@@ -39,15 +40,15 @@ int main(int argc, char **argv) {
     barrier();
     for (size_t i = 0; i < pages; ++i) {
         handles[i] = vgasnet_get_nb_bulk(destination(i), next, source(next, i), page);
-        under_way += handles[i] != VGASNET_INVALID_HANDLE;
+        unfinished += handles[i] != VGASNET_INVALID_HANDLE;
     }
-    CHECK(under_way > 0);
+    CHECK(unfinished > 0);
     vgasnet_wait_syncnb_all(handles, pages);
     check_all(bytes, expected, "explicit");
     for (size_t i = 0; i < pages; ++i) vgasnet_get_nbi_bulk(destination(i), next, source(next, i), page);
     vgasnet_wait_syncnbi_gets();
     check_all(bytes, expected, "implicit");
-    /* The one before puts here. */
+    /* The rank before puts here. */
     barrier();
     next = (me + vgasnet_nodes() - 1) % vgasnet_nodes();
     for (int is_implicit = 0; is_implicit < 2; ++is_implicit) {

@@ -1,7 +1,7 @@
-/* Loads and stores of few words in large pages, of which only blocks are read and mapped. partly PART
- *   counted [0]  what statistics tell of them; 0: VGASNET_SHIP is 0
- *   all          threads load and store words of the own segment; gets, puts and atomic operations of all ranks, and moves of
- *                whole pages, come between */
+/* Loads and stores of few words in large pages. Only blocks of the pages are read and mapped. partly PART
+ *   counted [0]  the statistics of these accesses; 0: VGASNET_SHIP is 0
+ *   all          threads load and store words of the own segment, between gets, puts and atomic operations
+ *                of all ranks, and moves of whole pages */
 #include <pthread.h>
 
 #include "local.h"
@@ -36,7 +36,7 @@ static void write_all(void) {
     drop_all();
 }
 
-/* What a page that nobody has touched since write_all has. */
+/* A word of a page without accesses since write_all. */
 static uint64_t untouched(size_t page) { return UINT64_C(0x0101010101010101) * (page % 251); }
 
 static void check_counts(int ships) {
@@ -48,12 +48,12 @@ static void check_counts(int ships) {
     vgasnet_stats_t stored = statistics();
     uint64_t mapped = loaded.fault_block - start.fault_block, again = stored.fault_block - loaded.fault_block;
     if (ships) {
-        /* Few pages may still be on their way out of the pool. */
+        /* A few pages may still be leaving the pool. */
         uint64_t whole = pages - mapped;
         CHECK(mapped <= pages && whole <= pool_pages());
         CHECK(loaded.disk_read_bytes - start.disk_read_bytes <= mapped * BLOCK + whole * page_bytes());
         CHECK(misses(&loaded) <= misses(&start) + whole);
-        /* The others were in memory. */
+        /* The other blocks were in memory. */
         CHECK(again >= mapped && again <= pages);
         CHECK_EQ(stored.disk_read_bytes - loaded.disk_read_bytes, (again - mapped) * BLOCK);
         CHECK_EQ(misses(&stored), misses(&loaded));
@@ -66,7 +66,7 @@ static void check_counts(int ships) {
         CHECK_EQ(vgasnet_get_val(me, word_of(page), 8), mixed(95, me, page));
     }
     if (ships) CHECK(statistics().fault_block <= stored.fault_block + pool_pages());
-    /* What is read in order comes whole. */
+    /* Sequential reads fetch whole pages. */
     start = statistics();
     for (size_t i = 0; i < page_bytes() / 8; i += 8) CHECK_EQ(load_word(at(me, page_bytes() + 8 * i)), untouched(1));
     vgasnet_stats_t scanned = statistics();
@@ -86,7 +86,7 @@ static uint64_t expected(size_t number, size_t block, unsigned char version) {
 /* A word of this thread. */
 static unsigned char *place(size_t number, size_t block) { return (unsigned char *)at(me, block * BLOCK + 64 * number + 8); }
 
-/* A word to which all ranks add. */
+/* A word that all ranks add to. */
 static unsigned char *tally(vgasnet_node_t rank, size_t block) {
     return (unsigned char *)at(rank, block * BLOCK + BLOCK - 16);
 }
@@ -95,7 +95,7 @@ static void check_load(const Worker *worker, size_t block) {
     CHECK_EQ(load_word(place(worker->number, block)), expected(worker->number, block, worker->versions[block]));
 }
 
-/* Blocks side by side, with words of this thread in them. */
+/* Adjacent blocks with words of this thread. */
 static void check_copy(const Worker *worker, size_t block, unsigned char *copy) {
     size_t count = least(COPY / BLOCK, pages * blocks_in_page - block);
     vgasnet_get_bulk(copy, me, at(me, block * BLOCK), count * BLOCK);
@@ -106,7 +106,7 @@ static void check_copy(const Worker *worker, size_t block, unsigned char *copy) 
     }
 }
 
-/* A word of this thread that lies in two blocks, perhaps of two pages. */
+/* A word of this thread in two blocks, perhaps of two pages. */
 static void use_bridge(Worker *worker, size_t block) {
     if (block == 0 || block % THREADS != worker->number) return;
     unsigned char *bridge = (unsigned char *)at(me, block * BLOCK - 4);
@@ -186,7 +186,7 @@ static void use_all(void) {
         found += load_word(tally(me, block));
     }
     barrier();
-    /* What all ranks have added, and found, in the first words of rank 0. */
+    /* All additions minus all sums found, in the first word of rank 0. The result must be 0. */
     vgasnet_atomic_fetch_add_u64(0, at(0, 0), added - found);
     barrier();
     CHECK_EQ(vgasnet_get_val(0, at(0, 0), 8), 0);

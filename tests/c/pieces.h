@@ -1,4 +1,4 @@
-/* A shared file in pieces, which ranks write in turns, and which other programs see. */
+/* A shared file in pieces, written by ranks in rotation, and seen by other programs. */
 #ifndef PIECES_H
 #define PIECES_H
 
@@ -16,8 +16,8 @@ static char path[4096];
 static const char *dir;
 static size_t page_len, piece_len;
 
-/* Another path, in the directory. */
-static inline const char *beside(const char *name) {
+/* Another path in the directory. */
+static inline const char *in_directory(const char *name) {
     static char other[4096 + 64];
     snprintf(other, sizeof other, "%s/%s", dir, name);
     return other;
@@ -35,7 +35,7 @@ static inline void fill_piece(unsigned char *bytes, uint64_t piece) {
     random_bytes(&state, bytes, piece_len);
 }
 
-/* A piece is there, as this rank reads the file. */
+/* Checks a piece as read by this rank. */
 static inline void check_piece(vgasnet_file_t file, uint64_t piece) {
     unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
     size_t nread;
@@ -60,7 +60,7 @@ static inline uint64_t write_pieces(vgasnet_file_t file, uint64_t first) {
     return piece;
 }
 
-/* Prints the runs of blocks that the file system lacks, of the pieces that this rank has written. */
+/* Prints the runs of blocks missing in the file system, of the pieces written by this rank. */
 static inline void print_lacking(uint64_t written) {
     unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
     int descriptor = open(path, O_RDONLY);

@@ -1,5 +1,5 @@
-/* Pinned ranges: system calls use them, other pages come and go around them, and their number is bounded. Prints how
- * many of its calls are errors: the library reports each in one line. */
+/* Pinned ranges: system calls use them, other pages move around them, and their number is bounded. Prints the number
+ * of its erroneous calls: the library reports each in one line. */
 #define _DEFAULT_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@ static size_t page, pages, most, errors;
 
 static void *own(size_t offset) { return at(me, offset); }
 
-/* Loads from every page, and stores to the last of each four, at a word that nothing else uses. */
+/* Loads from every page, and stores to the last of every four, at a word used by nothing else. */
 static void use_others(void) {
     static uint64_t stores = 0;
     ++stores;
@@ -31,14 +31,14 @@ static void refused(int is, int should) {
     ++errors;
 }
 
-/* A file without a name that has these bytes. */
+/* A nameless file with these bytes. */
 static FILE *file_of(const unsigned char *bytes, size_t len) {
     FILE *file = tmpfile();
     CHECK(file != NULL && fwrite(bytes, 1, len, file) == len && fflush(file) == 0);
     return file;
 }
 
-/* Updates a copy of the bytes from `begin` on with the last words of the pages before `end`, to which use_others
+/* Updates a copy of the bytes from `begin` on with the last words of the pages before `end`, where use_others
  * stores. */
 static void copy_last_words(unsigned char *bytes, size_t begin, size_t end) {
     for (size_t border = (begin / page + 1) * page; border < end; border += page)
@@ -74,7 +74,7 @@ static void system_calls(uint64_t *state) {
     free(got);
 }
 
-/* The kernel cannot access a page that nobody has touched, unless it is pinned. */
+/* The kernel cannot access an untouched page unless it is pinned. */
 static void untouched(void) {
     int ends[2];
     unsigned char bytes[4] = {1, 2, 3, 4};
@@ -89,7 +89,7 @@ static void untouched(void) {
     CHECK(memcmp(own(page + 100), bytes, 2) == 0);
 }
 
-/* As many pages as are allowed, and one more. */
+/* As many pages as allowed, and one more. */
 static void bound(void) {
     CHECK(vgasnet_pin(own(3), most * page - 3, VGASNET_PIN_WRITE) == VGASNET_OK);
     /* Pages count once, so these may be pinned again. Any other page is too much. */
@@ -110,7 +110,7 @@ static void bound(void) {
     CHECK(vgasnet_unpin(own((pages - most) * page), most * page) == VGASNET_OK);
 }
 
-/* The kernel can access a range that was pinned several times until the last pin is undone. */
+/* The kernel can access a range pinned several times until the last pin is undone. */
 static void pins_add_up(void) {
     unsigned char bytes[100], got[100];
     for (int times = 1; times <= 4; ++times) {
@@ -167,7 +167,7 @@ static void *store_one(void *word) {
     return NULL;
 }
 
-/* Another thread stores to a page that is pinned for reading: it may have to wait, and all else goes on. */
+/* Another thread stores to a page pinned for reading: it may have to wait, and everything else goes on. */
 static void stores_wait(void) {
     for (uint64_t i = 1; i <= ROUNDS; ++i) {
         pthread_t thread;
@@ -182,7 +182,7 @@ static void stores_wait(void) {
     }
 }
 
-/* A page of rank 0 is pinned while another rank puts to it and gets from it: the bytes of neither are lost. */
+/* A page of rank 0 is pinned while another rank puts to it and gets from it: no bytes of either are lost. */
 static void others_wait(void) {
     for (uint64_t round = 1; round <= ROUNDS; ++round) {
         size_t at_page = 5 + round % 2;

@@ -1,5 +1,5 @@
-/* A rank that computes still serves its pages, and a rank with nothing to do takes no processor time. The figures
- * are printed. The bounds are the library's promises. */
+/* A computing rank still serves its pages, and an idle rank takes no processor time. Prints the figures. The bounds
+ * are the library's promises. */
 #include "check.h"
 #include <sys/resource.h>
 #include <time.h>
@@ -51,9 +51,9 @@ static void serve_while_computing(unsigned char *buffer) {
     barrier();
 }
 
-/* All ranks but 0 wait in a barrier, and rank 0's helper has nothing to do: each uses less than a fiftieth of a
- * core, even where it cannot sleep, and a little at first, when it looks more often. What else runs on the machine
- * makes a wake-up dearer, never cheaper: the best of a few times counts. */
+/* All ranks but 0 wait in a barrier, and rank 0's helper is idle. Each uses less than a fiftieth of a core, even if
+ * it cannot sleep, and little at first, when it polls more often. Other load makes a wake-up more expensive, never
+ * cheaper: the best of a few times counts. */
 static void idle(void) {
     const double time = 2, at_first = 0.02;
     double least = time;

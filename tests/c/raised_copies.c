@@ -1,5 +1,5 @@
-/* The program's address of a get or put cannot be used, and its handler of SIGSEGV does something about that.
- * raised_copies returns|exits|calls|jumps get|put */
+/* The program's address of a get or put is inaccessible, and its handler of SIGSEGV reacts.
+ *   raised_copies returns|exits|calls|jumps get|put */
 #define _DEFAULT_SOURCE
 #include <sched.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include "local.h"
 
-/* A program that waits for ever is ended by SIGALRM. */
+/* SIGALRM ends a program that waits for ever. */
 #define SECONDS_MAX 20
 #define TOLD 1
 
@@ -18,7 +18,7 @@ static vgasnet_node_t me;
 static unsigned char *closed, *bytes;
 static sigjmp_buf back;
 
-/* Rank 1 is to want the page that the copy uses. */
+/* Tells rank 1 to request the page used by the copy. */
 static void tell(void) { store_word(at(0, 2 * page_bytes()), TOLD); }
 
 static void on_fault(int signal) {
@@ -32,7 +32,7 @@ static void on_fault(int signal) {
 
 static void copy(const char *side) {
     unsigned char *got = (unsigned char *)allocate(page_bytes());
-    /* The page is here, so that the call copies it itself. */
+    /* The page is here, so the call copies it itself. */
     vgasnet_put(0, at(0, 0), bytes, page_bytes());
     vgasnet_get(got, 0, at(0, 0), page_bytes());
     tell();

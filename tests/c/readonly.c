@@ -1,10 +1,10 @@
-/* Ranges that are declared read-only, phase after phase, with writes between. readonly PART
- *   phases   gets of all kinds by two threads of each rank, most of them from few places; in each phase some blocks are new
- *   kept     copies of an earlier phase are used again, but for those of a page that was written
- *   misuse   what begin, end and stats refuse
+/* Ranges declared read-only, phase after phase, with writes between. readonly PART
+ *   phases   gets of all kinds by two threads of each rank, most of them from few places; each phase has new blocks
+ *   kept     copies of an earlier phase are used again, except copies of a written page
+ *   misuse   refused calls of begin, end and stats
  *   list     a list of gets from a range names one place twice, and then one outside
- *   broken R W P  rank R writes to a range that rank 0 has declared, in way W (put, store,
- *                  atomic, list, value, set) at place P: inside or start */
+ *   broken R W P  rank R writes to a range declared by rank 0, in way W (put, store, atomic, list, value, set)
+ *                 at place P: inside or start */
 #include <pthread.h>
 
 #include "local.h"
@@ -32,7 +32,7 @@ static int is_written(vgasnet_node_t rank, size_t block, uint64_t phase) {
     return phase == 0 || drawn(1 + rank, block, phase) % 4 == 0;
 }
 
-/* The phase before which the block was written last. */
+/* The phase of the last write to the block, at or before `phase`. */
 static uint64_t version(vgasnet_node_t rank, size_t block, uint64_t phase) {
     while (!is_written(rank, block, phase)) --phase;
     return phase;
@@ -40,7 +40,7 @@ static uint64_t version(vgasnet_node_t rank, size_t block, uint64_t phase) {
 
 static uint64_t word_at(vgasnet_node_t rank, size_t word, uint64_t written) { return drawn(1000 + rank, word, written); }
 
-/* What bytes of a segment are in a phase. */
+/* The bytes of a segment in a phase. */
 static void expect(unsigned char *bytes, vgasnet_node_t rank, size_t offset, size_t len, uint64_t phase) {
     for (size_t done = 0; done < len;) {
         size_t byte = (offset + done) % 8, more = least(8 - byte, len - done);
@@ -68,7 +68,7 @@ static void write_blocks(uint64_t phase) {
     vgasnet_wait_syncnbi_all();
 }
 
-/* A third of the segment each, but for a little at its end that is not declared. */
+/* A third of the segment each, except for a few undeclared bytes at its end. */
 static size_t range_start(unsigned range) { return range * (segment_bytes / RANGES); }
 static size_t range_len(unsigned range) { return segment_bytes / RANGES - 100 * range; }
 
@@ -84,14 +84,14 @@ static void declare(uint64_t phase) {
         for (unsigned range = 0; range < RANGES; ++range) {
             vgasnet_readonly_options_t options = options_of(range);
             int flags = (range + rank) % 2 == 0 ? VGASNET_READONLY_KEEP : 0;
-            /* Now and then a range is not declared. */
+            /* Sometimes a range is not declared. */
             if (drawn(3000 + rank, range, phase) % 8 == 0) continue;
             CHECK(vgasnet_readonly_begin(rank, at(rank, range_start(range)), range_len(range), flags, range == 0 ? NULL : &options) == VGASNET_OK);
         }
 }
 
-/* Writes what is there anyhow beside ranges that are declared. */
-static void write_beside(uint64_t phase) {
+/* Writes the same bytes again next to declared ranges. */
+static void write_adjacent(uint64_t phase) {
     unsigned char bytes[200];
     for (vgasnet_node_t rank = 0; rank < ranks; ++rank)
         for (unsigned range = 1; range < RANGES; ++range) {
@@ -113,7 +113,7 @@ typedef struct {
     size_t offset, len;
 } Get;
 
-/* Mostly one of few places, of which the same bytes are got, or fewer, or more. */
+/* Mostly at one of few places, for the same bytes, or fewer, or more. */
 static Get draw_get(uint64_t *state) {
     Get get;
     uint64_t place = random_below(state, 8) == 0 ? random_word(state) : random_below(state, PLACES);
@@ -140,7 +140,7 @@ static void get_value(const Get *get, unsigned char *to, int waits) {
     memcpy(to, &value, len);
 }
 
-/* Two regions, or strided ones, that are the whole. */
+/* Two regions, or strided ones, which together are the whole. */
 static void get_list(const Get *get, unsigned char *to, int is_strided) {
     unsigned char *from = (unsigned char *)at(get->rank, get->offset);
     if (is_strided) {
@@ -216,7 +216,7 @@ static void run_phases(void) {
             workers[i].state = drawn(5000 + me, i, phase), workers[i].phase = phase;
             CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
         }
-        write_beside(phase);
+        write_adjacent(phase);
         for (unsigned i = 0; i < THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
         end_all(phase);
         barrier();
@@ -225,7 +225,7 @@ static void run_phases(void) {
     check_stats(segment_bytes > 2 * pool_bytes());
 }
 
-/* The last rank's segment has been written by all ranks, so that some may still write it without a word. */
+/* All ranks have written the last rank's segment, so some may still write it without a message. */
 static void break_promise(vgasnet_node_t breaker, const char *way, const char *place) {
     vgasnet_node_t target = ranks - 1;
     size_t start = page_bytes() / 2 + 8, len = segment_bytes - page_bytes();
@@ -255,15 +255,15 @@ static void break_promise(vgasnet_node_t breaker, const char *way, const char *p
 #define KEPT_PAGES 20
 #define WORDS_IN_PAGE ((size_t)1)
 
-/* Gets words of the last rank's pages, of which one has another number than the others. Returns how many were fetched, and how many
- * were hits. A page that is fetched too often comes here as a whole, and its gets are neither. */
+/* Gets words of the last rank's pages. One page has another number than the others. Returns the fetched words, and
+ * counts the hits. A page fetched too often moves here as a whole, and its gets are neither. */
 static uint64_t get_words(size_t changed, uint64_t number, uint64_t *hits) {
     vgasnet_node_t target = ranks - 1;
     static const size_t order[KEPT_PAGES] = {0, 13, 6, 18, 3, 10, 16, 8, 1, 14, 5, 19, 11, 2, 17, 7, 12, 4, 15, 9};
     vgasnet_readonly_stats_t before, after;
     CHECK(vgasnet_readonly_begin(target, at(target, 0), segment_bytes, VGASNET_READONLY_KEEP, NULL) == VGASNET_OK);
     CHECK(vgasnet_readonly_stats(&before, sizeof before) == VGASNET_OK);
-    /* In no order of which a stream is made. */
+    /* In an order without streams. */
     for (size_t i = 0; i < WORDS_IN_PAGE; ++i)
         for (size_t k = 0; k < KEPT_PAGES; ++k) {
             size_t page = order[k];
@@ -275,8 +275,8 @@ static uint64_t get_words(size_t changed, uint64_t number, uint64_t *hits) {
     return after.gets - after.hits - (before.gets - before.hits);
 }
 
-/* The last rank writes its own pages, and some time later has written them back. From then on all but the page that it has
- * changed since the last phase are hits. */
+/* The last rank writes its own pages, and waits until they are written back. From then on all gets are hits, except
+ * on the page changed since the last phase. */
 static void keep(void) {
     uint64_t hits = 0, is_over = 0;
     for (size_t page = 0; page < KEPT_PAGES && me == ranks - 1; ++page)
@@ -285,7 +285,7 @@ static void keep(void) {
     for (uint64_t phase = 0; !is_over; ++phase) {
         size_t changed = phase % KEPT_PAGES;
         CHECK(phase < KEPT_PAGES);
-        /* The page of the phase before has its old number again. */
+        /* The page of the previous phase gets its old number again. */
         for (size_t i = 0; i < WORDS_IN_PAGE && me == ranks - 1; ++i) {
             size_t last = (changed + KEPT_PAGES - 1) % KEPT_PAGES;
             vgasnet_put_val(me, at(me, last * page_bytes() + BLOCK * i + 16), last, 8);

@@ -1,29 +1,29 @@
 /* Words scattered over large pages, few in each page, of segments sixteen pools long. scattered PART
- *   counted [0]  what statistics tell of puts and gets of them; 0: VGASNET_SHIP is 0
+ *   counted [0]  the statistics of puts and gets of the words; 0: VGASNET_SHIP is 0
  *   blocks       words in more blocks than a home keeps, between accesses that move pages
  *   one-disk     all ranks put to and get from rank 0
- *   shared [0]   all ranks put to the same page by turns: it hardly moves
- *   home, owner  until it is killed, the last rank has the pages, as their home or from rank 0, that all others use */
+ *   shared [0]   all ranks put to the same page in rotation: it hardly moves
+ *   home, owner  the last rank has the pages used by all others, as their home or from rank 0, and is killed */
 #include <unistd.h>
 
 #include "local.h"
 
 #define BLOCK ((size_t)4096)
-#define PUTS 12 /* in a page; it would move after more */
+#define PUTS 12 /* per page; it would move after more */
 #define GETS 4
 #define OPERATIONS 3000
 #define ROUNDS 200
-/* Puts of a rank between two barriers. A rank may be the last of one round and the first of the next; after more puts in a row the
- * page would move to it. */
+/* Puts of a rank between two barriers. A rank may be the last of one round and the first of the next. After more
+ * puts in a row the page would move to it. */
 #define TURN 4
 
 static vgasnet_node_t me, ranks;
 static size_t pages, blocks_in_page;
 
-/* Words of the ranks lie side by side. */
+/* Words of the ranks are adjacent. */
 static void *word_in(vgasnet_node_t target, size_t block) { return at(target, block * BLOCK + 1000 + 8 * me); }
 
-/* The same blocks of a page for all ranks. Those that are put to have even numbers. */
+/* The same blocks of a page for all ranks. Blocks with puts have even numbers. */
 static size_t block_of(size_t page, size_t number, int is_put) {
     size_t pairs = blocks_in_page / 2;
     return page * blocks_in_page + (size_t)(mixed(91, page, 0) + number * 37) % pairs * 2 + !is_put;
@@ -35,7 +35,7 @@ static void put_words(vgasnet_node_t target) {
             vgasnet_put_val(target, word_in(target, block_of(page, number, 1)), mixed(92, page, number), 8);
 }
 
-/* Words that were put, and others in the same pages, which nobody has written. */
+/* Words that were put, and unwritten words of the same pages. */
 static void get_words(vgasnet_node_t target) {
     for (size_t number = 0; number < GETS; ++number)
         for (size_t page = 0; page < pages; ++page) {
@@ -53,7 +53,7 @@ static uint64_t page_in_bytes(const vgasnet_stats_t *stats) {
     return stats->page_in_neighbour_bytes + stats->page_in_other_host_bytes;
 }
 
-/* Each rank uses the next one's segment, so all count the same. */
+/* Each rank uses the next rank's segment, so all have the same counts. */
 static void check_shipped(const vgasnet_stats_t *before, const vgasnet_stats_t *after, uint64_t operations) {
     uint64_t elsewhere = ranks > 1 ? operations : 0;
     CHECK_EQ(after->shipped.count - before->shipped.count, elsewhere);
@@ -84,15 +84,15 @@ static void check_counts(int ships) {
     check_shipped(&start, &between, PUTS * pages);
     check_shipped(&between, &end, 2 * GETS * pages);
     uint64_t gets = end.in_blocks - between.in_blocks, hits = end.block_hits - between.block_hits;
-    /* Those that nobody put to are known to be zeros. */
+    /* Words without puts are known to be zeros. */
     CHECK(gets - hits >= GETS * pages && hits > 0);
     CHECK_EQ(end.block_reads - between.block_reads, gets - hits - GETS * pages);
-    /* They are written behind when few other blocks are left. */
+    /* Dirty blocks are written behind when few other blocks are left. */
     CHECK(end.block_writes <= PUTS * pages);
     CHECK(end.disk_write_bytes <= PUTS * pages * BLOCK);
 }
 
-/* What this rank's word of a block is after so many puts. */
+/* This rank's word of a block after `version` puts. */
 static uint64_t expected(vgasnet_node_t target, size_t block, unsigned char version) {
     return version == 0 ? 0 : mixed((uint64_t)me << 32 | target, block, version);
 }
@@ -103,7 +103,7 @@ static void check_word(vgasnet_node_t target, size_t block, unsigned char versio
     CHECK_EQ(word, expected(target, block, version));
 }
 
-/* A get that is too long to be carried out elsewhere: the page moves. */
+/* A get too long to be carried out at the page's rank: the page moves. */
 static void check_long(vgasnet_node_t target, size_t first, const unsigned char *versions, unsigned char *got) {
     size_t count = least(32, blocks_in_page);
     vgasnet_get_bulk(got, target, at(target, first * BLOCK), count * BLOCK);
@@ -150,7 +150,7 @@ static void use_blocks(void) {
         if (versions[block] != 0) check_word((vgasnet_node_t)(block / blocks), block % blocks, versions[block]);
 }
 
-/* Ranks put to bytes side by side. A page moves until it is known that ranks write it by turns, and each of them learns that. */
+/* Ranks put to adjacent bytes. A page moves until all ranks know that they write it in rotation. */
 static void share_page(int ships) {
     vgasnet_stats_t before = statistics();
     for (uint64_t round = 0; round < ROUNDS; ++round) {
@@ -167,7 +167,7 @@ static void share_page(int ships) {
     else CHECK(moved >= ROUNDS);
 }
 
-/* All ranks but the last use words of one page for ever; the last waits to be killed. */
+/* All ranks but the last use words of one page for ever. The last waits to be killed. */
 static void use_for_ever(int is_owner) {
     vgasnet_node_t home = is_owner ? 0 : ranks - 1;
     if (me == ranks - 1) {

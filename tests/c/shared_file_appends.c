@@ -1,5 +1,5 @@
-/* Threads append to a file while another one has it synced, has space reserved, or rescues it as if the job ended.
- * shared_file_appends sync|preallocate|rescue DIRECTORY */
+/* Threads append to a file while another thread syncs it, reserves space, or rescues it as if the job ended.
+ *   shared_file_appends sync|preallocate|rescue DIRECTORY */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -28,7 +28,7 @@ static uint64_t place(unsigned writer, size_t record) { return ((record * ranks 
 
 static unsigned char mark(unsigned writer, size_t record) { return (unsigned char)((record * 7 + writer + 3 * me) % 255 + 1); }
 
-/* One waits for each record, the other leaves eight under way. */
+/* One waits for each record, the other keeps eight in flight. */
 static void *append(void *arg) {
     struct writer *writer = (struct writer *)arg;
     int waits = writer->number == 0 || !may_start;

@@ -1,6 +1,6 @@
 /* How a file is closed. shared_file_closes PART DIRECTORY
- *   lost       nothing can be written: close says which bytes are lost, and the file is as long as if all had been
- *   unsynced   operations that nobody has synced are waited for */
+ *   lost       nothing can be written: close names the lost bytes, and the file has its full length
+ *   unsynced   close waits for unsynced operations */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ static void unsynced(void) {
     char bytes[PAGES][LEN], is[LEN];
     vgasnet_handle_t handles[PAGES];
     memset(is, '.', LEN);
-    /* One line is enough. */
+    /* One error line is enough. */
     for (int round = 0; round < 5; ++round) {
         for (int i = 0; i < PAGES; ++i) handles[i] = vgasnet_file_write_at_nb(file, (uint64_t)place(i), is, LEN);
         CHECK_EQ(vgasnet_file_set_size(file, (uint64_t)(PAGES + 1) * ranks * page_bytes()), VGASNET_OK);

@@ -1,5 +1,5 @@
-/* What a sync promises. shared_file_durable DIRECTORY
- * The C library's fsync and ftruncate are replaced: they note in which order they are called, and fsync fails when it is told to. */
+/* The promises of a sync. shared_file_durable DIRECTORY
+ * The C library's fsync and ftruncate are replaced: they record the order of calls, and fsync fails on request. */
 #define _DEFAULT_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,8 @@ static vgasnet_node_t me, ranks;
 static vgasnet_file_t file;
 static unsigned char bytes[73728];
 
-/* Each rank has pages of its own: one that moves between ranks is written whole, and then more is doubtful than was written. */
+/* Each rank has pages of its own: a page that moves between ranks is written whole, so more bytes would be doubtful
+ * than were written. */
 static uint64_t part(void) { return (uint64_t)me * (page_bytes() > 131072 ? page_bytes() : 131072); }
 
 static void write_part(uint64_t from, size_t len) {
@@ -62,7 +63,7 @@ static void sync_succeeds(void) {
     CHECK(file_synced > before);
 }
 
-/* The size is given before what makes it last. */
+/* The size is set before the call that makes it durable. */
 static void new_file(void) {
     write_part(0, 5000);
     sync_succeeds();
@@ -103,7 +104,7 @@ static void in_pieces(void) {
     sync_succeeds();
 }
 
-/* A sync that fails once more begins anew. */
+/* A sync that fails again starts from the beginning. */
 static void failed_again(void) {
     write_part(0, 4096);
     sync_fails(0);

@@ -1,6 +1,7 @@
-/* Calls about many pages, and lists of many runs, of which few wait for their pages at a time. shared_file_large PART DIRECTORY
- *   calls    what one call writes, others read, and a job with a smaller pool than that
- *   unread   the disk fails one read (VGASNET_TEST_IO_ERROR): just one call of several is told */
+/* Calls about many pages, and lists of many runs. Few of them wait for their pages at a time. shared_file_large PART
+ * DIRECTORY
+ *   calls    others read the bytes of one call, also in a job with a smaller pool
+ *   unread   the disk fails one read (VGASNET_TEST_IO_ERROR): just one call of several fails */
 #include <errno.h>
 
 #include "check.h"
@@ -26,7 +27,7 @@ static void check_all(vgasnet_file_t file, const unsigned char *model, unsigned 
     check_bytes(is, model, bytes, "all bytes in one call");
 }
 
-/* Runs of which each is in a page of its own, in no order; the memory is in one piece. */
+/* Runs in a page of its own each, in random order. The memory is in one piece. */
 static void check_list(vgasnet_file_t file, const unsigned char *model, unsigned char *is) {
     vgasnet_file_run_t *runs = (vgasnet_file_run_t *)allocate(PAGES * sizeof *runs);
     vgasnet_memvec_t piece = {is, (size_t)PAGES * RUN_BYTES};

@@ -1,7 +1,7 @@
-/* What of shared files is refused, with a line each. shared_file_misuse PART DIRECTORY
- *   misuse   arguments that make no sense
+/* Refused calls about shared files, with a line each. shared_file_misuse PART DIRECTORY
+ *   misuse   invalid arguments
  *   tiny     a pool of one page is too small
- *   late     the first rank waits for another in a call about a file, which is told of with VGASNET_CHECK=1 */
+ *   late     the first rank waits for another in a call about a file, and VGASNET_CHECK=1 reports it */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -20,7 +20,7 @@ static void tiny(void) {
     CHECK(access(path, F_OK) != 0);
 }
 
-/* The others come when the first rank has said that it waits: its stderr is a file meanwhile. */
+/* The others come after the first rank has reported its wait: its stderr is a file until then. */
 static void late(void) {
     char lines[4096 + 64], line[256] = "";
     struct stat about = {0};
@@ -42,7 +42,7 @@ static void late(void) {
     close(stderr_before);
 }
 
-/* Ranks that do not call the same are told, all of them, and the file stays as it is. */
+/* Ranks with different calls all get an error, and the file stays unchanged. */
 static void differ(vgasnet_file_t file) {
     const int last = me == ranks - 1;
     char byte = 7;
@@ -101,7 +101,7 @@ static void misuse(void) {
     if (ranks > 1) {
         REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? write : write | VGASNET_FILE_CREATE, path, &options);
         REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? 0 : write | VGASNET_FILE_CREATE, path, &options);
-        /* One that a rank finds to be wrong before it asks the others, who wait for it nevertheless. */
+        /* A rank finds an error before it asks the others, which wait for it nevertheless. */
         REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? 1 << 20 : write | VGASNET_FILE_CREATE, path, &options);
         REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_CREATE, me == 0 ? NULL : path, &options);
         options.stripe_bytes = me == 1 ? page_bytes() : 0;
@@ -126,7 +126,7 @@ static void misuse(void) {
     CHECK_EQ(vgasnet_file_writev_at(file, 1, NULL, 0, NULL), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_readv_at(file, 0, NULL, 1, NULL, &nread), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
-    CHECK_EQ(size, 0); /* bytes that are none make no file longer */
+    CHECK_EQ(size, 0); /* an empty write makes no file longer */
     CHECK_EQ(vgasnet_file_size(file, NULL), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_advise(file, 0, 10, 9), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_advise(file, 5, UINT64_MAX, 1), VGASNET_ERR_BAD_ARG);
@@ -148,7 +148,7 @@ static void misuse(void) {
 }
 
 int main(int argc, char **argv) {
-    /* A segment needs more pages than the test wants. */
+    /* A segment would need more pages than the test has. */
     int is_tiny = argc > 1 && strcmp(argv[1], "tiny") == 0;
     start(&argc, &argv, is_tiny ? 0 : 3 * pool_bytes() / 2);
     CHECK(argc > 2);

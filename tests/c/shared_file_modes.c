@@ -1,4 +1,5 @@
-/* Threads write a range while mode atomic is turned on and off: while it is on, no read sees half of a write. shared_file_modes DIRECTORY */
+/* Threads write a range while atomic mode is turned on and off. While it is on, no read sees half of a write.
+ * shared_file_modes DIRECTORY */
 #include <pthread.h>
 
 #include "check.h"
@@ -49,7 +50,8 @@ int main(int argc, char **argv) {
         read_all(before);
         for (int i = 0; i < 4; ++i) {
             read_all(bytes);
-            /* What was written in halves before may be there until somebody writes all of it, in one step now. */
+            /* Bytes written in halves before may be there until the next write of the whole range, which is atomic
+             * now. */
             if (memcmp(bytes, before, len) == 0) continue;
             for (size_t at = 1; at < len; ++at) CHECK_EQ(bytes[at], bytes[0]);
         }

@@ -1,10 +1,10 @@
-/* What an open leaves behind, and what it does not open. shared_file_opens PART DIRECTORY
+/* Effects of opens, and refused opens. shared_file_opens PART DIRECTORY
  *   mode     a new file that its mode denies to its owner is open on all ranks
- *   failed   one rank has no descriptor left: the file is not there, or is what it was
+ *   failed   one rank has no descriptor left: the file does not exist, or is unchanged
  *   far      a file of more pages than have numbers is refused
- *   twice    a rank has a file open to be written once at a time, and to be read as often as it likes
- *   teams    one of two teams, or jobs, has a file open to be written
- *   twins    two file systems have the same file by number and time, and each rank sees one of them */
+ *   twice    a rank has a file open for writing once at a time, and for reading any number of times
+ *   teams    one of two teams, or jobs, has a file open for writing
+ *   twins    two file systems have a file of the same number and time, and each rank sees one of them */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static vgasnet_node_t me, ranks;
 static vgasnet_file_t file;
 static char path[4096];
 
-/* A user who is no owner of all files. */
+/* A user without rights on other users' files. */
 static void become_ordinary(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct data[2];
@@ -108,7 +108,7 @@ static void twice(void) {
     CHECK_EQ(open_it(CREATE | VGASNET_FILE_TRUNCATE, 0600), VGASNET_OK);
     first = file;
     CHECK_EQ(vgasnet_file_write_at(first, me * 5, "first", 5), VGASNET_OK);
-    /* Neither emptied nor open. */
+    /* Neither truncated nor open. */
     CHECK_EQ(open_it(BOTH | VGASNET_FILE_TRUNCATE, 0), VGASNET_ERR_IO);
     CHECK_EQ(errno, EBUSY);
     CHECK_EQ(open_it(VGASNET_FILE_READ, 0), VGASNET_OK);
@@ -124,7 +124,7 @@ static void twice(void) {
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
 }
 
-/* The first rank is a team, and the others are one. A child of it that lives on has no part in the file. */
+/* The first rank is a team, and the others are one. A living child of the first rank has no part in the file. */
 static void teams(void) {
     vgasnet_team_handle_t mine = vgasnet_coll_team_split(VGASNET_TEAM_ALL, me == 0 ? 0 : 1, me, NULL);
     int ends[2], is_first = me == 0, flags = CREATE | VGASNET_FILE_TRUNCATE;
@@ -162,7 +162,7 @@ static void teams(void) {
     CHECK(waitpid(child, NULL, 0) == child);
 }
 
-/* Under a name that no other test has: most file systems have no file that long. */
+/* A name used by no other test: most file systems have no file this long. */
 static void far(const char *directory) {
     const char *name = strrchr(directory, '/');
     const uint64_t most = UINT32_MAX * (uint64_t)page_bytes();
@@ -187,7 +187,7 @@ static void far(const char *directory) {
     if (me == 0) CHECK(unlink(path) == 0);
 }
 
-/* Each rank has a file system of its own under the directory. */
+/* Each rank mounts a file system of its own under the directory. */
 static void mount_one(const char *directory) {
     const struct timespec times[2] = {{1700000000, 0}, {1700000000, 0}};
     cpu_set_t all, one;
@@ -195,7 +195,7 @@ static void mount_one(const char *directory) {
     CHECK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
     CHECK(mount("none", directory, "tmpfs", 0, NULL) == 0);
     snprintf(path, sizeof path, "%s/shared", directory);
-    /* Each processor has numbers for files of its own. */
+    /* Each processor has its own numbers for files. */
     CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
     CPU_ZERO(&one);
     for (int i = 0; CPU_COUNT(&one) == 0; ++i)
@@ -207,7 +207,7 @@ static void mount_one(const char *directory) {
     CHECK(sched_setaffinity(0, sizeof all, &all) == 0);
 }
 
-/* Only the first rank does I/O, for all. */
+/* Only the first rank does I/O, for all ranks. */
 static void twins(void) {
     uint64_t value = 0, pages = (1 << 20) / page_bytes();
     CHECK_EQ(open_it(BOTH, 0), VGASNET_OK);

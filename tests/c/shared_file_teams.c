@@ -1,4 +1,5 @@
-/* Two threads of each rank, each with a file of its own that the same ranks have open, sync and resize it. shared_file_teams DIRECTORY */
+/* Two threads of each rank, each with a file of its own on the same ranks, sync and resize it. shared_file_teams
+ * DIRECTORY */
 #include <pthread.h>
 
 #include "check.h"

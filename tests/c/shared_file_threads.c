@@ -9,7 +9,7 @@
 static vgasnet_node_t me, ranks;
 static vgasnet_file_t file;
 static size_t page_len;
-/* Bytes before `low` stay, and have the same values all the time; those from there to `high` come and go. */
+/* Bytes before `low` stay, and have the same values all the time. Bytes from there to `high` come and go. */
 static size_t low, high;
 static int is_over;
 
@@ -19,7 +19,7 @@ static void fill(unsigned char *bytes, uint64_t offset, size_t len) {
     for (size_t i = 0; i < len; ++i) bytes[i] = value_at(offset + i);
 }
 
-/* Behind `low` the file may be new there, or cut. */
+/* After `low` the file may be new there, or cut. */
 static void check_read(const unsigned char *bytes, uint64_t offset, size_t len, size_t nread) {
     CHECK(nread <= len && (offset + len > low || nread == len));
     for (size_t i = 0; i < nread; ++i)

@@ -1,13 +1,13 @@
 /* Shared files. shared_files PART DIRECTORY
- *   rounds   all ranks write pieces of a file and read what others wrote, then sync, cut and open it again
- *   ends     a file that grows is read to its end by who did not write it
- *   segment  a segment is written to a file and read back
- *   steps    in mode atomic all ranks write the same bytes, each with its own mark, and none reads two marks
- *   locks    all ranks add to numbers under locks
- *   append   teams that ranks name by themselves append records by the shared pointer; mode atomic is turned on and off
- *   refreshed   others write and lengthen a file that the team reads: it reads that from the next sync on
- *   unread   the disk fails some reads (VGASNET_TEST_IO_ERROR): who reads is told, and the job goes on
- *   unwritten   the same for writes: sync and close tell, what was written stays, and the next sync writes it */
+ *   rounds     all ranks write pieces of a file and read the others' pieces, then sync, cut and open it again
+ *   ends       ranks read a growing file to its end, without writing it
+ *   segment    a segment is written to a file and read back
+ *   steps      in atomic mode all ranks write the same bytes, each with its own mark, and no read sees two marks
+ *   locks      all ranks add to numbers under locks
+ *   append     teams made by ranks themselves append records by the shared pointer; atomic mode is turned on and off
+ *   refreshed  others write and lengthen the file: the team reads the new bytes from the next sync on
+ *   unread     the disk fails some reads (VGASNET_TEST_IO_ERROR): these reads fail, and the job goes on
+ *   unwritten  the same for writes: sync and close fail, written bytes stay, and the next sync writes them */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 static uint64_t below(uint64_t a, uint64_t b, uint64_t c, uint64_t limit) { return mixed(a, b, c) % limit; }
 
-/* The file and the model have the same bytes, as this rank reads them. */
+/* The file and the model have the same bytes, as read by this rank. */
 static void check_reads(vgasnet_file_t file, uint64_t round) {
     unsigned char *is = (unsigned char *)allocate(most_bytes);
     for (uint64_t i = 0; i < READS; ++i) {
@@ -62,7 +62,7 @@ static void check_reads(vgasnet_file_t file, uint64_t round) {
     free(is);
 }
 
-/* All ranks know all that is written; each writes its part. */
+/* All ranks know all written bytes, and each writes its part. */
 static void write_pieces(vgasnet_file_t file, uint64_t round) {
     size_t end = most_bytes * (round + 1) / ROUNDS, at = 0;
     unsigned char *bytes = (unsigned char *)allocate(most_bytes);
@@ -91,7 +91,7 @@ static void write_pieces(vgasnet_file_t file, uint64_t round) {
     free(bytes);
 }
 
-/* What another program finds. */
+/* The bytes seen by another program. */
 static void check_on_disk(void) {
     unsigned char *is = (unsigned char *)allocate(model_bytes);
     struct stat about;
@@ -152,7 +152,7 @@ static void rounds(void) {
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
 }
 
-/* Rank 0 appends; the others read to the end, again and again. */
+/* Rank 0 appends. The others read to the end, again and again. */
 static void ends(void) {
     vgasnet_file_t file = opened(VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE);
     uint64_t at = 0, records = 300;
@@ -175,7 +175,7 @@ static void ends(void) {
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
 }
 
-/* Ranges of a few pages, and lists of pieces of many: whoever reads finds one writer's mark. */
+/* Ranges of a few pages, and lists of pieces of many: each read sees one writer's mark. */
 static void steps(void) {
     const int flags = VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE | VGASNET_FILE_ATOMIC;
     size_t len = 5 * page_len / 2, nread;
@@ -206,7 +206,6 @@ static void steps(void) {
     free(bytes);
 }
 
-/* Each number is changed under a lock of its own bytes, or of all. */
 /* Every second rank, from the last one down. */
 static vgasnet_team_handle_t half_of(vgasnet_node_t *members, uint32_t tag) {
     vgasnet_node_t rank[64], count = 0;
@@ -257,6 +256,7 @@ static void append(void) {
     }
 }
 
+/* Changes each number under a lock of its own bytes, or of all. */
 static void locks(void) {
     const uint64_t numbers = 5, times = 40;
     uint64_t sum = 0, number = 0, added = 0;
@@ -289,7 +289,7 @@ static void locks(void) {
     CHECK_EQ(vgasnet_file_unlock(file, 1, 2), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_lock(file, 1, 0, 0), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_lock(file, 1, UINT64_MAX, 0), VGASNET_ERR_BAD_ARG);
-    CHECK_EQ(vgasnet_file_lock(file, 5, 5, 0), VGASNET_OK); /* close gives it back */
+    CHECK_EQ(vgasnet_file_lock(file, 5, 5, 0), VGASNET_OK); /* close releases it */
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
 }
 
@@ -310,7 +310,7 @@ static void segment(void) {
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
 }
 
-/* Rank 0 makes the file by other means. */
+/* Rank 0 makes the file without vgasnet. */
 static void make_file(void) {
     uint64_t state = mixed(1, 2, 3);
     model_bytes = most_bytes - 100;

@@ -1,5 +1,6 @@
-/* A client's own handler of SIGSEGV gets all faults but the library's. signals WHEN HOW: WHEN is before or after
- * (vgasnet_attach), HOW one of the ways below. */
+/* A client's own handler of SIGSEGV gets all faults except the library's.
+ *   signals WHEN HOW
+ * WHEN is before or after (vgasnet_attach), HOW one of the ways below. */
 #define _DEFAULT_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,7 +19,7 @@ static volatile sig_atomic_t faults, traps, jumps, interrupts, interrupts_at_fau
 static void *volatile faulted_at;
 static sigjmp_buf back;
 
-/* The action that the client installs, and that sigaction has to report. */
+/* The action installed by the client. sigaction must report it. */
 static struct sigaction installed;
 
 static void open_page(void) { CHECK(mprotect(closed, closed_bytes, PROT_READ | PROT_WRITE) == 0); }
@@ -44,7 +45,7 @@ static void handle_with_info(int signal, siginfo_t *info, void *context) {
     on_fault();
 }
 
-/* Raises a signal that its mask blocks. */
+/* Raises a signal blocked by its mask. */
 static void handle_masked(int signal, siginfo_t *info, void *context) {
     sigset_t now;
     CHECK(raise(SIGUSR1) == 0);
@@ -80,7 +81,7 @@ static void describe(const char *how) {
     if (is_text(how, "nodefer")) installed.sa_flags |= SA_NODEFER;
 }
 
-/* Whether sigaction reports an action as it should. */
+/* Whether sigaction reports this action. */
 static int is_same(const struct sigaction *is, const struct sigaction *should) {
     const int flags = SA_SIGINFO | SA_NODEFER | SA_RESTART | SA_ONSTACK | (int)SA_RESETHAND;
     int same = (is->sa_flags & flags) == (should->sa_flags & flags);
@@ -105,7 +106,7 @@ static void install(const char *how) {
     check_told(&none);
     if (is_text(how, "signal")) {
         CHECK(signal(SIGSEGV, handle) == SIG_DFL);
-        /* BSD semantics: the signal is in its handler's mask, which calls may report or not. */
+        /* BSD semantics: the signal is in its handler's mask, and calls may report it or not. */
         CHECK(sigaction(SIGSEGV, NULL, &before) == 0 && before.sa_handler == handle);
         installed.sa_mask = before.sa_mask;
         return;
@@ -114,7 +115,7 @@ static void install(const char *how) {
     CHECK(is_same(&before, &none));
 }
 
-/* Loads and stores in the segment only: the client's handler gets none of their faults. */
+/* Loads and stores only in the segment: the client's handler gets none of these faults. */
 static void use_segment(uint64_t *state) {
     sig_atomic_t before = faults;
     for (int i = 0; i < 8; ++i) {
@@ -126,7 +127,7 @@ static void use_segment(uint64_t *state) {
     CHECK(faults == before);
 }
 
-/* Copies a word by one instruction, where there is one: it may fault on either side. */
+/* Copies a word by one instruction, if there is one: it may fault on either side. */
 static void copy_word(void *to, const void *from) {
 #if defined(__x86_64__)
     __asm__ volatile("movsq" : "+S"(from), "+D"(to) : : "memory");
@@ -141,8 +142,8 @@ static void check_nothing_blocked(void) {
     for (int signal = 1; signal < 32; ++signal) CHECK(sigismember(&now, signal) == 0);
 }
 
-/* A fault that is not the library's: the handler opens the page, or jumps out of the access. The source of a store
- * lies in the segment. */
+/* A fault outside of the library: the handler opens the page, or jumps out of the access. The source of a store is
+ * in the segment. */
 static void fault_once(uint64_t *state) {
     unsigned char *place = closed + random_below(state, closed_bytes - 7);
     const void *source = at(me, random_below(state, pages) * page_bytes() + 24);
@@ -164,7 +165,7 @@ static void fault_once(uint64_t *state) {
 }
 
 static void faults_of_all_kinds(uint64_t *state) {
-    /* With SA_NODEFER, sigsetjmp need not. */
+    /* With SA_NODEFER, sigsetjmp need not save the mask. */
     saves_mask = (installed.sa_flags & SA_NODEFER) == 0;
     for (int i = 0; i < FAULTS; ++i) {
         jumps = i % 3 == 2, touches_segment = i % 2;
@@ -180,7 +181,7 @@ static void *fault_in_thread(void *argument) {
     return NULL;
 }
 
-/* A signal that is sent is the client's, whichever it is. */
+/* A sent signal of any kind belongs to the client. */
 static void sent(void) {
     sig_atomic_t before = faults;
     struct sigaction counting = installed;
@@ -193,7 +194,7 @@ static void sent(void) {
     CHECK(counting.sa_handler == handle);
 }
 
-/* Traps of the program itself, as a debugger inside it has them. */
+/* Traps of the program itself, as by a built-in debugger. */
 static void trapped(uint64_t *state) {
     struct sigaction told;
     CHECK(sigaction(SIGTRAP, NULL, &told) == 0 && told.sa_handler == on_trap);
@@ -209,7 +210,7 @@ static void trapped(uint64_t *state) {
     }
 }
 
-/* A handler that is called once. */
+/* A handler called once. */
 static void once(uint64_t *state) {
     struct sigaction none, resetting = installed;
     memset(&none, 0, sizeof none);

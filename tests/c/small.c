@@ -1,5 +1,5 @@
-/* Small transfers of all kinds at random places of segments many times the pool, between loads, stores, pins, advice and puts of
- * whole pages. Bytes of several users lie side by side in each page. In each phase one rank computes. */
+/* Small transfers of all kinds at random places of segments many times the pool, between loads, stores, pins, advice
+ * and puts of whole pages. Bytes of several users are adjacent in each page. In each phase one rank computes. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -12,7 +12,7 @@
 static vgasnet_node_t me, ranks;
 static size_t segment_bytes;
 
-/* An operation that has been started, and the bytes that a get brings. */
+/* A started operation, and the bytes of a get. */
 typedef struct {
     Operation operation;
     vgasnet_handle_t handle;
@@ -29,10 +29,10 @@ typedef struct {
 
 static uint64_t state_of(unsigned user, uint64_t phase) { return mixed(72, user, phase); }
 
-/* No phase has a rank that computes unless there are others. */
+/* With one rank, no rank computes. */
 static int computes(vgasnet_node_t rank, uint64_t phase) { return ranks > 1 && phase % ranks == rank; }
 
-/* Checks what was got of a range, as far as it is the user's. */
+/* Checks the user's own bytes of a get. */
 static void check_own(const Operation *operation, unsigned user, const unsigned char *got) {
     const Window *window = operation->window;
     for (size_t i = 0; i < operation->count; ++i, got += operation->len) {
@@ -119,7 +119,7 @@ static void get_value(Pending *pending) {
     memcpy(pending->got, &value, operation->len);
 }
 
-/* A range in each of some stripes. */
+/* A range in each of several stripes. */
 static vgasnet_handle_t strided(const Operation *operation, unsigned char *got) {
     vgasnet_node_t target = operation->window->target;
     void *far = there(operation->window, operation->offset), *near = operation->window->model + operation->offset;
@@ -150,7 +150,7 @@ static vgasnet_handle_t vector(const Operation *operation, unsigned char *got) {
     return VGASNET_INVALID_HANDLE;
 }
 
-/* Stores or loads, of pages that are pinned where that leaves enough of the pool. */
+/* Stores or loads, in pages pinned if this leaves enough of the pool. */
 static void by_pointer(const Operation *operation, unsigned char *got) {
     void *there_now = there(operation->window, operation->offset);
     int is_store = operation->kind == STORE, mode = is_store ? VGASNET_PIN_WRITE : VGASNET_PIN_READ;
@@ -197,7 +197,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* A word after all windows counts the ranks that are through. Its rank computes until then: it calls nothing of the library. */
+/* A word after all windows counts the finished ranks. Its rank computes until then, without calls into the library. */
 static void *flag(vgasnet_node_t rank) { return at(rank, segment_bytes); }
 
 static void compute(uint64_t phase) {
@@ -216,7 +216,7 @@ static void run_phase(Worker *workers, uint64_t phase) {
     if (ranks > 1) vgasnet_atomic_fetch_add_u64(other, flag(other), 1);
 }
 
-/* Does in the model what users of other ranks have done. */
+/* Repeats other ranks' operations in the model. */
 static void note_others(uint64_t phase) {
     for (unsigned user = 0; user < users; ++user) {
         vgasnet_node_t rank = user / USERS_PER_RANK;
@@ -244,7 +244,7 @@ static void check_all(uint64_t phase, unsigned char *got) {
     }
 }
 
-/* All bytes of this rank's share of the windows. */
+/* Checks all bytes of this rank's share of the windows. */
 static void check_whole(unsigned char *got) {
     for (unsigned i = me; i < window_count; i += ranks)
         for (size_t offset = 0; offset < windows[i].len; offset += SHORT_MAX) {

@@ -1,4 +1,4 @@
-/* Pipes, sockets and the bytes of a segment: streams end where they would, messages stay whole. */
+/* Pipes, sockets and the bytes of a segment: streams end at the same places, messages stay whole. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -70,7 +70,7 @@ static void check_pipe_records(void) {
     close_both(ends);
 }
 
-/* A read takes what is there, a write without waiting what there is room for. */
+/* A read takes the available bytes. A nonblocking write sends as many bytes as there is room for. */
 static void check_short(void) {
     int ends[2], model[2];
     unsigned char *plain = (unsigned char *)allocate(size);
@@ -89,7 +89,7 @@ static void check_short(void) {
     free(plain);
 }
 
-/* As a program of signals does it: a call may be over early where the disk has finished something meanwhile. */
+/* As in a program with signals: a call may end early if the disk has finished an operation. */
 static void *send_all(void *argument) {
     size_t sent = 0;
     while (sent < size / 2) {
@@ -143,7 +143,7 @@ static void check_messages(int type) {
     CHECK_EQ(recv(ends[1], segment + len, size - len, 0), 0);
     CHECK_EQ(read(ends[1], segment + len, size - len), 999);
     CHECK(memcmp(segment + 7, segment + len, 999) == 0);
-    /* A message that is cut says how long it was. */
+    /* A truncated message reports its full length. */
     CHECK_EQ(recv(ends[1], segment + len, 100, MSG_TRUNC), 500);
     CHECK(memcmp(segment, segment + len, 100) == 0);
     close_both(ends);
@@ -261,7 +261,7 @@ static void receive(int socket, size_t len) {
     }
 }
 
-/* Waits until the kernel says that it has done with the memory of a call. */
+/* Waits until the kernel releases the memory of a call. */
 static void wait_until_sent(int socket) {
     struct pollfd ready;
     char control[200];
@@ -274,13 +274,13 @@ static void wait_until_sent(int socket) {
     CHECK(recvmsg(socket, &message, MSG_ERRQUEUE) == 0);
 }
 
-/* The first page is not in memory afterwards. */
+/* Afterwards the first page is not in memory. */
 static void evict_first(void) {
     CHECK(vgasnet_advise(segment, page_bytes(), VGASNET_ADVISE_DONTNEED) == VGASNET_OK);
 }
 
-/* Memory that the kernel keeps after the call is the segment's own: what is not pinned is refused, and nothing is sent
- * from a copy that goes away. */
+/* The kernel keeps using the segment's memory after the call. Unpinned memory is refused, and nothing is sent from a
+ * temporary copy. */
 static void check_kept(void) {
     enum { LEN = 100, WAYS = 4 };
     int ends[2], one = 1;
@@ -302,7 +302,7 @@ static void check_kept(void) {
         evict_first();
         errno = 0;
         CHECK(send_by(way, ends[0], LEN, MSG_ZEROCOPY) == -1 && errno == EFAULT);
-        /* A smaller pool lets nothing be pinned. */
+        /* A smaller pool permits no pin. */
         if (pool_pages() < 5) continue;
         CHECK(vgasnet_pin(segment, LEN, VGASNET_PIN_READ) == VGASNET_OK);
         CHECK_EQ(send_by(way, ends[0], LEN, MSG_ZEROCOPY), LEN);
@@ -321,7 +321,7 @@ static void *receive_for_ever(void *argument) {
     return NULL;
 }
 
-/* A thread that waits for bytes can be cancelled. */
+/* A thread waiting for bytes can be cancelled. */
 static void check_cancel(void) {
     int ends[2];
     pthread_t other;

@@ -1,4 +1,4 @@
-/* What vgasnet_stats tells of accesses whose kind is known, and jobs for what is shown at their end. */
+/* The results of vgasnet_stats after accesses of known kinds, and jobs for the reports at their end. */
 #include "check.h"
 
 #include <pthread.h>
@@ -40,7 +40,7 @@ static void check_sizes(void) {
     CHECK(vgasnet_stats(&longer.stats, 7) == VGASNET_ERR_BAD_ARG);
 }
 
-/* Pages that nobody has written, hits, and the right to write. */
+/* Pages never written, hits, and the right to write. */
 static void check_hits(void) {
     vgasnet_stats_t before = statistics();
     put(0);
@@ -56,7 +56,7 @@ static void check_hits(void) {
     CHECK_EQ(last.miss_zeros.count, after.miss_zeros.count);
 }
 
-/* Puts of whole pages: those that are here lack the right to write only, the others are neither read nor sent. */
+/* Puts of whole pages: pages in the pool lack only the right to write, the others are neither read nor sent. */
 static void check_whole(void) {
     char *bytes = (char *)calloc(1, page_bytes());
     CHECK(bytes != NULL);
@@ -69,7 +69,7 @@ static void check_whole(void) {
     free(bytes);
 }
 
-/* More pages than the pool has, from the disk; every other one, which is no stream. */
+/* More pages than the pool has, from the disk. Every other page, so there is no stream. */
 static void check_disk(void) {
     size_t pages = 4 * pool_bytes() / page_bytes();
     for (size_t page = 0; page < pages; ++page) put(page);
@@ -83,21 +83,21 @@ static void check_disk(void) {
     CHECK(after.evicted_dirty > 0 && after.disk_write.count > 0 && after.disk_busy > 0);
     CHECK(after.miss_own_disk.p50_ns > 0 && after.miss_own_disk.p50_ns <= after.miss_own_disk.p99_ns);
     CHECK(after.miss_own_disk.p99_ns <= after.miss_own_disk.max_ns);
-    /* Who reads a page itself waits, too. */
+    /* A thread that reads a page itself waits, too. */
     CHECK(after.wait_page.count > before.wait_page.count);
     CHECK(after.wait_page.sum_ns >= after.wait_page.max_ns && after.threads == 1);
-    /* Those that were evicted last. */
+    /* The pages evicted last. */
     CHECK(after.refetched_4 > before.refetched_4 && after.refetched_4 >= after.refetched_2);
 }
 
-/* A stream is read ahead. What is read ahead and neither used nor evicted is in neither row. */
+/* A stream is read ahead. Read-ahead pages neither used nor evicted are in neither row. */
 static void check_ahead(void) {
     size_t pages = 4 * pool_bytes() / page_bytes();
-    /* Zeros come ahead, and lack the right to write. */
+    /* Pages of zeros are fetched ahead, without the right to write. */
     for (size_t page = 0; page < pages; ++page) put(page);
     vgasnet_stats_t before = statistics();
     CHECK(before.ahead_fetched > 0 && before.zeros_came >= before.ahead_fetched && before.zeros_came >= before.miss_zeros.count);
-    /* One may be evicted just before it is used. */
+    /* A page may be evicted just before its use. */
     CHECK(before.miss_right.count > 0 && before.ahead_wasted <= before.ahead_fetched / 4);
     for (size_t page = 0; page < pages; ++page) get(me, page);
     vgasnet_stats_t after = statistics();
@@ -106,8 +106,8 @@ static void check_ahead(void) {
     CHECK(after.ahead_used + after.ahead_wasted <= after.ahead_fetched);
 }
 
-/* Gets that wait for the page that a first one has asked for. */
-/* One list asks for all of its pieces before it waits. */
+/* Gets that wait for a page requested by an earlier one. */
+/* One list requests all of its pieces before it waits. */
 static void check_joined(void) {
     char bytes[8];
     vgasnet_memvec_t to[8], from[8];
@@ -140,7 +140,7 @@ static void sleep_1_ms(void) {
     nanosleep(&time, NULL);
 }
 
-/* The barrier is under way until this has seen that it counts. */
+/* The barrier lasts until this thread has seen it counted. */
 static void *watch_barrier(void *seen) {
     uint64_t before = statistics().wait_barrier.sum_ns;
     for (int i = 0; i < 30000 && statistics().wait_barrier.sum_ns == before; ++i) sleep_1_ms();
@@ -149,7 +149,7 @@ static void *watch_barrier(void *seen) {
     return NULL;
 }
 
-static void check_under_way(void) {
+static void check_unfinished_wait(void) {
     pthread_t watcher;
     int seen = 0;
     if (me == 1) vgasnet_put_val(1, own(0), 0, 1);
@@ -174,13 +174,13 @@ static void check_messages(void) {
     }
     barrier();
     vgasnet_stats_t after = statistics();
-    /* Ranks that share memory meet there. */
+    /* Ranks with shared memory meet without messages. */
     const char *peer_memory = getenv("VGASNET_PEER_MEMORY");
     if (peer_memory != NULL && strcmp(peer_memory, "0") == 0)
         CHECK(after.protocol_sent > before.protocol_sent && after.protocol_received > before.protocol_received);
 }
 
-/* Rank 0 reads what is at rank 1, whose program may be over. */
+/* Rank 0 reads rank 1's pages. Rank 1's program may have ended. */
 static int serve(void) {
     size_t pages = 16;
     if (me == 1) for (size_t page = 0; page < pages; ++page) put(page);
@@ -192,7 +192,7 @@ static int serve(void) {
     return 0;
 }
 
-/* Rank 1 ends first, and is gone when the programs of the others are over. */
+/* Rank 1 ends first, and has exited when the programs of the others end. */
 static int leave_late(void) {
     pid_t pid = getpid();
     if (me == 1) vgasnet_put(0, at(0, 0), &pid, sizeof pid);
@@ -207,7 +207,7 @@ static int leave_late(void) {
 
 static void count_signal(int signal) { (void)signal, ++signals; }
 
-/* The table is read from the place of stderr. */
+/* The table is read from stderr. */
 static void check_signal(void) {
     char text[4096];
     size_t len = 0;
@@ -248,7 +248,7 @@ int main(int argc, char **argv) {
     if (strcmp(part, "ahead") == 0) check_ahead();
     if (strcmp(part, "joined") == 0) check_joined();
     if (strcmp(part, "faults") == 0) check_faults();
-    if (strcmp(part, "under-way") == 0) check_under_way();
+    if (strcmp(part, "under-way") == 0) check_unfinished_wait();
     if (strcmp(part, "messages") == 0) check_messages();
     if (strcmp(part, "signal") == 0) check_signal();
     if (strcmp(part, "handler") == 0) CHECK(raise(SIGUSR2) == 0 && signals == 1);

@@ -1,5 +1,5 @@
-/* A store is never lost or torn: a rank stores words that the others get, and the others put words that the rank
- * loads. Each word counts up. A reader finds it whole, and never going back. */
+/* A store is never lost or torn: a rank stores words and the others get them, and the others put words and the rank
+ * loads them. Each word counts up. A reader finds it whole, and never decreasing. */
 #include "local.h"
 
 #define STEPS 120
@@ -9,21 +9,21 @@
 
 static vgasnet_node_t me, ranks;
 static size_t pages;
-/* The last count that was seen in a word. */
+/* The last count seen in a word. */
 static uint32_t *seen;
 
 static size_t index_of(vgasnet_node_t target, size_t page, vgasnet_node_t writer, size_t place) {
     return ((target * pages + page) * ranks + writer) * PLACES + place;
 }
 
-/* Words of all writers lie side by side, at the start, in the middle and at the end of a page. */
+/* Words of all writers are adjacent, at the start, in the middle and at the end of a page. */
 static void *word_at(vgasnet_node_t target, size_t page, vgasnet_node_t writer, size_t place) {
     size_t begins[PLACES];
     begins[0] = 0, begins[1] = page_bytes() / 2 - 64, begins[2] = page_bytes() - ranks * 8;
     return at(target, page * page_bytes() + begins[place] + writer * 8);
 }
 
-/* A count, and a half by which to check that both belong together. */
+/* A count, and a half computed from it to detect torn words. */
 static uint64_t word_of(size_t index, uint32_t count) {
     uint64_t state = index * STEPS + count;
     return count == 0 ? 0 : (uint64_t)count << 32 | (uint32_t)random_word(&state);

@@ -1,4 +1,4 @@
-/* Several threads of each rank at once, with all kinds of operations, on pages that all threads use. */
+/* Several threads of each rank at once, with all kinds of operations, on pages used by all threads. */
 #include <pthread.h>
 
 #include "check.h"
@@ -16,12 +16,12 @@ struct worker {
     unsigned char *model, *got;
 };
 
-/* Areas of all threads of all ranks lie end to end in every segment. */
+/* Areas of all threads of all ranks are adjacent in every segment. */
 static void *area(const struct worker *worker, vgasnet_node_t target, size_t offset) {
     return at(target, (uintptr_t)(me * THREADS + worker->number) * area_bytes + offset);
 }
 
-/* Bytes of all threads of all ranks lie side by side, after the areas. */
+/* Bytes of all threads of all ranks are adjacent, after the areas. */
 static void *tally(const struct worker *worker, vgasnet_node_t target) {
     return at(target, (uintptr_t)ranks * THREADS * area_bytes + me * THREADS + worker->number);
 }

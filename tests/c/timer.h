@@ -1,4 +1,4 @@
-/* A timer that raises SIGALRM, for programs whose handlers interrupt what they do. */
+/* A timer that raises SIGALRM, for programs with handlers that interrupt their work. */
 #ifndef TIMER_H
 #define TIMER_H
 
@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-/* Every so many microseconds; 0 ends it. */
+/* The period in microseconds. 0 stops it. */
 static inline void set_timer(long period_us) {
     struct itimerval every;
     memset(&every, 0, sizeof every);

@@ -1,5 +1,6 @@
-/* Every rank writes and reads all of rank 0's segment, which is several pools long. traffic SEGMENT_MIB ROUNDS
- * [die | offered]: with `die` the last rank kills itself after one round; with `offered` rank 0 says first how much it may have. */
+/* Every rank writes and reads all of rank 0's segment, which is several pools long.
+ *   traffic SEGMENT_MIB ROUNDS [die | offered]
+ * die: the last rank kills itself after one round. offered: rank 0 first prints the offered size. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ int main(int argc, char **argv) {
     me = vgasnet_mynode();
     ranks = vgasnet_nodes();
     size = (uintptr_t)strtoull(argv[1], NULL, 10) * MIB;
-    /* Where attach is refused, the first rank that ends may end the others before they say anything. */
+    /* If attach is refused, the first rank to end may end the others before they print anything. */
     if (me == 0 && argc > 3 && strcmp(argv[3], "offered") == 0) {
         fprintf(stderr, "offered: %lu\n", (unsigned long)vgasnet_getMaxLocalSegmentSize());
     }

@@ -1,6 +1,6 @@
-/* Single steps whose SIGTRAP has not the code of a single step, which a virtual machine may lose: a child traces the
- * thread of the rank and changes the code. It does not trace the first thread, by which the library knows a debugger, for
- * which there are no single steps. */
+/* Single steps with a SIGTRAP of another code, since a virtual machine may lose the code. A child traces the thread
+ * of the rank and changes the code. It does not trace the first thread, which the library checks for a debugger:
+ * under a debugger there are no single steps. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static vgasnet_node_t me;
 static size_t pages;
 static volatile sig_atomic_t round_number;
 
-/* How many codes the tracer has changed. Both processes have this memory. */
+/* Codes changed by the tracer, in memory shared by both processes. */
 static volatile uint64_t *changed;
 
 static void *word(size_t page) { return at(me, page * page_bytes() + 8); }
@@ -30,7 +30,7 @@ static void on_signal(int signal) {
     for (size_t page = 0; page < pages; ++page) store_word(word(page), page + (uint64_t)round_number);
 }
 
-/* Returns what the rank gets of a signal that has stopped it. */
+/* Returns the signal delivered to the rank after a stop. */
 static int pass_on(pid_t thread, int status) {
     siginfo_t info;
     /* A stop without a signal. */
@@ -57,13 +57,13 @@ static void trace(pid_t thread, int told) {
     _exit(0);
 }
 
-/* Starts the tracer; returns 0 if there is none because the system allows none. */
+/* Starts the tracer. Returns 0 if the system permits none. */
 static pid_t start_tracer(void) {
     int ends[2];
     char may_trace;
     pid_t thread = (pid_t)syscall(SYS_gettid);
     CHECK(pipe(ends) == 0);
-    /* It fails where a child may trace its parent anyway. */
+    /* Fails on systems that let any child trace its parent. */
     (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     pid_t tracer = fork();
     CHECK(tracer >= 0);

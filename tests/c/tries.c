@@ -1,5 +1,5 @@
-/* A client that spins, where each yield takes as long as beside a thread that computes: it gives way each time, for that may be another
- * rank, and does not sleep. For two ranks. */
+/* A polling client whose yields take as long as next to a computing thread. It yields every time, since the other
+ * thread may be a rank, and does not sleep. For two ranks. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -13,7 +13,7 @@
 
 enum { TRIES = 100, WAITED_MS = 400, FLAGS = VGASNET_COLL_LOCAL | VGASNET_COLL_IN_NOSYNC | VGASNET_COLL_OUT_NOSYNC };
 
-/* Of this thread, while it asks or waits. */
+/* For this thread, while it polls or waits. */
 static __thread int is_waiting;
 static __thread long yields;
 
@@ -23,7 +23,7 @@ static int64_t now_us(void) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* In place of the C library's. */
+/* Replaces the C library's function. */
 int sched_yield(void) {
     int64_t begin = now_us();
     if (!is_waiting) return (int)syscall(SYS_sched_yield);
@@ -32,7 +32,7 @@ int sched_yield(void) {
     return 0;
 }
 
-/* How often this thread has slept. */
+/* The sleeps of this thread. */
 static long sleeps(void) {
     struct rusage used;
     CHECK(getrusage(RUSAGE_THREAD, &used) == 0);

@@ -25,7 +25,7 @@ static void put_one(uint64_t form, vgasnet_node_t target, uintptr_t offset, uint
     CHECK_EQ(vgasnet_wait_syncnb_valget(vgasnet_get_nb_val(target, at(target, offset), len)), low(value, len));
 }
 
-/* The bytes are those of an integer of that size. */
+/* The bytes equal an integer of this size. */
 static void native_integers(uintptr_t base) {
     uint16_t two = 0x1234;
     uint32_t four = 0x12345678;

@@ -125,7 +125,7 @@ static void indexed(vgasnet_node_t rank, int put, int form) {
     }
 }
 
-/* Strides with which blocks of `count` lie apart in at most an area; in C's order of loops. */
+/* Strides of blocks of `count` within an area, in C's order of loops. */
 static int random_strides(size_t *strides, const size_t *count, size_t levels) {
     size_t extent = count[0];
     for (size_t i = 0; i < levels; ++i) {
@@ -193,8 +193,8 @@ static void own_segment(vgasnet_node_t rank) {
     free(back);
 }
 
-/* Several transfers in flight at once, inside and outside an access region, with more pieces than are fetched side
- * by side. */
+/* Several transfers in flight at once, inside and outside an access region, with more pieces than are fetched
+ * together. */
 static void many(vgasnet_node_t rank) {
     size_t half = area / 2, count[2], one = 1, three = 3;
     vgasnet_handle_t handles[2];

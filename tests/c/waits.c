@@ -1,6 +1,7 @@
-/* A store that waits for very long: the client's handlers run meanwhile, may miss other pages, and may leave the store for
- * good. The last rank holds a page of rank 0 and is stopped. waits jumps|returns [alternate]: whether the last handler
- * leaves the store; on an alternate stack, too. */
+/* A store that waits for very long: the client's handlers run in the meantime, may miss other pages, and may leave
+ * the store for good. The last rank holds a page of rank 0 and is stopped.
+ *   waits jumps|returns [alternate]
+ * jumps: the last handler leaves the store. alternate: on an alternate stack. */
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -20,14 +21,14 @@ static int stack_flag;
 /* Misses a page in every second run. */
 static void on_tick(int signal) {
     (void)signal;
-    /* One more may have come while the last one was handled. */
+    /* Another tick may have arrived during the last handler. */
     if (ticks == TICKS) return;
     size_t page = 2 + (size_t)ticks * 3 % (pages - 2);
     CHECK_EQ(load_word(at(0, page * page_bytes())), 1000 + page);
     if (++ticks < TICKS) return;
     raise(SIGQUIT);
     if (jumps) siglongjmp(back, 1);
-    /* The page of the store that is interrupted comes, for this handler, too. */
+    /* The page of the interrupted store arrives, for this handler, too. */
     CHECK(kill(holder, SIGCONT) == 0);
     CHECK_EQ(load_word(at(0, 0)), 77);
 }
@@ -67,7 +68,8 @@ static void await_stop(pid_t pid) {
     }
 }
 
-/* Stores to the page, and leaves the store in the handler, or comes back to it. A load would be done where the page is. */
+/* Stores to the page, and leaves the store in the handler, or returns to it. A load would be carried out at the
+ * page's rank. */
 static void wait_for_page(void) {
     set_timer(150000);
     if (sigsetjmp(back, 1) == 0) {
@@ -81,7 +83,7 @@ static void wait_for_page(void) {
     if (jumps) CHECK(kill(holder, SIGCONT) == 0);
 }
 
-/* Stores to the page, once the store of the rank that waits has taken the right to do so. */
+/* Stores to the page after the waiting rank's store has taken the right to write. */
 static void store(void) {
     uint64_t word = 78;
     CHECK(vgasnet_AMPoll() == VGASNET_OK);
@@ -111,7 +113,7 @@ int main(int argc, char **argv) {
         await_stop(holder);
         wait_for_page();
     }
-    /* The page of the store that was left comes, and nobody keeps it: this rank calls nothing but the barrier. */
+    /* The page of the abandoned store arrives, and no rank keeps it: this rank calls only the barrier. */
     if (is_holder && jumps) store();
     barrier();
     if (vgasnet_mynode() == 0) {

@@ -1,5 +1,5 @@
-/* Accesses outside every segment. wild PART: the last rank loads or stores beyond its segment, or in a pool that is
- * too small for loads and stores, while the others wait for it. */
+/* Accesses outside every segment. wild PART: the last rank loads or stores beyond its segment, or with a pool too
+ * small for loads and stores, while the others wait for it. */
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 static sigjmp_buf back;
 static void *volatile faulted_at;
 
-/* Prints what it is about to touch, so that the test can compare the library's line. */
+/* Prints the address before the access, so that the test can compare the library's line. */
 static unsigned char *announce(uintptr_t beyond) {
     vgasnet_seginfo_t segments[64];
     vgasnet_node_t me = vgasnet_mynode();

@@ -1,19 +1,20 @@
-/* Windows: ranges of segments whose bytes belong to users by turns, so that bytes of several users share pages and blocks of
- * 4 KiB. A user is a thread of a rank. What a user does in a phase is drawn from the seed: each rank keeps a model of all windows,
- * and draws again what others have done. */
+/* Windows: ranges of segments divided among users, so that bytes of several users share pages and blocks of 4 KiB. A
+ * user is a thread of a rank. A user's operations in a phase are drawn from the seed: each rank keeps a model of all
+ * windows, and draws the others' operations again. */
 #ifndef WINDOWS_H
 #define WINDOWS_H
 
 #include "local.h"
 
 #define USERS_PER_RANK 2
-/* Windows lie in clusters, end to end: in each some that users share, one of a single user, and in some a whole page. */
+/* Windows are in clusters, end to end. Each cluster has some windows shared by users, one of a single user, and in
+ * some clusters a whole page. */
 #define CLUSTERS 4
 #define SHARED 3
 #define WHOLE_CLUSTERS 2
 #define WINDOWS_PER_RANK (CLUSTERS * (SHARED + 1) + WHOLE_CLUSTERS)
 #define SHORT_MAX ((size_t)64 << 10)
-/* What a window has that users share, or somewhat more. Together they are more than the blocks that a home keeps in memory. */
+/* The size of a shared window, or somewhat more. Together they have more blocks than a home keeps in memory. */
 #define WINDOW_BYTES ((size_t)256 << 10)
 
 typedef enum { PUT, SET, PUT_VALUE, PUT_STRIDED, PUT_VECTOR, STORE, GET, GET_VALUE, GET_STRIDED, GET_VECTOR, LOAD, ADVISE } Kind;
@@ -22,7 +23,7 @@ typedef struct {
     vgasnet_node_t target;
     uintptr_t start;
     size_t len;
-    /* Stripes of so many bytes belong to one user after the other; all of them to `owner` if that is a user. */
+    /* Stripes of this width belong to one user after the other, or all of them to `owner` if it is a user. */
     size_t width;
     unsigned owner;
     unsigned char *model;
@@ -30,7 +31,7 @@ typedef struct {
 
 #define NO_USER (~0u)
 
-/* Of count ranges of len bytes, stride bytes apart, the first of which begins at offset of the window. */
+/* `count` ranges of `len` bytes, `stride` bytes apart. The first one begins at `offset` of the window. */
 typedef struct {
     Kind kind;
     unsigned form;
@@ -45,7 +46,7 @@ static unsigned users, window_count;
 static inline int is_write(const Operation *operation) { return operation->kind <= STORE; }
 static inline void *there(const Window *window, size_t offset) { return at(window->target, window->start + offset); }
 
-/* Whose byte it is, and how many follow that are the same user's. */
+/* The user of this byte, and the length of its bytes from here on. */
 static inline unsigned owner_of(const Window *window, size_t offset, size_t *more) {
     size_t stripe_end = (offset / window->width + 1) * window->width;
     *more = least(stripe_end, window->len) - offset;
@@ -67,7 +68,7 @@ static inline size_t draw_width(uint64_t *state, size_t most) {
     return width;
 }
 
-/* The same windows on all ranks, in segments of so many bytes: a multiple of CLUSTERS * 8 pages. */
+/* The same windows on all ranks, in segments of this size: a multiple of CLUSTERS * 8 pages. */
 static inline void lay_windows(vgasnet_node_t ranks, size_t segment_bytes) {
     uint64_t state = mixed(71, 0, 0);
     size_t area = segment_bytes / CLUSTERS, most = area / 6;
@@ -75,7 +76,7 @@ static inline void lay_windows(vgasnet_node_t ranks, size_t segment_bytes) {
     windows = (Window *)allocate(ranks * WINDOWS_PER_RANK * sizeof *windows);
     for (vgasnet_node_t target = 0; target < ranks; ++target)
         for (unsigned cluster = 0; cluster < CLUSTERS; ++cluster) {
-            /* The next rank's, and then others'. */
+            /* First the next rank, then other ranks. */
             unsigned owner = (target + 1 + cluster) % ranks * USERS_PER_RANK + cluster % USERS_PER_RANK;
             uintptr_t start = cluster * area + (uintptr_t)random_below(&state, area / 8);
             for (int i = 0; i < SHARED; ++i) {
@@ -91,14 +92,14 @@ static inline void lay_windows(vgasnet_node_t ranks, size_t segment_bytes) {
         }
 }
 
-/* A user's own first window, which it uses much more often than others. */
+/* A user's own first window, used much more often than others. */
 static inline const Window *favourite(unsigned user) {
     for (unsigned i = 0; i < window_count; ++i)
         if (windows[i].owner == user) return &windows[i];
     return &windows[0];
 }
 
-/* A range that is all of this user's, or with `may_be_of_all` any. The window has stripes of the user. */
+/* A range within this user's bytes, or with `is_of_all` any range. The window has stripes of the user. */
 static inline void draw_range(uint64_t *state, unsigned user, int is_of_all, size_t most, Operation *operation) {
     const Window *window = operation->window;
     size_t begin = 0, room = window->len, turn = window->width * users;
@@ -114,7 +115,7 @@ static inline void draw_range(uint64_t *state, unsigned user, int is_of_all, siz
     operation->offset = begin + (size_t)random_below(state, room - operation->len + 1);
 }
 
-/* What a user does next. */
+/* The next operation of a user. */
 static inline Operation draw_operation(uint64_t *state, unsigned user) {
     static const Kind kinds[] = {PUT,   PUT, SET, PUT_VALUE, PUT_STRIDED, PUT_VECTOR, STORE,  STORE, GET,
                                  GET,   GET, GET_VALUE, GET_VALUE, GET_STRIDED, GET_VECTOR, LOAD, ADVISE};
@@ -137,7 +138,7 @@ static inline Operation draw_operation(uint64_t *state, unsigned user) {
     return operation;
 }
 
-/* What the operation writes, in the model. */
+/* Repeats the writes of the operation in the model. */
 static inline void apply(const Operation *operation) {
     uint64_t state = operation->seed;
     for (size_t i = 0; i < operation->count; ++i) {

@@ -1,5 +1,5 @@
-//! The number of the binary interface goes up when a program that was linked with an earlier library would find something gone or changed in
-//! this one. `debian/libvgasnet0.symbols` has the names of a number, `packaging/abi` the rest.
+//! The number of the binary interface increases when a program linked with an earlier library would miss or misuse
+//! something in this one. `debian/libvgasnet0.symbols` has the names of a number, `packaging/abi` everything else.
 
 use crate::declarations::{Class, all_functions, constants, printing_layout, structures, structures_of};
 use crate::install::{build_dir, prefix};
@@ -18,14 +18,14 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(source_dir().join(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.as_ref().display()))
 }
 
-/// The number that build scripts write into the libraries' names.
+/// The number in the libraries' names, as build scripts write it.
 pub fn number() -> String {
     let text = read("packaging/soname.rs");
     let (_, rest) = text.split_once("const ABI: u32 = ").expect("the number");
     rest.split_once(';').expect("the number ends").0.to_owned()
 }
 
-/// The symbols that an installed library exports, as Debian writes them: those without a version have `Base`.
+/// The symbols exported by an installed library, in Debian's form: a symbol without a version gets `Base`.
 pub fn exported(library: &Path) -> BTreeSet<String> {
     let symbols = succeed(Command::new("nm").args(["-D", "--defined-only"]).arg(library));
     let names = symbols.lines().map(|line| line.split_whitespace().next_back().expect("a name"));
@@ -39,7 +39,7 @@ pub fn exported(library: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// How each function of the interface is called, as one line.
+/// The calling convention of each function of the interface, one line each.
 fn calls() -> impl Iterator<Item = String> {
     let word = |class: &Class| format!("{:?}", class.by_width()).to_lowercase();
     all_functions().into_iter().map(move |(name, (result, arguments))| {
@@ -48,7 +48,7 @@ fn calls() -> impl Iterator<Item = String> {
     })
 }
 
-/// Constants, sizes of structures and places of their fields, those of GASNet-EX included.
+/// Constants, sizes of structures and offsets of their fields, including GASNet-EX's.
 fn layouts() -> Vec<String> {
     let of_ex = ["gasnet_fwd.h", "gex_types.h"].map(|name| read(Path::new("include/gasnet-ex").join(name)));
     let mut structures = structures();
@@ -62,7 +62,7 @@ fn layouts() -> Vec<String> {
         compile.arg("-I").arg(source_dir().join(include));
     }
     succeed(&mut compile);
-    // Callers of these say how much of them there is: more may follow.
+    // Callers pass the sizes of these structures, so fields may be added.
     let grows = |line: &&str| {
         structures.iter().any(|(name, fields)| {
             ["size_bytes", "struct_bytes"].contains(&&*fields[0]) && line.split(' ').next() == Some(name)
@@ -72,12 +72,12 @@ fn layouts() -> Vec<String> {
     printed.lines().filter(|line| !grows(line)).map(str::to_owned).collect()
 }
 
-/// The lines of a file behind its head, and whether the head names today's number.
+/// The lines of a file after its head, and whether the head names the current number.
 fn recorded(file: &str) -> (BTreeSet<String>, bool) {
     let text = read(file);
     let is_entry =
         |line: &&str| !line.starts_with(['#', '*']) && !line.starts_with("number ") && !line.starts_with("lib");
-    // Debian's have the version of vgasnet that brought them behind their names.
+    // Debian's file has, after each name, the version of vgasnet that introduced it.
     let entry =
         |line: &str| if file == SYMBOLS { line.split_whitespace().next().expect("a name") } else { line }.to_owned();
     let head = if file == SYMBOLS {
@@ -88,7 +88,7 @@ fn recorded(file: &str) -> (BTreeSet<String>, bool) {
     (text.lines().filter(is_entry).map(entry).collect(), text.contains(&head))
 }
 
-/// Writes a file anew, as far as its head and the versions of its names may stay.
+/// Rewrites a file. Its head stays, and so do the versions of names it has already.
 fn write(file: &str, today: &BTreeSet<String>) {
     let (before, version) = (read(file), env!("CARGO_PKG_VERSION"));
     let known =

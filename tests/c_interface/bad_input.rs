@@ -1,6 +1,6 @@
-//! What users and machines get wrong: each ends with one line that says what, where, what is allowed and what to
-//! change, with a non-zero status, without a hang, and with nothing left in the storage folder. The C interface's own
-//! misuse is in `programs.rs`.
+//! Mistakes of users and failures of machines. Each ends the job without a hang, with a non-zero status and one line
+//! that names the error, the place, the allowed values and the remedy. Nothing is left in the storage folder. Misuse of
+//! the C interface is in `programs.rs`.
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{entries, finish, fresh_dir, say_not_run};
@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A job that does something wrong.
+/// A job with an error in it.
 struct Case {
     ranks: u32,
     /// Arguments of `traffic`.
@@ -52,8 +52,8 @@ impl Case {
         command.args(["-n", &self.ranks.to_string()]).arg(program).args(self.args);
         if let Some((file_system, options)) = self.mount {
             let storage = storage.to_owned();
-            // SAFETY: between fork and exec this makes system calls and allocates nothing but a path or two, in a
-            // process whose other threads are not running; the child's allocator is not shared with the parent's.
+            // SAFETY: between fork and exec this makes system calls and allocates nothing but a path or two. No other
+            // thread of the child runs, and the child's allocator is a copy of the parent's.
             unsafe { command.pre_exec(move || mount_apart(&storage, file_system, options)) };
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -61,7 +61,7 @@ impl Case {
         Ok(Outcome { status, stderr })
     }
 
-    /// Runs the case and checks that it fails with one line from vgasnet that has all of `parts`.
+    /// Runs the case and checks that it fails with one line from vgasnet, and that the line contains all of `parts`.
     fn fails_saying(&self, parts: &[&str]) {
         let outcome = self.run();
         let lines: Vec<&str> = outcome.stderr.lines().filter(|line| line.starts_with("vgasnet: rank")).collect();
@@ -74,7 +74,7 @@ impl Case {
     }
 }
 
-/// Mounts a file system that only this process and its children see.
+/// Mounts a file system visible only to this process and its children.
 fn mount_apart(target: &Path, file_system: &str, options: &str) -> io::Result<()> {
     let none: Option<&str> = None;
     unshare(CloneFlags::CLONE_NEWNS)?;
@@ -88,13 +88,13 @@ fn mount_apart(target: &Path, file_system: &str, options: &str) -> io::Result<()
     Ok(())
 }
 
-/// Whether this user may mount; says so if not.
+/// Whether this user may mount. Prints a line if not.
 pub fn may_mount(test: &str) -> bool {
     let mut probe = Command::new("true");
     let dir: PathBuf = fresh_dir();
     let target = dir.clone();
-    // SAFETY: between fork and exec this makes system calls and allocates a path or two, in a process whose other
-    // threads are not running; the child's allocator is not shared with the parent's.
+    // SAFETY: between fork and exec this makes system calls and allocates a path or two. No other thread of the child
+    // runs, and the child's allocator is a copy of the parent's.
     unsafe { probe.pre_exec(move || mount_apart(&target, "tmpfs", "size=1m")) };
     let may = probe.status().is_ok_and(|status| status.success());
     std::fs::remove_dir(&dir).expect("an empty directory of ours");

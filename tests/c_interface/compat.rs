@@ -1,5 +1,5 @@
-//! Clients of GASNet-1, the programs of `tests/gasnet/`: they compile as they are, with every compiler and in every
-//! thread mode, and run with segments of several times their memory.
+//! Clients of GASNet-1, the programs of `tests/gasnet/`: they compile unchanged, with every compiler and in every
+//! thread mode, and run with segments several times their memory.
 
 use crate::support::compile::source_dir;
 use crate::support::gasnet::{Compiler, Mode, in_all_ways, program};
@@ -9,12 +9,12 @@ use std::path::Path;
 const COMPILERS: [Compiler; 4] = [Compiler::GccC99, Compiler::GccCxx17, Compiler::ClangC99, Compiler::ClangCxx17];
 const MODES: [Mode; 3] = [Mode::Seq, Mode::Parsync, Mode::Par];
 
-/// Loads and stores need a pool of a few pages; a segment is four times as large.
+/// Loads and stores need a pool of a few pages. A segment is four times as large.
 const fn setup(ranks: u32) -> Setup {
     Setup { ranks, page_bytes: 64 << 10, pool_pages: 6, peer_memory: ranks != 4, cooperative: true }
 }
 
-/// Programs that end well.
+/// Programs that end with status 0.
 const CHAPTERS: [&str; 11] = [
     "job",
     "segments",
@@ -85,7 +85,7 @@ fn collectives() {
     chapter("collectives");
 }
 
-/// Nodes of equal and of different numbers of images.
+/// Nodes with equal and with different numbers of images.
 #[test]
 fn collectives_of_several_images() {
     let many = program("images", Compiler::GccC99, Mode::Par, &[]);
@@ -110,7 +110,7 @@ fn every_client_is_run() {
 #[test]
 fn sanitizers_find_nothing_in_the_clients_side() {
     let options = ["-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    // MPI and GASNet leave memory to the end of the process.
+    // MPI and GASNet free some memory only at the end of the process.
     let leaks = if conduit() == "smp" { "detect_leaks=1" } else { "detect_leaks=0" };
     for name in CHAPTERS {
         let client = program(name, Compiler::GccC99, Mode::Par, &options);
@@ -146,7 +146,7 @@ fn the_other_ranks_are_told_by_sigquit() {
         let ended = run(&client, &[how], setup(4));
         assert_eq!(told(ended.expect(status)), 3, "{ended}");
     }
-    // A terminating signal reaches all of them.
+    // A terminating signal reaches all ranks.
     let ended = run(&client, &["signal-handled"], setup(4));
     assert_eq!(told(ended.expect(77)), 4, "{ended}");
     assert_eq!(told(run(&client, &["signal"], setup(2)).expect(128 + 15)), 0);
@@ -204,7 +204,7 @@ fn each_header_stands_alone() {
     }
 }
 
-/// What clients' own configuration says of types stays, and what it leaves out is there.
+/// A client may define the sizes of some types itself. These stay, and the header defines the missing ones.
 #[test]
 fn sizes_of_types_may_be_known_before() {
     let own = "#define SIZEOF_INT (4)\n#define SIZEOF_LONG sizeof(long)\n";
@@ -218,7 +218,7 @@ fn sizes_of_types_may_be_known_before() {
     }
 }
 
-/// Headers of other projects define some of the names, too: MPI's do.
+/// Headers of other projects, such as MPI's, define some of these names, too.
 #[test]
 fn the_platform_is_named_whoever_named_it_before() {
     let others = "#define PLATFORM_COMPILER_FAMILYNAME OTHER\n#define PLATFORM_COMPILER_VERSION 1\n";

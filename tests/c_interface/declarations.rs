@@ -1,13 +1,13 @@
-//! What the headers declare, in the form in which bindings of other languages are compared with it.
+//! The declarations of the headers, in a form for comparison with bindings of other languages.
 
 use crate::support::compile::source_dir;
 use std::collections::BTreeMap;
 
-/// How a value travels: what a binding must have in common with C.
+/// How a value is passed. A binding must agree with C about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Void,
-    /// Up to 32 bits: a binding may have a wider one in place of a byte.
+    /// Up to 32 bits: a binding may have a wider type in place of a byte.
     Int,
     Long,
     Pointer,
@@ -15,7 +15,8 @@ pub enum Class {
 }
 
 impl Class {
-    /// A pointer is as wide as an integer of 64 bits, and travels alike: of bindings where the one stands for the other.
+    /// A pointer is as wide as an integer of 64 bits, and is passed alike. For bindings that use an integer for a
+    /// pointer.
     pub fn by_width(self) -> Class {
         if self == Class::Pointer { Class::Long } else { self }
     }
@@ -24,7 +25,7 @@ impl Class {
 /// A function: its result and its arguments.
 pub type Signature = (Class, Vec<Class>);
 
-/// The chapters, in the order in which the header includes them.
+/// The chapters of the header, in the order of inclusion.
 pub fn chapters() -> Vec<(String, String)> {
     let include = source_dir().join("include");
     let overview = std::fs::read_to_string(include.join("vgasnet.h")).expect("the header");
@@ -33,7 +34,7 @@ pub fn chapters() -> Vec<(String, String)> {
     names.map(|name| (name.to_owned(), text(name))).collect()
 }
 
-/// A text of C without comments and directives, and with one blank for any.
+/// A text of C without comments and directives, and with single blanks.
 pub fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -83,14 +84,14 @@ fn class_of(kind: &str) -> Class {
     }
 }
 
-/// The class of an argument as it is declared: a type, a name, and what follows that.
+/// The class of a declared argument: a type, a name, and an array suffix.
 fn class_of_argument(declared: &str) -> Class {
     let end = declared.trim_end_matches(['[', ']']);
     let name_at = end.rfind(|letter: char| !letter.is_alphanumeric() && letter != '_').map_or(0, |at| at + 1);
     class_of(&format!("{}{}", &end[..name_at], &declared[end.len()..]))
 }
 
-/// The functions that a text of C declares, by their names.
+/// The functions declared by a text of C, by name.
 pub fn functions(text: &str) -> BTreeMap<String, Signature> {
     let plain = plain(text);
     let mut parts = plain.split("typedef struct");
@@ -104,7 +105,7 @@ pub fn functions(text: &str) -> BTreeMap<String, Signature> {
         let Some((head, arguments)) = declaration.strip_suffix(')').and_then(|whole| whole.split_once('(')) else {
             continue;
         };
-        // Neither a type nor a variable that points to a function.
+        // Neither a type nor a pointer to a function.
         if head.starts_with("typedef") || arguments.starts_with('*') {
             continue;
         }
@@ -127,14 +128,14 @@ pub fn all_functions() -> BTreeMap<String, Signature> {
     chapters().iter().flat_map(|(_, text)| functions(text)).collect()
 }
 
-/// The names of all constants that have a number as their value.
+/// The names of all constants with a number as their value.
 pub fn constants() -> Vec<String> {
     let of_text = ["VGASNET_CONFIG_STRING", "VGASNET_HSL_INITIALIZER"];
     let mut names = Vec::new();
     for (_, text) in chapters() {
         let defines = text.lines().filter_map(|line| line.strip_prefix("#define ")?.split_once(' '));
         let numbers = defines.filter(|(name, value)| {
-            // What ends with an underscore is of the header's own macros.
+            // Names with a trailing underscore belong to the header's own macros.
             !name.contains('(')
                 && !name.ends_with('_')
                 && !value.is_empty()
@@ -151,7 +152,7 @@ pub fn structures() -> Vec<(String, Vec<String>)> {
     structures_of(chapters().iter().map(|(_, text)| &**text))
 }
 
-/// As [`structures`], of these texts.
+/// As [`structures`], for these texts.
 pub fn structures_of<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for text in texts {
@@ -173,12 +174,12 @@ pub fn structures_of<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<(String, V
     found
 }
 
-/// A program in C that prints what bindings must agree with: a line for each constant, structure and field.
+/// A program in C that prints a line for each constant, structure and field. Bindings must agree with the lines.
 pub fn layout_in_c() -> String {
     printing_layout("vgasnet.h", &constants(), &structures())
 }
 
-/// As [`layout_in_c`], of these constants and structures of a header.
+/// As [`layout_in_c`], for these constants and structures of a header.
 pub fn printing_layout(header: &str, constants: &[String], structures: &[(String, Vec<String>)]) -> String {
     let mut source = format!("#include <stdio.h>\n#include <stddef.h>\n#include <{header}>\n\nint main(void) {{\n");
     for name in constants {

@@ -1,4 +1,4 @@
-//! Disks that fill up and give space back, offers of segments, and waits that are told of.
+//! Disks that fill up and get space again, offers of segments, and reported waits.
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::mounts::{ext, free_bytes, on_own_disk, on_own_disk_over_any, tmpfs};
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Far longer than it takes until a line comes.
+/// Far longer than any line takes to come.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn setup(ranks: u32) -> Setup {
@@ -40,7 +40,7 @@ fn the_space_is_back_when_the_launcher_ends() {
             assert_eq!(free_bytes(dir), before);
         }
         run_on(dir, &traffic, &["16", "1000", "die"], 4).expect(128 + 9);
-        // What was on its way to the disk when the rank was killed still goes there.
+        // Writes in flight when the rank was killed still reach the disk.
         assert!(free_bytes(dir) >= before - (1 << 20), "{} of {before}", free_bytes(dir));
     });
 }
@@ -104,10 +104,10 @@ fn writes_wait_on_a_disk_that_is_full_for_a_while() {
     assert!(line.ends_with(" is full; waiting up to 30 s for space"), "{ended}");
 }
 
-/// Runs a job whose ranks put a few bytes to and get them from many large pages of rank 0.
+/// Runs a job whose ranks put and get a few bytes of many large pages of rank 0.
 fn scattered(fault: &str) -> Ended {
     let program = compile::program("scattered", Language::C99, Linking::Shared);
-    // More blocks than there is room for.
+    // More blocks than the home has slots.
     let setup = Setup { page_bytes: 1 << 20, pool_pages: 4, ..setup(3) };
     run_with(&program, &["one-disk"], setup, &[("VGASNET_TEST_IO_ERROR", fault)])
 }
@@ -171,7 +171,7 @@ fn who_is_waited_for_is_told() {
     fs::remove_dir(&storage).expect("an empty directory of ours");
 }
 
-/// The ranks of a host know of each other; ranks that share no memory tell in turn.
+/// The ranks of a host know each other's waits. Ranks without shared memory report in rotation.
 #[test]
 fn who_is_waited_for_over_a_network_is_told() {
     if conduit() == "smp" {
@@ -213,13 +213,13 @@ fn a_rank_that_nobody_lets_in_says_so() {
              (since 5 s)"
         )
     );
-    // SAFETY: the call takes numbers only, and the launcher is our child that nobody has waited for.
+    // SAFETY: the call takes numbers only, and the launcher is our child, not waited for yet.
     assert_eq!(unsafe { libc::kill(job.child.id() as i32, libc::SIGCONT) }, 0);
     job.ends_well();
     fs::remove_dir(&storage).expect("an empty directory of ours");
 }
 
-/// A job that waits for something that its test does when a line has come.
+/// A job that prints a line and then waits for an action of its test.
 struct Waiting {
     child: Child,
     lines: Receiver<String>,
@@ -251,13 +251,13 @@ impl Waiting {
         let stderr = BufReader::new(child.stderr.take().expect("piped"));
         let (sender, lines) = channel();
         std::thread::spawn(move || {
-            // The test may have heard enough.
+            // The test may have dropped the receiver.
             stderr.lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));
         });
         Waiting { child, lines }
     }
 
-    /// The first line with these words.
+    /// The first line that contains these words.
     fn line_with(&self, words: &str) -> String {
         let mut others = Vec::new();
         loop {
@@ -277,13 +277,13 @@ impl Waiting {
     /// Waits for the end, with status 0.
     fn ends_well(mut self) {
         let status = self.child.wait().expect("our child").code();
-        let rest: Vec<_> = self.lines.iter().collect();
-        assert!(status == Some(0), "{status:?}: {rest:?}");
+        let lines: Vec<_> = self.lines.iter().collect();
+        assert!(status == Some(0), "{status:?}: {lines:?}");
     }
 }
 
 impl Drop for Waiting {
-    /// A test that fails leaves no job behind.
+    /// Kills the job of a failed test.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

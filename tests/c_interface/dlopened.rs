@@ -1,4 +1,4 @@
-//! Programs that load the library by dlopen. Python does so, too: python.rs.
+//! Programs that load the library by dlopen. For Python see python.rs.
 
 use crate::support::compile::{library, without_library};
 use crate::support::run::{Ended, Setup, conduit, run, say_not_run, some_of};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 const SETUP: Setup = Setup { ranks: 2, page_bytes: 65536, pool_pages: 8, peer_memory: true, cooperative: true };
 
-/// How objects call functions of others: through slots that are filled at the first call, at once and closed then, or
-/// without a procedure linkage table.
+/// How objects call functions of other objects: through slots filled at the first call, through slots filled at load
+/// time and then read-only, or without a procedure linkage table.
 const CALLS: [(&str, &[&str]); 3] =
     [("lazy", &["-Wl,-z,relro,-z,lazy"]), ("now", &["-Wl,-z,relro,-z,now"]), ("direct", &["-fno-plt"])];
 
-/// The program and its plugin, built so, with files of their own for each test.
+/// The program and its plugin, built with these options. Each test has files of its own.
 fn build(test: &str, calls: &str, options: &[&str]) -> [PathBuf; 2] {
     let name = format!("dlopened-{test}-{calls}");
     let plugin = [options, &["-shared", "-fPIC"]].concat();
@@ -27,7 +27,7 @@ fn run_one(program: &Path, how: &str, plugin: &str, setup: Setup) -> Ended {
     ended
 }
 
-/// Runs the program with handlers that are installed so; the plugin is named by its path, and by its name alone.
+/// Runs the program with each way to install handlers. It names the plugin by path, and by file name alone.
 fn handlers(test: &str, ways: &[&str]) {
     for (calls, options) in some_of(CALLS) {
         let [program, plugin] = build(test, calls, options);
@@ -67,7 +67,7 @@ fn a_rank_that_is_alone_and_loads_the_library() {
     run_one(&program, "plugin", plugin.to_str().expect("a path in UTF-8"), Setup { ranks: 1, ..SETUP });
 }
 
-/// In a namespace of its own the library does not see the program. It says what to do, and that works.
+/// In a namespace of its own the library cannot see the program. It prints the remedy, and the remedy works.
 #[test]
 fn where_handlers_cannot_be_seen_a_line_says_so() {
     if conduit() != "smp" {

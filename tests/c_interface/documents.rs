@@ -1,9 +1,15 @@
-//! The commands of the documents. A block of commands runs as it stands, in a directory that looks like the sources after a build, unless
-//! a comment before it says otherwise: `<!-- tested: room::name -->` names the tests that run the same in another place, `<!-- part of:
-//! FILE -->` a script that does, and `<!-- by hand: why -->` why nothing here does. Of a block that is tested, programs, options and
-//! variables are all in the tests; of one that is part of a script, each command is. The reader of a document has one shell, so what a
-//! block exports is there for the next ones. A program behind `<!-- file: NAME -->` is there by this name, and the lines behind
-//! `<!-- prints -->` are those of the block before, with `…` for what differs from run to run.
+//! The commands of the documents. A block of commands runs unchanged, in a directory that looks like the sources after
+//! a build. A comment before a block may say otherwise:
+//!
+//! | comment | meaning |
+//! | --- | --- |
+//! | `<!-- tested: room::name -->` | these tests run the same; they contain its programs, options and variables |
+//! | `<!-- part of: FILE -->` | this script contains each command |
+//! | `<!-- by hand: why -->` | no test runs the block, for this reason |
+//!
+//! The reader of a document has one shell, so the exports of a block hold in the next ones. A program after `<!-- file:
+//! NAME -->` becomes the file of this name. The lines after `<!-- prints -->` are the output of the block before. In
+//! them `…` stands for text that differs from run to run.
 
 mod blocks;
 
@@ -20,7 +26,7 @@ use std::process::{Command, Stdio};
 /// Where documents have vgasnet installed.
 const INSTALLED: [&str; 3] = ["/opt/vgasnet", "/shared/vgasnet", "~/clients/vgasnet"];
 
-/// A client of GASNet, of either interface.
+/// A client of GASNet, for both interfaces.
 const CLIENT: &str = "
 #if __has_include(<gasnetex.h>)
 #include <gasnetex.h>
@@ -53,10 +59,10 @@ fn documents() -> Vec<(String, String)> {
     elsewhere.chain(pages).map(|name| (name.clone(), read(&name))).collect()
 }
 
-/// Directories of tests, of which a file is a room.
+/// Directories of tests. A room is a file in them.
 const TESTS: [&str; 5] = ["tests", "mpi-io/tests", "mpi-cache/tests", "tools/vgasnet-bench/tests", "python/tests"];
 
-/// What many of them start programs by.
+/// Files that start programs for many tests.
 const HELPERS: [&str; 5] = [
     "tests/c_interface/support",
     "tests/preloaded",
@@ -73,7 +79,7 @@ fn texts_below(paths: &[&str], is_wanted: impl Fn(&Path) -> bool) -> Vec<String>
     files.map(|file| fs::read_to_string(file).expect("a file")).collect()
 }
 
-/// The texts of files that have such a test, `room::name`, where the room is a file's name.
+/// The texts of the files with this test, `room::name`. The room is the file's name.
 fn text_of_test(name: &str) -> String {
     let (room, test) = name.split_once("::").unwrap_or_else(|| panic!("{name} is no test"));
     let texts = texts_below(&TESTS, |file| file.file_stem().is_some_and(|stem| stem == room));
@@ -82,7 +88,7 @@ fn text_of_test(name: &str) -> String {
     texts.into_iter().filter(has_it).collect()
 }
 
-/// Why a block cannot run here, if it cannot.
+/// The missing prerequisite of a block, if any.
 fn lacking(block: &Block) -> Option<String> {
     let commands = commands_of(block);
     let of_fortran =
@@ -98,7 +104,7 @@ fn lacking(block: &Block) -> Option<String> {
     })
 }
 
-/// A Python that has what those of the documents need: the user's, else the distribution's.
+/// A Python with the modules used by the documents: the user's, or else the distribution's.
 fn python() -> Option<&'static str> {
     let has_all = |python: &&str| {
         let output = Command::new(python).args(["-c", "import ensurepip, numpy, setuptools, wheel"]).output();
@@ -107,7 +113,7 @@ fn python() -> Option<&'static str> {
     ["python3", "/usr/bin/python3"].into_iter().find(has_all)
 }
 
-/// A directory that looks like the sources after a build, with programs that documents speak of.
+/// A directory that looks like the sources after a build, with the programs named in documents.
 fn as_sources() -> PathBuf {
     let dir = build_dir("documents");
     let names = [
@@ -133,7 +139,7 @@ fn as_sources() -> PathBuf {
     for file in libraries.into_iter().chain(["vgasnetrun", "vgasnet-bench", "vgasnet-info"].map(tool)) {
         symlink(&file, target.join(file.file_name().expect("a file"))).expect("a new link");
     }
-    // Programs that were linked with it look for this name.
+    // Programs linked with the library look for this name.
     symlink("libvgasnet.so", target.join("libvgasnet.so.0")).expect("a new link");
     let hello = program_text("README.md");
     for (name, text) in [("hello.c", &*hello), ("program.c", &hello), ("client.c", CLIENT)] {
@@ -157,7 +163,8 @@ fn as_sources() -> PathBuf {
     dir
 }
 
-/// What comes first in `PATH`. The build has been, so cargo takes what would build, and does nothing; `python3` is one that has numpy.
+/// Programs placed first in `PATH`. The build is done, so cargo accepts build commands and does nothing. `python3` is
+/// one with numpy.
 fn stand_ins(dir: &Path) {
     let tools = dir.join(".cargo/bin");
     fs::create_dir_all(&tools).expect("a new directory");
@@ -178,12 +185,12 @@ fn stand_ins(dir: &Path) {
 
 fn run(block: &Block, exports: &str, dir: &Path, storage: &Path) {
     let mut commands = format!("{exports}{}", block.commands);
-    // Each tutorial begins with it.
+    // Each tutorial begins with this command.
     if dir.join(".local/bin/vgasnetrun").is_file() {
         commands =
             commands.replace("scripts/install ~/.local\n", "echo 'vgasnet of before is installed in ~/.local'\n");
     }
-    // What other tests use stays as it is.
+    // The installation used by other tests must not change.
     let placed = if commands.contains("scripts/install") { dir.join("placed") } else { prefix().to_owned() };
     for place in INSTALLED {
         commands = commands.replace(place, placed.to_str().expect("text"));
@@ -196,7 +203,7 @@ fn run(block: &Block, exports: &str, dir: &Path, storage: &Path) {
         shell.env_remove(name);
     }
     shell.env("VGASNET_STORAGE_DIR", storage).envs(IN_CONTAINERS).env("PYTHONDONTWRITEBYTECODE", "1");
-    // What is installed by pip comes from here alone.
+    // pip must install only from here.
     shell.env("PIP_NO_INDEX", "1").env("PIP_DISABLE_PIP_VERSION_CHECK", "1");
     for name in ["CARGO_HOME", "CARGO_TARGET_DIR", "DESTDIR"] {
         shell.env_remove(name);
@@ -218,7 +225,7 @@ fn run(block: &Block, exports: &str, dir: &Path, storage: &Path) {
     }
 }
 
-/// What a block leaves for the next ones of its document.
+/// The exports of a block, for the next blocks of its document.
 fn exports_of(block: &Block) -> String {
     let lines = block.commands.lines().filter(|line| line.starts_with("export ") || line.starts_with(". "));
     lines.map(|line| format!("{line}\n")).collect()
@@ -251,7 +258,7 @@ fn each_command_runs_or_says_where() {
     fs::remove_dir_all(&storage).expect("a directory of ours");
 }
 
-/// What is wrong with the place that a block says it is tested in.
+/// Errors in a block's reference to the place of its test.
 fn elsewhere(block: &Block) -> Vec<String> {
     let commands = commands_of(block);
     match &block.how {
@@ -261,7 +268,7 @@ fn elsewhere(block: &Block) -> Vec<String> {
             let missing =
                 texts.iter().filter(|(_, text)| text.is_empty()).map(|(name, _)| format!("there is no test {name}"));
             let words = commands.iter().flat_map(|command| essential_words(command));
-            // A constant counts like what it names.
+            // A constant counts like its value.
             let mut all: String = texts_below(&HELPERS, |_| true).concat();
             all.extend(texts.iter().map(|(_, text)| text.as_str()));
             let all = all.to_lowercase();
@@ -278,7 +285,7 @@ fn elsewhere(block: &Block) -> Vec<String> {
     }
 }
 
-/// The site has each function of the interface, and each link leads somewhere.
+/// The site has each function of the interface, and no link is broken.
 #[test]
 fn the_site_has_all_of_the_interface() {
     succeed(&mut Command::new(source_dir().join("scripts/docs")));
@@ -295,14 +302,14 @@ fn the_site_has_all_of_the_interface() {
     );
     let index = fs::read_to_string(source_dir().join("target/docs/index.html")).expect("the first page");
     assert!(index.contains("how-to/install.html"), "{index}");
-    // What stands in a comment is for browsers of long ago.
+    // Code in conditional comments is for old browsers.
     let shown: String = index.split("<!--").map(|part| part.split_once("-->").map_or(part, |(_, rest)| rest)).collect();
     let scripts: Vec<_> = shown.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert!(scripts.iter().any(|script| script.ends_with(".js")), "{index}");
     for script in scripts {
         assert!(source_dir().join("target/docs").join(script).is_file(), "the site lacks {script}");
     }
-    // Code in a comment is no sentence.
+    // Code in a comment is not part of a sentence.
     assert!(pages.contains("\nvgasnet_attach(NULL, 0, vgasnet_segsize, 0);\n"));
 }
 
@@ -311,13 +318,13 @@ fn without_tags(page: &str) -> String {
     page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect()
 }
 
-/// The commands of tables: those of the targets without the program's name, those of the users' page with it.
+/// The commands of tables: TARGETS.md leaves out the program's name, the users' page has it.
 fn commands_of_figures() -> Vec<String> {
     let targets = read("benches/TARGETS.md");
     let (_, table) = targets.split_once("| measurement | command: `vgasnet-bench …` |").expect("a table of figures");
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     let cells = rows.map(|row| row.split(" | ").nth(1).unwrap_or_else(|| panic!("{row} has no command")));
-    // "the same", of a row above, is none.
+    // "the same" refers to the row above, and is no command.
     let mut commands: Vec<String> = cells.filter(|cell| cell.starts_with('`')).map(str::to_owned).collect();
     let page = read("docs/explanation/performance.md");
     let rows = page.lines().filter(|line| line.starts_with('|'));
@@ -326,7 +333,7 @@ fn commands_of_figures() -> Vec<String> {
     commands
 }
 
-/// The benchmarks that figures were measured by have each option of their commands.
+/// The benchmarks accept each option in the commands of figures.
 #[test]
 fn the_commands_of_figures_have_options_that_there_are() {
     let mut helps = std::collections::BTreeMap::new();

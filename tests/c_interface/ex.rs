@@ -43,7 +43,7 @@ fn what_threads_and_programs_do_last() {
     chapter("ex_ends");
 }
 
-/// Above the frame of the client that throws, the stack is whole when its runtime ends the process.
+/// The stack above the throwing frame of the client is intact when its runtime ends the process.
 #[test]
 fn exceptions_end_the_rank_where_they_are_thrown() {
     for compiler in [Compiler::GccC99, Compiler::GccCxx17, Compiler::ClangCxx17] {
@@ -96,7 +96,7 @@ fn collectives_of_teams() {
     run_with(&program, &[], setup(2), &[("VGASNET_COOPERATIVE", "0")]).expect(0);
 }
 
-/// What is wrong, on how many ranks, the call that says so, and what it says.
+/// The error, the number of ranks, the function that reports it, and its message.
 const WRONG_COLLECTIVES: [(&str, u32, &str, &str); 26] = [
     ("gone", 1, "gex_Coll_BarrierNB", "is no team: it was destroyed, or is something else"),
     ("gone-twice", 1, "gex_TM_Destroy", "is no team: it was destroyed, or is something else"),
@@ -138,7 +138,7 @@ fn wrong_teams_and_collectives_end_the_job_with_a_line() {
 
 const COMPILERS: [Compiler; 4] = [Compiler::GccC99, Compiler::GccCxx17, Compiler::ClangC99, Compiler::ClangCxx17];
 
-/// The headers that clients include, each before and after the others. The thread mode is named for all but `gasnet_fwd.h`.
+/// The headers for clients, each included before and after the others. All but `gasnet_fwd.h` need the thread mode.
 #[test]
 fn headers_may_be_included_in_any_order() {
     let headers = [
@@ -176,7 +176,7 @@ fn source(name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Calls that end the job, with the function and something of its line.
+/// Calls that end the job, with the function and a part of its line.
 const FATAL: [(&str, &str, &str); 39] = [
     ("wild-team", "gex_RMA_PutBlocking", "0x12345678 is no team"),
     ("zero-team", "gex_RMA_PutBlocking", "is no team"),
@@ -223,7 +223,7 @@ const FATAL: [(&str, &str, &str); 39] = [
 fn calls_that_make_no_sense_end_the_job_with_a_line() {
     let bad = ex_program("ex_bad", Compiler::GccC99, Mode::Par, &[]);
     for (what, call, line) in some_of(FATAL) {
-        // The barrier of one rank is over at once, and names no event.
+        // A barrier of one rank completes at once, and has no event.
         let ranks = if ["waited-twice", "leaf-late"].contains(&what) { 2 } else { 1 };
         let ended = run_with(&bad, &[what], setup(ranks), &[("VGASNET_CHECK", "1")]);
         if what == "unknown" {
@@ -234,12 +234,12 @@ fn calls_that_make_no_sense_end_the_job_with_a_line() {
         let begins = [0, 1].map(|rank| format!("vgasnet: rank {rank}: {call}: "));
         let is_call = |told: &str| begins.iter().any(|begin| told.starts_with(begin));
         let is_told = ended.stderr.lines().any(|told| is_call(told) && told.contains(line));
-        // Of two ranks the one that comes last has no event, either, and returns.
+        // The last of two ranks gets no event, either, and returns.
         assert!(is_told && (ranks == 2 || !ended.stdout.contains("returned")), "{ended}");
     }
 }
 
-/// One rank says why there is no segment, before any ends the job.
+/// One rank prints why there is no segment, before any rank ends the job.
 #[test]
 fn an_attach_that_all_ranks_are_refused_is_told_once() {
     let program = ex_program("ex_refused", Compiler::GccC99, Mode::Seq, &[]);

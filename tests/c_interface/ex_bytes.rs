@@ -1,4 +1,4 @@
-//! Atomic domains, and transfers between lists, of clients of GASNet-EX.
+//! Atomic domains and transfers between lists, for clients of GASNet-EX.
 
 use crate::ex::{chapter, setup};
 use crate::support::gasnet::{Compiler, Mode, ex_program};
@@ -14,7 +14,7 @@ fn transfers_between_lists() {
     chapter("ex_lists");
 }
 
-/// What `ex_bytes_bad` does: its arguments, the function that reports it, and the line.
+/// The errors of `ex_bytes_bad`: its arguments, the function that reports the error, and its message.
 const REFUSED: [(&str, &str, &str, &str); 34] = [
     ("atomic", "operation", "AD_OpNB_I32", "was made for GEX_OP_SET, GEX_OP_FADD, not for GEX_OP_FSUB"),
     ("atomic", "operations", "AD_OpNB_I32", "0x40400 is no atomic operation; give one of GEX_OP_SET, GEX_OP_FADD"),

@@ -9,7 +9,7 @@ fn tools() {
     chapter("ex_tools");
 }
 
-/// With a size that makes no sense, or a variable: one line that names the call and the value.
+/// A bad size or variable gives one line with the call and the value.
 #[test]
 fn tools_with_bad_text() {
     let program = ex_program("ex_tools", Compiler::GccC99, Mode::Seq, &[]);
@@ -22,7 +22,7 @@ fn tools_with_bad_text() {
     assert!(ended.expect(1).stderr.contains(line), "{ended}");
 }
 
-/// Rank 0 shows each variable that it asks for, once.
+/// Rank 0 prints each variable it asks for, once.
 #[test]
 fn tools_show_variables() {
     let ended = run(&ex_program("ex_tools", Compiler::GccC99, Mode::Par, &[]), &[], setup(2));

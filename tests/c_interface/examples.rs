@@ -1,4 +1,4 @@
-//! The C programs of `examples/`, in jobs with pools much smaller than what they use.
+//! The C programs of `examples/`, in jobs with pools much smaller than their data.
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{Ended, Setup, fresh_dir, run};
@@ -15,7 +15,7 @@ const fn setup(ranks: u32, page_bytes: u64, pool_bytes: u64) -> Setup {
     Setup { ranks, page_bytes, pool_pages: pool_bytes / page_bytes, peer_memory: true, cooperative: true }
 }
 
-/// Runs an example, with several ranks also as C++, and checks that it says one line, which has all of `parts`.
+/// Runs an example, with several ranks also as C++, and checks that it prints one line with all of `parts`.
 fn says(name: &str, args: &[&str], setup: Setup, parts: &[&str]) {
     for language in [Language::C99, Language::Cxx17] {
         let ended = run(&example(name, language), args, setup);
@@ -28,7 +28,7 @@ fn says(name: &str, args: &[&str], setup: Setup, parts: &[&str]) {
     }
 }
 
-/// The usage of an example is printed once, however many ranks there are, on the stream that goes with the status.
+/// One rank prints the usage of an example, on the stream that fits the status.
 fn explains(name: &str, args: &[&str], status: i32) {
     let ended = run(&example(name, Language::C99), args, setup(3, 64 * KIB, MIB));
     let Ended { stdout, stderr, .. } = ended.expect(status);
@@ -102,7 +102,7 @@ fn hash_table() {
 
 #[test]
 fn graph_search() {
-    // Edges of 2 MiB on all ranks together; the graph is the same on however many.
+    // Edges of 2 MiB on all ranks together. The graph does not depend on the number of ranks.
     for (ranks, pool_bytes) in [(1, 256 * KIB), (2, 256 * KIB), (4, 128 * KIB)] {
         let parts =
             [&*format!("{ranks} ranks, scale 14, seed 1: "), "12483 of 16384 vertices in 5 levels, 261800 edges"];
@@ -120,7 +120,7 @@ fn graph_search() {
 
 #[test]
 fn lcc() {
-    // Lists of 90 KiB on all ranks together; the graph is the same on however many.
+    // Lists of 90 KiB on all ranks together. The graph does not depend on the number of ranks.
     let found = "scale 10, seed 1: mean coefficient 0.364248, checksum 37046b72b2fb162b, ";
     for (ranks, pool_bytes) in [(1, 64 * KIB), (2, 64 * KIB), (4, 32 * KIB)] {
         for args in [&[][..], &["--cached"], &["--cached", "--weighted", "--batch", "8"]] {
@@ -140,7 +140,7 @@ fn lcc() {
 
 #[test]
 fn barnes_hut() {
-    // Forces are as by one rank to the last bit, and near the sums over all pairs.
+    // Forces are bitwise equal to the result of one rank, and close to the sums over all pairs.
     for (ranks, pool_bytes) in [(1, 64 * KIB), (2, 64 * KIB), (4, 32 * KIB)] {
         for args in [&[][..], &["--cached"], &["--cached", "--batch"], &["--direct-mapped", "20000"]] {
             let args = [&["--bodies", "200"], args].concat();

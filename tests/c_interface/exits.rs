@@ -1,22 +1,22 @@
-//! Ends of ranks, with what their programs have left to do.
+//! Ends of ranks, and the work their programs have left.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, conduit, is_across_hosts, read_until, run, run_beside, run_with, say_not_run};
+use crate::support::run::{Ended, Setup, conduit, is_across_hosts, read_until, run, run_while, run_with, say_not_run};
 
 fn exits(args: &[&str], ranks: u32) -> Ended {
     let setup = Setup { ranks, page_bytes: 64 << 10, pool_pages: 4, peer_memory: true, cooperative: true };
     run(&compile::program("exits", Language::C99, Linking::Shared), args, setup)
 }
 
-/// The lines that ranks have written while they ended, sorted.
+/// The lines ranks have written while they ended, sorted.
 fn said(ended: &Ended) -> Vec<&str> {
     let mut lines: Vec<_> = ended.stdout.lines().collect();
     lines.sort_unstable();
     lines
 }
 
-/// What the exit handlers of these ranks write, sorted. GASNet ends a process in an exit handler of its own, so what was
-/// there before its start does not run.
+/// The lines of these ranks' exit handlers, sorted. GASNet ends a process in an exit handler of its own, so handlers
+/// registered before its start do not run.
 fn handlers_of(ranks: impl Iterator<Item = u32>) -> Vec<String> {
     match &*conduit() {
         "gasnet" => sorted(ranks.map(|rank| format!("rank {rank}: late handler"))),
@@ -49,7 +49,8 @@ fn exit_handlers_run_and_buffered_output_is_written() {
     }
 }
 
-/// All ranks call the C library's exit with a status, and all exit handlers run: GASNet, too, leaves the end to the program then.
+/// All ranks call the C library's exit with a status, and all exit handlers run. GASNet also leaves the end to the
+/// program then.
 #[test]
 fn a_program_may_see_to_its_end_itself() {
     let setup = Setup { ranks: 3, page_bytes: 64 << 10, pool_pages: 4, peer_memory: true, cooperative: true };
@@ -91,7 +92,7 @@ fn nobody_waits_for_a_rank_that_is_gone() {
     }
     for ranks in [2, 6] {
         let ended = exits(&["deserted"], ranks);
-        // None of them was ended by the launcher.
+        // The launcher ended none of them.
         assert_eq!(said(ended.expect(0)), handlers_of(0..ranks), "{ended}");
     }
 }
@@ -105,7 +106,7 @@ fn a_rank_that_just_ends_has_failed() {
     assert!(line.starts_with("vgasnetrun: rank 2 (pid ") && line.ends_with(end), "{ended}");
 }
 
-/// Others wait for small operations on pages of which it is the home, or that it alone has.
+/// Other ranks wait for small operations on pages whose home or only holder is the killed rank.
 #[test]
 fn a_rank_that_is_killed_while_others_use_its_pages() {
     if is_across_hosts() {
@@ -119,12 +120,12 @@ fn a_rank_that_is_killed_while_others_use_its_pages() {
         ("owner", 4, 64 << 10, false),
     ] {
         let setup = Setup { ranks, page_bytes, pool_pages: 4, peer_memory, cooperative: true };
-        let ended = run_beside(&program, &[part], setup, &[], |launcher| {
+        let ended = run_while(&program, &[part], setup, &[], |launcher| {
             let said = read_until(launcher.stdout.as_mut().expect("piped"), "ready ", 1);
             let pid = said.lines().find_map(|line| line.strip_prefix("ready ")).and_then(|pid| pid.parse().ok());
             let pid = pid.unwrap_or_else(|| panic!("no rank is ready: {said}"));
             for signal in [libc::SIGSTOP, libc::SIGKILL] {
-                // SAFETY: the call takes numbers only; it is a process of this job, which nobody has waited for.
+                // SAFETY: the call takes numbers only. The process belongs to this job and has not been waited for.
                 assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
             }
         });

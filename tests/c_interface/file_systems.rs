@@ -1,4 +1,4 @@
-//! Shared files on file systems that are full, read-only, without `O_DIRECT`, or cannot reserve space.
+//! Shared files on file systems that are full, read-only, without `O_DIRECT`, or unable to reserve space.
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::mounts::{btrfs, ext, on_own_disk, tmpfs};
@@ -40,7 +40,7 @@ fn run_here(part: &str, of: (u32, u64, u64, bool)) {
     fs::remove_dir_all(&dir).expect("a directory of ours");
 }
 
-/// Removes what a part has left on a file system that is used again.
+/// Removes the files a part has left on a file system used again.
 fn clear(dir: &Path) {
     for entry in fs::read_dir(dir).expect("a directory").flatten() {
         if entry.file_name() != "lost+found" {
@@ -49,7 +49,7 @@ fn clear(dir: &Path) {
     }
 }
 
-/// The bytes that a line says were not written, and whether there are more.
+/// The byte ranges that a line reports as unwritten, and whether it says that there are more.
 fn named(line: &str) -> (Vec<Range<u64>>, bool) {
     let (_, words) = line.split_once(": bytes ").unwrap_or_else(|| panic!("names no bytes: {line}"));
     let (words, _) = words.split_once(" were not written").unwrap_or_else(|| panic!("what of them: {line}"));
@@ -61,7 +61,7 @@ fn named(line: &str) -> (Vec<Range<u64>>, bool) {
     (ranges.split(", ").map(range).collect(), more.is_some())
 }
 
-/// The line of `call` names all bytes that the disk lacks, and what to do.
+/// The line of `call` names all bytes missing on the disk, and the remedy.
 fn check_named(ended: &Ended, call: &str, reason: &str, hint: &str) {
     let line = ended.stderr.lines().find(|line| line.contains(call)).unwrap_or_else(|| panic!("no line: {ended}"));
     assert!(line.contains(reason) && line.ends_with(hint), "{line}\n{ended}");
@@ -73,7 +73,7 @@ fn check_named(ended: &Ended, call: &str, reason: &str, hint: &str) {
         let is_named = ranges.iter().any(|range| range.contains(at));
         assert!(is_named || (has_more && *at >= end), "byte {at} is not on the disk: {line}\n{ended}");
     }
-    // Some of what was refused may have been written before the disk was full.
+    // Some of the refused bytes may have been written before the disk was full.
     assert!(
         lacking.iter().any(|at| ranges.iter().any(|range| range.contains(at))),
         "all is on the disk: {line}\n{ended}"
@@ -120,7 +120,7 @@ fn a_user_without_room_is_told_of_it_and_what_the_file_lacks_is_written_once_the
     }
 }
 
-/// What is evicted of files goes to the disk of the tests first.
+/// Evicted file pages spill to the disk of the tests.
 const SPILL: (&str, &str) = ("VGASNET_FILE_SPILL", "1");
 
 #[test]
@@ -133,7 +133,7 @@ fn a_rank_that_dies_loses_nothing_that_was_synced() {
         if conduit() == "smp" {
             ended.expect(128 + 9);
         } else {
-            // MPI may end another rank first, which was reading the memory of the one that died.
+            // MPI may first end another rank that was reading the dead rank's memory.
             assert!(ended.status.is_some_and(|status| status > 128), "{ended}");
         }
         assert_eq!(bytes.len(), 96 * piece, "{ended}");
@@ -275,7 +275,7 @@ fn a_rank_makes_a_file_longer_while_others_write() {
     for of in SETUPS {
         run_here("extended", of);
     }
-    // That takes another way to give a file its size.
+    // ext2 sets a file's size in another way.
     on_own_disk("a_rank_makes_a_file_longer_while_others_write", ext("ext2", 64 << 20), |dir| {
         run_part("extended", dir, setup(SETUPS[1]), &[]).expect(0);
     });
@@ -316,6 +316,6 @@ fn space_is_taken_ahead() {
     run_here("space", SETUPS[0]);
     on_own_disk("space_is_taken_ahead", tmpfs("size=24m"), check);
     on_own_disk("space_is_taken_ahead", ext("ext4", 24 << 20), check);
-    // It cannot reserve space, so zeros are written.
+    // ext2 cannot reserve space, so zeros are written.
     on_own_disk("space_is_taken_ahead", ext("ext2", 24 << 20), check);
 }

@@ -48,7 +48,7 @@ fn ranks_write_and_read_a_file_together() {
     run_part("rounds", Setup { cooperative: false, ..setup(SETUPS[3]) }, &[]).expect(0);
 }
 
-/// What is evicted goes to the node's disk first: with room for all, for little, and none any more.
+/// Evicted pages spill to the node's disk, which has room for all of them, for a few, or for none.
 #[test]
 fn what_is_spilled_is_read_and_written() {
     const SPILL: (&str, &str) = ("VGASNET_FILE_SPILL", "1");
@@ -80,7 +80,7 @@ fn threads_use_a_file_while_its_size_is_set() {
     }
 }
 
-/// A sync gives the file its size, and cuts off nothing that is written meanwhile.
+/// A sync gives the file its size, and truncates no bytes written in the meantime.
 #[test]
 fn threads_append_while_a_file_is_synced() {
     for of in [SETUPS[0], SETUPS[2], SETUPS[3], SETUPS[4]] {
@@ -90,7 +90,7 @@ fn threads_append_while_a_file_is_synced() {
     run_program("shared_file_appends", &["preallocate"], setup(SETUPS[1]), &[]).expect(0);
 }
 
-/// Each file has a team of its own, or one file's messages would be taken for the other's.
+/// Each file has a team of its own. With a common team, messages of the files would be mixed up.
 #[test]
 fn files_of_one_team_are_synced_side_by_side() {
     for of in [SETUPS[0], SETUPS[1], SETUPS[3], SETUPS[4]] {
@@ -140,7 +140,7 @@ fn close_waits_for_operations_that_nobody_has_synced() {
     for of in [SETUPS[0], SETUPS[2], SETUPS[3]] {
         let ended = run_program("shared_file_closes", &["unsynced"], setup(of), &[]);
         let told = " of them); sync each before";
-        // They may all have ended by then, on each rank.
+        // Each rank may have ended them all by then.
         let lines = ended.expect(0).stderr.lines();
         assert!(lines.clone().all(|line| line.ends_with(told)) && lines.count() <= of.0 as usize, "{ended}");
     }
@@ -152,7 +152,7 @@ fn a_file_of_more_pages_than_have_numbers_is_refused() {
     assert!(ended.expect(0).stderr.contains("raise VGASNET_PAGE_SIZE"), "{ended}");
 }
 
-/// Needs the right to mount, as the tests of full disks do.
+/// Mounts, as the tests of full disks do.
 #[test]
 fn a_copy_with_the_same_number_and_times_is_another_file() {
     if !may_mount("a_copy_with_the_same_number_and_times_is_another_file") {
@@ -164,7 +164,7 @@ fn a_copy_with_the_same_number_and_times_is_another_file() {
 
 #[test]
 fn who_reads_finds_the_end_that_others_write() {
-    // In the last one ranks ask the first, which asks the others.
+    // In the last setup ranks ask the first rank, which asks the others.
     for of in [SETUPS[1], SETUPS[3], SETUPS[4], (6, 64, 6, true)] {
         run_part("ends", setup(of), &[]).expect(0);
     }
@@ -223,7 +223,7 @@ fn who_syncs_a_file_that_is_only_read_reads_what_others_wrote() {
     }
 }
 
-/// The disk fails for files alone, so that the segment is left alone.
+/// The disk fails for files alone, and spares the segment.
 const FAULT: &str = "VGASNET_TEST_IO_ERROR";
 
 #[test]
@@ -242,13 +242,13 @@ fn who_reads_what_cannot_be_read_is_told() {
     }
 }
 
-/// More pages than wait at a time, with a pool of few.
+/// More pages than may wait at a time, and a small pool.
 #[test]
 fn one_call_has_many_pages() {
     for of in [(1, 4, 64, true), (2, 4, 64, false), (4, 4, 4096, true)] {
         run_program("shared_file_large", &["calls"], setup(of), &[]).expect(0);
     }
-    // The read is one of those that the call begins first.
+    // The failing read is among the first reads of the call.
     let ended = run_program("shared_file_large", &["unread"], setup((1, 4, 64, true)), &[(FAULT, "file-read:40:1")]);
     assert_eq!(ended.expect(0).stderr.lines().count(), 1, "{ended}");
 }
@@ -269,7 +269,7 @@ fn what_cannot_be_written_stays_until_it_can() {
     }
 }
 
-/// The size and the name are there before a sync returns, and one that fails is not forgotten by the next.
+/// The size and the name are on the disk before a sync returns. A failed sync is not forgotten by the next one.
 #[test]
 fn a_failed_sync_stays_failed_until_all_is_written_again() {
     for of in [SETUPS[0], SETUPS[1], SETUPS[2], SETUPS[3], SETUPS[4]] {
@@ -294,7 +294,7 @@ fn what_makes_no_sense_is_refused_with_a_line() {
             "{ended}"
         );
         let of_others = lines.iter().filter(|line| line.contains("rank 1 of the job cannot open it so, and says why"));
-        // Four times it is rank 1 whose arguments are wrong.
+        // Rank 1 has the wrong arguments four times.
         assert_eq!(of_others.count(), 4 * (setup(of).ranks as usize - 1), "{ended}");
         for what in ["another path", "other flags", "another stripe_bytes"] {
             let is_said = lines.iter().any(|line| line.contains(&format!("rank 1 of the job opens it with {what};")));

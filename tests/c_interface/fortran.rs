@@ -1,4 +1,4 @@
-//! The Fortran module: it has what the headers have, and its example runs, with each compiler that is here.
+//! The Fortran module: it declares everything in the headers, and its example runs, with each installed compiler.
 
 use crate::declarations::{self, constants, structures};
 use crate::install::{build_dir, is_here, launch_as, prefix};
@@ -7,14 +7,15 @@ use crate::support::run::{Setup, conduit, fresh_dir, run, say_not_run, succeed};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// gfortran, which scripts/test installs, and flang, which few distributions have.
+/// scripts/test installs gfortran. Few distributions have flang.
 const COMPILERS: [&str; 2] = ["gfortran", "flang-new-19"];
 
 fn compilers() -> Vec<&'static str> {
     COMPILERS.into_iter().filter(|compiler| is_here(compiler)).collect()
 }
 
-/// Compiles a source together with the module, each into a directory of its own, since compilers read only modules of their own.
+/// Compiles a source together with the module. Each compiler gets a directory of its own, since none reads another's
+/// modules.
 fn build(compiler: &str, source: &Path, name: &str) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fortran-{name}-{compiler}"));
     let modules = program.with_extension("modules");
@@ -39,20 +40,20 @@ fn build(compiler: &str, source: &Path, name: &str) -> PathBuf {
     program
 }
 
-/// What gfortran says that the module's functions are in C.
+/// The module's functions in C, as gfortran prints them.
 #[test]
 fn functions_are_those_of_the_headers() {
     if !is_here("gfortran") {
         return;
     }
     let mut command = Command::new("gfortran");
-    // It writes the module nevertheless.
+    // gfortran writes the module nevertheless.
     command
         .current_dir(build_dir("fortran-prototypes"))
         .args(["-fsyntax-only", "-fc-prototypes"])
         .arg(source_dir().join("fortran/vgasnet.f90"));
     let mut in_module = declarations::functions(&succeed(&mut command));
-    // Types of functions, and a function of the C library.
+    // Function types, and a function of the C library.
     for name in ["vgasnet_coll_reduce_fn", "vgasnet_short_handler", "vgasnet_long_handler"] {
         assert!(in_module.remove(name).is_some(), "{name} is missing");
     }
@@ -64,7 +65,7 @@ fn functions_are_those_of_the_headers() {
     }
 }
 
-/// Programs are compiled by options that widen what has no kind, and the module with them.
+/// Options may widen numbers without a kind, for programs and for the module.
 #[test]
 fn wider_numbers_change_nothing() {
     if !is_here("gfortran") {
@@ -76,7 +77,7 @@ fn wider_numbers_change_nothing() {
     succeed(command.arg(source_dir().join("fortran/vgasnet.f90")));
 }
 
-/// A program in Fortran that prints what [`declarations::layout_in_c`] has C print.
+/// A program in Fortran with the same output as [`declarations::layout_in_c`].
 fn layout_in_fortran() -> String {
     let mut source = "program layout\n  use vgasnet\n  implicit none\n".to_owned();
     for (at, (name, _)) in structures().iter().enumerate() {
@@ -144,7 +145,7 @@ fn calls_of_each_chapter() {
     }
 }
 
-/// When a rank fails, the others end without a word of Fortran's.
+/// When one rank fails, the Fortran runtimes of the others print nothing.
 #[test]
 fn ranks_that_are_ended_print_no_backtrace() {
     if conduit() != "smp" {
@@ -169,7 +170,7 @@ fn ranks_that_are_ended_print_no_backtrace() {
     }
 }
 
-/// The program of docs/tutorials/fortran.md, built as that says, against what scripts/install has installed.
+/// The program of docs/tutorials/fortran.md, built as the tutorial says, with the tree of scripts/install.
 #[test]
 fn the_installed_module_builds_the_program_of_the_documentation() {
     if !is_here("gfortran") || !is_here("pkg-config") {
@@ -197,7 +198,7 @@ fn the_installed_module_builds_the_program_of_the_documentation() {
     let mut example = Command::new("gfortran");
     example.current_dir(&dir).arg(prefix().join("share/vgasnet/examples/fortran/out_of_core.f90"));
     succeed(example.args(flags(&["--cflags", "--libs", "vgasnet-fortran"])).args(["-o", "out_of_core"]));
-    // Other compilers compile the module themselves.
+    // Other compilers must compile the module themselves.
     if is_here("flang-new-19") {
         let source = prefix().join("include/vgasnet/fortran/vgasnet.f90");
         let mut flang = Command::new("flang-new-19");

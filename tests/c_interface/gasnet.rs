@@ -1,11 +1,11 @@
-//! A program that calls GASNet itself, as well as vgasnet.
+//! A program that calls both GASNet and vgasnet.
 
 use crate::support::compile::{SYSTEM_LIBRARIES, library, source_dir};
 use crate::support::run::{Setup, conduit, run, run_with, say_not_run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program that uses both, compiled as GASNet's users do it, and linked against the library of this file name.
+/// The program, compiled as GASNet's users do, and linked with the library of this file name.
 fn client(file: &str) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("real-gasnet-client-{file}"));
     let library = library(file);

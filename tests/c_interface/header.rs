@@ -1,4 +1,4 @@
-//! The headers and the library agree, and every chapter stands alone.
+//! The headers and the library agree, and every chapter compiles alone.
 
 use crate::support::compile::{self, Language};
 use crate::support::run::{say_not_run, succeed};
@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// The header as it lies in `include/`, without the chapters that it includes.
+/// The header of `include/`, without its chapters.
 fn overview() -> String {
     std::fs::read_to_string(compile::source_dir().join("include/vgasnet.h")).expect("the header")
 }
 
-/// The names of the chapters, as programs may include them: `vgasnet/job.h`.
+/// The names of the chapters in the form of an include: `vgasnet/job.h`.
 fn chapters() -> BTreeSet<String> {
     let entries = std::fs::read_dir(compile::source_dir().join("include/vgasnet")).expect("the chapters");
     let names = entries.map(|entry| entry.expect("a file").file_name().into_string().expect("a name in ASCII"));
@@ -25,7 +25,7 @@ pub fn header() -> String {
     overview() + &chapters().into_iter().map(text).collect::<String>()
 }
 
-/// The text of the headers that declare the library's functions for GASNet-EX.
+/// The text of the headers with the library's functions for GASNet-EX.
 fn header_ex() -> String {
     let dir = compile::source_dir().join("include/gasnet-ex");
     let paths = std::fs::read_dir(dir).expect("the headers").map(|entry| entry.expect("a file").path());
@@ -45,13 +45,13 @@ fn declarations(header: &str) -> String {
         rest = comment.split_once("*/").expect("a comment ends").1;
     }
     text += rest;
-    // A directive goes on behind a backslash.
+    // A backslash continues a directive on the next line.
     let text = text.replace("\\\n", " ");
     let is_macro = |line: &str| line.starts_with('#') || line.starts_with("VGASNET_");
     text.lines().filter(|line| !is_macro(line)).map(|line| format!("{line}\n")).collect()
 }
 
-/// The functions that the header declares: the name before the first parenthesis of a declaration.
+/// The functions declared by the header: the name before the first parenthesis of a declaration.
 pub fn declared(header: &str) -> BTreeSet<String> {
     let declarations = declarations(header);
     let heads = declarations.split(';').filter_map(|declaration| declaration.split_once('(')).map(|(head, _)| head);
@@ -60,7 +60,7 @@ pub fn declared(header: &str) -> BTreeSet<String> {
     names.filter(|name| name.starts_with("vgasnet_")).map(str::to_owned).collect()
 }
 
-/// The variables that the header declares: pointers to functions, and others.
+/// The variables declared by the header: pointers to functions, and others.
 fn variables(header: &str) -> BTreeSet<String> {
     let name = |declaration: &str| match declaration.split_once("(*") {
         Some((_, rest)) => Some(rest.split_once(')')?.0.to_owned()),
@@ -69,7 +69,7 @@ fn variables(header: &str) -> BTreeSet<String> {
     header.lines().filter_map(|line| line.strip_prefix("extern ")).filter_map(name).collect()
 }
 
-/// The functions that stand before MPI's own that take buffers.
+/// The interposed functions of MPI with buffers.
 fn before_mpis_with_buffers() -> impl Iterator<Item = &'static str> {
     #[cfg(feature = "mpi")]
     return vgasnet_mpi::calls::names();
@@ -77,7 +77,7 @@ fn before_mpis_with_buffers() -> impl Iterator<Item = &'static str> {
     std::iter::empty()
 }
 
-/// The functions that stand before MPI's own, and those that `libvgasnet-mpi-io.so` calls before MPI's, or in place of it.
+/// The interposed functions of MPI, and the functions that `libvgasnet-mpi-io.so` calls before or instead of MPI's.
 fn before_mpis() -> impl Iterator<Item = &'static str> {
     const ENDS: [&str; 8] = [
         "MPI_Init",
@@ -92,7 +92,7 @@ fn before_mpis() -> impl Iterator<Item = &'static str> {
     ENDS.into_iter().filter(|_| cfg!(feature = "mpi")).chain(before_mpis_with_buffers())
 }
 
-/// The symbols that the shared library exports.
+/// The symbols exported by the shared library.
 fn exported() -> BTreeSet<String> {
     let output = Command::new("nm").args(["-D", "--defined-only"]).arg(compile::library("libvgasnet.so")).output();
     let output = output.expect("nm starts");
@@ -101,7 +101,7 @@ fn exported() -> BTreeSet<String> {
     lines.lines().map(|line| line.split_whitespace().next_back().expect("a name").to_owned()).collect()
 }
 
-/// The integer that the header defines as `name`.
+/// The integer defined as `name` in the header.
 fn defined(header: &str, name: &str) -> u64 {
     let mut values =
         header.lines().filter_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)?.strip_prefix(' '));
@@ -109,7 +109,8 @@ fn defined(header: &str, name: &str) -> u64 {
     value.parse().unwrap_or_else(|_| panic!("{name} is no number: {value}"))
 }
 
-/// The documents tell which functions of other libraries this one replaces: the names in the first column of the table.
+/// The documents list the functions of other libraries replaced by this one: the names in the first column of the
+/// table.
 #[test]
 fn the_documents_name_what_is_replaced() {
     let text = std::fs::read_to_string(compile::source_dir().join("docs/reference/programs.md")).expect("the document");
@@ -145,10 +146,10 @@ fn what_is_declared_is_exported_and_nothing_else() {
     assert_eq!(declared, exported.difference(&interposed).cloned().collect());
 }
 
-/// The symbols that the static library exports, but for those that only Rust programs have.
+/// The symbols exported by the static library, except Rust's own.
 #[cfg(not(feature = "gasnet"))]
 fn exported_statically() -> BTreeSet<String> {
-    // Not nm, which takes object files for those of another compiler where a plugin reads them.
+    // Not by nm: with a plugin, it takes object files for another compiler's.
     let output = Command::new("readelf").args(["-s", "--wide"]).arg(compile::library("libvgasnet.a")).output();
     let output = output.expect("readelf starts");
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -163,7 +164,7 @@ fn exported_statically() -> BTreeSet<String> {
     lines.lines().filter_map(symbol).collect()
 }
 
-/// A program may have an allocator, or a C++ library, of its own. With GASNet, that is in the archive.
+/// A program may have its own allocator or C++ library. With GASNet, the archive contains these.
 #[test]
 #[cfg(not(feature = "gasnet"))]
 fn the_static_library_exports_only_names_of_its_own_besides() {
@@ -186,7 +187,7 @@ fn the_configuration_is_in_the_library() {
     }
 }
 
-/// The names of GASNet that the headers for its clients define as others: "#define gasnet_init vgasnet_init".
+/// The names of GASNet that its clients' headers define as other names: "#define gasnet_init vgasnet_init".
 pub fn renamed() -> BTreeSet<String> {
     let dir = compile::source_dir().join("include/gasnet-compat");
     let text = |name: &str| std::fs::read_to_string(dir.join(name)).expect("a header");
@@ -214,7 +215,7 @@ pub fn renamed() -> BTreeSet<String> {
 fn gasnets_clients_have_every_function() {
     let header = header();
     let renamed = renamed();
-    // Without those that only macros of the header use, and those of vgasnet alone.
+    // Without names for macros of the header alone, and without names of vgasnet alone.
     let of_vgasnet = [
         "ErrorLine",
         "advise",
@@ -275,7 +276,7 @@ fn gasnets_clients_have_every_function() {
     let unknown: Vec<_> = renamed
         .iter()
         .filter(|name| !declared.contains(*name) && !variables.contains(*name) && !is_message(name))
-        // The client's to define.
+        // Defined by the client.
         .filter(|name| *name != "vgasnet_max_segsize")
         .collect();
     assert!(unknown.is_empty(), "{unknown:?}");
@@ -292,11 +293,11 @@ fn the_header_includes_every_chapter() {
     assert_eq!(included.len(), chapters().len(), "{included:?}");
 }
 
-/// Writes a source that includes `name` twice, and compiles it as each language.
-fn stands_alone(name: &str, rest: &str) {
+/// Writes a source with two includes of `name`, and compiles it in each language.
+fn stands_alone(name: &str, more: &str) {
     let source = format!("including-{}.c", name.replace(['/', '.'], "-"));
     let including = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source);
-    std::fs::write(&including, format!("#include <{name}>\n#include <{name}>\n{rest}")).expect("a file of ours");
+    std::fs::write(&including, format!("#include <{name}>\n#include <{name}>\n{more}")).expect("a file of ours");
     for language in [Language::C99, Language::Cxx11] {
         compile::check_source(&including, language);
     }
@@ -307,14 +308,14 @@ fn every_chapter_stands_alone() {
     let chapters = chapters();
     assert!(chapters.len() > 1);
     for name in &chapters {
-        // Without a declaration of its own, a source is empty, which C forbids.
+        // C forbids a source without any declaration.
         stands_alone(name, "extern int declared;\n");
     }
 }
 
 #[test]
 fn the_header_stands_alone() {
-    // In the preprocessor and in initialisers, where only constants do.
+    // In the preprocessor and in initialisers, which accept only constants.
     let text = "#if SIZEOF_VGASNET_REGISTER_VALUE_T != 8 || VGASNET_PAGESIZE % 4096 || VGASNET_MAXNODES < 1 || VGASNET_OK\n\
         #error constants\n#endif\n\
         vgasnet_handle_t handle = VGASNET_INVALID_HANDLE;\nextern char wide[sizeof(vgasnet_register_value_t)];\n\
@@ -322,7 +323,7 @@ fn the_header_stands_alone() {
     stands_alone("vgasnet.h", text);
 }
 
-/// Whether a compiler knows a standard: older ones do not know the latest.
+/// Whether a compiler knows a standard. Older compilers do not know the latest one.
 fn knows(compiler: &str, standard: &str) -> bool {
     const OLD: [&str; 4] = ["gnu89", "c99", "c++98", "c++11"];
     let language = if compiler == "cc" { "c" } else { "c++" };
@@ -331,7 +332,7 @@ fn knows(compiler: &str, standard: &str) -> bool {
     OLD.contains(&standard) || command.output().expect("a compiler").status.success()
 }
 
-/// From the oldest standards that have inline functions, in C as GNU's compiler has it, to the latest.
+/// From the oldest standards with inline functions (in C: GNU's) to the latest.
 #[test]
 fn every_standard_takes_the_headers() {
     let include = compile::source_dir().join("include");
@@ -350,7 +351,8 @@ fn every_standard_takes_the_headers() {
             for standard in standards.iter().filter(|standard| knows(compiler, standard)) {
                 let mut command = Command::new(compiler);
                 command.args(["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-DGASNET_PAR"]);
-                // Of a macro with any number of arguments, which compilers have long had, and of initialisers that are no constants.
+                // Older standards warn of variadic macros, which compilers have long had, and of initialisers that are
+                // not constant.
                 let is_older = *standard == "gnu89" || (*standard == "c++98" && header == "gasnetex.h");
                 command.arg(format!("-std={standard}")).args((!is_older).then_some("-pedantic"));
                 command.args(places.iter().map(|place| format!("-I{}", include.join(place).display())));
@@ -360,7 +362,7 @@ fn every_standard_takes_the_headers() {
     }
 }
 
-/// What a compiler tells of docstrings: names that are no parameters, results of functions that return nothing, unknown tags.
+/// A compiler's warnings about docstrings: unknown parameters, results of void functions, unknown tags.
 fn of_docstrings(places: &[&str], source: &Path) -> std::process::Output {
     let include = compile::source_dir().join("include");
     let mut command = Command::new("clang");
@@ -405,7 +407,7 @@ fn docstrings_fit_their_functions() {
     assert!(!of_docstrings(&[], &source).status.success(), "clang finds nothing");
 }
 
-/// Programs have macros of their own.
+/// Programs define macros of their own.
 #[test]
 fn macros_of_the_header_have_its_prefix() {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -446,7 +448,7 @@ fn constants_are_those_of_the_library() {
     assert_eq!(version.join("."), env!("CARGO_PKG_VERSION"));
 }
 
-/// Packages of Debian and Python are known by versions that are written elsewhere.
+/// The versions of the Debian and Python packages are written in other files.
 #[test]
 fn packages_have_the_version_of_the_library() {
     let version = env!("CARGO_PKG_VERSION");

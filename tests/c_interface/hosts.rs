@@ -1,5 +1,5 @@
-//! Jobs over MPI on two hosts, which are network namespaces of this machine joined by a cable that the test can shape
-//! and cut. Each test makes its hosts and removes them. Where that is not possible, the test says so and passes.
+//! Jobs over MPI on two hosts: network namespaces of this machine, joined by a cable that the test can shape and cut.
+//! Each test makes its hosts and removes them. Without the right to do so, the test prints a line and passes.
 
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Write};
@@ -15,16 +15,16 @@ use crate::support::run::{IN_CONTAINERS, Setup, conduit, entries, finish, fresh_
 use crate::support::tools::tool;
 use vgasnet_hosts::{ADDRESSES, OVER_THE_CABLE, is_hydra, run};
 
-/// How long a job may take to end when a host is cut off.
+/// The longest time of a job to end after a host is cut off.
 const CUT_LIMIT: Duration = Duration::from_secs(30);
 
-/// Far more than the start of a job takes.
+/// Far longer than the start of a job takes.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// MPI polls, so several jobs at once on few processors take for ever.
+/// MPI polls, so several jobs at once on two processors take very long.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Tests that need no hosts, or are about this machine or its C library.
+/// Tests without need of hosts, or about this machine or its C library.
 const ELSEWHERE: [&str; 12] = [
     "abi::",
     "declarations::",
@@ -40,14 +40,14 @@ const ELSEWHERE: [&str; 12] = [
     "local::input_and_output",
 ];
 
-/// Tests of what does not go from host to host. They run on one host, most of them over the same MPI, and across hosts with `CHECK_ALL`.
+/// Tests of behaviour within a host. They run on one host, mostly over the same MPI, and across hosts with `CHECK_ALL`.
 const OF_ONE_HOST: [&str; 37] = [
     "compat::",
     "documents::",
     "ex_tools::",
     "examples::",
     "file_systems::",
-    // What the home of a page does with its disk, and threads of one rank.
+    // The home of a page and its disk, and threads of one rank.
     "files::a_failed_sync",
     "files::threads_",
     "files::what_is_spilled",
@@ -57,7 +57,7 @@ const OF_ONE_HOST: [&str; 37] = [
     "install_ex::",
     "install_libraries::",
     "install_pages::",
-    // What a rank does with its own signals, mappings, threads and children.
+    // A rank's own signals, mappings, threads and children.
     "local::a_",
     "local::blocked",
     "local::children",
@@ -83,7 +83,8 @@ const OF_ONE_HOST: [&str; 37] = [
     "wrapped::",
 ];
 
-/// Those that run across hosts by a launcher that is not MPICH's, if not all do: its jobs differ in how they start and end.
+/// The tests to run across hosts, if not all do, by a launcher other than MPICH's: its jobs start and end in other
+/// ways.
 const OF_OTHER_LAUNCHERS: [&str; 7] = [
     "bad_input::a_rank_killed",
     "ex::messages",
@@ -97,14 +98,14 @@ const OF_OTHER_LAUNCHERS: [&str; 7] = [
 /// Two hosts with a disk each.
 struct Hosts {
     hosts: vgasnet_hosts::Hosts,
-    /// Scripts, and a storage directory for each host, which has its name.
+    /// Scripts, and a storage directory for each host, named after it.
     dir: PathBuf,
     _alone: MutexGuard<'static, ()>,
 }
 
 const SMALL: Setup = Setup { ranks: 2, page_bytes: 64 << 10, pool_pages: 4, peer_memory: true, cooperative: true };
 
-/// A job that has ended, with its output for the report of a failure.
+/// An ended job, with its output for the report of a failure.
 #[derive(Debug)]
 #[allow(dead_code)]
 struct Ended {
@@ -115,7 +116,7 @@ struct Ended {
 }
 
 impl Hosts {
-    /// Makes the hosts, or says loudly why there are none.
+    /// Makes the hosts, or prints loudly why there are none.
     fn new() -> Option<Hosts> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if conduit() != "mpi" {
@@ -138,7 +139,7 @@ impl Hosts {
     fn with_disks(hosts: vgasnet_hosts::Hosts, dir: PathBuf, alone: MutexGuard<'static, ()>) -> Hosts {
         let hosts = Hosts { hosts, dir, _alone: alone };
         hosts.names().iter().for_each(|name| std::fs::create_dir(hosts.storage(name)).expect("a new directory"));
-        // In front of a rank's program.
+        // The wrapper of a rank's program.
         let dir = hosts.dir.display();
         let settle =
             format!("#!/bin/sh\nexport VGASNET_STORAGE_DIR={dir}/storage-$(ip netns identify $$)\nexec \"$@\"\n");
@@ -146,7 +147,7 @@ impl Hosts {
         hosts
     }
 
-    /// The namespaces; vgasnetrun runs in the first.
+    /// The namespaces. vgasnetrun runs in the first.
     fn names(&self) -> &[String; 2] {
         &self.hosts.names
     }
@@ -186,7 +187,7 @@ impl Hosts {
         command.spawn().expect("it was there before")
     }
 
-    /// Runs a job to its end and sees that it leaves nothing behind.
+    /// Runs a job to its end and checks that it leaves nothing behind.
     fn run(&self, program: &str, setup: Setup) -> Ended {
         let begin = Instant::now();
         let path = compile::program(program, Language::C99, Linking::Shared);
@@ -198,14 +199,14 @@ impl Hosts {
         ended
     }
 
-    /// Lets no more than this through the cable, each way. Returns whether that is possible here.
+    /// Limits the rate of the cable in each direction. Returns whether this machine can.
     fn shape(&self, rate: &str) -> bool {
         let shape = |name| format!("tc -n {name} qdisc add dev v0 root tbf rate {rate} burst 256kb latency 100ms");
         let shaped = self.names().iter().try_for_each(|name| run(&shape(name)).map(drop));
         shaped.as_ref().inspect_err(|why| say_not_run("hosts: bandwidth", why)).is_ok()
     }
 
-    /// A command that does what `vgasnetrun`, its first argument, does with the others, across the hosts.
+    /// A script that runs its arguments across the hosts. The first one is `vgasnetrun`.
     fn launcher_across(&self) -> PathBuf {
         let [a, _] = self.names();
         let text = format!(
@@ -247,9 +248,9 @@ fn join(pids: &[i32]) -> String {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in self.names() {
-            // After a failure only.
+            // Only after a failure.
             for pid in self.processes(name) {
-                // SAFETY: the call takes numbers only; the process is in a namespace of this test's.
+                // SAFETY: the call takes numbers only, and the process is in a namespace of this test.
                 unsafe { libc::kill(pid, libc::SIGKILL) };
             }
         }
@@ -257,20 +258,20 @@ impl Drop for Hosts {
     }
 }
 
-/// Whether a process with this number exists and is not a zombie that waits for its parent.
+/// Whether a process with this number exists and is not a zombie.
 fn is_alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// How many bytes have left a host under this shape.
+/// The bytes sent by a host under this shape.
 fn sent_bytes(name: &str) -> u64 {
     let text = run(&format!("tc -n {name} -s qdisc show dev v0")).expect("a host of ours");
     let sent = text.split_whitespace().skip_while(|word| *word != "Sent").nth(1);
     sent.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// The arguments by which this program runs its other tests across hosts: those that `CHECK_ACROSS` names, if it names any.
+/// This program's arguments to run its other tests across hosts: `CHECK_ACROSS`, if set.
 fn tests_across_hosts() -> Vec<&'static str> {
     if let Ok(names) = std::env::var("CHECK_ACROSS") {
         return names.leak().split_whitespace().collect();
@@ -278,9 +279,9 @@ fn tests_across_hosts() -> Vec<&'static str> {
     let skipped =
         |names: &[&'static str]| -> Vec<&'static str> { names.iter().flat_map(|name| ["--skip", *name]).collect() };
     let has_all = std::env::var_os("CHECK_ALL").is_some();
-    let few = if has_all || is_hydra(vgasnet_mpi::MPIEXEC) { &[][..] } else { &OF_OTHER_LAUNCHERS };
+    let filters = if has_all || is_hydra(vgasnet_mpi::MPIEXEC) { &[][..] } else { &OF_OTHER_LAUNCHERS };
     let of_one_host = if has_all { &[][..] } else { &OF_ONE_HOST };
-    [few, &skipped(&ELSEWHERE), &skipped(of_one_host)].concat()
+    [filters, &skipped(&ELSEWHERE), &skipped(of_one_host)].concat()
 }
 
 /// This program's other tests, on both hosts, in a third of their setups.
@@ -294,7 +295,7 @@ fn programs_run_across_hosts() {
     let mut tests = Command::new(std::env::current_exe().expect("this program has a path"));
     tests
         .env("CHECK_LAUNCHER", launcher)
-        // On one host they have run in as many setups as that asks for.
+        // On one host they have run in all the setups `CHECK_ALL` asks for.
         .env_remove("CHECK_ALL")
         .arg("--test-threads=1")
         .args(tests_across_hosts());
@@ -305,8 +306,8 @@ fn programs_run_across_hosts() {
     assert!(said.contains(" passed; 0 failed;"), "no test ran");
 }
 
-/// Passes on what tests say, on the real stdout: it takes them minutes. Returns that, and apart from it the messages of tests
-/// that fail, which come between two lines of a kind.
+/// Copies the output of tests to the real stdout, since they take minutes. Returns the output, and separately the
+/// messages of failed tests, which stand between two lines of the same form.
 fn pass_on(lines: impl BufRead) -> (String, String) {
     let (mut said, mut messages, mut is_message) = (String::new(), String::new(), false);
     for line in lines.split(b'\n') {
@@ -316,7 +317,7 @@ fn pass_on(lines: impl BufRead) -> (String, String) {
         } else if is_message {
             messages += &line;
         } else {
-            // If stdout is closed, there is nobody to tell.
+            // If stdout is closed, the output is lost.
             let _ = std::io::stdout().write_all(line.as_bytes());
             said += &line;
         }
@@ -324,7 +325,7 @@ fn pass_on(lines: impl BufRead) -> (String, String) {
     (said, messages)
 }
 
-/// They notice its end before the launcher tells them.
+/// The peers notice the failure before the launcher reports it.
 #[test]
 fn the_peers_of_a_rank_that_fails_say_nothing() {
     let Some(hosts) = Hosts::new() else { return };

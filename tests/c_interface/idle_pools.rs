@@ -1,4 +1,4 @@
-//! Pages that leave the last pool which has them stay in those of ranks that wait.
+//! Pages evicted from their last pool stay in the pools of waiting ranks.
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{Setup, run_with};
@@ -7,7 +7,7 @@ const fn setup(ranks: u32, peer_memory: bool) -> Setup {
     Setup { ranks, page_bytes: 64 << 10, pool_pages: 32, peer_memory, cooperative: true }
 }
 
-/// Pages move whole, so that each that is missed is read once.
+/// Pages move whole, so that each miss is one read.
 const WHOLE: (&str, &str) = ("VGASNET_SHIP", "0");
 
 const KEPT: (&str, &str) = ("VGASNET_IDLE_POOLS", "1");

@@ -1,5 +1,5 @@
-//! The tree that `scripts/install` installs: programs in C and C++ are built against it alone, in the ways of clients'
-//! build systems, and run with its launchers.
+//! The tree of `scripts/install`: programs in C and C++ are built against it alone, in the way of clients' build
+//! systems, and run with its launchers.
 
 use crate::support::compile::{library, source_dir};
 use crate::support::run::{IN_CONTAINERS, finish, fresh_dir, say_not_run, succeed};
@@ -14,7 +14,7 @@ pub fn prefix() -> &'static Path {
     PREFIX.get_or_init(|| {
         let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
         std::fs::remove_dir_all(&prefix).ok();
-        // The same place, as somebody gives it who is elsewhere.
+        // The same place by a relative path, from another directory.
         let somewhere = prefix.parent().expect("a directory").join("somewhere");
         std::fs::create_dir_all(&somewhere).expect("a directory of ours");
         succeed(install(&[]).current_dir(&somewhere).arg("../installed").arg(built()));
@@ -22,7 +22,7 @@ pub fn prefix() -> &'static Path {
     })
 }
 
-/// A directory with what was built for this test: cargo would build into the directory from which other tests read.
+/// A directory with the products of this test's build: cargo would build into the directory read by other tests.
 pub fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -35,7 +35,7 @@ pub fn built() -> &'static Path {
     })
 }
 
-/// The libraries that stand before MPI, as far as they were built beside this test's.
+/// The interposing libraries for MPI, as far as they were built with this test.
 pub fn before_mpi() -> Vec<PathBuf> {
     let library = library("libvgasnet.so");
     let dirs = library.ancestors().skip(1).take(2);
@@ -44,10 +44,10 @@ pub fn before_mpi() -> Vec<PathBuf> {
     names.filter(|_| cfg!(feature = "mpi")).filter_map(find).collect()
 }
 
-/// The programs that are installed.
+/// The installed programs.
 pub const PROGRAMS: [&str; 3] = ["vgasnetrun", "vgasnet-bench", "vgasnet-info"];
 
-/// The installation of what was built for this test, with these options.
+/// The installation of this test's build, with these options.
 pub fn install(options: &[&str]) -> Command {
     let mut install = Command::new(source_dir().join("scripts/install"));
     #[cfg(feature = "mpi")]
@@ -58,7 +58,7 @@ pub fn install(options: &[&str]) -> Command {
     install
 }
 
-/// All files below a directory, by their paths there, and where links lead.
+/// All files below a directory, by relative path, with the targets of links.
 fn files_below(dir: &Path) -> Vec<String> {
     let mut found =
         succeed(Command::new("find").args([".", "!", "-type", "d", "-printf", "%P %l\\n"]).current_dir(dir))
@@ -80,7 +80,7 @@ pub fn build_dir(name: &str) -> PathBuf {
     dir
 }
 
-/// Whether a program that a test needs is installed. If not, says so loudly.
+/// Whether a program needed by a test is installed. Prints a line loudly if not.
 pub fn is_here(tool: &str) -> bool {
     let is_here = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !is_here {
@@ -171,7 +171,7 @@ fn the_tree_is_complete() {
         assert!(prefix().join(format!("bin/gasnetrun_{conduit}")).is_file(), "{conduit}");
         assert!(prefix().join(format!("include/{conduit}-conduit/gasnet_core.h")).is_file(), "{conduit}");
     }
-    // As OpenSHMEM looks for it.
+    // As OpenSHMEM searches for it.
     let config = std::fs::read_to_string(prefix().join("include/gasnet_config.h")).expect("a header");
     for part in ["MAJOR", "MINOR", "PATCH"] {
         let line = config.lines().find(|line| line.starts_with(&format!("#define GASNET_RELEASE_VERSION_{part} ")));
@@ -194,7 +194,7 @@ fn the_tree_is_complete() {
     }
 }
 
-/// With DESTDIR files go elsewhere, and say the same; nothing is left of them when they are removed.
+/// With DESTDIR the files go below another root and have the same content. Their removal leaves nothing.
 #[test]
 fn what_is_installed_elsewhere_is_the_same_and_goes_again() {
     let of_prefix = files_below(prefix());
@@ -204,7 +204,7 @@ fn what_is_installed_elsewhere_is_the_same_and_goes_again() {
     assert_eq!(files_below(&below), of_prefix);
     let same = Command::new("diff").arg("-r").arg("--no-dereference").args([&below, prefix()]).output().expect("diff");
     assert!(same.status.success(), "{}", String::from_utf8_lossy(&same.stdout));
-    // Files of others stay, and so do the directories where they are.
+    // Files of other software stay, and so do their directories.
     let mine = below.join("lib/mine");
     std::fs::write(&mine, "").expect("a file of ours");
     succeed(install(&["--uninstall"]).arg(prefix()).env("DESTDIR", &root));
@@ -215,7 +215,8 @@ fn what_is_installed_elsewhere_is_the_same_and_goes_again() {
     assert_eq!(String::from_utf8_lossy(&again.stderr).lines().count(), 1, "{again:?}");
 }
 
-/// As a distribution installs it: libraries in a directory of the architecture's, and the trees for clients out of the way.
+/// As a distribution installs it: libraries in a directory of the architecture, and the trees for clients outside of
+/// the usual places.
 #[test]
 fn libraries_and_trees_may_lie_elsewhere() {
     let root = build_dir("elsewhere");
@@ -269,8 +270,7 @@ fn a_bad_prefix_is_refused() {
     }
 }
 
-/// Nothing is installed by a half: each is named with what would do.
-/// Not only as the path of a file.
+/// GASNet may be named by a package of pkg-config, not only by the path of a file.
 #[test]
 fn a_gasnet_may_be_named_as_pkg_config_knows_it() {
     if !is_here("pkg-config") {
@@ -285,6 +285,7 @@ fn a_gasnet_may_be_named_as_pkg_config_knows_it() {
     assert!(dir.join("prefix/include/ibv-conduit/ibv-par.mak").is_file());
 }
 
+/// Nothing is installed, and each missing thing is named with its remedy.
 #[test]
 fn a_network_that_is_not_there_is_refused() {
     let none = build_dir("no-network").join("none");
@@ -301,7 +302,7 @@ fn a_network_that_is_not_there_is_refused() {
     }
 }
 
-/// Each client's linker would find hundreds of functions missing.
+/// Otherwise each client's linker would report hundreds of missing functions.
 #[cfg(any(feature = "mpi", feature = "gasnet"))]
 #[test]
 fn a_library_of_a_network_that_is_not_named_is_refused() {
@@ -314,7 +315,7 @@ fn a_library_of_a_network_that_is_not_named_is_refused() {
     assert!(!prefix.exists());
 }
 
-/// Before anything is built.
+/// The refusal comes before any build.
 #[test]
 fn a_place_that_cannot_be_is_refused() {
     let dir = build_dir("refused");
@@ -356,7 +357,7 @@ fn through_pkg_config() {
             run(launcher, &program);
         }
     }
-    // Clients in strict C use functions of GNU and POSIX: the packages let them, as the Makefiles do.
+    // Clients in strict C use functions of GNU and POSIX: the packages permit them, as the Makefiles do.
     let extra = dir.join("extra.c");
     let text = "#include <gasnet.h>\nint main(void) { return asprintf(&(char *){NULL}, \"%s\", \"text\") - 4; }\n";
     std::fs::write(&extra, text).expect("a file of ours");
@@ -365,7 +366,7 @@ fn through_pkg_config() {
     succeed(command.args(flags("gasnet-smp-par", &["--cflags"])));
 }
 
-/// A client that asks is told the conduit that it was built for, and runs on that.
+/// A client that asks is told its own conduit, and runs on it.
 #[test]
 #[cfg(feature = "mpi")]
 fn clients_of_another_conduit() {
@@ -405,7 +406,7 @@ fn through_a_makefile() {
     }
 }
 
-/// Without a warning: the C library warns of functions that need its shared objects.
+/// No warning may appear. The C library warns of functions that need its shared objects.
 #[test]
 fn fully_static_programs() {
     if cfg!(any(feature = "mpi", feature = "gasnet")) {
@@ -442,7 +443,7 @@ fn gasnets_own_variables_are_heeded() {
     assert!(status == Some(1) && said.contains("global >= segment_bytes()"), "{said}");
     let (status, said) = launched("much");
     assert!(status == Some(1) && said.contains("GASNET_MAX_SEGSIZE=much"), "{said}");
-    // The variable sets what gasnetrun_smp leaves open.
+    // The variable sets the number of nodes left open by gasnetrun_smp.
     let mut command = Command::new(prefix().join("bin/gasnetrun_smp"));
     let output =
         command.args(["-v", "sh", "-c", "echo rank"]).env("GASNET_PSHM_NODES", "3").output().expect("a script");
@@ -453,7 +454,7 @@ fn gasnets_own_variables_are_heeded() {
     }
 }
 
-/// The library's script for gdb is loaded with it, where gdb is told that it may.
+/// gdb loads the library's script with the library, if its configuration permits the place.
 #[test]
 fn gdb_loads_the_script_from_where_it_may() {
     if !is_here("gdb") {

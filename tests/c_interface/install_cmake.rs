@@ -1,4 +1,4 @@
-//! The installation as CMake finds it.
+//! The installation as seen by CMake.
 
 use crate::install::{build_dir, is_here, prefix, run};
 use crate::support::compile::source_dir;
@@ -45,7 +45,7 @@ fn shared_static_gasnet_and_fortran_are_found() {
     is_found_by_a_link(&dir);
 }
 
-/// As CMake finds what is installed in /usr/lib by /lib.
+/// As for an installation in /usr/lib that CMake finds by /lib.
 fn is_found_by_a_link(dir: &Path) {
     let link = dir.join("lib");
     std::os::unix::fs::symlink(prefix().join("lib"), &link).expect("a link");

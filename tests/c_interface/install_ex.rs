@@ -1,5 +1,5 @@
-//! What `scripts/install` installs for clients of GASNet-EX, in `gasnet-ex/`: programs are built against it alone, and by what stands in
-//! for GASNet-EX's sources.
+//! The files of `scripts/install` for clients of GASNet-EX, in `gasnet-ex/`: programs are built against them alone, and
+//! by the stand-in for GASNet-EX's sources.
 
 use crate::install::{build_dir, client, is_here, launch_as, prefix};
 use crate::support::run::succeed;
@@ -59,14 +59,14 @@ fn the_tree_is_complete() {
                     "{file}: {text}"
                 );
             }
-            // As Realm's build looks for the library.
+            // As Realm's build searches for the library.
             for kind in ["so", "a"] {
                 let library = tree().join(format!("lib/libgasnet-{network}-{mode}.{kind}"));
                 assert!(library.is_file(), "{}", library.display());
             }
         }
     }
-    // As UPC++'s configure looks for the version.
+    // As UPC++'s configure searches for the version.
     let spec = text(&tree().join("source/docs/GASNet-EX.txt"));
     assert!(spec.contains("\nGEX_SPEC_VERSION_MAJOR 0\nGEX_SPEC_VERSION_MINOR 19\n"), "{spec}");
     if is_here("pkg-config") {
@@ -74,7 +74,7 @@ fn the_tree_is_complete() {
     }
 }
 
-/// As Caffeine's installation takes a package apart.
+/// As Caffeine's installation parses a package.
 #[test]
 fn packages_name_compilers_and_libraries_by_their_paths() {
     if !is_here("pkg-config") {
@@ -107,7 +107,7 @@ fn through_pkg_config() {
             command.args(["-x", "none", "-o"]).arg(&program);
             succeed(command.args(package(&format!("gasnet-{network}-{mode}"), &["--cflags", "--libs"])));
             run(&format!("gasnet-ex/bin/gasnetrun_{network}"), &["-n", "2"], &program);
-            // By this mark upcxx-run finds the launcher, if it is there once.
+            // upcxx-run finds the launcher by this mark, which must occur once.
             let mark = format!("$GASNetConduitName: {} $\0", network.to_uppercase());
             let bytes = std::fs::read(&program).expect("a program");
             let marks = bytes.windows(mark.len()).filter(|window| *window == mark.as_bytes()).count();
@@ -146,7 +146,7 @@ fn launchers_take_gasnets_options() {
     }
 }
 
-/// As UPC++ configures and builds GASNet: in a directory of its own, with these options, by these targets.
+/// As UPC++ configures and builds GASNet: in a directory of its own, with these options and targets.
 #[test]
 fn what_stands_in_for_the_sources_builds_clients() {
     if !is_here("make") {
@@ -177,7 +177,7 @@ fn what_stands_in_for_the_sources_builds_clients() {
     succeed(Command::new("./config.status").env("CONFIG_FILES", "out:in").current_dir(&dir));
     let filled = text(&dir.join("out"));
     assert_eq!(filled, format!("{}, GNU, none, -lpthread\n", NETWORKS.join(" ")));
-    // From the build directory and from where it is installed.
+    // From the build directory and from the installation.
     for (fragments, name) in [(dir.clone(), "built"), (installed.join("include"), "installed")] {
         let makefile = format!(
             "include {fragments}/udp-conduit/udp-par.mak\n\

@@ -1,4 +1,4 @@
-//! The libraries that `scripts/install` installs: their names and versions, what they need, their size, and their debug information.
+//! The libraries of `scripts/install`: names and versions, dependencies, sizes, and debug information.
 
 use crate::abi::{exported, number};
 use crate::install::{before_mpi, is_here, prefix};
@@ -33,7 +33,7 @@ fn needs_the_c_library_alone(name: &str) {
     assert!(others.is_empty(), "{name}: {others:?}");
 }
 
-/// What a debugger needs is not in a library, but is found from it.
+/// A library has no debug information of its own, but leads to it.
 fn has_its_debug_information_apart(name: &str) {
     let sections = |file: &Path| succeed(Command::new("readelf").args(["-S", "--wide"]).arg(file));
     let library = sections(&lib().join(name));
@@ -48,7 +48,8 @@ fn has_its_debug_information_apart(name: &str) {
     assert!(sections(&apart).contains(".symtab"));
 }
 
-/// A program that was linked with the library finds it by the version of its binary interface, beside which a later one may lie.
+/// A linked program finds the library by the version of its binary interface. A later version may be installed next to
+/// it.
 #[test]
 fn the_library_has_a_version_and_needs_little() {
     has_its_versions("libvgasnet.so");
@@ -57,7 +58,7 @@ fn the_library_has_a_version_and_needs_little() {
     }
 }
 
-/// The names of ours, and no others: those of other libraries' functions stand in for these in any version.
+/// Only our own names have a version: stand-ins for other libraries' functions serve any version.
 #[test]
 fn names_of_ours_have_a_version() {
     let names = exported(&lib().join("libvgasnet.so"));
@@ -65,7 +66,7 @@ fn names_of_ours_have_a_version() {
     assert!(ours.len() > 300 && others.len() > 30, "{names:?}");
     assert!(ours.iter().all(|name| name.ends_with(&format!("@VGASNET_{}", number()))), "{ours:?}");
     assert!(others.iter().all(|name| name.ends_with("@Base")), "{others:?}");
-    // Of the archive no program sees more.
+    // Programs linked with the archive see no more names.
     let symbols = succeed(Command::new("nm").args(["-g", "--defined-only"]).arg(lib().join("libvgasnet.a")));
     let mut in_archive: Vec<_> = symbols.lines().filter_map(|line| line.split(' ').nth(2)).collect();
     in_archive.sort_unstable();
@@ -83,7 +84,7 @@ fn debug_information_lies_apart() {
     }
     let mut gdb = Command::new("gdb");
     let said = succeed(gdb.args(["-nx", "-batch", "-ex", "info line vgasnet_init"]).arg(lib().join("libvgasnet.so")));
-    // Only what is released is built with lines.
+    // Only release builds have line information.
     if is_released() {
         assert!(said.contains("Line ") && said.contains(".rs\""), "{said}");
     } else {
@@ -91,13 +92,13 @@ fn debug_information_lies_apart() {
     }
 }
 
-/// Whether the library is the one that users build.
+/// Whether this is the library of a release build.
 fn is_released() -> bool {
     library("libvgasnet.so").ancestors().skip(1).take(2).any(|dir| dir.ends_with("release"))
 }
 
-/// Bytes of the shared library and of the archive, at most: up to 5 % more than they had on x86-64 by Rust 1.95 when this was written.
-/// Who has good reason for more raises it.
+/// Upper bounds on the bytes of the shared library and the archive: 5 % above their sizes on x86-64 with Rust 1.95.
+/// Raise them for a good reason.
 #[test]
 fn libraries_are_no_larger_than_they_were() {
     const TEST: &str = "the size of the libraries";
@@ -112,7 +113,7 @@ fn libraries_are_no_larger_than_they_were() {
     }
 }
 
-/// They do not need MPI by themselves: the program brings it.
+/// The libraries do not need MPI by themselves: the program brings it.
 #[test]
 fn libraries_before_mpi_are_installed_alike() {
     const TEST: &str = "the libraries before MPI, installed";

@@ -1,4 +1,4 @@
-//! What is installed for people at a terminal: man pages, completions, a modulefile, and what programs say of themselves.
+//! Installed texts for people at a terminal: man pages, completions, a modulefile, and the programs' own help.
 
 use crate::header::{declared, header, renamed};
 use crate::install::{PROGRAMS, build_dir, is_here, prefix};
@@ -19,7 +19,7 @@ fn man_pages_are_well_formed() {
     if !is_here("mandoc") {
         return;
     }
-    // Of what clap writes of options, mandoc warns.
+    // mandoc warns of clap's format of options.
     for (page, level) in [
         ("man1/vgasnetrun.1", "error"),
         ("man1/vgasnet-bench.1", "error"),
@@ -40,7 +40,7 @@ fn man_pages_are_well_formed() {
     }
 }
 
-/// What pages call `docs/` is installed, and the pages say where.
+/// The documents that pages name in `docs/` are installed, and the pages have the place.
 #[test]
 fn documents_that_pages_name_are_installed() {
     for page in ["man/man3/vgasnet.3", "man/man7/vgasnet.7"] {
@@ -54,7 +54,7 @@ fn documents_that_pages_name_are_installed() {
     }
 }
 
-/// From where the documents are installed.
+/// Checked from the installed documents.
 #[test]
 fn links_of_documents_lead_to_files() {
     let dir = shared("doc/vgasnet");
@@ -71,7 +71,7 @@ fn links_of_documents_lead_to_files() {
     assert!(links > 40, "{links}");
 }
 
-/// From the directory of the installed examples.
+/// Built in the directory of the installed examples.
 #[test]
 fn examples_are_built_as_they_say() {
     if !is_here("pkg-config") {
@@ -113,7 +113,7 @@ fn each_function_has_a_page_that_begins_with_it() {
     }
 }
 
-/// Each by its shell; fish finds an option by it.
+/// Each shell checks its own script, and fish completes an option.
 #[test]
 fn completions_are_scripts_of_their_shells() {
     let scripts = |program: &str| {
@@ -143,10 +143,10 @@ fn completions_are_scripts_of_their_shells() {
     }
 }
 
-/// What bash offers where the last of these words would be completed.
+/// bash's offers for the last of these words.
 fn bash_offers(words: &[&str]) -> Vec<String> {
     let script = shared(&format!("bash-completion/completions/{}", words[0]));
-    // As bash calls it. The option is one that only a shell at a terminal takes.
+    // Called as bash does. Only a shell at a terminal accepts this option.
     let ask = r#"compopt() { :; }
         . "$1"; shift
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
@@ -176,7 +176,7 @@ fn bash_offers_what_fits() {
         let found = bash_offers(words);
         assert!(found.iter().any(|word| word == offered), "{words:?}: {found:?}");
     }
-    // They would be the program's.
+    // Such options would be the program's.
     assert_eq!(bash_offers(&["vgasnetrun", "-n", "2", "dirname", "-"]), [""; 0]);
 }
 
@@ -194,7 +194,7 @@ fn programs_and_launchers_say_their_version_and_help() {
     }
 }
 
-/// With nothing else in the environment, the module leads to programs, packages, man pages and Python's package.
+/// With nothing else in the environment, the module provides the programs, packages, man pages and the Python package.
 #[test]
 fn a_module_leads_to_what_is_installed() {
     const INIT: &str = "/usr/share/modules/init/sh";

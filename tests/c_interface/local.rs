@@ -1,4 +1,4 @@
-//! Loads from and stores to the own segment: the C programs of `tests/c/` that test them, as jobs.
+//! Loads from and stores to a rank's own segment: C programs of `tests/c/`, as jobs.
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::gasnet::{self, Compiler, Mode};
@@ -10,7 +10,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// Every value of each setting, with pools from the smallest that allows loads and stores.
+/// Every value of each setting, with pools from the smallest one that permits loads and stores.
 const SETUPS: [Setup; 7] = [
     small(1, 4, true, true),
     small(2, 4, false, true),
@@ -22,7 +22,7 @@ const SETUPS: [Setup; 7] = [
 ];
 
 /// With and without the use of neighbours' pages in place, and a rank that is alone.
-const FEW_SETUPS: [Setup; 3] = [SETUPS[0], SETUPS[1], SETUPS[4]];
+const MAIN_SETUPS: [Setup; 3] = [SETUPS[0], SETUPS[1], SETUPS[4]];
 
 const fn small(ranks: u32, pool_pages: u64, peer_memory: bool, cooperative: bool) -> Setup {
     Setup { ranks, page_bytes: 64 * KIB, pool_pages, peer_memory, cooperative }
@@ -82,17 +82,17 @@ fn loads_and_stores_among_gets_and_puts() {
 
 #[test]
 fn lists_that_lie_in_segments() {
-    run_in("lists_in_segments", &[], FEW_SETUPS);
+    run_in("lists_in_segments", &[], MAIN_SETUPS);
 }
 
 #[test]
 fn the_c_library_on_a_segment() {
-    run_in("c_library", &[], FEW_SETUPS);
+    run_in("c_library", &[], MAIN_SETUPS);
 }
 
 #[test]
 fn instructions_that_use_many_pages() {
-    run_in("instructions", &[], FEW_SETUPS);
+    run_in("instructions", &[], MAIN_SETUPS);
 }
 
 #[test]
@@ -103,10 +103,10 @@ fn stores_are_neither_lost_nor_torn() {
 #[test]
 fn loads_of_pages_that_neighbours_hold() {
     run_in("loans", &["seen"], SETUPS);
-    // A rank that puts a few bytes gets their page.
+    // With 0, a rank gets the page of a small put.
     let on = [("VGASNET_STATS", "1"), ("VGASNET_SHIP", "0")];
     let setups = [small(2, 4, true, true), small(4, 8, true, true), large(2, 4)];
-    // Elsewhere nothing is lent.
+    // Between processes without shared memory nothing is lent.
     let setups = if conduit() == "smp" { &setups[..] } else { &[] };
     for &setup in setups {
         run_with(&program("loans"), &["stopped"], setup, &on).expect(0);
@@ -161,7 +161,7 @@ fn signal_handlers_store_to_the_page_of_the_copy_that_they_interrupt() {
         return say_not_run("handlers that interrupt copies", "pages are not used in place between hosts");
     }
     for (at, way) in ways.into_iter().enumerate() {
-        // A neighbour has the page and lets it be used there, or wants it.
+        // A neighbour has the page and lends it, or wants it.
         for setup in [small(2, 6, true, true), small(2 + at as u32 % 2, 8, false, at % 3 != 0)] {
             let ended = run(&program("interrupted_copies"), &[way], setup);
             ended.expect(0).stderr.lines().filter(|line| line.contains("NOT RUN")).for_each(|line| eprintln!("{line}"));
@@ -169,7 +169,7 @@ fn signal_handlers_store_to_the_page_of_the_copy_that_they_interrupt() {
     }
 }
 
-/// The page of such a copy stays in use, and another rank that wants it would wait for ever.
+/// The page of such a copy stays in use. Another rank that wants it would wait for ever.
 #[test]
 fn handlers_that_a_copy_raises_return_or_end_the_process() {
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
@@ -231,12 +231,12 @@ fn handlers_run_while_a_load_waits_for_long() {
 #[test]
 fn forked_children_are_no_ranks() {
     let args: &[&str] = if conduit() == "smp" { &["descriptors"] } else { &[] };
-    run_in("forks", args, FEW_SETUPS);
+    run_in("forks", args, MAIN_SETUPS);
 }
 
 #[test]
 fn children_that_end_or_execute() {
-    run_in("children", &[], FEW_SETUPS);
+    run_in("children", &[], MAIN_SETUPS);
 }
 
 #[test]
@@ -244,13 +244,13 @@ fn ranks_that_fight_over_a_page_or_wait_for_a_word() {
     run_in("contention", &[], SETUPS);
 }
 
-/// Checks that the library writes as many lines as a rank's program expects.
+/// Checks that the library writes as many error lines as a rank's program expects.
 fn check_error_lines(ended: &Ended, ranks: u32) {
     let expected: usize =
         ended.stdout.lines().filter_map(|line| line.strip_prefix("errors ")?.parse::<usize>().ok()).sum();
     assert!(expected >= 40 * ranks as usize, "{ended}");
     let calls = ["vgasnet_pin", "vgasnet_unpin", "vgasnet_advise"];
-    // A network's launcher reads as much of a rank's pipe as it has room for, so lines of two ranks may stand in one another.
+    // A network's launcher reads a rank's pipe in pieces, so lines of two ranks may be mixed.
     let are_whole = ranks == 1 || conduit() == "smp";
     for line in ended.stderr.lines().filter(|_| are_whole) {
         let (rank, rest) = line.strip_prefix("vgasnet: rank ").and_then(|rest| rest.split_once(": ")).expect(line);
@@ -271,7 +271,7 @@ fn threads_are_cancelled_outside_of_the_library() {
 #[test]
 fn input_and_output_of_segments() {
     run_in("files", &[], SETUPS);
-    // A message is as large as several pages of the smallest size.
+    // A message is as large as several of the smallest pages.
     for setup in some_of(SETUPS.into_iter().filter(|setup| setup.page_bytes > 4 * KIB)) {
         if run(&program("sockets"), &[], setup).expect(0).stdout.contains("no SO_ZEROCOPY") {
             say_not_run("sends whose memory the kernel keeps", "the system has no SO_ZEROCOPY");
@@ -296,8 +296,7 @@ fn hints_change_no_byte() {
     run_in("advice", &[], [large(2, 4)]);
 }
 
-/// Checks the line that the last rank's library writes before the rank ends by SIGSEGV, and the launcher's line after
-/// it.
+/// Checks the line of the last rank's library before the rank ends by SIGSEGV, and the launcher's line after it.
 fn dies_saying(part: &str, setup: Setup) -> (String, Ended) {
     let ended = run(&program("wild"), &[part], setup);
     ended.expect(128 + 11);
@@ -326,7 +325,7 @@ fn a_wild_access_says_where_and_ends_the_rank() {
         let touched: Vec<_> = touched.split_whitespace().collect();
         let [_, address, _, base, _, end] = touched[..] else { panic!("{ended}") };
         assert!(line.contains(base) && line.contains(end), "{ended}");
-        // A function of the library may begin anywhere.
+        // An address in a function of the library has no fixed value.
         assert!(part == "in-library" || line.contains(address), "{ended}");
     }
 }

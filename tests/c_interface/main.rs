@@ -1,4 +1,5 @@
-//! The C interface as users have it: C and C++ programs, compiled against the header and the library, run as jobs.
+//! The C interface in the form users have: C and C++ programs, compiled against the header and the library, run as
+//! jobs.
 
 mod abi;
 mod bad_input;

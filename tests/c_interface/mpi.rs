@@ -1,11 +1,11 @@
-//! Programs that use MPI as well as vgasnet. Either may start and end MPI, and MPI is given addresses in segments.
+//! Programs that use both MPI and vgasnet. Each may start and end MPI, and MPI gets addresses in segments.
 
 use crate::support::compile::{self, Language, Linking, library, source_dir};
 use crate::support::run::{IN_CONTAINERS, Setup, conduit, fresh_dir, run, say_not_run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program of `tests/mpi/` that uses both, compiled as MPI's users do it.
+/// A program of `tests/mpi/`, compiled as MPI's users do.
 fn program(name: &str) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mpi-{name}"));
     let shared = library("libvgasnet.so");
@@ -20,7 +20,7 @@ fn program(name: &str) -> PathBuf {
     program
 }
 
-/// Whether ranks run over MPI; else says that the test was not run.
+/// Whether ranks run over MPI. Prints a line if not.
 fn is_over_mpi() -> bool {
     let is_so = conduit() == "mpi";
     if !is_so {
@@ -43,7 +43,7 @@ fn whoever_starts_mpi_and_whoever_ends_it() {
         let setup = small(2, 8, peer_memory);
         for start in ["before", "threads-before", "after", "threads-after"] {
             for end in ["finalize", "exit", "return"] {
-                // A program that has started MPI ends it, says the standard.
+                // By the standard, a program that has started MPI ends it.
                 if end != "return" || start.contains("after") {
                     run(&client, &[start, end], setup).expect(0);
                 }
@@ -101,7 +101,7 @@ fn a_copy_for_which_there_is_no_memory_is_refused() {
     assert!(ended.expect(1).stderr.lines().any(|told| told == line), "{ended}");
 }
 
-/// Not through the functions that the library stands before. On one host threads get their pages without MPI.
+/// Through functions without a stand-in of the library. On one host threads get their pages without MPI.
 #[test]
 fn a_load_within_mpi_gets_its_page_or_ends_with_a_line() {
     if !is_over_mpi() {
@@ -126,7 +126,7 @@ fn what_calls_with_ordinary_buffers_take_besides() {
     println!("{}", ended.expect(0).stdout);
 }
 
-/// The examples that compile for MPI alone, by its own launcher.
+/// The examples for MPI alone, run by its own launcher.
 #[test]
 fn examples_by_mpi_alone_find_what_one_rank_finds() {
     if !is_over_mpi() {
@@ -162,7 +162,7 @@ fn alone(name: &str) -> PathBuf {
     program
 }
 
-/// A job that ends in the middle has its files written and cut to their size by one rank, while others may append still.
+/// When a job ends early, one rank writes its files and cuts them to their size. Other ranks may still append.
 #[test]
 fn a_rescue_cuts_off_nothing_that_is_appended_meanwhile() {
     if !is_over_mpi() {

@@ -1,4 +1,4 @@
-//! The C programs of `tests/c/`, as jobs of several ranks, with pools much smaller than what they use.
+//! The C programs of `tests/c/`, as jobs of several ranks, with pools much smaller than their working sets.
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{Ended, Setup, fresh_dir, run, run_with, some_of};
@@ -41,15 +41,15 @@ const fn large(ranks: u32, peer_memory: bool, cooperative: bool) -> Setup {
     Setup { ranks, page_bytes: 4 * MIB, pool_pages: 16, peer_memory, cooperative }
 }
 
-/// Whether small operations may be carried out where their page is.
+/// Without and with small operations at the rank with the page.
 const SHIPS: [(&str, &str); 2] = [("VGASNET_SHIP", "0"), ("VGASNET_SHIP", "1")];
 
-/// A setup with pages of so many KiB that a program with threads may load from and store to.
+/// A setup with pages of this size, in which a program with threads may load and store.
 const fn pages_of(kib: u64, ranks: u32, pool_pages: u64, peer_memory: bool, cooperative: bool) -> Setup {
     Setup { ranks, page_bytes: kib * KIB, pool_pages, peer_memory, cooperative }
 }
 
-/// Runs a program in these setups, and in the first of them also as C++.
+/// Runs a program in these setups, in the first one also as C++.
 fn run_in(program: &str, setups: impl IntoIterator<Item = Setup>) {
     run_each(program, &[], setups.into_iter().map(|setup| (setup, None)));
 }
@@ -112,7 +112,7 @@ fn what_bindings_use() {
 fn segments_of_sixteen_times_the_pool() {
     let is_small = |setup: &Setup| setup.page_bytes < MIB;
     run_in("larger_than_memory", SETUPS.into_iter().filter(is_small));
-    // Pages of the default size. The disk decides how long this takes.
+    // Pages of the default size. The time depends on the disk.
     run_in("larger_than_memory", [Setup { pool_pages: 4, ..large(2, true, true) }]);
 }
 
@@ -186,7 +186,7 @@ fn atomics_of_all_kinds_on_shared_words() {
         pages_of(4096, 4, 8, true, true),
     ];
     run_each("atomics", &[], setups.iter().flat_map(|setup| SHIPS.map(|ships| (*setup, Some(ships)))));
-    // Pages of this size take long to go from rank to rank.
+    // Pages of this size take long to move between ranks.
     let [_, ships] = SHIPS;
     let others = [(false, true), (false, false)].map(|(peer, cooperative)| pages_of(4096, 4, 4, peer, cooperative));
     run_each("atomics", &[], others.map(|setup| (setup, Some(ships))));
@@ -252,7 +252,7 @@ fn gets_of_read_only_ranges() {
 
 #[test]
 fn copies_of_pages_that_nobody_has_written_are_kept() {
-    // So large that none is moved for a few gets.
+    // So large that a few gets do not move a page.
     let setups =
         [pages_of(256, 2, 7, false, true), pages_of(256, 2, 30, false, false), pages_of(256, 2, 30, false, true)];
     run_each("readonly", &["kept"], setups.map(|setup| (setup, None)));
@@ -272,7 +272,7 @@ fn who_writes_to_a_read_only_range_is_named() {
             assert!(ended.expect(1).stderr.contains(&line), "{ended}");
         }
     }
-    // The rank's own are refused at once, and nobody needs the check.
+    // The rank's own addresses are refused at once, without the check.
     for way in ["put", "atomic", "list", "value", "set"] {
         let ended = run(&program, &["broken", "0", way, "inside"], small(2, 7, true, true));
         assert!(ended.expect(1).stderr.contains(": 8 bytes at 0x"), "{ended}");
@@ -300,7 +300,7 @@ fn small_puts_of_whole_blocks_are_seen_whole() {
     run_in("overwritten", [pages_of(4096, 4, 4, false, true), pages_of(4096, 3, 4, true, true)]);
 }
 
-/// Compiles the program in C that a document has.
+/// Compiles the C program of a document.
 fn program_in(document: &str) -> PathBuf {
     let name = Path::new(document).file_stem().expect("it has a name").to_ascii_lowercase();
     let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).with_extension("c");
@@ -403,7 +403,7 @@ fn the_exit_status_is_that_of_the_rank_that_ended_the_job() {
     }
 }
 
-/// Errors that `fatal` makes: its argument, the function that reports the error, and the line.
+/// Errors of `fatal`: its argument, the function that reports the error, and its message.
 const ERRORS: [(&str, &str, &str); 26] = [
     ("outside", "vgasnet_get", "are not inside the segment of rank 0"),
     ("before-segment", "vgasnet_put_nb", "are not inside the segment of rank 0"),

@@ -1,4 +1,4 @@
-//! The Python package: its table has what the headers have, and its own tests pass, with the library of this test.
+//! The Python package: its table agrees with the headers, and its own tests pass, with the library of this test.
 
 use crate::declarations::{self, Class, constants, structures};
 use crate::install::{build_dir, launch_as, prefix};
@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A Python that has these modules: the user's, else the distribution's. Without one, says so.
+/// A Python with these modules: the user's, or else the distribution's. Prints a line if there is none.
 fn python(test: &str, modules: &str) -> Option<Command> {
     let has_them = |python: &&str| {
         let output = Command::new(python).args(["-c", &format!("import {modules}")]).output();
@@ -29,7 +29,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// What the package calls the types of C.
+/// The package's names for types of C.
 fn class_of(name: &str) -> Class {
     match name {
         "void" => Class::Void,
@@ -54,7 +54,7 @@ fn functions_are_those_of_the_headers() {
     let in_headers = declarations::all_functions();
     let missing: Vec<_> = in_headers.keys().filter(|name| !listed.contains_key(*name)).collect();
     assert!(missing.is_empty(), "missing in python/vgasnet/_prototypes.py: {missing:?}");
-    // It has numbers for handles and addresses.
+    // The package has numbers for handles and addresses.
     for (name, (result, arguments)) in &listed {
         let (in_c, all_in_c) = in_headers.get(name).unwrap_or_else(|| panic!("{name} is in no header"));
         let all_in_c: Vec<_> = all_in_c.iter().map(|class| class.by_width()).collect();
@@ -62,7 +62,7 @@ fn functions_are_those_of_the_headers() {
     }
 }
 
-/// As users make it, with nothing but pip in it, and without network.
+/// As users make an environment, with nothing but pip in it, and without network.
 #[test]
 fn pip_installs_the_package_in_an_environment_without_setuptools() {
     let test = "pip in an environment of its own";
@@ -108,7 +108,7 @@ fn the_tests_of_the_package_pass() {
     let Some(mut python) = python(TEST, "numpy, pytest") else { return };
     python.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]);
     python.env("VGASNET_LIBRARY", library("libvgasnet.so")).env("VGASNETRUN", tool("vgasnetrun"));
-    // What does not depend on the conduit has run over shared memory.
+    // Tests independent of the conduit have run over shared memory.
     if conduit() != "smp" {
         python.args(["tests/test_mpi.py", "tests/test_jobs.py", "-k", "mpi or active or example"]);
     }
@@ -121,7 +121,7 @@ fn the_tests_of_the_package_pass() {
     println!("{said}");
 }
 
-/// The program of docs/tutorials/python.md, with the package and the library of an installation, which find each other.
+/// The program of docs/tutorials/python.md, with an installed package and library, which find each other.
 #[test]
 fn the_installed_package_runs_the_program_of_the_documentation() {
     let Some(python) = python("the installed Python package", "numpy") else { return };

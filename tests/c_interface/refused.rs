@@ -1,5 +1,5 @@
-//! Jobs in a container, whose seccomp profile permits the calls that it lists (`tests/container/`), and refuses io_uring and more: they
-//! run without.
+//! Jobs in a container with a seccomp profile that permits only listed calls (`tests/container/`) and refuses io_uring:
+//! they run without it.
 
 use crate::install::client;
 use crate::support::compile::{Language, Linking, program};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The status of the program that cannot install its filter.
+/// The status of the program when it cannot install its filter.
 const NO_FILTER: i32 = 3;
 
 /// The program that installs the filter, compiled once.
@@ -24,9 +24,9 @@ fn filter() -> &'static Path {
     })
 }
 
-/// Runs a command below the filter; its status and what it says. `None`, with a line, where the kernel takes no filter.
+/// Runs a command below the filter. Returns its status and output, or `None` with a line if the kernel takes no filter.
 fn refused(arguments: &[&str], storage: &Path) -> Option<(Option<i32>, String, String)> {
-    // Not by the other tests' way, which leaves out the line that is looked for here.
+    // The other tests' way to run commands removes the line checked here.
     let mut command = Command::new("timeout");
     command
         .args(["--kill-after=10", "120"])
@@ -53,7 +53,7 @@ fn path(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
 }
 
-/// What the profile does not name is refused: calls of other purposes, and numbers that the kernel may give away some day.
+/// Calls outside the profile are refused: calls for other purposes, and unassigned numbers.
 #[test]
 fn calls_that_are_not_listed_are_refused() {
     let source = "#define _GNU_SOURCE\n#include <errno.h>\n#include <sched.h>\n#include <sys/socket.h>\n#include <sys/syscall.h>\n\
@@ -91,7 +91,7 @@ fn a_job_runs_without_what_a_container_refuses() {
             return;
         };
         assert_eq!(status, Some(0), "{name}: {stdout}{stderr}");
-        // It says once that it does without, and what to change.
+        // The job warns once that it runs without io_uring, and names the remedy.
         let lines: Vec<_> = stderr.lines().filter(|line| line.contains("io_uring")).collect();
         assert!(lines.len() == 1 && lines[0].contains("seccomp profile"), "{name}: {stderr}");
     }

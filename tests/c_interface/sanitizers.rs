@@ -1,5 +1,6 @@
-//! All programs of `tests/c/`, and examples, under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer, but those that are named
-//! here with a reason. The library itself is built without; `scripts/asan` checks it.
+//! All programs of `tests/c/`, and some examples, under AddressSanitizer, UndefinedBehaviorSanitizer and
+//! ThreadSanitizer. Exceptions are listed here with a reason. The library itself is built without sanitizers;
+//! `scripts/asan` checks it.
 
 use crate::support::compile::{library, source_dir};
 use crate::support::run::{Setup, fresh_dir, run_with, say_not_run, succeed};
@@ -7,8 +8,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a program is compiled with, and the options of its checker: those of all programs, and one for programs that look at
-/// how SIGSEGV is handled.
+/// The options to compile a program, and the options of its checker: for all programs, and for programs that inspect
+/// the handling of SIGSEGV.
 struct Checker {
     sanitizers: &'static str,
     variable: &'static str,
@@ -17,7 +18,7 @@ struct Checker {
     exceptions: &'static [(&'static str, &'static str)],
 }
 
-/// Without leaks, which `compat.rs` looks for.
+/// Without leaks, which `compat.rs` checks.
 const ADDRESSES: Checker = Checker {
     sanitizers: "address,undefined",
     variable: "ASAN_OPTIONS",
@@ -47,13 +48,13 @@ const THREADS: Checker = Checker {
     ],
 };
 
-/// Programs that look at how SIGSEGV is handled, where the checkers have a handler otherwise.
+/// Programs that inspect the handling of SIGSEGV. The checkers install a handler for all others.
 const LOOK_AT_SIGSEGV: [&str; 3] = ["forks", "raised_copies", "signals"];
 
-/// Programs that look at statistics.
+/// Programs that inspect statistics.
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
-/// What programs need on their command line.
+/// Arguments of programs.
 const ARGUMENTS: [(&str, &[&str]); 31] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
@@ -64,7 +65,7 @@ const ARGUMENTS: [(&str, &[&str]); 31] = [
     ("ex_thrown", &["caught"]),
     ("exits", &["main", "0"]),
     ("fatal", &["outside"]),
-    // And a directory, and the next a file, too.
+    // These take a directory as well, and the next ones also a file.
     ("file_space", &["holes"]),
     ("file_systems", &["rights"]),
     ("idle_pools", &["mixed"]),
@@ -76,7 +77,7 @@ const ARGUMENTS: [(&str, &[&str]); 31] = [
     ("raised_copies", &["returns", "get"]),
     ("readonly", &["phases"]),
     ("scattered", &["blocks"]),
-    // And a directory, as the other shared files.
+    // These take a directory as well, as the other shared files do.
     ("shared_file_appends", &["sync"]),
     ("shared_file_closes", &["unsynced"]),
     ("shared_file_large", &["calls"]),
@@ -93,7 +94,7 @@ const ARGUMENTS: [(&str, &[&str]); 31] = [
 /// Programs whose job ends with an error.
 const FATAL: [&str; 5] = ["ex_bad", "ex_bytes_bad", "ex_coll_bad", "ex_refused", "fatal"];
 
-/// Programs of `examples/`, with what they need on their command line.
+/// Programs of `examples/`, with their arguments.
 const EXAMPLES: [(&str, &[&str]); 2] = [
     ("barnes_hut", &["--bodies", "200", "--cached", "--batch"]),
     ("lcc", &["--scale", "8", "--cached", "--batch", "4"]),
@@ -171,7 +172,7 @@ impl Checker {
         let ended = run_with(&program, &args, SETUP, &[(self.variable, &options), ("VGASNET_STATS", statistics)]);
         ended.expect(i32::from(FATAL.contains(&name)));
         dir.into_iter().for_each(|dir| std::fs::remove_dir_all(dir).expect("a directory of ours"));
-        // Checkers write to stderr, also where a program goes on.
+        // Checkers write to stderr even if the program continues.
         assert!(!ended.stderr.contains("Sanitizer"), "{ended}");
     }
 

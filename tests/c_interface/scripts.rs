@@ -1,5 +1,5 @@
-//! `scripts/` and what they install where people are: in other directories, beside files of others, with other linkers, compilers and
-//! package managers than those of the machine that the scripts were written on. Programs that stand in for those note what they are told.
+//! `scripts/` and their products in users' surroundings: other directories, files of other software, and linkers,
+//! compilers and package managers unlike the developers'. Stand-ins for these programs record their calls.
 
 use crate::install::{build_dir, built, install, is_here, launch_as, prefix};
 use crate::support::compile::source_dir;
@@ -23,14 +23,14 @@ fn script(name: &str) -> Command {
     command
 }
 
-/// What a script says that refuses, in one line.
+/// The one line of a script that refuses.
 fn refused(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && said.lines().count() == 1, "{output:?}");
     said
 }
 
-/// As where a GASNet is installed, whose clients look for the same names.
+/// As next to an installed GASNet, whose clients search for the same names.
 #[test]
 fn files_of_others_stay() {
     let root = build_dir("of-others");
@@ -39,11 +39,11 @@ fn files_of_others_stay() {
     fs::write(&theirs, "theirs").expect("a file of ours");
     let said = refused(&install(&[]).arg(&root).arg(built()).output().expect("a script"));
     assert!(said.contains(&format!("{}, one of 1 such files, is there", theirs.display())), "{said}");
-    // Elsewhere the names are free.
+    // In a directory of their own the names are free.
     let apart = ["--gasnet", "gasnet"];
     succeed(install(&apart).arg(&root).arg(built()));
     succeed(install(&apart).arg(&root).arg(built()));
-    // Known only when all is there that is to be copied.
+    // A file to be copied later is in the way. Known only after the other files are copied.
     let program = root.join("bin/vgasnet-info");
     succeed(install(&["--uninstall"]).arg(&root));
     fs::create_dir(root.join("bin")).expect("it was removed");
@@ -55,7 +55,7 @@ fn files_of_others_stay() {
     assert!(!root.join("share").exists());
 }
 
-/// As when some of it belongs to another user, or somebody has lost patience.
+/// As after a failure for lack of rights, or an interrupt by the user.
 #[test]
 fn a_removal_that_was_interrupted_is_done_again() {
     let (root, tools) = (build_dir("interrupted").join("prefix"), build_dir("interrupting"));
@@ -68,7 +68,7 @@ fn a_removal_that_was_interrupted_is_done_again() {
     assert!(!root.exists());
 }
 
-/// As when the sources have been brought up to date and not built.
+/// As after an update of the sources without a build.
 #[test]
 fn what_was_built_of_another_version_is_refused() {
     let (root, other) = (build_dir("mixed").join("prefix"), build_dir("of-another-version"));
@@ -80,7 +80,7 @@ fn what_was_built_of_another_version_is_refused() {
     assert!(said.contains("--version says vgasnet-info 0.0.9; build that anew") && !root.exists(), "{said}");
 }
 
-/// Shells complete the name of a directory with a slash behind it.
+/// Shells complete the name of a directory with a slash at its end.
 #[test]
 fn directories_may_be_named_in_several_ways() {
     for (libdir, name, up) in [("lib/", "lib", "../../.."), ("./lib//x/", "lib/x", "../../../.."), (".", ".", "../..")]
@@ -94,7 +94,7 @@ fn directories_may_be_named_in_several_ways() {
     }
 }
 
-/// Where lld or mold is `ld`, binutils' has another name.
+/// If `ld` is lld or mold, binutils' linker has another name.
 #[test]
 fn another_linker_may_be_ld() {
     let tools = build_dir("linkers");
@@ -114,7 +114,7 @@ fn another_linker_may_be_ld() {
     assert!(said.contains("ld.bfd is none of GNU's"), "{said}");
 }
 
-/// Each compiler of Fortran has an option of its own for where modules go.
+/// Each compiler of Fortran has its own option for the directory of modules.
 #[test]
 fn compilers_of_fortran_are_told_where_modules_go() {
     let tools = build_dir("fortran-compilers");
@@ -134,7 +134,7 @@ fn compilers_of_fortran_are_told_where_modules_go() {
     }
 }
 
-/// Rust that does nothing but note what it is told, and these programs.
+/// A stand-in for Rust that only records its calls, and these programs.
 fn machine(name: &str, programs: &[(&str, &str)]) -> PathBuf {
     let dir = build_dir(name);
     for (program, text) in programs {
@@ -156,7 +156,7 @@ fn cargo_is_told_where_to_build() {
     assert_eq!(fs::read_to_string(tools.join("into")).expect("cargo was called"), "target\n");
 }
 
-/// So may it name a target, for which cargo builds in a directory below.
+/// It may also name a target, for which cargo builds in a subdirectory.
 #[test]
 fn what_cargo_has_built_is_where_cargo_says() {
     let json = format!(
@@ -173,7 +173,7 @@ fn what_cargo_has_built_is_where_cargo_says() {
     assert!(tools.join("prefix/bin/vgasnet-info").is_file());
 }
 
-/// From any directory, with the name of a file there.
+/// From any directory, with a file name relative to it.
 #[test]
 fn the_main_job_takes_a_file_from_where_its_user_is() {
     let cargo = "case $* in --version) echo cargo 1.99.0 ;; *=json) echo \"{\\\"executable\\\":\\\"${0%/*}/vgasnet-main-job\\\"}\" ;; esac";
@@ -188,13 +188,13 @@ fn the_main_job_takes_a_file_from_where_its_user_is() {
     };
     let said = succeed(job().args(["data", "--rounds", "1"]));
     assert!(said.contains(&format!("{}: data --rounds 1\n", tools.display())), "{said}");
-    // What was packed by half is no input of the next job.
+    // A partial archive is no input of the next job.
     assert!(!job().output().expect("a script").status.success());
     let left = fs::read_dir(&tools).expect("a directory of ours").map(|entry| entry.expect("an entry").file_name());
     assert!(!left.into_iter().any(|name| name.to_string_lossy().starts_with("main-job.input")));
 }
 
-/// All of it, with the library of these tests, and nobody at a terminal.
+/// The whole tour, with the library of these tests, and without a terminal.
 #[test]
 fn the_tour_shows_what_it_says() {
     let json = format!("{{\"executable\":\"{}/vgasnetrun\"}}", built().display());
@@ -226,11 +226,11 @@ fn the_tour_shows_what_it_says() {
         assert!(source_dir().join(page).is_file(), "{page}");
     }
     assert_eq!(fs::read_dir(&storage).expect("a directory of ours").count(), 0);
-    // An argument is none of its options.
+    // It takes no arguments.
     assert!(refused(&script("try").arg("--fast").output().expect("a script")).contains("without arguments"));
 }
 
-/// An ordinary user's machine without Rust, which has `sudo` as that is by default: it takes no variables along.
+/// An ordinary user's machine without Rust. Its `sudo` passes no variables on, as by default.
 fn ordinary(name: &str) -> PathBuf {
     let called = "echo \"$* $DEBIAN_FRONTEND\" >>\"${0%/*}/${0##*/}.called\"";
     let programs = [
@@ -262,9 +262,9 @@ fn what_lacks_is_installed_without_a_question() {
             .any(|line| line.contains(" install ") && line.contains("package") && line.ends_with(" noninteractive")),
         "{told}"
     );
-    // Where somebody else installs, it waits.
+    // It waits while another installation runs.
     assert!(told.lines().take(2).all(|line| line.starts_with("-o DPkg::Lock::Timeout=")), "{told}");
-    // And without network Rust is not: that is said.
+    // Without network Rust is missing, and the script says so.
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && said.contains("cannot install Rust 1."), "{output:?}");
 }
@@ -272,13 +272,13 @@ fn what_lacks_is_installed_without_a_question() {
 #[test]
 fn documents_need_no_rust() {
     let machine = ordinary("writer");
-    // This machine has no tools to build the site with either: what is installed before it comes to that is the question.
+    // This machine lacks the tools to build the site, too. Only the installations before the build matter here.
     let said = on(&machine, &mut script("docs")).output().expect("a script");
     assert!(String::from_utf8_lossy(&said.stderr).contains("cmp: not found"), "{said:?}");
     assert!(!machine.join("curl.called").exists() && !machine.join("apt-get.called").exists());
 }
 
-/// Where make takes the path for two, nothing is removed in either.
+/// make takes such a path for two. Nothing is removed in either.
 #[test]
 fn packages_are_not_built_in_a_directory_with_blanks() {
     if !is_here("make") {
@@ -308,7 +308,7 @@ fn launchers_are_found_by_links() {
     assert_eq!(status, Some(0), "{said}");
 }
 
-/// In a system where `/lib` is a link to `/usr/lib`, CMake may come by either.
+/// If `/lib` is a link to `/usr/lib`, CMake may use either path.
 #[test]
 fn cmake_finds_headers_by_a_link_to_libraries() {
     if !is_here("cmake") {
@@ -325,7 +325,7 @@ fn cmake_finds_headers_by_a_link_to_libraries() {
     succeed(Command::new("cmake").arg("--build").arg(dir.join("build")));
 }
 
-/// With it, cd goes elsewhere by the name of a directory that is here, or says where it has gone.
+/// With CDPATH, cd may go elsewhere although a directory of this name is here, and may print its target.
 #[test]
 fn no_script_heeds_cdpath() {
     let elsewhere = build_dir("cdpath");
@@ -351,7 +351,7 @@ fn no_script_heeds_cdpath() {
     }
 }
 
-/// Sources that were unpacked in somebody's repository, which knows nothing of them.
+/// Sources unpacked in an unrelated repository.
 #[test]
 fn packages_are_built_inside_another_repository() {
     if !is_here("git") {

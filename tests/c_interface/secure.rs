@@ -1,4 +1,4 @@
-//! A program in C with more rights than its user: the library takes no variable from that user.
+//! A setuid program in C: the library reads no variable of its user.
 
 use crate::support::gasnet::{Compiler, Mode, ex_program};
 use crate::support::run::{fresh_dir, say_not_run};
@@ -7,13 +7,13 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// A user and a group that need have no name.
+/// A user and a group. They need no name.
 const OTHER: u32 = 64_204;
 const GROUP: u32 = 64_205;
 
 const WHAT: &str = "variables in a setgid program in C";
 
-/// Runs the program as the other user. Its output and stderr, and whether it has written statistics.
+/// Runs the program as the other user. Returns its status, output and stderr, and whether it has written statistics.
 fn run(program: &Path, dir: &Path) -> (Option<i32>, String, String, bool) {
     let statistics = dir.join("statistics");
     let mut command = Command::new(program);
@@ -27,7 +27,7 @@ fn run(program: &Path, dir: &Path) -> (Option<i32>, String, String, bool) {
 
 #[test]
 fn a_program_with_more_rights_takes_no_variable_from_its_user() {
-    // SAFETY: the call takes nothing.
+    // SAFETY: the call takes no arguments.
     if unsafe { libc::geteuid() } != 0 {
         return say_not_run(WHAT, "only root can make one");
     }

@@ -1,7 +1,7 @@
-//! Statistics: what `vgasnet_stats` tells, and what jobs show when they end.
+//! Statistics: the results of `vgasnet_stats`, and the reports of ended jobs.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, is_across_hosts, read_until, run_beside, run_with, say_not_run};
+use crate::support::run::{Ended, Setup, is_across_hosts, read_until, run_while, run_with, say_not_run};
 use serde_json::Value;
 use std::path::Path;
 
@@ -15,12 +15,12 @@ fn job(part: &str, setup: Setup, more: &[(&'static str, &str)]) -> Ended {
     run_with(&compile::program("stats", Language::C99, Linking::Shared), &[part], setup, more)
 }
 
-/// Runs a part of the program; what the job has written as JSON.
+/// Runs a part of the program. Returns the job's JSON report.
 fn file_of(name: &str, part: &str, setup: Setup, more: &[(&'static str, &str)]) -> (Ended, Value) {
     file_of_program(name, "stats", &[part], setup, more)
 }
 
-/// Runs a program; what the job has written as JSON.
+/// Runs a program. Returns the job's JSON report.
 fn file_of_program(
     name: &str,
     program: &str,
@@ -64,9 +64,9 @@ fn a_few_bytes_of_a_page_are_written_without_the_page() {
     let program = compile::program("blocks", Language::C99, Linking::Shared);
     for (part, ranks, page_bytes) in [("puts", 1, 4 << 20), ("puts", 2, 1 << 20), ("stores", 1, 1 << 20)] {
         let setup = Setup { ranks, page_bytes, pool_pages: 8, peer_memory: true, cooperative: true };
-        // Between hosts whole pages travel.
+        // Between hosts whole pages are transferred.
         if ranks == 1 || !is_across_hosts() {
-            // Where small puts do not move their page, blocks are written one by one.
+            // With small puts at the home, blocks are written one by one.
             run_with(&program, &[part], setup, &[ON, ("VGASNET_SHIP", "0")]).expect(0);
         }
     }
@@ -105,7 +105,7 @@ fn loads_and_stores_of_blocks_are_counted() {
     }
 }
 
-/// The programs that check the bytes of small operations do come by all ways.
+/// The programs for small operations do take all ways.
 #[test]
 fn small_transfers_go_all_ways() {
     let setup = Setup { ranks: 2, page_bytes: 4 << 20, pool_pages: 4, peer_memory: false, cooperative: true };
@@ -199,7 +199,7 @@ fn a_rank_that_ends_the_job_early_shows_its_own() {
 
 #[test]
 fn nobody_waits_for_the_statistics_of_a_rank_that_is_gone() {
-    // Across hosts a process cannot see whether another is gone.
+    // Across hosts a process cannot see whether another one has ended.
     if is_across_hosts() {
         return;
     }
@@ -229,9 +229,9 @@ fn a_signal_without_statistics_ends_nothing() {
     }
     let program = compile::program("stats", Language::C99, Linking::Shared);
     let mut said = String::new();
-    let ended = run_beside(&program, &["launcher"], setup(2, true), &[], |launcher| {
+    let ended = run_while(&program, &["launcher"], setup(2, true), &[], |launcher| {
         read_until(launcher.stdout.as_mut().expect("piped"), "ready", 1);
-        // SAFETY: the call takes numbers, and the launcher is a child that has not been waited for.
+        // SAFETY: the call takes numbers only, and the launcher is a child, not waited for yet.
         assert_eq!(unsafe { libc::kill(launcher.id() as i32, libc::SIGUSR2) }, 0);
         said = read_until(launcher.stderr.as_mut().expect("piped"), "VGASNET_STATS=1", 2);
         drop(launcher.stdin.take());
@@ -250,9 +250,9 @@ fn a_signal_to_the_launcher_reaches_all_ranks() {
     let program = compile::program("stats", Language::C99, Linking::Shared);
     let ask = |part: &str, tables: usize| {
         let mut said = String::new();
-        let ended = run_beside(&program, &[part], setup(3, true), &[ON], |launcher| {
+        let ended = run_while(&program, &[part], setup(3, true), &[ON], |launcher| {
             read_until(launcher.stdout.as_mut().expect("piped"), "ready", 1);
-            // SAFETY: the call takes numbers, and the launcher is a child that has not been waited for.
+            // SAFETY: the call takes numbers only, and the launcher is a child, not waited for yet.
             assert_eq!(unsafe { libc::kill(launcher.id() as i32, libc::SIGUSR2) }, 0);
             said = read_until(launcher.stderr.as_mut().expect("piped"), "% of the time", tables);
             drop(launcher.stdin.take());

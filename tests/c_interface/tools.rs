@@ -1,12 +1,11 @@
-//! Debuggers and checkers on programs whose segments are larger than their pools: gdb with the script that is installed,
-//! valgrind.
+//! Debuggers and checkers on programs with segments larger than their pools: gdb with the installed script, valgrind.
 
 use crate::support::compile::{Language, Linking, program, source_dir};
 use crate::support::run::{finish, fresh_dir, say_not_run};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Whether a tool runs here. If not, says so.
+/// Whether a tool runs here. Prints a line if not.
 fn is_here(tool: &str) -> bool {
     let is_here = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !is_here {
@@ -15,7 +14,7 @@ fn is_here(tool: &str) -> bool {
     is_here
 }
 
-/// Runs a tool on one rank with a pool of 4 pages. Returns its status and all that was said.
+/// Runs a tool on one rank with a pool of 4 pages. Returns its status and all output.
 fn run_tool(command: &mut Command) -> (Option<i32>, String) {
     let storage = fresh_dir();
     command.env("VGASNET_CONDUIT", "smp").env("VGASNET_STORAGE_DIR", &storage);
@@ -39,7 +38,7 @@ fn debugged() -> PathBuf {
     program("debugged", Language::C99, Linking::Shared)
 }
 
-/// Runs gdb with these commands, after the script was loaded.
+/// Runs gdb with these commands, after loading the script.
 fn gdb(program: &Path, commands: &[&str]) -> String {
     let mut gdb = Command::new("gdb");
     gdb.args(["-q", "-nx", "-batch", "-ex", "set debuginfod enabled off"]);
@@ -53,7 +52,7 @@ fn gdb(program: &Path, commands: &[&str]) -> String {
     said
 }
 
-/// Whether gdb may trace here and has Python. If not, says so.
+/// Whether gdb may trace here and has Python. Prints a line if not.
 fn may_debug() -> bool {
     if !is_here("gdb") {
         return false;

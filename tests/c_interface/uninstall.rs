@@ -1,4 +1,5 @@
-//! What `scripts/install` and `scripts/deb` leave of the machine as it was: directories of others, its software, no temporary files.
+//! `scripts/install` and `scripts/deb` leave everything else on the machine unchanged: directories, software, and no
+//! temporary files.
 
 use crate::install::{build_dir, built, install};
 use crate::support::compile::source_dir;
@@ -23,7 +24,7 @@ pub fn stand_in(dir: &Path, program: &str, text: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a file of ours");
 }
 
-/// As in `/usr/local` of a fresh system, whose directories belong to it.
+/// As in `/usr/local` of a fresh system, which owns its directories.
 #[test]
 fn directories_that_were_there_stay() {
     let root = build_dir("uninstall");
@@ -31,7 +32,7 @@ fn directories_that_were_there_stay() {
         fs::create_dir_all(root.join(dir)).expect("a directory of ours");
     }
     let before = directories_below(&root);
-    // Twice: what an earlier installation has made is not there because of others.
+    // Twice: directories made by an earlier installation do not count as others'.
     for _ in 0..2 {
         succeed(install(&[]).arg(&root).arg(built()));
     }
@@ -44,7 +45,7 @@ fn directories_that_were_there_stay() {
     assert!(!new.exists());
 }
 
-/// Where `lib64` is `lib`, groups own directories, and the one who installs has files of his own read by nobody else.
+/// `lib64` is a link to `lib`, groups own directories, and the installing user's umask hides new files from others.
 #[test]
 fn directories_and_links_are_kept_and_all_users_read() {
     let root = build_dir("site");
@@ -61,14 +62,14 @@ fn directories_and_links_are_kept_and_all_users_read() {
     assert_eq!(fs::read_link(root.join("lib64")).expect("a link"), Path::new("lib"));
     let unread = Command::new("find").arg(&root).args(["!", "-type", "l", "!", "-perm", "-a=r"]).output();
     assert_eq!(String::from_utf8_lossy(&unread.expect("find").stdout), "");
-    // All links lead to files, those of GASNet's clients among them.
+    // All links lead to files, including the links for GASNet's clients.
     let nowhere = Command::new("find").arg(&root).args(["-xtype", "l"]).output();
     assert_eq!(String::from_utf8_lossy(&nowhere.expect("find").stdout), "");
     succeed(install(&["--uninstall"]).arg(&root));
     assert_eq!(directories_below(&root), [".", "./lib"]);
 }
 
-/// A directory with these programs of the machine's alone, and a package manager that notes that it was called.
+/// A directory with only these programs of the machine, and a package manager that records its calls.
 fn bare_machine(name: &str) -> std::path::PathBuf {
     let dir = build_dir(name);
     for program in ["sh", "dirname", "realpath", "mkdir", "mktemp", "rm", "find", "grep", "sed", "head", "id", "touch"]
@@ -88,7 +89,7 @@ fn names_what_lacks(output: &Output, names: &str) {
     assert_eq!(said.trim_end(), format!("missing here, please install: {names}"));
 }
 
-/// Who builds a package, or has no network, has the machine's software from elsewhere.
+/// Software comes from elsewhere for a user who builds a package or has no network.
 #[test]
 fn nothing_is_installed_on_the_machine() {
     let machine = bare_machine("bare-machine");
@@ -120,14 +121,14 @@ fn nothing_is_installed_on_the_machine() {
         names_what_lacks(&command.envs(variables.iter().copied()).output().expect("a script"), lacks);
         assert!(!machine.join("called").exists(), "{arguments:?}");
     }
-    // Elsewhere it is asked for.
+    // Otherwise the script asks to install it.
     let mut command = script("prepare");
     bare(&mut command);
     assert!(!command.arg("what:package").output().expect("a script").status.success());
     assert!(machine.join("called").exists());
 }
 
-/// Each is sent a signal by a program that it calls when it has its temporary tree.
+/// A program called by the script sends it a signal while its temporary tree exists.
 #[test]
 fn a_signal_leaves_no_temporary_tree() {
     let tools = build_dir("signalling");

@@ -1,4 +1,4 @@
-//! Transfers of many pieces, and collectives, in jobs whose segments are several pools long.
+//! Transfers of many pieces, and collectives, in jobs with segments several times their pools.
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{Setup, run, run_with, some_of};
@@ -24,7 +24,7 @@ const SETUPS: [Setup; 11] = [
     Setup { page_bytes: 4096 * KIB, ..small(4, 4, true, true) },
 ];
 
-/// Runs a program in all setups, and in one of them also as C++.
+/// Runs a program in all setups, in one of them also as C++.
 fn run_everywhere(program: &str) {
     let c = compile::program(program, Language::C99, Linking::Shared);
     let cxx = compile::program(program, Language::Cxx17, Linking::Shared);
@@ -44,7 +44,7 @@ fn collectives_in_teams_of_all_shapes() {
     run_everywhere("collectives");
 }
 
-/// With and without memory of other ranks that this one may read.
+/// With and without access to other ranks' memory.
 #[test]
 fn collectives_of_more_than_a_rank_reads_at_a_time() {
     let program = compile::program("large_collectives", Language::C99, Linking::Shared);
@@ -66,14 +66,14 @@ fn programs_manage_memory_of_large_collectives_by_faults() {
         for part in ["managed-source", "managed"] {
             run(&program, &[part], small(2, 9, peer_memory, true)).expect(0);
         }
-        // Whose memory it is, ends by its own fault.
+        // The owner of the memory ends by a fault of its own.
         for part in ["unreadable", "unwritable"] {
             run(&program, &[part], small(2, 9, peer_memory, true)).expect(128 + 11);
         }
     }
 }
 
-/// Errors that the programs make: program, argument, the function that reports the error, and the line.
+/// Errors of the programs: program, argument, the function that reports the error, and its message.
 const ERRORS: [(&str, &str, &str, &str); 22] = [
     ("vis", "unequal", "vgasnet_putv_bulk", "the destination list has 9 bytes and the source list 8"),
     ("vis", "endless", "vgasnet_geti_bulk", "more than 2^64"),

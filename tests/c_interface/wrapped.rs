@@ -1,5 +1,4 @@
-//! Ranks that other commands start for the launcher, in surroundings of theirs: scripts, closed streams, few
-//! descriptors, another user.
+//! Ranks started for the launcher by other commands: scripts, closed streams, few descriptors, another user.
 
 use crate::support::compile::{Language, Linking, build, program, source_dir};
 use crate::support::run::{Ended, Setup, conduit, finish, fresh_dir, run, run_with, say_not_run};
@@ -10,7 +9,7 @@ use std::process::{Command, Stdio};
 
 const SETUP: Setup = Setup { ranks: 3, page_bytes: 65536, pool_pages: 5, peer_memory: true, cooperative: true };
 
-/// The program whose argument says how it lives and ends.
+/// The program with an argument for its way to live and end.
 fn ways(linking: Linking) -> PathBuf {
     build(&source_dir().join("tests/cluster/ways.c"), Language::C99, linking)
 }
@@ -45,12 +44,12 @@ fn run_bare(command: &mut Command) -> (Option<i32>, String, String) {
     ended
 }
 
-/// Position-independent programs, too: clients send the addresses of functions to each other.
+/// Also for position-independent programs: clients send the addresses of functions to each other.
 #[test]
 fn code_and_data_have_the_same_addresses_unless_that_is_not_wanted() {
     let program = program("addresses", Language::C99, Linking::Shared);
     let run = |options: &[&str]| run_bare(Command::new(tool("vgasnetrun")).args(options).arg(&program));
-    // SAFETY: the call takes a number, which asks for the present one and changes nothing.
+    // SAFETY: the call takes a number. It asks for the current value and changes nothing.
     if unsafe { libc::personality(0xffff_ffff) } < 0 {
         return say_not_run("the same addresses in all ranks", "personality(2) is refused here");
     }
@@ -71,7 +70,7 @@ fn ranks_that_nobody_starts_are_refused() {
     assert_eq!(run_bare(Command::new(&program).env("GASNET_PSHM_NODES", "1")).0, Some(0));
 }
 
-/// However few descriptors there are, the job runs, or ends with one line of the launcher's.
+/// With any number of descriptors, the job runs or ends with one line of the launcher.
 #[test]
 fn too_few_descriptors_are_a_line() {
     let program = ways(Linking::Shared);
@@ -96,7 +95,7 @@ fn too_few_descriptors_are_a_line() {
     assert!(ran > 0 && refused > 0, "{ran} ran, {refused} were refused");
 }
 
-/// Memory that ranks share counts as files. A file beyond the limit would end who makes it by SIGXFSZ.
+/// Shared memory counts as files. A file beyond the limit would end its maker by SIGXFSZ.
 #[test]
 fn too_small_a_limit_on_files_is_a_line() {
     let program = ways(Linking::Shared);
@@ -110,12 +109,12 @@ fn too_small_a_limit_on_files_is_a_line() {
     }
 }
 
-/// Else `mpiexec -n 4` would be four jobs of one rank, without a word.
+/// Otherwise `mpiexec -n 4` would silently be four jobs of one rank.
 #[test]
 #[cfg(not(any(feature = "mpi", feature = "gasnet")))]
 fn a_launcher_of_mpi_starts_no_ranks_without_mpi() {
     let program = ways(Linking::Shared);
-    // As from the launcher: `run_bare` names the conduit.
+    // The launcher's variables: `run_bare` names the conduit.
     let launched = |name: &str, rank: &str| {
         let script = format!("unset VGASNET_CONDUIT; {name}={rank} exec \"$@\"");
         run_bare(Command::new("sh").args(["-c", &script, "launched"]).arg(&program).arg("copies"))
@@ -156,7 +155,7 @@ fn root_may_start_ranks_as_another_user() {
             "this user may not become another one, or has no setpriv",
         );
     }
-    // Where anybody may read and write.
+    // A directory that all users may read and write.
     let dir = std::env::temp_dir().join(format!("vgasnet-test-{}", std::process::id()));
     std::fs::create_dir(&dir).expect("a new directory");
     std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o777)).expect("a directory of ours");

@@ -1,4 +1,4 @@
-/* A rank that lives and ends as its argument says; tests/cluster_launcher.rs and tests/c_interface start it. */
+/* A rank that lives and ends as its argument says. Started by tests/cluster_launcher.rs and tests/c_interface. */
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@ static vgasnet_node_t me, ranks;
 
 static int is(const char *text, const char *should) { return strcmp(text, should) == 0; }
 
-/* It takes a part of its grace. */
+/* The handler uses a part of the grace time. */
 static void on_quit(int number) {
     static const char text[] = "told to quit\n";
     struct timespec part = {0, 200000000};
@@ -23,7 +23,7 @@ static void on_quit(int number) {
     _exit(written > 0 ? 0 : 1);
 }
 
-/* Nothing of the job may end with a copy of a rank, however that ends. */
+/* The end of a copy of a rank, in any way, must end nothing of the job. */
 static int copies_end(int how) {
     int status = -1;
     pid_t copy = fork();
@@ -55,7 +55,7 @@ static void await(const sigset_t *told) {
     CHECK(sigwait(told, &number) == 0 && number == SIGUSR1);
 }
 
-/* Asks all ranks for a page when it is told to. */
+/* Asks all ranks for a page on a signal. */
 static void asks(const sigset_t *told) {
     await(told);
     for (vgasnet_node_t rank = 0; rank < ranks; ++rank)
@@ -63,7 +63,7 @@ static void asks(const sigset_t *told) {
     vgasnet_wait_syncnbi_gets();
 }
 
-/* Page after page goes from rank to rank until the job ends. */
+/* Pages move from rank to rank until the job ends. */
 static void goes_on(void) {
     for (uint64_t round = 0;; ++round) {
         vgasnet_put_val((me + 1) % ranks, at((me + 1) % ranks, 8 * me), round, 8);
@@ -84,7 +84,7 @@ static int is_tcp(int descriptor) {
 #define DESCRIPTORS 256
 static int was_tcp[DESCRIPTORS];
 
-/* Ends the connections that MPI has made, and not those that its launcher has left to this process. */
+/* Ends the connections made by MPI, except connections inherited from its launcher. */
 static void break_network(void) {
     for (int at = 0; at < DESCRIPTORS; ++at)
         if (is_tcp(at) && !was_tcp[at]) CHECK(shutdown(at, SHUT_RDWR) == 0);

@@ -1,7 +1,6 @@
-/* The system calls that Docker's default profile permits to a process without capabilities whatever their arguments, in the order of the
- * kernel's table: those of version 0.2.3 of the profile (github.com/moby/profiles, seccomp/default.json). refused.c has those that it
- * permits with some arguments, and refuses everything else.
- */
+/* The system calls that Docker's default profile permits with any arguments to a process without capabilities, in
+ * the order of the kernel's table. Source: version 0.2.3 of the profile (github.com/moby/profiles,
+ * seccomp/default.json). refused.c has the calls permitted with some arguments, and refuses everything else. */
 #ifndef PERMITTED_H
 #define PERMITTED_H
 
@@ -44,7 +43,7 @@ static const unsigned permitted[] = {
     SYS_execveat, SYS_membarrier, SYS_mlock2, SYS_copy_file_range, SYS_preadv2, SYS_pwritev2, SYS_pkey_mprotect,
     SYS_pkey_alloc, SYS_pkey_free, SYS_statx, SYS_io_pgetevents, SYS_rseq,
 #ifdef __x86_64__
-    /* What later architectures have by way of other calls, or not at all. 335 is uretprobe. */
+    /* Calls replaced by others on later architectures, or missing there. 335 is uretprobe. */
     SYS_open, SYS_stat, SYS_lstat, SYS_poll, SYS_access, SYS_pipe, SYS_select, SYS_dup2, SYS_pause, SYS_alarm,
     SYS_fork, SYS_vfork, SYS_getdents, SYS_rename, SYS_mkdir, SYS_rmdir, SYS_creat, SYS_link, SYS_unlink,
     SYS_symlink, SYS_readlink, SYS_chmod, SYS_chown, SYS_lchown, SYS_getpgrp, SYS_utime, SYS_mknod,
@@ -52,7 +51,7 @@ static const unsigned permitted[] = {
     SYS_epoll_ctl_old, SYS_epoll_wait_old, SYS_epoll_wait, SYS_utimes, SYS_inotify_init, SYS_futimesat,
     SYS_signalfd, SYS_eventfd, 335,
 #endif
-    /* From 424 on a call has one number everywhere, and headers may be older than the call. */
+    /* From 424 on a call has the same number on all architectures, and headers may be older than the call. */
     424, /* pidfd_send_signal */ 434, /* pidfd_open */ 436, /* close_range */ 437, /* openat2 */
     439, /* faccessat2 */ 441, /* epoll_pwait2 */ 444, /* landlock_create_ruleset */
     445, /* landlock_add_rule */ 446, /* landlock_restrict_self */ 447, /* memfd_secret */

@@ -1,9 +1,8 @@
-/* Runs a program as a container does by default: usage: refused PROGRAM [ARGUMENT]...
+/* Runs a program as a container does by default: refused PROGRAM [ARGUMENT]...
  *
- * A seccomp filter answers as Docker's default profile does to a process without capabilities: calls that permitted.h names are permitted,
- * and socket, clone and personality with some arguments. Everything else gets EPERM, io_uring among it; clone3 gets ENOSYS, so that the C
- * library takes clone instead.
- */
+ * A seccomp filter answers as Docker's default profile does to a process without capabilities. It permits the calls
+ * in permitted.h, and socket, clone and personality with some arguments. All other calls, io_uring's among them,
+ * fail with EPERM. clone3 fails with ENOSYS, so that the C library uses clone instead. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/audit.h>
@@ -47,7 +46,7 @@ static unsigned short length;
 
 static void add(struct sock_filter step) { filter[length++] = step; }
 
-/* Of the number or argument that is loaded. */
+/* Permits these values of the loaded number or argument. */
 static void add_permitted(const unsigned *values, int count) {
     for (int i = 0; i < count; i++) {
         add((struct sock_filter)IF_EQUAL(values[i], 0, 1));
@@ -63,14 +62,14 @@ static void build(void) {
     add_permitted(permitted, PERMITTED);
     add((struct sock_filter)IF_EQUAL(SYS_clone3, 0, 1));
     add((struct sock_filter)ANSWER(ENOSYS));
-    /* Sockets of two families reach the host. */
+    /* Sockets of these two families reach the host. */
     add((struct sock_filter)IF_EQUAL(SYS_socket, 0, 5));
     add((struct sock_filter)LOAD(args[0]));
     add((struct sock_filter)IF_EQUAL(AF_ALG, 1, 0));
     add((struct sock_filter)IF_EQUAL(AF_VSOCK, 0, 1));
     add((struct sock_filter)ANSWER(EPERM));
     add((struct sock_filter)PERMIT);
-    /* New namespaces, of which the flags of clone say. */
+    /* Flags of clone for new namespaces. */
     add((struct sock_filter)IF_EQUAL(SYS_clone, 0, 4));
     add((struct sock_filter)LOAD(args[0]));
     add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x7e020000, 0, 1));

@@ -1,4 +1,4 @@
-//! Which bytes of a page that is written back go to the disk.
+//! Which bytes of a page reach the disk in a write-back.
 
 use crate::client::{Range, What};
 use crate::directed::{cost, cost_of, settle};
@@ -40,12 +40,13 @@ fn job(hosts: [u32; 2], gap_bytes: usize) -> Job {
     )
 }
 
-/// A few bytes of a block of rank 0's segment.
+/// Eight bytes in a block of rank 0's segment.
 fn block(page: usize, block: usize) -> Range {
     Range { home: 0, start_bytes: page * PAGE_BYTES + block * BLOCK_BYTES + 100, len_bytes: 8 }
 }
 
-/// Writes back what `rank` has. Returns what rank 0's disk has got, in blocks from the start of the segment.
+/// Writes back the dirty pages of `rank`. Returns the blocks written to rank 0's disk, as (start, length) in blocks
+/// from the start of the segment.
 fn written_back(job: &mut Job, rank: usize) -> Vec<(usize, usize)> {
     let before = job.nodes[0].disk.writes().len();
     cost_of(job, |job| {
@@ -57,7 +58,7 @@ fn written_back(job: &mut Job, rank: usize) -> Vec<(usize, usize)> {
     writes.into_iter().map(|(at, len_bytes)| (at as usize / BLOCK_BYTES, len_bytes / BLOCK_BYTES)).collect()
 }
 
-/// The client of `rank` pins a page of its segment, which brings it to the own pool, and unpins it.
+/// The client of `rank` pins a page of its segment, which fetches it into the rank's own pool, and unpins it.
 fn pin(job: &mut Job, rank: usize, index: u32) {
     let mut random = Rng::with_seed(2);
     job.pin(rank, index..=index, Access::Read);
@@ -104,7 +105,7 @@ fn dirty_blocks_of_a_page_that_was_handed_on_are_written_by_who_has_it() {
     for (hosts, expected) in [([0, 0], vec![(12, 1), (14, 1)]), ([0, 1], vec![(12, 4)])] {
         let mut job = job(hosts, 0);
         cost(&mut job, 1, What::Put, block(3, 0));
-        // A copy for a client that pins the page, and then the right to write.
+        // First a copy for a client that pins the page, then the right to write.
         pin(&mut job, 0, 3);
         cost(&mut job, 0, What::Put, block(3, 2));
         assert_eq!(written_back(&mut job, 0), expected);

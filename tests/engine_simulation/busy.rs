@@ -1,4 +1,4 @@
-//! Peers and conduits without room: what waits for one holds up nothing else.
+//! Peers and conduits without room: a message waiting for one of them holds up no other.
 
 use crate::client::{Range, What};
 use crate::directed::{LINE, far_apart, settle};
@@ -14,10 +14,10 @@ use vgasnet_conduit::{Arrival, Token, Transfer, Urgency};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, CoherenceBody, CoherenceMessage, ToCache};
 
-/// Far longer than a message waits for room that is there.
+/// Far longer than a message needs once there is room.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Lets ranks 0 and 1 do all they can; rank 2 takes nothing.
+/// Lets ranks 0 and 1 do all they can. Rank 2 takes no message.
 fn settle_but_rank_2(job: &mut Job) {
     for _ in 0..100 {
         for rank in 0..2 {
@@ -44,7 +44,7 @@ fn fill_rank_2(job: &mut Job) {
 fn a_peer_that_takes_nothing_holds_up_no_message_to_others() {
     let mut job = far_apart(3, 2, 2);
     fill_rank_2(&mut job);
-    // Until messages of the protocol for it wait, too.
+    // Until messages of the protocol to rank 2 wait, too.
     while job.nodes[0].conduit.send(Rank(2), &[0], &[], Urgency::Now).is_ok() {}
     job.start(0, What::Get, Range { home: 2, ..LINE }, &mut Rng::with_seed(2));
     settle_but_rank_2(&mut job);
@@ -80,7 +80,7 @@ fn a_transfer_without_room_holds_up_no_other_work() {
     assert!(is_for(engine.take_work(), 1) && engine.take_work().is_none() && !engine.is_held_up());
 }
 
-/// There is no helper here, so only the thread that drives tries again.
+/// This job has no helper, so only the driving thread tries again.
 #[test]
 fn a_fault_whose_message_finds_no_room_wakes_the_thread_that_drives() {
     let mut job = far_apart(2, 2, 2);
@@ -90,7 +90,7 @@ fn a_fault_whose_message_finds_no_room_wakes_the_thread_that_drives() {
     while node.conduit.send(Rank(1), &[TAG_ABOVE], &[], Urgency::Now).is_ok() {}
     let driver = Driver::new(node.engine, Arc::new(Completions::default()), true, |_, error| panic!("{error}"));
     let (looks, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
-    // A request that is not served stays for ever.
+    // The engine keeps a pointer to a request until it is served: the request must never be freed.
     let fault: &Fault = Box::leak(Box::default());
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -99,7 +99,7 @@ fn a_fault_whose_message_finds_no_room_wakes_the_thread_that_drives() {
                 is_over.load(Ordering::SeqCst)
             });
         });
-        // The thread looks before it drives, twice, afterwards, and last when it goes to sleep.
+        // The thread looks twice before it drives, once afterwards, and once when it goes to sleep.
         while looks.load(Ordering::SeqCst) < 4 {
             thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! The invariants: those that hold after every step, and those that hold when nothing is under way.
+//! The invariants: some hold after every step, some only when nothing is in flight.
 
 use crate::job::{COPIES_BYTES, Job, PAGE_BYTES, Task};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,14 +7,14 @@ use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, Cache, FrameId, PageId, Protocol};
 
-/// Notices of clean evictions that one message has room for.
+/// Notices of clean evictions per message.
 const NOTICES_A_MESSAGE: usize = 12;
 
-/// Pieces of a part that another rank carries out: messages here are short.
+/// Pieces of a part that another rank carries out. Messages are short here.
 const PIECES_MAX: usize = 5;
 
 impl Job {
-    /// The invariants.
+    /// Checks the invariants of every step.
     pub fn check(&self) {
         self.check_copies();
         for rank in 0..self.nodes.len() {
@@ -51,7 +51,8 @@ impl Job {
         }
     }
 
-    /// The count of pages of files that are dirty here, or will be, is theirs, and a home finds all that are dirty in some pool.
+    /// A rank's count of dirty file pages is exact, and includes pages about to be dirty. A home lists all its pages
+    /// that are dirty in some pool.
     fn check_dirty_of_files(&self, rank: usize) {
         let Protocol { cache, home, .. } = self.nodes[rank].engine.protocol();
         for space in self.files.open.keys() {
@@ -75,7 +76,7 @@ impl Job {
         }
     }
 
-    /// What is not marked as dirty is on the disk.
+    /// Every block not marked as dirty is on the disk.
     fn check_blocks(&self, rank: usize, frame: FrameId, page: PageId) {
         let blocks = &self.nodes[rank].space.own.blocks;
         for (at, newest) in self.model.page(page).chunks(BLOCK_BYTES).enumerate() {
@@ -84,7 +85,8 @@ impl Job {
         }
     }
 
-    /// The page table lets those pages be pinned that the protocol has opened, and has exactly the pins of their users.
+    /// The page table allows pins exactly on the pages opened by the protocol, and counts exactly the pins of their
+    /// users.
     fn check_words(&self, rank: usize) {
         let node = &self.nodes[rank];
         let table = &node.space.own.table;
@@ -133,7 +135,7 @@ impl Job {
         pins
     }
 
-    /// A page in use stays in its frame, with the rights that its user needs.
+    /// A page in use stays in its frame, with the rights its user needs.
     fn check_uses(&self, rank: usize) {
         for using in self.nodes[rank].operations.iter().filter_map(|operation| operation.in_use()) {
             self.check_use(using.rank, using.piece.page, using.frame, using.access);
@@ -156,22 +158,21 @@ impl Job {
         self.shape.ranks.iter().map(|rank| rank.frames as usize).sum()
     }
 
-    /// The job's frames and the client's operations bound what is pending in an engine.
+    /// The job's frames and the client's operations bound the pending work of an engine.
     fn check_bounds(&self, rank: usize) {
         let node = &self.nodes[rank];
         let pending = node.engine.pending();
         let frames = self.total_frames();
         let parts: usize = node.operations.iter().map(|operation| operation.submitted()).sum();
-        // Each of another rank's parts may be served here in pieces.
+        // A part of another rank may be served here in pieces.
         let of_others = self.nodes.iter().flat_map(|node| &node.operations).map(|operation| operation.submitted());
         let served = PIECES_MAX * of_others.sum::<usize>();
         let parts = parts + served + self.mappings_awaited(rank);
         let own_frames = self.shape.ranks[rank].frames as usize;
         let cache = &node.engine.protocol().cache;
         assert!(cache.notices() <= cache.notices_max(), "r{rank} keeps {} notices", cache.notices());
-        // A frame has at most one transfer towards it, and one from it to a file. A home has an answer and an
-        // invalidation to send for each frame of the job, and for each notice that is still kept an invalidation that
-        // finds nothing.
+        // A frame has at most one transfer into it, and one from it to a file. A home owes one answer and one
+        // invalidation for each frame of the job. Each notice still kept adds an invalidation that finds nothing.
         let notices: usize = self.nodes.iter().map(|node| node.engine.protocol().cache.notices_max() + 1).sum();
         assert!(pending.parts <= parts, "{pending:?} for {parts} parts");
         assert!(
@@ -180,8 +181,8 @@ impl Job {
         );
         assert!(pending.closing <= own_frames, "{pending:?}, {own_frames} own frames");
         assert!(pending.ahead <= 2 * own_frames, "{pending:?}, {own_frames} own frames");
-        // An own frame is to be unmapped because its page is closed, and because the policy passed it; a neighbour's because it
-        // was asked back.
+        // An own frame is unmapped twice at most: because its page is closed, and because the policy evicts it. A
+        // neighbour's frame is unmapped when the neighbour asks for it back.
         assert!(
             pending.shipped <= parts && pending.served <= served && pending.held <= parts,
             "{pending:?}, {parts} parts"
@@ -191,11 +192,11 @@ impl Job {
         assert!(pending.messages <= messages, "{pending:?}, {frames} frames");
     }
 
-    /// Directories have entries only for pages that have holders or are asked for. The newest bytes of a page are in its
-    /// dirty owner's frame, or else on the disk, unless a transaction is making a new owner.
+    /// A directory entry exists only for a page with a holder or a request. The newest bytes of a page are in its dirty
+    /// owner's frame, or else on the disk, unless a transaction is making a new owner.
     fn check_directories(&self) {
         let messages: usize = self.nodes.iter().map(|node| node.engine.pending().messages).sum();
-        // Pages of a file that is being closed are forgotten without a word.
+        // Ranks send no message when they forget the pages of a closing file.
         let known = self.nodes.iter().flat_map(|node| node.engine.protocol().home.known_pages());
         let entries = known.filter(|page| page.space.segment().is_some()).count();
         let caches = self.nodes.iter().map(|node| &node.engine.protocol().cache);
@@ -224,20 +225,21 @@ impl Job {
         blocks.all(|(at, newest)| self.is_stored(page, at, newest))
     }
 
-    /// Whether the home's storage has these bytes: in memory, or else in the file.
+    /// Whether the home's storage has these bytes: in a block in memory, or else in the file.
     fn is_stored(&self, page: PageId, block: usize, bytes: &[u8]) -> bool {
         let home = &self.nodes[self.model.home_of(page)];
         match home.engine.storage().block_in_memory(page, block) {
-            // SAFETY: a block in memory has so many bytes, and no other thread writes there.
+            // SAFETY: a block in memory has `BLOCK_BYTES` bytes, and no other thread writes there.
             Some(memory) => (unsafe { std::slice::from_raw_parts(memory, BLOCK_BYTES) }) == bytes,
-            // It is filled, and the block cache does not know yet.
+            // The block is filled, but the block cache has not been told yet.
             None if home.tasks.iter().any(|task| fills(task, page, block)) => true,
             None if page.space.segment().is_none() => self.files.has_block(page, block, bytes),
             None => home.disk.has_block(self.model.place_of(page), block, bytes),
         }
     }
 
-    /// Checks what holds when nothing can happen: every operation is complete, and every copy is known to its home.
+    /// Checks the invariants of a job in which nothing can happen: every operation is complete, and homes know every
+    /// copy.
     pub fn check_quiet(&mut self) {
         assert_eq!(self.hub.in_flight(), 0);
         for (rank, node) in self.nodes.iter().enumerate() {
@@ -257,7 +259,7 @@ impl Job {
             }
         }
         self.check_unpinned();
-        // Ranks have told homes of their evictions, or will.
+        // Ranks have told the homes of their evictions, or will.
         for page in self.pages() {
             for holder in self.nodes[self.model.home_of(page)].engine.protocol().home.holders(page) {
                 let cache = &self.nodes[holder.rank.index()].engine.protocol().cache;
@@ -285,7 +287,7 @@ impl Job {
     }
 }
 
-/// Whether the copies of a job that fills a block of a page are done.
+/// Whether this task ends copies of a whole block of the page.
 fn fills(task: &Task, page: PageId, block: usize) -> bool {
     let Task::EndBlocks { part, failed: None, .. } = task else { return false };
     let (start, end) = (part.piece.offset_bytes, part.piece.offset_bytes + part.piece.len_bytes);

@@ -1,4 +1,4 @@
-//! Dirty pages that are written back before their frames are needed.
+//! Dirty pages written back before their frames are needed.
 
 use crate::client::{Range, What};
 use crate::directed::{cost, cost_of, far_apart};

@@ -1,5 +1,5 @@
-//! Operations of client threads, one step at a time, as `Ops::start` does them: each piece is a hit here or at a
-//! neighbour, or is left to the engine.
+//! Operations of client threads, one step at a time, in the way of `Ops::start`: each piece is a hit here or at a
+//! neighbour, or goes to the engine.
 
 use crate::files::Call;
 use crate::job::{Job, PAGE_BYTES, Task};
@@ -12,15 +12,15 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::{Access, FrameId};
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Get,
     Put,
-    /// A put that does not read the client's memory any more when it has been started.
+    /// A put that has read the client's memory by the time `start` returns.
     PutNow,
     Set(u8),
-    /// An atomic operation on a number, whose old value goes to the client's memory.
+    /// An atomic operation on a number. The old value goes to the client's memory.
     Atomic((AtomicOp, Operands)),
 }
 
@@ -32,17 +32,17 @@ pub struct Range {
     pub len_bytes: usize,
 }
 
-/// An operation that is not complete.
+/// An incomplete operation.
 pub struct Operation {
     what: What,
-    /// The client's memory; copies point into it, so it neither moves nor grows.
+    /// The client's memory. Copies point into it, so it neither moves nor grows.
     memory: Vec<u8>,
     /// Pieces not looked at yet.
     pieces: VecDeque<Piece>,
     missing: Vec<Piece>,
     stage: Stage,
     completion: CompletionId,
-    /// What it is of a shared file, if it is.
+    /// For a call about a shared file.
     pub call: Option<Call>,
 }
 
@@ -50,7 +50,7 @@ pub struct Operation {
 enum Stage {
     /// Between pieces.
     Next,
-    /// Looks for the page in these ranks' tables.
+    /// Looks for the page in the tables of these ranks.
     Look(Piece, VecDeque<usize>),
     Pinned(Use),
     Copied(Use),
@@ -58,10 +58,10 @@ enum Stage {
     Waits,
 }
 
-/// A page that an operation uses.
+/// A page in use by an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Use {
-    /// The rank that has it in its pool.
+    /// The rank with the page in its pool.
     pub rank: usize,
     pub frame: FrameId,
     pub piece: Piece,
@@ -70,7 +70,7 @@ pub struct Use {
 }
 
 impl Operation {
-    /// The page that it has pinned.
+    /// The page it has pinned.
     pub fn in_use(&self) -> Option<Use> {
         match &self.stage {
             Stage::Pinned(using) | Stage::Copied(using) => Some(*using),
@@ -78,12 +78,11 @@ impl Operation {
         }
     }
 
-    /// The client's memory.
     pub fn memory(&self) -> &[u8] {
         &self.memory
     }
 
-    /// How many of its parts the engine may have.
+    /// The most parts of it in the engine.
     pub fn submitted(&self) -> usize {
         if matches!(self.stage, Stage::Waits) { self.missing.len() } else { 0 }
     }
@@ -129,7 +128,7 @@ impl Job {
         node.operations.push(Operation { what, memory, pieces, missing, stage, completion, call });
     }
 
-    /// The thread of this operation goes on. Returns `false` where it has to wait.
+    /// Does the next step of an operation's thread. Returns `false` if it has to wait.
     pub fn advance(&mut self, rank: usize, at: usize) -> bool {
         let node = &mut self.nodes[rank];
         let operation = &mut node.operations[at];
@@ -182,8 +181,8 @@ impl Job {
         let space = &self.nodes[rank].space;
         let memory = *space.memories.get(using.rank).expect("it was looked at");
         memory.pool.touch(using.frame);
-        // SAFETY: the page is pinned in that frame for the access that the copy needs. The address space cut the piece,
-        // and the operation's memory is as long as its range.
+        // SAFETY: the page is pinned in this frame for the access of the copy. The address space cut the piece, and the
+        // operation's memory is as long as its range.
         unsafe { self.model.copy(copy, &memory, using.frame, &using.piece) };
         self.seen.at_neighbours += u64::from(using.rank != rank);
         if using.ahead && memory.table.take_ahead(using.frame) {
@@ -199,7 +198,7 @@ impl Job {
         let operation = &mut node.operations[at];
         operation.stage = Stage::Waits;
         if operation.missing.is_empty() {
-            // Who hits tells the engine nothing.
+            // A hit tells the engine nothing.
             return;
         }
         for piece in operation.missing.clone() {
@@ -223,13 +222,13 @@ impl Job {
     }
 }
 
-/// The ranks in whose pool a page may be open: this one, its home, any other neighbour.
+/// The ranks that may have a page open in their pools: this one, its home, any other neighbour.
 fn candidates(space: &AddressSpace, cooperative: bool, home: usize, piece: &Piece) -> VecDeque<usize> {
     let neighbours = space.elsewhere(piece.page).map(|(pool, _)| space.pool(pool).0);
     [space.rank.index()].into_iter().chain(neighbours.filter(|rank| cooperative || *rank == home)).collect()
 }
 
-/// Checks that the pieces are the range, in order, and that none leaves its page.
+/// Checks that the pieces cover the range in order, and that none crosses a page's end.
 fn check_pieces(range: Range, pieces: &VecDeque<Piece>) {
     let mut next = 0;
     for piece in pieces {
@@ -241,8 +240,8 @@ fn check_pieces(range: Range, pieces: &VecDeque<Piece>) {
     assert_eq!(next, range.len_bytes);
 }
 
-/// The first bytes of an operation's memory. In a range of whole cache lines each line has one value, so that bytes
-/// torn between two lines are noticed; elsewhere they are random.
+/// The initial bytes of an operation's memory: random, except in a range of whole cache lines. There each line has one
+/// value, so that a line torn between two writes is noticed.
 pub fn contents(range: Range, random: &mut Rng) -> Vec<u8> {
     if range.start_bytes % 64 == 0 && range.len_bytes % 64 == 0 {
         let first = random.u8(..);

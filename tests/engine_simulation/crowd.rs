@@ -1,4 +1,4 @@
-//! A thousand ranks that all send requests to one of them: nothing is lost, and what waits there is bounded.
+//! A thousand ranks send requests to one rank: no request is lost, and the queue at the target is bounded.
 
 use crate::runtimes::start;
 use std::ffi::c_void;
@@ -11,21 +11,21 @@ use vgasnet::job::Runtime;
 use vgasnet_protocol::active_message::Args;
 use vgasnet_sim_conduit::Settings;
 
-/// Fewer where AddressSanitizer makes everything slow.
+/// Fewer under AddressSanitizer, which makes everything slow.
 const RANKS: usize = if cfg!(asan) { 201 } else { 1001 };
 const REQUESTS: usize = 80;
 const REQUEST: u8 = 200;
 const REPLY: u8 = 201;
 
-/// Payloads of the senders in turn, in bytes. The last ones fill a window before its requests are as many as may wait.
+/// Payloads of the senders in rotation, in bytes. The largest ones fill a window by bytes before its count of requests.
 const SIZES: [usize; 4] = [0, 100, 700, 4096];
 
 /// Far longer than a run takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A bit for each request of each sender that the target has handled.
+/// One bit for each handled request of each sender.
 static SEEN: [[AtomicU64; 2]; RANKS] = [const { [const { AtomicU64::new(0) }; 2] }; RANKS];
-/// How many requests the target has handled.
+/// Requests handled by the target so far.
 static HANDLED: AtomicUsize = AtomicUsize::new(0);
 static REPLIES: [AtomicUsize; RANKS] = [const { AtomicUsize::new(0) }; RANKS];
 /// The target, whose handlers reply.
@@ -73,7 +73,7 @@ extern "C" fn on_reply(_token: *mut c_void, sender: i32) {
     REPLIES[sender as usize].fetch_add(1, Ordering::Relaxed);
 }
 
-/// A function as the handler table has it.
+/// A function in the form of the handler table.
 fn erased(function: *const ()) -> Option<unsafe extern "C" fn()> {
     // SAFETY: the table keeps the function under this type, and it is called with its own type.
     Some(unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn()>(function) })
@@ -90,13 +90,13 @@ fn send_all(runtime: &Runtime, sender: usize) {
     runtime.driver().wait_until(&|| REPLIES[sender].load(Ordering::Relaxed) == REQUESTS / 2);
 }
 
-/// How many requests of a sender may wait at the target.
+/// The most requests of a sender that may wait at the target.
 fn window(sender: usize) -> usize {
     let by_cost = (WINDOW_COST as usize).checked_div(size_of_payloads(sender)).unwrap_or(usize::MAX);
     by_cost.min(WINDOW_REQUESTS as usize)
 }
 
-/// Handles nothing until every sender has to wait, then everything. Never more requests wait than the windows allow.
+/// Handles nothing until every sender has to wait, then everything. The waiting requests never exceed the windows.
 fn receive_all(target: &Runtime) {
     let senders = 1..RANKS;
     let most: usize = senders.clone().map(window).sum();
@@ -140,7 +140,7 @@ fn play() {
         };
         let threads: Vec<_> = Box::leak(senders.into_boxed_slice()).iter().enumerate().map(start).collect();
         receive_all(target);
-        // Credit and replies that are still on their way need no call at the target.
+        // Credit and replies in flight need no call at the target.
         threads.into_iter().for_each(|thread| thread.join().expect("a sender is content"));
     });
     assert_eq!(target.am().messages().backlog(), Backlog::default());
@@ -149,7 +149,7 @@ fn play() {
 #[test]
 fn a_thousand_ranks_send_to_one() {
     let (done, watch) = channel();
-    // A rank that hangs would keep the test from ending, so its thread is not joined then.
+    // A hanging rank would keep the test from ending, so its thread is not joined.
     let player = thread::spawn(move || {
         play();
         done.send(()).expect("the test waits");

@@ -1,4 +1,4 @@
-//! Runs whose outcome is known in advance: what a hit and a miss cost, and how an I/O error ends the job.
+//! Runs with an outcome known in advance: the messages of hits and misses, and how an I/O error ends the job.
 
 use crate::client::{Range, What};
 use crate::job::{Job, PAGE_BYTES};
@@ -17,17 +17,17 @@ use vgasnet_sim_conduit::{Settings, Traffic};
 
 pub const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 };
 
-/// Ranks on a host each, with a network that does everything at once.
+/// Ranks on one host each, with an immediate network.
 pub fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
     far_apart_with(ranks, pages, frames, None)
 }
 
-/// The same, where small operations may be carried out where their page is, or not.
+/// The same, with `EngineOptions::ships`.
 pub fn far_apart_with(ranks: u32, pages: u32, frames: u32, ships: Option<u64>) -> Job {
     Job::new(shape_far_apart(ranks, pages, frames, ships), &mut Rng::with_seed(1))
 }
 
-/// The shape of that.
+/// The shape of such a job.
 pub fn shape_far_apart(ranks: u32, pages: u32, frames: u32, ships: Option<u64>) -> Shape {
     let network = Settings { hosts: (0..ranks).collect(), ..Settings::immediate(ranks) };
     Shape {
@@ -46,12 +46,12 @@ pub fn shape_far_apart(ranks: u32, pages: u32, frames: u32, ships: Option<u64>) 
     }
 }
 
-/// Lets everything happen in turn until nothing can.
+/// Drives the ranks in rotation until nothing can happen.
 pub fn settle(job: &mut Job) -> Result<(), UserError> {
     settle_with(job, |job| job.check())
 }
 
-/// The same, with another look at the job after each turn of a rank.
+/// The same, and calls `look` after each step of a rank.
 pub fn settle_with(job: &mut Job, mut look: impl FnMut(&mut Job)) -> Result<(), UserError> {
     loop {
         let mut worked = false;
@@ -85,7 +85,7 @@ pub fn cost(job: &mut Job, rank: usize, what: What, range: Range) -> Traffic {
     cost_of(job, |job| job.start(rank, what, range, &mut Rng::with_seed(2)))
 }
 
-/// The traffic of what `start` sets off.
+/// The traffic caused by `start`.
 pub fn cost_of(job: &mut Job, start: impl FnOnce(&mut Job)) -> Traffic {
     let before = job.hub.traffic();
     start(job);
@@ -99,7 +99,7 @@ pub fn cost_of(job: &mut Job, start: impl FnOnce(&mut Job)) -> Traffic {
 fn a_read_that_a_holder_serves_takes_four_messages_and_one_transfer() {
     let mut job = far_apart(4, 2, 2);
     cost(&mut job, 1, What::Put, LINE);
-    // From the owner, then from readers.
+    // First from the owner, then from readers.
     for rank in [2, 3] {
         assert_eq!(cost(&mut job, rank, What::Get, LINE), Traffic { messages: 4, transfers: 1 });
     }
@@ -111,7 +111,7 @@ fn a_read_that_a_holder_serves_takes_four_messages_and_one_transfer() {
 #[test]
 fn a_put_by_the_owner_costs_nothing() {
     let mut job = far_apart(3, 2, 2);
-    // Request, data with the right to write, done; the page was never written, so nothing is transferred.
+    // Request, grant, done. The page was never written, so nothing is transferred.
     assert_eq!(cost(&mut job, 1, What::Put, LINE), Traffic { messages: 3, transfers: 0 });
     assert_eq!(cost(&mut job, 1, What::Put, LINE), Traffic::default());
     assert_eq!(cost(&mut job, 2, What::Put, LINE), Traffic { messages: 4, transfers: 1 }, "from owner to owner");
@@ -161,12 +161,12 @@ fn a_load_or_store_costs_what_a_get_or_put_costs_and_once_mapped_nothing() {
     }
 }
 
-/// A page of rank 0 reaches rank 0's disk and is wanted again by another rank: both directions of its staging.
+/// Rank 1 writes a page of rank 0, the page reaches rank 0's disk, and rank 2 reads it: staging in both directions.
 fn use_the_disk(job: &mut Job) -> Result<(), UserError> {
     for (rank, what) in [(1, What::Set(7)), (2, What::Get)] {
         job.start(rank, what, LINE, &mut Rng::with_seed(3));
         settle(job)?;
-        // One frame: the other page takes its place.
+        // There is one frame: the other page replaces this one.
         job.start(rank, What::Get, Range { start_bytes: 0, ..LINE }, &mut Rng::with_seed(3));
         settle(job)?;
     }
@@ -188,14 +188,14 @@ fn an_io_error_is_told_with_its_page() {
     assert!(error.starts_with(&format!("cannot read the page at offset {offset} of this rank's segment")), "{error}");
 }
 
-/// Ranks on other hosts evict dirty pages of rank 0, whose disk is full, and wait for that.
+/// Ranks on other hosts evict dirty pages of rank 0, whose disk is full. Their writes wait for space.
 #[test]
 fn reads_go_on_while_writes_wait_for_space() {
     let [reader, writer, elsewhere] = [4, 5, 7];
     let page = |index: usize| Range { start_bytes: index * PAGE_BYTES, ..LINE };
     let start = |job: &mut Job, rank, what, index| job.start(rank, what, page(index), &mut Rng::with_seed(5));
     let mut job = far_apart(6, 8, 1);
-    // Pages 5 and 6 get to the disk.
+    // Pages 5 and 6 reach the disk.
     for index in [5, 6, elsewhere] {
         start(&mut job, writer, What::Set(index as u8), index);
         settle(&mut job).expect("the disk is whole");
@@ -208,7 +208,7 @@ fn reads_go_on_while_writes_wait_for_space() {
         settle(&mut job).expect("the disk is whole");
         assert_eq!(job.nodes[evictor].operations.len(), 1, "it waits for its frame");
     }
-    // By staging, and into a frame of the own pool.
+    // Once by staging, once into a frame of the home's own pool.
     for (rank, index) in [(reader, 5), (0, 6)] {
         start(&mut job, rank, What::Get, index);
         settle(&mut job).expect("the disk is whole");
@@ -220,7 +220,7 @@ fn reads_go_on_while_writes_wait_for_space() {
     job.check_quiet();
 }
 
-/// A page of rank 0 that it alone has is on the disk, and nowhere else.
+/// Only rank 0 has the page, and evicts it to the disk.
 fn leave_to_the_disk(job: &mut Job, index: u32) {
     job.nodes[0].engine.flush();
     job.rouse(0);
@@ -251,7 +251,7 @@ fn a_page_of_zeros_is_zeros_in_a_frame_into_which_a_read_has_failed() {
     let page = |index: usize| Range { start_bytes: index * PAGE_BYTES, ..LINE };
     cost(&mut job, 0, What::Set(1), page(1));
     leave_to_the_disk(&mut job, 1);
-    // This one takes the frame that has held a page, so the next one comes to a frame of zeros.
+    // This get takes the frame that held a page, so the read-ahead gets a frame of zeros.
     cost(&mut job, 0, What::Get, page(2));
     job.nodes[0].disk.configure(|storage| storage.fail_reads_after(0));
     job.nodes[0].engine.fetch(Space::of_segment(Rank(0)), 1..=1);
@@ -277,7 +277,7 @@ fn what_somebody_waits_for_is_read_before_what_is_read_ahead() {
     settle(&mut job).expect("the disk is whole");
     let before = job.nodes[0].disk.reads().len();
     job.nodes[0].engine.fetch(Space::of_segment(Rank(0)), 0..=ahead);
-    // A page that is not being fetched, and the last of those that are.
+    // One page outside of the fetched range, and the last page of the range.
     for index in [wanted, ahead] {
         job.start(0, What::Get, page(index), &mut Rng::with_seed(3));
     }
@@ -294,13 +294,13 @@ fn what_somebody_waits_for_is_read_before_what_is_read_ahead() {
 fn a_page_that_is_overwritten_whole_is_neither_read_nor_sent() {
     let whole = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: PAGE_BYTES };
     let mut job = far_apart(4, 2, 2);
-    // Request, grant, done: nobody has the page.
+    // Request, grant, done: no rank has the page.
     assert_eq!(cost(&mut job, 1, What::Put, whole), Traffic { messages: 3, transfers: 0 });
     assert_eq!(cost(&mut job, 2, What::Get, LINE), Traffic { messages: 4, transfers: 1 });
     // Two holders give it up, one of them the dirty owner: no transfer.
     assert_eq!(cost(&mut job, 3, What::Set(5), whole), Traffic { messages: 7, transfers: 0 });
     assert_eq!(job.seen.overwritten, 2);
-    // Part of a page needs the rest of it.
+    // A put of a part needs the other bytes of its page.
     assert_eq!(cost(&mut job, 1, What::Put, LINE), Traffic { messages: 4, transfers: 1 });
     job.nodes[1].engine.flush();
     job.rouse(1);
@@ -334,7 +334,7 @@ fn a_copy_that_was_dropped_before_its_home_knew_of_it_is_forgotten() {
     else {
         panic!("a page never written is sent at once: {actions:?}")
     };
-    // Done was sent first.
+    // `Done` was sent first.
     tell(ToHome::Forget { copy: version });
     assert_eq!(tell(ToHome::Done { version }), (0, Vec::new()));
 }

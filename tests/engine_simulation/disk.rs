@@ -1,6 +1,6 @@
-//! A rank's disk: a storage in memory, into which the test can look.
+//! A rank's disk: a storage in memory, open to inspection by the test.
 
-use crate::files::IoUnderWay;
+use crate::files::RankIo;
 use crate::job::PAGE_BYTES;
 use std::collections::HashMap;
 use std::io;
@@ -17,24 +17,24 @@ pub struct Disk(Arc<Mutex<State>>);
 struct State {
     storage: MemoryStorage,
     pending: HashMap<u64, Pending>,
-    /// The blocks that were written, by offset. Blocks of pages that were not are zeros.
+    /// The written blocks, by offset. All other blocks are zeros.
     written: HashMap<u64, Vec<u8>>,
     failed: Vec<(&'static str, u64)>,
     files: HashMap<FileSlot, Arc<NamedFile>>,
-    /// What this rank may do to named files, by their identity.
-    expected: HashMap<(u64, u64), IoUnderWay>,
-    /// How many writes to named files were started.
+    /// The I/O this rank may do on named files, by their identity.
+    expected: HashMap<(u64, u64), RankIo>,
+    /// Writes to named files started so far.
     file_writes: u64,
-    /// Threads may read named files themselves; one in so many of those reads fails, if any does.
+    /// With `Some(n)`, threads may read named files themselves, and one in `n` of these reads fails.
     thread_reads: Option<u64>,
     thread_reads_begun: u64,
-    /// The offsets of all reads that were started.
+    /// The offsets of all reads started so far.
     reads: Vec<u64>,
-    /// The offsets and lengths of all writes that were started.
+    /// The offsets and lengths of all writes started so far.
     writes: Vec<(u64, usize)>,
     /// The disk is full, and writes wait.
     is_full: bool,
-    /// Writes that wait. They do not count as in flight: a simulation that has nothing else to do ends.
+    /// Waiting writes. They do not count as in flight, so that a simulation with nothing else to do ends.
     waiting: Vec<IoOperation>,
 }
 
@@ -44,7 +44,7 @@ struct Pending {
     verb: &'static str,
     offset_bytes: u64,
     len_bytes: usize,
-    /// The address of the bytes of a write, and what they were when it was started.
+    /// For a write, the address of its bytes and their values at the start.
     source: Option<(usize, Vec<u8>)>,
 }
 
@@ -89,60 +89,60 @@ impl Disk {
         }
     }
 
-    /// The failed operations of which the engine was told.
+    /// The failed operations reported to the engine.
     pub fn failed(&self) -> Vec<(&'static str, u64)> {
         self.state().failed.clone()
     }
 
-    /// The offsets of all reads that were started, in order.
+    /// The offsets of all reads started so far, in order.
     pub fn reads(&self) -> Vec<u64> {
         self.state().reads.clone()
     }
 
-    /// The offsets and lengths of all writes that were started, in order.
+    /// The offsets and lengths of all writes started so far, in order.
     pub fn writes(&self) -> Vec<(u64, usize)> {
         self.state().writes.clone()
     }
 
-    /// This rank has a named file open, on which it may do the I/O of its own pages.
-    pub fn expect_file(&self, file: &NamedFile, io: IoUnderWay) {
+    /// This rank has a named file open, and may do the I/O of its own pages on it.
+    pub fn expect_file(&self, file: &NamedFile, io: RankIo) {
         self.state().expected.insert(file.identity(), io);
     }
 
-    /// This rank does no I/O on a named file any more.
+    /// This rank does no more I/O on a named file.
     pub fn forget_file(&self, file: &NamedFile) {
         self.state().expected.remove(&file.identity());
         assert!(self.state().files.values().all(|open| open.identity() != file.identity()), "a closed file has a slot");
     }
 
-    /// How many writes to named files were started.
+    /// Writes to named files started so far.
     pub fn file_writes(&self) -> u64 {
         self.state().file_writes
     }
 
-    /// Threads may read named files themselves from now on. One in `one_in` of those reads fails.
+    /// Threads may read named files themselves from now on. One in `one_in` of these reads fails.
     pub fn let_threads_read(&self, one_in: u64) {
         self.state().thread_reads = Some(one_in);
     }
 
-    /// How many writes were started that are not whole pages.
+    /// Started writes of less than a page.
     pub fn partial(&self) -> u64 {
         self.state().writes.iter().filter(|(_, len_bytes)| *len_bytes < PAGE_BYTES).count() as u64
     }
 
-    /// Whether a block of a page has these bytes, as of now. One that was never written is zeros.
+    /// Whether a block of a page has these bytes now. A block that was never written is zeros.
     pub fn has_block(&self, index: u32, block: usize, bytes: &[u8]) -> bool {
         let written = &self.state().written;
         let block = written.get(&(offset_of(index) + (block * BLOCK_BYTES) as u64));
         block.map_or_else(|| bytes.iter().all(|byte| *byte == 0), |block| block == bytes)
     }
 
-    /// Makes the storage fail.
+    /// Injects faults into the storage.
     pub fn configure(&self, change: impl FnOnce(&mut MemoryStorage)) {
         change(&mut self.state().storage);
     }
 
-    /// Reads a page from the storage, when nothing is in flight. Ends all faults.
+    /// Reads a page from the storage while nothing is in flight. Ends all faults.
     pub fn read_page(&self, index: u32) -> Vec<u8> {
         let mut page = Box::new(Page([0xEE; PAGE_BYTES]));
         let storage = &mut self.state().storage;
@@ -183,14 +183,14 @@ impl Storage for Disk {
             state.waiting.push(operation);
             return Ok(());
         }
-        // SAFETY: the memory is valid, and left to the operation until the token comes back, which the inner storage
-        // hands out.
+        // SAFETY: the memory is valid. It is left to the operation until the token comes back, and the inner storage
+        // hands the token out.
         unsafe { state.storage.start(operation)? };
         let IoOperation { file, direction, offset_bytes, memory, len_bytes, token, .. } = operation;
         let page_bytes = PAGE_BYTES as u64;
         let in_page_bytes = offset_bytes % page_bytes + len_bytes as u64;
         assert!(in_page_bytes <= page_bytes, "{len_bytes} bytes at {offset_bytes} leave their page");
-        // A file that nobody expects is a rank's own: a burst buffer.
+        // A file expected by no rank is a rank's own: a burst buffer.
         if let Some(io) = state.files.get(&file).and_then(|named| state.expected.get(&named.identity())) {
             io.begin(direction, offset_bytes, len_bytes);
         }
@@ -207,7 +207,7 @@ impl Storage for Disk {
                 } else {
                     state.writes.push((offset_bytes, len_bytes));
                 }
-                // SAFETY: the memory is valid, and nobody writes to it until the token comes back.
+                // SAFETY: the memory is valid, and no thread writes to it until the token comes back.
                 let bytes = unsafe { std::slice::from_raw_parts(memory, len_bytes) };
                 ("write", Some((memory.expose_provenance(), bytes.to_vec())))
             }
@@ -234,10 +234,10 @@ impl Storage for Disk {
                 failed.push((verb, offset_bytes / PAGE_BYTES as u64 * PAGE_BYTES as u64));
             } else if let Some((source, before)) = source {
                 let source = std::ptr::with_exposed_provenance::<u8>(source);
-                // SAFETY: the write's memory is so long and is left alone until the sink below has the token.
+                // SAFETY: the write's memory has this length and is left alone until the sink below gets the token.
                 let bytes = unsafe { std::slice::from_raw_parts(source, before.len()) };
                 assert!(bytes == before, "the bytes at {offset_bytes} change while they are being written");
-                // Of named files the tests see the bytes themselves.
+                // The tests look at the bytes of named files themselves.
                 for (at, block) in bytes.chunks(BLOCK_BYTES).enumerate().filter(|_| !is_named) {
                     written.insert(offset_bytes + (at * BLOCK_BYTES) as u64, block.to_vec());
                 }
@@ -293,7 +293,7 @@ impl BlockingReader for Disk {
     }
 }
 
-/// What threads read a named file with.
+/// Reads of a named file by threads.
 struct NamedReader {
     disk: Disk,
     file: Arc<NamedFile>,

@@ -1,16 +1,17 @@
-//! Whole engines with shared files besides the segments.
+//! Whole engines with shared files and segments.
 //!
-//! Teams of ranks open files together, several at once; they get and put bytes of them beside those of segments, lock them, flush them,
-//! cut them and make them longer, and close them together while others are in use. In some runs the files fail: reads and writes with
-//! EIO, writes for lack of space, reads and writes that are cut short. Some models look on. The one of copies knows the newest bytes of
-//! every page, as for segments. The [`History`] of calls knows which bytes a read may return that was begun when it was. Where each call
-//! is one step, [`Steps`] looks for an order of them all. An [`IoWatch`] sees who does which I/O.
+//! Teams of ranks open several files together. They get and put bytes of files and of segments, lock bytes, flush
+//! files, shorten and extend them, and close them while others are in use. In some runs the files fail: reads and
+//! writes with EIO, writes for lack of space, short reads and writes. Several models watch a run. The model of copies
+//! has the newest bytes of every page, as for segments. The [`History`] of calls has the bytes a read may return, given
+//! when it began. In files of atomic calls, [`Steps`] searches for a sequential order of the calls. An [`IoWatch`]
+//! checks which rank does which I/O.
 //!
-//! What must hold, besides what holds for segments: a call whose completion has no cause is done. Locks exclude each other. After a flush
-//! that no rank refuses the file has what was written. After a file was closed nothing of it is left.
+//! More must hold than for segments alone. A call whose completion has no cause is done. Locks exclude each other.
+//! After a flush that no rank refuses the file has all written bytes. A closed file leaves nothing behind.
 //!
-//! A failure prints the command that replays it. `FILE_SIM_SEEDS` sets how many seeds a run tries, `FILE_SIM_FIRST` where it begins,
-//! `FILE_SIM_SEED` runs one.
+//! A failure prints the command that replays it. `FILE_SIM_SEEDS` sets how many seeds a run tries, `FILE_SIM_FIRST` the
+//! first seed, `FILE_SIM_SEED` runs one.
 
 mod aging;
 mod calls;
@@ -27,7 +28,7 @@ mod steps;
 mod team;
 
 pub use calls::Call;
-pub use io_watch::{IoUnderWay, IoWatch};
+pub use io_watch::{IoWatch, RankIo};
 
 use crate::job::{Job, PAGE_BYTES};
 use crate::seeds::Seeds;
@@ -44,75 +45,75 @@ use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::{Rank, Space, Stripes};
 
 counters! {
-    /// How often the rarer paths about files were taken.
+    /// How often runs took the rarer paths about files.
     FileSeen {
-        /// Parts that failed, with EIO.
+        /// Parts failed with EIO.
         failed_io,
-        /// Parts that failed for lack of space.
+        /// Parts failed with ENOSPC.
         failed_space,
-        /// Pieces of other ranks' requests that failed.
+        /// Failed pieces of other ranks' requests.
         failed_served,
-        /// Reads that failed.
+        /// Failed reads.
         failed_reads,
-        /// Writes that failed.
+        /// Failed writes.
         failed_writes,
-        /// Writes that were refused because something before could not be written.
+        /// Writes refused because an earlier write to the file had failed.
         refused,
-        /// Parts that were carried out elsewhere.
+        /// Parts carried out at another rank.
         shipped,
-        /// Parts in blocks.
+        /// Parts carried out in blocks.
         in_blocks,
-        /// Pages that were overwritten whole without being read.
+        /// Pages overwritten whole without being read.
         overwritten,
-        /// Drives after which parts waited until fewer pages were dirty.
+        /// Drives that left parts waiting for fewer dirty pages.
         held,
-        /// Writes to files while no rank flushed one.
+        /// Writes to files while no rank flushed one: write-behind.
         behind,
-        /// Flushes by single ranks, without the others.
+        /// Flushes by one rank alone.
         flushes,
-        /// Those of which a rank was told that something could not be written.
+        /// Failed flushes by one rank alone.
         failed_flushes,
-        /// Syncs that have failed, or were refused for one before.
+        /// Syncs failed, or refused because of an earlier failure.
         doubted,
-        /// Crashes after which something that a sync had promised was there.
+        /// Simulated crashes after a successful sync.
         survived,
         /// Flushes while another pool had dirty pages of the file.
         elsewhere,
-        /// What all do together and had to repeat, because something could not be written.
+        /// Joint operations repeated after a failed write.
         repeated,
-        /// Times that a file was closed though something could not be written.
+        /// Files closed with bytes that could not be written.
         lost,
-        /// Times that one was closed with all of it written.
+        /// Files closed with all bytes written.
         closed,
-        /// Times that all was written and the file stayed open.
+        /// Successful syncs.
         synced,
-        /// Those with writes under way that nobody had waited for.
-        synced_beside,
-        /// Calls that began while the file was synced.
-        beside_sync,
-        /// Homes that had pages written back for a sync.
+        /// Successful syncs with unfinished writes.
+        synced_during_writes,
+        /// Calls begun during a sync.
+        during_sync,
+        /// Pages written back for a sync at the request of their homes.
         recalled,
-        /// Times that a file was cut.
+        /// Files made shorter.
         cut,
-        /// Times that one was made longer.
+        /// Files made longer.
         grown,
-        /// What all do together and failed, and the file stayed open.
+        /// Failed joint operations after which the file stayed open.
         failed_together,
-        /// Files that were opened while another one was open.
-        beside,
-        /// Files that were opened again by another team.
+        /// Files opened while another one was open.
+        opened_together,
+        /// Files opened again by another team.
         other_team,
-        /// Messages that were on their way when the first rank closed a file.
+        /// Messages in flight when the first rank closed a file.
         overtaken,
-        /// Calls about several places.
+        /// Calls about several ranges.
         lists,
-        /// Calls that are one step each.
+        /// Atomic calls.
         in_one_step,
-        /// Orders of such calls that were found.
+        /// Sequential orders of atomic calls found.
         in_order,
-        /// Requests for locks that had to wait.
+        /// Lock requests not granted at once.
         waited,
-        /// Locks that programs had.
+        /// Locks granted to programs.
         locked,
         /// Answers about the size of a file.
         sizes,
@@ -122,47 +123,47 @@ counters! {
 /// The files of a job.
 #[derive(Default)]
 pub struct SharedFiles {
-    /// Those that some rank has open.
+    /// The files open at some rank.
     pub open: BTreeMap<Space, SharedFile>,
     pub seen: FileSeen,
-    /// How many were opened so far: no number comes again.
+    /// Files opened so far. No number is used twice.
     opened: u32,
 }
 
-/// A file that the ranks of a team have open together.
+/// A file opened jointly by the ranks of a team.
 pub struct SharedFile {
     space: Space,
     memory: MemoryFile,
-    /// As many pages as operations use.
+    /// The pages in use by operations.
     pages: u32,
     stripes: Stripes,
     named: Arc<NamedFile>,
     history: History,
-    /// The calls, where each is one step.
+    /// The calls of a file with atomic calls.
     steps: Option<Steps>,
     members: BTreeMap<usize, Member>,
-    /// What all do together now.
+    /// The joint operation in progress.
     errand: Option<Errand>,
-    /// It has its new size, and not all ranks know that.
+    /// The file has its new size, and not all ranks know the size.
     is_cutting: bool,
-    /// How long it is at least, and at most: writes under way may make it longer.
+    /// Bounds on its length: unfinished writes may make it longer.
     least_bytes: u64,
     most_bytes: u64,
-    /// Something goes wrong with it.
+    /// Faults are injected into the file.
     is_faulty: bool,
-    /// How often it was synced.
+    /// Syncs of the file so far.
     syncs: u64,
-    manner: Manner,
+    options: FileOptions,
 }
 
 /// How a file is used.
 #[derive(Clone, Copy)]
-pub struct Manner {
-    /// Each call is one step.
+pub struct FileOptions {
+    /// Calls are atomic.
     pub is_atomic: bool,
-    /// What all do together is repeated until it is done.
+    /// A failed joint operation is repeated until it succeeds.
     pub heals: bool,
-    /// Nothing fails any more as soon as all have come to do something together.
+    /// Faults end as soon as all ranks have come to a joint operation.
     pub heals_early: bool,
 }
 
@@ -171,13 +172,13 @@ impl SharedFile {
         self.pages as usize * PAGE_BYTES
     }
 
-    /// Nothing goes wrong with it any more. Operations under way may still fail.
+    /// Ends all faults. Operations in flight may still fail.
     fn heal(&mut self) {
         self.memory.configure(|faults| faults.heal());
         self.memory.limit_space(usize::MAX);
     }
 
-    /// Whether all ranks of the team have it open, and it has the size that they know.
+    /// Whether all ranks of the team have it open and know its size.
     fn is_open(&self) -> bool {
         !self.is_cutting && self.members.values().all(|member| member.step < Step::Closed)
     }
@@ -203,7 +204,7 @@ impl SharedFiles {
         self.seen.overwritten += u64::from(page.space.segment().is_none());
     }
 
-    /// Whether any was opened.
+    /// Whether any file was opened.
     pub fn were_used(&self) -> bool {
         self.opened > 0
     }
@@ -214,17 +215,17 @@ impl SharedFiles {
 }
 
 impl Job {
-    /// Ranks open a file together of which they use so many pages. Returns its space.
+    /// The ranks of a team open a file and use its first pages. Returns its space.
     fn open_file(
         &mut self,
         memory: &MemoryFile,
         team: &[usize],
         stripes: Stripes,
         pages: u32,
-        manner: Manner,
+        options: FileOptions,
     ) -> Space {
-        let options = NamedOptions { read: true, write: true, ..NamedOptions::default() };
-        let named = Arc::new(NamedFile::in_memory(memory, &options).expect("the options make sense"));
+        let named_options = NamedOptions { read: true, write: true, ..NamedOptions::default() };
+        let named = Arc::new(NamedFile::in_memory(memory, &named_options).expect("the options make sense"));
         let space = Space::of_file(self.files.opened);
         self.files.opened += 1;
         let (bytes, watch) = (memory.bytes(), IoWatch::default());
@@ -232,17 +233,17 @@ impl Job {
         for rank in team {
             let (node, state) = (&mut self.nodes[*rank], Arc::<FileState>::default());
             let its_pages = bytes.len().div_ceil(PAGE_BYTES) as u32;
-            let io = IoUnderWay { rank: Rank(*rank as u32), stripes: stripes.clone(), watch: watch.clone() };
+            let io = RankIo { rank: Rank(*rank as u32), stripes: stripes.clone(), watch: watch.clone() };
             node.disk.expect_file(&named, io);
             node.engine.open_file(space, stripes.clone(), its_pages, Some(Arc::clone(&named)), Arc::clone(&state));
             members.insert(*rank, Member::new(bytes.len() as u64, state));
         }
         self.model.add_file(space, stripes.clone(), &bytes, pages);
         let newest = self.model.bytes(space);
-        let (history, steps) = (History::new(newest.clone()), manner.is_atomic.then(|| Steps::new(newest)));
+        let (history, steps) = (History::new(newest.clone()), options.is_atomic.then(|| Steps::new(newest)));
         let size = bytes.len() as u64;
         let (memory, errand, is_cutting, is_faulty) = (memory.clone(), None, false, false);
-        self.files.seen.beside += u64::from(!self.files.open.is_empty());
+        self.files.seen.opened_together += u64::from(!self.files.open.is_empty());
         let file = SharedFile {
             space,
             memory,
@@ -258,25 +259,25 @@ impl Job {
             most_bytes: size,
             is_faulty,
             syncs: 0,
-            manner,
+            options,
         };
         self.files.open.insert(space, file);
         space
     }
 
-    /// The pages of the files that are open on all ranks of their teams.
+    /// The pages of the files open on all ranks of their teams.
     pub fn pages_of_files(&self) -> impl Iterator<Item = PageId> + use<> {
         let open: Vec<(Space, u32)> =
             self.files.open.values().filter(|file| file.is_open()).map(|file| (file.space, file.pages)).collect();
         open.into_iter().flat_map(|(space, pages)| (0..pages).map(move |index| PageId { space, index }))
     }
 
-    /// Whether the page is of a file that some rank has closed, or that is being cut.
+    /// Whether the page belongs to a file being resized, or closed by some rank.
     pub fn is_closing(&self, page: PageId) -> bool {
         page.space.segment().is_none() && !self.files.open.get(&page.space).is_some_and(SharedFile::is_open)
     }
 
-    /// Whether the page is of a file that is being cut: its bytes may be the old ones, or the new.
+    /// Whether the page belongs to a file being resized. Its bytes may be old or new.
     pub fn is_cutting(&self, page: PageId) -> bool {
         self.files.open.get(&page.space).is_some_and(|file| file.is_cutting)
     }

@@ -1,6 +1,6 @@
-//! Engines that get messages which no rank sends: they end the job with one line or go on, and never panic.
+//! Engines that get messages no rank sends: they end the job with one line or go on, and never panic.
 //!
-//! `vgasnet_fuzzing` says how to run more of this.
+//! `vgasnet_fuzzing` says how to run more of these.
 
 use crate::client::{Range, What};
 use crate::job::{Job, PAGE_BYTES};
@@ -25,7 +25,7 @@ use vgasnet_protocol::writes::{AnswerHead as AnswerHeadOfWrites, Question, TAG_W
 use vgasnet_sim_conduit::Settings;
 use zerocopy::IntoBytes;
 
-/// Steps of a job, if no rank refuses a message before.
+/// Steps of a job, unless a rank refuses a message before.
 const STEPS_MAX: usize = 300;
 
 const PAGES: u32 = 2;
@@ -35,7 +35,7 @@ fn small(random: &mut Rng, end: u32) -> u32 {
     if random.u32(0..64) == 0 { odd_number(random) as u32 } else { random.u32(0..end) }
 }
 
-/// A message about a page of `home`, which only that sends, or which goes to it.
+/// A message about a page of `home`, sent by the home or to it.
 fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
     let version = CopyVersion(random.u64(0..12));
     let (copy, frame) = (version, FrameId(small(random, FRAMES)));
@@ -112,7 +112,7 @@ fn about_writes(random: &mut Rng) -> Vec<u8> {
     Question { tag: TAG_WRITES, is_answer: 0, watch, writes_back, id, since, first, end }.as_bytes().to_vec()
 }
 
-/// About a page that a rank keeps for another.
+/// A message about a page that a rank keeps for another.
 fn about_a_guest(random: &mut Rng, ranks: u32) -> Vec<u8> {
     let page = PageId::of_segment(Rank(small(random, ranks)), small(random, PAGES));
     let all = [
@@ -125,7 +125,7 @@ fn about_a_guest(random: &mut Rng, ranks: u32) -> Vec<u8> {
     all[random.usize(0..all.len())].encode().to_vec()
 }
 
-/// Sends a forged message from a rank to another one.
+/// Sends a forged message from one rank to another.
 fn forge(random: &mut Rng, job: &Job) {
     let ranks = job.nodes.len() as u32;
     let (from, to) = (random.u32(0..ranks), random.u32(0..ranks));
@@ -142,7 +142,7 @@ fn forge(random: &mut Rng, job: &Job) {
     if random.u32(0..16) == 0 {
         mutate(random, &mut message);
     }
-    // Without room in the conduit it is lost.
+    // Without room in the conduit the message is lost.
     let _ = job.nodes[from as usize].conduit.send(Rank(to), &message, &[], Urgency::Now);
 }
 
@@ -186,7 +186,7 @@ fn attacked_job(random: &mut Rng) -> u64 {
         told_itself_max: 16,
     };
     let mut job = Job::new(shape, random);
-    // Peers that do not keep the protocol may cost bytes.
+    // Peers that break the protocol may cost bytes.
     job.model.is_tainted = true;
     let mut forged = 0;
     for _ in 0..STEPS_MAX {

@@ -1,4 +1,4 @@
-//! Pages that leave the last pool which has them, and come to idle frames of another rank.
+//! Pages evicted from their last pool, which move to idle frames of another rank.
 
 use crate::client::{Range, What};
 use crate::directed::{cost, cost_of, shape_far_apart};
@@ -26,7 +26,7 @@ fn job_that_ships(ranks: u32, offers_max: u32, ships: Option<u64>) -> Job {
             job.rouse(rank);
         });
     }
-    // Until no rank has any, since some come to others meanwhile.
+    // Until no rank has any page, since evicted pages move to other ranks.
     for rank in (0..2 * ranks as usize).map(|at| at % ranks as usize) {
         cost_of(&mut job, |job| {
             job.nodes[rank].engine.discard_all();
@@ -99,14 +99,14 @@ fn a_write_reaches_a_page_that_is_kept_elsewhere() {
         go(&mut job, 0, What::Set(7), 0, index);
     }
     assert!(kept > 0);
-    // The model has what each get has to find.
+    // The model compares the bytes of each get.
     for rank in 0..3 {
         (0..PAGES).for_each(|index| go(&mut job, rank, What::Get, 0, index));
     }
 }
 
-/// A few bytes of a page.
-fn put_few(job: &mut Job, rank: usize, index: u32) -> u64 {
+/// Puts eight bytes of a page.
+fn put_bytes(job: &mut Job, rank: usize, index: u32) -> u64 {
     let range = Range { home: 0, start_bytes: index as usize * PAGE_BYTES + 64, len_bytes: 8 };
     cost(job, rank, What::Put, range).transfers
 }
@@ -123,12 +123,12 @@ fn a_small_put_by_the_home_or_to_it_has_guests_leave_and_moves_no_page() {
     let pages: Vec<u32> = (0..PAGES).filter(|index| kept_by_others(&job, *index)).collect();
     assert!(pages.len() > 4, "{pages:?}");
     for (at, index) in pages.into_iter().enumerate() {
-        // A rank far away asks the home.
+        // A rank on another host asks the home.
         let rank = if at % 2 == 0 { 0 } else { (1..3).find(|rank| guests(&job, *rank) == 0).unwrap_or(0) };
-        assert_eq!(put_few(&mut job, rank, index), 0, "page {index} by {rank}");
+        assert_eq!(put_bytes(&mut job, rank, index), 0, "page {index} by {rank}");
         assert!(!kept_by_others(&job, index), "page {index} is kept");
     }
-    // The model has what each get has to find.
+    // The model compares the bytes of each get.
     for rank in 0..3 {
         (0..PAGES).for_each(|index| go(&mut job, rank, What::Get, 0, index));
     }
@@ -146,7 +146,7 @@ fn where_all_ranks_are_at_work_hardly_any_page_is_offered() {
     let before = job.hub.traffic().messages;
     (0..4).for_each(|_| round(&mut job));
     let messages = job.hub.traffic().messages - before;
-    // Each rank reads its own pages, so there are no messages but about offers.
+    // Each rank reads its own pages, so all messages are about offers.
     let pages = u64::from(4 * 3 * PAGES);
     assert!(messages <= pages / 20, "{messages} messages for {pages} pages");
 }

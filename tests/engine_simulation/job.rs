@@ -33,10 +33,10 @@ use vgasnet_sim_conduit::Hub;
 /// Four blocks.
 pub const PAGE_BYTES: usize = 4 * BLOCK_BYTES;
 
-/// Room of a rank for the copies of bytes that puts have still to write.
+/// Room of a rank for copies of bytes still to be written by puts.
 pub const COPIES_BYTES: usize = 64 << 10;
 
-/// Refuses all messages: nobody here sends Active Messages.
+/// Refuses all messages: these jobs send no Active Messages.
 struct Deaf;
 
 impl Receiver for Deaf {
@@ -53,21 +53,21 @@ pub struct Node {
     pub completions: Completions,
     pub copies: Budget,
     pub disk: Disk,
-    /// Work that threads of this rank have taken and not finished.
+    /// Unfinished work of this rank's threads.
     pub tasks: Vec<Task>,
     pub operations: Vec<Operation>,
-    /// The mappings that loads and stores in the own segment find.
+    /// The mappings for loads and stores in the rank's own segment.
     pub mapper: Mapper,
     pub threads: Vec<Thread>,
     pub threads_started: u64,
-    /// The thread whose turn it is to fetch pages.
+    /// The thread with the turn to fetch pages.
     pub turn: Option<u64>,
-    /// Requests of threads that faulted.
+    /// Requests of faulted threads.
     pub mailbox: Mailbox,
     pub pinners: Vec<Pinner>,
     pub watch: Watch,
     pub barrier: Phase,
-    /// How many barriers this rank has come to, and how many it has passed.
+    /// The barriers this rank has come to, and the ones it has passed.
     pub notified: u32,
     pub passed: u32,
     /// No thread drives the engine until there is a reason to.
@@ -75,7 +75,7 @@ pub struct Node {
     notices_seen: u32,
 }
 
-/// Where a rank's client is between one barrier and the next.
+/// The position of a rank's client between two barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Away,
@@ -83,7 +83,7 @@ pub enum Phase {
     Notified,
 }
 
-/// Work that a thread has taken and not finished.
+/// Unfinished work of a thread.
 pub enum Task {
     Copies {
         page: PageId,
@@ -91,7 +91,7 @@ pub enum Task {
         left: VecDeque<Part>,
         done: Vec<Part>,
     },
-    /// Copies whose page is not pinned any more.
+    /// Parts with their page unpinned.
     Finish(Vec<Part>),
     Clear {
         page: PageId,
@@ -117,13 +117,13 @@ pub enum Task {
         index: u32,
     },
     Blocks(BlockCopies),
-    /// The copies of a job on blocks are done, or cannot be.
+    /// The copies of a job on blocks are done, or have failed.
     EndBlocks {
         job: usize,
         part: Part,
         failed: Option<Cause>,
     },
-    /// Parts of a file that cannot be done.
+    /// Failed parts of a file.
     Fail(Vec<Part>, Cause),
     LayOver {
         operation: usize,
@@ -136,7 +136,7 @@ pub enum Task {
     Deliver(Delivery),
     Put(Transfer),
     Get(Transfer),
-    /// A read that the thread does itself.
+    /// A read by the thread itself.
     Read(PageRead),
     EndRead(EndedRead),
 }
@@ -152,7 +152,7 @@ pub struct Job {
     pub clock: Arc<AtomicU64>,
 }
 
-/// How much time passes while a rank drives, in milliseconds.
+/// The time of one drive, in milliseconds.
 const DRIVE_MS: u64 = 20;
 
 impl Job {
@@ -160,7 +160,7 @@ impl Job {
         Job::with_storage(shape, random, &|disk| Box::new(disk))
     }
 
-    /// A job whose engines have their disks by way of something.
+    /// A job with wrapped disks: each engine gets `storage` of its disk.
     pub fn with_storage(shape: Shape, random: &mut Rng, storage: &dyn Fn(Disk) -> Box<dyn Storage>) -> Job {
         let hub = Hub::new(shape.network.clone());
         let sizes = shape.ranks.iter().map(|own| RegionSizes {
@@ -194,12 +194,12 @@ impl Job {
         let notices = node.space.own.table.unpin_notices();
         let worked = node.engine.drive()?;
         let (failed, forgotten) = (node.disk.failed(), node.engine.storage().forgotten());
-        // The disk does not know which failed reads of a file were ahead of need.
+        // The disk cannot tell failed read-ahead of files from other failed reads.
         let is_told = failed.len() as u64 == forgotten || self.files.were_used() && forgotten > failed.len() as u64;
         assert!(is_told, "the job was not told of an I/O error: {failed:?}");
         self.seen.held += u64::from(node.engine.pending().held > 0);
         self.seen.serving += u64::from(node.engine.frames_for_blocks() > 0);
-        // Like the helper, which sleeps after a drive that found nothing.
+        // As the helper does, which sleeps after a drive without work.
         node.asleep = !worked;
         node.notices_seen = notices;
         let _ = node.engine.take_event();
@@ -218,7 +218,7 @@ impl Job {
             || self.hub.has_arrivals(Rank(rank as u32))
     }
 
-    /// Wakes a thread of `rank` to drive the engine, which somebody has called.
+    /// Wakes a thread of `rank` to drive the engine, after a call to the engine.
     pub fn rouse(&mut self, rank: usize) {
         self.nodes[rank].asleep = false;
     }
@@ -261,8 +261,8 @@ impl Job {
                     self.unpin(rank, page);
                     return Some(Task::Finish(done));
                 };
-                // SAFETY: the engine pinned the page for this part, whose memory belongs to an operation that waits for
-                // it.
+                // SAFETY: the engine pinned the page for this part, and the part's memory belongs to an operation
+                // waiting for it.
                 unsafe { self.model.copy(&part.copy, &node.space.own, frame, &part.piece) };
                 if let Some(access) = part.copy.mapped_access() {
                     node.view().map_and_pin(page.index, frame, access).expect("there is room for a mapping");
@@ -283,7 +283,7 @@ impl Job {
             }
             Task::Clear { page, frame } => {
                 let memory = node.space.own.pool.frame(frame);
-                // SAFETY: the frame is inside the pool, and reserved for a page that has not been opened.
+                // SAFETY: the frame is inside the pool, and reserved for an unopened page.
                 unsafe { memory.write_bytes(0, PAGE_BYTES) };
                 Some(Task::Cleared(page))
             }
@@ -294,8 +294,8 @@ impl Job {
             Task::Fill { page, frame, part } => {
                 self.seen.overwritten += 1;
                 self.files.note_overwritten(page);
-                // SAFETY: the frame is reserved for a page that has not been opened, and the part is as long as the page. Its memory
-                // belongs to an operation that waits for it.
+                // SAFETY: the frame is reserved for an unopened page, and the part is as long as the page. Its memory
+                // belongs to an operation waiting for it.
                 unsafe { self.model.copy(&part.copy, &node.space.own, frame, &part.piece) };
                 Some(Task::Filled(page, part))
             }
@@ -331,7 +331,7 @@ impl Job {
         }
     }
 
-    /// As [`Job::step`], for small operations that are carried out where their page is.
+    /// As [`Job::step`], for small operations at the rank with the page.
     fn step_of_bytes(&mut self, rank: usize, task: Task) -> Option<Task> {
         let node = &mut self.nodes[rank];
         match task {
@@ -342,7 +342,8 @@ impl Job {
                 self.seen.in_blocks += 1;
                 self.files.note_blocks(&part);
                 for place in &places {
-                    // SAFETY: the block is left to the job, and the part's memory belongs to an operation that waits for it.
+                    // SAFETY: the block is left to the job, and the part's memory belongs to an operation waiting for
+                    // it.
                     unsafe { part.copy.run_at(place.memory, place.start_bytes, place.len_bytes) };
                 }
                 // SAFETY: the part's memory is as long as its piece.

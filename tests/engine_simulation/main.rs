@@ -1,12 +1,11 @@
-//! Whole engines under a simulated network and simulated disks, driven by one thread that draws what happens next from
-//! a seed.
+//! Whole engines under a simulated network and simulated disks. One thread draws the next event from a seed.
 //!
-//! The protocol's own simulation has only state machines, to which one thing happens at a time. Here the engine, the
-//! storage server, page tables, pools and completions are around them. Client threads pin and copy meanwhile; others
-//! load from and store to their rank's segment, through a mapper that notes what it maps.
+//! The protocol's own simulation has only state machines, with one event at a time. This one adds the engine, the
+//! storage server, page tables, pools and completions. Client threads pin and copy in the meantime. Other threads load
+//! from and store to their rank's segment, through a mapper that only records its mappings.
 //!
 //! A failure prints the command that replays it. `ENGINE_SIM_SEEDS` sets how many seeds a run tries, `ENGINE_SIM_FIRST`
-//! where it begins, `ENGINE_SIM_SEED` runs one.
+//! the first seed, `ENGINE_SIM_SEED` runs one.
 
 mod blocks;
 mod busy;
@@ -47,7 +46,7 @@ fn random_jobs_keep_every_invariant() {
     }
 }
 
-/// Homes leave most of the telling to the holders that lose a page.
+/// Homes leave most invalidations to the holders, which relay them.
 #[test]
 fn jobs_whose_holders_tell_each_other_keep_every_invariant() {
     const SEEDS: Seeds = Seeds { variable: "ENGINE_SIM_TELLING", filter: "jobs_whose_holders", default: 100 };

@@ -1,12 +1,12 @@
-//! The invariants of the pages that are mapped in a rank's segment.
+//! The invariants of the pages mapped in a rank's segment.
 
 use crate::job::Job;
 use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
 impl Job {
-    /// A mapped page is in its frame, with the rights of the mapping. A page that is pinned for an instruction is
-    /// mapped. A page that the client has pinned is mapped and open until the client unpins it.
+    /// A mapped page is in its frame, with the rights of the mapping. A page pinned for an instruction is mapped. A
+    /// page pinned by the client is mapped and open until the client unpins it.
     pub fn check_mapped(&self, rank: usize) {
         let node = &self.nodes[rank];
         let mapped = node.mapper.pages();
@@ -30,7 +30,7 @@ impl Job {
         }
     }
 
-    /// A block is mapped only while no rank holds its page, and as what the storage has of it.
+    /// A block is mapped only while no rank holds its page, and at the address of the storage's copy of it.
     pub fn check_mapped_blocks(&self, rank: usize) {
         let node = &self.nodes[rank];
         for ((index, block), mapped) in node.mapper.blocks() {
@@ -41,7 +41,8 @@ impl Job {
         }
     }
 
-    /// A page that a neighbour has lent is there, in that frame, and its lender knows. So nobody writes it elsewhere.
+    /// A page borrowed from a neighbour is in its frame there, and the lender knows of the loan, so no rank writes the
+    /// page elsewhere.
     pub fn check_lent(&self) {
         let mut lent = vec![0; self.nodes.len()];
         for (rank, node) in self.nodes.iter().enumerate() {
@@ -63,7 +64,7 @@ impl Job {
         }
     }
 
-    /// When nothing is under way, no page is pinned, and nobody waits for one.
+    /// When nothing is in flight, no page is pinned, and no thread waits for one.
     pub fn check_unpinned(&mut self) {
         for (rank, node) in self.nodes.iter_mut().enumerate() {
             assert!(!node.mailbox.has_any() && !node.mailbox.has_sleepers(), "a request for nobody is left at r{rank}");

@@ -1,4 +1,4 @@
-//! A page mapper that only notes which frame is mapped where.
+//! A page mapper without memory, which records its mappings.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,35 +9,35 @@ use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 /// The limits of a job's mappers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Mappings of the system that pages may take at a time.
+    /// Mappings of the system in use at a time.
     pub areas_max: u32,
-    /// Mappings for which the system has room. Beyond that it refuses at first, and finds room at the second attempt.
+    /// Mappings for which the system has room. Beyond this number the first attempt fails and the second succeeds.
     pub room: usize,
-    /// Blocks that may be mapped at a time; none are if it is 0.
+    /// Blocks mapped at a time. 0 means no blocks.
     pub blocks_max: u32,
-    /// The processor has single steps: a page stays pinned until its instruction is through.
+    /// The processor has single steps: a page stays pinned until its instruction has finished.
     pub steps: bool,
-    /// The processor tells which access has faulted. Those with single steps do.
+    /// The processor reports whether a load or a store has faulted. Processors with single steps do.
     pub tells: bool,
 }
 
 impl Settings {
-    /// Mappers that may map every frame of any pool.
+    /// Mappers without limits.
     pub const WIDE: Settings =
         Settings { areas_max: u32::MAX, room: usize::MAX, blocks_max: u32::MAX, steps: true, tells: true };
 }
 
-/// The frame as which a page of the segment is mapped, and with which rights.
+/// The frame and rights of a mapped page of the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     pub frame: FrameId,
     pub access: Access,
 }
 
-/// As what a block is mapped, and with which rights.
+/// The slot and rights of a mapped block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedBlock {
-    /// Where its slot lies in the pool's memory.
+    /// The slot's position in the pool's memory.
     pub offset_bytes: usize,
     pub access: Access,
 }
@@ -56,11 +56,11 @@ struct Inner {
 #[derive(Default)]
 struct State {
     pages: BTreeMap<u32, Mapping>,
-    /// The neighbour and its frame that a page is mapped from.
+    /// By page, the neighbour and its frame.
     lent: BTreeMap<u32, (Rank, FrameId)>,
     /// By page and block.
     blocks: BTreeMap<(u32, u32), MappedBlock>,
-    /// Blocks that lost the right to be stored to, and pages whose blocks were unmapped.
+    /// Blocks made read-only, and pages with all blocks unmapped.
     protected: u64,
     emptied: u64,
     has_refused: bool,
@@ -73,69 +73,69 @@ impl Mapper {
         Mapper(Arc::new(Inner { rank, memory, settings, state: Mutex::default() }))
     }
 
-    /// The mapping that a load or store at page `index` finds.
+    /// The mapping for a load or store at page `index`.
     pub fn at(&self, index: u32) -> Option<Mapping> {
         self.state().pages.get(&index).copied()
     }
 
-    /// Whether a load or store at a byte of page `index` does not fault.
+    /// Whether a load or store at a byte of page `index` succeeds without a fault.
     pub fn reaches(&self, index: u32, offset_bytes: usize, access: Access) -> bool {
         self.allows(index, access) || self.block_at(index, offset_bytes).is_some_and(|block| block.access >= access)
     }
 
-    /// The block that a load or store at a byte of page `index` finds.
+    /// The block for a load or store at a byte of page `index`.
     pub fn block_at(&self, index: u32, offset_bytes: usize) -> Option<MappedBlock> {
         self.state().blocks.get(&(index, (offset_bytes / MAPPED_BLOCK_BYTES) as u32)).copied()
     }
 
-    /// All blocks that are mapped, by page and block.
+    /// All mapped blocks, by page and block.
     pub fn blocks(&self) -> Vec<((u32, u32), MappedBlock)> {
         self.state().blocks.iter().map(|(at, block)| (*at, *block)).collect()
     }
 
-    /// Blocks that lost the right to be stored to, and pages whose blocks were unmapped together.
+    /// Blocks made read-only, and pages with all blocks unmapped.
     pub fn blocks_taken(&self) -> (u64, u64) {
         let state = self.state();
         (state.protected, state.emptied)
     }
 
-    /// What maps blocks here.
+    /// The mapper of this segment's blocks.
     pub fn of_blocks(&self) -> Box<dyn BlockMapper> {
         Box::new(BlocksTwin(self.clone()))
     }
 
-    /// Whether the page `index` is mapped for loads or stores, from wherever.
+    /// Whether the page `index` is mapped for loads or stores, from any pool.
     pub fn allows(&self, index: u32, access: Access) -> bool {
         let is_lent = access == Access::Read && self.lent_at(index).is_some();
         is_lent || self.at(index).is_some_and(|mapped| mapped.access >= access)
     }
 
-    /// The neighbour's frame that a load at page `index` finds.
+    /// The neighbour's frame for a load at page `index`.
     pub fn lent_at(&self, index: u32) -> Option<(Rank, FrameId)> {
         self.state().lent.get(&index).copied()
     }
 
-    /// All pages that are mapped from neighbours.
+    /// All pages mapped from neighbours.
     pub fn lent(&self) -> Vec<(u32, (Rank, FrameId))> {
         self.state().lent.iter().map(|(index, from)| (*index, *from)).collect()
     }
 
-    /// What maps the frames of a neighbour here.
+    /// The mapper of a neighbour's frames.
     pub fn of_neighbour(&self, lender: Rank) -> Box<dyn PageMapper> {
         Box::new(LentMapper { mapper: self.clone(), lender })
     }
 
-    /// All pages that are mapped.
+    /// All mapped pages.
     pub fn pages(&self) -> Vec<(u32, Mapping)> {
         self.state().pages.iter().map(|(index, mapped)| (*index, *mapped)).collect()
     }
 
-    /// How often the system had no room for a mapping.
+    /// Mappings refused for lack of room.
     pub fn refusals(&self) -> u64 {
         self.state().refusals
     }
 
-    /// How often a page was unmapped.
+    /// Pages unmapped so far.
     pub fn unmapped(&self) -> u64 {
         self.state().unmapped
     }
@@ -151,8 +151,8 @@ impl Mapper {
 }
 
 impl Mapper {
-    /// Maps a page together with one before it.
-    fn map_beside(&self, index: u32, frame: FrameId, access: Access) {
+    /// Maps a page of a run, except the first one.
+    fn map_following(&self, index: u32, frame: FrameId, access: Access) {
         let mut state = self.state();
         assert!(!state.lent.contains_key(&index), "page {index} has a neighbour's frame");
         state.assert_without_blocks(index);
@@ -168,7 +168,7 @@ impl State {
         assert_eq!(blocks.next(), None, "page {index} is mapped, and a block of it");
     }
 
-    /// The mappings of the system that there are, besides one, if one page more is mapped.
+    /// The system's mappings besides the first one, once this page is mapped, too.
     fn areas_with(&self, index: u32, mapping: Mapping) -> u32 {
         let of = |page: u32| if page == index { Some(mapping) } else { self.pages.get(&page).copied() };
         let pages = self.pages.keys().copied().chain([index]);
@@ -197,7 +197,7 @@ impl vgasnet::memory::PageMapper for Mapper {
             let is_full = state.areas_with(index, Mapping { frame, access }) > areas_max;
             assert!(!is_full || state.pages.keys().all(|other| self.is_pinned(*other)), "more areas than {areas_max}");
         }
-        // The second attempt succeeds, even if all other pages are pinned and could not be unmapped for it.
+        // The second attempt succeeds even if no page could be unmapped for it because all are pinned.
         state.has_refused = state.pages.len() >= room && !state.has_refused;
         if state.has_refused {
             state.refusals += 1;
@@ -208,7 +208,7 @@ impl vgasnet::memory::PageMapper for Mapper {
     }
 
     fn map_run(&self, index: u32, frame: FrameId, count: u32, access: Access) -> Result<(), i32> {
-        (1..count).for_each(|at| self.map_beside(index + at, FrameId(frame.0 + at), access));
+        (1..count).for_each(|at| self.map_following(index + at, FrameId(frame.0 + at), access));
         let mapped = self.map(index, frame, access, None);
         if mapped.is_err() {
             self.state().pages.retain(|page, _| !(index..index + count).contains(page));

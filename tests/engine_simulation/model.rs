@@ -11,9 +11,9 @@ use vgasnet_protocol::{Rank, Space, Spaces, Stripes};
 pub struct Model {
     spaces: BTreeMap<Space, Vec<Box<[u8; PAGE_BYTES]>>>,
     segments: Spaces,
-    /// Which ranks are homes of the files that are open.
+    /// The homes of the open files.
     stripes: BTreeMap<Space, Stripes>,
-    /// Some rank does not keep the protocol: bytes may be any.
+    /// Some rank breaks the protocol, so bytes may have any value.
     pub is_tainted: bool,
 }
 
@@ -25,7 +25,7 @@ impl Model {
         Model { spaces, segments, stripes: BTreeMap::new(), is_tainted: false }
     }
 
-    /// A file is open, with these bytes and zeros behind them, of which the ranks use so many pages.
+    /// Adds an open file. It has these bytes, and zeros up to the end of the pages.
     pub fn add_file(&mut self, space: Space, stripes: Stripes, bytes: &[u8], pages: u32) {
         let mut its = zeros(pages);
         its.iter_mut()
@@ -35,7 +35,7 @@ impl Model {
         self.stripes.insert(space, stripes);
     }
 
-    /// A file has so many bytes now.
+    /// Shortens a file to this many bytes.
     pub fn cut_file(&mut self, space: Space, bytes: u64) {
         for (index, page) in self.spaces.get_mut(&space).expect("it is known").iter_mut().enumerate() {
             let kept = (bytes as usize).saturating_sub(index * PAGE_BYTES).min(PAGE_BYTES);
@@ -43,7 +43,7 @@ impl Model {
         }
     }
 
-    /// A file is closed.
+    /// Removes a closed file.
     pub fn remove_file(&mut self, space: Space) {
         self.spaces.remove(&space);
         self.stripes.remove(&space);
@@ -77,11 +77,11 @@ impl Model {
         &self.spaces[&page.space][page.index as usize]
     }
 
-    /// Carries a copy out in a frame, compares the bytes that it read, and notes those that it wrote.
+    /// Carries a copy out in a frame, compares the bytes it read, and records the bytes it wrote.
     ///
     /// # Safety
     /// The page in the frame is pinned for [`Copy::access`], and the piece is inside that page. The client's memory is
-    /// valid for as many bytes as the piece has.
+    /// valid for the length of the piece.
     pub unsafe fn copy(&mut self, copy: &Copy, memory: &RankMemory, frame: FrameId, piece: &Piece) {
         // SAFETY: the page is pinned for the copy, and the client's memory is as long as the piece.
         unsafe {
@@ -90,10 +90,10 @@ impl Model {
         }
     }
 
-    /// A copy was carried out: compares the bytes that it read, and notes those that it wrote.
+    /// Compares the bytes read by a finished copy, and records the bytes it wrote.
     ///
     /// # Safety
-    /// The client's memory is valid for as many bytes as the piece has.
+    /// The client's memory is valid for the length of the piece.
     pub unsafe fn note(&mut self, copy: &Copy, piece: &Piece) {
         let range = piece.offset_bytes..piece.offset_bytes + piece.len_bytes;
         let space = self.spaces.get_mut(&piece.page.space).expect("the space is known");

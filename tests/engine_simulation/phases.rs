@@ -1,4 +1,5 @@
-//! Ranks that ask homes what was written since they asked last, as at the begin and the end of read-only ranges.
+//! Ranks that ask homes for the pages written since their last question, as at the begin and the end of read-only
+//! ranges.
 
 use crate::job::{Job, Node, PAGE_BYTES};
 use fastrand::Rng;
@@ -7,24 +8,24 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::writes::NEVER;
 
-/// What a rank knows of the writes to the pages of one home.
+/// A rank's knowledge of the writes to the pages of one home.
 pub struct Watch {
     home: usize,
-    /// The moment that the last answer named, and the bytes of all pages when it came.
+    /// The time named in the last answer, and the bytes of all pages when it came.
     known: Option<(u64, Vec<Vec<u8>>)>,
-    /// The question that is under way, and the pages that differed from those bytes when it was asked.
+    /// The unanswered question, and the pages changed since the known answer when it was asked.
     asked: Option<(u32, Vec<u32>)>,
 }
 
 impl Watch {
-    /// Nobody has asked this home.
+    /// A watch before the first question.
     pub fn new(home: usize) -> Watch {
         Watch { home, known: None, asked: None }
     }
 }
 
 impl Job {
-    /// The rank asks the home of its watch, which has pages, unless it has.
+    /// The rank asks the home of its watch, unless a question is unanswered. The home must have pages.
     pub fn ask(&mut self, rank: usize, random: &mut Rng) {
         let home = self.nodes[rank].watch.home;
         let pages = self.shape.ranks[home].pages;
@@ -44,8 +45,8 @@ impl Job {
         self.rouse(rank);
     }
 
-    /// Takes the answer, if nobody is writing: all that was written between the last answer and the question is in it. Returns whether
-    /// it did. Who begins a phase does so when all have written.
+    /// Takes the answer while no rank is writing, as at the begin of a phase. The answer names all pages written
+    /// between the last answer and the question. Returns whether there was one.
     pub fn hear(&mut self, rank: usize) -> bool {
         let is_idle = |node: &Node| node.operations.is_empty() && node.threads.is_empty() && node.pinners.is_empty();
         if !self.nodes.iter().all(is_idle) {

@@ -1,4 +1,4 @@
-//! Runs with pins whose outcome is known in advance: what does not wait for a page that the client has pinned.
+//! Runs with pins and an outcome known in advance: operations that do not wait for a page pinned by the client.
 
 use crate::client::{Range, What};
 use crate::directed::{LINE, cost, cost_of, far_apart, settle};
@@ -32,7 +32,7 @@ fn a_flush_leaves_a_pinned_page_for_later() {
 #[test]
 fn a_page_waits_for_the_frame_of_one_in_use_rather_than_of_one_pinned_by_the_client() {
     let mut job = far_apart(2, FRAMES + 1, FRAMES);
-    // Not in order, so that nothing is fetched ahead.
+    // Out of order, so that nothing is fetched ahead.
     for index in [0, 2, 4, 1, 3] {
         cost(&mut job, 0, What::Set(1), Range { start_bytes: index * PAGE_BYTES, ..LINE });
     }

@@ -1,4 +1,4 @@
-//! Pins and hints of a rank's client for its own segment, as `Ops::pin`, `unpin` and `advise` carry them out.
+//! Pins and hints of a rank's client for its own segment, as in `Ops::pin`, `unpin` and `advise`.
 
 use crate::client::{Range, contents};
 use crate::job::{Job, PAGE_BYTES};
@@ -13,7 +13,7 @@ use vgasnet_protocol::{Rank, Space};
 pub struct Pinner {
     pages: RangeInclusive<u32>,
     access: Access,
-    /// Pages of the range that are pinned, from its start on.
+    /// Pinned pages of the range, from its start on.
     pinned: u32,
     stage: Stage,
 }
@@ -28,7 +28,7 @@ enum Stage {
     Missed,
     Waits(CompletionId),
     Pinned,
-    /// The engine's pin set does not have the range any more. The pages are unpinned from the end of the range on.
+    /// The range is no longer in the engine's pin set. The pages are unpinned from the end of the range on.
     Unpins {
         closing: bool,
     },
@@ -41,7 +41,7 @@ impl Pinner {
 }
 
 impl Job {
-    /// The client of `rank` pins pages of its segment, if so many may be pinned.
+    /// The client of `rank` pins pages of its segment, if this many may be pinned.
     pub fn pin(&mut self, rank: usize, pages: RangeInclusive<u32>, access: Access) {
         let node = &mut self.nodes[rank];
         match node.engine.add_pins(pages.clone()) {
@@ -50,7 +50,7 @@ impl Job {
         }
     }
 
-    /// Does the next step of a thread that pins. Returns `false` if it has to wait.
+    /// Does the next step of a pinning thread. Returns `false` if it has to wait.
     pub fn advance_pinner(&mut self, rank: usize, at: usize, random: &mut Rng) -> bool {
         let node = &mut self.nodes[rank];
         let pinner = &mut node.pinners[at];
@@ -93,7 +93,7 @@ impl Job {
         true
     }
 
-    /// Unpins a page. After the last one, notifies the engine if that waits for any of them.
+    /// Unpins a page. After the last one, notifies the engine if it waits for one of them.
     fn unpin_next(&mut self, rank: usize, at: usize, closing: bool) {
         let node = &mut self.nodes[rank];
         let pinner = &mut node.pinners[at];
@@ -122,7 +122,7 @@ impl Job {
         self.access(rank, range, &mut bytes, access);
     }
 
-    /// The pages that the client of `rank` has pinned, for which access, and whether it is unpinning them.
+    /// The pages pinned by the client of `rank`, the access of each pin, and whether the client is unpinning them.
     pub fn client_pins(&self, rank: usize) -> impl Iterator<Item = (PageId, Access, bool)> + '_ {
         let node = &self.nodes[rank];
         node.pinners.iter().flat_map(|pinner| {
@@ -133,7 +133,7 @@ impl Job {
         })
     }
 
-    /// How many threads of `rank` wait for the engine to map a page.
+    /// The threads of `rank` waiting for the engine to map a page.
     pub fn mappings_awaited(&self, rank: usize) -> usize {
         let node = &self.nodes[rank];
         let pinners = node.pinners.iter().filter(|pinner| matches!(pinner.stage, Stage::Waits(_))).count();

@@ -1,4 +1,4 @@
-//! One run: a job drawn from a seed, and what happens in it.
+//! One run: a job drawn from a seed, and random events.
 
 use crate::client::{Range, What, random_range};
 use crate::job::{Job, PAGE_BYTES, Phase};
@@ -25,24 +25,24 @@ const INSTRUCTIONS_MAX: usize = 12;
 /// Random draws before a step looks for anything that can happen.
 const TRIES: usize = 64;
 
-/// Draws what happens next.
+/// Draws the next event.
 struct Fate {
     random: Rng,
     operations_left: usize,
-    /// The operations that a rank has under way at once.
+    /// The most unfinished operations of a rank.
     operations_at_once: usize,
-    /// The work that a rank's threads have taken at once.
+    /// The most unfinished tasks of a rank's threads.
     tasks_at_once: usize,
-    /// The threads of a rank that load and store at once, and those that pin; none in some runs.
+    /// The most threads of a rank that load and store, and the most that pin. None in some runs.
     threads_at_once: usize,
-    /// The first so many ranks have the pages that most operations use.
+    /// Most operations use pages of the ranks below this one.
     hot: usize,
-    /// Ranks ask homes what was written.
+    /// Ranks ask homes for the pages written.
     asks: bool,
-    /// Most operations are of a few bytes of one block more than a home has in memory.
+    /// Most operations are of a few bytes, in one block more than a home has slots for.
     is_small: bool,
     barriers: u32,
-    /// The page of rank 0 at which each rank's scan is.
+    /// Each rank's position in its scan of rank 0's pages.
     scans: Vec<u32>,
     /// Engines are also driven without a reason, as by threads that wait for something else.
     drives_idly: bool,
@@ -58,7 +58,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
     random.shuffle(&mut hosts);
     let (pages_max, frames_min, frames_max) = match random.u32(0..4) {
         0 => (12, 1, 9),
-        // Few frames more than loads and stores need.
+        // A few frames more than loads and stores need.
         1 | 2 => (random.u32(2..=10), FRAMES_MIN, random.u32(FRAMES_MIN..=8)),
         _ => (random.u32(1..=4), 1, random.u32(1..=4)),
     };
@@ -78,10 +78,10 @@ pub fn random_shape(random: &mut Rng) -> Shape {
     };
     let steps = random.u32(0..4) > 0;
     // Without single steps, an instruction gets all its pages only if all of them may be mapped.
-    let few = random.u32(if steps { 1 } else { FRAMES_MIN }..=FRAMES_MIN + 1);
+    let mappings = random.u32(if steps { 1 } else { FRAMES_MIN }..=FRAMES_MIN + 1);
     let mapper = mapper::Settings {
-        areas_max: if random.bool() { u32::MAX } else { 2 * few },
-        room: if random.u32(0..4) == 0 { few as usize } else { usize::MAX },
+        areas_max: if random.bool() { u32::MAX } else { 2 * mappings },
+        room: if random.u32(0..4) == 0 { mappings as usize } else { usize::MAX },
         blocks_max: [0, 1, 2, u32::MAX][random.usize(0..4)],
         steps,
         tells: steps || random.bool(),
@@ -108,7 +108,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
     }
 }
 
-/// How long a number is, and what is done to it.
+/// The length of a number, and an operation on it.
 fn random_atomic(random: &mut Rng) -> (usize, (AtomicOp, Operands)) {
     use AtomicOp::{Add, And, CompareSwap, Get, Max, MaxSigned, Min, MinSigned, Multiply, Or, Swap, Xor};
     const OPS: [AtomicOp; 12] = [Add, And, Or, Xor, Swap, CompareSwap, Min, Max, MinSigned, MaxSigned, Get, Multiply];
@@ -116,12 +116,12 @@ fn random_atomic(random: &mut Rng) -> (usize, (AtomicOp, Operands)) {
     (if random.bool() { 4 } else { 8 }, (OPS[random.usize(0..OPS.len())], operands))
 }
 
-/// Runs a seed. Panics when something is wrong.
+/// Runs a seed. Panics when an invariant is broken.
 pub fn run(seed: u64) -> Summary {
     run_as(seed, |shape| shape)
 }
 
-/// The same, in a job of another shape than drawn.
+/// The same, with a changed shape.
 pub fn run_as(seed: u64, change: impl Fn(Shape) -> Shape) -> Summary {
     let mut random = Rng::with_seed(seed);
     let shape = change(random_shape(&mut random));
@@ -187,7 +187,7 @@ fn break_a_disk(job: &Job, random: &mut Rng) {
     });
 }
 
-/// The error says what failed, and where.
+/// The error names the failed operation and its place.
 fn check_error(job: &Job, rank: usize, error: &UserError) {
     let (text, failed) = (error.to_string(), job.nodes[rank].disk.failed());
     let is_it = |(verb, place): &(&str, u64)| {
@@ -205,7 +205,8 @@ fn check_error(job: &Job, rank: usize, error: &UserError) {
 type Outcome = Result<(), (usize, UserError)>;
 
 impl Fate {
-    /// The whole run: operations, then quiet, then a flush, then everybody reads everything, then the end of the job.
+    /// The whole run: operations, then quiet, then a flush, then a read of everything by every rank, then the end of
+    /// the job.
     fn play(&mut self, job: &mut Job, summary: &mut Summary) -> Outcome {
         summary.operations = self.operations_left as u64;
         self.go_on(job, summary)?;
@@ -235,7 +236,7 @@ impl Fate {
         self.leave(job, summary)
     }
 
-    /// Ends every rank's program. No rank believes that all have ended before they have.
+    /// Ends every rank's program. No rank learns too early that all have ended.
     fn leave(&mut self, job: &mut Job, summary: &mut Summary) -> Outcome {
         let mut order: Vec<usize> = (0..job.nodes.len()).collect();
         self.random.shuffle(&mut order);
@@ -281,7 +282,7 @@ impl Fate {
                 }
             }
         }
-        // Operations that are left may start another time.
+        // The remaining operations may start another time.
         Ok(!self.settling)
     }
 
@@ -316,7 +317,7 @@ impl Fate {
         })
     }
 
-    /// Does a step of some operation of `rank` that need not wait.
+    /// Does a step of some operation of `rank`, if one need not wait.
     fn advance_some(&mut self, job: &mut Job, rank: usize) -> bool {
         let count = job.nodes[rank].operations.len();
         let first = if count == 0 { 0 } else { self.random.usize(0..count) };
@@ -335,7 +336,7 @@ impl Fate {
         }
         self.operations_left -= 1;
         if random.u32(0..4) == 0 {
-            // A scan page by page, which the stream detection finds.
+            // A scan page by page, for the stream detection.
             let index = self.scans[rank];
             self.scans[rank] = (index + 1) % job.shape.ranks[0].pages;
             let range = Range { home: 0, start_bytes: index as usize * PAGE_BYTES, len_bytes: 64 };
@@ -366,7 +367,7 @@ impl Fate {
         true
     }
 
-    /// Does a step of some thread of `rank` that loads and stores and need not wait.
+    /// Does a step of some thread of `rank` that loads and stores, if one need not wait.
     fn touch_some(&mut self, job: &mut Job, rank: usize) -> bool {
         let count = job.nodes[rank].threads.len();
         let first = if count == 0 { 0 } else { self.random.usize(0..count) };
@@ -374,7 +375,7 @@ impl Fate {
     }
 
     fn spawn_some(&mut self, job: &mut Job, rank: usize) -> bool {
-        // Without single steps nobody sees to it that a thread gets its pages together: the pool must have them all.
+        // Without single steps nothing keeps the pages of a thread together: the pool must have room for all.
         let most = if job.shape.mapper.steps { usize::MAX } else { job.shape.ranks[rank].frames as usize / 2 };
         let has_room = job.nodes[rank].threads.len() < self.threads_at_once.min(most);
         if self.operations_left == 0 || !has_room || !loads_and_stores(job, rank) {
@@ -383,7 +384,7 @@ impl Fate {
         self.operations_left -= 1;
         let (random, pages, copies) = (&mut self.random, job.shape.ranks[rank].pages, job.shape.mapper.steps);
         let (index, other, count) = (random.u32(0..pages), random.u32(0..pages), random.usize(1..=INSTRUCTIONS_MAX));
-        // Most threads stay at their pages, which they find mapped.
+        // Most threads use the same pages again, and find them mapped.
         let stays = random.u32(0..4) > 0;
         let instruction = |_| {
             let mut range = |index| {
@@ -408,7 +409,7 @@ impl Fate {
         self.operations_left -= 1;
         let first = random.u32(0..pages);
         let range = first..=random.u32(first..pages.min(first + 3));
-        // In pools this small, none may be pinned.
+        // Pools as small as this may refuse all pins.
         let none = job.shape.ranks[rank].frames <= FRAMES_MIN && random.u32(0..8) > 0;
         if none || random.bool() {
             job.advise(rank, &range, random);
@@ -424,7 +425,7 @@ impl Fate {
         (0..count).any(|at| job.advance_pinner(rank, (first + at) % count, &mut self.random))
     }
 
-    /// The client of `rank` asks what was written.
+    /// The client of `rank` asks for the pages written.
     fn ask_some(&mut self, job: &mut Job, rank: usize) -> bool {
         let has_begun = self.asks && self.operations_left > 0 && self.random.u32(0..8) == 0;
         if has_begun {
@@ -433,12 +434,12 @@ impl Fate {
         has_begun
     }
 
-    /// Lets the client of `rank` come to a barrier, or go on from it.
+    /// Lets the client of `rank` come to a barrier, or continue after it.
     fn barrier(&mut self, job: &mut Job, rank: usize) -> bool {
         let cooperative = job.shape.cooperative;
         let node = &mut job.nodes[rank];
         match node.barrier {
-            // Ranks come at different times; those left over come when everything else is done.
+            // Ranks come at different times, and the last ones when everything else is done.
             Phase::Away if node.notified < self.barriers && (self.settling || self.random.u32(0..20) == 0) => {
                 if !cooperative {
                     node.engine.flush();
@@ -467,7 +468,7 @@ impl Fate {
     }
 }
 
-/// Whether a rank has memory to load from and store to, and a pool that is large enough for that.
+/// Whether a rank has a segment to load from and store to, and a pool large enough for that.
 fn loads_and_stores(job: &Job, rank: usize) -> bool {
     let shape = job.shape.ranks[rank];
     shape.pages > 0 && shape.frames >= FRAMES_MIN

@@ -15,7 +15,7 @@ use vgasnet_sim_conduit::{Hub, Settings};
 
 const FRAMES: u32 = 2;
 
-/// A storage in memory whose doorbell rings while operations are in flight, as a real one's does when they are
+/// A storage in memory. Its doorbell rings all the time while operations are in flight. A real doorbell rings when they
 /// complete.
 struct Ringing {
     storage: MemoryStorage,
@@ -36,8 +36,8 @@ impl Ringing {
 impl Storage for Ringing {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
         self.ring();
-        // SAFETY: the memory is valid, and left to the operation until the token comes back, which the inner storage
-        // hands out.
+        // SAFETY: the memory is valid. It is left to the operation until the token comes back, and the inner storage
+        // hands the token out.
         unsafe { self.storage.start(operation) }
     }
 

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The seeds of a test.
 pub struct Seeds {
-    /// `VARIABLE_SEED` has the only seed to run, `VARIABLE_FIRST` the first of those to run, `VARIABLE_SEEDS` their number.
+    /// `VARIABLE_SEED` is the only seed to run, `VARIABLE_FIRST` the first one, `VARIABLE_SEEDS` their number.
     pub variable: &'static str,
-    /// What names the test alone.
+    /// A filter for `cargo test` that selects only this test.
     pub filter: &'static str,
     /// How many seeds are run by default.
     pub default: u64,
 }
 
 impl Seeds {
-    /// Runs the seeds. Returns the sum of what came of them, and how many they were; `None` where one alone was asked for.
+    /// Runs the seeds. Returns the sum of their results and their number, or `None` if a single seed was asked for.
     pub fn run<S: Default + AddAssign + Debug + Send>(&self, run: impl Fn(u64) -> S + Sync) -> Option<(S, u64)> {
         let number = |what: &str| number(&format!("{}_{what}", self.variable));
         if let Some(seed) = number("SEED") {
@@ -49,7 +49,7 @@ impl Seeds {
         Some((total, end - first))
     }
 
-    /// Runs a seed. When it fails, says how to run it again, and calls `on_failure` before it panics.
+    /// Runs a seed. On failure prints the command to repeat it, and calls `on_failure` before it panics.
     fn run_one<S>(&self, seed: u64, run: impl Fn(u64) -> S, on_failure: impl FnOnce()) -> S {
         catch_unwind(AssertUnwindSafe(|| run(seed))).unwrap_or_else(|cause| {
             let Seeds { variable, filter, .. } = self;

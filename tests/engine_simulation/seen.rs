@@ -1,4 +1,4 @@
-//! How often the rarer paths were taken.
+//! Counters of the rarer paths.
 
 macro_rules! counters {
     ($(#[doc = $about:literal])+ $counts:ident { $($(#[doc = $what:literal])+ $name:ident,)+ }) => {
@@ -9,7 +9,7 @@ macro_rules! counters {
         }
 
         impl $counts {
-            /// All of them.
+            /// All counters.
             pub fn counts(&self) -> impl Iterator<Item = u64> {
                 [$(self.$name),+].into_iter()
             }
@@ -26,71 +26,71 @@ macro_rules! counters {
 pub(crate) use counters;
 
 counters! {
-    /// Counts of the rarer paths.
+    /// How often runs took the rarer paths.
     Seen {
-        /// Work that the conduit had no room for.
+        /// Work put back because the conduit had no room.
         put_back,
         /// Copies in a neighbour's frame.
         at_neighbours,
-        /// Uses of pages that were fetched ahead.
+        /// Uses of read-ahead pages.
         ahead,
-        /// Uses that a closing page waited for.
+        /// Unpins of pages waiting to be closed.
         notices,
-        /// Instructions that loaded or stored without a fault.
+        /// Instructions without a fault.
         silent,
-        /// Faults that found their page open.
+        /// Faults on pages already open.
         accesses,
         /// Faults for which other pages were unmapped.
         crowded,
-        /// Faults that the engine served.
+        /// Faults served by the engine.
         faults,
-        /// Faults for which a neighbour's frame was mapped.
+        /// Faults served by mapping a neighbour's frame.
         borrowed,
-        /// Frames of neighbours that came back because they were asked for.
+        /// Neighbours' frames returned on request.
         asked_back,
         /// Loads from a neighbour's frame.
         lent_loads,
-        /// Threads that waited for the turn as long as they may.
+        /// Waits for the turn up to the limit.
         turns_waited,
-        /// Faults that were the first use of a page that was fetched ahead.
+        /// Faults as the first use of a read-ahead page.
         hints,
-        /// Mappings that the system refused at first.
+        /// Mappings refused by the system at first.
         refusals,
-        /// Pages that were unmapped.
+        /// Pages unmapped.
         unmapped,
-        /// Pins that waited for a page.
+        /// Pins after a wait for the page.
         pins_waited,
         /// Unpinned ranges for which a deferred close waited.
         deferred_closes,
-        /// Pages that were overwritten whole without being read.
+        /// Pages overwritten whole without being read.
         overwritten,
         /// Writes of some blocks of a page.
         partial,
-        /// Reads of pages that the threads did that waited for them.
+        /// Page reads by the waiting threads themselves.
         read_by_threads,
-        /// Pins that were too many.
+        /// Pins refused because of the limit.
         too_many,
-        /// Small operations that were carried out elsewhere.
+        /// Small operations carried out at another rank.
         shipped,
         /// Small operations in blocks of the file.
         in_blocks,
-        /// Pages that were read and had blocks laid over them.
+        /// Pages read and overlaid with blocks.
         laid_over,
-        /// Faults for which a block was mapped.
+        /// Faults served by mapping a block.
         blocks_mapped,
-        /// Loads from blocks and stores to them.
+        /// Loads from mapped blocks and stores to them.
         in_mapped_blocks,
-        /// Blocks that lost the right to be stored to, to be written.
+        /// Mapped blocks made read-only before a write-back.
         protected,
-        /// Pages whose blocks were unmapped because somebody asked for them.
+        /// Pages with all blocks unmapped because a rank asked for the page.
         emptied,
-        /// Drives after which frames of the pool served for blocks.
+        /// Drives that left frames of the pool serving for blocks.
         serving,
         /// Atomic operations.
         atomic,
-        /// Written pages of which a rank was told that had asked.
+        /// Written pages reported to a rank on request.
         writes_told,
-        /// Drives after which messages to a home were held back.
+        /// Drives that left messages to a home held back.
         held,
     }
 }

@@ -13,11 +13,11 @@ pub struct Shape {
     pub ranks: Vec<memory::Shape>,
     pub network: Settings,
     pub cooperative: bool,
-    /// Pages of a segment that have one home, where homes take turns.
+    /// Consecutive pages of a segment with the same home, if the homes are cyclic.
     pub stripe_pages: Option<u32>,
-    /// Operations that a disk takes at a time.
+    /// Operations in flight at a disk.
     pub disk_depth: usize,
-    /// Fewer clean bytes than this between dirty ones are written along.
+    /// Fewer clean bytes than this between two dirty ranges are written with them.
     pub gap_bytes: usize,
     pub mapper: mapper::Settings,
     pub policy: PolicyKind,
@@ -25,9 +25,9 @@ pub struct Shape {
     pub ships: Option<u64>,
     /// As `EngineOptions::offers_max`.
     pub offers_max: u32,
-    /// Blocks of pages that nobody holds that a home has in memory: a frame has room for four.
+    /// A home's slots for blocks of pages without holders. A frame has room for four.
     pub block_slots: usize,
-    /// Holders of a page that a home tells itself that they lose it.
+    /// Up to this many holders of a page, the home sends all invalidations itself. With more, holders relay them.
     pub told_itself_max: usize,
 }
 

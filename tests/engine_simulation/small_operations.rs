@@ -1,4 +1,4 @@
-//! Small operations that are carried out where their page is: what they cost, and what they read and write.
+//! Small operations carried out at the rank with the page: their messages, and the bytes they read and write.
 
 use crate::client::{Range, What};
 use crate::directed::{cost, cost_of, far_apart_with, settle, shape_far_apart};
@@ -14,7 +14,7 @@ use vgasnet_sim_conduit::Traffic;
 /// A request and its answer.
 const ROUND_TRIP: Traffic = Traffic { messages: 2, transfers: 0 };
 
-/// What a request costs, in bytes, where a page is moved after a few of them.
+/// The cost of a request, in bytes, in jobs that move a page after a few requests.
 const REQUEST_BYTES: u64 = 4096;
 
 fn job(ranks: u32) -> Job {
@@ -26,7 +26,7 @@ fn at(page: usize, block: usize) -> Range {
     Range { home: 0, start_bytes: page * PAGE_BYTES + block * BLOCK_BYTES + 64, len_bytes: 8 }
 }
 
-/// Writes all pages of rank 0's segment to its disk, and leaves none in a pool.
+/// Writes all pages of rank 0's segment to its disk, and empties all pools.
 fn write_all(job: &mut Job) {
     for page in 0..4 {
         cost(job, 0, What::Set(9), Range { home: 0, start_bytes: page * PAGE_BYTES, len_bytes: PAGE_BYTES });
@@ -43,7 +43,7 @@ fn empty(job: &mut Job) {
     cost_of(job, |_| {});
 }
 
-/// The ranks that hold a page of rank 0.
+/// The holders of a page of rank 0.
 fn holders(job: &Job, page: u32) -> Vec<usize> {
     let home = &job.nodes[0].engine.protocol().home;
     home.holders(PageId::of_segment(Rank(0), page)).map(|holder| holder.rank.index()).collect()
@@ -57,7 +57,7 @@ fn a_get_of_a_page_on_the_disk_reads_a_block_and_is_a_round_trip() {
     assert_eq!(cost(&mut job, 1, What::Get, at(1, 2)), ROUND_TRIP);
     let block = (PAGE_BYTES + 2 * BLOCK_BYTES) as u64;
     assert_eq!(job.nodes[0].disk.reads()[before..], [block]);
-    // It is in memory from then on, for the home as well.
+    // The block is in memory from now on, for the home as well.
     assert_eq!(cost(&mut job, 0, What::Get, at(1, 2)), Traffic::default());
     assert_eq!(job.nodes[0].disk.reads()[before..], [block]);
     assert_eq!(holders(&job, 1), []);
@@ -119,7 +119,7 @@ fn a_page_moves_when_shipping_has_cost_as_much() {
     let mut job = job(2);
     write_all(&mut job);
     let ships = (0..).take_while(|turn| cost(&mut job, 1, What::Get, at(1, turn % 4)) == ROUND_TRIP).count();
-    // Four requests and their bytes cost less than one request and a page, five cost more.
+    // Four requests with their bytes cost less than one request with a page. Five cost more.
     assert_eq!((ships, holders(&job, 1)), (4, vec![1]));
 }
 
@@ -139,7 +139,7 @@ fn dirty_blocks_are_written_behind_and_read_again() {
     let mut job = job(2);
     write_all(&mut job);
     let before = job.nodes[0].disk.writes().len();
-    // More of a page would move it.
+    // A write to more blocks would move the page.
     for page in 0..4 {
         (0..2).for_each(|block| _ = cost(&mut job, 1, What::Put, at(page, block)));
     }
@@ -164,7 +164,7 @@ fn blocks_that_are_used_again_stay_while_no_page_is_asked_for() {
     assert_eq!(reads_of_round(), 24, "there are four slots");
     let rounds = (1..).take_while(|_| reads_of_round() > 0).take(12).count();
     assert!(rounds < 12 && job.nodes[0].engine.frames_for_blocks() >= 5, "{rounds} rounds");
-    // Pages have the frames back, dirty blocks or not.
+    // Pages get the frames back, even with dirty blocks.
     (0..24).for_each(|page| _ = cost(&mut job, 0, What::Put, at(page, page % 4)));
     (0..48).for_each(|read| _ = cost(&mut job, 0, What::Get, page(read % 32)));
     assert_eq!(job.nodes[0].engine.frames_for_blocks(), 0);
@@ -196,7 +196,7 @@ fn a_put_waits_for_the_write_of_its_block_whatever_is_read_meanwhile() {
     cost(&mut job, 1, What::Put, at(1, 0));
     cost(&mut job, 1, What::Put, at(2, 0));
     job.nodes[0].disk.fill_up();
-    // There is no room for this block until the two dirty ones are written, which waits for space.
+    // This block finds no free slot until the two dirty ones are written. The writes wait for space.
     job.start(1, What::Get, at(3, 0), &mut Rng::with_seed(2));
     settle(&mut job).expect("the disks are whole");
     job.start(1, What::Put, at(1, 0), &mut Rng::with_seed(3));

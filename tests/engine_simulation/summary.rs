@@ -1,9 +1,9 @@
-//! What happened in runs.
+//! Counts of the events of runs.
 
 use crate::seen::Seen;
 use std::ops::AddAssign;
 
-/// Counts of what happened in runs.
+/// Counts of the events of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub steps: u64,
@@ -11,16 +11,16 @@ pub struct Summary {
     pub barriers: u64,
     pub messages: u64,
     pub transfers: u64,
-    /// Runs that an I/O error ended.
+    /// Runs ended by an I/O error.
     pub io_errors: u64,
     /// Pages that could not be read ahead.
     pub forgotten: u64,
     pub uncooperative: u64,
-    /// Pages that were written back ahead of need.
+    /// Pages written back ahead of need.
     pub cleaned_ahead: u64,
-    /// Pages that were kept for other ranks.
+    /// Pages kept for other ranks.
     pub guests: u64,
-    /// Runs in which some rank has no memory of some other.
+    /// Runs with some rank that has no access to another one's memory.
     pub staged: u64,
     pub seen: Seen,
 }
@@ -43,7 +43,7 @@ impl AddAssign for Summary {
 }
 
 impl Summary {
-    /// Fails if `seeds` runs were too tame to say anything. Under 300, the rarest events are a matter of luck.
+    /// Fails if `seeds` runs have missed one of the rare paths. Fewer than 300 runs may miss one by chance.
     pub fn assert_covers(&self, seeds: u64) {
         if seeds < 300 {
             return;

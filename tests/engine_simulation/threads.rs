@@ -1,5 +1,5 @@
-//! Whole runtimes with their own threads on the simulated conduit: no byte and no wake-up is lost while client threads
-//! drive, wait and hand over to the helper.
+//! Whole runtimes with their own threads on the simulated conduit. Client threads drive, wait and hand over to the
+//! helper, and lose no byte and no wake-up.
 
 use crate::job::PAGE_BYTES;
 use crate::runtimes::{base, start};
@@ -18,7 +18,7 @@ const OPERATIONS: u64 = 150;
 /// Far longer than a run takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The cell of a writer in the page `page` of the job, which nobody else writes.
+/// The cell of a writer in the page `page` of the job. No other thread writes it.
 fn cell(writer: usize, page: usize) -> Remote {
     let (rank, index) = (page / PAGES as usize, page % PAGES as usize);
     Remote { rank: rank as u32, address: base(rank) + index * PAGE_BYTES + writer * 8, len_bytes: 8 }
@@ -26,18 +26,18 @@ fn cell(writer: usize, page: usize) -> Remote {
 
 fn get(runtime: &Runtime, remote: Remote) -> u64 {
     let mut bytes = [0; 8];
-    // SAFETY: there are as many bytes as the cell has.
+    // SAFETY: the array is as long as the cell.
     unsafe { runtime.ops().transfer(Operation::Get(bytes.as_mut_ptr()), remote) }.expect("inside the segment");
     u64::from_le_bytes(bytes)
 }
 
 fn put(runtime: &Runtime, remote: Remote, value: u64) {
-    // SAFETY: there are as many bytes as the cell has, and they live until the put is complete.
+    // SAFETY: the array is as long as the cell, and lives until the put is complete.
     unsafe { runtime.ops().transfer(Operation::Put(value.to_le_bytes().as_ptr()), remote) }
         .expect("inside the segment");
 }
 
-/// A client thread: counts its own cells up, reads them back, and checks that those of others only grow.
+/// A client thread: increments its own cells, reads them back, and checks that other threads' cells only grow.
 fn client(runtime: &Runtime, writer: usize, writers: usize, pages: usize, seed: u64) -> Vec<u64> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut own = vec![0; pages];
@@ -87,7 +87,7 @@ fn play(settings: &Settings, cooperative: bool) {
 #[test]
 fn runtimes_with_threads_lose_nothing() {
     let (done, watch) = channel();
-    // A rank that hangs would keep the test from ending, so its thread is not joined then.
+    // A hanging rank would keep the test from ending, so its thread is not joined.
     thread::spawn(move || {
         for seed in 0..8 {
             let hosts: Vec<u32> = [vec![0, 0, 1], vec![0, 1], vec![0, 0, 0, 0]][seed as usize % 3].clone();

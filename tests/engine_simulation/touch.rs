@@ -1,5 +1,4 @@
-//! Threads that load from and store to their rank's segment, one step at a time, as the processor and `src/fault` do
-//! it.
+//! Threads that load from and store to their rank's segment, one step at a time, as the processor and `src/fault` do.
 
 use crate::client::{Range, contents};
 use crate::job::{Job, Node, Task};
@@ -10,17 +9,17 @@ use vgasnet::request::{Copy, Fault, Part};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
-/// Loans and blocks that an instruction gets before it waits for pages that stay.
+/// Loans and blocks mapped for an instruction before it waits for pages that stay.
 const ADDRESSES: u32 = 4;
 
-/// The most steps that a thread waits for the turn.
+/// The most steps a thread waits for the turn.
 const TURN_PATIENCE: u32 = 40;
 
-/// An instruction, which does all of this, or faults and does nothing.
+/// An instruction. It does its load and store, or faults and does neither.
 #[derive(Clone, Debug)]
 pub struct Instruction {
     load: Option<Range>,
-    /// It stores the bytes that it loads, or others if it loads none.
+    /// Stores the loaded bytes, or other bytes without a load.
     store: Option<Range>,
 }
 
@@ -31,17 +30,17 @@ pub struct Thread {
     stage: Stage,
     /// It is in a single step.
     is_stepping: bool,
-    /// Pages that stay pinned until the step is through.
+    /// Pages that stay pinned until the step has finished.
     kept: Vec<u32>,
-    /// Pages that it unpins before it does anything else.
+    /// Pages to unpin before anything else.
     unpinning: Vec<u32>,
-    /// The present instruction has faulted.
+    /// The current instruction has faulted.
     has_faulted: bool,
     /// How often a neighbour's frame or a block was mapped for it.
     fleeting: u32,
 }
 
-/// What an instruction needs: a byte of a page, and those behind it in the block.
+/// Bytes needed by an instruction, from one byte of a page to the end of its block.
 #[derive(Clone, Copy, Debug)]
 struct Need {
     index: u32,
@@ -60,7 +59,7 @@ enum Stage {
 }
 
 impl Instruction {
-    /// A load or store of `range`, or one from there to `other`, where the processor has instructions for that. Those
+    /// A load or store of `range`, or a copy from there to `other` if the processor has such instructions. Processors
     /// without single steps have none.
     pub fn random(random: &mut Rng, range: Range, other: Range, copies: bool) -> Instruction {
         let (load, store) = match random.u32(0..if copies { 8 } else { 6 }) {
@@ -80,7 +79,7 @@ impl Instruction {
         Instruction { load: None, store: Some(range) }
     }
 
-    /// What it needs, in the order of the processor.
+    /// The needs of the instruction, in the order of the processor.
     fn needs(&self, node: &Node) -> Vec<Need> {
         let of = |range: &Option<Range>, access| {
             let pieces = range.map(|range| pieces(node, range)).unwrap_or_default();
@@ -95,7 +94,7 @@ impl Instruction {
 }
 
 impl Thread {
-    /// Pages that are pinned for this thread.
+    /// Pages pinned for this thread.
     pub fn pins(&self) -> impl Iterator<Item = u32> + '_ {
         let served = match &self.stage {
             Stage::Waits(fault) if fault.is_served() => Some(fault.wants().0),
@@ -110,7 +109,7 @@ impl Thread {
     }
 }
 
-/// The parts of a range in each block.
+/// The parts of a range, one per block.
 fn pieces(node: &Node, range: Range) -> Vec<Piece> {
     let address = node.space.segments.of(Rank(range.home as u32)).base + range.start_bytes;
     let pieces = node.space.pieces(range.home as u32, address, range.len_bytes).expect("inside the segment");
@@ -130,19 +129,19 @@ fn blocks_of(piece: Piece) -> impl Iterator<Item = Piece> {
 }
 
 impl Node {
-    /// The own segment as memory.
+    /// The rank's own segment as memory.
     pub fn view(&self) -> &SegmentView {
         self.space.view.as_deref().expect("every simulated rank has its segment as memory")
     }
 
-    /// The memory at an offset in the pool's.
+    /// The memory at an offset in the pool.
     pub fn pool_memory(&self, offset_bytes: usize) -> *mut u8 {
         self.space.own.pool.frame(FrameId(0)).wrapping_add(offset_bytes)
     }
 }
 
 impl Job {
-    /// Starts a thread of `rank`, which runs these instructions in order.
+    /// Starts a thread of `rank` that runs these instructions in order.
     pub fn spawn(&mut self, rank: usize, mut instructions: Vec<Instruction>) {
         instructions.reverse();
         let node = &mut self.nodes[rank];
@@ -226,8 +225,8 @@ impl Job {
             let copy = if access == Access::Read { Copy::Get(memory) } else { Copy::Put(memory) };
             let place = self.place_of(rank, &piece, access);
             let (from, to) = if access == Access::Read { (place, memory) } else { (memory, place) };
-            // SAFETY: the place is of the page, for this access. `bytes` has as many as the piece,
-            // and no other thread runs. A store marks no blocks.
+            // SAFETY: the place belongs to the page and is mapped for this access. `bytes` is as long as the piece, and
+            // no other thread runs. A store marks no blocks.
             unsafe {
                 std::ptr::copy_nonoverlapping(from, to, piece.len_bytes);
                 self.model.note(&copy, &piece);
@@ -235,7 +234,7 @@ impl Job {
         }
     }
 
-    /// Where a load or store of a piece, which lies in one block, finds its bytes.
+    /// The bytes for a load or store of a piece. The piece lies in one block.
     fn place_of(&mut self, rank: usize, piece: &Piece, access: Access) -> *mut u8 {
         let (index, node) = (piece.page.index, &self.nodes[rank]);
         if let Some(block) = node.mapper.block_at(index, piece.offset_bytes).filter(|block| block.access >= access) {
@@ -251,7 +250,7 @@ impl Job {
         self.nodes[holder].space.own.pool.frame(frame).wrapping_add(piece.offset_bytes)
     }
 
-    /// Runs the handler of SIGSEGV, until it is through or has to wait.
+    /// Runs the handler of SIGSEGV until it finishes or has to wait.
     fn on_fault(&mut self, rank: usize, at: usize, need: Need, random: &mut Rng) {
         let Need { index, access, .. } = need;
         let (mapper::Settings { steps, tells, .. }, node) = (self.shape.mapper, &mut self.nodes[rank]);
@@ -287,8 +286,7 @@ impl Job {
         }
     }
 
-    /// A thread without pinned pages waits while another one has the turn, but not for ever. It then leaves its
-    /// request.
+    /// A thread without pinned pages waits while another one has the turn, up to a limit. Then it posts its request.
     fn take_turn(&mut self, rank: usize, at: usize, need: Need, patience: u32) {
         let node = &mut self.nodes[rank];
         let thread = &mut node.threads[at];
@@ -310,7 +308,7 @@ impl Job {
         thread.stage = Stage::Waits(fault);
     }
 
-    /// The handler returns. With single steps the page stays pinned until the instruction is through.
+    /// The handler returns. With single steps the page stays pinned until the instruction has finished.
     fn keep(&mut self, rank: usize, at: usize, index: u32) {
         let thread = &mut self.nodes[rank].threads[at];
         if self.shape.mapper.steps {
@@ -354,7 +352,7 @@ impl Job {
         true
     }
 
-    /// The pages of the own segment that threads of `rank` have pinned to load and store.
+    /// The pages of the rank's own segment that its threads have pinned to load and store.
     pub fn access_pins(&self, rank: usize) -> impl Iterator<Item = PageId> + '_ {
         let node = &self.nodes[rank];
         let of = move |index| PageId::of_segment(node.space.rank, index);

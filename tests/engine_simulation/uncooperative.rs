@@ -1,4 +1,4 @@
-//! Without cooperative caching, pages of a file come to other ranks by way of their home's pool.
+//! Without cooperative caching, ranks get pages of a file through the pool of the page's home.
 
 use crate::client::{Range, What};
 use crate::directed::{cost_of, far_apart, settle};

@@ -1,5 +1,5 @@
-! What the module has beside the example: forms of its own, arguments that are left out, and calls of each chapter. The argument is
-! the path of a file.
+! Parts of the module not in the example: forms of its own, omitted arguments, and calls of each chapter. The argument
+! is the path of a file.
 module handlers
   use vgasnet
   implicit none

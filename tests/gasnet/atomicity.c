@@ -4,7 +4,7 @@
 enum { ADD = 200, ADDED, EACH = 200, THREADS = 3 };
 
 static gasnet_hsl_t fixed = GASNET_HSL_INITIALIZER, made;
-/* Both are under the locks. */
+/* Both are protected by the locks. */
 static unsigned sum, added;
 
 static void on_add(gasnet_token_t token, gasnet_handlerarg_t number) {
@@ -18,7 +18,7 @@ static void on_add(gasnet_token_t token, gasnet_handlerarg_t number) {
 
 static void on_added(gasnet_token_t token) {
     (void)token;
-    /* A handler tries once. Nobody holds this lock for long, and the others count under it. */
+    /* The handler tries once. The lock is never held for long, and the others count under it. */
     if (gasnet_hsl_trylock(&fixed) != GASNET_OK) gasnet_hsl_lock(&fixed);
     ++added;
     gasnet_hsl_unlock(&fixed);

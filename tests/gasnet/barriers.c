@@ -1,4 +1,4 @@
-/* Chapter "Barriers", and what GASNet has made of it since 1.20. */
+/* Chapter "Barriers", and GASNet's changes to it since 1.20. */
 #include "client.h"
 
 enum { NAMED = 0, ANONYMOUS = GASNET_BARRIERFLAG_ANONYMOUS, MISMATCH = GASNET_BARRIERFLAG_MISMATCH };
@@ -66,7 +66,7 @@ static void one_differs(gasnet_node_t one) {
     CHECK(answer == (is_one ? GASNET_ERR_BARRIER_MISMATCH : GASNET_OK));
 }
 
-/* Nobody gets past a barrier before all have come, and what was put before is seen after. */
+/* No node passes a barrier before all have come, and earlier puts are seen after it. */
 static void orders_puts(void) {
     uint64_t round;
     for (round = 1; round <= 50; ++round) {

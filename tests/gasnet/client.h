@@ -1,4 +1,4 @@
-/* What these clients of GASNet-1 share. Valid as C99 and as C++; knows nothing but gasnet.h. */
+/* The common part of these clients of GASNet-1. Valid as C99 and as C++. Includes only gasnet.h. */
 #ifndef CLIENT_H
 #define CLIENT_H
 
@@ -20,7 +20,7 @@ static inline void check_failed(const char *file, int line, const char *what) {
 static gasnet_node_t me, nodes;
 static gasnet_seginfo_t *segments;
 
-/* A number that the test harness sets. */
+/* A number set by the test harness. */
 static inline size_t number_from_environment(const char *name) {
     const char *text = gasnet_getenv(name);
     CHECK(text != NULL);
@@ -49,13 +49,13 @@ static inline int finish(void) {
     return 1;
 }
 
-/* The address that is so many bytes into a node's segment. */
+/* The address at this offset in a node's segment. */
 static inline void *at(gasnet_node_t node, uintptr_t offset) { return (char *)segments[node].addr + offset; }
 
 static inline gasnet_node_t next_node(void) { return (me + 1) % nodes; }
 static inline gasnet_node_t previous_node(void) { return (me + nodes - 1) % nodes; }
 
-/* A byte that differs with the node, and from one place to the next. */
+/* A byte that depends on the node and on the place. */
 static inline unsigned char byte_of(gasnet_node_t node, uintptr_t place) {
     return (unsigned char)(node * 37 + place * 11 + (place >> 9));
 }

@@ -1,4 +1,4 @@
-/* Collectives as GASNet's clients call them. */
+/* Collectives in the form of GASNet's clients. */
 #include "client.h"
 
 #include <gasnet_coll.h>
@@ -13,7 +13,7 @@ static void add(void *results, size_t result_count, const void *left_operands, s
     for (i = 0; i < result_count; ++i) ((uint64_t *)results)[i] = left[i] + right[i];
 }
 
-/* Barriers of a team in one call, and what they were called. */
+/* Barriers of a team in one call, and their names. */
 static void check_barrier(gasnet_team_handle_t team, int named) {
     int id = 77;
     CHECK(gasnet_coll_barrier(team, named, 0) == GASNET_OK);

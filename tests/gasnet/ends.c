@@ -1,5 +1,5 @@
-/* How a job ends: gasnet_exit from main, a thread or a handler, and the signal by which the other nodes learn of it. The
- * argument says who does what; a node that is told by SIGQUIT says so and exits. */
+/* How a job ends: gasnet_exit from main, a thread or a handler, and the signal to the other nodes. The argument
+ * selects the node and its way to end. A node with a handler of SIGQUIT prints a line and exits. */
 #include "client.h"
 
 #include <signal.h>
@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
 #endif
     }
     if (strncmp(how, "signal", 6) == 0) {
-        /* The launcher is this process's parent. */
+        /* The launcher is the parent of this process. */
         if (me == 0) kill(getppid(), SIGTERM);
     }
     if (strncmp(how, "quietly", 7) == 0) return finish();

@@ -1,5 +1,5 @@
-/* What clients use and the specification does not have, or only as a hint: wait modes, thread information, the tools'
- * and the handlers' headers. */
+/* Features used by clients and missing in the specification, or only hinted at: wait modes, thread information, the
+ * tools' and the handlers' headers. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -101,7 +101,7 @@ static void wide_atomics(void) {
     CHECK(gasnett_atomic64_read(&wide, GASNETT_ATOMIC_NONE) == high);
 }
 
-/* What is known of compiler, system and processor when a client is compiled. */
+/* Facts about compiler, system and processor at a client's compilation. */
 #if PLATFORM_COMPILER_GNU + PLATFORM_COMPILER_CLANG != 1 || PLATFORM_OS_LINUX != 1
 #error compiler and system
 #endif
@@ -161,7 +161,7 @@ static double seconds(clockid_t clock) {
 /* Seconds in which this thread ran. */
 static double ran(void) { return seconds(CLOCK_THREAD_CPUTIME_ID); }
 
-/* Conditions that no handler changes: a put does, which comes late, or another thread. */
+/* Conditions changed by no handler: by a late put, or by another thread. */
 static void wait_for_a_put(int value, int mode) {
     volatile int *word = (volatile int *)at(me, 64);
     double begin, ran_before, wall;
@@ -171,19 +171,19 @@ static void wait_for_a_put(int value, int mode) {
     ran_before = ran();
     GASNET_BLOCKUNTIL(*word == value);
     wall = seconds(CLOCK_MONOTONIC) - begin;
-    /* A long wait shows the mode: who blocks leaves the processor, on a busy machine to others. */
+    /* A long wait shows the mode: a blocking thread yields the processor, on a busy machine to others. */
     if (wall > 0.025 && mode == GASNET_WAIT_BLOCK) CHECK(ran() - ran_before < wall - wall / 100);
 }
 #ifdef GASNET_PAR
 /* Seconds in which this thread was ready and waited for a processor. */
 static double waited(void) {
     char line[100];
-    char *rest = line;
+    char *tail = line;
     FILE *file = fopen("/proc/thread-self/schedstat", "r");
     CHECK(file != NULL && fgets(line, sizeof line, file) != NULL);
     fclose(file);
-    strtod(line, &rest);
-    return 1e-9 * strtod(rest, NULL);
+    strtod(line, &tail);
+    return 1e-9 * strtod(tail, NULL);
 }
 
 static void *mark(void *place) {
@@ -201,7 +201,7 @@ static void wait_for_a_thread(int mode) {
     awake = ran() + waited() - awake_before;
     wall = seconds(CLOCK_MONOTONIC) - begin;
     CHECK(pthread_join(thread, NULL) == 0);
-    /* A thread that spins may have to wait for a lock at times, and for a processor; one that sleeps looks every few
+    /* A spinning thread may have to wait for a lock sometimes, and for a processor. A sleeping one looks every few
      * milliseconds. */
     if (mode == GASNET_WAIT_SPIN) CHECK(looks > 100 || awake > wall / 2);
 }

@@ -1,5 +1,6 @@
-/* Collectives of several images a node: threads, each of which takes part. The arguments are the numbers of images of the
- * nodes, again and again from the first one; without arguments each has as many as the thread mode allows, 2 at most. */
+/* Collectives of several images a node. Images are threads. The arguments are the numbers of images of the nodes,
+ * repeated from the first one as needed. Without arguments each node has as many as the thread mode permits, at most
+ * 2. */
 #include "client.h"
 
 #include <gasnet_coll.h>
@@ -15,11 +16,11 @@ enum { DEFAULT_IMAGES = 1 };
 #endif
 
 static gasnet_image_t images[IMAGES_MAX], first[IMAGES_MAX + 1];
-/* Of each image: a part of its node's segment, and as much other memory. */
+/* For each image: a part of its node's segment, and memory of the same size. */
 static size_t area_bytes;
 static unsigned char *heap[IMAGES_MAX];
 
-/* A collective, drawn alike by all images. */
+/* A collective, drawn identically by all images. */
 typedef struct {
     int kind, flags, is_list, is_in_segment;
     gasnet_image_t root;
@@ -29,7 +30,7 @@ typedef struct {
     gasnet_coll_handle_t handle;
 } Collective;
 
-/* What an image knows. */
+/* The state of an image. */
 typedef struct {
     gasnet_image_t image, nth;
     uint64_t random;
@@ -49,7 +50,7 @@ static gasnet_node_t node_of(gasnet_image_t image) {
 
 static size_t half_bytes(void) { return area_bytes / SLOTS / 2 / 16 * 16; }
 
-/* The source (0) or destination (1) of an image; its memory is known for images of this node, or in segments. */
+/* The source (0) or destination (1) of an image. The address is known for images of this node, or in segments. */
 static unsigned char *place(const Collective *its, gasnet_image_t image, int side) {
     gasnet_node_t node = node_of(image);
     size_t offset = ((size_t)its->slot * 2 + (size_t)side) * half_bytes();
@@ -85,7 +86,7 @@ static int has_destination(const Collective *its, gasnet_image_t image) {
     return image == its->root || (its->kind != GATHER && its->kind != REDUCE);
 }
 
-/* Fills bytes with the source of an image, or with what its destination is to be. Returns their number. */
+/* Fills bytes with the source of an image, or with the expected content of its destination. Returns their number. */
 static size_t source_of(const Collective *its, gasnet_image_t image, unsigned char *bytes) {
     gasnet_image_t to, blocks = its->kind == SCATTER || its->kind == EXCHANGE ? first[nodes] : 1;
     for (to = 0; to < blocks; ++to) block(its, image, to, bytes + to * its->len);
@@ -175,7 +176,7 @@ static int barrier_of_images(int id, int flags) {
     return gasnet_coll_barrier(GASNET_TEAM_ALL, id, flags | GASNET_BARRIERFLAG_IMAGES);
 }
 
-/* Writes the source of an image, and other bytes than it expects to its destination. */
+/* Writes the source of an image, and fills its destination with other bytes than expected. */
 static void prepare(Image *self, const Collective *its, gasnet_image_t image) {
     size_t len = expected_of(its, image, self->bytes), i;
     for (i = 0; i < len; ++i) self->bytes[i] = (unsigned char)~self->bytes[i];
@@ -189,7 +190,8 @@ static void verify(Image *self, const Collective *its, gasnet_image_t image) {
     CHECK(memcmp(self->bytes, self->bytes + half_bytes(), len) == 0);
 }
 
-/* Some collectives at once. Where all are in and all are out, others prepare and verify the memory of each image. */
+/* Some collectives at once. With full synchronisation at both ends, other images prepare and verify the memory of
+ * each image. */
 static void several(Image *self) {
     Collective all[SLOTS];
     gasnet_image_t count = first[nodes], next = (self->image + 1) % count, image;
@@ -212,7 +214,7 @@ static void several(Image *self) {
     CHECK(barrier_of_images(0, GASNET_BARRIERFLAG_ANONYMOUS) == GASNET_OK);
 }
 
-/* Every image notifies and waits; all learn whether the names of all match. */
+/* Every image notifies and waits, and all learn whether the names match. */
 static void barriers(Image *self) {
     const int by_images = GASNET_BARRIERFLAG_IMAGES, last = self->image + 1 == first[nodes];
     const int anonymous = GASNET_BARRIERFLAG_ANONYMOUS | by_images;
@@ -226,7 +228,7 @@ static void barriers(Image *self) {
     CHECK(result == (last ? GASNET_ERR_BARRIER_MISMATCH : GASNET_OK));
 }
 
-/* A blocking collective of each kind, with the flags that clients give most. */
+/* A blocking collective of each kind, with the usual flags of clients. */
 static void blocking(Image *self) {
     gasnet_image_t count = first[nodes], root = count - 1, i;
     uint64_t mine = self->image, *all = (uint64_t *)calloc(count, sizeof *all), *theirs = (uint64_t *)calloc(count, sizeof *all);
@@ -291,7 +293,7 @@ int main(int argc, char **argv) {
     CHECK(most == 1);
     run(&own[0]);
 #endif
-    /* Teams of nodes have one image a node, also where these have several in the team of all. */
+    /* Teams of nodes have one image a node, even if the nodes have several in the team of all. */
     half = gasnet_coll_team_split(GASNET_TEAM_ALL, me % 2, me, NULL);
     gasnet_coll_broadcast(half, &i, 0, &me, sizeof i, GASNET_COLL_LOCAL | LIMITS);
     CHECK(i == me % 2 && gasnet_coll_team_size(GASNET_TEAM_ALL) == nodes);

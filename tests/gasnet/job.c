@@ -27,7 +27,7 @@
 #endif
 #endif
 
-/* Larger than any segment here, so that it limits what is offered and nothing else. */
+/* Larger than any segment here: it limits only the offered size. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -42,7 +42,7 @@ static void attach_hook(void *base, uintptr_t size) { hook_base = base, hook_siz
 
 static void handler(gasnet_token_t token) { (void)token; }
 
-/* Where a node is: the harness says on how many hosts they are, in order, as many on each. */
+/* The host of a node. The harness gives the number of hosts, with the nodes in order and evenly spread. */
 static gasnet_node_t host_of(gasnet_node_t node) {
     gasnet_node_t hosts = getenv("CHECK_HOSTS") != NULL ? (gasnet_node_t)atoi(getenv("CHECK_HOSTS")) : 1;
     return node / ((nodes + hosts - 1) / hosts);

@@ -1,4 +1,4 @@
-/* Vector, indexed and strided transfers as GASNet's clients call them. */
+/* Vector, indexed and strided transfers in the form of GASNet's clients. */
 #include "client.h"
 
 #include <gasnet_vis.h>
@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     gasnet_memvec_t here, there[PIECES];
     void *addresses[PIECES];
     void *source[1] = {out}, *destination[1] = {in};
-    /* PIECES rows of PIECE bytes, far apart there and dense here. */
+    /* PIECES rows of PIECE bytes, far apart at the target and dense here. */
     size_t count[2] = {PIECE, PIECES}, dense[1] = {PIECE}, far_apart[1];
     gasnet_node_t next;
     size_t i;

@@ -43,7 +43,7 @@ static unsigned done;
 #define N14 N13, a13
 #define N15 N14, a14
 #define N16 N15, a15
-/* The arguments that are sent: small, large and negative ones. */
+/* The sent arguments: small, large and negative ones. */
 #define V0
 #define V1 , 1
 #define V2 V1, -2
@@ -74,10 +74,10 @@ static gasnet_node_t source(gasnet_token_t token) {
     return from;
 }
 
-/* Where a Long from this node goes, and where its answer does. */
+/* The place of a Long from this node, and the place of its answer. */
 static void *place(gasnet_node_t target, gasnet_node_t from) { return at(target, segments[target].size / 2 + from * 4096); }
 
-/* The handlers for so many arguments answer in their own category with as many. */
+/* The handlers for this number of arguments answer in their own category with the same number. */
 #define HANDLERS(M) \
     static void on_short##M(gasnet_token_t token P##M) { \
         const gasnet_handlerarg_t args[] = {0 N##M}; \
@@ -126,7 +126,7 @@ static void count(void) {
     gasnet_hsl_unlock(&lock);
 }
 
-/* Handlers of replies: the number of arguments differs, and those that are not declared are not looked at. */
+/* Handlers of replies: the number of arguments differs, and undeclared ones are ignored. */
 static void on_done(gasnet_token_t token) {
     CHECK(source(token) < nodes);
     count();

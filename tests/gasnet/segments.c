@@ -1,5 +1,5 @@
-/* Chapter "Job Control Interface", segments: a node's own loads and stores at any address of a segment that is larger
- * than its memory, next to transfers of others and to what handlers load and store. */
+/* Chapter "Job Control Interface", segments: a node's own loads and stores at any address of a segment larger than
+ * its memory, next to other nodes' transfers and to handlers' loads and stores. */
 #include "client.h"
 
 enum { SUM = 200, SUM_REPLY, BLOCKS = 40 };
@@ -7,7 +7,7 @@ enum { SUM = 200, SUM_REPLY, BLOCKS = 40 };
 static gasnet_hsl_t lock = GASNET_HSL_INITIALIZER;
 static uint64_t sums, answers;
 
-/* The handler reads the bytes in question itself, where they may not be in memory. */
+/* The handler reads the bytes itself. They may not be in memory. */
 static void on_sum(gasnet_token_t token, gasnet_handlerarg_t offset, gasnet_handlerarg_t len) {
     const unsigned char *bytes = (const unsigned char *)at(me, (uintptr_t)offset);
     gasnet_handlerarg_t sum = 0, i;
@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
     CHECK(sums == expected);
     barrier();
 
-    /* What others put is seen by loads, and its neighbourhood is as it was. */
+    /* Loads see another node's puts, and the adjacent bytes are unchanged. */
     for (block = 0; block < BLOCKS; ++block) {
         fill(buffer, sizeof buffer, me, block);
         gasnet_put_bulk(next_node(), at(next_node(), block * step + 1), buffer, sizeof buffer);

@@ -8,7 +8,7 @@ static gasnet_handle_t handles[COUNT];
 
 static size_t length(unsigned i) { return i % 7 == 6 ? MOST - i : (i * 97) % 400; }
 
-/* Where the i-th block lies in a node's segment: spread over all of it, at any alignment. */
+/* The place of the i-th block in a node's segment: spread over all of it, at any alignment. */
 static uintptr_t offset(gasnet_node_t node, unsigned i) { return (segments[node].size - MOST) / COUNT * i + i % 5; }
 
 static void fill_all(unsigned salt) {
@@ -16,7 +16,7 @@ static void fill_all(unsigned salt) {
     for (i = 0; i < COUNT; ++i) fill(out[i], length(i), me, i + salt);
 }
 
-/* What this node put to its neighbour is there. */
+/* This node's puts to its neighbour have arrived. */
 static void verify(unsigned salt) {
     unsigned i;
     for (i = 0; i < COUNT; ++i) {
@@ -50,7 +50,7 @@ static void explicit_handles(void) {
     for (i = 0; i < COUNT; ++i) {
         handles[i] = i % 2 ? gasnet_put_nb(next_node(), there(i), out[i], length(i))
                            : gasnet_put_nb_bulk(next_node(), there(i), out[i], length(i));
-        if (i % 2) memset(out[i], 0, MOST); /* put_nb has taken them */
+        if (i % 2) memset(out[i], 0, MOST); /* put_nb has copied them */
     }
     for (i = 0; i < 10; ++i) gasnet_wait_syncnb(handles[i]), handles[i] = GASNET_INVALID_HANDLE;
     for (; i < 20; ++i) {
@@ -127,7 +127,7 @@ static void regions(void) {
     gasnet_wait_syncnb(gasnet_end_nbi_accessregion());
 }
 
-/* More than a client may count on. */
+/* More than a client may rely on. */
 static void many(void) {
     enum { IN_FLIGHT = 70000 };
     gasnet_handle_t *lots = (gasnet_handle_t *)calloc(IN_FLIGHT, sizeof *lots);

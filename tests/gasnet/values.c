@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
     next = next_node();
     for (nbytes = 1; nbytes <= SIZEOF_GASNET_REGISTER_VALUE_T; ++nbytes) {
         for (form = 0; form < 3; ++form) {
-            /* Far apart, and across the edge of a page where it is not aligned. */
+            /* Far apart, and across the edge of a page if unaligned. */
             char *there = (char *)at(next, segments[next].size / 9 / 4096 * 4096 * nbytes - form);
             gasnet_register_value_t value = pattern + form * 1000 + me;
             gasnet_valget_handle_t first, second;

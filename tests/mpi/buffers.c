@@ -1,4 +1,4 @@
-/* Blocking calls of MPI with buffers in the segment: each does to all bytes what it does in ordinary memory. */
+/* Blocking calls of MPI with buffers in the segment: each has the same effect on all bytes as in ordinary memory. */
 #include "check_mpi.h"
 
 static int rank, ranks;
@@ -9,7 +9,7 @@ enum { DENSE, VECTOR, REORDERED, PADDED, PAIR, TYPES };
 static MPI_Datatype types[TYPES], type;
 static MPI_Op sum, op;
 
-/* The ints of an element of each type that is made of ints, and the distance of elements, in bytes. */
+/* The ints of an element of each int type, and the distance of elements, in bytes. */
 static const int ints[TYPES][7] = {{0, -1}, {0, 4, 20, 24, 40, 44, -1}, {28, 0, 4, 12, 16, 20, -1}, {0, -1}, {-1}};
 static const int distances[TYPES] = {4, 64, 32, 20, 16};
 static int kind, elements;
@@ -42,7 +42,7 @@ static void make_types(void) {
     MPI_Op_create(add, 1, &sum);
 }
 
-/* Elements of a block, where an area has one for each rank; half of them is in use in calls with blocks of their own. */
+/* Elements of a block, if an area has one block for each rank. Calls with blocks of their own use half of them. */
 static int share(void) { return elements / ranks; }
 static int *counts, *places;
 
@@ -56,7 +56,7 @@ static void messages(char *in, char *out) {
     MPI_Buffer_attach(attached, bytes);
     for (call = 0; call < 3 && ranks > 1; ++call) {
         for (turn = 0; turn < 2; ++turn) {
-            /* Rank 0 begins, so that not all wait for a receiver. */
+            /* Rank 0 begins, so that not all ranks wait for a receiver. */
             if (turn == (rank > 0)) {
                 if (call == 0) MPI_Send(in, elements, type, next, call, world);
                 if (call == 1) MPI_Ssend(in, elements, type, next, call, world);
@@ -83,10 +83,10 @@ static void exchanges(char *in, char *out) {
     MPI_Message message;
     MPI_Request request;
     MPI_Type_size(type, &size);
-    /* That ends within an element, where that has several of one type. */
+    /* The length ends within an element of several parts. */
     bytes = half * size + (kind == VECTOR || kind == REORDERED ? size - 4 : 0);
     MPI_Sendrecv(in, elements, type, next, 1, out, elements, type, before, 1, world, MPI_STATUS_IGNORE);
-    /* Less than there is room for; what else is there stays. */
+    /* Shorter than the room for it. The other bytes stay unchanged. */
     MPI_Sendrecv(in, half, type, before, 2, out, elements, type, next, 2, world, &status);
     MPI_Get_count(&status, type, &count);
     CHECK_EQ(count, half);
@@ -117,7 +117,7 @@ static void truncated(char *in, char *out) {
     MPI_Error_class(error, &class);
     CHECK_EQ(class, MPI_ERR_TRUNCATE);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    /* What comes of the message is for MPI to decide. */
+    /* MPI decides about the message. */
     MPI_Isend(ordinary, 4, MPI_INT, 0, 1, strict, &request);
     MPI_Recv(out, 4, MPI_INT, 0, 1, strict, MPI_STATUS_IGNORE);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -167,7 +167,7 @@ static void reductions(char *in, char *out) {
 }
 
 static void reductions_in_place(char *in, char *out) {
-    /* In place at another root than 0, MPICH 4.0 crashes. */
+    /* MPICH 4.0 crashes in place at another root than 0. */
     int root = 0;
     (void)in;
     MPI_Reduce(rank == root ? MPI_IN_PLACE : out, out, elements, type, op, root, world);
@@ -179,7 +179,7 @@ static void reductions_in_place(char *in, char *out) {
 static void packing(char *in, char *out) {
     int at = 16, size, half = elements / 2;
     MPI_Type_size(type, &size);
-    /* What is packed fits: an area has more bytes than its elements. */
+    /* The packed data fits: an area has more bytes than its elements. */
     MPI_Pack(in, half, type, out, (int)area, &at, world);
     CHECK_EQ(at, 16 + half * size);
     at = 16;
@@ -215,7 +215,7 @@ static void files(char *in, char *out) {
     MPI_File_seek(file, (MPI_Offset)(ranks - 1) * elements * size + half * size + 1, MPI_SEEK_SET);
     MPI_File_read(file, out, elements, type, &status);
     MPI_Get_count(&status, MPI_BYTE, &count);
-    /* MPICH says of types with gaps that all has been read. */
+    /* MPICH reports a full read for types with gaps. */
     CHECK(kind != DENSE || count == (elements - half) * size - 1);
     MPI_File_seek(file, at, MPI_SEEK_SET);
     MPI_File_read_all(file, out, elements, type, MPI_STATUS_IGNORE);
@@ -246,7 +246,7 @@ static void shared_files(char *in, char *out) {
     MPI_File_close(&file);
 }
 
-/* Between two groups, where the root's own group has no part. */
+/* Between two groups. The root's own group has no part. */
 static void between_groups(char *in, char *out) {
     MPI_Comm half, both;
     int group = rank % 2, root, mine;
@@ -310,14 +310,14 @@ static void large_counts(char *in, char *out) {
 #endif
 
 static void compare_all(int large) {
-    /* Each kind of buffer, and each call; not all of both. */
+    /* Each kind of buffer, and each call, but not all combinations. */
     int is_brief = ranks > 2 || large != (kind == VECTOR);
     compare("one to all", one_to_all, is_brief);
     compare("all to all", all_to_all, is_brief);
     compare("reductions", reductions, is_brief);
     compare("reductions in place", reductions_in_place, is_brief);
     compare("packing", packing, is_brief);
-    /* MPICH 4.0 takes these for longer than they are in MPI_Bsend, MPI_Sendrecv_replace and files. */
+    /* MPICH 4.0 overestimates the length of these in MPI_Bsend, MPI_Sendrecv_replace and files. */
     if (kind != PAIR) {
         compare("exchanges", exchanges, is_brief);
         compare("messages", messages, is_brief);

@@ -1,4 +1,4 @@
-/* The common part of programs that hand MPI addresses in the segment. */
+/* The common part of programs that pass addresses in the segment to MPI. */
 #ifndef CHECK_MPI_H
 #define CHECK_MPI_H
 
@@ -6,13 +6,13 @@
 
 #include "../c/check.h"
 
-/* Bytes of each of the two areas that calls read and write. */
+/* Bytes of each of the two areas used by calls. */
 static size_t area;
 
-/* Where the areas lie in the segment: not at the start of a page. */
+/* The place of the areas in the segment: not at the start of a page. */
 #define FIRST 56
 
-/* What a test does with its areas, in either memory. */
+/* The calls of a test with its areas, in either memory. */
 typedef void (*Calls)(char *in, char *out);
 
 /* Reads or writes an area of the segment. */
@@ -29,8 +29,8 @@ static inline void fill(unsigned char *to, uint64_t seed) {
     }
 }
 
-/* Does the calls with areas in ordinary memory, then with one or both in the segment, and compares all bytes of both
- * areas, those that no datatype covers, too. Brief: with both areas in the segment only. */
+/* Makes the calls with areas in ordinary memory, then with one or both in the segment, and compares all bytes of
+ * both areas, including bytes outside of any datatype. Brief: only with both areas in the segment. */
 static inline void compare(const char *what, Calls calls, int is_brief) {
     static uint64_t seed;
     unsigned char *areas[6];

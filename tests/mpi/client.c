@@ -1,4 +1,4 @@
-/* A program that uses MPI and vgasnet both. Its first argument says who starts MPI, its second one how it ends. */
+/* A program with both MPI and vgasnet. Its first argument says who starts MPI, its second one how it ends. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static unsigned char byte_of(int round, int from, size_t at) {
     return (unsigned char)(round * 31 + from * 7 + (int)(at % 251));
 }
 
-/* The same bytes travel by MPI around the ring of ranks and by vgasnet through the next rank's segment. */
+/* Sends the same bytes by MPI around the ring of ranks and by vgasnet through the next rank's segment. */
 static void both(int round, const vgasnet_seginfo_t *segments) {
     static unsigned char mine[BYTES], by_mpi[BYTES], by_vgasnet[BYTES];
     int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;

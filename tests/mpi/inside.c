@@ -1,5 +1,5 @@
-/* Every rank sends from its segment by a function of MPI that the library does not stand before, so that MPI loads from
- * the segment itself: the bytes arrive, or the rank ends with a line. */
+/* Every rank sends from its segment by a function of MPI without a stand-in, so that MPI loads from the segment
+ * itself: the bytes arrive, or the rank ends with a line. */
 #include "check_mpi.h"
 
 #define INTS 256

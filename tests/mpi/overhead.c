@@ -1,4 +1,4 @@
-/* What calls with ordinary buffers take, against MPI's own functions in the same run. Prints the ratio. */
+/* The time of calls with ordinary buffers, compared with MPI's own functions in the same run. Prints the ratio. */
 #include <time.h>
 
 #include "check_mpi.h"
@@ -12,7 +12,7 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* The least time of a call, in ns. */
+/* The shortest time of a call, in ns. */
 static double least(int (*call)(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm,
                                 MPI_Status *)) {
     double least = 1e9;

@@ -1,4 +1,4 @@
-/* A call of MPI that cannot take an address in the segment, which the argument names: the job ends with a line. */
+/* A call of MPI that cannot take an address in the segment, selected by the argument: the job ends with a line. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 static int has_no_memory;
 
-/* Stands before the C library's: the system tells that it has next to no memory left. */
+/* Replaces the C library's function: the system reports almost no memory left. */
 int open64(const char *path, int flags, ...) {
     static const char told[] = "MemAvailable:       1024 kB\n";
     int ends[2], mode;
@@ -49,7 +49,7 @@ static void refused(const char *call, char *in) {
     CALLS(MPI_Buffer_attach, in, 1024);
     CALLS(MPI_File_iread_at, MPI_FILE_NULL, 0, in, 1, MPI_INT, &request);
     CALLS(MPI_Win_create, in, 64, 1, MPI_INFO_NULL, world, &window);
-    /* They are refused before MPI sees that there is no window: with threads, Open MPI has none. */
+    /* Refused before MPI sees the missing window: with threads, Open MPI has none. */
     CALLS(MPI_Put, in, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_WIN_NULL);
     CALLS(MPI_Get, in, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_WIN_NULL);
     CALLS(MPI_Accumulate, in, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, MPI_WIN_NULL);

@@ -1,4 +1,5 @@
-/* A program that sends its own messages by GASNet, the real one, and shares its data by vgasnet. Its argument says how it ends. */
+/* A program with its own messages by the real GASNet, and shared data by vgasnet. Its argument selects the way it
+ * ends. */
 #include <gasnet.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static unsigned char by_message[ROUNDS][BYTES];
         } \
     } while (0)
 
-/* A message is as long as GASNet lets it be, at most. */
+/* The longest message permitted by GASNet, at most BYTES. */
 static size_t message_bytes(void) { return gasnet_AMMaxMedium() < BYTES ? gasnet_AMMaxMedium() : BYTES; }
 
 static unsigned char byte_of(int round, uint32_t from, size_t at) {
@@ -52,8 +53,8 @@ static void vmeet(void) {
     CHECK(vgasnet_barrier_wait(0, VGASNET_BARRIERFLAG_ANONYMOUS) == VGASNET_OK);
 }
 
-/* The same bytes travel by GASNet's message and by vgasnet's put to the next rank, and by GASNet's put into the part of
- * its segment that is the program's. */
+/* Sends the same bytes to the next rank by GASNet's message, by vgasnet's put, and by GASNet's put into the
+ * program's own part of its segment. */
 static void all_ways(int round, const vgasnet_seginfo_t *segments, const gasnet_seginfo_t *real) {
     static unsigned char mine[BYTES], by_vgasnet[BYTES];
     uint32_t next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
@@ -71,7 +72,7 @@ static void all_ways(int round, const vgasnet_seginfo_t *segments, const gasnet_
     vmeet();
 }
 
-/* This rank's segment as memory, more of it than the pool holds. */
+/* This rank's segment as memory, larger than the pool. */
 static void as_memory(const vgasnet_seginfo_t *segments) {
     uint32_t next = (rank + 1) % ranks;
     uint64_t *words = (uint64_t *)segments[rank].addr, got;

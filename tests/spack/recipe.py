@@ -75,7 +75,7 @@ def main():
     conditions = {more["when"] for _, more in said["depends_on"] if "when" in more}
     assert conditions == {"+mpi", "+fortran"} | {f"gasnet={conduit}" for conduit in of_gasnet}, conditions
 
-    # What is installed names compilers: those are Spack's wrappers while it builds, which run nowhere else.
+    # Installed files name compilers. During the build these are Spack's wrappers, which run nowhere else.
     ((filtered, how),) = said["filter_compiler_wrappers"]
     for template in (ROOT / "packaging").glob("*.in"):
         names_compiler = re.search(r"@CC@|@CXX@", template.read_text())

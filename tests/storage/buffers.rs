@@ -1,4 +1,4 @@
-//! Memory that is pinned when it is first used, up to the limits.
+//! Memory pinned at its first use, up to the limits.
 
 use crate::support::{Pages, disk, settle, skip};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ struct Mapping(*mut u8, usize);
 impl Mapping {
     fn new(len_bytes: usize) -> Mapping {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a mapping at an address that the kernel chooses replaces nothing.
+        // SAFETY: a mapping at an address chosen by the kernel replaces nothing.
         let memory = unsafe { libc::mmap(std::ptr::null_mut(), len_bytes, protection, flags, -1, 0) };
         assert_ne!(memory, libc::MAP_FAILED);
         Mapping(memory.cast(), len_bytes)
@@ -43,12 +43,12 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and the storage that used it was dropped before.
+        // SAFETY: the mapping belongs to this value, and its storage was dropped before.
         unsafe { libc::munmap(self.0.cast(), self.1) };
     }
 }
 
-/// Lets tests take turns: the limit on locked memory is one for all threads of a user.
+/// Runs tests one at a time: all threads of a user share the limit on locked memory.
 fn locked_memory() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -136,7 +136,7 @@ fn a_large_pool_becomes_resident_only_where_it_is_used() {
     ring.register(&[(pool.0, POOL_BYTES)], CHUNK_BYTES, |_| {});
     assert_eq!(pool.resident_bytes(), 0);
     for chunk in [255, 3] {
-        // SAFETY: the chunk is inside the mapping, which nothing else uses and which outlives the operation.
+        // SAFETY: the chunk is inside the mapping. Nothing else uses the mapping, and it outlives the operation.
         unsafe { ring.start(operation(IoDirection::Read, pool.0.add(chunk * CHUNK_BYTES), CHUNK_BYTES)) }.unwrap();
         finish(&mut ring);
     }
@@ -157,7 +157,7 @@ fn drop_ipc_lock() {
     }
 }
 
-/// Uses more memory than the calling thread may lock. Returns the warnings, the bytes that were pinned, and the limit.
+/// Uses more memory than the calling thread may lock. Returns the warnings, the pinned bytes, and the limit.
 fn warnings_beyond_the_limit() -> Option<(Vec<String>, usize, u64)> {
     drop_ipc_lock();
     let (limit_bytes, _) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK).unwrap();
@@ -201,14 +201,14 @@ fn an_unforeseen_refusal_is_reported_once() {
     let _memory = locked_memory();
     let mapping = Mapping::new(3 * PAGE_BYTES);
     let Some(mut ring) = ring(4) else { return };
-    // SAFETY: the range is this test's own mapping, and nobody writes to it.
+    // SAFETY: the range is this test's own mapping, and no thread writes to it.
     assert_eq!(unsafe { libc::mprotect(mapping.0.cast(), 2 * PAGE_BYTES, libc::PROT_READ) }, 0);
     let lines = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&lines);
     ring.register(&[(mapping.0, mapping.1)], PAGE_BYTES, move |line| sink.lock().unwrap().push(line.to_owned()));
-    // The kernel pins memory for writing to it, which the first two pages do not permit.
+    // The kernel pins memory for writing. The first two pages do not permit that.
     for page in [2, 0, 1] {
-        // SAFETY: the page is inside the mapping, which nothing else uses and which outlives the operation.
+        // SAFETY: the page is inside the mapping. Nothing else uses the mapping, and it outlives the operation.
         unsafe { ring.start(operation(IoDirection::Write, mapping.0.add(page * PAGE_BYTES), PAGE_BYTES)) }.unwrap();
         finish(&mut ring);
         assert_eq!(lines.lock().unwrap().len(), usize::from(page < 2));

@@ -1,5 +1,5 @@
-//! Directories that are wrong, full, read-only or on file systems with fewer features than a disk's; kernels that
-//! refuse.
+//! Directories that are wrong, full, read-only or on file systems with fewer features than a disk's, and kernels that
+//! refuse calls.
 
 use crate::support::{Pages, disk, own_mounts, settle};
 use nix::mount::{MsFlags, mount};
@@ -22,7 +22,7 @@ fn mount_kind(kind: &str, dir: &Path, options: &str) {
     mount(Some("none"), dir, Some(kind), MsFlags::empty(), Some(options)).unwrap();
 }
 
-/// The storage that [`open`] makes for a file of so many pages. Its warnings go into `warnings`.
+/// The storage made by [`open`] for a file of this many pages. Its warnings go into `warnings`.
 fn open_with(
     dir: &Path,
     buffers: &[(*mut u8, usize)],
@@ -49,7 +49,7 @@ fn open_with(
     .unwrap()
 }
 
-/// Writes and reads one page through the storage that [`open`] chooses. Returns the warnings.
+/// Writes and reads one page through the storage chosen by [`open`]. Returns the warnings.
 fn round_trip(dir: &Path) -> Vec<String> {
     let mut pages = Pages::new(2, PAGE_BYTES);
     let buffers = [pages.range()];
@@ -199,7 +199,7 @@ fn forbid_rings(errno: i32) {
         statement((libc::BPF_RET | libc::BPF_K) as u16, libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: the kernel copies the program during the call, which the filter outlives.
+    // SAFETY: the kernel copies the program during the call, and the filter outlives the call.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program), 0);
@@ -226,7 +226,7 @@ fn a_size_limit_is_an_error_and_not_a_signal() {
         assert!(line.contains("ulimit -f") && line.contains("files, 1M;"), "{line}");
         return;
     }
-    // The limit binds the whole process, so this test runs itself in a process of its own.
+    // The limit binds the whole process, so this test repeats itself in a process of its own.
     let this: PathBuf = std::env::current_exe().unwrap();
     let script = r#"ulimit -f 1024; exec "$0" --exact directories::a_size_limit_is_an_error_and_not_a_signal"#;
     let output = std::process::Command::new("bash").args(["-c", script]).arg(this).env(limited, "1").output().unwrap();

@@ -1,4 +1,4 @@
-//! Writes that find no space, on disks that are made for that and on storages that pretend.
+//! Writes without space, on disks made for the test and on storages that inject the error.
 
 use crate::support::{Pages, disk, each_owned, is_readable, own_mounts, settle, skip};
 use nix::sys::statvfs::statvfs;
@@ -15,7 +15,7 @@ use vgasnet::storage::{BackingFile, Faulty, Patient, SPACE_PATIENCE, Storage, Th
 const PAGE_BYTES: usize = 64 << 10;
 const COUNT: usize = 8;
 
-/// A storage that tells how often it began to wait.
+/// A storage that counts its waits for space.
 fn patient(inner: Box<dyn Storage>, patience: Duration) -> (Patient, Arc<AtomicU32>) {
     let told = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&told);
@@ -30,7 +30,7 @@ fn start(storage: &mut dyn Storage, direction: IoDirection, pages: &mut Pages, p
     pages.start(storage, direction, offset_bytes, page, page as u64).expect("less than the bound");
 }
 
-/// Finishes all operations. Returns the errno of each that failed.
+/// Finishes all operations. Returns the errno of each failed one.
 fn finish(storage: &mut dyn Storage) -> Vec<(u64, Option<i32>)> {
     let mut failed = Vec::new();
     while storage.in_flight() > 0 {
@@ -67,7 +67,7 @@ fn writes_wait_until_there_is_space() {
 #[test]
 fn reads_go_on_while_writes_wait() {
     each_owned((COUNT * PAGE_BYTES) as u64, 2, |storage| {
-        // Dropped after the storage, which has writes left in the end.
+        // Dropped after the storage, which has unfinished writes at the end.
         let mut pages = Pages::new(COUNT, PAGE_BYTES);
         let faulty = Faulty::new(storage, IoFault::full_disk(1, u64::MAX));
         let (mut storage, told) = patient(Box::new(faulty), SPACE_PATIENCE);
@@ -75,7 +75,7 @@ fn reads_go_on_while_writes_wait() {
         while told.load(Ordering::Relaxed) == 0 {
             settle(&mut storage, &mut |token, _| panic!("{token} waits for space"));
         }
-        // More writes than the bound wait too, and leave room for reads.
+        // More waiting writes than the limit still leave room for reads.
         (1..COUNT - 1).for_each(|page| start(&mut storage, IoDirection::Write, &mut pages, page));
         start(&mut storage, IoDirection::Read, &mut pages, COUNT - 1);
         let mut is_read = false;
@@ -116,7 +116,7 @@ fn other_errors_do_not_wait() {
     });
 }
 
-/// Mounts a new file system of this size, in a thread whose mounts are its own. Says so where that is not possible.
+/// Mounts a new file system of this size, in a thread with its own mounts. Prints a line if this is impossible.
 fn mount_image(name: &str, dir: &Path, make: &[&str], size_bytes: u64) -> bool {
     let image = disk().join(format!("{name}.image"));
     let path = image.to_str().expect("a path that is text");
@@ -129,7 +129,7 @@ fn mount_image(name: &str, dir: &Path, make: &[&str], size_bytes: u64) -> bool {
         Ok(output) => Some(format!("{step:?}: {}", String::from_utf8_lossy(&output.stderr))),
         Err(error) => Some(format!("{step:?}: {error}")),
     });
-    // The mount keeps it.
+    // The mount keeps the file.
     fs::remove_file(&image).expect("an image of ours");
     if let Some(why) = &failed {
         skip(&format!("{name}: {}", why.trim().replace('\n', " ")));
@@ -137,13 +137,13 @@ fn mount_image(name: &str, dir: &Path, make: &[&str], size_bytes: u64) -> bool {
     failed.is_none()
 }
 
-/// Takes all space that is left.
+/// Takes all the space left.
 fn fill(dir: &Path) -> File {
     let mut file = File::create(dir.join("filler")).expect("room for a name");
     let block = vec![1; 64 << 10];
     while file.write_all(&block).is_ok() {}
     while file.write_all(&block[..512]).is_ok() {}
-    // Space that the file system has promised but not found is found now, or missing.
+    // The file system finds its promised space now, or reports its lack.
     let _ = file.sync_all();
     file
 }
@@ -151,7 +151,7 @@ fn fill(dir: &Path) -> File {
 #[test]
 fn a_full_disk_is_waited_for() {
     own_mounts("full-ext2", |dir| {
-        // This file system does not reserve.
+        // ext2 cannot reserve space.
         if !mount_image("full-ext2", dir, &["mke2fs", "-q", "-F", "-t", "ext2"], 16 << 20) {
             return;
         }

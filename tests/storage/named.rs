@@ -1,4 +1,4 @@
-//! Named files that find no space or too little of a limit, and errors made on purpose.
+//! Named files without space or beyond a limit, and injected errors.
 
 use crate::support::{Pages, disk, each_owned, own_mounts, settle};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -28,11 +28,12 @@ const BOTH: NamedOptions = NamedOptions {
 fn start(storage: &mut dyn Storage, file: FileSlot, direction: IoDirection, pages: &mut Pages, page: usize) {
     let offset_bytes = (page * PAGE_BYTES) as u64;
     let operation = IoOperation { file, token: page as u64, ..pages.operation(direction, offset_bytes, page) };
-    // SAFETY: the tests keep the pages longer than the storage, and look at one only when its operation has been handed out.
+    // SAFETY: the tests keep the pages longer than the storage, and look at one only after its operation has been
+    // handed out.
     unsafe { storage.start(operation) }.expect("less than the bound");
 }
 
-/// Polls until so few operations are in flight. Returns the errno of each that ended, by token.
+/// Polls until `left` operations are in flight. Returns the errno of each ended one, by token.
 fn finish(storage: &mut dyn Storage, left: usize) -> Vec<(u64, Option<i32>)> {
     let mut ended = Vec::new();
     while storage.in_flight() > left {
@@ -83,7 +84,7 @@ fn a_file_that_finds_no_space_says_so_at_once() {
             assert_eq!(finish(&mut storage, 0), [(3, None)]);
             fs::remove_file(path).unwrap();
         });
-        // A thread of the kernel may still have the file for a moment.
+        // A thread of the kernel may still use the file.
         umount2(dir, MntFlags::MNT_DETACH).unwrap();
     });
 }
@@ -104,13 +105,13 @@ fn files_go_on_while_the_backing_file_waits_for_space() {
             pages.operation(IoDirection::Write, 3 * PAGE_BYTES as u64, 3),
         );
         let (waits, goes) = (IoOperation { token: 2, ..waits }, IoOperation { token: 3, file: slot, ..goes });
-        // SAFETY: the pages are kept longer than the storage and left alone.
+        // SAFETY: the pages outlive the storage and are left alone.
         assert_eq!(unsafe { storage.start_runs(&[&[waits], &[goes]]) }, 2);
         assert_eq!(finish(&mut storage, 2), [(1, None), (3, None)]);
     });
 }
 
-/// A new file, in memory for a storage without a doorbell: that is the one in memory.
+/// A new file. It is in memory for the storage in memory, which has no doorbell.
 fn file_for(storage: &dyn Storage) -> Arc<NamedFile> {
     let path = disk().join(format!("named-{}-{:?}", std::process::id(), std::thread::current().id()));
     let file = if storage.doorbell().is_none() {
@@ -140,7 +141,7 @@ fn faults_hit_named_files_or_the_backing_file() {
     });
 }
 
-/// What a process with a limit of 1 MiB does.
+/// Runs in a process with a limit of 1 MiB.
 fn write_beyond_the_limit() {
     each_on_disk(|mut storage| {
         let mut pages = Pages::new(COUNT, PAGE_BYTES);
@@ -170,7 +171,7 @@ fn a_size_limit_is_an_error_of_the_write() {
     if std::env::var_os(limited).is_some() {
         return write_beyond_the_limit();
     }
-    // The limit binds the whole process, so this test runs itself in a process of its own.
+    // The limit binds the whole process, so this test repeats itself in a process of its own.
     let this: PathBuf = std::env::current_exe().unwrap();
     let script = r#"ulimit -f 1024; exec "$0" --exact named::a_size_limit_is_an_error_of_the_write"#;
     let output = Command::new("bash").args(["-c", script]).arg(this).env(limited, "1").output().unwrap();
@@ -186,14 +187,14 @@ fn without_direct_io_files_go_through_the_page_cache() {
         drop(File::create(&path).unwrap());
         let file = NamedFile::open(&path, &BOTH).unwrap();
         assert!(!file.is_direct());
-        // It cannot take space, and makes the file longer.
+        // A ramfs cannot reserve space, so the call makes the file longer.
         file.allocate(4096, 1).unwrap();
         assert_eq!(file.size_bytes().unwrap(), 4097);
         file.allocate(0, 1).unwrap();
         assert_eq!(file.size_bytes().unwrap(), 4097);
         file.sync().unwrap();
         drop(file);
-        // A thread of the kernel may still have the file for a moment.
+        // A thread of the kernel may still use the file.
         umount2(dir, MntFlags::MNT_DETACH).unwrap();
     });
 }

@@ -13,12 +13,12 @@ use vgasnet::storage::{
     ThreadStorage,
 };
 
-/// A directory on a disk: the one that Cargo makes for this test.
+/// A directory on a disk: the one made by Cargo for this test.
 pub fn disk() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Says that something is not tested, on the real stderr: the test harness hides the output of `eprintln`.
+/// Prints that something is not tested, on the real stderr: the test harness hides the output of `eprintln`.
 pub fn skip(why: &str) {
     io::stderr().write_all(format!("NOT RUN: {why}\n").as_bytes()).unwrap();
 }
@@ -90,7 +90,7 @@ impl Pages {
     }
 
     /// Starts an operation on `page`. Tests keep the pages until the storage is done or dropped, and look at a page
-    /// only when its operation has been handed out.
+    /// only after its operation has been handed out.
     pub fn start(
         &mut self,
         storage: &mut dyn Storage,
@@ -100,8 +100,8 @@ impl Pages {
         token: u64,
     ) -> Result<(), Busy> {
         let operation = IoOperation { token, ..self.operation(direction, offset_bytes, page) };
-        // SAFETY: the page has as many bytes. Tests keep it and leave it alone until the operation has been handed
-        // out or the storage dropped.
+        // SAFETY: the page is long enough. Tests keep it and leave it alone until the operation has been handed out or
+        // the storage dropped.
         unsafe { storage.start(operation) }
     }
 
@@ -150,7 +150,7 @@ fn pattern(key: u64, index: usize) -> [u8; BLOCK_BYTES] {
     block
 }
 
-/// Runs `body` with an empty directory to mount on, in a thread whose mounts are its own and end with it.
+/// Runs `body` with an empty directory for mounts, in a thread with its own mounts, which end with it.
 pub fn own_mounts(name: &str, body: impl FnOnce(&Path) + Send) {
     let dir = disk().join(name);
     fs::create_dir_all(&dir).unwrap();

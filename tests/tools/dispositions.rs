@@ -1,10 +1,10 @@
-//! Signals that processes are started with.
+//! Initial signal dispositions of processes.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Makes the program take these signals by default, or ignore them. Under nohup and cron, and in the background of a shell, programs
-/// ignore some, and so do those that they start.
+/// Makes the program take these signals by default, or ignore them. Under nohup and cron, and in the background of a
+/// shell, programs ignore some signals, and so do their children.
 pub fn with_disposition<'a>(
     command: &'a mut Command,
     signals: &[i32],

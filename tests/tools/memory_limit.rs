@@ -1,16 +1,17 @@
-//! Processes that have little memory.
+//! Processes with little memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A cgroup of its own that bounds memory, in either version's way; removed when this goes.
+/// A cgroup with a memory limit, in either version's way. Removed on drop.
 pub struct MemoryLimit(PathBuf);
 
 impl MemoryLimit {
-    /// `None` where this user may make none.
+    /// `None` if this user may make no cgroup.
     pub fn new(bytes: u64) -> Option<MemoryLimit> {
-        // With the bound on memory and swap together, or on swap alone: else processes fill the machine's swap first.
+        // With a limit on memory and swap together, or on swap alone. Otherwise processes fill the machine's swap
+        // first.
         let both = bytes.to_string();
         let ways = [
             ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", ("memory.memsw.limit_in_bytes", &*both)),
@@ -25,20 +26,20 @@ impl MemoryLimit {
         })
     }
 
-    /// A process that writes its number there has no more memory than this.
+    /// A process that writes its number there gets this limit.
     pub fn processes(&self) -> PathBuf {
         self.0.join("cgroup.procs")
     }
 }
 
-/// Whether the machine has any swap: systems that have none need not count it.
+/// Whether the machine has swap. Systems without it need not count it.
 fn has_swap() -> bool {
     fs::read_to_string("/proc/swaps").is_ok_and(|swaps| swaps.lines().count() > 1)
 }
 
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
-        // Its processes have ended, though the system may still count the last one.
+        // Its processes have ended, but the system may still count the last one.
         let end = Instant::now() + Duration::from_secs(10);
         while fs::remove_dir(&self.0).is_err() && Instant::now() < end {
             std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Finding and starting the tools that tests start.
+//! Finds and starts tools for tests.
 
 #![allow(dead_code, unused_imports, reason = "not every test program needs all of it")]
 
@@ -11,13 +11,13 @@ pub use memory_limit::MemoryLimit;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The directory of another build than that of the running test, of which the tests are to use library and tools: `CHECK_BUILD`.
+/// The directory of another build than the running test's, with the library and the tools to test: `CHECK_BUILD`.
 pub fn other_build() -> Option<PathBuf> {
     std::env::var_os("CHECK_BUILD").map(PathBuf::from)
 }
 
-/// The path of a tool of this workspace. Cargo puts it beside the directory of the running test, and does not build it for a test of
-/// another package.
+/// The path of a tool of this workspace. Cargo places it next to the directory of the running test, and does not build
+/// it for a test of another package.
 pub fn tool(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("this program has a path");
     let profile = test.ancestors().nth(2).expect("tests are two below their profile");
@@ -42,7 +42,7 @@ fn changed(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|file| file.modified()).ok()
 }
 
-/// What a tool was made of: cargo writes that beside it, as a makefile does.
+/// The sources of a tool. Cargo writes them next to the tool, in the form of a makefile.
 fn sources(path: &Path) -> Vec<PathBuf> {
     let text = std::fs::read_to_string(path.with_extension("d")).unwrap_or_default();
     let sources = text.split_once(": ").map_or("", |(_, sources)| sources);

@@ -1,4 +1,4 @@
-//! The blocks of a document: commands, files that they use, and the lines that they print.
+//! The blocks of a document: commands, the files they use, and the lines they print.
 
 /// How a block is tested.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Block {
     pub line: usize,
     pub commands: String,
     pub how: How,
-    /// Lines that the document says it prints.
+    /// The expected output lines of the block.
     pub prints: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ fn how(line: &str) -> How {
         .unwrap_or(How::Runs)
 }
 
-/// The blocks of a document: what is fenced as a shell's, and what is indented behind an empty line.
+/// The blocks of a document: blocks fenced as shell, and text indented after an empty line.
 pub fn blocks_of(document: &str, text: &str) -> Vec<Block> {
     let (mut blocks, mut fence, mut last, mut is_before_empty) = (Vec::<Block>::new(), None::<bool>, "", true);
     let mut inside = false;
@@ -75,7 +75,7 @@ pub fn blocks_of(document: &str, text: &str) -> Vec<Block> {
     blocks
 }
 
-/// What is fenced behind a comment that begins so: its line, the rest of the comment, and the text.
+/// The fenced blocks after a comment with this beginning: the line, the tail of the comment, and the text.
 pub fn marked(text: &str, begin: &str) -> Vec<(usize, String, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let found = lines.iter().enumerate().filter_map(|(at, line)| {
@@ -89,8 +89,8 @@ pub fn marked(text: &str, begin: &str) -> Vec<(usize, String, String)> {
     found.collect()
 }
 
-/// The lines in which an output differs from what a document says it is, in any order: `…` stands for what differs from run to run. Lines
-/// on stderr need not be in the document.
+/// The lines in which an output differs from the document, in any order. `…` in the document matches any text. Lines on
+/// stderr may be missing from the document.
 pub fn differences(prints: &[String], stdout: &str, stderr: &str) -> Vec<String> {
     let mut lines: Vec<(&str, bool)> = stdout.lines().map(|line| (line.trim_end(), true)).collect();
     lines.extend(stderr.lines().map(|line| (line.trim_end(), false)));
@@ -122,14 +122,14 @@ fn is_like(line: &str, expected: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// The commands of a block, a line each, without what is behind `#`.
+/// The commands of a block, one per line, without comments.
 pub fn commands_of(block: &Block) -> Vec<String> {
     let joined = block.commands.replace("\\\n", " ");
     let lines = joined.lines().map(|line| line.split(" # ").next().unwrap_or_default().trim().to_owned());
     lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
-/// What a test of a command must have as well: the program that is started, its options, and the variables that are set.
+/// The words of a command that its test must contain: the program, its options, and its variables.
 pub fn essential_words(command: &str) -> Vec<String> {
     let words: Vec<_> = command.split_whitespace().collect();
     let variable = |word: &str| {
@@ -147,13 +147,14 @@ pub fn essential_words(command: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a line of a script has a command: all of its words, in order, but for variables, and for names that stand for others.
+/// Whether a line of a script has all words of a command, in order. Variables may be missing, and placeholder names
+/// match any word.
 pub fn has_command(script: &str, command: &str) -> bool {
     let is_name = |word: &&str| {
         let is_variable = word.contains('=') && !word.starts_with('-');
         !is_variable && !word.chars().all(|letter| letter.is_ascii_uppercase()) && !word.starts_with(['>', '<'])
     };
-    // A value in quotes may have blanks.
+    // A quoted value may contain blanks.
     let command = match command.split_once("=\"").and_then(|(name, rest)| Some((name, rest.split_once('"')?.1))) {
         Some((name, rest)) if !name.contains(' ') => rest,
         _ => command,

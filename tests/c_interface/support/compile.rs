@@ -1,4 +1,4 @@
-//! The C compilers, the header, and the library that was built together with the running test.
+//! The C compilers, the header, and the library of the running test's build.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::tools::other_build;
 
-/// The system's libraries that a static link needs: `rustc --print native-static-libs`.
+/// The system's libraries needed by a static link: `rustc --print native-static-libs`.
 pub const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
-/// Which compiler there is for a build with AddressSanitizer, whose runtime is that of rustc's LLVM.
+/// The compilers for a build with AddressSanitizer, since its runtime is from rustc's LLVM.
 const OF_ASAN: [&str; 2] = ["clang", "clang++"];
 
-/// The language as which a source is compiled.
+/// The language in which a source is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     C99,
@@ -52,14 +52,14 @@ pub fn source_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The first program in C that a document shows.
+/// The first C program in a document.
 pub fn program_text(document: &str) -> String {
     let text = std::fs::read_to_string(source_dir().join(document)).expect("a text");
     let program = text.split("```c\n").nth(1).and_then(|rest| rest.split("```").next());
     program.expect("a program in C").to_owned()
 }
 
-/// The path of a library that was built for the running test: it lies next to it, or where the user has built it otherwise.
+/// The path of a library built for the running test. It is next to the test, or in the directory of a separate build.
 pub fn library(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("this program has a path");
     let dir = other_build().unwrap_or_else(|| test.parent().expect("a program is in a directory").to_owned());
@@ -84,18 +84,18 @@ pub fn build(source: &Path, language: Language, linking: Linking) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let name = source.file_stem().expect("a source has a name").to_string_lossy();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{language:?}-{linking:?}"));
-    // Tests that run at the same time compile the same program: it gets its name when it is whole.
+    // Tests compile the same program at the same time, so it is renamed into place when complete.
     let unfinished = program.with_extension(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
     let mut command = language.command();
     command.args(["-O1", "-g", "-pthread"]).arg(source);
-    // What follows is no source any more.
+    // The arguments after this one are no sources.
     command.args(["-x", "none", "-o"]).arg(&unfinished);
     match linking {
         Linking::Shared => {
             let shared = library("libvgasnet.so");
             let dir = shared.parent().expect("a library is in a directory");
-            // The older kind of path has precedence over LD_LIBRARY_PATH, by which cargo names another directory too;
-            // the library there is that of the last `cargo build`.
+            // The older kind of path has precedence over LD_LIBRARY_PATH, in which cargo names another directory, too.
+            // The library there is from the last `cargo build`.
             let path = format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display());
             command.arg("-L").arg(dir).args(["-lvgasnet", "-lm"]).arg(path);
         }
@@ -114,12 +114,12 @@ pub fn build(source: &Path, language: Language, linking: Linking) -> PathBuf {
     program
 }
 
-/// Compiles a source of `tests/c/` with these options, without the library. The file gets this name.
+/// Compiles a source of `tests/c/` with these options, without the library, into a file of this name.
 pub fn without_library(source: &str, name: &str, options: &[&str]) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut command = Language::C99.command();
     command.args(["-O1", "-g"]).arg(source_dir().join("tests/c").join(source).with_extension("c"));
-    // Programs have the runtime for what they load.
+    // A program has the runtime for the objects it loads.
     if !options.contains(&"-shared") {
         command.args(runtime_of_asan());
     }
@@ -127,7 +127,7 @@ pub fn without_library(source: &str, name: &str, options: &[&str]) -> PathBuf {
     file
 }
 
-/// What links rustc's runtime of AddressSanitizer into a program, in a build with that.
+/// The options to link rustc's runtime of AddressSanitizer into a program, in a build with it.
 fn runtime_of_asan() -> Vec<String> {
     if !cfg!(asan) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Clients of GASNet: compiling them against the headers that stand in for GASNet's, and running them.
+//! Compiles clients of GASNet against the stand-in headers, and runs them.
 
 use super::compile::{library, source_dir};
 use super::run::{Setup, conduit, run, say_not_run, some_of};
@@ -24,7 +24,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The macro for it.
+    /// The macro of the mode.
     pub fn define(self) -> &'static str {
         match self {
             Mode::Seq => "-DGASNET_SEQ",
@@ -65,7 +65,7 @@ impl Compiler {
         command
     }
 
-    /// Whether this machine has it. If not, says loudly that the test is skipped.
+    /// Whether this machine has it. If not, prints loudly that the test is skipped.
     pub fn is_here(self) -> bool {
         let command = self.command();
         let is_here = Command::new(command.get_program()).arg("--version").output().is_ok();
@@ -76,7 +76,7 @@ impl Compiler {
         is_here
     }
 
-    /// Whether the compiler takes a source, and its output.
+    /// Whether the compiler accepts a source, and its output.
     pub fn check(self, source: &Path, options: &[&str]) -> (bool, String) {
         is_taken(self.command_for_1(), source, options)
     }
@@ -104,8 +104,8 @@ pub fn ex_program(name: &str, compiler: Compiler, mode: Mode, options: &[&str]) 
     build(compiler.command_for_ex(), &source, &format!("{name}-{compiler:?}-{mode:?}"), mode, options)
 }
 
-/// Runs a program as C in two thread modes on these numbers of ranks, and as C++ on two. Over shared memory it also runs as another
-/// compiler makes it: what that makes calls the same functions, whatever the network.
+/// Runs a program as C in two thread modes on these numbers of ranks, and as C++ on two ranks. Over shared memory it
+/// also runs as compiled by another compiler. Over networks it need not: the called functions are the same.
 pub fn in_all_ways(build: impl Fn(Compiler, Mode) -> PathBuf, ranks: &[u32], setup: impl Fn(u32) -> Setup) {
     let modes = [Mode::Seq, Mode::Par].map(|mode| build(Compiler::GccC99, mode));
     for (program, ranks) in some_of(modes.iter().flat_map(|program| ranks.iter().map(move |ranks| (program, *ranks)))) {

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-/// Runs `body` with a directory on which `make` has mounted a file system that only this thread and its children see.
+/// Runs `body` with a directory on a file system mounted by `make`. Only this thread and its children see it.
 pub fn on_own_disk(test: &str, make: impl FnOnce(&Path) -> Result<(), String> + Send, body: impl FnOnce(&Path) + Send) {
     if conduit() != "smp" {
         return say_not_run(test, "it is about the ranks of one machine");
@@ -30,7 +30,7 @@ pub fn on_own_disk_over_any(
         match apart.map_err(|error| error.to_string()).and_then(|()| make(&dir)) {
             Ok(()) => {
                 body(&dir);
-                // What was on its way to the disk when a rank was killed may still be.
+                // Writes in flight when a rank was killed may keep the mount busy.
                 umount2(&dir, MntFlags::MNT_DETACH).expect("a mount of ours");
             }
             Err(why) => say_not_run(test, &format!("this user cannot mount: {}", why.trim().replace('\n', " "))),
@@ -47,7 +47,7 @@ pub fn tmpfs(options: &str) -> impl FnOnce(&Path) -> Result<(), String> {
     }
 }
 
-/// An ext2, which does not reserve space, or an ext4, in a file.
+/// An ext2, which cannot reserve space, or an ext4, in a file.
 pub fn ext(kind: &'static str, size_bytes: u64) -> impl FnOnce(&Path) -> Result<(), String> {
     move |dir| {
         let mut make = Command::new("mke2fs");
@@ -56,7 +56,7 @@ pub fn ext(kind: &'static str, size_bytes: u64) -> impl FnOnce(&Path) -> Result<
     }
 }
 
-/// A btrfs in a file, of which users have so much in all. There root has no more.
+/// A btrfs in a file, with a quota for all users including root.
 pub fn btrfs(size_bytes: u64, quota_bytes: u64) -> impl FnOnce(&Path) -> Result<(), String> {
     move |dir| {
         let mut make = Command::new("mkfs.btrfs");
@@ -70,13 +70,13 @@ pub fn btrfs(size_bytes: u64, quota_bytes: u64) -> impl FnOnce(&Path) -> Result<
     }
 }
 
-/// Mounts the file system that `make` makes in a file, which is its last argument.
+/// Mounts the file system made by `make` in a file, which is its last argument.
 fn in_image(dir: &Path, size_bytes: u64, mut make: Command) -> Result<(), String> {
     let image = dir.with_extension("image");
     File::create(&image).and_then(|file| file.set_len(size_bytes)).expect("room for an image");
     let mut mounting = Command::new("mount");
     let done = do_step(make.arg(&image)).and_then(|()| do_step(mounting.args(["-o", "loop"]).arg(&image).arg(dir)));
-    // The mount keeps it.
+    // The mount keeps the file.
     fs::remove_file(&image).expect("an image of ours");
     done
 }

@@ -1,4 +1,4 @@
-//! Running a program as a job, with a time limit, and looking at what it leaves behind.
+//! Runs a program as a job, with a time limit, and checks that it leaves nothing behind.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,16 +19,16 @@ const LEFT_PATIENCE: Duration = Duration::from_secs(60);
 
 const SEED_DEFAULT: u64 = 2017;
 
-/// Of Open MPI: tests in containers run as root, and with more ranks than processors.
+/// For Open MPI: tests in containers run as root, and with more ranks than processors.
 pub const IN_CONTAINERS: [(&str, &str); 4] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
     ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
-    // GASNet warns of machines whose number is none.
+    // GASNet warns of machines without a number.
     ("GASNET_HOST_DETECT", "hostname"),
 ];
 
-/// How a job is set up.
+/// The settings of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     pub ranks: u32,
@@ -38,19 +38,19 @@ pub struct Setup {
     pub cooperative: bool,
 }
 
-/// A job that is over.
+/// An ended job.
 #[derive(Debug)]
 pub struct Ended {
-    /// The launcher's exit status; `None` if it took too long.
+    /// The launcher's exit status, or `None` if it took too long.
     pub status: Option<i32>,
     pub stdout: String,
     pub stderr: String,
-    /// The command that runs it again.
+    /// The command to repeat it.
     pub again: String,
 }
 
 impl Ended {
-    /// Fails unless the job ended like this.
+    /// Fails unless the job ended with this status.
     pub fn expect(&self, status: i32) -> &Ended {
         assert!(self.status == Some(status), "{self}\nexpected status {status}");
         self
@@ -74,16 +74,16 @@ pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static s
     run_job(program, args, setup, more, Stdio::null(), |_| {})
 }
 
-/// As [`run_with`], and does something with the launcher while the job runs. Rank 0 reads what is written to the launcher, whose
-/// output may be read up to some line.
-pub fn run_beside(
+/// As [`run_with`], and calls `meanwhile` with the launcher while the job runs. Rank 0 reads the launcher's input.
+/// Output read by `meanwhile` is missing from the result.
+pub fn run_while(
     program: &Path,
     args: &[&str],
     setup: Setup,
     more: &[(&'static str, &str)],
-    beside: impl FnOnce(&mut Child),
+    meanwhile: impl FnOnce(&mut Child),
 ) -> Ended {
-    run_job(program, args, setup, more, Stdio::piped(), beside)
+    run_job(program, args, setup, more, Stdio::piped(), meanwhile)
 }
 
 fn run_job(
@@ -92,7 +92,7 @@ fn run_job(
     setup: Setup,
     more: &[(&'static str, &str)],
     stdin: Stdio,
-    beside: impl FnOnce(&mut Child),
+    meanwhile: impl FnOnce(&mut Child),
 ) -> Ended {
     let storage = fresh_dir();
     let shared_before = shared_memory();
@@ -104,13 +104,13 @@ fn run_job(
     }
     command.env("VGASNET_STORAGE_DIR", &storage).envs(variables.iter().map(|(name, value)| (name, value)));
     with_default_signals(&mut command).envs(IN_CONTAINERS);
-    // UCX, below MPI, takes the signals of faults before main begins; programs look at what they find.
+    // UCX, below MPI, installs handlers for faults before main begins. Programs check the handlers they find.
     command.env("UCX_HANDLE_ERRORS", "none");
     command.args(["-n", &setup.ranks.to_string()]).arg(program).args(args);
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     let begin = Instant::now();
     let mut child = command.spawn().expect("vgasnetrun starts");
-    beside(&mut child);
+    meanwhile(&mut child);
     let (status, stdout, stderr) = finish(child);
     let took_ms = begin.elapsed().as_millis();
     println!("{took_ms} ms: {} {} {setup:?}", program.display(), args.join(" "));
@@ -132,7 +132,7 @@ fn run_job(
     ended
 }
 
-/// Reads lines until one has been there so often that has this in it, or the stream ends. Returns them.
+/// Reads lines until `times` of them contain the text, or to the end of the stream. Returns them.
 pub fn read_until(stream: &mut impl Read, text: &str, times: usize) -> String {
     let (mut all, mut byte) = (Vec::new(), [0]);
     loop {
@@ -148,9 +148,9 @@ pub fn read_until(stream: &mut impl Read, text: &str, times: usize) -> String {
     }
 }
 
-/// Says that a test was not run, on the real stderr: the test harness hides the output of tests that pass.
+/// Prints that a test was not run, on the real stderr: the test harness hides the output of passing tests.
 pub fn say_not_run(what: &str, why: &str) {
-    // If stderr is closed, there is nobody to tell.
+    // If stderr is closed, the line is lost.
     let _ = std::io::stderr().write_all(format!("NOT RUN: {what}: {why}\n").as_bytes());
 }
 
@@ -159,8 +159,8 @@ pub fn conduit() -> String {
     std::env::var("CHECK_CONDUIT").unwrap_or_else(|_| "smp".to_owned())
 }
 
-/// `vgasnetrun`, or the command that `CHECK_LAUNCHER` names with `vgasnetrun` as its first argument: it may run that
-/// elsewhere.
+/// `vgasnetrun`, or the command `CHECK_LAUNCHER` with `vgasnetrun` as its first argument, which may run it on other
+/// hosts.
 fn launcher() -> Command {
     let vgasnetrun = tool("vgasnetrun");
     let Some(other) = std::env::var_os("CHECK_LAUNCHER") else { return Command::new(vgasnetrun) };
@@ -174,8 +174,8 @@ pub fn is_across_hosts() -> bool {
     std::env::var_os("CHECK_LAUNCHER").is_some()
 }
 
-/// The setups in which to run a program. `CHECK_ALL` asks for all of them, `CHECK_SOME` for a third. Without either, a program runs in
-/// all of them over shared memory, and in a third over a network, where jobs start slowly.
+/// The setups in which to run a program. `CHECK_ALL` asks for all of them, `CHECK_SOME` for a third. Without either, a
+/// program runs in all of them over shared memory, and in a third over a network, where jobs start slowly.
 pub fn some_of<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
     let all: Vec<T> = all.into_iter().collect();
     let is_asked_for = |name| std::env::var_os(name).is_some();
@@ -183,8 +183,8 @@ pub fn some_of<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
     all.into_iter().enumerate().filter(move |(at, _)| takes_all || at % 3 == 1).map(|(_, one)| one)
 }
 
-/// The environment of the library and the programs.
-/// The settings of a job. `CHECK_HOMES` is the setting VGASNET_HOMES of those that cache cooperatively, which others cannot have.
+/// The environment of the library and the programs: the settings of a job. `CHECK_HOMES` is the value of VGASNET_HOMES
+/// for cooperative setups. Other setups cannot have it.
 fn variables(setup: Setup) -> Vec<(&'static str, String)> {
     let Setup { ranks, page_bytes, pool_pages, peer_memory, cooperative } = setup;
     let seed = std::env::var("CHECK_SEED").unwrap_or_else(|_| SEED_DEFAULT.to_string());
@@ -204,8 +204,8 @@ fn variables(setup: Setup) -> Vec<(&'static str, String)> {
     variables.into_iter().chain(homes.map(|homes| ("VGASNET_HOMES", homes))).collect()
 }
 
-/// Waits for the launcher. If it takes too long it is killed, and its ranks die with it. Fails if a process stays behind
-/// that has its output open.
+/// Waits for the launcher. On a timeout it is killed, and its ranks die with it. Fails if a process with its output
+/// open stays behind.
 pub fn finish(mut child: Child) -> (Option<i32>, String, String) {
     let stdout = read_all(child.stdout.take().expect("piped"));
     let stderr = read_all(child.stderr.take().expect("piped"));
@@ -225,7 +225,7 @@ pub fn finish(mut child: Child) -> (Option<i32>, String, String) {
     (status, said(stdout), without_warning_of_slow_storage(&said(stderr)))
 }
 
-/// Containers may refuse io_uring, which is one line more in each job.
+/// Containers may refuse io_uring, which adds one line to each job.
 fn without_warning_of_slow_storage(stderr: &str) -> String {
     stderr.split_inclusive('\n').filter(|line| !line.contains("the kernel refused io_uring")).collect()
 }
@@ -241,7 +241,7 @@ fn read_all(mut stream: impl Read + Send + 'static) -> Receiver<String> {
     read
 }
 
-/// Runs a command that has to succeed. Returns what it prints.
+/// Runs a command that must succeed. Returns its output.
 pub fn succeed(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -257,7 +257,7 @@ pub fn fresh_dir() -> PathBuf {
     dir
 }
 
-/// Files with one of these extensions: this one, or those below it.
+/// Files with one of these extensions: this path, or files below it.
 pub fn files_below(path: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     if path.is_dir() {
         let entries = std::fs::read_dir(path).expect("a directory");
@@ -271,7 +271,7 @@ pub fn entries(dir: &Path) -> BTreeSet<OsString> {
     std::fs::read_dir(dir).expect("a directory").flatten().map(|entry| entry.file_name()).collect()
 }
 
-/// New files in /dev/shm that stay although no process has them open. Other jobs' files may come and go.
+/// New files in /dev/shm that no process has open. Files of other jobs may come and go.
 fn left_in_memory(before: &BTreeSet<OsString>) -> Vec<OsString> {
     let left = |name: &OsString| !before.contains(name) && !is_held(name);
     let mut names: Vec<_> = shared_memory().into_iter().filter(left).collect();
@@ -285,12 +285,12 @@ fn left_in_memory(before: &BTreeSet<OsString>) -> Vec<OsString> {
     names
 }
 
-/// The files in /dev/shm; none where a container has no such directory.
+/// The files in /dev/shm. A container may lack the directory.
 pub fn shared_memory() -> BTreeSet<OsString> {
     std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
 }
 
-/// Whether a process has it open: one of another job, since this job is over.
+/// Whether a process has it open. The process belongs to another job, since this one has ended.
 fn is_held(name: &OsString) -> bool {
     let path = Path::new("/dev/shm").join(name);
     let is_open = |descriptors: std::fs::ReadDir| {

@@ -1,6 +1,6 @@
-//! Files that nobody flushes are written behind when what is dirty is old. The time is that of the job.
+//! Write-behind of old dirty pages of files that no rank flushes. Time is the job's clock.
 
-use super::Manner;
+use super::FileOptions;
 use super::steps::Run;
 use crate::directed::{cost_of, far_apart_with};
 use crate::job::{Job, PAGE_BYTES};
@@ -10,18 +10,18 @@ use std::sync::atomic::Ordering;
 use vgasnet::storage::{BLOCK_BYTES, MemoryFile};
 use vgasnet_protocol::{Rank, Space, Stripes};
 
-/// Less than the engine waits, and enough for it with what a few drives take.
+/// Less than the engine waits, but enough to make pages old together with the time of some drives.
 const MOST_MS: u64 = 5000;
 
 /// The first file of a job.
 const FILE: Space = Space::of_file(0);
 
-/// Two ranks of which the first is the home of all pages, with pools so large that nothing else is written behind.
+/// Two ranks. Rank 0 is the home of all pages. The pools are so large that nothing else causes write-behind.
 fn job(ships: Option<u64>) -> (Job, MemoryFile, Rng) {
     let (mut job, memory) = (far_apart_with(2, 4, 32, ships), MemoryFile::new(1, 7));
     let stripes = Stripes { homes: Arc::from([Rank(0)]), pages: 2 };
-    let manner = Manner { is_atomic: false, heals: false, heals_early: false };
-    let space = job.open_file(&memory, &[0, 1], stripes, 6, manner);
+    let options = FileOptions { is_atomic: false, heals: false, heals_early: false };
+    let space = job.open_file(&memory, &[0, 1], stripes, 6, options);
     assert_eq!(space, FILE);
     (job, memory, Rng::with_seed(9))
 }
@@ -30,7 +30,7 @@ fn put(job: &mut Job, rank: usize, start_bytes: usize, len_bytes: usize, random:
     cost_of(job, |job| job.call(rank, FILE, true, vec![Run { start_bytes, len_bytes }], random));
 }
 
-/// So much time passes, and then all ranks look around.
+/// Lets time pass, then lets all ranks drive.
 fn pass(job: &mut Job, ms: u64) {
     job.clock.fetch_add(ms, Ordering::Relaxed);
     cost_of(job, |job| (0..2).for_each(|rank| job.rouse(rank)));

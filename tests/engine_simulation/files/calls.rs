@@ -16,24 +16,24 @@ use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::{LockId, LockMode, LockPurpose, LockRange};
 use vgasnet_protocol::file_message::PageFilter;
 
-/// A read or write under way.
+/// A read or write in progress.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub space: Space,
     pub is_put: bool,
     pub runs: Vec<Run>,
-    /// The moment when it began.
+    /// When it began.
     begun: u64,
-    /// What the history calls the writes of its runs.
+    /// The numbers of its writes in the history, one per run.
     writes: Range<usize>,
-    /// That it writes was noted when it began: whoever flushes the file looks whether it has ended.
+    /// The write was announced when it began: a flush of the file checks whether it has ended.
     pub is_noted: bool,
-    /// Where it is one step.
+    /// The lock of an atomic call.
     pub lock: Option<LockId>,
 }
 
 impl Call {
-    /// Whether the handle is that of this call.
+    /// Whether the handle belongs to this call.
     pub fn has(&self, handle: Handle) -> bool {
         self.is_noted && handle_of(&self.writes) == handle
     }
@@ -45,7 +45,7 @@ fn handle_of(writes: &Range<usize>) -> Handle {
 }
 
 impl Job {
-    /// A client thread of `rank` starts to read or write bytes of a file, unless it is refused.
+    /// A client thread of `rank` begins a read or write of a file, unless a write is refused.
     pub fn call(&mut self, rank: usize, space: Space, is_put: bool, runs: Vec<Run>, random: &mut Rng) {
         let file = self.files.open.get_mut(&space).expect("it is open");
         let state = &file.members[&rank].state;
@@ -56,24 +56,24 @@ impl Job {
         let len_bytes = runs.iter().map(|run| run.len_bytes).sum();
         let memory: Vec<u8> = (0..len_bytes).map(|_| random.u8(..)).collect();
         self.files.seen.lists += u64::from(runs.len() > 1);
-        self.files.seen.beside_sync += u64::from(file.members[&rank].step > Step::Using);
+        self.files.seen.during_sync += u64::from(file.members[&rank].step > Step::Using);
         let mut is_noted = false;
         if is_put {
             let end_bytes = end_of(&runs);
             file.most_bytes = file.most_bytes.max(end_bytes);
-            // As a write without waiting does.
-            if !file.manner.is_atomic && random.bool() {
+            // As a nonblocking write does.
+            if !file.options.is_atomic && random.bool() {
                 state.written_end.fetch_max(end_bytes, Ordering::Relaxed);
                 is_noted = true;
             }
         }
-        let begun = file.history.moment();
+        let begun = file.history.timestamp();
         let writes = if is_put { file.history.begin_writes(rank, &runs, &memory) } else { 0..0 };
         if is_noted {
             runs.iter().for_each(|run| state.note_begun(handle_of(&writes), pages_of(run), |_| true));
         }
         let call = Call { space, is_put, runs, begun, writes, is_noted, lock: None };
-        if !file.manner.is_atomic {
+        if !file.options.is_atomic {
             return self.begin_call(rank, call, memory);
         }
         self.files.seen.in_one_step += 1;
@@ -86,13 +86,13 @@ impl Job {
         self.files.get(space).members.get_mut(&rank).expect("it is a member").locks.push(lock);
     }
 
-    /// A call has what it needs, and begins.
+    /// Begins a call that has its lock, or needs none.
     pub fn begin_call(&mut self, rank: usize, call: Call, memory: Vec<u8>) {
         let pieces = pieces(call.space, &call.runs);
         self.begin(rank, if call.is_put { What::Put } else { What::Get }, pieces, memory, Some(call));
     }
 
-    /// An operation is complete: for a file, compares the bytes that it has read.
+    /// Ends a complete operation. For a file, compares the bytes it has read.
     pub fn on_called(&mut self, rank: usize, operation: Operation, cause: u32) {
         let Some(call) = operation.call.clone() else {
             return assert_eq!(cause, 0, "an operation on a segment has failed");
@@ -115,7 +115,7 @@ impl Job {
             file.history.check_read(call.begun, &call.runs, operation.memory());
         }
         if let Some(steps) = &mut file.steps {
-            let (begun, ended) = (call.begun, file.history.moment());
+            let (begun, ended) = (call.begun, file.history.timestamp());
             let Call { is_put, runs, .. } = call;
             steps.push(OneStep { rank, is_put, has_failed, begun, ended, runs, bytes: operation.memory().to_vec() });
         }
@@ -124,7 +124,7 @@ impl Job {
         }
     }
 
-    /// As the driver does, tells that a part has failed.
+    /// Reports a failed part, as the driver does.
     pub fn fail_part(&mut self, rank: usize, part: Part, cause: Cause) {
         let (node, page) = (&mut self.nodes[rank], part.piece.page);
         let file = self.files.open.get(&page.space).expect("only parts of open files fail");
@@ -158,7 +158,7 @@ fn end_of(runs: &[Run]) -> u64 {
     runs.iter().map(Run::end_bytes).max().unwrap_or_default() as u64
 }
 
-/// The pieces of pages that some runs of a file have.
+/// The pieces of pages covered by runs of a file.
 fn pieces(space: Space, runs: &[Run]) -> VecDeque<Piece> {
     let (mut pieces, mut start_bytes) = (VecDeque::new(), 0);
     for run in runs {

@@ -1,4 +1,4 @@
-//! What must be left of a file that all have closed: nothing.
+//! A file leaves nothing behind once all ranks have closed it.
 
 use super::SharedFile;
 use crate::job::Job;
@@ -7,7 +7,7 @@ use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::PageId;
 
 impl Job {
-    /// All have closed a file.
+    /// Ends a file that all ranks have closed.
     pub fn end_file(&mut self, space: Space) {
         let file = self.files.open.remove(&space).expect("it was open");
         self.model.remove_file(space);
@@ -44,13 +44,13 @@ impl Job {
         assert_eq!(Arc::strong_count(&file.named), 1, "somebody has a closed file open");
     }
 
-    /// No file is open when nothing can happen any more: else ranks wait for each other.
+    /// When nothing can happen any more, every file is closed. Ranks of an open file would wait for each other.
     pub fn check_all_closed(&self) {
         let stuck: String = self.files.open.values().map(|file| self.shown(file)).collect();
         assert!(stuck.is_empty(), "ranks wait for ever:\n{stuck}");
     }
 
-    /// Who waits for what.
+    /// Describes the waits of each rank.
     fn shown(&self, file: &SharedFile) -> String {
         let of_rank = |(rank, member): (&usize, &super::Member)| {
             let node = &self.nodes[*rank];

@@ -1,8 +1,8 @@
-//! The disk of a shared file has a cache: what was not synced may vanish in a crash, sector by sector. After a crash in any step the file has
-//! what a sync has promised, whichever syncs have failed before.
+//! Crashes of a shared file's disk with a write cache: unsynced sectors may vanish, one by one. After a crash in any
+//! step the file has all bytes promised by a successful sync, whichever syncs have failed before.
 
 use super::steps::Run;
-use super::{Manner, SharedFile};
+use super::{FileOptions, SharedFile};
 use crate::directed::{settle_with, shape_far_apart};
 use crate::job::{Job, PAGE_BYTES};
 use crate::seeds::Seeds;
@@ -15,24 +15,24 @@ use vgasnet_protocol::{Rank, Space, Stripes};
 
 const PAGES: u32 = 6;
 
-/// What is wrong with a sync, if anything.
+/// The bug of a sync, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Nothing,
     /// The disk is not asked to sync.
     NoSync,
-    /// The file gets its size after that.
+    /// The file gets its size after the sync of the disk.
     SizeLast,
-    /// The next sync forgets one that has failed.
+    /// A sync forgets that an earlier one has failed.
     Forgetful,
 }
 
-/// What happened in runs.
+/// Counts of the runs.
 #[derive(Debug, Default)]
 struct Seen {
     promised: u64,
     failed: u64,
-    /// Syncs that succeeded only after everything doubtful was written again.
+    /// Syncs that succeeded only after all doubtful bytes were written again.
     recovered: u64,
     crashes: u64,
 }
@@ -47,8 +47,8 @@ impl std::ops::AddAssign for Seen {
 }
 
 impl SharedFile {
-    /// Has what the file system has reach the disk, as `Files::reach_disk` does: one in three times that fails where the file is faulty.
-    /// Returns whether a sync may promise that.
+    /// Syncs the disk, as `Files::reach_disk` does. Every third sync of a faulty file fails. Returns whether a sync may
+    /// promise its bytes.
     pub fn reach_disk(&mut self) -> bool {
         self.syncs += 1;
         let fails = self.is_faulty && self.syncs % 3 == 1;
@@ -65,26 +65,26 @@ impl SharedFile {
 }
 
 impl Job {
-    /// Looks at what files would have after a crash now.
+    /// Checks the bytes of each file after a crash now.
     pub fn check_crash(&mut self, seed: u64) {
         for file in self.files.open.values().filter(|file| !file.is_cutting) {
             let promised = || file.members.iter().filter_map(|(rank, member)| Some((*rank, member.promised?)));
             if promised().next().is_some() {
                 let bytes = file.memory.after_crash(seed);
-                promised().for_each(|(rank, moment)| file.history.check_flushed(rank, moment, &bytes));
+                promised().for_each(|(rank, time)| file.history.check_flushed(rank, time, &bytes));
                 self.files.seen.survived += 1;
             }
         }
     }
 }
 
-/// All write what they have, the file gets its size and reaches the disk. Returns whether it does.
+/// All ranks write their dirty pages, then the file gets its size and is synced. Returns whether this succeeds.
 fn sync(job: &mut Job, space: Space, errno: Option<i32>, fault: Fault) -> bool {
     for rank in 0..job.nodes.len() {
         job.nodes[rank].engine.flush_file(space);
         job.rouse(rank);
     }
-    let came = job.files.get(space).history.moment();
+    let came = job.files.get(space).history.timestamp();
     settle_with(job, |_| ()).expect("nothing fails but syncs");
     let file = job.files.get(space);
     let end = file.members.values().map(|member| member.state.written_end.load(Ordering::Relaxed)).max();
@@ -94,7 +94,7 @@ fn sync(job: &mut Job, space: Space, errno: Option<i32>, fault: Fault) -> bool {
     }
     let is_done = file.sync(errno, fault).is_none();
     if fault == Fault::SizeLast {
-        // The disk may have the size of whole blocks.
+        // Until now the file on the disk may end with a whole block.
         file.named.set_size(end).expect("it may be as long");
     }
     if is_done {
@@ -127,8 +127,8 @@ fn run(seed: u64, fault: Fault) -> Seen {
     let homes: Vec<Rank> = (0..random.u32(1..=ranks)).map(Rank).collect();
     let team: Vec<usize> = (0..ranks as usize).collect();
     let stripes = Stripes { homes: Arc::from(homes), pages: random.u32(1..=2) };
-    let manner = Manner { is_atomic: false, heals: false, heals_early: false };
-    let space = job.open_file(&memory, &team, stripes, PAGES, manner);
+    let options = FileOptions { is_atomic: false, heals: false, heals_early: false };
+    let space = job.open_file(&memory, &team, stripes, PAGES, options);
     let mut seen = Seen::default();
     let mut was_failed = false;
     for _ in 0..20 {
@@ -146,7 +146,7 @@ fn run(seed: u64, fault: Fault) -> Seen {
         }
         let errno = (random.u32(0..3) == 0).then_some(libc::EIO);
         if was_failed && random.bool() {
-            // Pages that are given whole are written from memory.
+            // Pages put whole are written from memory.
             let rank = random.usize(0..ranks as usize);
             for page in 0..PAGES as usize {
                 let run = Run { start_bytes: page * PAGE_BYTES, len_bytes: PAGE_BYTES };
@@ -173,7 +173,7 @@ fn what_a_sync_has_promised_survives_crashes() {
     }
 }
 
-/// Or the test above finds nothing.
+/// Proves that the test above can fail.
 #[test]
 fn a_sync_that_does_too_little_is_found_out() {
     for fault in [Fault::NoSync, Fault::SizeLast, Fault::Forgetful] {

@@ -1,4 +1,4 @@
-//! What a rank does alone with a file beside reads and writes: it flushes it, asks how long it is, gives hints.
+//! A rank's own operations on a file other than reads and writes: flushes, questions about the size, hints.
 
 use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
@@ -8,20 +8,20 @@ use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::FileAsk;
 use vgasnet_protocol::{Rank, Space};
 
-/// What a rank waits for besides.
+/// The event a rank waits for, outside of calls.
 #[derive(Debug)]
 pub enum Waits {
     Nothing,
-    /// A flush of its own, begun at a moment.
+    /// Its own flush, and the time it began.
     Flush(u64, OwnFlush),
-    /// The homes flush, too.
+    /// The flushes of the homes after its own.
     Homes(u64, OwnFlush, Vec<u32>, Option<Cause>),
-    /// Others tell how long the file is, which had so many bytes at least when they were asked.
+    /// Answers of the other ranks about the file's size, which was at least this large when they were asked.
     Ends(u64, Vec<u32>),
 }
 
 impl Job {
-    /// A rank goes on with what it waits for alone.
+    /// A rank continues a flush or question of its own.
     pub fn go_on_waiting(&mut self, rank: usize, space: Space) -> bool {
         let file = self.files.open.get_mut(&space).expect("it is open");
         let member = file.members.get_mut(&rank).expect("it is a member");
@@ -64,7 +64,7 @@ impl Job {
         true
     }
 
-    /// A rank has flushed a file.
+    /// Ends a flush of one rank.
     fn on_flushed(&mut self, rank: usize, space: Space, begun: u64, is_refused: bool) {
         let (file, seen) = (&self.files.open[&space], &mut self.files.seen);
         seen.flushes += 1;
@@ -76,15 +76,15 @@ impl Job {
         file.history.check_flushed(rank, begun, &file.memory.bytes());
     }
 
-    /// A rank begins to flush what it has written.
+    /// A rank begins to flush the bytes it has written.
     pub fn begin_flush(&mut self, rank: usize, space: Space) {
         let file = self.files.open.get_mut(&space).expect("it is open");
-        let moment = file.history.moment();
+        let begun = file.history.timestamp();
         let operations = &self.nodes[rank].operations;
         let calls = || operations.iter().filter_map(|operation| operation.call.as_ref());
         file.members[&rank].state.settle_begun(|handle| calls().any(|call| call.has(handle)));
         let engine = &mut self.nodes[rank].engine;
-        // What is dirty elsewhere now, the flush has to reach.
+        // The flush must reach the pages that are dirty in other pools now.
         let is_elsewhere = |node: &crate::job::Node| {
             node.engine
                 .protocol()
@@ -93,13 +93,13 @@ impl Job {
                 .any(|page| node.engine.protocol().cache.dirty_frame(page).is_some())
         };
         let flush = engine.begin_flush(space);
-        file.members.get_mut(&rank).expect("it is a member").waits = Waits::Flush(moment, flush);
+        file.members.get_mut(&rank).expect("it is a member").waits = Waits::Flush(begun, flush);
         let elsewhere = self.nodes.iter().enumerate().any(|(other, node)| other != rank && is_elsewhere(node));
         self.files.seen.elsewhere += u64::from(elsewhere);
         self.rouse(rank);
     }
 
-    /// A rank flushes what it has written, or asks how long the file is, or gives a hint.
+    /// A rank begins a flush or a question about the size, or gives a hint.
     pub fn flush_or_ask(&mut self, rank: usize, space: Space, random: &mut Rng) -> bool {
         let file = self.files.open.get_mut(&space).expect("it is open");
         let others: Vec<usize> = file.members.keys().copied().filter(|other| *other != rank).collect();

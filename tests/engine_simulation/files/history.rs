@@ -1,14 +1,14 @@
-//! What calls have written to the file, and when: what a read may return.
+//! The writes of all calls, with the times of their begins and ends: the bytes a read may return.
 
 use super::steps::Run;
 use std::ops::Range;
 
-/// The writes of a file since it was opened. Moments are counted.
+/// The writes to a file since it was opened. Time is a count of events.
 pub struct History {
     now: u64,
     /// The bytes when the file was opened.
     first: Vec<u8>,
-    /// A write is named by its place.
+    /// Writes, by number.
     writes: Vec<Write>,
 }
 
@@ -18,7 +18,7 @@ struct Write {
     bytes: Vec<u8>,
     begun: u64,
     ended: Option<u64>,
-    /// Any of its bytes may have been written, or not.
+    /// Each of its bytes may have been written or not.
     has_failed: bool,
 }
 
@@ -27,7 +27,7 @@ impl Write {
         self.start_bytes + self.bytes.len()
     }
 
-    /// Whether it has replaced what was there before `begun`.
+    /// Whether it had replaced all older bytes by `begun`.
     fn has_replaced(&self, begun: u64) -> bool {
         !self.has_failed && self.ended.is_some_and(|ended| ended < begun)
     }
@@ -66,7 +66,7 @@ impl History {
         }
     }
 
-    /// Checks what a read has returned that began at a moment: each byte is that of the last write that was complete before, or of one
+    /// Checks the bytes returned by a read. Each is from the last write that was complete at `begun`, or from a write
     /// that overlaps the read in time.
     pub fn check_read(&self, begun: u64, runs: &[Run], read: &[u8]) {
         let mut before = 0;
@@ -92,7 +92,7 @@ impl History {
         }
     }
 
-    /// Checks that a file has what a rank had written before a moment, where nobody has written since that began.
+    /// Checks that a file has the bytes a rank had written before a time, wherever no write has begun since.
     pub fn check_flushed(&self, rank: usize, before: u64, file: &[u8]) {
         let its = |write: &&Write| write.rank == rank && write.has_replaced(before);
         for write in self.writes.iter().filter(its) {
@@ -119,8 +119,8 @@ impl History {
         borders.windows(2).map(|pair| (pair[0], pair[1])).collect()
     }
 
-    /// The moment now.
-    pub fn moment(&mut self) -> u64 {
+    /// The time now.
+    pub fn timestamp(&mut self) -> u64 {
         self.tick()
     }
 }

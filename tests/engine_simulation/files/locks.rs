@@ -1,4 +1,4 @@
-//! Locks of bytes of shared files: those of calls that are one step, and those of programs.
+//! Locks of bytes of shared files, for atomic calls and for programs.
 
 use super::calls::Call;
 use crate::job::Job;
@@ -6,33 +6,33 @@ use fastrand::Rng;
 use vgasnet_protocol::file_locks::{LockId, LockMode, LockPurpose, LockRange, LockRequest};
 use vgasnet_protocol::{Rank, Space};
 
-/// Locks that programs of a rank ask for at once. Each thread has one.
+/// Locks that programs of a rank request at once, one per thread.
 const LOCKS_AT_ONCE: usize = 2;
 
-/// A lock that a thread has, or waits for.
+/// A lock held or awaited by a thread.
 pub struct Lock {
     pub id: LockId,
     pub purpose: LockPurpose,
     pub ranges: Vec<LockRange>,
-    /// The call that begins when it is granted.
+    /// The call to begin when it is granted.
     pub wanted: Option<Wanted>,
 }
 
-/// A call that waits for its lock.
+/// A call waiting for its lock.
 pub struct Wanted {
     pub call: Call,
     pub memory: Vec<u8>,
 }
 
 impl Lock {
-    /// Whether no call waits for it or has it.
+    /// Whether a program holds or awaits it, rather than a call.
     pub fn is_for_program(&self) -> bool {
         self.purpose == LockPurpose::Program
     }
 }
 
 impl Job {
-    /// A thread asks for a lock.
+    /// A thread requests a lock.
     pub fn ask_for_lock(&mut self, rank: usize, space: Space, purpose: LockPurpose, ranges: &[LockRange]) -> LockId {
         let file = &self.files.open[&space];
         let page_bytes = crate::job::PAGE_BYTES as u64;
@@ -44,7 +44,7 @@ impl Job {
         id
     }
 
-    /// A program locks bytes.
+    /// A program locks some bytes.
     pub fn lock_some(&mut self, rank: usize, space: Space, random: &mut Rng) -> bool {
         let file = &self.files.open[&space];
         let of_program = file.members[&rank].locks.iter().filter(|lock| lock.purpose == LockPurpose::Program);
@@ -61,7 +61,7 @@ impl Job {
         true
     }
 
-    /// A thread whose lock is granted goes on: begins its call, or gives the lock back. Returns whether there was one.
+    /// A thread with a granted lock begins its call, or releases the lock. Returns whether there was such a thread.
     pub fn go_on_with_lock(&mut self, rank: usize, space: Space) -> bool {
         let engine = &self.nodes[rank].engine;
         let member = self.files.open.get_mut(&space).and_then(|file| file.members.get_mut(&rank));
@@ -81,7 +81,7 @@ impl Job {
         true
     }
 
-    /// A thread gives its lock back.
+    /// A thread releases its lock.
     pub fn unlock(&mut self, rank: usize, space: Space, id: LockId) {
         let member = self.files.get(space).members.get_mut(&rank).expect("it is a member");
         member.locks.retain(|lock| lock.id != id);
@@ -89,7 +89,7 @@ impl Job {
         self.rouse(rank);
     }
 
-    /// Locks that are granted exclude each other.
+    /// Granted locks exclude each other.
     pub fn check_locks(&self) {
         for file in self.files.open.values() {
             let locks = file.members.iter().flat_map(|(rank, member)| member.locks.iter().map(|lock| (*rank, lock)));
@@ -105,17 +105,18 @@ impl Job {
         }
     }
 
-    /// As many messages about locks may wait for room in a conduit: each ask is in a few parts, and has an answer and an unlock.
+    /// The most messages about locks that wait for room in a conduit. Each request is in several parts, and has an
+    /// answer and an unlock.
     pub fn lock_messages_max(&self) -> usize {
         let parts = |file: &super::SharedFile| {
             let ranges = file.members.values().flat_map(|member| &member.locks).map(|lock| lock.ranges.len());
-            // Those that were given back a moment ago still have messages under way.
+            // Recently released locks still have messages in flight.
             (ranges.sum::<usize>() + 4 * file.members.len()) * file.pages as usize
         };
         4 * self.files.open.values().map(parts).sum::<usize>()
     }
 
-    /// Who waits for which lock, and who has what is in the way.
+    /// Describes the waiting requests, and the holders they wait for.
     pub fn lock_waits(&self, space: Space) -> String {
         let mut shown = String::new();
         for (home, node) in self.nodes.iter().enumerate() {

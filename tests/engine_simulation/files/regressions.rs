@@ -1,8 +1,8 @@
-//! Bugs that random runs have found, each as the shortest run that shows it. They are about what cannot be written: it stays, and all
-//! else has to go on beside it.
+//! Bugs found by random runs, each as the shortest run that shows it. In most of them some bytes cannot be written:
+//! they stay dirty, and everything else must go on.
 
 use super::steps::Run;
-use super::{Errand, Manner};
+use super::{Errand, FileOptions};
 use crate::client::{Operation, Range, What};
 use crate::directed::{cost, settle, settle_with, shape_far_apart};
 use crate::job::{Job, PAGE_BYTES, Task};
@@ -13,13 +13,13 @@ use vgasnet::storage::{BLOCK_BYTES, MemoryFile};
 use vgasnet_protocol::coherence::{Access, PageId};
 use vgasnet_protocol::{Rank, Space, Stripes};
 
-/// What a request costs, in bytes, so that a few blocks of a page that nobody holds are used at its home.
+/// The cost of a request, in bytes. With it, a few blocks of a page without holders are used at its home.
 const REQUEST_BYTES: u64 = 4096;
 
-/// A few bytes from here on are in two blocks.
+/// A few bytes from here on span two blocks.
 const BORDER: usize = BLOCK_BYTES - 4;
 
-/// Ranks on hosts of their own, of which the first is the home of all files.
+/// Ranks on one host each. Rank 0 is the home of all files.
 fn job(ranks: u32, frames: u32, block_slots: usize) -> Job {
     let shape = Shape { block_slots, ..shape_far_apart(ranks, 8, frames, Some(REQUEST_BYTES)) };
     Job::new(shape, &mut Rng::with_seed(1))
@@ -30,11 +30,11 @@ fn open(job: &mut Job, number: u64) -> Space {
     let memory = MemoryFile::new(number, number);
     let team: Vec<usize> = (0..job.nodes.len()).collect();
     let stripes = Stripes { homes: Arc::from([Rank(0)]), pages: 1 };
-    let manner = Manner { is_atomic: false, heals: true, heals_early: true };
-    job.open_file(&memory, &team, stripes, 8, manner)
+    let options = FileOptions { is_atomic: false, heals: true, heals_early: true };
+    job.open_file(&memory, &team, stripes, 8, options)
 }
 
-/// No block of the file can be written from now on.
+/// From now on no block of the file can be written.
 fn fill_up(job: &mut Job, space: Space) {
     let file = job.files.get(space);
     file.is_faulty = true;
@@ -45,7 +45,7 @@ fn call(job: &mut Job, rank: usize, space: Space, is_put: bool, start_bytes: usi
     job.call(rank, space, is_put, vec![Run { start_bytes, len_bytes }], &mut Rng::with_seed(2));
 }
 
-/// A rank writes bytes of a file, and all happens that can.
+/// A rank writes bytes of a file, and the job goes on until nothing can happen.
 fn put(job: &mut Job, rank: usize, space: Space, start_bytes: usize, len_bytes: usize) {
     call(job, rank, space, true, start_bytes, len_bytes);
     go_on(job);
@@ -66,7 +66,7 @@ fn of_segment(page: usize) -> Range {
     Range { home: 0, start_bytes: page * PAGE_BYTES, len_bytes: 8 }
 }
 
-/// All operations are complete, and the files can be closed, which have space again.
+/// Gives the files space and closes them. All operations must be complete.
 fn close_all(job: &mut Job) {
     for (rank, node) in job.nodes.iter().enumerate() {
         assert!(node.operations.is_empty(), "an operation of r{rank} waits for ever");
@@ -81,7 +81,7 @@ fn close_all(job: &mut Job) {
     job.check_quiet();
 }
 
-/// Begins a piece of work of rank 0 that `is_it`, which is left to be gone on with.
+/// Lets rank 0 take work until a task matches `is_it`. The task is left unfinished.
 fn take_until(job: &mut Job, is_it: impl Fn(&Task) -> bool) {
     for _ in 0..20 {
         job.drive(0).expect("no segment's disk fails");
@@ -96,7 +96,7 @@ fn take_until(job: &mut Job, is_it: impl Fn(&Task) -> bool) {
     panic!("the work does not come");
 }
 
-/// The engine of rank 0 does all that it can, while no operation goes on.
+/// The engine of rank 0 does all it can, while no operation goes on.
 fn work_alone(job: &mut Job) {
     while job.is_awake(0) {
         job.drive(0).expect("no segment's disk fails");
@@ -111,18 +111,18 @@ fn advance(job: &mut Job, rank: usize, at: usize) {
     while job.advance(rank, at) {}
 }
 
-/// Somebody looks at a page of a file that is closed, and goes on later.
+/// A page stays pinned while its file is being closed, and is unpinned later.
 #[test]
 fn a_page_in_use_holds_up_nobody_but_who_closes_its_file() {
     let mut job = job(1, 4, 4);
     let space = open(&mut job, 1);
     put(&mut job, 0, space, 0, PAGE_BYTES);
-    // Else its flush would wait for that.
+    // Otherwise the flush of the close would wait for the pin.
     flush(&mut job, 0, space);
     let page = PageId { space, index: 0 };
     let pinned = job.nodes[0].space.own.table.pin(page, Access::Read).expect("it is in the pool");
     job.files.get(space).errand = Some(Errand::Close);
-    // The job's checks know of no such pin.
+    // The job's checks do not know of this pin.
     let go_on = |job: &mut Job| settle_with(job, |_| ()).expect("no segment's disk fails");
     while job.go_on_with_file(0, space) {
         go_on(&mut job);
@@ -137,7 +137,7 @@ fn a_page_in_use_holds_up_nobody_but_who_closes_its_file() {
     close_all(&mut job);
 }
 
-/// Two puts of two blocks, both before either is done: together they are more than half of the four slots.
+/// Two puts of two blocks each, both unfinished: together they are more than half of the four slots.
 #[test]
 fn puts_under_way_count_where_blocks_of_files_leave_room() {
     let mut job = job(1, 4, 4);
@@ -176,15 +176,15 @@ fn a_put_of_more_blocks_than_may_be_dirty_takes_its_page() {
     close_all(&mut job);
 }
 
-/// A part is held, since of the two pages that may be dirty one cannot be written, and one is in use. When that is not any more, nobody
-/// tells the engine but for what it has asked for.
+/// Two pages may be dirty: one cannot be written, one is in use. The part is held. The unpin wakes the engine only at
+/// the engine's request.
 #[test]
 fn a_part_that_is_held_has_a_page_written_that_is_in_use() {
     let mut job = job(1, 4, 4);
     let space = open(&mut job, 1);
     put(&mut job, 0, space, 0, PAGE_BYTES);
     call(&mut job, 0, space, true, 0, 8);
-    // It looks at the page, pins it.
+    // One step looks the page up, the next one pins it.
     (0..2).for_each(|_| assert!(job.advance(0, 0)));
     assert!(job.nodes[0].operations[0].in_use().is_some(), "the page is pinned");
     let page = PAGE_BYTES as u64;
@@ -201,7 +201,7 @@ fn a_part_that_is_held_has_a_page_written_that_is_in_use() {
     close_all(&mut job);
 }
 
-/// Blocks are being written, which fails, while others get dirty.
+/// Writes of blocks are in flight and will fail, while other blocks get dirty.
 #[test]
 fn blocks_that_are_being_written_count_where_blocks_of_files_leave_room() {
     let mut job = job(1, 4, 4);
@@ -219,7 +219,7 @@ fn blocks_that_are_being_written_count_where_blocks_of_files_leave_room() {
     close_all(&mut job);
 }
 
-/// A frame that serves for blocks is to serve for pages again, and has a block that cannot be written.
+/// A frame that serves for blocks is wanted for pages again, and has a block that cannot be written.
 #[test]
 fn a_block_that_cannot_be_written_is_used_though_its_frame_is_to_leave() {
     let mut job = job(1, 8, 4);
@@ -243,13 +243,13 @@ fn a_block_that_cannot_be_written_is_used_though_its_frame_is_to_leave() {
     }
     assert!(job.nodes[0].engine.frames_for_blocks() > 0, "no frame serves for blocks");
     fill_up(&mut job, space);
-    // Half of the slots, so some are in frames.
+    // Half of the slots, so some of the blocks are in frames.
     for block in 0..4 {
         put(&mut job, 0, space, block * PAGE_BYTES, 8);
     }
     flush(&mut job, 0, space);
     assert!(job.nodes[0].engine.refusal(space).is_some(), "the blocks are written");
-    // Pages are asked for, and want the frames.
+    // These pages need the frames.
     for page in 0..8 {
         job.start(0, What::Set(7), Range { len_bytes: PAGE_BYTES, ..of_segment(page) }, &mut Rng::with_seed(3));
         go_on(&mut job);
@@ -261,7 +261,7 @@ fn a_block_that_cannot_be_written_is_used_though_its_frame_is_to_leave() {
     close_all(&mut job);
 }
 
-/// Who overwrites a page has been told to, and the page is not dirty yet.
+/// A rank has the right to overwrite a page, and the page is not dirty yet.
 #[test]
 fn a_page_that_is_being_overwritten_counts_as_dirty() {
     let mut job = job(1, 2, 4);
@@ -276,12 +276,13 @@ fn a_page_that_is_being_overwritten_counts_as_dirty() {
     close_all(&mut job);
 }
 
-/// A part waits, and each look at it has another page written. That is begun in the drive which looks: there may be no other.
+/// A part waits, and each attempt to carry it out starts the write-back of another page. The write must start in the
+/// same drive, since there may be no other.
 #[test]
 fn what_a_part_that_is_held_has_written_is_begun_in_the_same_drive() {
     let mut job = job(1, 8, 4);
     let space = open(&mut job, 1);
-    // Pages that are not side by side, so that each is a write of its own.
+    // The pages are not adjacent, so each is a write of its own.
     [0, 2].into_iter().for_each(|index| put(&mut job, 0, space, index * PAGE_BYTES, PAGE_BYTES));
     for (at, index) in [4, 5].into_iter().enumerate() {
         call(&mut job, 0, space, true, index * PAGE_BYTES, PAGE_BYTES);
@@ -298,7 +299,8 @@ fn what_a_part_that_is_held_has_written_is_begun_in_the_same_drive() {
     close_all(&mut job);
 }
 
-/// In a small pool two pages are many. A write to the one has the other one written, and the next write to that would wait for it.
+/// In a small pool two dirty pages are many. A write to one triggers the write-back of the other, and the next write to
+/// that page would wait for it.
 #[test]
 fn pages_that_get_dirty_again_at_once_are_not_written_each_time() {
     let mut job = job(1, 4, 4);
@@ -311,7 +313,7 @@ fn pages_that_get_dirty_again_at_once_are_not_written_each_time() {
     close_all(&mut job);
 }
 
-/// A file is read ahead as far as it was written, also where nobody has asked for its size since.
+/// A file is read ahead up to the end of its written bytes, even if no rank has asked for its size since.
 #[test]
 fn what_was_written_may_be_read_ahead() {
     let mut job = job(1, 16, 4);
@@ -322,7 +324,7 @@ fn what_was_written_may_be_read_ahead() {
     close_all(&mut job);
 }
 
-/// A page is to make room, and is about to be written for a part that waits.
+/// A page is to be discarded, and is about to be written for a part that waits.
 #[test]
 fn a_page_that_is_about_to_be_written_behind_may_be_discarded() {
     let mut job = job(1, 4, 4);
@@ -338,7 +340,8 @@ fn a_page_that_is_about_to_be_written_behind_may_be_discarded() {
     close_all(&mut job);
 }
 
-/// A rank flushes what it has written to a page that another rank has taken since, and what it has written to another rank's page.
+/// Rank 1 flushes its writes to two pages, now dirty in rank 2's pool: rank 2 wrote to page 0 later, and had page 3
+/// already.
 #[test]
 fn a_flush_reaches_pages_in_other_pools() {
     let mut job = job(3, 16, 4);
@@ -347,7 +350,7 @@ fn a_flush_reaches_pages_in_other_pools() {
     put(&mut job, 2, space, 0, PAGE_BYTES / 2);
     put(&mut job, 2, space, 3 * PAGE_BYTES, PAGE_BYTES);
     put(&mut job, 1, space, 3 * PAGE_BYTES, 8);
-    // A page of others, which is left alone.
+    // A dirty page of another rank, which the flush leaves alone.
     put(&mut job, 2, space, 4 * PAGE_BYTES, PAGE_BYTES);
     let dirty = |job: &Job, index| {
         let home = &job.nodes[0].engine.protocol().home;
@@ -377,7 +380,8 @@ fn a_put_to_another_file_does_not_wait_for_blocks_that_cannot_be_written() {
     close_all(&mut job);
 }
 
-/// A put waits for blocks, of which one file has some that cannot be written. A put to that file is still under way, and makes them more.
+/// A put waits for blocks, and some of them belong to a file that cannot be written. Another put to this file is
+/// unfinished, and dirties more.
 #[test]
 fn a_put_does_not_wait_for_blocks_that_get_dirty_after_the_file_was_refused() {
     let mut job = job(1, 4, 4);
@@ -401,7 +405,7 @@ fn a_put_does_not_wait_for_blocks_that_get_dirty_after_the_file_was_refused() {
     close_all(&mut job);
 }
 
-/// A flush is refused, about a page that another rank has. The next one asks for it again.
+/// A flush fails for a page in another pool. The next flush asks for the page again.
 #[test]
 fn a_flush_after_one_that_was_refused_reaches_the_same_pages() {
     let mut job = job(3, 16, 4);
@@ -430,7 +434,7 @@ fn a_flush_after_one_that_was_refused_reaches_the_same_pages() {
     close_all(&mut job);
 }
 
-/// A rank has read a page, and word of that is still on its way to the home when all have settled the file.
+/// A rank has read a page. Its message to the home is still in flight when all ranks have settled the file.
 #[test]
 fn a_file_is_cut_when_its_homes_know_that_nothing_is_under_way() {
     let mut job = job(2, 4, 4);
@@ -465,7 +469,7 @@ fn a_file_is_cut_when_its_homes_know_that_nothing_is_under_way() {
     close_all(&mut job);
 }
 
-/// The last thing that a rank does is a flush of which it is the home itself, and which finds nothing to write.
+/// The last action of a rank is a flush that has the rank itself as home and nothing to write.
 #[test]
 fn a_flush_of_nothing_ends_in_the_drive_that_takes_it_in() {
     let mut job = job(1, 4, 4);

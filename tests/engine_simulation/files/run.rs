@@ -1,8 +1,8 @@
-//! One run: a job drawn from a seed, the files that its ranks open once or more often, and what happens meanwhile.
+//! One run: a job drawn from a seed, the files its ranks open once or several times, and random events.
 
 use super::steps::Run;
 use super::team::{Errand, Step};
-use super::{FileSeen, Manner};
+use super::{FileOptions, FileSeen};
 use crate::client::{What, random_range};
 use crate::job::{Job, PAGE_BYTES};
 use crate::run::random_shape;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use vgasnet::storage::{BLOCK_BYTES, MemoryFile};
 use vgasnet_protocol::{Rank, Space, Stripes};
 
-/// Seeds of a run by default. With so many the rarest events are no matter of luck.
+/// Seeds of a run by default: enough to make the rarest events certain.
 pub const SEEDS: u64 = 300;
 
 /// More steps than any run needs: a run that takes more does not end.
@@ -21,7 +21,7 @@ const STEPS_MAX: usize = 400_000;
 /// Random draws before a step looks for anything that can happen.
 const TRIES: usize = 64;
 
-/// Steps between those after which a crash is looked at.
+/// Steps between two checks of a crash.
 const CRASH_EVERY: usize = 50;
 
 /// Kinds of things that happen; see [`Fate::try_kind`].
@@ -30,17 +30,17 @@ const KINDS: u32 = 29;
 /// Files of a job.
 const FILES_MAX: usize = 3;
 
-/// Places of a call.
+/// Ranges of a call.
 const RUNS_MAX: usize = 4;
 
-/// Counts of what happened in runs.
+/// Counts of the events of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     steps: u64,
     operations: u64,
     messages: u64,
     transfers: u64,
-    /// Runs in which something goes wrong with files.
+    /// Runs with faulty files.
     faulty: u64,
     seen: FileSeen,
 }
@@ -57,42 +57,42 @@ impl AddAssign for Summary {
 }
 
 impl Summary {
-    /// Fails if `seeds` runs were too tame to say anything.
+    /// Fails if `seeds` runs have missed one of the rare paths.
     pub fn assert_covers(&self, seeds: u64) {
         let rare = [self.faulty].into_iter().chain(self.seen.counts());
         assert!(seeds < SEEDS || { rare }.all(|count| count >= seeds / 100), "{self:?}");
     }
 }
 
-/// Draws what happens next.
+/// Draws the next event.
 struct Fate {
     random: Rng,
     operations_left: usize,
-    /// The operations that a rank has under way at once.
+    /// The most unfinished operations of a rank.
     operations_at_once: usize,
-    /// The work that a rank's threads have taken at once.
+    /// The most unfinished tasks of a rank's threads.
     tasks_at_once: usize,
     /// Most operations are of a few bytes.
     is_small: bool,
     /// Most operations are puts.
     writes: bool,
-    /// Something may go wrong with files.
+    /// Files may fail.
     is_faulty: bool,
     drives_idly: bool,
-    /// Where the next read in order begins, of each rank.
+    /// Where the next sequential read of each rank begins.
     scans: Vec<u32>,
-    /// The files, and who had each open last.
+    /// The files, and the last team of each.
     memories: Vec<(MemoryFile, Vec<usize>)>,
-    /// How often one is still to be opened.
+    /// How many times a file is still to be opened.
     opens_left: usize,
 }
 
-/// Runs a seed. Panics when something is wrong.
+/// Runs a seed. Panics when an invariant is broken.
 pub fn run(seed: u64) -> Summary {
     let mut random = Rng::with_seed(seed);
     let shape = loop {
         let shape = random_shape(&mut random);
-        // No pool of a job has a single frame, which a page that cannot be written would keep.
+        // Every pool has two frames or more: a page that cannot be written would keep a single frame for ever.
         if shape.ranks.len() <= 5 && shape.ranks.iter().all(|rank| rank.frames > 1) {
             break shape;
         }
@@ -134,7 +134,7 @@ pub fn run(seed: u64) -> Summary {
 }
 
 impl Fate {
-    /// Ranks open a file that nobody has open.
+    /// Ranks open a file that no rank has open.
     fn open_some(&mut self, job: &mut Job) -> bool {
         let random = &mut self.random;
         let at = random.usize(0..self.memories.len());
@@ -154,8 +154,8 @@ impl Fate {
         let stripes = Stripes { homes: Arc::from(homes), pages: random.u32(1..=3) };
         let pages = random.u32(1..=10).max(memory.bytes().len().div_ceil(PAGE_BYTES) as u32);
         let heals = random.bool();
-        let manner = Manner { is_atomic: random.u32(0..3) == 0, heals, heals_early: heals && random.bool() };
-        let space = job.open_file(memory, &team, stripes, pages, manner);
+        let options = FileOptions { is_atomic: random.u32(0..3) == 0, heals, heals_early: heals && random.bool() };
+        let space = job.open_file(memory, &team, stripes, pages, options);
         *before = team;
         if self.is_faulty {
             self.change_faults(job, space);
@@ -163,7 +163,7 @@ impl Fate {
         true
     }
 
-    /// Nothing is left when all that was written is on the disks: no frame is lost.
+    /// Nothing is left once all written bytes are on the disks: no frame is lost.
     fn end(&mut self, job: &mut Job, summary: &mut Summary) {
         for rank in 0..job.nodes.len() {
             job.nodes[rank].engine.flush();
@@ -214,7 +214,7 @@ impl Fate {
             self.operations_left = 0;
         }
         let mut all = (0..ranks).flat_map(|rank| (0..KINDS).map(move |kind| (rank, kind)));
-        // Operations that are left may start another time.
+        // The remaining operations may start another time.
         all.any(|(rank, kind)| self.try_kind(job, rank, kind)) || self.operations_left > 0
     }
 
@@ -251,7 +251,7 @@ impl Fate {
         }
     }
 
-    /// Tries the files in some order, until something happens with one.
+    /// Tries the files in some order, until `work` succeeds with one.
     fn for_some_file(&mut self, job: &mut Job, rank: usize, mut work: impl FnMut(&mut Job, Space) -> bool) -> bool {
         let mut its: Vec<Space> = job
             .files
@@ -264,7 +264,7 @@ impl Fate {
         its.into_iter().any(|space| work(job, space))
     }
 
-    /// A file that a rank uses, if it uses any.
+    /// A file in use by a rank, if any.
     fn file_in_use(&mut self, job: &Job, rank: usize) -> Option<Space> {
         let is_in_use =
             |space: &Space| job.files.open[space].members.get(&rank).is_some_and(|member| member.step == Step::Using);
@@ -272,7 +272,7 @@ impl Fate {
         self.random.choice(its)
     }
 
-    /// A file about which a rank may begin something, if there is any.
+    /// A file about which a rank may begin a call, if any.
     fn file_to_call(&mut self, job: &Job, rank: usize) -> Option<Space> {
         let may_begin = |space: &Space| {
             let file = &job.files.open[space];
@@ -282,7 +282,7 @@ impl Fate {
         self.random.choice(its)
     }
 
-    /// A rank does something with a file besides reads and writes.
+    /// A rank does something with a file other than reading and writing.
     fn do_alone(&mut self, job: &mut Job, rank: usize) -> bool {
         let Some(space) = self.file_to_call(job, rank) else { return false };
         if self.random.u32(0..4) == 0 {
@@ -291,7 +291,7 @@ impl Fate {
         job.flush_or_ask(rank, space, &mut self.random)
     }
 
-    /// All ranks that have a file open are to do something with it together.
+    /// Begins a joint operation on a file.
     fn begin_errand(&mut self, job: &mut Job, is_over: bool) -> bool {
         if !is_over && self.random.u32(0..60) > 0 {
             return false;
@@ -310,8 +310,8 @@ impl Fate {
     /// Starts an operation on a file, or on a segment.
     fn start_some(&mut self, job: &mut Job, rank: usize) -> bool {
         let locks = job.files.open.values().filter_map(|file| file.members.get(&rank)).map(|member| member.locks.len());
-        let under_way = job.nodes[rank].operations.len() + locks.sum::<usize>();
-        if self.operations_left == 0 || under_way >= self.operations_at_once {
+        let unfinished = job.nodes[rank].operations.len() + locks.sum::<usize>();
+        if self.operations_left == 0 || unfinished >= self.operations_at_once {
             return false;
         }
         let space = self.file_to_call(job, rank);
@@ -342,7 +342,7 @@ impl Fate {
         true
     }
 
-    /// Draws what goes wrong with a file from now on, or that nothing does.
+    /// Draws the faults of a file from now on, or none.
     fn change_faults(&mut self, job: &mut Job, space: Space) {
         let (random, file) = (&mut self.random, job.files.open.get_mut(&space).expect("it is open"));
         file.is_faulty = true;
@@ -360,7 +360,7 @@ impl Fate {
     }
 }
 
-/// Runs that have no byte in common, in any order.
+/// Disjoint runs, in any order.
 fn random_runs(random: &mut Rng, all_bytes: usize, count: usize, is_small: bool) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for _ in 0..count {

@@ -1,7 +1,7 @@
-//! Files of which the homes spill what is evicted to a disk of their own. What is read is what was written, wherever it is, and once all
-//! is drained the file has it.
+//! Files with homes that spill evicted pages to a disk of their own. Each read returns the written bytes, wherever they
+//! are, and a complete drain brings them all to the file.
 
-use super::Manner;
+use super::FileOptions;
 use super::steps::Run;
 use crate::directed::{settle_with, shape_far_apart};
 use crate::job::{Job, PAGE_BYTES};
@@ -19,12 +19,12 @@ const SPACE: Space = Space::of_file(0);
 
 const PAGES: u32 = 10;
 
-/// What happened in runs.
+/// Counts of the runs.
 #[derive(Debug, Default)]
 struct Seen {
-    /// The most pages that were spilled at once.
+    /// The most pages spilled at once.
     spilled: usize,
-    /// Drains that failed, and were asked for again.
+    /// Failed and repeated drains.
     failed: usize,
 }
 
@@ -35,7 +35,7 @@ impl std::ops::AddAssign for Seen {
     }
 }
 
-/// Operations one after the other; pages go out of small pools, and drains go on meanwhile.
+/// Runs one operation after the other. Small pools evict pages, and drains go on meanwhile.
 fn run(seed: u64) -> Seen {
     let mut random = Rng::with_seed(seed);
     let (ranks, frames) = (random.u32(1..=3), random.u32(2..=5));
@@ -54,14 +54,14 @@ fn run(seed: u64) -> Seen {
     let homes: Vec<Rank> = (0..random.u32(1..=ranks)).map(Rank).collect();
     let team: Vec<usize> = (0..ranks as usize).collect();
     let stripes = Stripes { homes: Arc::from(homes), pages: random.u32(1..=2) };
-    let manner = Manner { is_atomic: false, heals: false, heals_early: false };
-    assert_eq!(job.open_file(&memory, &team, stripes, PAGES, manner), SPACE);
+    let options = FileOptions { is_atomic: false, heals: false, heals_early: false };
+    assert_eq!(job.open_file(&memory, &team, stripes, PAGES, options), SPACE);
     let mut seen = Seen::default();
     let is_faulty = random.bool();
     job.files.get(SPACE).is_faulty = is_faulty;
     for _ in 0..150 {
         if is_faulty && random.u32(0..12) == 0 {
-            // The buffers fail, which nobody is to notice.
+            // The buffers fail, unnoticed by the ranks.
             let at = random.usize(0..ranks as usize);
             buffers.borrow()[at].limit_space(random.usize(0..20));
         }
@@ -75,14 +75,14 @@ fn run(seed: u64) -> Seen {
             memory.limit_space(random.usize(0..30));
             seen.failed += usize::from(!flush(&mut job));
             memory.limit_space(usize::MAX);
-            // Else it refuses writes.
+            // Otherwise the file refuses writes.
             assert!(flush(&mut job), "seed {seed}: there is room");
         }
     }
     assert!(flush(&mut job), "seed {seed}: nothing fails any more");
     assert_eq!(spilled(&job), 0, "seed {seed}: all was drained");
     let file = job.files.get(SPACE);
-    let (begun, mut bytes) = (file.history.moment(), memory.bytes());
+    let (begun, mut bytes) = (file.history.timestamp(), memory.bytes());
     bytes.resize(PAGES as usize * PAGE_BYTES, 0);
     file.history.check_read(begun, &[Run { start_bytes: 0, len_bytes: bytes.len() }], &bytes);
     seen
@@ -93,7 +93,7 @@ fn spilled(job: &Job) -> usize {
     job.nodes.iter().map(of).sum()
 }
 
-/// All flush, and then all drain, as sync does. Returns whether all is in the file.
+/// All ranks flush, then all drain, as sync does. Returns whether all bytes are in the file.
 fn flush(job: &mut Job) -> bool {
     let ranks = job.nodes.len();
     for rank in 0..ranks {
@@ -117,7 +117,7 @@ fn flush(job: &mut Job) -> bool {
     is_written
 }
 
-/// What comes after a flush that has failed is spilled again.
+/// Writes after a failed flush are spilled again.
 #[test]
 fn a_flush_that_fails_turns_no_buffer_off() {
     let mut random = Rng::with_seed(1);
@@ -126,13 +126,13 @@ fn a_flush_that_fails_turns_no_buffer_off() {
         let file = Arc::new(NamedFile::in_memory(&MemoryFile::new(9, 1), &options).expect("the options make sense"));
         Box::new(Spill::new(Box::new(disk), file, PAGE_BYTES, PAGES, Arc::new(|_: &str| ())))
     };
-    // A few bytes of a page that nobody holds are used in blocks at its home.
+    // A few bytes of a page without holders are used in blocks at its home.
     let shape = Shape { block_slots: 4, ..shape_far_apart(2, 3, 8, Some(4096)) };
     let mut job = Job::with_storage(shape, &mut random, &storage);
     let memory = MemoryFile::new(1, 1);
     let stripes = Stripes { homes: Arc::from([Rank(0)]), pages: 1 };
-    let manner = Manner { is_atomic: false, heals: false, heals_early: false };
-    job.open_file(&memory, &[0, 1], stripes, PAGES, manner);
+    let options = FileOptions { is_atomic: false, heals: false, heals_early: false };
+    job.open_file(&memory, &[0, 1], stripes, PAGES, options);
     job.files.get(SPACE).is_faulty = true;
     let mut most = 0;
     let mut put = |job: &mut Job, page: usize, len_bytes: usize| {

@@ -1,9 +1,9 @@
-//! Calls each of which is one step to all others: whether they could have happened one after the other.
+//! Atomic calls: whether they could have happened one after the other.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// More states than the search for an order needs: one that sees more has probably found that there is none.
+/// More states than the search for an order needs. A search that exceeds them has probably no order to find.
 const STATES_MAX: usize = 200_000;
 
 /// Some bytes of the file.
@@ -19,42 +19,42 @@ impl Run {
     }
 }
 
-/// A call that is over.
+/// A complete call.
 #[derive(Clone, Debug)]
 pub struct OneStep {
     pub rank: usize,
     pub is_put: bool,
-    /// Any of its bytes may have been written, or not.
+    /// Each of its bytes may have been written or not.
     pub has_failed: bool,
     pub begun: u64,
     pub ended: u64,
     pub runs: Vec<Run>,
-    /// What was written or read, one run after the other.
+    /// The written or read bytes, one run after the other.
     pub bytes: Vec<u8>,
 }
 
-/// The calls of a file since some moment.
+/// The calls of a file from some time on.
 pub struct Steps {
     first: Vec<u8>,
     calls: Vec<OneStep>,
 }
 
 impl Steps {
-    /// The file has these bytes.
+    /// The calls of a file with these bytes.
     pub fn new(first: Vec<u8>) -> Steps {
         Steps { first, calls: Vec::new() }
     }
 
-    /// A call is over.
+    /// Adds a complete call.
     pub fn push(&mut self, call: OneStep) {
-        // A read that has failed says nothing.
+        // A failed read says nothing.
         if call.is_put || !call.has_failed {
             self.calls.push(call);
         }
     }
 
-    /// Checks that there is an order of the calls in which each comes behind those that had ended when it began, and each read returns
-    /// what the writes before it have left.
+    /// Checks that a sequential order of the calls exists. Each call comes after all calls that had ended when it
+    /// began, and each read returns the bytes left by the writes before it.
     pub fn check(&self) {
         let order = Search::new(self).find();
         assert!(order.is_some(), "the calls are no steps one after the other:\n{}", self.shown());
@@ -70,7 +70,7 @@ impl Steps {
     }
 }
 
-/// A part of the file that no call has only some of: which one, and where a call's bytes of it begin.
+/// A part of the file that each call covers whole or not at all: its index, and where its bytes begin in the call's.
 #[derive(Clone, Copy)]
 struct Part {
     index: usize,
@@ -80,11 +80,11 @@ struct Part {
 struct Search<'a> {
     first: &'a [u8],
     calls: &'a [OneStep],
-    /// The parts that the file has, and those of each call.
+    /// The parts of the file, and the parts of each call.
     borders: Vec<usize>,
     parts: Vec<Vec<Part>>,
-    /// Of each part those whose bytes it may have: 0 stands for the file's first ones, and else the call of the number before. There is one
-    /// but where writes have failed.
+    /// For each part, the writers its bytes may be from: 0 is the initial content, n is call n - 1. Only failed writes
+    /// leave several.
     writers: Vec<Vec<u16>>,
     is_done: Vec<bool>,
     order: Vec<usize>,
@@ -107,10 +107,10 @@ impl<'a> Search<'a> {
         self.go_on().then_some(self.order)
     }
 
-    /// Does what may come next, until all is done or nothing may come. Returns whether all is done.
+    /// Tries each call that may come next, until all are done or none may come. Returns whether all are done.
     fn go_on(&mut self) -> bool {
         let before = self.order.len();
-        // A read that finds its bytes now may as well come now: it changes nothing for others.
+        // A read that returns the present bytes may as well come now: it changes nothing for the others.
         while let Some(read) = self.next_calls().into_iter().find(|call| !self.calls[*call].is_put && self.finds(*call))
         {
             self.is_done[read] = true;
@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
         left().filter(|call| self.calls[*call].begun < first_end).collect()
     }
 
-    /// Whether a read finds what it has returned.
+    /// Whether a read would return its bytes now.
     fn finds(&self, read: usize) -> bool {
         self.parts[read].iter().all(|part| {
             let len_bytes = self.borders[part.index + 1] - self.borders[part.index];
@@ -153,14 +153,14 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The bytes of a part as a writer has left them.
+    /// The bytes of a part as left by a writer.
     fn bytes_of(&self, writer: u16, part: usize) -> &[u8] {
         let Some(call) = usize::from(writer).checked_sub(1) else { return &self.first[self.borders[part]..] };
         let its = self.parts[call].iter().find(|its| its.index == part).expect("it has written there");
         &self.calls[call].bytes[its.at..]
     }
 
-    /// Does a write. Returns what there was.
+    /// Does a write. Returns the previous writers.
     fn write(&mut self, write: usize) -> Vec<Vec<u16>> {
         let (writer, has_failed) = (write as u16 + 1, self.calls[write].has_failed);
         self.is_done[write] = true;
@@ -182,7 +182,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the search has not been here.
+    /// Whether the search has not seen this state.
     fn is_new(&mut self) -> bool {
         let mut hasher = DefaultHasher::new();
         (&self.is_done, &self.writers).hash(&mut hasher);

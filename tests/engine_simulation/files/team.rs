@@ -1,4 +1,5 @@
-//! What ranks do together with a file that they have open, as `Files` does: each step waits until all have taken the one before.
+//! Joint operations of the ranks of a file, as in `Files`. Each step waits until all ranks have finished the step
+//! before.
 
 use super::SharedFile;
 use super::flush::Waits;
@@ -13,57 +14,57 @@ use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 use vgasnet_protocol::{Rank, Space};
 
-/// What all ranks of a team do together.
+/// A joint operation of all ranks of a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errand {
     Sync,
-    /// The file gets so many bytes.
+    /// Gives the file this many bytes.
     SetSize(u64),
     Close,
 }
 
-/// How far a rank has come with that.
+/// A rank's progress in a joint operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// It uses the file.
     Using,
-    /// No call of its own is under way, unless it comes to a sync.
+    /// It has no unfinished call, except in a sync.
     Came,
     Flushing,
     Flushed,
-    /// All have flushed, for a sync: as a home, it has pages written back that are dirty in some pool.
+    /// Sync only, after all flushes: as a home, it has the pages written back that are dirty in some pool.
     Recalling,
     Recalled,
-    /// All have, and no call that uses the file's bytes begins any more.
+    /// Sync only, after all recalls: no new call uses the file's bytes.
     Barring,
-    /// None is under way.
+    /// No call is unfinished.
     Barred,
-    /// All have flushed: waits until nothing is under way about the file here.
+    /// After all flushes: waits until nothing about the file is pending here.
     Settling,
     Settled,
-    /// All have settled, the file is to be cut, and nothing is under way about it at this home.
-    AtRest,
-    /// All are: waits until nobody has pages of the file pinned that are to go.
+    /// Only for a new size, after all have settled: nothing about the file is pending at this home.
+    Idle,
+    /// Waits until the pages to be dropped have no pins.
     Forgetting,
-    /// It has closed the file, or knows its new size.
+    /// It has closed the file, or knows the new size.
     Closed,
 }
 
-/// A rank that has the file open.
+/// A rank of the file's team.
 pub struct Member {
     pub step: Step,
     pub waits: Waits,
     pub known_bytes: u64,
     pub state: Arc<FileState>,
-    /// Those that its threads have, or wait for.
+    /// The locks its threads hold or wait for.
     pub locks: Vec<Lock>,
-    /// Why its flush, with all others, could not write something.
+    /// The cause of a failed write in its part of a joint flush.
     refusal: Option<Cause>,
-    /// The moment when it came to do something together with the others.
+    /// When it came to the joint operation.
     came: u64,
-    /// What it had written by then is on the disk: a sync has succeeded.
+    /// Its writes before this time are on the disk, by a successful sync.
     pub promised: Option<u64>,
-    /// What it has asked itself, as a home.
+    /// Its requests to other ranks, as a home.
     recalls: Vec<u32>,
 }
 
@@ -83,19 +84,20 @@ impl Member {
         }
     }
 
-    /// Whether its threads may begin calls: also while another of them syncs the file, until that has the bytes alone.
+    /// Whether its threads may begin calls. They may also while another thread syncs the file, until the sync bars
+    /// them.
     pub fn may_begin(&self, errand: Option<Errand>) -> bool {
         self.step == Step::Using || errand == Some(Errand::Sync) && self.step < Step::Barring
     }
 }
 
 impl SharedFile {
-    /// Whether all have come so far.
+    /// Whether all ranks have come to this step.
     pub fn all_are(&self, step: Step) -> bool {
         self.members.values().all(|member| member.step >= step)
     }
 
-    /// Whether some rank writes all that it has.
+    /// Whether some rank is flushing.
     pub fn is_flushing(&self) -> bool {
         let flushes = |member: &Member| {
             matches!(member.step, Step::Flushing | Step::Flushed | Step::Recalling)
@@ -110,7 +112,7 @@ impl SharedFile {
 }
 
 impl Job {
-    /// Makes a rank go on with what it waits for about a file, or with what all do together. Returns whether it did.
+    /// A rank takes the next step of an operation of its own on a file, or of a joint one. Returns whether it did.
     pub fn go_on_with_file(&mut self, rank: usize, space: Space) -> bool {
         let Some((file, member)) = self.files.open.get(&space).and_then(|file| Some((file, file.members.get(&rank)?)))
         else {
@@ -136,7 +138,7 @@ impl Job {
             }
             Step::Came if file.all_are(Step::Came) => Step::Flushing,
             Step::Flushing if engine.is_flushed_file(space) => Step::Flushed,
-            // The last one says for all whether it is done.
+            // The last rank to flush decides for all whether the flush has succeeded.
             Step::Flushed if file.all_are(Step::Flushed) => {
                 self.agree(space);
                 return true;
@@ -144,11 +146,11 @@ impl Job {
             Step::Forgetting => return self.forget_pages(rank, space),
             Step::Settling if engine.is_quiet_about(space) => Step::Settled,
             Step::Settled if file.all_are(Step::Settled) => match file.errand {
-                Some(Errand::SetSize(_)) if engine.is_quiet_at_home(space) => Step::AtRest,
+                Some(Errand::SetSize(_)) if engine.is_quiet_at_home(space) => Step::Idle,
                 Some(Errand::SetSize(_)) => return false,
                 _ => Step::Forgetting,
             },
-            Step::AtRest if file.all_are(Step::AtRest) => Step::Forgetting,
+            Step::Idle if file.all_are(Step::Idle) => Step::Forgetting,
             _ => return false,
         };
         self.enter(rank, space, next);
@@ -165,8 +167,8 @@ impl Job {
         let member = file.members.get_mut(&rank).expect("it is a member");
         match (step, file.errand) {
             (Step::Came, _) => {
-                member.came = file.history.moment();
-                if is_last && file.manner.heals_early {
+                member.came = file.history.timestamp();
+                if is_last && file.options.heals_early {
                     file.heal();
                 }
             }
@@ -198,7 +200,7 @@ impl Job {
         self.rouse(rank);
     }
 
-    /// A home has pages written back that are dirty in some pool. Returns whether that is over.
+    /// A home has the pages written back that are dirty in some pool. Returns whether it is done.
     fn take_recalls(&mut self, rank: usize, space: Space) -> bool {
         let file = self.files.open.get_mut(&space).expect("it is open");
         let member = file.members.get_mut(&rank).expect("it is a member");
@@ -212,7 +214,7 @@ impl Job {
         true
     }
 
-    /// A rank forgets the pages of a file that are to go, and when none is left closes it, or learns its new size.
+    /// A rank drops its pages of a file. Once none is left, it closes the file or learns its new size.
     fn forget_pages(&mut self, rank: usize, space: Space) -> bool {
         let first = match self.files.open[&space].errand {
             Some(Errand::SetSize(bytes)) => (bytes / PAGE_BYTES as u64) as u32,
@@ -225,8 +227,8 @@ impl Job {
         is_over
     }
 
-    /// Whether some rank could not write something. Then what all do together is tried again if the file was healed before, or it has
-    /// failed.
+    /// Whether some rank could not write. Then the joint operation has failed. It is repeated after the file has been
+    /// healed, if the file heals.
     fn is_refused(&mut self, space: Space) -> bool {
         let file = self.files.open.get_mut(&space).expect("it is open");
         let seen = &mut self.files.seen;
@@ -234,7 +236,7 @@ impl Job {
             return false;
         }
         assert!(file.is_faulty, "nothing is wrong with the file");
-        if file.manner.heals {
+        if file.options.heals {
             seen.repeated += 1;
             file.heal();
             file.return_to(Step::Came);
@@ -249,14 +251,14 @@ impl Job {
         true
     }
 
-    /// A file gets its size while some write, and has what each rank had written when it came.
+    /// The file gets its size while some ranks write. It must have each rank's writes from before the sync.
     fn end_sync(&mut self, space: Space) {
         let end = self.give_end(space);
         let is_synced = self.files.get(space).reach_disk();
         let calls = self.nodes.iter().flat_map(|node| &node.operations).filter_map(|operation| operation.call.as_ref());
-        let under_way = calls.filter(|call| call.space == space && call.is_put).count();
+        let unfinished = calls.filter(|call| call.space == space && call.is_put).count();
         let (file, seen) = (self.files.open.get_mut(&space).expect("it is open"), &mut self.files.seen);
-        seen.synced_beside += u64::from(under_way > 0);
+        seen.synced_during_writes += u64::from(unfinished > 0);
         seen.synced += 1;
         seen.doubted += u64::from(!is_synced);
         let bytes = file.memory.bytes();
@@ -270,7 +272,7 @@ impl Job {
         self.rouse_members(space);
     }
 
-    /// Makes a file as long as was written. Returns how long that is.
+    /// Makes a file as long as its written bytes. Returns its length.
     fn give_end(&mut self, space: Space) -> u64 {
         let file = self.files.open.get_mut(&space).expect("it is open");
         let end_of = |member: &super::Member| member.state.written_end.load(Ordering::Relaxed).max(member.known_bytes);
@@ -281,7 +283,7 @@ impl Job {
         end
     }
 
-    /// All know the new size of a file.
+    /// All ranks know the new size of a file.
     fn end_cut(&mut self, space: Space, bytes: u64) {
         self.model.cut_file(space, bytes);
         let newest = self.model.bytes(space);
@@ -303,7 +305,7 @@ impl Job {
         self.rouse_members(space);
     }
 
-    /// All have flushed.
+    /// All ranks have flushed.
     fn agree(&mut self, space: Space) {
         if !self.is_refused(space) {
             self.written(space);
@@ -311,7 +313,7 @@ impl Job {
         self.rouse_members(space);
     }
 
-    /// All that was written of a file is there, and it gets its size.
+    /// All written bytes are in the file, and the file gets its size.
     fn written(&mut self, space: Space) {
         if self.files.open[&space].errand == Some(Errand::Sync) {
             let ranks: Vec<usize> = self.files.open[&space].members.keys().copied().collect();

@@ -1,7 +1,7 @@
-//! Inputs drawn from a seed, for tests of what reads the bytes of others: none of them may make it panic.
+//! Inputs drawn from a seed, for tests of parsers of foreign bytes. No input may cause a panic.
 //!
-//! A failure prints the command that replays it. `FUZZ_INPUTS` sets how many inputs a test tries, `FUZZ_FIRST` the seed
-//! that it begins with; `FUZZ_SEED` runs one seed.
+//! A failure prints the command that replays it. `FUZZ_INPUTS` sets how many inputs a test tries, `FUZZ_FIRST` the
+//! first seed, and `FUZZ_SEED` runs one seed.
 
 #![forbid(unsafe_code)]
 
@@ -10,11 +10,11 @@ use std::time::Instant;
 
 pub use fastrand::Rng;
 
-/// How many inputs there is time for where Miri runs a test.
+/// Inputs for a test under Miri, which is slow.
 const INPUTS_INTERPRETED: u64 = 50;
 
-/// Runs `one` with seeds, one after the other, until it has tried `FUZZ_INPUTS` inputs, or `inputs_default`. It returns
-/// how many a seed has tried. `test` is what cargo needs to find the test: `-p PACKAGE --test NAME FILTER`.
+/// Runs `one` with one seed after the other, until it has tried `FUZZ_INPUTS` inputs, or `inputs_default`. `one`
+/// returns how many it has tried. `test` selects the test for cargo: `-p PACKAGE --test NAME FILTER`.
 pub fn run(test: &str, inputs_default: u64, mut one: impl FnMut(&mut Rng) -> u64) {
     let mut run_seed = |seed| match catch_unwind(AssertUnwindSafe(|| one(&mut Rng::with_seed(seed)))) {
         Ok(inputs) => inputs,
@@ -43,14 +43,14 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")))
 }
 
-/// At most `most` bytes, of any values.
+/// Up to `most` bytes of any values.
 pub fn bytes(random: &mut Rng, most: usize) -> Vec<u8> {
     let mut bytes = vec![0; random.usize(0..=most)];
     random.fill(&mut bytes);
     bytes
 }
 
-/// A number that code which reads numbers may stumble over, or any.
+/// Any number, often one at the limit of an integer type.
 pub fn odd_number(random: &mut Rng) -> u64 {
     let near = [0, 1, 1 << 7, 1 << 8, 1 << 15, 1 << 16, 1 << 31, 1 << 32, 1 << 63, u64::MAX][random.usize(0..10)];
     match random.u32(0..4) {
@@ -85,7 +85,7 @@ pub fn mutate(random: &mut Rng, bytes: &mut Vec<u8>) {
     }
 }
 
-/// A text of these words and letters and of what surrounds them in nonsense.
+/// A text of these words, mixed with random letters and separators.
 pub fn text(random: &mut Rng, words: &[&str]) -> String {
     const OTHERS: [&str; 16] = [
         "",

@@ -1,5 +1,5 @@
-//! Compiles MPI programs with the compilers of the MPI that a library was built for, and runs them with its launcher and the library before
-//! MPI, as users do.
+//! Compiles MPI programs with the compilers of a library's MPI, and runs them with its launcher and the interposing
+//! library, as users do.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,34 +8,34 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// Tests whose programs spin as they wait take turns: there may be fewer processors than ranks.
+/// Tests with spinning programs run one at a time: there may be fewer processors than ranks.
 static TURN: Mutex<()> = Mutex::new(());
 
 static COPYING: Mutex<()> = Mutex::new(());
 
-/// No program takes a tenth of that.
+/// No program takes a tenth of this time.
 const SECONDS_MAX: &str = "120";
 
-/// What the programs of a library's tests have in common.
+/// The common settings of the programs of a library's tests.
 #[derive(Clone, Copy, Debug)]
 pub struct Suite {
-    /// The compiler wrapper that the library was built with.
+    /// The compiler wrapper with which the library was built.
     pub mpicc: &'static str,
     /// The directory with the sources of the programs.
     pub programs: &'static str,
-    /// A directory for what is built.
+    /// A directory for built files.
     pub scratch: &'static str,
-    /// The library as cargo calls it, and as users do.
+    /// The library's file names: from cargo, and as installed.
     pub library: (&'static str, &'static str),
-    /// Libraries that have to lie beside it.
+    /// Libraries that must be in the same directory.
     pub beside: &'static [&'static str],
-    /// A source there that all programs in C are linked with as a library of its own, if any.
+    /// A source linked into all C programs as a library of its own, if any.
     pub tool: Option<&'static str>,
-    /// Variables that programs do not inherit.
+    /// Variables not inherited by programs.
     pub variables: &'static [&'static str],
 }
 
-/// What a program is written in.
+/// The language of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// C, by `mpicc`.
@@ -49,11 +49,11 @@ pub enum Language {
 pub struct Ended {
     /// Its exit status, unless a signal ended it.
     pub status: Option<i32>,
-    /// What it wrote.
+    /// Its output.
     pub stdout: String,
-    /// What it wrote as errors.
+    /// Its error output.
     pub stderr: String,
-    /// How lines of the library begin.
+    /// The beginning of the library's lines.
     name: &'static str,
 }
 
@@ -64,13 +64,13 @@ impl fmt::Display for Ended {
 }
 
 impl Ended {
-    /// It has gone through all that it tests.
+    /// It has passed all its checks.
     pub fn expect_done(&self) -> &Ended {
         assert!(self.status == Some(0) && self.stdout.contains("done"), "{self}");
         self
     }
 
-    /// The library has told nothing.
+    /// The library has printed nothing.
     pub fn expect_silence(&self) -> &Ended {
         assert!(!self.stderr.contains(self.name), "{self}");
         self
@@ -87,7 +87,7 @@ fn modified(path: &Path) -> std::time::SystemTime {
     time.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Whether a program needs two MPIs, one by a library of the other.
+/// Whether a program needs two MPIs, one of them through a library.
 fn has_two_mpis(program: &Path) -> bool {
     let output = Command::new("ldd").arg(program).output().expect("ldd is everywhere");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -95,13 +95,13 @@ fn has_two_mpis(program: &Path) -> bool {
 }
 
 impl Suite {
-    /// The wrapper or launcher beside the C compiler, with the same ending.
+    /// The wrapper or launcher in the directory of the C compiler, with the same ending.
     pub fn mpi(&self, name: &str) -> String {
         let (before, after) = self.mpicc.rsplit_once("mpicc").unwrap_or(("", ""));
         format!("{before}{name}{after}")
     }
 
-    /// Whether the MPI is not Open MPI, which has no counts of MPI 4.
+    /// Whether the MPI is not Open MPI. Open MPI lacks the large counts of MPI 4.
     pub fn is_of_others_than_openmpi(&self) -> bool {
         let output = Command::new(self.mpi("mpiexec")).arg("--version").output().expect("the launcher starts");
         !["Open MPI", "OpenRTE"].iter().any(|name| String::from_utf8_lossy(&output.stdout).contains(name))
@@ -114,7 +114,7 @@ impl Suite {
         dir
     }
 
-    /// A file that cargo has built, by the name that it is installed by.
+    /// A file built by cargo, under its installed name.
     fn installed(&self, built: &str, name: &str) -> PathBuf {
         let test = std::env::current_exe().expect("this program has a path");
         let deps = test.parent().expect("a program is in a directory");
@@ -124,7 +124,7 @@ impl Suite {
             .max_by_key(|path| modified(path))
             .unwrap_or_else(|| panic!("{}: there is no {built}; build it before, for the same MPI", deps.display()));
         let installed = self.scratch_dir().join(name);
-        // Several tests may find at once that there is none yet.
+        // Several tests may find at the same time that it is missing.
         let _copying = COPYING.lock().unwrap_or_else(PoisonError::into_inner);
         if !installed.exists() || modified(&installed) < modified(&built) {
             let unfinished = installed.with_extension(std::process::id().to_string());
@@ -134,16 +134,16 @@ impl Suite {
         installed
     }
 
-    /// The library by the name that it is installed by.
+    /// The library under its installed name.
     pub fn library(&self) -> PathBuf {
         self.beside.iter().for_each(|beside| drop(self.installed(beside, beside)));
-        // Programs that were linked with it look for its versioned name.
+        // Programs linked with it look for its versioned name.
         self.installed(self.library.0, &format!("{}.0", self.library.1));
         self.installed(self.library.0, self.library.1)
     }
 
-    /// What the library exports, except for names of ours, is what a document says that it replaces: the functions in the row of its table
-    /// that begins with the library. One of large counts, or of Fortran, goes with the function that it belongs to.
+    /// The library's exports, except for names of ours, are the functions in the document's table row of the library. A
+    /// variant for large counts or Fortran belongs to its function.
     pub fn expect_replaced_as_documented(&self, document: &str, ours: &[&str]) {
         let text = std::fs::read_to_string(document).unwrap_or_else(|error| panic!("{document}: {error}"));
         let (_, table) = text.split_once("| library | functions |\n").expect("the table");
@@ -156,7 +156,7 @@ impl Suite {
         let (second, first): (Vec<_>, Vec<_>) =
             symbols.filter(|name| !is_ours(name)).partition(|name| name.starts_with("PMPI"));
         let (of_c, of_fortran): (Vec<_>, Vec<_>) = first.into_iter().partition(|name| name.starts_with("MPI"));
-        // By both names of MPI's, or a tool before the library would go past it.
+        // Under both names of MPI's. Otherwise calls of a tool loaded before the library would bypass it.
         let of_second: BTreeSet<_> = second.iter().filter_map(|name| name.strip_prefix('P')).collect();
         assert_eq!(of_second, of_c.iter().copied().collect(), "{}", self.library.1);
         let of_c: BTreeSet<_> = of_c.iter().map(|name| name.strip_suffix("_c").unwrap_or(name).to_owned()).collect();
@@ -168,17 +168,17 @@ impl Suite {
         }
     }
 
-    /// A library of another suite, which cargo has built before, for the same MPI.
+    /// A library of another suite for the same MPI, built by cargo before.
     pub fn other_library(&self, built: &str) -> PathBuf {
         self.installed(built, built)
     }
 
-    /// Compiles a program. `name` is that of its source, without the end.
+    /// Compiles a program. `name` is its source without the extension.
     pub fn compile(&'static self, name: &str, language: Language) -> Program {
         Program { suite: self, name: name.to_owned(), path: self.build(name, name, language, &[]) }
     }
 
-    /// The same with a library of a package, as pkg-config knows it, for this MPI. Where there is none it is said that the program does
+    /// The same with a library of a package of pkg-config for this MPI. If there is none, prints that the program does
     /// not run.
     pub fn compile_with(&'static self, name: &str, package: &str) -> Option<Program> {
         let built = self.flags_of(package).map(|flags| self.build(name, name, Language::C, &flags));
@@ -193,14 +193,14 @@ impl Suite {
         }
     }
 
-    /// Says that something does not run here, and why.
+    /// Prints that something does not run here, and why.
     pub fn say_not_run(&self, name: &str, why: &str) {
         let line = format!("NOT RUN: {name} by {}: {why}\n", self.mpicc);
-        // Not by a macro, whose output tests keep for themselves.
+        // Not by a macro, since the test harness captures the output of macros.
         let _told = std::io::stderr().write_all(line.as_bytes());
     }
 
-    /// What the compiler wants for a package. Debian has the name of the MPI behind that of the package where there are several.
+    /// The compiler's options for a package. If there are several MPIs, Debian adds the MPI's name to the package's.
     fn flags_of(&self, package: &str) -> Result<Vec<String>, String> {
         let mpi = if self.is_of_others_than_openmpi() { "mpich" } else { "openmpi" };
         let library = format!("-l{package}");
@@ -209,7 +209,7 @@ impl Suite {
             let output = output.map_err(|error| format!("pkg-config: {error}"))?;
             if output.status.success() {
                 let text = String::from_utf8_lossy(&output.stdout).into_owned();
-                // The wrapper of the compiler has MPI's own.
+                // The compiler wrapper adds MPI's own options.
                 let is_its = |flag: &&str| flag.starts_with("-I") || flag.starts_with("-L") || *flag == library;
                 return Ok(text.split_whitespace().filter(is_its).map(str::to_owned).collect());
             }
@@ -217,7 +217,7 @@ impl Suite {
         Err("pkg-config does not know it".to_owned())
     }
 
-    /// A program that is installed, which has no MPI.
+    /// An installed program without MPI.
     pub fn installed_program(&'static self, path: &str) -> Program {
         Program { suite: self, name: path.to_owned(), path: path.into() }
     }
@@ -247,7 +247,7 @@ impl Suite {
         if language == Language::C {
             command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread"]);
         } else {
-            // Modules of one compilation are none of another's.
+            // Modules of one compilation are unusable in another.
             let modules = dir.join(format!("modules-{name}-{:?}", std::thread::current().id()));
             std::fs::create_dir_all(&modules).expect("a directory of ours");
             command.arg("-J").arg(modules);
@@ -280,7 +280,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The same, linked with the library before MPI.
+    /// The same, linked with the interposing library.
     pub fn linked(&self) -> Program {
         let library = self.suite.library();
         let dir = library.parent().expect("it is in a directory").display().to_string();
@@ -306,18 +306,18 @@ impl Program {
         self.start(Some(libraries), ranks, arguments, variables)
     }
 
-    /// Runs it with this library preloaded behind the suite's.
+    /// Runs it with this library preloaded after the suite's.
     pub fn run_before(&self, behind: &Path, ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
         let libraries = format!("{}:{}", self.suite.library().display(), behind.display());
         self.start(Some(libraries), ranks, arguments, variables)
     }
 
-    /// Runs it as it is.
+    /// Runs it unchanged.
     pub fn run_without(&self, ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
         self.start(None, ranks, arguments, variables)
     }
 
-    /// Runs it with the library preloaded by this launcher, with its options.
+    /// Runs it with the library preloaded, by this launcher with its options.
     pub fn run_by(&self, launcher: &[&str], ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
         self.start_by(launcher, Some(self.suite.library().display().to_string()), ranks, arguments, variables)
     }
