@@ -72,11 +72,11 @@ impl Stop {
 }
 
 fn main() -> ExitCode {
-    let besides = vgasnet_manual::Besides {
+    let extras = vgasnet_manual::PageExtras {
         sections: &[("ENVIRONMENT", "Options go before the variables of vgasnet, which vgasnet(7) lists.")],
         see_also: &["vgasnet(7)", "vgasnetrun(1)", "vgasnet-info(1)"],
     };
-    if vgasnet_manual::asked().is_some_and(|what| vgasnet_manual::print(Options::command(), &what, besides)) {
+    if vgasnet_manual::asked().is_some_and(|what| vgasnet_manual::print(Options::command(), &what, extras)) {
         return ExitCode::SUCCESS;
     }
     let done = Options::read().and_then(|options| match options.command {
