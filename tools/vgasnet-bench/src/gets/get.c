@@ -1,5 +1,6 @@
-/* What MPI_Get and MPI_Win_flush take for each size from 1 byte to 64 KiB, on rank 0 of two: of bytes that are got for the first
- * time, and again. Prints "size first-us again-us" for each, medians. vgasnet-bench compiles and runs it. */
+/* Latency of MPI_Get and MPI_Win_flush for each size from 1 byte to 64 KiB, on rank 0 of two: for the first get of
+ * bytes and for later ones. Prints "size first-us again-us", medians, for each size. vgasnet-bench compiles and runs
+ * this program. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static double median(size_t count) {
     return us_each[count / 2];
 }
 
-/* Gets bytes of each place and says how long each took. */
+/* Gets bytes of each place and stores the duration of each get. */
 static void get_all(MPI_Win window, int power, size_t first, double *to) {
     static char bytes[STRIDE];
     for (int place = 0; place < PLACES; ++place) {
