@@ -100,7 +100,7 @@ pub fn names_for(is_hydra: bool, ranks: u32) -> String {
     format!("--host {}", ADDRESSES.map(|address| format!("{address}:{each}")).join(","))
 }
 
-/// UCX notices that both hosts are one kernel and would use shared memory.
+/// Both hosts are one kernel, so UCX would choose shared memory.
 pub const OVER_THE_CABLE: [(&str, &str); 2] = [("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "v0")];
 
 /// Whether a launcher is MPICH's Hydra.

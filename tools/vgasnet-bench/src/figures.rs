@@ -79,8 +79,8 @@ fn results(options: &FiguresOptions) -> Result<Results, String> {
         let choice = Choice { protocol, scale: SCALE, seed: options.seed, ends_only: options.quick };
         paper::run(&papers_machine, choice)
     };
-    let few: Vec<u32> = options.nodes.iter().copied().filter(|nodes| *nodes <= NODES_LARGER_MAX).collect();
-    let nodes = if options.quick { &few } else { &options.nodes };
+    let small: Vec<u32> = options.nodes.iter().copied().filter(|nodes| *nodes <= NODES_LARGER_MAX).collect();
+    let nodes = if options.quick { &small } else { &options.nodes };
     let ranks_max = if options.quick { RANKS_QUICK } else { scale::RANKS_MAX };
     let choice = scale::Choice { scale: SCALE_TODAY, seed: options.seed, hints: Hints::None, ranks_max };
     let larger = scale::Choice { scale: SCALE_LARGER, ranks_max: 0, ..choice };
@@ -97,7 +97,7 @@ fn results(options: &FiguresOptions) -> Result<Results, String> {
         overwriting: parts::overwriting_table(&papers_machine)?,
         twice: read_twice(&papers_machine, options)?,
         scaled: scale::run(&today, nodes, choice)?,
-        larger: scale::run(&today, &few, larger)?,
+        larger: scale::run(&today, &small, larger)?,
         known: scale::run(&today, &nodes[..1.min(nodes.len())], known)?,
         startups,
         measured,

@@ -75,12 +75,12 @@ fn nodes(all: &[Scaled]) -> Vec<Row> {
         short(worst),
         worst <= MESSAGES_TARGET,
     ));
-    let besides = |one: &Scaled| {
+    let without_notices = |one: &Scaled| {
         let outcome = &one.outcome;
         let counted = outcome.a_page(outcome.notices) + 2.0 * outcome.a_page(outcome.bounces);
         one.messages_a_page_read().map(|messages| messages - counted)
     };
-    let worst = all.iter().filter_map(besides).fold(0.0, f64::max);
+    let worst = all.iter().filter_map(without_notices).fold(0.0, f64::max);
     rows.push((
         "the same without notices of evictions and bounces".into(),
         "at most 4".into(),

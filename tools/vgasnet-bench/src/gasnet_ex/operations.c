@@ -145,7 +145,7 @@ static void measure(int rounds) {
         const char *name;
         void (*operation)(int, int);
         int has_places;
-    } kinds[] = {{"get", get, 1}, {"put", put, 1}, {"add", add, 1}, {"message", message, 0}}; /* gets read the numbers changed by additions */
+    } kinds[] = {{"get", get, 1}, {"put", put, 1}, {"add", add, 1}, {"message", message, 0}}; /* gets read the sums */
     static const char *const owner_names[] = {"own", "neighbour"}, *const place_names[] = {"_one_place", "_random"};
     for (int kind = 0; kind < 4; ++kind) {
         for (int whose = 0; whose < 2; ++whose) {

@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
     int me;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    /* Memory that MPI has allocated might be shared on one host, and a get a copy. */
+    /* MPI could share memory it has allocated on one host, and turn a get into a copy. */
     memory = (char *)malloc((size_t)PLACES * STRIDE);
     if (memory == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Win_create(memory, (MPI_Aint)PLACES * STRIDE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
     MPI_Win_lock_all(0, window);
     MPI_Win_sync(window);
     MPI_Barrier(MPI_COMM_WORLD);
-    /* Sizes that grow: a shorter one would hit what a longer one has left. */
+    /* Sizes ascend: a shorter get after a longer one would hit the longer one's bytes. */
     for (int power = 0; me == 0 && power < POWERS; ++power) {
         get_all(window, power, 0, us_each);
         double first = median(PLACES);
