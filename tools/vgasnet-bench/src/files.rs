@@ -30,7 +30,7 @@ const SEQUENTIAL_POOLS: u64 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// All ranks read, modify and write the file in turns
+    /// Ranks take turns to read, modify and write each part of the file
     SlidingWindow,
     /// Dumps of a cube in collective calls with file views, and reading them back
     BtioFull,

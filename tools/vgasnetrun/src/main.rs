@@ -43,13 +43,11 @@ struct Options {
     #[arg(long, value_name = "CONDUIT", value_parser = conduits())]
     conduit: Option<String>,
 
-    /// The hosts to run on, for conduits that reach others than this one; default: those of the launcher or the batch
-    /// system
+    /// The hosts to run on, for conduits between hosts; default: the hosts of the launcher or the batch system
     #[arg(long, value_name = "A,B...", value_delimiter = ',')]
     hosts: Vec<String>,
 
-    /// More variables that ranks on other hosts get, beside those of vgasnet and GASNet; most launchers pass on all of
-    /// them
+    /// More variables for ranks on other hosts, besides vgasnet's and GASNet's; most launchers pass on all of them
     #[arg(long, value_name = "A,B...", value_delimiter = ',')]
     env: Vec<OsString>,
 
