@@ -1,19 +1,19 @@
-//! How the shared library is linked.
+//! Linking of the shared library.
 
 include!("packaging/soname.rs");
 include!("packaging/test_faults.rs");
 
-// Which symbols it exports, rustc tells the linker by a version script of its own: those of the C boundary and the interposed
-// functions, and nothing else (`tests/c_interface/header.rs`). Symbols have versions once scripts/install has linked it again.
+// rustc passes the exported symbols to the linker in its own version script: only the C boundary and the interposed
+// functions (`tests/c_interface/header.rs`). scripts/install links the library again to give the symbols versions.
 //
-// GCC's unwinder stays in libgcc_s: that of glibc's thread cancellation calls into frames of the library, and a copy in here would not know
-// its contexts.
+// GCC's unwinder stays in libgcc_s. glibc's thread cancellation unwinds through frames of the library with the unwinder
+// of libgcc_s, and a second copy in here would not know its contexts.
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=packaging/soname.rs");
     println!("cargo::rerun-if-changed=packaging/test_faults.rs");
     versioned("libvgasnet.so", "libvgasnet.so");
-    // Its threads run until the process ends, so dlclose must not unmap it.
+    // The library's threads run until the process ends, so dlclose must not unmap it.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     test_faults();
 }

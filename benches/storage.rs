@@ -1,9 +1,9 @@
 //! Sequential reads of 4 MiB pages from the backing file, as ratios to a plain loop of `O_DIRECT` `pread`s over the
-//! same file. `cargo bench --bench storage`; the directory is `VGASNET_STORAGE_DIR`, else `/var/tmp`.
+//! same file. The command is `cargo bench --bench storage`. The directory is `VGASNET_STORAGE_DIR`, else `/var/tmp`.
 //!
-//! Each row is the median of its rounds. In a round every row runs once, and each round begins with another row, so
-//! that a slow moment of the disk hits all alike. All rows fill the same frames in turn: a single one would stay in
-//! the processor's cache, which speeds up a virtual disk that copies.
+//! Each row is the median of its rounds. A round runs every row once, and successive rounds start with different rows,
+//! so a slow phase of the disk affects all rows alike. All rows fill the same frames round robin: a single frame would
+//! stay in the processor's cache, which would speed up a virtual disk that copies.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -20,24 +20,24 @@ const ROUNDS: usize = 9;
 const FRAMES: usize = 16;
 const DEPTHS: [usize; 4] = [1, 2, 4, 8];
 
-/// Memory for [`FRAMES`] pages, shared between processes as a pool is, and never unmapped.
+/// Memory for [`FRAMES`] pages, shared between processes like a pool. It is never unmapped.
 #[derive(Clone, Copy)]
 struct Frames(*mut u8);
 
 impl Frames {
     fn new() -> Frames {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a mapping at an address that the kernel chooses replaces nothing.
+        // SAFETY: a mapping at an address chosen by the kernel replaces nothing.
         let memory = unsafe { libc::mmap(std::ptr::null_mut(), FRAMES * PAGE_BYTES, protection, flags, -1, 0) };
         assert_ne!(memory, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
-        // SAFETY: the mapping is that long, and nobody else has it yet.
+        // SAFETY: the mapping has this length and no other user yet.
         unsafe { memory.write_bytes(0x5A, FRAMES * PAGE_BYTES) };
         Frames(memory.cast())
     }
 
-    /// Gives the memory back. It is zeros and not resident then.
+    /// Returns the memory to the system. Afterwards it is zeros and not resident.
     fn forget(self) {
-        // SAFETY: the range is this mapping, and no operation is in flight on it.
+        // SAFETY: the range is this mapping. No operation is in flight on it.
         let forgotten = unsafe { libc::madvise(self.0.cast(), FRAMES * PAGE_BYTES, libc::MADV_REMOVE) };
         assert_eq!(forgotten, 0, "{}", std::io::Error::last_os_error());
     }
@@ -48,15 +48,15 @@ impl Frames {
     }
 }
 
-/// Sleeps until `storage` has something to hand out.
+/// Sleeps until `storage` has a completion.
 fn sleep(storage: &dyn Storage) {
     let descriptor = storage.doorbell().expect("storage on a file has a doorbell").as_raw_fd();
     let mut entry = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-    // SAFETY: `entry` is one entry, and lives during the call.
+    // SAFETY: `entry` is one entry and outlives the call.
     unsafe { libc::poll(&mut entry, 1, -1) };
 }
 
-/// Moves every page of the file once, with as many in flight as `storage` takes.
+/// Moves every page of the file once, with as many operations in flight as `storage` accepts.
 fn scan(storage: &mut dyn Storage, frames: Frames, is_write: bool) {
     let mut idle: VecDeque<usize> = (0..FRAMES).collect();
     let mut next = 0;
@@ -74,8 +74,8 @@ fn scan(storage: &mut dyn Storage, frames: Frames, is_write: bool) {
                 token: frame as u64,
                 is_urgent: true,
             };
-            // SAFETY: a frame is a page long and stays mapped; it is idle, and not used again before its
-            // operation is handed out below.
+            // SAFETY: a frame is a page long and stays mapped. It is idle, and is not used again before its operation
+            // completes below.
             let started = unsafe { storage.start(operation) };
             if started.is_err() {
                 break;
@@ -96,7 +96,7 @@ fn scan_plainly(file: &File, frames: Frames) {
     for page in 0..PAGES {
         let memory = frames.frame(page as usize % FRAMES);
         let offset = (page * PAGE_BYTES as u64) as libc::off_t;
-        // SAFETY: the frame is a page long, and nothing else uses it.
+        // SAFETY: the frame is a page long. No other code uses it.
         let moved = unsafe { libc::pread(file.as_raw_fd(), memory.cast(), PAGE_BYTES, offset) };
         assert_eq!(moved, PAGE_BYTES as isize, "{}", std::io::Error::last_os_error());
     }
@@ -118,10 +118,10 @@ fn scanning(mut storage: Box<dyn Storage>, frames: Frames, name: String) -> Row 
     row(name, move || scan(&mut *storage, frames, false))
 }
 
-/// Microseconds for one page: for the read, and of these for the call that starts it.
+/// Microseconds for one page: the whole read, and the call that starts it.
 type Cost = (f64, f64);
 
-/// The cost of the first use of a frame. Each round begins with untouched memory.
+/// The cost of the first use of a frame. Each round starts with untouched memory.
 #[derive(Default)]
 struct FirstUse {
     first_unpinned: Vec<Cost>,
@@ -146,7 +146,7 @@ fn read_each(ring: &mut RingStorage, frames: Frames) -> Cost {
             token: 0,
             is_urgent: true,
         };
-        // SAFETY: the frame is a page long and stays mapped; its operation ends before anything else uses it.
+        // SAFETY: the frame is a page long and stays mapped. Its operation completes before any other use of the frame.
         unsafe { ring.start(read) }.expect("nothing is in flight");
         call_seconds += start.elapsed().as_secs_f64();
         while ring.in_flight() > 0 {
@@ -158,7 +158,7 @@ fn read_each(ring: &mut RingStorage, frames: Frames) -> Cost {
     (begin.elapsed().as_secs_f64() * per_page, call_seconds * per_page)
 }
 
-/// One operation at a time; `None` without io_uring.
+/// Measures one operation at a time; `None` without io_uring.
 fn first_use(file: &BackingFile) -> Option<FirstUse> {
     let frames = Frames::new();
     let mut costs = FirstUse::default();
@@ -204,14 +204,14 @@ fn print_first_use(costs: &FirstUse) {
     }
 }
 
-/// One row for each kind of storage and depth. All read the same file, since places on a disk differ in speed.
+/// One row for each kind of storage and depth. All read the same file, since speed varies over a disk.
 fn rows(file: &BackingFile) -> Vec<Row> {
     for line in file.warnings() {
         println!("{line}");
     }
     let frames = Frames::new();
     let again = || file.try_clone().expect("a descriptor");
-    // Reads of blocks that nobody wrote do not reach the disk.
+    // Reads of unwritten blocks would not reach the disk.
     scan(&mut ThreadStorage::new(again(), 1).expect("threads"), frames, true);
     let descriptor = File::from(file.as_fd().try_clone_to_owned().expect("a descriptor"));
     let mut rows = vec![row("plain pread".into(), move || scan_plainly(&descriptor, frames))];

@@ -1,7 +1,7 @@
-//! An ordinary allocator, made for memory, that serves blocks of a segment sixteen times as large as the pool.
+//! An ordinary allocator, made for memory, hands out blocks of a segment sixteen times the size of the pool.
 //!
-//! The heap of each rank is its whole segment: the allocator's lists lie there too, between the blocks.
-//! Two threads take and give back blocks of random sizes, fill them, and check them before they give them back.
+//! The heap of each rank is its whole segment. The allocator's lists lie there too, between the blocks. Two threads
+//! allocate blocks of random sizes, fill them, check them and free them.
 //!
 //! ```text
 //! cargo build --release --example allocator
@@ -19,28 +19,28 @@ use vgasnet::job::{self, Failure};
 use vgasnet::memory::Segment;
 use vgasnet_protocol::barrier::Name;
 
-/// The name that errors of this program are reported under.
+/// Errors of this program are reported under this name.
 const CALL: &str = "allocator";
 
 const THREADS: u64 = 2;
 
-/// The size of a heap, and how much of it is handed out when it is fullest, in pools.
+/// The size of a heap, and its largest allocated part, in pools.
 const HEAP_POOLS: u64 = 16;
 const LIVE_POOLS: u64 = 8;
 
-/// Blocks that each thread gives back and takes again when its share of the heap is full.
+/// Blocks freed and replaced by each thread after its share of the heap is full.
 const EXCHANGES: u32 = 300;
 
-/// A heap that threads share. Talc keeps its lists in the heap: faults may come while the lock is held.
+/// A heap shared by threads. Talc keeps its lists in the heap, so page faults may occur while the lock is held.
 struct Heap {
     talc: Mutex<Talc<Manual, DefaultBinning>>,
 }
 
-/// Memory that belongs to whoever has this.
+/// Allocated memory. The holder of this value owns it.
 struct Block {
     start: NonNull<u8>,
     layout: Layout,
-    /// The bytes in the memory follow from this.
+    /// Determines the bytes in the memory.
     seed: u64,
 }
 
@@ -48,7 +48,7 @@ impl Heap {
     fn new(segment: Segment) -> Option<Heap> {
         let mut talc = Talc::new(Manual);
         let start = std::ptr::with_exposed_provenance_mut(segment.base);
-        // SAFETY: the segment can be read and written like memory, and this program uses it through the heap only. No
+        // SAFETY: the segment can be read and written like memory. This program uses it only through the heap, and no
         // other rank puts anything there.
         unsafe { talc.claim(start, segment.size_bytes) }.map(|_| Heap { talc: Mutex::new(talc) })
     }
@@ -62,44 +62,44 @@ impl Heap {
         unsafe { self.lock().allocate(layout) }
     }
 
-    /// Takes a block and fills it.
+    /// Allocates a block and fills it.
     fn take_filled(&self, layout: Layout, seed: u64) -> Option<Block> {
         let start = self.take(layout)?;
         let mut random = fastrand::Rng::with_seed(seed);
-        // SAFETY: the memory was handed out just now, as large as this, and nobody else has it. It holds bytes of some
-        // kind, since a segment that nobody has written is zeros.
+        // SAFETY: the memory was allocated just now with this size, and has no other user. Its bytes are initialized:
+        // an unwritten segment reads as zeros.
         random.fill(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), layout.size()) });
         Some(Block { start, layout, seed })
     }
 
     fn give_back(&self, block: Block) {
-        // SAFETY: the block was handed out with this layout, and is given back once since it is consumed.
+        // SAFETY: the block was allocated with this layout. It is consumed here, so it is freed only once.
         unsafe { self.lock().deallocate(block.start.as_ptr(), block.layout) }
     }
 }
 
-// SAFETY: a block is its owner's alone, in any thread.
+// SAFETY: a block owns its memory exclusively, in any thread.
 unsafe impl Send for Block {}
 
 impl Block {
-    /// Whether the block still has its bytes, and the alignment that was asked for.
+    /// Whether the block still has its bytes and the requested alignment.
     fn is_intact(&self) -> bool {
         let mut expected = vec![0; self.layout.size()];
         fastrand::Rng::with_seed(self.seed).fill(&mut expected);
-        // SAFETY: the memory was handed out, as large as this, and is this block's alone until it is given back.
+        // SAFETY: the memory was allocated with this size, and belongs to this block until it is freed.
         let is = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) };
         is == expected && self.start.addr().get() % self.layout.align() == 0
     }
 }
 
-/// Sizes from a byte to an eighth of the pool, small ones as likely as large ones.
+/// Sizes from one byte to an eighth of the pool, with small sizes as likely as large ones.
 fn random_layout(random: &mut fastrand::Rng, pool_bytes: u64) -> Layout {
     let most = 1 << random.u32(0..=(pool_bytes / 8).ilog2());
     let size = random.usize(1..=most);
     Layout::from_size_align(size, 1 << random.u32(0..=12)).expect("a small power of two")
 }
 
-/// Fills this thread's share of the heap, exchanges blocks for others, and returns the blocks that are left and their bytes.
+/// Fills this thread's share of the heap, then replaces blocks. Returns the remaining blocks and their total size.
 fn work(heap: &Heap, pool_bytes: u64, seed: u64) -> Result<(Vec<Block>, u64), String> {
     let random = &mut fastrand::Rng::with_seed(seed);
     let (share_bytes, mut live_bytes, mut exchanges) = (LIVE_POOLS * pool_bytes / THREADS, 0, 0);
@@ -124,7 +124,7 @@ fn work(heap: &Heap, pool_bytes: u64, seed: u64) -> Result<(Vec<Block>, u64), St
     }
 }
 
-/// Runs the threads, then checks all blocks and gives them back. That leaves one nearly as large as the heap.
+/// Runs the threads, then checks and frees all blocks. One block nearly as large as the heap is available afterwards.
 fn run(segment: Segment, pool_bytes: u64, rank: u32) -> Result<String, String> {
     let heap = Heap::new(segment).ok_or("the segment is too small for a heap")?;
     let seeds = (0..THREADS).map(|thread| u64::from(rank) * THREADS + thread);
@@ -164,7 +164,7 @@ fn barrier(runtime: &job::Runtime) {
 fn or_fail<T>(result: Result<T, Failure>) -> T {
     result.unwrap_or_else(|failure| match failure.line {
         Some(line) => job::fail(CALL, &line),
-        // Another rank has told why.
+        // Another rank has reported the reason.
         None => std::process::exit(1),
     })
 }

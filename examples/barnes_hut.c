@@ -1,38 +1,41 @@
-/* Bodies that attract each other, by the method of Barnes and Hut: far ones are taken together, by the cells of an octree.
+/* Gravitation of many bodies by the method of Barnes and Hut: the cells of an octree stand for distant groups of
+ * bodies.
  *
- * Each rank has a block of the bodies. In each step the ranks cut space into small cubes and share those out, by how many
- * bodies are there. A rank fetches the bodies of its cubes and builds the cells and leaves of the octree below them in its
- * memory; rank 0 builds those above. Then each rank finds the forces on its own bodies. For each it goes through the tree
- * from the root, and opens the cells that are near: it gets their children, objects of one size, from the ranks that have
- * them. The upper cells are got for all bodies, those below for neighbours: so a cache of gets pays, in this phase, in
- * which nobody writes.
+ * Each rank has a block of the bodies. In each step the ranks divide space into small cubes and distribute the cubes by
+ * their number of bodies. A rank fetches the bodies in its cubes and builds the octree below them in its memory. Rank 0
+ * builds the cells above.
+ *
+ * Then each rank computes the forces on its own bodies. For each body it walks the tree from the root and opens the
+ * cells that are near: it gets their children, objects of one size, from the ranks that have them. All bodies need the
+ * upper cells, and neighbours need the same lower cells. No rank writes in this phase, so a cache of gets helps.
  *
  *   cc -O2 -Iinclude examples/barnes_hut.c -o barnes_hut -Ltarget/release -lvgasnet -lm -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=64M target/release/vgasnetrun -n 2 ./barnes_hut --bodies 20000 --cached
  *
- * Without --cached each object is got anew. --direct-mapped has a cache that is written here, of one object a slot. By MPI,
- * with and without a library that caches its gets:
+ * Without --cached each object is fetched each time. --direct-mapped uses a simple cache of this program, with one
+ * object per slot. Over MPI, with or without a library that caches gets:
  *
  *   mpicc -O2 -DUSE_MPI -D_POSIX_C_SOURCE=200809L examples/barnes_hut.c -o barnes_hut-mpi -lm
  *   mpiexec -n 2 ./barnes_hut-mpi --bodies 20000
  *
- * The tree does not depend on the ranks, nor does the order of the sums: the result is that of one rank, to the last bit.
+ * The tree and the order of the sums do not depend on the number of ranks: the result equals a run on one rank to the
+ * last bit.
  */
 #include "octree.h"
 
-/* A cell is opened that is wider than this part of its distance. */
+/* A cell is opened if its width is more than this fraction of its distance. */
 #define THETA 0.5
 
-/* Added to squares of distances, so that no force is infinite. A body does not attract itself: its distance is 0. */
+/* Added to squared distances, so no force is infinite. A body does not attract itself: its distance is 0. */
 #define SOFTENING 1e-4
 
 #define STEP_SECONDS 0.01
 
-/* Nodes on the way of a body through the tree: at each level seven that wait, and one. */
+/* Nodes pending in a walk through the tree, at most: seven siblings at each level, and the current node. */
 #define STACK_NODES (8 * (LEVELS_MAX + 2))
 
-/* The most bodies whose forces are compared with sums over all pairs, and by how much they may differ: the root of the mean
- * square, to that of the forces. */
+/* Limits of the comparison with sums over all pairs: the number of bodies, and the error. The error is the root mean square
+ * of the differences, relative to the root mean square of the forces. */
 #define BODIES_SUMMED 4096
 #define ERROR_MAX 0.01
 
@@ -41,7 +44,7 @@ struct options {
     int is_batched;
 };
 
-/* A slot of the cache that is written here. */
+/* A slot of the direct-mapped cache. */
 struct slot {
     struct link link;
     int is_taken;
@@ -50,11 +53,11 @@ struct slot {
 
 static struct options options = {2, 0, 0};
 
-/* The cache that is written here, if there is one. */
+/* The direct-mapped cache, if it is used. */
 static struct slot *slots;
 static size_t slot_count;
 
-/* What forces took, in time and gets. */
+/* Time and gets of the force phases. */
 static double force_seconds;
 static struct remote_counters force_counters;
 
@@ -78,7 +81,7 @@ static int usage(int status) {
 
 /* ---- forces ---- */
 
-/* A node of another rank, by the cache that is written here. */
+/* A node of another rank, through the direct-mapped cache. */
 static void get_by_slot(struct node *to, struct link link) {
     struct slot *slot = &slots[mix((uint64_t)link.rank << 32 | link.number) % slot_count];
     if (!slot->is_taken || slot->link.rank != link.rank || slot->link.number != link.number) {
@@ -90,7 +93,7 @@ static void get_by_slot(struct node *to, struct link link) {
     *to = slot->node;
 }
 
-/* Gets nodes, all at once or one after the other. */
+/* Gets nodes, all at once or one by one. */
 static void get_nodes(struct node *to, const struct link *links, size_t count) {
     int is_pending = 0;
     for (size_t at = 0; at < count; ++at) {
@@ -114,14 +117,14 @@ static void attract(const double at[3], const struct mass *mass, double force[3]
     for (int axis = 0; axis < 3; ++axis) force[axis] += scale * way[axis];
 }
 
-/* Whether a cell is to be opened for a body there. */
+/* Whether the cell must be opened for a body at this position. */
 static int is_near(const struct node *cell, const double at[3]) {
     double square = 0;
     for (int axis = 0; axis < 3; ++axis) square += (cell->all.at[axis] - at[axis]) * (cell->all.at[axis] - at[axis]);
     return cell->width * cell->width >= THETA * THETA * square;
 }
 
-/* The force on a body of mass 1. */
+/* Computes the force on a body of mass 1. */
 static void find_force(const double at[3], double force[3]) {
     static struct node stack[STACK_NODES];
     const struct link root = {0, nodes_max()};
@@ -143,7 +146,7 @@ static void find_force(const double at[3], double force[3]) {
 
 static int is_alone(void) { return own != remote.own; }
 
-/* On all own bodies. Nobody writes meanwhile. */
+/* Computes the forces on all own bodies. No rank writes meanwhile. */
 static void find_forces(double (*forces)[3]) {
     struct remote_counters before = remote.counters;
     double began = seconds();
@@ -163,7 +166,7 @@ static void find_forces(double (*forces)[3]) {
     memcpy(force_counters.cache, remote.counters.cache, sizeof force_counters.cache);
 }
 
-/* How far forces are from sums over all pairs. */
+/* The error of the forces relative to sums over all pairs. */
 static double error_of(double (*forces)[3]) {
     double errors = 0, squares = 0;
     for (size_t at = 0; at < bodies; ++at) {
@@ -178,7 +181,7 @@ static double error_of(double (*forces)[3]) {
     return sqrt(errors / squares);
 }
 
-/* All steps. */
+/* Simulates all steps. */
 static void simulate(void) {
     double(*forces)[3] = (double(*)[3])memory(count_of(me), sizeof *forces);
     for (size_t at = 0; at < count_of(me); ++at) own_bodies()[at] = body_at(first_of(me) + at);
@@ -210,7 +213,7 @@ static uint64_t checksum_of_own(void) {
     return sum;
 }
 
-/* Does all again on rank 0 alone, in ordinary memory. Returns the checksum. */
+/* Repeats the simulation on rank 0 alone in ordinary memory. Returns the checksum. */
 static uint64_t checksum_alone(void) {
     unsigned all = ranks;
     struct slot *before = slots;
@@ -244,7 +247,7 @@ static void print(uint64_t checksum, uint64_t own_bytes, uint64_t remote_bytes, 
     printf("\n");
 }
 
-/* Puts together what all ranks have found. */
+/* Combines the results of all ranks. */
 static void report(void) {
     struct remote_counters sum = {0, 0, {0}};
     struct notes *mine = own_notes();
@@ -261,7 +264,7 @@ static void report(void) {
     }
     if (me == 0) {
         if (remote.is_checked && checksum_alone() != checksum) fail("the result is not that of one rank by itself");
-        /* What a rank has, and what it reads of others, at most. */
+        /* Upper bounds of the memory of one rank, and of the memory it reads from others. */
         uint64_t own_bytes = offset_of_nodes() + (most_nodes + UPPER_CELLS) * sizeof(struct node);
         print(checksum, own_bytes, (all_nodes - least_nodes) * sizeof(struct node), &sum);
     }

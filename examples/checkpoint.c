@@ -1,5 +1,5 @@
-/* A checkpoint: all ranks write a table that is spread over their segments to one file, and a later job of any number of ranks reads it
- * back. Both sides may be larger than memory.
+/* A checkpoint. All ranks write a table, spread over their segments, to one file. A later job with any number of ranks
+ * reads it back. The table may be larger than memory in both jobs.
  *
  *   cc -O2 -Iinclude examples/checkpoint.c -o checkpoint -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=64M target/release/vgasnetrun -n 4 ./checkpoint write table 256
@@ -13,7 +13,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* What the file begins with. */
+/* The header of the file. */
 typedef struct {
     char name[8];
     uint64_t words;
@@ -33,7 +33,7 @@ static int usage(int status) {
 
 static uint64_t value(uint64_t word) { return (word + 1) * UINT64_C(0x9e3779b97f4a7c15); }
 
-/* The words of the table from `first` on are this rank's; all ranks but the last have `*count`. */
+/* Returns the index of the first word in this rank's share of the table, and the number of words in `*count`. */
 static uint64_t share(uint64_t words, uint64_t *count) {
     uint64_t each = (words + vgasnet_nodes() - 1) / vgasnet_nodes(), first = each * vgasnet_mynode();
     *count = first >= words ? 0 : words - first < each ? words - first : each;
@@ -74,7 +74,7 @@ static void write_table(const char *path, uint64_t words) {
     if (vgasnet_mynode() == 0) printf("%" PRIu64 " words written by %u ranks\n", words, vgasnet_nodes());
 }
 
-/* The size of the table, which is needed before segments are attached: plain input has it. */
+/* The size of the table. It is needed before segments are attached, so plain C input reads it from the header. */
 static uint64_t words_of(const char *path) {
     head_t head;
     FILE *file = fopen(path, "rb");

@@ -1,23 +1,26 @@
-/* A breadth-first search of a graph whose edges are more than memory holds: the vertices that a root leads to, level by
- * level, and for each the vertex that it was found from.
+/* A breadth-first search of a graph with more edges than fit into memory. It visits the vertices level by level and
+ * records for each vertex its parent.
  *
- * The graph is an R-MAT graph as in Graph500, with 2^SCALE vertices and 16 times as many edges. A rank has a block of
- * the vertices (a 1-D partition), and in its segment, in compressed rows, the edges that begin there. What there is for
- * each vertex lies in ordinary memory: about a sixth of the size of the edges. In each level a rank goes through those
- * of its vertices that the level before has found, in order, so no page of edges is needed twice. What it finds of
- * other ranks' vertices it puts into their inboxes, which lie in their segments as well. It sends no vertex twice.
+ * The graph is an R-MAT graph as in Graph500, with 2^SCALE vertices and 16 times as many edges. Each rank owns a block
+ * of vertices (a 1-D partition) and keeps their edges in its segment in compressed rows. Data per vertex lie in
+ * ordinary memory, about a sixth of the size of the edges.
+ *
+ * In each level a rank scans, in order, its vertices found in the previous level. So a level needs no page of edges
+ * twice. Found vertices of other ranks are put into inboxes in the segments of these ranks. No rank sends a vertex
+ * twice.
  *
  *   cc -O2 -Iinclude examples/graph_search.c -o graph_search -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=16M VGASNET_PAGE_SIZE=64K target/release/vgasnetrun -n 2 ./graph_search 20
  *
- * With mmap as last argument one rank does the same in a mapped file in place of a segment. To compare the two, give
- * both as much memory, here 40 MiB for 64 MiB of edges and 15 MiB of vertices. The rank needs some besides its pool:
+ * With mmap as the last argument, one rank searches in a mapped file instead of a segment. For a fair comparison give
+ * both the same memory, here 40 MiB for 64 MiB of edges and 15 MiB of vertices. The rank needs some memory outside its
+ * pool:
  *
  *   export VGASNET_POOL_SIZE=8M VGASNET_PAGE_SIZE=64K
  *   systemd-run --user --scope -p MemoryMax=40M -p MemorySwapMax=0 ./graph_search 19 1
  *   systemd-run --user --scope -p MemoryMax=40M -p MemorySwapMax=0 ./graph_search 19 1 mmap
  *
- * or run both, as root, from a shell in a cgroup with that limit:
+ * or run both as root from a shell in a cgroup with this limit:
  *
  *   mkdir /sys/fs/cgroup/small && cd /sys/fs/cgroup/small && echo 40M >memory.max && echo $$ >cgroup.procs
  */
@@ -30,10 +33,10 @@
 #include <time.h>
 #include <vgasnet.h>
 
-/* The level of vertices that no edge has led to yet, and more levels than there are. */
+/* The level of a vertex not found yet. A graph may not have as many levels. */
 #define UNSEEN 255
 
-/* What goes to a rank by one put. */
+/* Messages sent to a rank by one put. */
 #define BATCH 4096
 
 struct graph {
@@ -42,29 +45,29 @@ struct graph {
     size_t vertices, edges;
 };
 
-/* A vertex that was found, for the rank that has it. */
+/* A found vertex, for the rank that owns it. */
 struct message {
     uint32_t vertex, parent;
 };
 
-/* What a rank tells another one at the end of a level. */
+/* Summary sent by each rank to each other at the end of a level. */
 struct mail {
-    uint64_t messages; /* that are in the inbox from the begin on */
-    uint64_t found;    /* vertices that it had to go through in this level */
+    uint64_t messages; /* total in the inbox since the start */
+    uint64_t found;    /* vertices scanned by the sender in this level */
 };
 
 static vgasnet_node_t me, ranks;
 static char **bases; /* of the segments */
 static struct graph graph;
 
-/* Of the vertices of this rank. Edges of vertex i are those from starts[i] to starts[i + 1]. */
+/* Per own vertex. The edges of vertex i are starts[i] up to starts[i + 1]. */
 static size_t *starts;
 static uint32_t *parents;
 
-/* The levels of this rank's vertices. Of others it has that in which their rank was told of them. */
+/* The level of each own vertex. For a vertex of another rank, the level in which this rank sent it there. */
 static uint8_t *levels;
 
-/* Rank 0 says how the program is used, and its status is the job's. */
+/* Only rank 0 prints the usage, and its status becomes the job's. */
 static int usage(int status) {
     if (vgasnet_mynode() != 0) return 0;
     fprintf(status == 0 ? stdout : stderr,
@@ -91,21 +94,21 @@ static void fail(const char *what) {
     vgasnet_exit(1);
 }
 
-/* Zeros. */
+/* Allocates zeroed memory. */
 static void *memory(size_t count, size_t bytes) {
     void *found = calloc(count, bytes);
     if (found == NULL) fail("no memory for what there is of each vertex; give a smaller SCALE or more ranks");
     return found;
 }
 
-/* A positive number, or 0 if the text is none. */
+/* Parses a positive number; 0 if the text is not one. */
 static size_t number(const char *text) {
     char *end;
     unsigned long long value = strtoull(text, &end, 10);
     return *end == '\0' && text[0] != '-' && value < UINT32_MAX ? (size_t)value : 0;
 }
 
-/* ---- where things are ---- */
+/* ---- layout ---- */
 
 static size_t first_of(vgasnet_node_t rank) { return graph.vertices * rank / ranks; }
 
@@ -116,30 +119,30 @@ static vgasnet_node_t rank_of(uint32_t vertex) {
     return vertex < first_of(rank + 1) ? rank : rank + 1;
 }
 
-/* At the begin of a segment: mail from each rank, for levels with even and with odd numbers. */
+/* At the start of a segment: the mail of each rank, one set for even and one for odd levels. */
 static struct mail *mail_of(vgasnet_node_t rank, unsigned level) {
     return (struct mail *)(void *)bases[rank] + level % 2 * ranks;
 }
 
-/* Then the messages from each rank. There is room for one for each vertex. */
+/* Next: the inboxes, with the messages of each rank. Each has room for one message per vertex. */
 static struct message *inbox_of(vgasnet_node_t rank, vgasnet_node_t from) {
     return (struct message *)(void *)(mail_of(rank, 0) + 2 * ranks) + from * count_of(rank);
 }
 
-/* Then, in the end, the levels of the rank's vertices. */
+/* Next, at the end of the search: the levels of the rank's vertices. */
 static uint8_t *levels_of(vgasnet_node_t rank) { return (uint8_t *)inbox_of(rank, ranks); }
 
-/* Then, at a multiple of 8 bytes, the edges. */
+/* Last, at a multiple of 8 bytes: the edges. */
 static size_t bytes_before_edges(void) {
     return 2 * ranks * sizeof(struct mail) + ranks * count_of(me) * sizeof(struct message) + (count_of(me) + 7) / 8 * 8;
 }
 
-/* The own edges: for each the vertex where it ends. */
+/* The own edges, each as the vertex at its end. */
 static uint32_t *own_edges(void) { return (uint32_t *)(void *)(bases[me] + bytes_before_edges()); }
 
 /* ---- the graph ---- */
 
-/* Calls a function for each edge, in either direction, that begins at one of a range of own vertices. */
+/* Calls a function for each edge, in either direction, that starts in a range of own vertices. */
 static void for_each_edge(size_t first, size_t end, void (*take)(size_t own, uint32_t to)) {
     size_t base = first_of(me);
     for (size_t index = 0; index < graph.edges; ++index) {
@@ -155,7 +158,7 @@ static void count_edge(size_t own, uint32_t to) {
     ++starts[own + 1];
 }
 
-/* The edges of some vertices while they are put in order. */
+/* The edges of a range of vertices while they are being grouped by vertex. */
 static uint32_t *window;
 static size_t window_start;
 
@@ -168,8 +171,8 @@ static void count_edges(void) {
     for (size_t own = 0; own < count_of(me); ++own) starts[own + 1] += starts[own];
 }
 
-/* Writes the edges, those of as many vertices at a time as fit in ordinary memory that has an eighth of their size: to
- * generate all edges again for each of these windows is cheaper than to store them at random places out of core. */
+/* Writes the edges, a window of vertices at a time. A window fits into ordinary memory of an eighth of the size of the
+ * edges. Generating all edges again for each window is cheaper than storing them at random places out of core. */
 static void place_edges(void) {
     size_t vertices = count_of(me), room = starts[vertices] / 8 + 1, widest = 0;
     for (size_t own = 0; own < vertices; ++own)
@@ -184,14 +187,14 @@ static void place_edges(void) {
         memcpy(own_edges() + window_start, window, count * sizeof *window);
     }
     free(window);
-    /* Each start has moved to the next one. */
+    /* Grouping has moved each start to the next one. */
     memmove(starts + 1, starts, vertices * sizeof *starts);
     starts[0] = 0;
 }
 
 /* ---- the search ---- */
 
-/* Messages on their way to a rank. */
+/* Messages waiting to be sent to a rank. */
 struct outbox {
     struct message messages[BATCH];
     size_t filled;
@@ -200,14 +203,14 @@ struct outbox {
 
 static struct outbox *outboxes;
 
-/* The source of a put without _bulk may be overwritten when the put returns. */
+/* The source of a put without _bulk may be overwritten as soon as the put returns. */
 static void flush(vgasnet_node_t rank) {
     struct outbox *outbox = &outboxes[rank];
     vgasnet_put_nbi(rank, inbox_of(rank, me) + outbox->sent, outbox->messages, outbox->filled * sizeof(struct message));
     outbox->sent += outbox->filled, outbox->filled = 0;
 }
 
-/* Takes a vertex down if it is new here, and tells its rank. Returns 1 if it is an own one. */
+/* Records a vertex if it is new here, and sends it to its rank. Returns 1 if the vertex is a new own one. */
 static uint64_t find(uint32_t vertex, uint32_t parent, unsigned level) {
     if (levels[vertex] != UNSEEN) return 0;
     levels[vertex] = (uint8_t)level;
@@ -223,7 +226,7 @@ static uint64_t find(uint32_t vertex, uint32_t parent, unsigned level) {
     return 0;
 }
 
-/* Follows all edges of the own vertices of the level before. Returns how many own ones that has found. */
+/* Follows the edges of all own vertices found in the previous level. Returns the number of own vertices found. */
 static uint64_t follow_edges(unsigned level) {
     uint64_t found = 0;
     const uint32_t *edges = own_edges();
@@ -235,8 +238,8 @@ static uint64_t follow_edges(unsigned level) {
     return found;
 }
 
-/* Sends what is left, and tells every rank where it ends. One barrier a level is enough: the next level has mail of its
- * own, and no rank begins the level after that before this one has read this level's. */
+/* Sends the remaining messages and tells every rank their number. One barrier a level is enough: the next level has
+ * separate mail, and no rank starts the level after it before this rank has read the mail of this level. */
 static void send_mail(unsigned level, uint64_t found_before) {
     for (vgasnet_node_t rank = 0; rank < ranks; ++rank) flush(rank);
     vgasnet_wait_syncnbi_puts();
@@ -247,7 +250,7 @@ static void send_mail(unsigned level, uint64_t found_before) {
     barrier();
 }
 
-/* Reads the messages of this level, behind those read before. Returns how many own vertices they have found. */
+/* Reads the new messages of this level. Returns the number of own vertices found. */
 static uint64_t read_inboxes(unsigned level, uint64_t *read) {
     uint64_t found = 0;
     for (vgasnet_node_t from = 0; from < ranks; ++from) {
@@ -288,8 +291,8 @@ static void gather_levels(void) {
     barrier();
 }
 
-/* An edge leads from each vertex to its parent, which is one level above it, and none leads over more than one level.
- * So no way from the root is shorter. */
+/* Each vertex has an edge to its parent one level above, and no edge spans more than one level. So no path from the
+ * root is shorter than the one found. */
 static void check(uint32_t root) {
     size_t first = first_of(me);
     for (size_t own = 0; own < count_of(me); ++own) {
@@ -304,7 +307,7 @@ static void check(uint32_t root) {
     }
 }
 
-/* Adds up a number of each rank on rank 0. The mail of the search has been read. */
+/* Sums a number of each rank on rank 0. The mail of the search is no longer needed. */
 static uint64_t sum(uint64_t number) {
     struct mail mail = {0, number};
     barrier();
@@ -315,7 +318,7 @@ static uint64_t sum(uint64_t number) {
     return all;
 }
 
-/* The segment has room for the edges that this rank has. */
+/* Attaches a segment with room for this rank's edges. */
 static int start(int is_mapped) {
     count_edges();
     bases = (char **)memory(ranks, sizeof *bases);
@@ -329,13 +332,13 @@ static int start(int is_mapped) {
     return bases[me] == NULL;
 }
 
-/* Searches, and prints what came of it. */
+/* Searches and prints the result. */
 static void run(int is_mapped) {
     parents = (uint32_t *)memory(count_of(me), sizeof *parents);
     levels = (uint8_t *)memory(graph.vertices, sizeof *levels);
     outboxes = (struct outbox *)memory(ranks, sizeof *outboxes);
     memset(levels, UNSEEN, graph.vertices);
-    /* Vertex 0 has the most edges before vertices get other numbers, most likely. */
+    /* Before renumbering, vertex 0 most likely has the most edges. */
     uint32_t root = rmat_renumbered(graph.scale, 0);
     barrier();
     double began = seconds();

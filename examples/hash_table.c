@@ -1,22 +1,24 @@
-/* A hash table that is larger than memory, spread over the segments of all ranks. Each segment is one part of it: slots
- * of a key and a value, 8 bytes each. The hash of a key names the part and the slot. Where that is taken, the key is in
- * the next free slot of the part. So an insert goes to a random place: with small gets and puts, or with loads and
- * stores, which leave the page where it is.
+/* A hash table larger than memory, spread over the segments of all ranks. Each segment is one part of the table, an
+ * array of slots with a key and a value of 8 bytes each. The hash of a key determines the part and the slot. If the
+ * slot is taken, the key goes to the next free slot of the part.
+ *
+ * Inserts go to random places. They use either small gets and puts, which work on a page without moving it, or loads
+ * and stores.
  *
  *   cc -O2 -Iinclude examples/hash_table.c -o hash_table -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=16M target/release/vgasnetrun -n 2 ./hash_table 1000000 puts
  *
- * puts: each rank inserts keys of its own, to whichever part they belong, by gets and puts. A slot that a get finds free
- *   is claimed by a compare-and-swap, since another rank may claim it at the same time.
- * stores: each rank inserts all keys of its own part by loads and stores.
- * mmap: the same on one rank, in a mapped file in place of a segment. To compare the two, give both as much memory,
- *   here 16 MiB for a table of 31 MiB. The rank needs some besides its pool:
+ * puts: each rank inserts its own keys into any part by gets and puts. Two ranks may find the same free slot at the
+ *   same time, so a slot is claimed by a compare-and-swap.
+ * stores: each rank inserts the keys of its own part by loads and stores.
+ * mmap: like stores, on one rank and in a mapped file instead of a segment. For a fair comparison give both the same
+ *   memory, here 16 MiB for a table of 31 MiB. The rank needs some memory outside its pool:
  *
  *   export VGASNET_POOL_SIZE=8M VGASNET_PAGE_SIZE=16K
  *   systemd-run --user --scope -p MemoryMax=16M -p MemorySwapMax=0 ./hash_table 1000000 stores
  *   systemd-run --user --scope -p MemoryMax=16M -p MemorySwapMax=0 ./hash_table 1000000 mmap
  *
- * or run both, as root, from a shell in a cgroup with that limit:
+ * or run both as root from a shell in a cgroup with this limit:
  *
  *   mkdir /sys/fs/cgroup/small && cd /sys/fs/cgroup/small && echo 16M >memory.max && echo $$ >cgroup.procs
  */
@@ -31,7 +33,7 @@
 /* The key of a free slot. */
 #define FREE 0
 
-/* Keys that a rank looks up in vain. */
+/* Number of lookups of absent keys by each rank. */
 #define ABSENT_KEYS 1000
 
 struct slot {
@@ -40,10 +42,10 @@ struct slot {
 
 static vgasnet_node_t me, ranks;
 static struct slot **parts;
-static size_t slots; /* of a part */
+static size_t slots; /* in each part */
 static int by_stores;
 
-/* Rank 0 says how the program is used, and its status is the job's. */
+/* Only rank 0 prints the usage, and its status becomes the job's. */
 static int usage(int status) {
     if (vgasnet_mynode() != 0) return 0;
     fprintf(status == 0 ? stdout : stderr,
@@ -72,7 +74,7 @@ static void fail(const char *what, uint64_t number) {
     vgasnet_exit(1);
 }
 
-/* A positive number, or 0 if the text is none. */
+/* Parses a positive number; 0 if the text is not one. */
 static size_t number(const char *text) {
     char *end;
     unsigned long long value = strtoull(text, &end, 10);
@@ -81,7 +83,7 @@ static size_t number(const char *text) {
 
 /* ---- the table ---- */
 
-/* The last step of splitmix64: no two words have the same result, and only that of 0 is 0. */
+/* The last step of splitmix64. It is a bijection and maps only 0 to 0, so a mixed key is never FREE. */
 static uint64_t mix(uint64_t word) {
     word = (word ^ (word >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     word = (word ^ (word >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -90,7 +92,7 @@ static uint64_t mix(uint64_t word) {
 
 static vgasnet_node_t part_of(uint64_t key) { return (vgasnet_node_t)((mix(key) >> 32) * ranks >> 32); }
 
-/* Where a search for a key begins in its part. */
+/* The slot where the search for a key starts. */
 static size_t first_slot_of(uint64_t key) { return (size_t)((mix(key) & UINT32_MAX) * slots >> 32); }
 
 static uint64_t read_word(vgasnet_node_t part, uint64_t *at) {
@@ -104,7 +106,7 @@ static void write_word(vgasnet_node_t part, uint64_t *at, uint64_t word) {
         vgasnet_put_val(part, at, word, sizeof *at);
 }
 
-/* Claims a slot for a key if it is free. Returns what it had: FREE, or a key. */
+/* Claims the slot for a key if it is free. Returns its previous key, or FREE. */
 static uint64_t claim(vgasnet_node_t part, struct slot *slot, uint64_t key) {
     uint64_t found = read_word(part, &slot->key);
     if (found != FREE) return found;
@@ -127,7 +129,7 @@ static void insert(uint64_t key, uint64_t value) {
     fail("a part is full, that of rank", part);
 }
 
-/* The value of a key, or 0 if it is not there. */
+/* The value of a key, or 0 if the key is absent. */
 static uint64_t value_of(uint64_t key) {
     vgasnet_node_t part = part_of(key);
     size_t at = first_slot_of(key);
@@ -142,10 +144,10 @@ static uint64_t value_of(uint64_t key) {
 
 /* ---- the work ---- */
 
-/* The keys are numbered from 1 on. The value of a key is its number. */
+/* Keys are numbered from 1. The value of a key is its number. */
 static uint64_t key_of(uint64_t number) { return mix(number); }
 
-/* By gets and puts each rank inserts its own keys, by stores all that belong to its part. */
+/* With gets and puts, each rank inserts its own keys. With stores, it inserts the keys of its own part. */
 static void insert_all(uint64_t keys) {
     uint64_t first = by_stores ? 1 : me * keys + 1, end = by_stores ? ranks * keys + 1 : (me + 1) * keys + 1;
     for (uint64_t number = first; number < end; ++number)
@@ -153,7 +155,7 @@ static void insert_all(uint64_t keys) {
     barrier();
 }
 
-/* Looks up keys, which must be there, or must not. By loads it looks up those of the own part. */
+/* Looks up keys and checks that they are present or absent. With loads, a rank skips the keys of other parts. */
 static void look_up(uint64_t first, uint64_t end, int are_there) {
     for (uint64_t number = first; number < end; ++number) {
         if (by_stores && part_of(key_of(number)) != me) continue;
@@ -161,7 +163,7 @@ static void look_up(uint64_t first, uint64_t end, int are_there) {
     }
 }
 
-/* By gets each rank looks up what the next one has inserted. */
+/* With gets, each rank looks up the keys inserted by the next rank. */
 static void look_up_all(uint64_t keys) {
     vgasnet_node_t next = (me + 1) % ranks;
     if (by_stores)
@@ -171,7 +173,7 @@ static void look_up_all(uint64_t keys) {
     barrier();
 }
 
-/* No key is there that nobody has inserted, nor one twice: the own part has as many as belong there. */
+/* Checks that the own part has exactly the inserted keys: none is missing, duplicated or foreign. */
 static void check_count(uint64_t keys) {
     uint64_t expected = 0, taken = 0;
     for (uint64_t number = 1; number <= ranks * keys; ++number) expected += part_of(key_of(number)) == me;

@@ -1,5 +1,5 @@
-/* Each rank stores to its segment, larger than its memory for pages, loads all of it again, and gets all of the next rank's segment.
- * Every word is checked.
+/* An array larger than memory. Each rank fills its segment with plain stores and reads it back with plain loads. Then
+ * it gets the whole segment of the next rank. Every word is checked.
  *
  *   cc -O2 -Iinclude examples/larger_than_memory.c -o larger_than_memory -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=64M target/release/vgasnetrun -n 2 ./larger_than_memory 512
@@ -28,7 +28,7 @@ static void barrier(void) {
     vgasnet_barrier_wait(0, VGASNET_BARRIERFLAG_ANONYMOUS);
 }
 
-/* A positive number, or 0 if the text is none. */
+/* Parses a positive number; 0 if the text is not one. */
 static size_t number(const char *text) {
     char *end;
     unsigned long long value = strtoull(text, &end, 10);
@@ -43,7 +43,7 @@ static void store_all(uint64_t *mine, size_t words, vgasnet_node_t me, size_t ro
     for (size_t at = 0; at < words; ++at) mine[at] = word_of(me, round, at);
 }
 
-/* Ends the job if a word is wrong. */
+/* Ends the job at the first wrong word. */
 static void check(const uint64_t *words, size_t count, vgasnet_node_t of, size_t round, size_t first) {
     for (size_t at = 0; at < count; ++at) {
         if (words[at] == word_of(of, round, first + at)) continue;
@@ -59,7 +59,8 @@ static void get_all(uint64_t *block, vgasnet_node_t from, char *segment, size_t 
     }
 }
 
-/* Memory of this process, in MiB: pages that several mappings or processes share are divided among those. 0 if the system does not say. */
+/* Resident memory of this process in MiB, shared pages divided among their mappings (Pss). 0 if the system does not
+ * report it. */
 static size_t memory_mib(void) {
     unsigned long kib = 0;
     char line[128];

@@ -1,16 +1,16 @@
-/* The local clustering coefficient of each vertex of a graph: the part of the pairs of its neighbours that are neighbours
- * of each other. To find them a rank reads the list of neighbours of each neighbour: small gets of many sizes, and the
- * lists of the vertices with many neighbours again and again. So a cache of gets pays.
+/* The local clustering coefficient of each vertex of a graph: the fraction of the pairs of its neighbours that are
+ * connected. For each neighbour a rank reads the neighbour's list of neighbours. These are small gets of many sizes,
+ * and they read the lists of high-degree vertices again and again, so a cache of gets helps.
  *
- * The graph is an R-MAT graph as in Graph500, with 2^SCALE vertices and 16 times as many edges, made simple: edges lead both
- * ways, none twice and none to the vertex itself. A rank has a block of the vertices (a 1-D partition), and in its
- * memory in compressed rows the lists of their neighbours. What there is for each vertex of all ranks, the begin of its
- * list, lies in ordinary memory. A list of another rank is one get.
+ * The graph is an R-MAT graph as in Graph500, with 2^SCALE vertices and 16 times as many edges. It is made simple:
+ * undirected, without duplicate edges and loops. Each rank owns a block of vertices (a 1-D partition) and keeps their
+ * lists in its segment in compressed rows. The start of the list of every vertex, of all ranks, lies in ordinary
+ * memory. One get reads a list of another rank.
  *
  *   cc -O2 -Iinclude examples/lcc.c -o lcc -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=64M target/release/vgasnetrun -n 2 ./lcc --scale 16 --cached
  *
- * Without --cached each list is got anew. By MPI, with and without a library that caches its gets:
+ * Without --cached each list is fetched each time. Over MPI, with or without a library that caches gets:
  *
  *   mpicc -O2 -DUSE_MPI -D_POSIX_C_SOURCE=200809L examples/lcc.c -o lcc-mpi && mpiexec -n 2 ./lcc-mpi --scale 16
  */
@@ -19,7 +19,7 @@
 
 #define SCALE_MAX 28
 
-/* The largest graph that is checked against one rank unless an option says so. */
+/* The largest graph checked against one rank by default. */
 #define SCALE_CHECKED 14
 
 struct options {
@@ -27,17 +27,17 @@ struct options {
     int is_weighted;
 };
 
-/* What came of the vertices of a rank. */
+/* The result for the vertices of a rank. */
 struct result {
-    double coefficients, seconds; /* the sum, and the time of the phase */
-    uint64_t checksum;            /* of each vertex and its count of pairs */
+    double coefficients, seconds; /* the sum, and the duration of the phase */
+    uint64_t checksum;            /* over each vertex and its number of pairs */
     struct remote_counters counters;
 };
 
 static struct options options = {12, 1, 1, 0};
 static size_t vertices;
 
-/* Where the list of each vertex begins, in neighbours, in the memory of its rank. A block has one begin more than
+/* The start of each vertex's list in the memory of its rank, counted in neighbours. Each block has one more entry than
  * vertices, the end of its last list. */
 static uint64_t **starts;
 
@@ -56,7 +56,7 @@ static int usage(int status) {
     return status;
 }
 
-/* ---- where things are ---- */
+/* ---- layout ---- */
 
 static size_t first_of(unsigned rank) { return vertices * rank / remote.ranks; }
 
@@ -67,7 +67,7 @@ static unsigned rank_of(uint32_t vertex) {
     return vertex < first_of(rank + 1) ? rank : rank + 1;
 }
 
-/* At the begin of a rank's memory is its result, then the begins of its lists, then the lists. */
+/* A rank's memory starts with its result, followed by the starts of its lists, then the lists. */
 static size_t offset_of_starts(void) { return sizeof(struct result); }
 
 static size_t offset_of_lists(unsigned rank) { return offset_of_starts() + (count_of(rank) + 1) * sizeof(uint64_t); }
@@ -86,14 +86,16 @@ static size_t degree_of(uint32_t vertex) {
 
 /* ---- the graph ---- */
 
-/* Ordinary memory with the lists of some vertices while they are made: the next free place of each. */
+/* The lists of a range of vertices in ordinary memory while they are being built. `places` has the next free place of
+ * each list. */
 struct window {
     size_t first, end; /* vertices */
     size_t *places;
     uint32_t *neighbours;
 };
 
-/* Adds all edges that begin in the window, in either direction; without neighbours counts them at the place behind. */
+/* Adds all edges that start in the window, in either direction. Without room for neighbours, counts the edges of each
+ * vertex in the place of the next vertex. */
 static void add_edges(struct window *window) {
     for (size_t index = 0; index < EDGE_FACTOR * vertices; ++index) {
         struct edge edge = rmat_edge((unsigned)options.scale, options.seed, index);
@@ -115,7 +117,7 @@ static int compare(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Puts a list in order and drops what is there twice. Returns how many are left. */
+/* Sorts a list and removes duplicates. Returns its new length. */
 static size_t make_simple(uint32_t *list, size_t count) {
     size_t kept = 0;
     qsort(list, count, sizeof *list, compare);
@@ -124,9 +126,9 @@ static size_t make_simple(uint32_t *list, size_t count) {
     return kept;
 }
 
-/* Writes the lists of a block of vertices and where each begins, as many vertices at a time as fit in ordinary memory that
- * has an eighth of their size: to generate all edges again for each of these windows is cheaper than to store them at random
- * places out of core. `bounds` are the sums of the degrees before the graph is made simple. */
+/* Writes the lists of a block of vertices and their starts, a window of vertices at a time. A window fits into ordinary
+ * memory of an eighth of the size of the lists. Generating all edges again for each window is cheaper than storing them
+ * at random places out of core. `bounds` are the sums of the degrees before the graph is made simple. */
 static void write_lists(size_t first, size_t count, const size_t *bounds, uint64_t *begins, uint32_t *lists) {
     size_t room = bounds[count] / 8 + 1, written = 0;
     for (size_t at = 0; at < count; ++at)
@@ -152,7 +154,7 @@ static void write_lists(size_t first, size_t count, const size_t *bounds, uint64
     free(window.neighbours);
 }
 
-/* For a block of vertices the sums of their degrees, with edges that are there twice. */
+/* The running sums of the degrees of a block of vertices, duplicate edges included. */
 static size_t *bounds_of(size_t first, size_t count) {
     struct window window = {first, first + count, (size_t *)memory(count + 1, sizeof(size_t)), NULL};
     add_edges(&window);
@@ -160,7 +162,7 @@ static size_t *bounds_of(size_t first, size_t count) {
     return window.places;
 }
 
-/* Gets where the lists of all ranks begin, once. */
+/* Gets the starts of the lists of all ranks, once. */
 static void get_starts(void) {
     starts = (uint64_t **)memory(remote.ranks, sizeof *starts);
     for (unsigned rank = 0; rank < remote.ranks; ++rank) {
@@ -172,7 +174,7 @@ static void get_starts(void) {
 
 /* ---- the coefficients ---- */
 
-/* One bit a vertex: whether it is a neighbour of the vertex at hand. */
+/* One bit per vertex: set for the neighbours of the current vertex. */
 static uint64_t *marks;
 
 static void mark(const uint32_t *list, size_t count, int is_set) {
@@ -183,7 +185,7 @@ static void mark(const uint32_t *list, size_t count, int is_set) {
             marks[list[at] / 64] = 0;
 }
 
-/* How many of the shorter list are in the longer. */
+/* The number of elements of the shorter list in the longer one. */
 static uint64_t common_by_search(const uint32_t *shorter, size_t count, const uint32_t *longer, size_t room) {
     uint64_t common = 0;
     const uint32_t *low = longer, *end = longer + room;
@@ -200,7 +202,7 @@ static uint64_t common_by_search(const uint32_t *shorter, size_t count, const ui
     return common;
 }
 
-/* How many neighbours two vertices share. Those of the first are marked. */
+/* The number of common neighbours of two vertices. The neighbours of the first are marked. */
 static uint64_t common(const uint32_t *first, size_t room, const uint32_t *second, size_t count) {
     if (room * 16 < count) return common_by_search(first, room, second, count);
     uint64_t found = 0;
@@ -208,7 +210,7 @@ static uint64_t common(const uint32_t *first, size_t room, const uint32_t *secon
     return found;
 }
 
-/* The lists of some neighbours of a vertex. Those of other ranks are got into a buffer. */
+/* The lists of a batch of neighbours. Lists of other ranks are fetched into the buffer. */
 struct batch {
     uint32_t *buffer;
     const uint32_t **lists;
@@ -232,7 +234,7 @@ static void fetch(struct batch *batch, const uint32_t *neighbours, size_t count,
     if (is_pending) remote_wait();
 }
 
-/* Twice the number of pairs of neighbours of a vertex that are neighbours. */
+/* Twice the number of connected pairs among the neighbours of a vertex. */
 static uint64_t pairs_of(struct batch *batch, uint32_t vertex, size_t degree_max, double mean) {
     const uint32_t *list = own_lists() + start_of(vertex);
     size_t degree = degree_of(vertex);
@@ -253,7 +255,7 @@ static void add_vertex(struct result *result, uint32_t vertex, size_t degree, ui
     result->checksum += mix(vertex ^ pairs << 32) ^ pairs;
 }
 
-/* Of the own vertices. */
+/* Computes the coefficients of the own vertices. */
 static struct result find_coefficients(void) {
     struct result result = {0, 0, 0, {0, 0, {0}}};
     size_t degree_max = 1, all = 0, first = first_of(remote.me);
@@ -287,7 +289,7 @@ static struct result find_coefficients(void) {
 
 /* ---- check and output ---- */
 
-/* Of all vertices, by this rank alone in ordinary memory: for each pair of lists by going through both. */
+/* Computes the coefficients of all vertices on this rank in ordinary memory, by merging each pair of lists. */
 static struct result find_alone(void) {
     struct result result = {0, 0, 0, {0, 0, {0}}};
     size_t *bounds = bounds_of(0, vertices);
@@ -313,7 +315,7 @@ static struct result find_alone(void) {
     return result;
 }
 
-/* Puts together what all ranks have found; on rank 0. */
+/* Sums the results of all ranks, on rank 0. */
 static struct result gather(const struct result *mine) {
     struct result sum = {0, 0, 0, {0, 0, {0}}}, one;
     memcpy(remote.own, mine, sizeof *mine);
@@ -348,7 +350,7 @@ static void print(const struct result *sum, double mean, uint64_t own_bytes, uin
     printf("\n");
 }
 
-/* Prints what came of it. The sum of coefficients depends on the order of the ranks in its last digits. */
+/* Prints the result. The order of the ranks affects the last digits of the sum of coefficients. */
 static void report(const struct result *mine) {
     uint64_t own_bytes = offset_of_lists(0) + starts[0][count_of(0)] * sizeof(uint32_t), remote_bytes = 0;
     struct result sum = gather(mine);

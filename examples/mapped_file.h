@@ -1,4 +1,4 @@
-/* A mapped file, which the examples that compare themselves with the kernel's paging use in place of a segment. */
+/* A mapped file: some examples can use one instead of a segment, to compare vgasnet with the kernel's paging. */
 #ifndef MAPPED_FILE_H
 #define MAPPED_FILE_H
 
@@ -8,8 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Maps a new file of zeros in the directory where vgasnet has its own. It has no name, and goes with the process. Its
- * blocks are reserved, as those of a segment, and nothing is read ahead in it. Null, and a line, if that fails. */
+/* Maps a new file of zeros in vgasnet's storage directory. The file has no name and disappears with the process. As
+ * with a segment, its blocks are reserved. The kernel does no read-ahead in it. On failure prints a line and returns
+ * NULL. */
 static void *mapped_file(size_t bytes) {
     const char *storage = getenv("VGASNET_STORAGE_DIR"), *temporary = getenv("TMPDIR");
     const char *directory = storage != NULL ? storage : temporary != NULL ? temporary : "/var/tmp";
@@ -23,7 +24,7 @@ static void *mapped_file(size_t bytes) {
             memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         close(file);
     }
-    /* What Linux calls MADV_RANDOM. */
+    /* MADV_RANDOM on Linux: no read-ahead. */
     if (memory != MAP_FAILED && posix_madvise(memory, bytes, POSIX_MADV_RANDOM) == 0) return memory;
     fprintf(stderr, "no file of %zu bytes can be mapped in %s; set VGASNET_STORAGE_DIR to a directory with room\n",
             bytes, directory);

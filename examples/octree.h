@@ -1,6 +1,5 @@
-/* Bodies and an octree around them in the memory of all ranks, for the example barnes_hut: which bodies a rank has, which
- * part of space it builds the tree of, and the nodes of the tree. Neither the tree nor the order of its sums depends on
- * how many ranks there are. */
+/* The bodies and the octree around them in the memory of all ranks, for the example barnes_hut. Neither the tree nor
+ * the order of its sums depends on the number of ranks. */
 #ifndef OCTREE_H
 #define OCTREE_H
 
@@ -8,18 +7,18 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Bodies in a leaf, and the levels of cells below which there are none: a body's place has 21 bits a coordinate. */
+/* Maximum number of bodies in a leaf, and of levels of cells: a position has 21 bits per coordinate. */
 #define LEAF_BODIES 4
 #define LEVELS_MAX 21
 
-/* The level of the cubes that the ranks share out, and how many there are. Cells down to it are always opened. */
+/* The level of the cubes distributed over the ranks, and their number. Cells above it always have children. */
 #define TOP_LEVELS 4
 #define CUBES (1 << 3 * TOP_LEVELS)
 
-/* Upper cells, at most: those of levels 0 to 3. */
+/* Maximum number of upper cells: levels 0 to 3. */
 #define UPPER_CELLS (1 + 8 + 64 + 512)
 
-/* Bodies that are fetched at a time to see which are in own cubes. */
+/* Bodies fetched at a time while searching for the bodies in own cubes. */
 #define BLOCK_BODIES 1024
 
 struct mass {
@@ -29,10 +28,10 @@ struct mass {
 struct body {
     struct mass mass;
     double velocity[3];
-    uint64_t unused; /* fills 64 bytes */
+    uint64_t unused; /* pads to 64 bytes */
 };
 
-/* The rank that has a node and its number there. */
+/* A node: the rank that has it, and its number there. */
 struct link {
     uint32_t rank, number;
 };
@@ -48,15 +47,16 @@ struct node {
     } of;
 };
 
-/* What a rank tells the others. */
+/* Information for the other ranks. */
 struct notes {
-    double low[3], high[3]; /* where its bodies are */
-    uint64_t checksum, nodes; /* of its bodies; that it has built in the last step */
+    double low[3], high[3]; /* bounds of its bodies */
+    uint64_t checksum, nodes; /* of its bodies; built in the last step */
     struct remote_counters counters;
     uint32_t counts[CUBES]; /* its bodies in each cube */
 };
 
-/* A body in an own cube. Keys are places on a curve that goes through each cell before it leaves that. */
+/* A body in an own cube. The key is its position on a space-filling curve that visits each cell completely before the
+ * next. */
 struct item {
     uint64_t key;
     struct mass mass;
@@ -69,29 +69,29 @@ struct cubes {
     uint32_t *bounds; /* the first cube of each rank, and the end */
 };
 
-/* This rank and how many there are, and its memory; while rank 0 checks by itself, it as the only one. */
+/* This rank, the number of ranks, and this rank's memory. While rank 0 checks alone, it is the only rank. */
 static unsigned me, ranks;
 static char *own;
 
-/* How many bodies there are on all ranks, and how they lie. */
+/* The number of bodies on all ranks, and their distribution. */
 static uint64_t bodies = 1000, seed = 1;
 static int is_uniform;
 
 static struct cubes cubes;
-static uint32_t nodes; /* of this rank, but for the upper cells */
+static uint32_t nodes; /* of this rank, without the upper cells */
 
-/* ---- where things are ---- */
+/* ---- layout ---- */
 
 static size_t first_of(unsigned rank) { return bodies * rank / ranks; }
 
 static size_t count_of(unsigned rank) { return first_of(rank + 1) - first_of(rank); }
 
-/* At the begin of a rank's memory are its notes, then its bodies, then its nodes, and of rank 0 the upper cells. */
+/* A rank's memory starts with its notes, followed by its bodies, then its nodes and, on rank 0, the upper cells. */
 static size_t offset_of_bodies(void) { return sizeof(struct notes); }
 
 static size_t offset_of_nodes(void) { return offset_of_bodies() + (bodies / ranks + 1) * sizeof(struct body); }
 
-/* Room for the nodes of a rank, if it has many more cubes than its share. */
+/* Room for the nodes of a rank with many more cubes than its share. */
 static uint32_t nodes_max(void) { return (uint32_t)(2 * bodies + CUBES); }
 
 static size_t bytes_of_rank(void) {
@@ -104,7 +104,7 @@ static struct body *own_bodies(void) { return (struct body *)(void *)(own + offs
 
 static struct node *own_nodes(void) { return (struct node *)(void *)(own + offset_of_nodes()); }
 
-/* One rank by itself has all in ordinary memory. */
+/* Without other ranks everything lies in ordinary memory. */
 static void get(void *to, unsigned rank, size_t offset, size_t bytes) {
     if (rank == me)
         memcpy(to, own + offset, bytes);
@@ -125,7 +125,7 @@ static uint64_t mix(uint64_t z) {
     return z ^ (z >> 31);
 }
 
-/* From 0 to below 1. */
+/* A number from 0 to below 1. */
 static double random_part(uint64_t *state) {
     return (double)(mix(*state += UINT64_C(0x9e3779b97f4a7c15)) >> 11) * 0x1p-53;
 }
@@ -141,7 +141,7 @@ static void random_direction(uint64_t *state, double length, double to[3]) {
     for (int axis = 0; axis < 3; ++axis) to[axis] *= scale;
 }
 
-/* A cube of the width 2 with bodies at rest; or Plummer's model without the hundredth that is farthest. */
+/* Bodies at rest in a cube of width 2, or Plummer's model without the outermost hundredth. */
 static struct body body_at(size_t index) {
     uint64_t state = mix(seed * UINT64_C(0xd1342543de82ef95) + index);
     struct body body = {{{0, 0, 0}, 1.0 / (double)bodies}, {0, 0, 0}, 0};
@@ -158,9 +158,9 @@ static struct body body_at(size_t index) {
     return body;
 }
 
-/* ---- who builds what ---- */
+/* ---- distribution of the tree ---- */
 
-/* Spreads 21 bits to every third. */
+/* Spreads 21 bits to every third bit. */
 static uint64_t spread(uint64_t bits) {
     bits = (bits | bits << 32) & UINT64_C(0x001f00000000ffff);
     bits = (bits | bits << 16) & UINT64_C(0x001f0000ff0000ff);
@@ -180,7 +180,7 @@ static uint64_t key_of(const double at[3]) {
 
 static unsigned cube_of(uint64_t key) { return (unsigned)(key >> 3 * (LEVELS_MAX - TOP_LEVELS)); }
 
-/* The cube around all bodies, a little wider, so that none is at its end. */
+/* Finds the cube around all bodies. It is slightly enlarged so that no body lies on its upper border. */
 static void find_space(void) {
     struct notes *notes = own_notes();
     double low[3], high[3], theirs[6];
@@ -206,7 +206,7 @@ static void find_space(void) {
     cubes.width = cubes.width * 1.000001 + 1e-12;
 }
 
-/* Gives each rank cubes that follow each other, with about as many bodies as each of the others has. */
+/* Gives each rank consecutive cubes with about the same number of bodies. */
 static void share_out(void) {
     static uint32_t theirs[CUBES];
     struct notes *notes = own_notes();
@@ -232,7 +232,7 @@ static int compare(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* The bodies in own cubes, in the order of the curve. */
+/* Fetches the bodies in own cubes, sorted along the curve. */
 static struct item *fetch_items(size_t *count) {
     static struct body block[BLOCK_BODIES];
     unsigned first = cubes.bounds[me], end = cubes.bounds[me + 1];
@@ -262,13 +262,13 @@ static void add_mass(struct mass *sum, const struct mass *one) {
     sum->mass = mass;
 }
 
-/* Takes the place of an own node. */
+/* Allocates an own node. */
 static uint32_t take_node(void) {
     if (nodes == nodes_max()) fail("bodies are too close together; give more of them, or another seed");
     return nodes++;
 }
 
-/* Builds a node of this number from bodies that begin with the same place on the curve, and all below it. */
+/* Builds a node and everything below it from bodies with a common key prefix. */
 static struct mass build(uint32_t number, const struct item *items, size_t count, unsigned level) {
     struct node node;
     memset(&node, 0, sizeof node);
@@ -293,7 +293,7 @@ static struct mass build(uint32_t number, const struct item *items, size_t count
     return node.all;
 }
 
-/* Builds what is in own cubes. The first nodes of a rank are those of its cubes that have bodies. */
+/* Builds the nodes of the own cubes. The first nodes of a rank are the roots of its cubes with bodies. */
 static void build_own(void) {
     size_t count, at = 0;
     struct item *items = fetch_items(&count);
@@ -308,13 +308,13 @@ static void build_own(void) {
     free(items);
 }
 
-/* What rank 0 needs for the upper cells: the next cube of each rank, and the next upper cell. */
+/* Rank 0's state while it builds the upper cells: the next cube of each rank, and the next upper cell. */
 struct upper {
     unsigned rank;
     uint32_t number, taken;
 };
 
-/* Builds an upper cell, those below it, and the links to cubes, in the order of the curve. */
+/* Builds an upper cell, the cells below it and the links to cubes, in the order of the curve. */
 static struct mass build_upper(struct upper *upper, unsigned cube, unsigned level) {
     uint32_t number = nodes_max() + upper->taken++;
     unsigned width = 1U << 3 * (TOP_LEVELS - 1 - level); /* of a child, in cubes */

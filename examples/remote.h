@@ -1,8 +1,8 @@
-/* Memory of all ranks that each of them reads by gets, for the examples lcc and barnes_hut: by vgasnet, with or without
- * its cache of gets, or compiled with -DUSE_MPI by plain MPI-3 RMA.
+/* Memory read by all ranks with gets, for the examples lcc and barnes_hut. It works over vgasnet, with or without
+ * vgasnet's cache of gets. Compiled with -DUSE_MPI it works over plain MPI-3 RMA.
  *
- * Each rank has a block of memory of its own, which it loads from and stores to. The others read it by rank and offset.
- * What was stored before a barrier is there after it. */
+ * Each rank has a block of memory for its own loads and stores. Other ranks read it by rank and offset. Stores before a
+ * barrier are visible after it. */
 #ifndef REMOTE_H
 #define REMOTE_H
 
@@ -14,13 +14,13 @@
 #include <unistd.h>
 #ifdef USE_MPI
 #include <mpi.h>
-/* Of a library that caches MPI_Get and stands before MPI; null without one. */
+/* From a library that interposes MPI_Get with a cache; NULL without one. */
 extern int CLAMPI_Invalidate(MPI_Win window) __attribute__((weak));
 #else
 #include <vgasnet.h>
 #endif
 
-/* What the cache of gets has counted, in the order of vgasnet_readonly_stats_t after its gets. */
+/* Counters of the cache of gets, in the order of vgasnet_readonly_stats_t after its gets. */
 #define REMOTE_CACHE_COUNTERS 13
 static const char *const remote_cache_names[REMOTE_CACHE_COUNTERS] = {
     "hits",    "partial",   "joined",        "direct",  "conflicting", "capacity",  "failing",
@@ -28,15 +28,15 @@ static const char *const remote_cache_names[REMOTE_CACHE_COUNTERS] = {
 };
 
 struct remote_counters {
-    uint64_t gets, bytes; /* that the program asked for */
+    uint64_t gets, bytes; /* requested by the program */
     uint64_t cache[REMOTE_CACHE_COUNTERS];
 };
 
 struct remote {
     unsigned me, ranks;
     char *own;     /* the memory of this rank */
-    int is_cached; /* in phases in which nobody writes gets go through the cache of vgasnet */
-    int is_checked; /* the result is held against that of one rank; -1: if that takes no time */
+    int is_cached; /* gets use vgasnet's cache in read-only phases */
+    int is_checked; /* compare the result with a run on one rank; -1: only if that is quick */
     int is_json;
     struct remote_counters counters;
 #ifdef USE_MPI
@@ -64,7 +64,7 @@ static inline void fail(const char *what) {
 #endif
 }
 
-/* Zeros. */
+/* Allocates zeroed memory. */
 static inline void *memory(size_t count, size_t bytes) {
     void *found = calloc(count > 0 ? count : 1, bytes);
     if (found == NULL) fail("no memory for what does not lie in segments; give smaller sizes or more ranks");
@@ -73,7 +73,7 @@ static inline void *memory(size_t count, size_t bytes) {
 
 /* ---- start and end ---- */
 
-/* Returns 0, or a status to exit with. */
+/* Returns 0, or the exit status on failure. */
 static inline int remote_start(int *argc, char ***argv) {
     remote.is_checked = -1;
 #ifdef USE_MPI
@@ -89,10 +89,10 @@ static inline int remote_start(int *argc, char ***argv) {
     return 0;
 }
 
-/* Gives this rank so many bytes of zeros that the others can read. Returns 0, or a status to exit with. */
+/* Allocates zeroed memory on this rank, readable by the others. Returns 0, or the exit status on failure. */
 static inline int remote_attach(size_t bytes) {
 #ifdef USE_MPI
-    bytes = (bytes + 4095) / 4096 * 4096; /* MPICH 4.0 reads from wrong places where sizes are no whole pages */
+    bytes = (bytes + 4095) / 4096 * 4096; /* MPICH 4.0 reads wrong places unless sizes are whole pages */
     MPI_Win_allocate((MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &remote.own, &remote.window);
     memset(remote.own, 0, bytes);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, remote.window);
@@ -105,7 +105,7 @@ static inline int remote_attach(size_t bytes) {
     return 0;
 }
 
-/* Waits for all ranks. What each has stored in its memory is there to be read then. */
+/* Waits for all ranks. Stores of each rank to its own memory before the barrier can be read after it. */
 static inline void remote_barrier(void) {
 #ifdef USE_MPI
     MPI_Win_sync(remote.window);
@@ -117,7 +117,7 @@ static inline void remote_barrier(void) {
 #endif
 }
 
-/* What main returns on every rank in the end. */
+/* Every rank returns this from main. */
 static inline int remote_end(int status) {
 #ifdef USE_MPI
     if (remote.own != NULL) {
@@ -131,7 +131,7 @@ static inline int remote_end(int status) {
 
 /* ---- gets ---- */
 
-/* Begins to get bytes that lie at an offset in the memory of a rank. */
+/* Starts a get from an offset in a rank's memory. */
 static inline void remote_get_nb(void *to, unsigned rank, size_t offset, size_t bytes) {
     ++remote.counters.gets, remote.counters.bytes += bytes;
 #ifdef USE_MPI
@@ -141,7 +141,7 @@ static inline void remote_get_nb(void *to, unsigned rank, size_t offset, size_t 
 #endif
 }
 
-/* Waits for all gets that this rank has begun. */
+/* Waits for all gets in flight from this rank. */
 static inline void remote_wait(void) {
 #ifdef USE_MPI
     MPI_Win_flush_all(remote.window);
@@ -150,7 +150,7 @@ static inline void remote_wait(void) {
 #endif
 }
 
-/* Gets, and waits. Weight: what the bytes are worth in the cache, where 1 is usual. */
+/* A blocking get. The weight is the value of the bytes to the cache; 1 is normal. */
 static inline void remote_get(void *to, unsigned rank, size_t offset, size_t bytes, float weight) {
     ++remote.counters.gets, remote.counters.bytes += bytes;
 #ifdef USE_MPI
@@ -162,10 +162,10 @@ static inline void remote_get(void *to, unsigned rank, size_t offset, size_t byt
 #endif
 }
 
-/* ---- phases in which nobody writes ---- */
+/* ---- read-only phases ---- */
 
-/* From here to remote_read_only_end no rank writes what another has from this offset on. Gets of whole objects of so
- * many bytes may be told; 0 otherwise. */
+/* From here to remote_read_only_end no rank writes memory from this offset on that another rank reads. If all gets are
+ * of whole objects, give their size; otherwise 0. */
 static inline void remote_read_only_begin(size_t offset, size_t object_bytes) {
 #ifdef USE_MPI
     (void)offset, (void)object_bytes;
@@ -180,7 +180,7 @@ static inline void remote_read_only_begin(size_t offset, size_t object_bytes) {
 #endif
 }
 
-/* After the last get of this rank, and before others write. */
+/* Call it after the last get of this rank and before other ranks write. */
 static inline void remote_read_only_end(size_t offset) {
 #ifdef USE_MPI
     (void)offset;
@@ -198,22 +198,22 @@ static inline void remote_read_only_end(size_t offset) {
 #endif
 }
 
-/* ---- what a program says ---- */
+/* ---- output ---- */
 
-/* Adds what another rank has counted. */
+/* Adds the counters of another rank. */
 static inline void remote_add_counters(struct remote_counters *sum, const struct remote_counters *other) {
     sum->gets += other->gets, sum->bytes += other->bytes;
     for (int at = 0; at < REMOTE_CACHE_COUNTERS; ++at) sum->cache[at] += other->cache[at];
 }
 
-/* Members of a JSON object: the counters. */
+/* Prints the counters as members of a JSON object. */
 static inline void remote_print_json(const struct remote_counters *sum) {
     printf("\"gets\":%" PRIu64 ",\"bytes\":%" PRIu64, sum->gets, sum->bytes);
     for (int at = 0; at < REMOTE_CACHE_COUNTERS; ++at)
         printf(",\"%s\":%" PRIu64, remote_cache_names[at], sum->cache[at]);
 }
 
-/* What part of a phase rank 0 has done, on a terminal; call it often. */
+/* On a terminal, shows rank 0's progress in a phase; call it often. */
 static inline void remote_progress(const char *phase, size_t done, size_t all) {
     static double last;
     if (remote.me != 0 || !isatty(STDERR_FILENO)) return;
@@ -226,7 +226,7 @@ static inline void remote_progress(const char *phase, size_t done, size_t all) {
         fprintf(stderr, "\r%*s\r", (int)strlen(phase) + 7, "");
 }
 
-/* Takes an option that the examples have in common. Returns 0 if it is none. */
+/* Handles an option common to the examples. Returns 0 for any other option. */
 static inline int remote_understands(const char *name) {
 #ifndef USE_MPI
     if (strcmp(name, "--cached") == 0) return remote.is_cached = 1;
@@ -238,7 +238,7 @@ static inline int remote_understands(const char *name) {
     return strcmp(name, "--json") == 0 ? (remote.is_json = 1) : 0;
 }
 
-/* A number of at most max, or UINT64_MAX if the text is none. */
+/* Parses a number up to max; UINT64_MAX if the text is not one. */
 static inline uint64_t number(const char *text, uint64_t max) {
     char *end;
     unsigned long long value = strtoull(text, &end, 10);

@@ -1,5 +1,5 @@
-/* A log that all ranks write and one follows: each record has the place that the shared pointer gives, so none waits for another, and
- * rank 0 reads the file from begin to end as it grows.
+/* A log written by all ranks and followed by one. Each record goes to a place taken from the file's shared pointer, so
+ * no writer waits for another. Rank 0 reads the file from start to end as it grows.
  *
  *   cc -O2 -Iinclude examples/shared_log.c -o shared_log -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_PAGE_SIZE=256K target/release/vgasnetrun -n 4 ./shared_log log 10000
@@ -11,11 +11,11 @@
 #include <string.h>
 #include <vgasnet.h>
 
-/* The mark is written when all else is, so who has read the mark finds the rest. */
+/* The mark is written last, so a reader that finds the mark finds a complete record. */
 typedef struct {
     uint32_t writer, number;
     char text[52];
-    uint32_t mark; /* 0 where nobody has written */
+    uint32_t mark; /* 0 in an unwritten record */
 } record_t;
 
 #define MARK 0x106106u
@@ -38,14 +38,14 @@ static void write_or_end(vgasnet_file_t file, uint64_t offset, const void *from,
     if (vgasnet_file_write_at(file, offset, from, len) != VGASNET_OK) vgasnet_exit(1);
 }
 
-/* Reads a record. Returns whether the file has it. */
+/* Reads a record. Returns whether the file has a complete one there. */
 static int has_read(vgasnet_file_t file, uint64_t place, record_t *record) {
     size_t nread;
     if (vgasnet_file_read_at(file, place * sizeof *record, record, sizeof *record, &nread) != VGASNET_OK) vgasnet_exit(1);
     return nread == sizeof *record && record->mark == MARK;
 }
 
-/* Writes a record behind all others. The file's shared pointer counts records. */
+/* Appends a record. The file's shared pointer counts records. */
 static void append(vgasnet_file_t file, uint32_t number) {
     record_t record = {vgasnet_mynode(), number, "", 0};
     const uint32_t mark = MARK;
@@ -56,14 +56,15 @@ static void append(vgasnet_file_t file, uint32_t number) {
     write_or_end(file, place * sizeof record + offsetof(record_t, mark), &mark, sizeof mark);
 }
 
-/* Reads all records in the order of the file, as they come. Returns how many were not what their writer wrote. */
+/* Reads the records in file order as they are written. Returns the number of records with unexpected content. */
 static uint64_t follow(vgasnet_file_t file, uint64_t records) {
     uint64_t wrong = 0, at = 0;
     uint32_t *seen = (uint32_t *)calloc(vgasnet_nodes(), sizeof *seen);
     while (at < records) {
         record_t record;
         char text[sizeof record.text];
-        /* Its writer may have the place, and not have written yet. Of the first read only the mark counts. */
+        /* The writer may have taken the place without having written yet. Only the mark of the first read counts: the
+         * rest of the record may have been read before the mark was written, so it is read again. */
         if (!has_read(file, at, &record)) continue;
         has_read(file, at, &record);
         snprintf(text, sizeof text, "record %" PRIu32 " of rank %" PRIu32, record.number, record.writer);

@@ -1,8 +1,7 @@
-/* Sorts random words that are more than memory holds, over all ranks: in the end every word of a rank is less than
- * every word of the next.
+/* An out-of-core sort over all ranks. Afterwards every word of a rank is less than every word of the next rank.
  *
- * Each rank puts its words straight into the segments where they belong. It sorts the words that it got, in runs that fit
- * into its pool, by the C library's qsort on the segment, and merges the runs by plain loads and stores.
+ * Each rank puts its words straight into the segments of their destinations. It sorts the received words in runs that
+ * fit into the pool, with the C library's qsort on the segment. Then it merges the runs by plain loads and stores.
  *
  *   cc -O2 -Iinclude examples/sort.c -o sort -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=16M VGASNET_PAGE_SIZE=256K target/release/vgasnetrun -n 4 ./sort 64 8
@@ -16,17 +15,17 @@
 
 #define WORDS_PER_MIB (((size_t)1 << 20) / sizeof(uint64_t))
 
-/* Words that go to a rank by one put. */
+/* Words sent to a rank by one put. */
 #define BATCH 4096
 
 /* The layout of a segment, the same on all ranks. */
 struct layout {
-    size_t words;    /* that this rank begins with */
-    size_t capacity; /* that it has room for: shares of random words are nearly equal, not quite */
-    size_t run;      /* words of a run */
+    size_t words;    /* of input on this rank */
+    size_t capacity; /* room for received words: shares of random words are nearly equal, not exactly */
+    size_t run;      /* in a run */
 };
 
-/* Tells whether two sets of words are the same, whatever their order. */
+/* Compares two sets of words independently of their order. */
 struct checksum {
     uint64_t words, sum, squares;
 };
@@ -34,7 +33,7 @@ struct checksum {
 static vgasnet_node_t me, ranks;
 static vgasnet_seginfo_t *segments;
 
-/* Rank 0 says how the program is used, and its status is the job's. */
+/* Only rank 0 prints the usage, and its status becomes the job's. */
 static int usage(int status) {
     if (vgasnet_mynode() != 0) return 0;
     fprintf(status == 0 ? stdout : stderr,
@@ -61,27 +60,27 @@ static void fail(const char *what) {
     vgasnet_exit(1);
 }
 
-/* A positive number, or 0 if the text is none. */
+/* Parses a positive number; 0 if the text is not one. */
 static size_t number(const char *text) {
     char *end;
     unsigned long long value = strtoull(text, &end, 10);
     return *end == '\0' && text[0] != '-' && value < UINT32_MAX ? (size_t)value : 0;
 }
 
-/* ---- where things are ---- */
+/* ---- layout ---- */
 
-/* At the begin of a segment: how many words each rank sends here. */
+/* At the start of each segment: the number of words from each rank. */
 static uint64_t *counts_of(vgasnet_node_t rank) { return (uint64_t *)segments[rank].addr; }
 
-/* Then, on rank 0, the checksums of all ranks before and after. */
+/* Next, on rank 0: the checksums of all ranks, before and after. */
 static struct checksum *checksums(void) { return (struct checksum *)(void *)(counts_of(0) + ranks); }
 
 static size_t header_words(void) { return ranks + 2 * ranks * sizeof(struct checksum) / sizeof(uint64_t); }
 
-/* The words before the exchange; after it, room for the merged words. */
+/* The words before the exchange; afterwards, room for the merged words. */
 static uint64_t *words_of(vgasnet_node_t rank) { return counts_of(rank) + header_words(); }
 
-/* The words from all ranks. */
+/* The words received from all ranks. */
 static uint64_t *received_of(const struct layout *layout, vgasnet_node_t rank) {
     return words_of(rank) + layout->capacity;
 }
@@ -96,8 +95,8 @@ static uint64_t random_word(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-/* The rank that a word belongs to. The words are uniform, so equal ranges have nearly equal shares; for words that are
- * not, take the borders of the ranges from a sample. */
+/* The destination rank of a word. The words are uniform, so equal ranges have nearly equal shares. For other
+ * distributions take the borders of the ranges from a sample. */
 static vgasnet_node_t rank_of(uint64_t word) { return (vgasnet_node_t)((word >> 32) * ranks >> 32); }
 
 static void add(struct checksum *checksum, uint64_t word) {
@@ -111,7 +110,7 @@ static void fill(const struct layout *layout, struct checksum *before) {
 
 /* ---- exchange ---- */
 
-/* The place of this rank's words among those that a rank receives: behind those of the ranks before. */
+/* The place of this rank's words in another rank's receive buffer: behind the words of the lower ranks. */
 static size_t place_at(const struct layout *layout, vgasnet_node_t rank) {
     uint64_t total = 0, place = 0, *counts = (uint64_t *)malloc(ranks * sizeof *counts);
     if (counts == NULL) fail("no memory");
@@ -125,7 +124,7 @@ static size_t place_at(const struct layout *layout, vgasnet_node_t rank) {
     return (size_t)place;
 }
 
-/* Tells every rank how many words it will get from here. */
+/* Tells every rank the number of words coming from this rank. */
 static void announce(const struct layout *layout) {
     const uint64_t *words = words_of(me);
     uint64_t *counts = (uint64_t *)calloc(ranks, sizeof *counts);
@@ -137,20 +136,20 @@ static void announce(const struct layout *layout) {
     barrier();
 }
 
-/* Words on their way to a rank. */
+/* Words waiting to be sent to a rank. */
 struct outbox {
     uint64_t words[BATCH];
     size_t filled;
     uint64_t *to;
 };
 
-/* The source of a put without _bulk may be overwritten when the put returns. */
+/* The source of a put without _bulk may be overwritten as soon as the put returns. */
 static void flush(struct outbox *outbox, vgasnet_node_t rank) {
     vgasnet_put_nbi(rank, outbox->to, outbox->words, outbox->filled * sizeof(uint64_t));
     outbox->to += outbox->filled, outbox->filled = 0;
 }
 
-/* Sends every word to its rank, a batch at a time. Returns how many this rank got. */
+/* Sends every word to its rank, a batch at a time. Returns the number of words received. */
 static size_t exchange(const struct layout *layout) {
     const uint64_t *words = words_of(me);
     uint64_t total = 0;
@@ -184,7 +183,7 @@ static void sort_runs(const struct layout *layout, uint64_t *words, size_t count
         qsort(words + i, count - i < layout->run ? count - i : layout->run, sizeof *words, compare);
 }
 
-/* A run that is being merged. The heap of them has the least head on top. */
+/* A run during the merge. The run with the smallest head is at the top of the heap. */
 struct run {
     uint64_t head;
     const uint64_t *next, *end;
@@ -199,7 +198,7 @@ static void sift_down(struct run *heap, size_t count, size_t at) {
     }
 }
 
-/* Merges sorted runs. One page of each run and one of the result are in use at a time. */
+/* Merges sorted runs. The working set is one page of each run and one page of the result. */
 static void merge(const struct layout *layout, uint64_t *to, const uint64_t *words, size_t count) {
     size_t runs = (count + layout->run - 1) / layout->run;
     struct run *heap = (struct run *)malloc((runs + 1) * sizeof *heap);
@@ -232,7 +231,7 @@ static void check_order(const uint64_t *words, size_t count, struct checksum *af
     }
 }
 
-/* No word was lost, and none came from nowhere. */
+/* Checks that no word was lost or added. */
 static void check_sums(struct checksum before, struct checksum after) {
     vgasnet_put(0, &checksums()[2 * me], &before, sizeof before);
     vgasnet_put(0, &checksums()[2 * me + 1], &after, sizeof after);

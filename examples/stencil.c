@@ -1,5 +1,6 @@
-/* A five-point stencil on a grid that is larger than memory. Each rank has a block of rows in its segment. In a step it
- * puts its outermost rows into the segments of its neighbours, and computes its own by plain loops over the segment.
+/* A five-point stencil on a grid larger than memory. Each rank keeps a block of rows in its segment. In each step it
+ * puts its outermost rows into the segments of its neighbours, then updates its own rows with plain loops over the
+ * segment.
  *
  *   cc -O2 -Iinclude examples/stencil.c -o stencil -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=16M target/release/vgasnetrun -n 4 ./stencil 4096 4096 10
@@ -11,7 +12,7 @@
 #include <time.h>
 #include <vgasnet.h>
 
-/* The whole grid. The rows above and below it are fixed, and so are its first and last column. */
+/* The whole grid. The rows above and below it are fixed, and so are the first and the last column. */
 struct grid {
     size_t rows, columns, steps;
 };
@@ -19,7 +20,7 @@ struct grid {
 static vgasnet_node_t me, ranks;
 static vgasnet_seginfo_t *segments;
 
-/* Rank 0 says how the program is used, and its status is the job's. */
+/* Only rank 0 prints the usage, and its status becomes the job's. */
 static int usage(int status) {
     if (vgasnet_mynode() != 0) return 0;
     fprintf(status == 0 ? stdout : stderr,
@@ -41,7 +42,7 @@ static double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A positive number, or 0 if the text is none. */
+/* Parses a positive number; 0 if the text is not one. */
 static size_t number(const char *text) {
     char *end;
     unsigned long long value = strtoull(text, &end, 10);
@@ -54,18 +55,18 @@ static size_t rows_of(const struct grid *grid, vgasnet_node_t rank) {
     return first_row_of(grid, rank + 1) - first_row_of(grid, rank);
 }
 
-/* Bytes of a block: the rank's rows, and one row of each neighbour. */
+/* Size of a block: the rank's rows and one row of each neighbour. */
 static size_t block_bytes(const struct grid *grid, vgasnet_node_t rank) {
     return (rows_of(grid, rank) + 2) * grid->columns * sizeof(double);
 }
 
-/* A row of one of the two blocks of a rank. Row 0 is the one above the rank's first. */
+/* A row of one of a rank's two blocks. Row 0 is the neighbour's row above the rank's first. */
 static double *row_of(const struct grid *grid, vgasnet_node_t rank, size_t block, size_t row) {
     char *base = (char *)segments[rank].addr + block * block_bytes(grid, rank);
     return (double *)(void *)base + row * grid->columns;
 }
 
-/* The first values of a row of the grid. Row 0 is the fixed one above the grid. */
+/* Sets the initial values of a row of the grid. Row 0 is the fixed row above the grid. */
 static void begin_row(double *row, size_t index, size_t columns) {
     for (size_t i = 0; i < columns; ++i) row[i] = (double)((index * 7919 + i * 104729) % 1009);
 }
@@ -81,7 +82,7 @@ static void begin(const struct grid *grid) {
             begin_row(row_of(grid, me, block, row), first_row_of(grid, me) + row, grid->columns);
 }
 
-/* The source of these puts lies in the caller's own segment, as it may. */
+/* The source of a put may lie in the caller's own segment. */
 static void put_outer_rows(const struct grid *grid, size_t block) {
     size_t row_bytes = grid->columns * sizeof(double), rows = rows_of(grid, me);
     if (me > 0) {
@@ -94,8 +95,8 @@ static void put_outer_rows(const struct grid *grid, size_t block) {
     vgasnet_wait_syncnbi_puts();
 }
 
-/* Relaxes from one block to the other and back. One barrier a step is enough: in the next step a neighbour puts into the
- * other block, and it cannot begin the step after that before this rank has done the next. */
+/* Relaxes from one block into the other and back. One barrier a step is enough: in the next step a neighbour puts into
+ * the other block, and before it puts into this one again it waits for this rank at the next barrier. */
 static void run(const struct grid *grid) {
     for (size_t step = 0; step < grid->steps; ++step) {
         size_t from = step % 2, to = 1 - from;
@@ -107,7 +108,7 @@ static void run(const struct grid *grid) {
     }
 }
 
-/* The same in ordinary memory: 0 if each of this rank's rows has the same bits there. */
+/* Computes the same in ordinary memory. Returns 0 if this rank's rows are equal to it bit for bit. */
 static int compare(const struct grid *grid) {
     size_t row_bytes = grid->columns * sizeof(double), first = first_row_of(grid, me), row;
     double *from = (double *)malloc((grid->rows + 2) * row_bytes), *to = (double *)malloc((grid->rows + 2) * row_bytes);

@@ -1,5 +1,5 @@
-/* The triad of the STREAM benchmark, a[i] = b[i] + s * c[i], on arrays that lie in a segment and so may be much larger
- * than memory. The loops are those of any C program; pages come and go under them.
+/* The triad of the STREAM benchmark, a[i] = b[i] + s * c[i], on arrays in a segment, so they can be much larger than
+ * memory. The loops are plain C. vgasnet fetches and evicts pages underneath.
  *
  *   cc -O2 -Iinclude examples/triad.c -o triad -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=64M target/release/vgasnetrun -n 2 ./triad 256
@@ -15,7 +15,7 @@
 
 static const double factor = 3;
 
-/* Rank 0 says how the program is used, and its status is the job's. */
+/* Only rank 0 prints the usage, and its status becomes the job's. */
 static int usage(int status) {
     if (vgasnet_mynode() != 0) return 0;
     fprintf(status == 0 ? stdout : stderr,
@@ -36,14 +36,14 @@ static double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A positive number, or 0 if the text is none. */
+/* Parses a positive number; 0 if the text is not one. */
 static size_t number(const char *text) {
     char *end;
     unsigned long long value = strtoull(text, &end, 10);
     return *end == '\0' && text[0] != '-' && value <= SIZE_MAX / (4 * MIB) ? (size_t)value : 0;
 }
 
-/* Values that differ from place to place, so that a page in the wrong place is noticed. */
+/* The values differ from element to element, so a page in the wrong place is detected. */
 static void fill(double *b, double *c, size_t count) {
     for (size_t i = 0; i < count; ++i) {
         b[i] = (double)i;
@@ -55,19 +55,20 @@ static void triad(double *a, const double *b, const double *c, size_t count) {
     for (size_t i = 0; i < count; ++i) a[i] = b[i] + factor * c[i];
 }
 
-/* The first place with a wrong value; count if there is none. All values are whole numbers, so sums are exact. */
+/* The index of the first wrong value, or count if all are right. All values are whole numbers, so the sums are
+ * exact. */
 static size_t first_wrong(const double *a, size_t count) {
     size_t i = 0;
     while (i < count && a[i] == (double)i + factor * (double)(i % 1000)) ++i;
     return i;
 }
 
-/* Barriers around the loop make this the time of the slowest rank. */
+/* With a barrier on either side of the loop, the slowest rank determines the time. */
 static double timed_triad(double *a, double *b, double *c, size_t count) {
     size_t bytes = count * sizeof *b;
     barrier();
     double begin = seconds();
-    /* Both are read from begin to end, so the first miss may fetch ahead already. */
+    /* Both arrays are read from start to end. With this advice read-ahead starts at the first miss. */
     vgasnet_advise(b, bytes, VGASNET_ADVISE_SEQUENTIAL);
     vgasnet_advise(c, bytes, VGASNET_ADVISE_SEQUENTIAL);
     triad(a, b, c, count);

@@ -1,7 +1,7 @@
-// Variables of tests. Included by build scripts.
+// Variables for tests. Included by build scripts.
 
-/// Sets `test_faults` in the profiles that tests are built with. Code behind it reads variables that begin with `VGASNET_TEST_`; no
-/// release has it.
+/// Sets `test_faults` in the profiles used for tests. Code under it reads variables with the prefix `VGASNET_TEST_`.
+/// Releases are built without it.
 fn test_faults() {
     println!("cargo::rustc-check-cfg=cfg(test_faults)");
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));

@@ -1,7 +1,7 @@
-"""gdb for programs that use vgasnet; docs/how-to/debugging.md tells how to load and use it.
+"""gdb support for programs that use vgasnet; docs/how-to/debugging.md describes how to load and use it.
 
-A load or store in the segment that finds no page raises SIGSEGV, which the library handles: gdb is told to pass it on. Pages
-that are not mapped look like zeros to gdb: the commands here read them where they are, or have the library fetch them.
+A load or store of a page not mapped in the segment raises SIGSEGV. The library handles the signal, so gdb is set to pass it
+on. To gdb unmapped pages look like zeros. The commands here read them in the pool, or have the library fetch them.
 """
 
 import struct
@@ -16,15 +16,15 @@ FIELDS = (
 ERR_NOT_READY = 10004
 UNANSWERED = 1 << 63
 MASK = (1 << 64) - 1
-# Stops of other threads while one call is under way.
+# Limit on stops of other threads during one call.
 STOPS_MAX = 100
-# None, SIGINT, SIGTRAP, SIGSTOP: those by which gdb itself stops a program.
+# No signal, SIGINT, SIGTRAP, SIGSTOP: the signals with which gdb itself stops a program.
 PLAIN_SIGNALS = (0, 2, 5, 19)
 WORD_BYTES = 8
 
 
 def evaluate(expression):
-    """The value of an expression in C, whatever the language of the frame is: the library is in Rust."""
+    """The value of an expression in C, independent of the frame's language: the library is in Rust."""
     language = gdb.parameter("language")
     gdb.execute("set language c", to_string=True)
     try:
@@ -36,7 +36,7 @@ def evaluate(expression):
 class Segment:
     """The rank's segment, as vgasnet_debug_layout describes it."""
 
-    # The frames of its pages, of the program and segment that is named with them. Empty when the program has run since.
+    # The frames of the segment's pages, for the program and segment in the key. Empty if the program has run since.
     index = {}
 
     def __init__(self):
@@ -66,8 +66,8 @@ class Segment:
             )
 
     def frame_of(self, page):
-        """The frame of a page that may be read here, or None. The index is from the first look since the program last ran;
-        library calls meanwhile may move pages, so its entry is looked at again."""
+        """The frame of a page readable here, or None. The index is from the first lookup since the program last ran.
+        Library calls may have moved pages since, so the entry is checked again."""
         if Segment.index.get("place") != (gdb.selected_inferior().num, self.place, self.key):
             Segment.index = {"place": (gdb.selected_inferior().num, self.place, self.key), "frames": self.pages_here()}
         frame = Segment.index["frames"].get(page)
@@ -79,7 +79,7 @@ class Segment:
         return frame
 
     def pages_here(self):
-        """The frames of the segment's pages that may be read here, by page."""
+        """The frames of the segment's pages readable here, by page."""
         raw = bytes(gdb.selected_inferior().read_memory(self.entries, self.entry_bytes * self.entry_count))
         found = {}
         for frame in range(self.entry_count):
@@ -105,7 +105,7 @@ class Segment:
         return b"".join(parts)
 
     def fetch(self, page, address, count):
-        """The bytes of a page that is not here, by a call of the library."""
+        """The bytes of a page not in this pool, by a call of the library."""
         if not is_live():
             raise gdb.GdbError(
                 "vgasnet: page %d (at %#x) was not in the memory of rank %d, so it is not in the core file; "
@@ -127,7 +127,7 @@ class Segment:
         return b"".join(parts)
 
     def call(self, arguments):
-        """The answer of vgasnet_debug_read, which comes by memory."""
+        """The answer of vgasnet_debug_read, passed in memory."""
         place = self.place + WORD_BYTES * FIELDS.index("code")
         gdb.selected_inferior().write_memory(place, struct.pack("=Q", UNANSWERED))
         if (gdb.selected_thread().name or "").startswith("vgasnet-"):
@@ -148,14 +148,14 @@ GENERAL = "rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip efl
 
 
 def call_with_general_registers(arguments):
-    """Calls vgasnet_debug_read, which keeps all other registers: gdb 13 cannot give them back on processors with AMX."""
+    """Calls vgasnet_debug_read. It preserves all other registers: gdb 13 cannot restore them on processors with AMX."""
     frame, thread = gdb.selected_frame(), gdb.selected_thread()
     gdb.newest_frame().select()
     values = {name: int(evaluate("$" + name)) & MASK for name in GENERAL}
     signal = stop_signal()
     end = int(evaluate("(unsigned long) &vgasnet_debug_stop"))
     start = int(evaluate("(unsigned long) &vgasnet_debug_read"))
-    # Below what a leaf function may use of the stack.
+    # Below the red zone of a leaf function.
     stack = ((values["rsp"] - 256) & ~63) - WORD_BYTES
     gdb.selected_inferior().write_memory(stack, struct.pack("=Q", end))
     point = gdb.Breakpoint("*%#x" % end, internal=True)
@@ -192,7 +192,7 @@ def stop_signal():
 
 
 class Undisturbed:
-    """While gdb calls a function: the library's threads run too, and no breakpoint stops them."""
+    """Context of a function call by gdb: the library's threads run too, and breakpoints are off."""
 
     depth = 0
 
@@ -212,7 +212,7 @@ class Undisturbed:
 
 
 def is_live():
-    """Whether there is a process, and not a core file."""
+    """Whether the inferior is a process and not a core file."""
     connection = getattr(gdb.selected_inferior(), "connection", None)
     if connection is not None:
         return connection.type != "core"
@@ -227,7 +227,7 @@ class Vgasnet(gdb.Command):
 
 
 class Read(gdb.Command):
-    """Bytes of the segment, also of pages that are not in memory: vgasnet read ADDRESS COUNT."""
+    """Bytes of the segment, pages not in memory included: vgasnet read ADDRESS COUNT."""
 
     def __init__(self):
         super().__init__("vgasnet read", gdb.COMMAND_DATA)
@@ -245,8 +245,8 @@ class Read(gdb.Command):
 
 
 class Print(gdb.Command):
-    """The value of an expression that lies in the segment, also in pages that are not in memory: vgasnet print EXPRESSION.
-    What the expression reads on its way is read by gdb: read the pointers in the segment one by one."""
+    """The value of an expression in the segment, pages not in memory included: vgasnet print EXPRESSION.
+    gdb itself reads everything the expression depends on, so follow pointers in the segment one by one."""
 
     def __init__(self):
         super().__init__("vgasnet print", gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
@@ -260,7 +260,7 @@ class Print(gdb.Command):
 
 
 class Pages(gdb.Command):
-    """The pages of the segment that are in this rank's memory: vgasnet pages [ADDRESS COUNT]."""
+    """The pages of the segment in this rank's memory: vgasnet pages [ADDRESS COUNT]."""
 
     def __init__(self):
         super().__init__("vgasnet pages", gdb.COMMAND_DATA)
@@ -284,7 +284,7 @@ class Pages(gdb.Command):
 
 
 def ranges(numbers):
-    """Ascending numbers as ranges: first, and the one behind the last."""
+    """Ascending numbers as ranges: the first, and the one after the last."""
     found = []
     for number in numbers:
         if found and found[-1][1] == number:
@@ -295,7 +295,7 @@ def ranges(numbers):
 
 
 class WildAccess(gdb.Breakpoint):
-    """Stops where a load or store is none of the library's: SIGSEGV itself does not stop."""
+    """Stops at a faulting load or store not handled by the library: SIGSEGV itself does not stop."""
 
     all = []
 
@@ -309,7 +309,7 @@ class WildAccess(gdb.Breakpoint):
 
 
 def forget_index(_=None):
-    """The program runs on, and its pages come and go. Calls of the library for a page move few."""
+    """Drops the index when the program runs on: its pages move. Library calls for a page move only a small number."""
     if not Undisturbed.depth:
         Segment.index = {}
 

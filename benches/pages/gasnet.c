@@ -1,5 +1,5 @@
-/* The cost of a page from another rank's pool, beside GASNet's own operations on as many bytes between the same two ranks in
- * the same run. The program calls both GASNet and vgasnet. */
+/* The cost of a page from another rank's pool, next to GASNet's own operations on the same number of bytes between the
+ * same two ranks in the same run. The program calls both GASNet and vgasnet. */
 #include <gasnet.h>
 
 #include "page.h"
@@ -13,7 +13,7 @@ static void get_and_put(char *here, char *there) {
     double begin;
     size_t at, offset;
     for (at = 0; me == 0 && at < pages; ++at) {
-        /* Memory that was not used just before, like a page's. */
+        /* Memory not used just before, as for a page. */
         offset = at * page_bytes;
         begin = now();
         gasnet_get_bulk(here + offset, 1, there + offset, page_bytes);
@@ -23,7 +23,7 @@ static void get_and_put(char *here, char *there) {
         gasnet_put_bulk(1, there + offset, here + offset, page_bytes);
         sample("gasnet_put", now() - begin);
     }
-    /* The target has to call GASNet meanwhile, and this does. */
+    /* The target has to call GASNet meanwhile; the barrier does so. */
     meet_by_gasnet();
 }
 

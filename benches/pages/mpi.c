@@ -1,10 +1,10 @@
-/* The cost of a page from another rank's pool, beside MPI's own operations on as many bytes between the same two ranks in
- * the same run. The program calls both MPI and vgasnet. */
+/* The cost of a page from another rank's pool, next to MPI's own operations on the same number of bytes between the
+ * same two ranks in the same run. The program calls both MPI and vgasnet. */
 #include <mpi.h>
 
 #include "page.h"
 
-/* One way: half of there and back. */
+/* Half of a round trip. */
 static void send_and_receive(char *memory) {
     double begin = now();
     size_t at;
@@ -25,7 +25,7 @@ static void get_and_put(char *memory, MPI_Win window) {
     MPI_Aint there;
     MPI_Win_lock_all(0, window);
     for (at = 0; me == 0 && at < pages; ++at) {
-        /* Memory that was not used just before, like a page's. */
+        /* Memory not used just before, as for a page. */
         there = (MPI_Aint)(at * page_bytes);
         begin = now();
         MPI_Get(memory + there, (int)page_bytes, MPI_BYTE, 1, there, (int)page_bytes, MPI_BYTE, window);
@@ -38,7 +38,7 @@ static void get_and_put(char *memory, MPI_Win window) {
         sample("mpi_put", now() - begin);
     }
     MPI_Win_unlock_all(window);
-    /* The target has to call MPI meanwhile, and this does. */
+    /* The target has to call MPI meanwhile; the barrier does so. */
     MPI_Barrier(MPI_COMM_WORLD);
 }
 

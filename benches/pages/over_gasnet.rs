@@ -6,7 +6,7 @@ use std::process::Command;
 pub const CONDUIT: &str = "gasnet";
 pub const SOURCE: &str = "gasnet.c";
 
-/// The networks between two ranks, with the variables that choose them.
+/// The networks between two ranks, and the variables for choosing them.
 pub fn networks() -> Vec<(String, &'static [(&'static str, &'static str)])> {
     vec![(vgasnet_gasnet::conduit_name(), &[])]
 }
@@ -18,7 +18,7 @@ pub fn compiler() -> Command {
     command
 }
 
-/// The static library: the program and vgasnet have to use one GASNet.
+/// The static library is linked, because the program and vgasnet have to use the same GASNet.
 pub fn link(command: &mut Command, dir: &Path) {
     command.arg(dir.join("libvgasnet.a")).args(vgasnet_gasnet::LIBRARIES.split_whitespace());
     command.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"]);

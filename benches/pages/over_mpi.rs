@@ -6,11 +6,11 @@ use std::process::Command;
 pub const CONDUIT: &str = "mpi";
 pub const SOURCE: &str = "mpi.c";
 
-/// Confine MPI to TCP, in implementations that read them.
+/// Variables that restrict various MPIs to TCP.
 const TCP: [(&str, &str); 4] =
     [("UCX_TLS", "tcp,self"), ("OMPI_MCA_pml", "ob1"), ("OMPI_MCA_btl", "tcp,self"), ("OMPI_MCA_osc", "pt2pt,rdma")];
 
-/// The networks between two ranks, with the variables that choose them.
+/// The networks between two ranks, and the variables for choosing them.
 pub fn networks() -> Vec<(String, &'static [(&'static str, &'static str)])> {
     vec![("one host, no memory shared by vgasnet".to_owned(), &[]), ("tcp".to_owned(), &TCP)]
 }

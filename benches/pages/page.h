@@ -1,4 +1,4 @@
-/* The part that the programs share: a page from another rank's pool. */
+/* Common part of the programs: a page from another rank's pool. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* A line on stdout: a name and microseconds. */
+/* Prints a name and microseconds on stdout. */
 static void sample(const char *name, double seconds) {
     printf("%s %.1f\n", name, seconds * 1e6);
 }
@@ -39,7 +39,7 @@ static char *page(size_t number) {
     return (char *)segments[0].addr + number * page_bytes;
 }
 
-/* Rank 1 becomes the owner of all pages of rank 0's segment, and rank 0 has none of them. */
+/* Rank 1 becomes the owner of all pages in rank 0's segment, so rank 0 has no page left. */
 static void give_away(int round) {
     size_t at;
     uint64_t word;
@@ -50,7 +50,8 @@ static void give_away(int round) {
     meet();
 }
 
-/* Gets a word of each page, which takes the whole page. Forwards, pages are fetched ahead; backwards, none is. */
+/* Gets a word of each page, which fetches the whole page. In forward order read-ahead fetches pages early, backwards it
+ * does not. */
 static void fetch(int round, int backwards) {
     size_t step, at;
     uint64_t word;
@@ -66,7 +67,7 @@ static void fetch(int round, int backwards) {
     meet();
 }
 
-/* vgasnet_init and vgasnet_attach for two ranks, of which the first has a segment. */
+/* vgasnet_init and vgasnet_attach for two ranks. Only the first has a segment. */
 static void start_vgasnet(int *argc, char ***argv) {
     check(vgasnet_init(argc, argv) == VGASNET_OK, "init failed");
     me = vgasnet_mynode();

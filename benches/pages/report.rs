@@ -1,4 +1,4 @@
-//! Runs the program, and prints its results.
+//! Runs the program and prints its results.
 
 #[path = "../../tests/tools/mod.rs"]
 mod tools;
@@ -11,15 +11,15 @@ use std::process::{Command, Stdio};
 const PAGE_BYTES: usize = 4 << 20;
 const PAGES: usize = 16;
 
-/// A page that was not fetched ahead.
+/// A page not fetched ahead.
 const PAGE: &str = "page_of_a_peer";
 
-/// Ranks of one host share no memory, so that pages move.
+/// Disables shared memory between ranks of one host, so pages move over the network.
 const APART: (&str, &str) = ("VGASNET_PEER_MEMORY", "0");
 
 type Samples = BTreeMap<String, Vec<f64>>;
 
-/// The program, linked with the library that was built for this bench.
+/// Builds the program, linked with the library built for this bench.
 fn build() -> PathBuf {
     let bench = std::env::current_exe().expect("this program has a path");
     let dir = bench.parent().expect("a program is in a directory");
@@ -39,7 +39,7 @@ fn measure(program: &Path, variables: &[(&str, &str)]) -> Samples {
     command.envs(variables.iter().copied()).envs([APART]);
     command.env("VGASNET_PAGE_SIZE", PAGE_BYTES.to_string());
     command.env("VGASNET_POOL_SIZE", (2 * PAGES * PAGE_BYTES).to_string());
-    // Of Open MPI, for containers.
+    // For Open MPI in containers.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().expect("vgasnetrun");
     assert!(output.status.success(), "{command:?}: {}", output.status);
@@ -57,7 +57,7 @@ fn median(values: &[f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// A table on stderr, so that JSON may go to stdout.
+/// Prints a table on stderr; stdout is for JSON.
 fn table(network: &str, samples: &Samples) -> serde_json::Value {
     eprintln!("{network}\n  {:24} {:>8} {:>12} {:>12} {:>8}", "", "samples", "median us", "least us", "GB/s");
     let mut medians = BTreeMap::new();
@@ -75,7 +75,7 @@ fn table(network: &str, samples: &Samples) -> serde_json::Value {
     serde_json::json!({ "network": network, "page_bytes": PAGE_BYTES, "median_us": medians, "ratios": ratios })
 }
 
-/// Measures over each network, and reports.
+/// Measures over each network and reports.
 pub fn run() {
     let is_json = std::env::args().any(|argument| argument == "--json");
     let program = build();

@@ -1,21 +1,21 @@
-! An array that is larger than the pool, filled and read through a Fortran pointer; blocks of it that neighbours get and put;
-! Active Messages; a reduction; a file that all ranks share. Everything is checked.
+! An array larger than the pool, filled and read through a Fortran pointer. Neighbours get and put blocks of it. Then Active
+! Messages, a reduction, and a file shared by all ranks. Everything is checked.
 !
 ! usage: out_of_core FILE [MIB]
 !
-! MIB (64) is the size of each rank's array. FILE is made, and removed at the end.
+! MIB (64) is the size of each rank's array. FILE is created, and removed at the end.
 module neighbours
   use vgasnet
   implicit none
-  integer, parameter :: block_words = 4096 ! of a get, put or message
+  integer, parameter :: block_words = 4096 ! words in a get or put
   integer(c_size_t), parameter :: block_bytes = 8 * block_words
   integer(vgasnet_node_t) :: me, ranks, next
-  ! What handlers have seen. Volatile, since they run in calls of the library.
+  ! Set by handlers. Handlers run inside calls to the library, so the variables are volatile.
   integer(c_int64_t), volatile :: greeted = 0, sum_of_block = 0, answers = 0
   integer(vgasnet_handler_t) :: answer_index
 
 contains
-  ! A Medium: sums the payload up, and replies with what came as its argument.
+  ! Handler of a Medium: sums the payload and replies with its own argument.
   subroutine on_block(token, buf, nbytes, from) bind(C)
     type(c_ptr), value :: token, buf
     integer(c_size_t), value :: nbytes
@@ -39,7 +39,7 @@ contains
     is_greeted = greeted == 1 .and. answers == 1
   end function
 
-  ! A function of a reduction: sums.
+  ! The function of the reduction: a sum.
   subroutine add(results, result_count, left_operands, left_count, right_operands, elem_size, flags, arg) bind(C)
     type(c_ptr), value :: results, left_operands, right_operands
     integer(c_size_t), value :: result_count, left_count, elem_size
@@ -53,7 +53,7 @@ contains
     sums = left + right
   end subroutine
 
-  ! The library has said what is wrong.
+  ! Ends the job on an error. The library has already printed the reason.
   subroutine must(code)
     integer(c_int), intent(in) :: code
     if (code /= VGASNET_OK) call vgasnet_exit(1_c_int)
@@ -68,7 +68,7 @@ contains
     call vgasnet_exit(1_c_int)
   end subroutine
 
-  ! The word at a place of a rank's array.
+  ! The initial word at a place in a rank's array.
   elemental function word(rank, place)
     integer(vgasnet_node_t), intent(in) :: rank
     integer(c_int64_t), intent(in) :: place
@@ -76,7 +76,7 @@ contains
     word = rank * 1000000007_c_int64_t + place
   end function
 
-  ! The sum of a rank's array of so many words.
+  ! The sum of a rank's array with this number of words.
   elemental function sum_of(rank, words)
     integer(vgasnet_node_t), intent(in) :: rank
     integer(c_int64_t), intent(in) :: words
@@ -104,7 +104,7 @@ program out_of_core
   call must(vgasnet_attach(8 * words, handlers))
   answer_index = vgasnet_index(handlers(2))
 
-  ! Each element is stored where it is: in the pool, while that has its page.
+  ! Plain stores through the pointer. vgasnet fetches and evicts pages underneath.
   call vgasnet_segment_pointer(mine, words)
   do i = 1, words
     mine(i) = word(me, i)
@@ -143,7 +143,7 @@ contains
     words = mib * 131072
   end subroutine
 
-  ! The last block of the next rank's array, and a block that is put to its first words and put back.
+  ! Gets the last block of the next rank's array, puts a block to its first words, and restores them.
   subroutine get_and_put(words)
     integer(c_int64_t), intent(in) :: words
     integer(c_int64_t), target :: last(block_words), first(block_words)
@@ -162,7 +162,7 @@ contains
     call must(vgasnet_barrier())
     call check(mine(1) == -word(me, 1_c_int64_t), "the word that was put")
     mine(1:block_words) = -mine(1:block_words)
-    ! A number that all ranks count up, in the last word of rank 0.
+    ! All ranks increment the last word of rank 0.
     i = vgasnet_atomic_fetch_add_u64(0, vgasnet_at(0, 8 * words - 8), 1_c_int64_t)
     call must(vgasnet_barrier())
     if (me == 0) then
@@ -172,7 +172,7 @@ contains
     call must(vgasnet_barrier())
   end subroutine
 
-  ! Each rank sends a block to the next one, which answers.
+  ! Each rank sends a block to the next rank and waits for the answer.
   subroutine greet(index)
     integer(vgasnet_handler_t), intent(in) :: index
     integer(c_int64_t), target :: words(16)
@@ -185,7 +185,7 @@ contains
     call must(vgasnet_barrier())
   end subroutine
 
-  ! The sum over all ranks, at rank 0, and from there to all.
+  ! Reduces a sum over all ranks to rank 0, then broadcasts it.
   subroutine reduce(words)
     integer(c_int64_t), intent(in) :: words
     integer(c_int64_t), target :: mine_and_one(2), total(2)
@@ -203,7 +203,7 @@ contains
     call check(total(1) == sum([(sum_of(rank, words), rank=0, ranks - 1)]), "the sum over all ranks")
   end subroutine
 
-  ! Each rank writes a block of its segment to the file, and reads that of the next rank.
+  ! Each rank writes a block of its segment to the file, and reads the next rank's block.
   subroutine share_file()
     integer(vgasnet_file_t) :: file
     integer(c_int64_t), target :: read(block_words)

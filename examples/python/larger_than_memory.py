@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An array of numpy that is larger than the memory for it: filled, scaled and summed in place.
+"""A NumPy array larger than its memory: filled, scaled and summed in place.
 
 usage: larger_than_memory.py [MIB]
 
@@ -13,7 +13,7 @@ import vgasnet
 
 
 def memory_mib():
-    """Memory of this process; pages that several mappings or processes share are divided among those."""
+    """Resident memory of this process, shared pages divided among their mappings."""
     with open("/proc/self/smaps_rollup") as file:
         return next(int(line.split()[1]) >> 10 for line in file if line.startswith("Pss:"))
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Arrays of numpy that are larger than the pool: filled and summed in place, neighbours' blocks that are got and put, messages, a
-reduction, a file that all ranks share. Everything is checked.
+"""NumPy arrays larger than the pool, filled and summed in place. Ranks get and put blocks of neighbours, send messages,
+reduce a sum, and share a file. Everything is checked.
 
 usage: out_of_core.py FILE [MIB]
 
-MIB (64) is the size of each rank's array. FILE is made, and removed at the end.
+MIB (64) is the size of each rank's array. FILE is created, and removed at the end.
 """
 import os
 import sys
@@ -20,7 +20,7 @@ answers = []
 
 @vgasnet.medium
 def greet(message, sender):
-    """Runs at the receiver: notes what came, and answers."""
+    """Runs at the receiver: records the message and answers."""
     greetings.append((sender, int(message.array(np.int64).sum())))
     message.reply(answer, sender)
 
@@ -31,7 +31,7 @@ def answer(message, sender):
 
 
 def words_of(rank, start, count):
-    """The words of a rank's array from a place on."""
+    """The initial words of a rank's array, starting at a place."""
     return rank * 1_000_000_007 + np.arange(start, start + count, dtype=np.int64)
 
 
@@ -45,7 +45,7 @@ def check(what, value, expected):
 
 
 def get_and_put(mine, rank, next_rank):
-    """The next rank's last block, with a sum meanwhile; a block that is put to its first words; a number that all count up."""
+    """Gets the next rank's last block while computing a sum, puts a block to its first words, and increments a shared word."""
     there, count = vgasnet.segment(next_rank), mine.size
     block = np.empty(BLOCK, np.int64)
     with there.get_nb(mine.nbytes - block.nbytes, block):
@@ -68,7 +68,7 @@ def get_and_put(mine, rank, next_rank):
 
 
 def share_file(path, mine, rank, next_rank):
-    """Each rank writes a block of its segment to the file, and reads that of the next rank."""
+    """Writes a block of this rank's segment to the file, and reads the next rank's block."""
     block = mine[:BLOCK]
     with vgasnet.File(path, "w+") as file:
         file.write_at(rank * block.nbytes, block)

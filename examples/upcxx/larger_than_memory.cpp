@@ -1,6 +1,6 @@
-/* A UPC++ program whose shared heap may be larger than memory. Each rank has an array in its heap, of as many MiB as the argument says; it
- * is stored to, read, written, summed and counted in by local pointers, rget, rput, rpc and atomics, and collectives compare what came out.
- * Rank 0 prints the seconds of each part; a rank that finds a wrong number says so and ends the job.
+/* A UPC++ program with a shared heap larger than memory. Each rank has an array in its heap; the argument is its size
+ * in MiB. The ranks access the arrays by local pointers, rget, rput, rpc and atomics, and compare the results by
+ * collectives. Rank 0 prints the seconds of each part. A rank that finds a wrong number prints a line and ends the job.
  *
  *     upcxx -O -network=udp examples/upcxx/larger_than_memory.cpp -o larger_than_memory
  *     VGASNET_POOL_SIZE=64M upcxx-run -n 2 -shared-heap 640M larger_than_memory 512
@@ -15,9 +15,9 @@
 using upcxx::global_ptr;
 using Clock = std::chrono::steady_clock;
 
-/* Words of a block: 4 KiB. */
+/* Words in a block of 4 KiB. */
 constexpr uint64_t BLOCK = 512;
-/* Operations that a rank has under way. */
+/* Operations in flight per rank, at most. */
 constexpr int WINDOW = 64;
 
 static uint64_t words, blocks;
@@ -30,12 +30,12 @@ static uint64_t mix(uint64_t number) {
     return number ^ number >> 31;
 }
 
-/* What a word of a rank is at first. */
+/* The initial value of a word. */
 static uint64_t word_of(int rank, uint64_t at) {
     return (static_cast<uint64_t>(rank) << 40) + at * 3;
 }
 
-/* Whether a block is written to later: one of eight is, by one rank. */
+/* Whether a block is overwritten later: one in eight is, by one rank. */
 static bool is_written(int rank, uint64_t block) {
     return mix(block * static_cast<uint64_t>(ranks) + static_cast<uint64_t>(rank)) % 8 == 0;
 }
@@ -50,7 +50,7 @@ static void check(bool is_right, const char *what) {
     std::abort();
 }
 
-/* Numbers that look random, a sequence of its own for each rank and part. */
+/* Pseudorandom numbers, with a separate sequence for each rank and part. */
 struct Draws {
     uint64_t state;
     explicit Draws(uint64_t part) : state(mix(part * 1000 + static_cast<uint64_t>(me) + 1)) {}
@@ -82,22 +82,22 @@ static void get_words() {
     }
 }
 
-/* Each rank writes some blocks of the next one, far from each other in time and place. */
+/* Each rank overwrites some blocks of the next rank, in an order that scatters them. */
 static void put_blocks() {
     int to = (me + 1) % ranks;
     std::vector<uint64_t> sources(WINDOW * BLOCK);
     upcxx::promise<> all;
-    int under_way = 0;
+    int in_flight = 0;
     for (uint64_t nth = 0; nth < blocks; ++nth) {
         uint64_t block = nth * UINT64_C(2654435761) % blocks;
         if (!is_written(to, block)) continue;
-        uint64_t *source = &sources[static_cast<uint64_t>(under_way) * BLOCK];
+        uint64_t *source = &sources[static_cast<uint64_t>(in_flight) * BLOCK];
         for (uint64_t at = 0; at < BLOCK; ++at) source[at] = word_of(to, block * BLOCK + at) + 1;
         upcxx::rput(source, arrays[to] + block * BLOCK, BLOCK, upcxx::operation_cx::as_promise(all));
-        if (++under_way < WINDOW) continue;
+        if (++in_flight < WINDOW) continue;
         all.finalize().wait();
         all = upcxx::promise<>();
-        under_way = 0;
+        in_flight = 0;
     }
     all.finalize().wait();
 }

@@ -1,4 +1,4 @@
-//! Two hosts, which are network namespaces of this machine joined by a cable. Both see the same files.
+//! Two hosts: network namespaces of this machine joined by a virtual cable. Both see the same files.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -9,22 +9,22 @@ use std::time::{Duration, Instant};
 /// The addresses of the hosts, on the device `v0` of each.
 pub const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
-/// Far more than it takes the kernel to notice that both ends of a cable are up.
+/// Far longer than the kernel takes to notice that both ends of a cable are up.
 const CABLE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Two hosts and the cable between them. They go when this is dropped; nothing may run there any more.
+/// Two hosts and the cable between them. Dropping this removes them; no process may still be running there.
 #[derive(Debug)]
 pub struct Hosts {
     /// The namespaces; launchers run in the first.
     pub names: [String; 2],
-    /// In the place of ssh: options, the host, and the words of a command for its shell.
+    /// Replacement for ssh. It takes options, the host, and the words of a command for the host's shell.
     reach: PathBuf,
 }
 
-/// Runs a command, a word at each blank. Returns what it prints.
+/// Runs a command, split into words at blanks. Returns its output.
 ///
 /// # Errors
-/// It does not start, or ends otherwise than with status 0; what it says about that, on one line.
+/// The command does not start or its exit status is not 0. The error has its stderr on one line.
 pub fn run(line: &str) -> Result<String, String> {
     let mut words = line.split_whitespace();
     let output = Command::new(words.next().expect("a command")).args(words).output();
@@ -38,10 +38,10 @@ pub fn run(line: &str) -> Result<String, String> {
 }
 
 impl Hosts {
-    /// Makes hosts whose names begin with `vgasnet-` and `tag`, which no others have. A script that reaches them is in `dir`.
+    /// Creates hosts with names of `vgasnet-` and a unique `tag`. The script that reaches them is in `dir`.
     ///
     /// # Errors
-    /// Why this machine can have none, on one line.
+    /// The reason, on one line, why this machine cannot have such hosts.
     pub fn new(tag: &str, dir: &Path) -> Result<Hosts, String> {
         let names = ["a", "b"].map(|end| format!("vgasnet-{tag}{end}"));
         let hosts = Hosts { names, reach: dir.join(format!("reach-{tag}")) };
@@ -61,7 +61,7 @@ impl Hosts {
         }
         for name in &self.names {
             wait_for_cable(name)?;
-            // Containers may let one make namespaces, and not enter them.
+            // A container may allow creating namespaces but not entering them.
             run(&format!("ip netns exec {name} true"))?;
         }
         let text = format!(
@@ -74,13 +74,13 @@ impl Hosts {
         written.map_err(|error| format!("{}: {error}", self.reach.display()))
     }
 
-    /// What runs the rest of a command line on the first host.
+    /// The command prefix that runs a command on the first host.
     pub fn enter(&self) -> String {
         format!("ip netns exec {}", self.names[0])
     }
 
-    /// The launcher of an MPI, which may be [`is_hydra`], with what it needs to go over the cable and no other way. It is to run in the
-    /// first host, with the environment of [`OVER_THE_CABLE`].
+    /// The launcher of an MPI ([`is_hydra`] or not), restricted to the cable. It runs on the first host with the
+    /// environment of [`OVER_THE_CABLE`].
     pub fn launcher(&self, mpiexec: &str, is_hydra: bool) -> String {
         let reach = self.reach.display();
         if is_hydra {
@@ -91,7 +91,7 @@ impl Hosts {
     }
 }
 
-/// The options of an MPI's launcher that name both hosts, for so many ranks.
+/// Options for an MPI's launcher: both hosts, with room for this many ranks.
 pub fn names_for(is_hydra: bool, ranks: u32) -> String {
     if is_hydra {
         return format!("-hosts {}", ADDRESSES.join(","));
@@ -100,15 +100,15 @@ pub fn names_for(is_hydra: bool, ranks: u32) -> String {
     format!("--host {}", ADDRESSES.map(|address| format!("{address}:{each}")).join(","))
 }
 
-/// UCX finds that both hosts are one kernel, and would use shared memory.
+/// Both hosts are one kernel, so UCX would choose shared memory.
 pub const OVER_THE_CABLE: [(&str, &str); 2] = [("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "v0")];
 
-/// Whether a launcher is MPICH's.
+/// Whether a launcher is MPICH's Hydra.
 pub fn is_hydra(mpiexec: &str) -> bool {
     run(&format!("{mpiexec} --version")).is_ok_and(|text| text.to_lowercase().contains("hydra"))
 }
 
-/// The kernel notices a moment later that both ends are up, and UCX does not take a device before.
+/// The kernel reports the link state with a delay. UCX does not use a device before it is up.
 fn wait_for_cable(name: &str) -> Result<(), String> {
     let begin = Instant::now();
     while !run(&format!("ip -n {name} link show v0"))?.contains("state UP") {

@@ -1,12 +1,12 @@
-//! The times as bars: in a terminal, and as an image.
+//! The times as bars, in a terminal and as an image.
 
 use crate::plan::Way;
 use crate::results::Results;
 
-/// The cells of the longest bar.
+/// Cells in the longest bar.
 const CELLS: f64 = 40.0;
 
-/// A bar for each way that has run, with its time in seconds and in times of vgasnet's.
+/// A bar for each way that has run, labelled with its seconds and its ratio to vgasnet.
 fn rows(results: &Results) -> Vec<(Way, f64, String)> {
     let own = results.seconds(Way::Vgasnet).unwrap_or(f64::NAN);
     let ran = Way::ALL.into_iter().filter_map(|way| Some((way, results.seconds(way)?)));
@@ -24,7 +24,7 @@ fn longest(rows: &[(Way, f64, String)]) -> f64 {
     rows.iter().map(|(_, seconds, _)| *seconds).fold(f64::MIN_POSITIVE, f64::max)
 }
 
-/// The chart as text, a line a way.
+/// The chart as text, one line per way.
 pub fn bars(results: &Results) -> String {
     let rows = rows(results);
     let longest = longest(&rows);

@@ -1,4 +1,4 @@
-//! Runs the ways one after the other, round by round.
+//! Runs the ways one after another in each round.
 
 use crate::plan::{Done, Orders, Sums, Way, memory_bytes};
 use crate::results::Results;
@@ -17,7 +17,7 @@ use vgasnet_launch::Launch;
 use vgasnet_measuring::cgroup::MemoryLimit;
 use vgasnet_measuring::progress::Bytes;
 
-/// Reads the data by all ways, and shows the result.
+/// Reads the data by all ways and prints the result.
 pub fn run(options: &Options) -> Result<(), String> {
     let path = options.file.as_deref().unwrap_or(Path::new(""));
     let (pool_bytes, ranks) = (options.pool << 20, options.ranks);
@@ -58,12 +58,12 @@ pub fn run(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// All that the rounds share.
+/// State common to all rounds.
 struct Setting {
     orders: Orders,
     pool_bytes: u64,
     storage_dir: PathBuf,
-    /// The memory that all processes of a way have together; else why it has no bound.
+    /// The memory limit for all processes of a way together, or the reason for not having one.
     limit: Result<MemoryLimit, String>,
     report: File,
     copy: Copy,
@@ -135,7 +135,7 @@ impl Setting {
         serde_json::from_str(&text).map_err(|error| format!("the report of rank 0: {error}"))
     }
 
-    /// Starts the readers, and begins when all have opened the file.
+    /// Starts the readers. The clock starts after all of them have opened the file.
     fn by_kernel(&self, orders: &Orders) -> Result<Done, String> {
         self.copy.forget().map_err(|error| format!("{}: {error}", self.copy.path.display()))?;
         let readers = (0..orders.processes).map(|me| Reader::start(&Orders { me, ..orders.clone() }));
@@ -154,12 +154,12 @@ impl Setting {
     }
 }
 
-/// A file in memory that processes inherit.
+/// A file in memory, inherited by child processes.
 fn inherited_memory() -> io::Result<File> {
     Ok(File::from(memfd_create("vgasnet-main-job", MFdFlags::empty())?))
 }
 
-/// A process that reads the file, and ends with this.
+/// A process that reads the file. It is killed when this is dropped.
 struct Reader {
     child: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -197,7 +197,7 @@ impl Drop for Reader {
     }
 }
 
-/// A copy of the data that no page cache has when a round begins.
+/// A copy of the data, dropped from the page cache before each round.
 struct Copy {
     path: PathBuf,
     file: File,

@@ -1,7 +1,8 @@
-//! The main job: four ranks read data that are several times larger than the memory they may use, and compare every byte. The
-//! same again by mmap and by read(), with the same memory.
+//! The main job: four ranks read data several times larger than their memory and compare every byte. mmap and read() do
+//! the same with the same memory.
 //!
-//! This process reads the options and starts the others, each of which is this program with the hidden command `process`.
+//! This process parses the options and starts the others. Each of them is this program with the hidden command
+//! `process`.
 
 mod chart;
 mod job;
@@ -14,8 +15,8 @@ use clap::{Parser, Subcommand};
 use plan::{Orders, Way};
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// Puts a file into segments of vgasnet that are larger than memory, has every rank read all of it, and compares the time with
+///  Puts a file into segments of vgasnet that are larger than memory, has every rank read all of it, and compares
+/// the time with
 /// mmap and read().
 #[derive(Debug, Parser)]
 #[command(name = "vgasnet-main-job", version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(line) => {
-            // A job that failed has printed its line itself.
+            // A failed job has already printed its own line.
             if !line.is_empty() {
                 eprintln!("vgasnet-main-job: {line}");
             }

@@ -1,4 +1,4 @@
-//! The data, the memory, and the orders that each process gets.
+//! The data, the memory, and the orders for each process.
 
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -7,10 +7,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The unit of reads: a page of vgasnet as it is by default.
+/// The unit of reads, equal to vgasnet's default page size.
 pub const BLOCK_BYTES: u64 = 4 << 20;
 
-/// The memory of a rank besides its pool: blocks (a 16th of the pool) and the program itself, of which 8M are used.
+/// Memory of a rank outside its pool: I/O blocks (a 16th of the pool) and the program itself, about 8M.
 const PROGRAM_BYTES: u64 = 12 << 20;
 
 /// A way to reach the data.
@@ -19,9 +19,9 @@ const PROGRAM_BYTES: u64 = 12 << 20;
 pub enum Way {
     /// A segment of vgasnet.
     Vgasnet,
-    /// A file that is mapped, and paged by the kernel.
+    /// A file mapped and paged by the kernel.
     Mmap,
-    /// A file that is read through the page cache.
+    /// A file read through the page cache.
     Read,
 }
 
@@ -37,22 +37,22 @@ impl Way {
     }
 }
 
-/// Orders to a process, as JSON on its command line.
+/// Orders to a process, passed as JSON on its command line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Orders {
     pub way: Way,
-    /// The file: the input of vgasnet's ranks, and for the other ways a copy that no page cache has.
+    /// The input file for vgasnet's ranks; for the other ways a copy not in the page cache.
     pub file: PathBuf,
     pub data_bytes: u64,
-    /// A descriptor of the checksums of the blocks.
+    /// Descriptor of a file with the checksums of the blocks.
     pub sums_fd: i32,
-    /// The cgroup that the process enters, if this machine lets us make one.
+    /// The cgroup for the process to enter, if this machine allows creating one.
     pub cgroup: Option<PathBuf>,
     pub processes: u32,
-    /// The place of a process that is no rank.
+    /// Index of the process, for processes other than ranks.
     pub me: u32,
     pub seed: u64,
-    /// A descriptor for the report of the first rank.
+    /// Descriptor of the file for the first rank's report.
     pub report_fd: i32,
 }
 
@@ -65,7 +65,7 @@ impl Orders {
         BLOCK_BYTES.min(self.data_bytes - block * BLOCK_BYTES) as usize
     }
 
-    /// All blocks, in an order of process `me`'s own.
+    /// All blocks, in an order specific to process `me`.
     pub fn order(&self, me: u32) -> Vec<u64> {
         let mut blocks: Vec<u64> = (0..self.blocks()).collect();
         fastrand::Rng::with_seed(self.seed.rotate_left(17) ^ u64::from(me)).shuffle(&mut blocks);
@@ -73,7 +73,7 @@ impl Orders {
     }
 }
 
-/// The memory that `processes` with pools of `pool_bytes` take.
+/// The memory of `processes` processes with pools of `pool_bytes`.
 pub fn memory_bytes(processes: u32, pool_bytes: u64) -> u64 {
     u64::from(processes) * (pool_bytes + pool_bytes / 16 + PROGRAM_BYTES)
 }
@@ -82,7 +82,7 @@ pub fn memory_bytes(processes: u32, pool_bytes: u64) -> u64 {
 pub struct Sums(Vec<u64>);
 
 impl Sums {
-    /// Reads the whole file, and tells `step` of each block's bytes.
+    /// Reads the whole file and calls `step` with the size of each block.
     pub fn of(path: &Path, mut step: impl FnMut(u64)) -> io::Result<(Sums, u64)> {
         let file = File::open(path)?;
         let (mut sums, mut size_bytes) = (Vec::new(), 0);
@@ -104,28 +104,28 @@ impl Sums {
         file.write_all_at(&bytes, 0)
     }
 
-    /// The checksums that [`Sums::write`] left in the file with this descriptor, which this process has inherited.
+    /// The checksums stored by [`Sums::write`] in a file with this inherited descriptor.
     pub fn inherited(descriptor: i32) -> io::Result<Sums> {
         let bytes = std::fs::read(format!("/proc/self/fd/{descriptor}"))?;
         Ok(Sums(bytes.chunks_exact(8).map(|sum| u64::from_le_bytes(sum.try_into().expect("8 bytes"))).collect()))
     }
 
-    /// Whether these are the bytes of `block`.
+    /// Whether `bytes` have the checksum of `block`.
     pub fn is_same(&self, block: u64, bytes: &[u8]) -> bool {
         self.0.get(block as usize) == Some(&xxh3_64(bytes))
     }
 }
 
-/// What one process, or all of a way together, have done.
+/// The result of one process, or of all processes of a way together.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Done {
-    /// From the moment when all began to read until the last had read all.
+    /// From the common start of the reads to the end of the last one.
     pub seconds: f64,
-    /// How long putting the data into the segments took.
+    /// The time for putting the data into the segments.
     pub fill_seconds: f64,
-    /// Of all processes.
+    /// Sum over all processes.
     pub read_bytes: u64,
     pub disk_bytes: u64,
-    /// Bytes that ranks found in their own pools.
+    /// Bytes found by ranks in their own pools.
     pub own_pool_bytes: u64,
 }

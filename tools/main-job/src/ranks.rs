@@ -1,4 +1,4 @@
-//! A rank of vgasnet: it puts its share of the file into the segments, and gets all of it back.
+//! A rank of vgasnet: puts its share of the file into the segments and gets the whole file back.
 
 use crate::plan::{BLOCK_BYTES, Done, Orders, Sums};
 use crate::readers::leave_report;
@@ -15,17 +15,17 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::{Access, PageId};
 
-/// The name that errors of this program have.
+/// Errors of this program are reported under this name.
 const CALL: &str = "main job";
 
-/// A word for each rank, behind the first rank's data.
+/// Four words per rank, behind the first rank's data.
 const MAIL_BYTES: u64 = 32;
 
 fn fail(line: impl Into<String>) -> ! {
     job::fail(CALL, &UserError::new(line))
 }
 
-/// Does the work of a rank, and ends the process.
+/// Does the work of a rank and ends the process.
 pub fn run(orders: &Orders) -> Result<(), String> {
     if let Some(cgroup) = &orders.cgroup {
         cgroup::enter(cgroup)?;
@@ -45,7 +45,7 @@ pub fn run(orders: &Orders) -> Result<(), String> {
 struct Member<'a> {
     runtime: &'static Runtime,
     orders: &'a Orders,
-    /// The bytes of each segment that have data.
+    /// Bytes of data in each segment.
     share: u64,
     me: u32,
 }
@@ -65,20 +65,20 @@ impl Member<'_> {
         (self.me == 0).then_some(Done { seconds, fill_seconds, read_bytes, disk_bytes, own_pool_bytes })
     }
 
-    /// Where a block lies: blocks are dealt to the ranks in turn.
+    /// The place of a block. Blocks are distributed round robin over the ranks.
     fn place(&self, block: u64) -> (u32, u64) {
         let ranks = u64::from(self.orders.processes);
         ((block % ranks) as u32, block / ranks * BLOCK_BYTES)
     }
 
-    /// Puts this rank's blocks of the file to their places, which lie in the segments of other ranks, too.
+    /// Puts this rank's blocks of the file to their places, most of them in other ranks' segments.
     fn fill(&self) {
         let path = self.orders.file.display();
         let file = File::open(&self.orders.file).unwrap_or_else(|error| fail(format!("{path}: {error}")));
         let (ranks, blocks) = (u64::from(self.orders.processes), self.orders.blocks());
         let mut progress = Bytes::new(self.me == 0, "  vgasnet writes", self.orders.data_bytes / ranks);
         let mut buffer = vec![0; BLOCK_BYTES as usize];
-        // Neighbouring ranks take neighbouring quarters, so that most blocks are put into another rank's segment.
+        // Neighbouring ranks take neighbouring parts of the file, so most blocks go to another rank's segment.
         let quarter = blocks.div_ceil(ranks);
         for block in (u64::from(self.me) * quarter..blocks).take(quarter as usize) {
             let bytes = &mut buffer[..self.orders.block_bytes(block)];
@@ -89,7 +89,7 @@ impl Member<'_> {
         }
     }
 
-    /// Gets all blocks and compares them. Returns the bytes that were in this rank's own pool.
+    /// Gets all blocks and compares them. Returns the number of bytes found in this rank's own pool.
     fn read(&self, sums: &Sums) -> u64 {
         let mut progress = Bytes::new(self.me == 0, "  vgasnet reads", self.orders.data_bytes);
         let mut buffer = vec![0; BLOCK_BYTES as usize];
@@ -109,7 +109,7 @@ impl Member<'_> {
         own
     }
 
-    /// Whether the page that begins a block is in this rank's pool.
+    /// Whether the first page of a block is in this rank's pool.
     fn is_in_own_pool(&self, rank: u32, offset: u64) -> bool {
         let page_bytes = job::job().map_or(BLOCK_BYTES, |job| job.config().page_bytes);
         let page = PageId::of_segment(Rank(rank), (offset / page_bytes) as u32);
@@ -119,7 +119,7 @@ impl Member<'_> {
 
     fn transfer(&self, operation: Operation, rank: u32, offset: u64, len_bytes: usize) {
         let address = self.runtime.space().segments.of(Rank(rank)).base + offset as usize;
-        // SAFETY: the operation's memory is a buffer of this thread's, that long, which stays until the call returns.
+        // SAFETY: the operation's memory is a buffer of this length owned by this thread. It outlives the call.
         let done = unsafe { self.runtime.ops().transfer(operation, Remote { rank, address, len_bytes }) };
         done.unwrap_or_else(|error| job::fail(CALL, &error));
     }
@@ -130,7 +130,7 @@ impl Member<'_> {
         assert_eq!(matched, Ok(true), "nobody names a barrier");
     }
 
-    /// Seconds from the moment when all ranks begin `work` until the last has ended it.
+    /// Seconds from the common start of `work` on all ranks to the end of the last rank.
     fn timed(&self, work: impl FnOnce()) -> f64 {
         self.barrier();
         let start = Instant::now();
@@ -139,7 +139,7 @@ impl Member<'_> {
         start.elapsed().as_secs_f64()
     }
 
-    /// Evicts everything from this rank's pool, which writes its dirty pages to the disk.
+    /// Evicts all pages from this rank's pool. Dirty pages are written back.
     fn empty_pool(&self) {
         let driver = self.runtime.driver();
         while !driver.engine().discard_all() {
@@ -147,7 +147,7 @@ impl Member<'_> {
         }
     }
 
-    /// Gives the first rank the words of each. Collective.
+    /// Gathers four words of each rank at the first rank. Collective.
     fn gather(&self, mine: [u64; 4]) -> Vec<[u64; 4]> {
         let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.transfer(Operation::Put(bytes.as_ptr()), 0, self.share + u64::from(self.me) * MAIL_BYTES, bytes.len());

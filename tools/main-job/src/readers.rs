@@ -1,4 +1,4 @@
-//! Processes that read the file by mmap or read(): what a program does without vgasnet.
+//! Processes that read the file by mmap or read(), as a program without vgasnet would.
 
 use crate::plan::{BLOCK_BYTES, Done, Orders, Sums, Way};
 use std::fs::File;
@@ -10,9 +10,10 @@ use vgasnet_measuring::disk::disk_bytes;
 use vgasnet_measuring::memory::Memory;
 use vgasnet_measuring::progress::Bytes;
 
-/// Waits for a byte on standard input, reads all blocks, and compares them. A line on standard output says that it is done.
+/// Waits for a byte on standard input, reads all blocks and compares them. Then prints its report as a line on standard
+/// output.
 pub fn run(orders: &Orders) -> Result<(), String> {
-    // A reader does not outlive its starter.
+    // The kernel kills a reader whose parent has died.
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(|error| error.to_string())?;
     if let Some(cgroup) = &orders.cgroup {
         cgroup::enter(cgroup)?;
@@ -20,7 +21,7 @@ pub fn run(orders: &Orders) -> Result<(), String> {
     let path = orders.file.display().to_string();
     let told = |error: io::Error| format!("{path}: {error}");
     let sums = Sums::inherited(orders.sums_fd).map_err(told)?;
-    // A mapping that could be written needs the right to write, though nobody does.
+    // The shared mapping is writable, so the file must be open for writing, although nothing is written.
     let file = File::options().read(true).write(true).open(&orders.file).map_err(told)?;
     let mut source = match orders.way {
         Way::Mmap => Source::Mapped(Memory::of_file(file.as_fd(), orders.data_bytes as usize).map_err(told)?),
@@ -59,7 +60,7 @@ impl Source {
     }
 }
 
-/// Leaves the first rank's report where its starter reads it.
+/// Writes the first rank's report to the file read by the parent.
 pub fn leave_report(orders: &Orders, done: &Done) -> io::Result<()> {
     let file = File::options().write(true).open(format!("/proc/self/fd/{}", orders.report_fd))?;
     Ok(serde_json::to_writer(file, done)?)

@@ -5,13 +5,13 @@ use crate::plan::{Done, Way};
 use serde::Serialize;
 use vgasnet::settings::format_size_about;
 
-/// What all rounds of all ways have given.
+/// The results of all rounds of all ways.
 #[derive(Debug, Serialize)]
 pub struct Results {
     processes: u32,
     data_bytes: u64,
     memory_bytes: u64,
-    /// Why there is no comparison, where there is none.
+    /// The reason for having no comparison, if there is none.
     not_compared: Option<String>,
     rounds: Vec<Round>,
 }
@@ -28,7 +28,7 @@ impl Results {
         Results { processes, data_bytes, memory_bytes, not_compared, rounds: Vec::new() }
     }
 
-    /// Takes a round in; a line about it.
+    /// Adds a round. Returns a line about it.
     pub fn add(&mut self, way: Way, done: Done) -> String {
         self.rounds.push(Round { way, done });
         let rate = done.read_bytes as f64 / done.seconds / f64::from(1 << 20);
@@ -44,7 +44,7 @@ impl Results {
         )
     }
 
-    /// The median time of a way that has run.
+    /// The median time of a way, if it has run.
     pub fn seconds(&self, way: Way) -> Option<f64> {
         let mut times: Vec<f64> = self.of(way).map(|done| done.seconds).collect();
         times.sort_by(f64::total_cmp);
@@ -55,7 +55,7 @@ impl Results {
         self.rounds.iter().filter(move |round| round.way == way).map(|round| &round.done)
     }
 
-    /// Of all bytes that vgasnet's ranks have read, the parts from the disk, from other ranks' memory and from their own.
+    /// The fractions of the bytes read by vgasnet's ranks: from the disk, from other ranks' memory, from their own.
     fn sources(&self) -> [f64; 3] {
         let sum = |bytes: fn(&Done) -> u64| self.of(Way::Vgasnet).map(bytes).sum::<u64>() as f64;
         let all = sum(|done| done.read_bytes);

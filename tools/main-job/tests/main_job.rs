@@ -1,10 +1,10 @@
-//! The main job as the script calls it, on a small file.
+//! The main job on a small file, called as by the script.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A file of whole and half blocks, larger than the memory of one rank with the smallest pool.
+/// A file with a partial last block, larger than the memory of one rank with the smallest pool.
 const DATA_BYTES: usize = (42 << 20) + 12345;
 
 fn scratch(name: &str) -> PathBuf {

@@ -1,4 +1,4 @@
-//! Command lines as users of other launchers write them.
+//! Command lines in the style of other launchers.
 
 use clap::{Arg, Command};
 use std::ffi::OsString;
@@ -9,13 +9,14 @@ pub(crate) fn names(option: &Arg) -> impl Iterator<Item = String> + use<> {
     short.into_iter().chain(option.get_long().map(|name| format!("--{name}")))
 }
 
-/// Takes `-np`, as other launchers have it, for `-n`. Where a command starts a program, what comes after that is the program's.
+/// Accepts `-np`, as in other launchers, for `-n`. If a command starts a program, arguments after the program's name
+/// are left alone.
 pub fn with_np(command: &Command, arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let options =
         command.get_arguments().filter(|option| !option.is_positional() && option.get_action().takes_values());
     let with_value: Vec<String> = options.flat_map(names).collect();
     let starts_program = command.get_positionals().any(|argument| argument.is_trailing_var_arg_set());
-    // The name of this program comes first, like a value of no option.
+    // The name of this program comes first and is treated like a value.
     let (mut is_options, mut is_value) = (true, true);
     let translate = |argument: OsString| {
         let is_name = is_options && !std::mem::take(&mut is_value);

@@ -1,9 +1,9 @@
-//! What shells offer after a program's name: clap's scripts, mended for bash, and for a program that starts another one.
+//! Shell completions: clap's scripts, fixed for bash, and extended for programs that start another program.
 
 use clap::{Arg, Command};
 use clap_complete::{Shell, generate};
 
-/// The script of a shell for a program.
+/// The completion script of a shell for a program.
 pub(crate) fn completions(mut command: Command, shell: Shell) -> Vec<u8> {
     let name = command.get_name().to_owned();
     let mut text = Vec::new();
@@ -16,14 +16,14 @@ pub(crate) fn completions(mut command: Command, shell: Shell) -> Vec<u8> {
         match shell {
             Shell::Bash => text += &of_program_in_bash(&name, &options_with_value(&command)),
             Shell::Fish => text += &of_program_in_fish(&name, &options_with_value(&command)),
-            // clap's script knows by the argument's hint that it is a program.
+            // clap's script for zsh recognizes the program argument by its value hint.
             _ => text = with_np_in_zsh(&text),
         }
     }
     text.into_bytes()
 }
 
-/// The options with a value, as `-np` (`with_np`) is one that clap does not know.
+/// The options with a value. `-np` (`with_np`) is added because clap does not know it.
 fn options_with_value(command: &Command) -> Vec<String> {
     let with_value =
         command.get_arguments().filter(|option| !option.is_positional() && option.get_action().takes_values());
@@ -32,29 +32,30 @@ fn options_with_value(command: &Command) -> Vec<String> {
     np.into_iter().chain(names).collect()
 }
 
-/// Without it, zsh takes the value of `-np` for the program.
+/// Without this zsh would take the value of `-np` for the program.
 fn with_np_in_zsh(text: &str) -> String {
     text.replacen("'-n+[", "'-np[As -n]:RANKS:_default' \\\n'-n+[", 1)
 }
 
-/// What follows the name of a program that this one starts is completed as it is elsewhere.
+/// Completes the arguments behind a started program's name with the program's own completions.
 fn of_program_in_fish(name: &str, options: &[String]) -> String {
     let is_np = |option: &String| option == "-np";
     let np =
         if options.iter().any(is_np) { format!("complete -c {name} -o np -d 'As -n' -r\n") } else { String::new() };
-    // The function takes names that begin with two hyphens for its own options, unless one with a single hyphen comes before them.
+    // The fish function parses names with two hyphens as its own options unless a name with one hyphen comes first.
     let (long, short): (Vec<&str>, Vec<&str>) =
         options.iter().map(String::as_str).partition(|name| name.starts_with("--"));
     format!("{np}complete -c {name} -x -a \"(__fish_complete_subcommand {} {})\"\n", short.join(" "), long.join(" "))
 }
 
-/// Clap's script for bash notes which subcommand was given by one name, and looks for it by another, if the program's name has a hyphen.
+/// For program names with a hyphen, clap's bash script records the subcommand under one name and looks it up under
+/// another.
 fn with_subcommands(text: &str, program: &str) -> String {
     let (looked_for, noted) = (program.replace('-', "__subcmd__"), program.replace('-', "__"));
     text.replace(&format!("{looked_for}__subcmd__"), &format!("{noted}__subcmd__"))
 }
 
-/// As in fish.
+/// The same as in fish.
 fn of_program_in_bash(name: &str, options: &[String]) -> String {
     format!(
         r#"

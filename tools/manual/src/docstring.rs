@@ -1,24 +1,24 @@
-//! What a comment before a declaration says: `/** ... */`, with tags as Doxygen has them.
+//! Docstrings of declarations: `/** ... */` comments with Doxygen tags.
 
-/// A name and what is said of it.
+/// A name and its description.
 pub(crate) type Entry = (String, String);
 
-/// A docstring in its parts.
+/// A parsed docstring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Docstring {
-    /// Paragraphs, with empty lines between them. The first is one sentence.
+    /// Paragraphs separated by empty lines. The first is one sentence.
     pub(crate) description: String,
-    /// Which errors end the job.
+    /// The errors that end the job.
     pub(crate) fatal: Option<String>,
     pub(crate) parameters: Vec<Entry>,
     pub(crate) returned: Option<String>,
-    /// Results of which each has a meaning of its own.
+    /// Results with individual meanings.
     pub(crate) results: Vec<Entry>,
     pub(crate) see: Vec<String>,
 }
 
 impl Docstring {
-    /// Reads the lines of a comment, without its stars.
+    /// Parses the lines of a comment without its stars.
     pub(crate) fn of(text: &str) -> Docstring {
         let (described, tags) = text.split_at(text.find("\n@").map_or(text.len(), |at| at + 1));
         let mut docstring = Docstring::default();
@@ -46,14 +46,14 @@ impl Docstring {
         }
     }
 
-    /// The first sentence, as half a sentence for a list of pages.
+    /// The first sentence as a phrase for a list of pages.
     pub(crate) fn brief(&self) -> String {
         let first = self.description.split("\n\n").next().unwrap_or_default().replace('\n', " ");
         let mut letters = first.trim_end_matches('.').chars();
         letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
     }
 
-    /// Results that are no errors, and errors.
+    /// Partitions the results into successes and errors.
     pub(crate) fn results_and_errors(&self) -> (Vec<&Entry>, Vec<&Entry>) {
         let is_result = |(code, _): &&Entry| code == "VGASNET_OK" || code == "VGASNET_ERR_NOT_READY";
         self.results.iter().partition(is_result)

@@ -1,4 +1,4 @@
-//! Each function that a header declares has a docstring before it, which tells all that is needed to call it.
+//! Every function declared in a header has a complete docstring in front.
 
 use crate::docstring::{Docstring, Entry};
 use crate::header::{ANY_ARGUMENTS, Part, parts};
@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A function, or a macro that is called as one.
+/// A function, or a function-like macro.
 #[derive(Debug, PartialEq, Eq)]
 struct Declared {
     name: String,
     parameters: Vec<String>,
-    /// `None` for a macro: it may be either.
+    /// `None` for a macro: it may or may not return a value.
     returns: Option<bool>,
 }
 
@@ -19,7 +19,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The headers of a directory whose names begin with this, each with its text.
+/// The headers in a directory with this prefix, each with its text.
 fn headers(directory: &str, prefix: &str) -> Vec<(String, String)> {
     let entries = fs::read_dir(root().join("include").join(directory)).expect("a directory");
     let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name in ASCII"));
@@ -33,7 +33,7 @@ fn is_letter_of_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// The names in a list of parameters.
+/// The names in a parameter list.
 fn parameters(list: &str) -> Vec<String> {
     let list = list.trim_end_matches(ANY_ARGUMENTS);
     let name = |parameter: &str| {
@@ -43,7 +43,7 @@ fn parameters(list: &str) -> Vec<String> {
     list.split(',').filter(|parameter| !matches!(parameter.trim(), "" | "void")).map(name).collect()
 }
 
-/// What a declaration declares, if it is of a function of ours or of a macro with parameters.
+/// The function of ours or the macro with parameters declared by some code, if any.
 fn declared(code: &str) -> Option<Declared> {
     let (head, rest) = code.trim().split_once('(')?;
     let list = rest.split(')').next().unwrap_or_default();
@@ -59,7 +59,7 @@ fn declared(code: &str) -> Option<Declared> {
     is_ours.then(|| Declared { name: name.to_owned(), parameters: parameters(list), returns })
 }
 
-/// The declarations in some code, the first of which may have a docstring before it. A macro ends with its line.
+/// The declarations in some code. The first may have a docstring in front. A macro ends with its line.
 fn declarations(code: &str) -> Vec<String> {
     let (mut found, mut begun) = (Vec::new(), String::new());
     for line in code.replace("\\\n", " ").lines() {
@@ -71,7 +71,7 @@ fn declarations(code: &str) -> Vec<String> {
     found
 }
 
-/// What a docstring lacks for the function that follows it. `is_known` tells the names that may be worth seeing.
+/// The omissions in a function's docstring. `is_known` tells the names allowed in `@see`.
 fn lacking(function: &Declared, docstring: &Docstring, is_known: impl Fn(&str) -> bool) -> Vec<String> {
     let Docstring { description, parameters, returned, results, see, .. } = docstring;
     let mut lacks = Vec::new();
@@ -98,7 +98,7 @@ fn lacking(function: &Declared, docstring: &Docstring, is_known: impl Fn(&str) -
     lacks.into_iter().map(|what| format!("{}: {what}", function.name)).collect()
 }
 
-/// What the docstrings of a header lack, and how many functions it has.
+/// The omissions in the docstrings of a header, and its number of functions.
 fn complaints(text: &str, is_known: impl Fn(&str) -> bool) -> (Vec<String>, usize) {
     let parts = parts(text);
     let (mut complaints, mut count) = (Vec::new(), 0);
@@ -119,14 +119,14 @@ fn complaints(text: &str, is_known: impl Fn(&str) -> bool) -> (Vec<String>, usiz
     (complaints, count)
 }
 
-/// All that the headers define: names of functions, types and macros.
+/// All names in the headers: functions, types and macros.
 fn names() -> BTreeSet<String> {
     let texts = headers("vgasnet", "").into_iter().chain(headers("gasnet-ex", "")).map(|(_, text)| text);
     let text: String = texts.collect::<String>().replace("##M", "M");
     text.split(|letter| !is_letter_of_name(letter)).map(str::to_owned).collect()
 }
 
-/// Whether something is worth seeing: a name, a document, or another's specification.
+/// Whether a target of `@see` exists: a name, a document, or a specification of another project.
 fn is_there(name: &str, names: &BTreeSet<String>) -> bool {
     let is_others = ["GASNet-EX specification", "GASNet's README-tools"].iter().any(|text| name.starts_with(text));
     is_others || names.contains(name) || name.starts_with("docs/") && root().join(name).is_file()
@@ -145,7 +145,7 @@ fn every_function_has_a_docstring_with_all_of_its_parameters() {
     assert!(count > 350, "{count}");
 }
 
-/// A name of GASNet's that is a function or stands for one, and what is before it.
+/// The names in a GASNet header that are functions or stand for one, each with the text in front.
 fn names_of_gasnet(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut before: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! Headers of the interface, in pieces.
+//! The headers of the interface, split into parts.
 
 use crate::docstring::Docstring;
 
@@ -7,7 +7,7 @@ pub(crate) const OVERVIEW: &str = include_str!("../../../include/vgasnet.h");
 
 macro_rules! chapters {
     ($($name:literal)*) => {
-        /// The chapters, by the names that the header includes them by.
+        /// The chapters, under the names in the header's `#include`s.
         pub(crate) const CHAPTERS: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../../../include/vgasnet/", $name)))),*];
     };
@@ -19,25 +19,26 @@ chapters! {
     "collectives.h" "files.h" "stats.h" "debug.h"
 }
 
-/// A piece of a header.
+/// A part of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// A comment of its own.
+    /// A separate comment.
     Comment(String),
-    /// A title of what follows: `/* ---- title ---- */`.
+    /// The title of the following parts: `/* ---- title ---- */`.
     Heading(String),
-    /// A comment about the declaration that follows.
+    /// A comment about the following declaration.
     Docstring(Docstring),
     Declaration(String),
 }
 
-/// The arguments of a message, in the declarations of functions for any number of them.
+/// The arguments of a message in the declarations of functions for any number of arguments.
 pub(crate) const ANY_ARGUMENTS: &str = ", vgasnet_handlerarg_t a0, ...";
 
-/// A header as a compiler for C without extensions reads it, but with its comments and macros: of two ways the one behind `#else`.
+/// A header as seen by a plain C compiler, but with comments and macros. Of two alternatives it takes the one after
+/// `#else`.
 fn in_plain_c(header: &str) -> String {
     let mut lines = Vec::new();
-    // Where the lines of each condition begin, and whether it is one for C++.
+    // The first line of each open condition, and whether it tests for C++.
     let mut conditions = Vec::new();
     for line in header.lines() {
         if line.starts_with("#if") {
@@ -55,12 +56,13 @@ fn in_plain_c(header: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A header in which functions for each number of arguments are declared once, as `nameM`, in place of the macro that makes them.
+/// A header with functions for each number of arguments declared once, as `nameM`, instead of the macro that creates
+/// them.
 fn with_counted(header: &str) -> String {
     let Some((before, making)) = header.split_once("#define VGASNET_MESSAGES_(M) \\\n") else {
         return header.to_owned();
     };
-    // The numbers of their parameters are no part of the interface.
+    // The parameter lists are not a part of the interface.
     let before = before.find("/* The parameters and the arguments").map_or(before, |at| &before[..at]);
     let (bodies, uses) = making.split_once("\nVGASNET_MESSAGES_(0)\n").expect("the macro is used");
     let behind = uses.rsplit_once("VGASNET_MESSAGES_(16)\n").map_or("", |(_, behind)| behind);
@@ -76,16 +78,16 @@ fn with_counted(header: &str) -> String {
     format!("{before}{}{behind}", declared.join("\n"))
 }
 
-/// The comments and declarations of a header, in order; what guards and includes is left out.
+/// The comments and declarations of a header in order, without include guards and `#include`s.
 pub(crate) fn parts(header: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     let header = with_counted(&in_plain_c(header));
     let mut rest = header.as_str();
     while let Some((code, behind)) = rest.split_once("/*") {
-        // A comment behind something on its line belongs to that.
-        let is_beside = !code.is_empty() && !code.ends_with('\n');
+        // A comment behind code on the same line belongs to the code.
+        let is_trailing = !code.is_empty() && !code.ends_with('\n');
         let (comment, after) = behind.split_once("*/").unwrap_or((behind, ""));
-        if is_beside {
+        if is_trailing {
             let line = code.rfind('\n').map_or(code, |at| &code[at + 1..]);
             let before = &code[..code.len() - line.len()];
             push_declarations(&mut parts, before);
@@ -102,7 +104,7 @@ pub(crate) fn parts(header: &str) -> Vec<Part> {
     parts
 }
 
-/// A comment that begins a line.
+/// The part for a comment at the start of a line.
 fn about(comment: &str) -> Part {
     match comment.strip_prefix('*') {
         Some(docstring) => Part::Docstring(Docstring::of(&bare(docstring))),
@@ -129,7 +131,8 @@ fn push_declarations(parts: &mut Vec<Part>, code: &str) {
     }
 }
 
-/// A comment without stars, with its empty lines. A paragraph of which all lines are further in than others is code, and stays so.
+/// A comment without stars, with its empty lines. A paragraph with all lines indented is code, and keeps its
+/// indentation.
 fn bare(comment: &str) -> String {
     let lines = comment.lines().map(|line| line.trim().trim_start_matches('*'));
     let lines: Vec<_> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end()).collect();

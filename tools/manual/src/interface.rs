@@ -1,4 +1,4 @@
-//! vgasnet(3) and a page for each function, from the headers.
+//! vgasnet(3) and one page per function, from the headers.
 
 use crate::docstring::{Docstring, Entry};
 use crate::header::{ANY_ARGUMENTS, CHAPTERS, OVERVIEW, Part, parts};
@@ -6,7 +6,7 @@ use crate::page::Page;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// The names that have pages of their own, those for any number of arguments as `nameM`.
+/// The names with pages of their own. Functions for any number of arguments appear as `nameM`.
 static FUNCTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     let declarations = CHAPTERS.iter().flat_map(|(_, text)| documented(text)).map(|(_, code)| code);
     declarations.filter_map(|code| called(&code)).collect()
@@ -41,7 +41,7 @@ pub(crate) fn text() -> String {
     page.finish()
 }
 
-/// What a declaration does, and its errors. Its own page has the rest.
+/// The description and fatal errors of a declaration. Its own page has the details.
 fn describe_in_short(page: &mut Page, docstring: &Docstring) {
     page.paragraphs(&narrow_code(&docstring.description));
     if let Some(fatal) = &docstring.fatal {
@@ -49,7 +49,7 @@ fn describe_in_short(page: &mut Page, docstring: &Docstring) {
     }
 }
 
-/// The page of a function, or of a macro that is called as one. `None` if no chapter declares it.
+/// The page of a function or function-like macro. `None` if no chapter declares it.
 pub(crate) fn text_of(function: &str) -> Option<String> {
     CHAPTERS.iter().find_map(|(name, text)| {
         let (docstring, code) = documented(text).into_iter().find_map(|(docstring, code)| {
@@ -95,7 +95,7 @@ fn page_of(function: &str, chapter: &str, docstring: &Docstring, code: &str, abo
     page.finish()
 }
 
-/// The page of a function. One for any number of arguments has a page for each, of which this names the first.
+/// The name of a function's page. A function for any number of arguments has a page per number; this returns the first.
 fn page_named(function: &str) -> String {
     match function.strip_suffix('M').filter(|stem| stem.starts_with("vgasnet_AM")) {
         Some(stem) => format!("{stem}0(3)"),
@@ -110,7 +110,7 @@ fn items(page: &mut Page, heading: &str, entries: &[&Entry]) {
     entries.iter().for_each(|(term, text)| page.item(term, text));
 }
 
-/// The declarations of a chapter that have docstrings.
+/// The declarations of a chapter with docstrings.
 fn documented(header: &str) -> Vec<(Docstring, String)> {
     let parts = parts(header);
     let pair = |two: &[Part]| match two {
@@ -120,7 +120,7 @@ fn documented(header: &str) -> Vec<(Docstring, String)> {
     parts.windows(2).filter_map(pair).collect()
 }
 
-/// The name of the function, or of the macro with parameters, that some code declares.
+/// The name of the function or function-like macro declared by some code.
 fn called(code: &str) -> Option<String> {
     let (before, _) = code.split_once('(')?;
     let name = match before.strip_prefix("#define ") {
@@ -132,7 +132,7 @@ fn called(code: &str) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
-/// A declaration for any number of arguments as that of a function for one number of them, if it is that function's.
+/// If a declaration for any number of arguments covers `function`, the declaration for its number of arguments.
 fn with_number(code: &str, function: &str) -> String {
     let stem = function.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let Ok(number) = function[stem.len()..].parse::<usize>() else { return code.to_owned() };
@@ -144,7 +144,7 @@ fn with_number(code: &str, function: &str) -> String {
     code.replace(&any, &format!("{function}(")).replace(ANY_ARGUMENTS, &arguments)
 }
 
-/// What callers see of a declaration: of a macro with parameters its name and these.
+/// The visible part of a declaration. For a macro with parameters it is the name and the parameters.
 fn shown(code: &str) -> String {
     match (code.strip_prefix("#define "), called(code)) {
         (Some(definition), Some(_)) => definition[..=definition.find(')').unwrap_or(definition.len() - 1)].to_owned(),
@@ -152,7 +152,7 @@ fn shown(code: &str) -> String {
     }
 }
 
-/// What the first comment of a header says, which is about all of it.
+/// The first comment of a header. It describes the whole header.
 fn head(header: &str) -> String {
     let first = parts(header).into_iter().find_map(|part| match part {
         Part::Comment(text) => Some(text),
@@ -161,7 +161,7 @@ fn head(header: &str) -> String {
     first.unwrap_or_default()
 }
 
-/// A text whose first letter is a capital: in a header it follows the header's name. The name of a function stays as it is.
+/// A text with a capital first letter. In a header it follows the header's name. A function's name stays as it is.
 fn sentence(text: &str) -> String {
     if text.split(' ').next().is_some_and(|word| word.contains('_')) {
         return text.to_owned();
@@ -170,34 +170,34 @@ fn sentence(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Columns of a terminal of 80 beside the indentation of a page.
+/// Columns of an 80-column terminal, minus the indentation of a page.
 const COLUMNS: usize = 72;
 
-/// Paragraphs of which those that are code fit a terminal.
+/// Breaks the lines of paragraphs of code to fit a terminal.
 fn narrow_code(text: &str) -> String {
     let is_code = |paragraph: &str| paragraph.lines().all(|line| line.starts_with("  "));
     let shown = |paragraph: &str| if is_code(paragraph) { narrow(paragraph) } else { paragraph.to_owned() };
     text.split("\n\n").map(shown).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Declarations whose lines fit a terminal: longer ones go on in lines of their own.
+/// Declarations with lines broken to fit a terminal.
 fn narrow(code: &str) -> String {
     code.lines().map(narrow_line).collect::<Vec<_>>().join("\n")
 }
 
 fn narrow_line(line: &str) -> String {
     let code = line.trim_end_matches('\\').trim_end();
-    // A macro ends with its line, unless that says otherwise.
+    // A macro ends with its line, unless the line is continued.
     let goes_on = if line.starts_with('#') || code.len() < line.len() { " \\" } else { "" };
     let (mut lines, mut indent, mut rest) = (Vec::new(), code.len() - code.trim_start().len(), code.to_owned());
     if rest.len() > COLUMNS - goes_on.len() {
-        // What is aligned far to the right would leave no room.
+        // Code aligned far to the right would leave no room.
         indent = indent.min(16);
         rest = format!("{}{}", " ".repeat(indent), code.trim_start());
     }
     while let Some(fitting) = rest.get(..COLUMNS - goes_on.len()) {
         let is_room = |at: &usize| *at > indent + 4;
-        // A remark beside code is far from it.
+        // A trailing comment is separated from its code by a wide gap.
         let before_remark = fitting[indent..].find("   ").map(|at| indent + at).filter(is_room);
         let behind_comma = fitting.rfind(", ").map(|at| at + 1).filter(|at| *at > COLUMNS / 2);
         let Some(at) = before_remark.or(behind_comma).or(fitting.rfind(' ')).filter(is_room) else { break };
@@ -233,7 +233,7 @@ mod tests {
         let (page, mut is_code) = (text(), false);
         for line in page.lines() {
             is_code = (is_code || line == ".nf") && line != ".fi";
-            // What troff shows of them.
+            // The text shown by troff.
             let shown = line.replace("\\-", "-").replace("\\(dq", "\"").replace("\\e", "\\").replace("\\&", "");
             assert!(!is_code || shown.len() <= COLUMNS || !shown.trim().contains(' '), "{shown}");
         }

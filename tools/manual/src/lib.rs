@@ -1,7 +1,8 @@
-//! What the tools say of themselves to man and to shells, from the same definitions as their `--help`, and how all of them read
-//! their command lines.
+//! Man pages and shell completions of the tools, from the definitions of their `--help`, and common parsing of their
+//! command lines.
 //!
-//! `scripts/install` calls each tool with `--generate` and `man`, `bash`, `zsh` or `fish`, and one of them for the pages that are no tool's.
+//! `scripts/install` calls each tool with `--generate` and `man`, `bash`, `zsh` or `fish`, and one of the tools for the
+//! other pages.
 
 mod arguments;
 mod completions;
@@ -21,19 +22,19 @@ use completions::completions;
 use page::Page;
 use std::io::{ErrorKind, Write};
 
-/// The option, which no `--help` lists: nobody but the installation needs it.
+/// A hidden option: only the installation needs it.
 const OPTION: &str = "--generate";
 
-/// What a tool's own page has besides its options.
+/// Contents of a tool's page in addition to its options.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Besides<'a> {
-    /// Sections at the end: a heading, and paragraphs with empty lines between them.
+pub struct PageExtras<'a> {
+    /// Sections at the end: a heading, and paragraphs separated by empty lines.
     pub sections: &'a [(&'a str, &'a str)],
-    /// Pages that are worth reading, as `vgasnet(7)`.
+    /// Pages for SEE ALSO, as `vgasnet(7)`.
     pub see_also: &'a [&'a str],
 }
 
-/// Which text the command line asks for, if it asks for one: what follows `--generate`, where nothing else stands beside it.
+/// The text requested by `--generate`, if the command line consists of this option and its value.
 pub fn asked() -> Option<String> {
     let words: Vec<_> = std::env::args().skip(1).collect();
     match &words[..] {
@@ -42,11 +43,11 @@ pub fn asked() -> Option<String> {
     }
 }
 
-/// Prints the text about a tool. False if there is none of this name.
-pub fn print(command: Command, what: &str, besides: Besides<'_>) -> bool {
+/// Prints a text about a tool. False if there is no text of this name.
+pub fn print(command: Command, what: &str, extras: PageExtras<'_>) -> bool {
     let name = command.get_name().to_owned();
     let text = match what {
-        "man" => of_command(command, besides).into_bytes(),
+        "man" => of_command(command, extras).into_bytes(),
         "bash" => completions(command, Shell::Bash),
         "zsh" => completions(command, Shell::Zsh),
         "fish" => completions(command, Shell::Fish),
@@ -56,8 +57,8 @@ pub fn print(command: Command, what: &str, besides: Besides<'_>) -> bool {
     true
 }
 
-/// Prints a page that is no tool's own: of the interface, from the headers, of a function of that as `interface:vgasnet_get`, or of the
-/// settings. False if there is none of this name.
+/// Prints a page of no tool: the interface, a function of it as `interface:vgasnet_get`, or the settings. False if
+/// there is no page of this name.
 pub fn print_page(program: &str, what: &str) -> bool {
     let text = match what {
         "interface" => interface::text(),
@@ -71,7 +72,7 @@ pub fn print_page(program: &str, what: &str) -> bool {
     true
 }
 
-/// Writes what a program tells. Whoever closes the pipe early wants no more of it; what else goes wrong ends the program.
+/// Writes to standard output. A closed pipe is ignored; any other error ends the program.
 pub fn write_out(program: &str, bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
@@ -83,8 +84,8 @@ pub fn write_out(program: &str, bytes: &[u8]) {
     }
 }
 
-/// The page of a program in section 1. Its subcommands have no pages of their own, but sections.
-fn of_command(mut command: Command, besides: Besides<'_>) -> String {
+/// The page of a program in section 1. Subcommands get sections instead of pages.
+fn of_command(mut command: Command, extras: PageExtras<'_>) -> String {
     command.build();
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let mut page = Page::new(command.get_name(), 1, about.lines().next().unwrap_or_default());
@@ -107,11 +108,11 @@ fn of_command(mut command: Command, besides: Besides<'_>) -> String {
         page.usage(&usage(&mut sub));
         page.raw(&options(&sub));
     }
-    for (heading, text) in besides.sections {
+    for (heading, text) in extras.sections {
         page.section(heading);
         page.paragraphs(text);
     }
-    page.see_also(besides.see_also);
+    page.see_also(extras.see_also);
     page.finish()
 }
 
@@ -120,7 +121,7 @@ fn usage(command: &mut Command) -> String {
     usage.trim_start_matches("Usage:").trim().to_owned()
 }
 
-/// The options as clap's own pages have them, without the heading.
+/// The options as in clap's own pages, without the heading.
 fn options(command: &Command) -> String {
     let mut text = Vec::new();
     let rendered = clap_mangen::Man::new(command.clone()).render_options_section(&mut text);

@@ -1,6 +1,7 @@
-//! A page for man, in the macros that all troffs have.
+//! A man page, in macros common to all troffs.
 
-/// Says first when this version was made, in a line as ` -- NAME <ADDRESS>  Thu, 26 Nov 2026 12:00:00 +0000`.
+/// The first entry has the date of this version, in a line such as ` -- NAME <ADDRESS>  Thu, 26 Nov 2026 12:00:00
+/// +0000`.
 const CHANGES: &str = include_str!("../../../debian/changelog");
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -23,12 +24,12 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page `name`(`section`), with a line that says what it is about.
+    /// A page `name`(`section`) with a one-line description.
     pub fn new(name: &str, section: u32, about: &str) -> Page {
         let (version, date) = (env!("CARGO_PKG_VERSION"), date_of(CHANGES));
         let mut page = Page { text: String::new() };
         page.line(&format!(".TH {} {section} \"{date}\" \"vgasnet {version}\" \"vgasnet\"", name.to_uppercase()));
-        // Names of variables and functions are searched for and copied, so lines do not break within words.
+        // Users search for and copy names of variables and functions, so words are not hyphenated.
         page.line(".nh");
         page.line(".ad l");
         page.section("NAME");
@@ -36,17 +37,17 @@ impl Page {
         page
     }
 
-    /// Begins a section.
+    /// Starts a section.
     pub fn section(&mut self, heading: &str) {
         self.line(&format!(".SH \"{}\"", escaped(heading)));
     }
 
-    /// Begins a part of a section.
+    /// Starts a subsection.
     pub fn subsection(&mut self, heading: &str) {
         self.line(&format!(".SS \"{}\"", escaped(heading)));
     }
 
-    /// Paragraphs, which empty lines separate. One of which all lines are indented stays as it is.
+    /// Adds paragraphs separated by empty lines. A paragraph with all lines indented is verbatim.
     pub fn paragraphs(&mut self, text: &str) {
         for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
             if paragraph.lines().all(|line| line.starts_with("  ")) {
@@ -58,20 +59,20 @@ impl Page {
         }
     }
 
-    /// A term, and what it means.
+    /// Adds a term and its meaning.
     pub fn item(&mut self, term: &str, text: &str) {
         self.line(".TP");
         self.line(&format!("\\fB{}\\fR", escaped(term)));
         text.lines().for_each(|line| self.text_line(line.trim()));
     }
 
-    /// A line below the text of an item.
+    /// Adds a line below the text of an item.
     pub fn below_item(&mut self, text: &str) {
         self.line(".br");
         self.text_line(text);
     }
 
-    /// Lines as they are, such as declarations and commands.
+    /// Adds lines verbatim, such as declarations and commands.
     pub fn verbatim(&mut self, text: &str) {
         self.begin_paragraph();
         self.line(".nf");
@@ -79,7 +80,7 @@ impl Page {
         self.line(".fi");
     }
 
-    /// A command line. Lines break between options, not between an option and its value.
+    /// Adds a command line. Lines break between options, not between an option and its value.
     pub fn usage(&mut self, text: &str) {
         self.begin_paragraph();
         let mut depth = 0_usize;
@@ -95,18 +96,18 @@ impl Page {
         self.line(&line);
     }
 
-    /// Text that is troff already.
+    /// Adds text already in troff.
     pub fn raw(&mut self, troff: &str) {
         self.text += troff;
     }
 
-    /// Where the pages are that the text calls `docs/`.
+    /// Adds the locations of the pages called `docs/` in the text.
     pub fn documents(&mut self) {
         self.section("FILES");
         self.item("docs/", "this directory of the sources is share/doc/vgasnet of an installation, and /usr/share/doc/libvgasnet-dev of Debian's packages");
     }
 
-    /// Names other pages, as `vgasnet(7)`.
+    /// Adds references to other pages, as `vgasnet(7)`.
     pub fn see_also(&mut self, pages: &[&str]) {
         if pages.is_empty() {
             return;
@@ -120,21 +121,21 @@ impl Page {
         self.line(&named.join(", "));
     }
 
-    /// The whole page.
+    /// The complete page.
     pub fn finish(self) -> String {
         self.text
     }
 
     fn begin_paragraph(&mut self) {
         let last = self.text.lines().next_back().unwrap_or_default();
-        // Headings begin one.
+        // A heading starts a paragraph by itself.
         if !last.starts_with(".SH") && !last.starts_with(".SS") {
             self.line(".PP");
         }
     }
 
     fn text_line(&mut self, line: &str) {
-        // At the beginning of a line, these begin a request.
+        // At the start of a line these characters would start a request.
         let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
         let line = format!("{guard}{}", escaped(line));
         self.line(&line);
@@ -146,7 +147,7 @@ impl Page {
     }
 }
 
-/// The characters of a text that mean something else to troff.
+/// Escapes characters with a special meaning in troff.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\e").replace('-', "\\-").replace('"', "\\(dq")
 }

@@ -1,4 +1,4 @@
-//! A limit on the memory of one process, its page cache included, as far as this machine lets us set one.
+//! A limit on the memory of processes, page cache included, if this machine allows setting one.
 
 use std::fmt::Display;
 use std::fs;
@@ -7,14 +7,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use vgasnet::settings::{MemoryGroup, memory_groups};
 
-/// How long a cgroup may stay busy after its last process has ended.
+/// Time allowed for a cgroup to become idle after its last process has ended.
 const REMOVAL: Duration = Duration::from_secs(2);
 
-/// The files of a cgroup that limit its memory and count the most in use: Linux has two interfaces.
+/// The limit file and the peak usage file of a cgroup, in the two interfaces of Linux.
 const V1: [&str; 2] = ["memory.limit_in_bytes", "memory.max_usage_in_bytes"];
 const V2: [&str; 2] = ["memory.max", "memory.peak"];
 
-/// A cgroup of our own, removed when this is dropped.
+/// A cgroup created by this program. Dropping this removes it.
 #[derive(Debug)]
 pub struct MemoryLimit {
     path: PathBuf,
@@ -22,8 +22,8 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// Makes a cgroup whose processes have `limit_bytes` of memory in all. It lies below the cgroup of this process if
-    /// possible, so that the limits of that hold, too.
+    /// Creates a cgroup with `limit_bytes` of memory for all its processes together. If possible it is a child of this
+    /// process's cgroup, so the limits of the parent still apply.
     ///
     /// # Errors
     /// The reason, and a remedy.
@@ -37,12 +37,12 @@ impl MemoryLimit {
         Ok(limit)
     }
 
-    /// Where it is.
+    /// The cgroup's directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The most that was in use at a time; `None` where the kernel does not count that.
+    /// The peak memory usage; `None` if the kernel does not count it.
     pub fn peak_bytes(&self) -> Option<u64> {
         fs::read_to_string(self.path.join(self.peak)).ok()?.trim().parse().ok()
     }
@@ -61,7 +61,7 @@ impl Drop for MemoryLimit {
     }
 }
 
-/// Puts this process into the cgroup at `path`.
+/// Moves this process into the cgroup at `path`.
 ///
 /// # Errors
 /// The kernel's reason.
@@ -70,7 +70,7 @@ pub fn enter(path: &Path) -> Result<(), String> {
     fs::write(&file, "0").map_err(|error| failed("writing", &file, &error))
 }
 
-/// The same command, whose process enters the cgroup at `path` before it begins.
+/// The same command, run by a process that first enters the cgroup at `path`.
 pub fn within(path: &Path, command: &Command) -> Command {
     let mut within = Command::new("sh");
     within.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(path.join("cgroup.procs"));
@@ -96,7 +96,8 @@ fn parent() -> Result<(PathBuf, [&'static str; 2]), String> {
         return Ok((group.directory.clone(), V1));
     }
     let MemoryGroup { mount_point, directory, .. } = groups.first().ok_or("no cgroups are mounted here")?;
-    // Processes and limited children do not go together, except at the root: else the new one is a sibling.
+    // In v2 a cgroup other than the root has either processes or limited children. If this process's cgroup has
+    // processes, the new cgroup becomes its sibling.
     let mut candidates = directory.ancestors().take(2).filter(|path| path.starts_with(mount_point));
     let hands_on = |path: &&Path| {
         let controllers = fs::read_to_string(path.join("cgroup.subtree_control")).unwrap_or_default();

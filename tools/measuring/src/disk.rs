@@ -1,6 +1,6 @@
-//! What the kernel counts of disks.
+//! The kernel's counters of disk I/O.
 
-/// Bytes that disks have read and written for this process; 0 if the kernel does not count them.
+/// Bytes read from and written to disks for this process; 0 if the kernel does not count them.
 pub fn disk_bytes() -> [u64; 2] {
     let counts = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
     ["read_bytes:", "write_bytes:"].map(|name| {

@@ -1,4 +1,4 @@
-//! The parts that programs which measure vgasnet share.
+//! Common parts of the programs that measure vgasnet.
 
 pub mod cgroup;
 pub mod disk;

@@ -1,22 +1,22 @@
-//! Memory for measurements: a mapping, a file, or the program's allocator.
+//! Memory for measurements: a mapping, a file, or memory of the program's allocator.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The alignment of large pages on processors that have them.
+/// Alignment of large pages, on processors with large pages.
 const LARGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Memory that is given back when this is dropped.
+/// Memory, freed when this is dropped.
 pub struct Memory {
     address: *mut u8,
     len_bytes: usize,
-    /// Of memory from the allocator; the rest is mapped.
+    /// Layout of memory from the allocator; `None` for mapped memory.
     layout: Option<Layout>,
 }
 
 impl Memory {
-    /// A shared mapping, as a pool is: aligned for direct I/O, resident from the start.
+    /// A shared mapping like a pool: aligned for direct I/O and resident from the start.
     ///
     /// # Panics
     /// If the system has no memory left.
@@ -31,14 +31,14 @@ impl Memory {
         map(len_bytes, Some(file))
     }
 
-    /// Has the kernel read nothing ahead in a mapped file.
+    /// Turns off the kernel's read-ahead in a mapped file.
     pub fn use_at_random(&self) {
-        // SAFETY: the range is mapped, and the advice changes nothing about its content.
+        // SAFETY: the range is mapped. The advice does not change its content.
         unsafe { libc::madvise(self.address.cast(), self.len_bytes, libc::MADV_RANDOM) };
     }
 
-    /// Zeros from the program's allocator, resident from the start. With `ask_for_large_pages`, the kernel is asked for
-    /// large pages, which it may refuse: see [`large_page_bytes`].
+    /// Zeros from the program's allocator, resident from the start. With `ask_for_large_pages` the kernel is asked for
+    /// large pages. It may refuse; see [`large_page_bytes`].
     ///
     /// # Panics
     /// If `len_bytes` is 0 or exceeds the address space.
@@ -51,27 +51,28 @@ impl Memory {
             handle_alloc_error(layout);
         }
         if ask_for_large_pages {
-            // SAFETY: the range is allocated, and the advice changes nothing about its content.
+            // SAFETY: the range is allocated. The advice does not change its content.
             unsafe { libc::madvise(address.cast(), len_bytes, libc::MADV_HUGEPAGE) };
         }
-        // SAFETY: the memory is that long, and nobody else has it yet.
+        // SAFETY: the memory has this length and no other user yet.
         unsafe { address.write_bytes(0, len_bytes) };
         if ask_for_large_pages {
-            // For kernels that are set to heed no advice (Linux 6.1 does this one at once, or never).
+            // Some kernels are configured to ignore MADV_HUGEPAGE. (Linux 6.1 collapses at once, or never.)
             // SAFETY: as for the other advice.
             unsafe { libc::madvise(address.cast(), len_bytes, libc::MADV_COLLAPSE) };
         }
         Memory { address, len_bytes, layout: Some(layout) }
     }
 
-    /// Where it begins.
+    /// The address of the first byte.
     pub fn start(&self) -> *mut u8 {
         self.address
     }
 
-    /// All of it.
+    /// The whole memory.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the memory is that long, initialised, and this value's own, so the borrow of it guards the bytes.
+        // SAFETY: the memory has this length, is initialised and belongs to this value, so borrowing the value guards
+        // the bytes.
         unsafe { std::slice::from_raw_parts_mut(self.address, self.len_bytes) }
     }
 }
@@ -82,7 +83,7 @@ fn map(len_bytes: usize, file: Option<BorrowedFd<'_>>) -> io::Result<Memory> {
         Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
         None => (libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1),
     };
-    // SAFETY: a mapping at an address that the kernel chooses replaces nothing.
+    // SAFETY: a mapping at an address chosen by the kernel replaces nothing.
     let memory = unsafe { libc::mmap(none, len_bytes, protection, flags, descriptor, 0) };
     if memory == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
@@ -93,9 +94,9 @@ fn map(len_bytes: usize, file: Option<BorrowedFd<'_>>) -> io::Result<Memory> {
 impl Drop for Memory {
     fn drop(&mut self) {
         match self.layout {
-            // SAFETY: the memory comes from this allocator and layout, and all users of the address have ended.
+            // SAFETY: the memory comes from this allocator with this layout. All users of the address have ended.
             Some(layout) => unsafe { dealloc(self.address, layout) },
-            // SAFETY: the mapping is this value's own, and every slice of it has ended.
+            // SAFETY: the mapping belongs to this value. Every slice of it has ended.
             None => unsafe {
                 libc::munmap(self.address.cast(), self.len_bytes);
             },
@@ -103,8 +104,8 @@ impl Drop for Memory {
     }
 }
 
-/// How much of `len_bytes` bytes from `start` is mapped in large pages now, 0 where the kernel does not tell. The kernel
-/// may take a neighbouring range for the same mapping; that counts too then.
+/// The part of `len_bytes` bytes from `start` currently mapped in large pages; 0 if the kernel does not report it. If
+/// the kernel has merged a neighbouring range into the same mapping, the neighbour counts too.
 pub fn large_page_bytes(start: *const u8, len_bytes: u64) -> u64 {
     let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
     let (start, mut is_inside, mut found_bytes) = (start.addr() as u64, false, 0);
@@ -118,10 +119,10 @@ pub fn large_page_bytes(start: *const u8, len_bytes: u64) -> u64 {
     found_bytes
 }
 
-/// Large pages of private memory, and of memory shared as a pool is.
+/// Large pages of private memory, and of shared memory such as a pool.
 const LARGE: [&str; 2] = ["AnonHugePages:", "ShmemPmdMapped:"];
 
-/// The addresses of the mapping that a line of `/proc/self/smaps` begins, if it begins one.
+/// The address range in a line of `/proc/self/smaps` that starts a mapping.
 fn range(line: &str) -> Option<(u64, u64)> {
     let (from, to) = line.split_once(' ')?.0.split_once('-')?;
     Some((u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?))
@@ -131,7 +132,7 @@ fn kib_of(line: &str) -> Option<u64> {
     line.split_once(':')?.1.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-/// This process's share of the memory that it has mapped.
+/// This process's proportional share of its mapped memory.
 pub fn pss_bytes() -> io::Result<u64> {
     let rollup = std::fs::read_to_string("/proc/self/smaps_rollup")?;
     let kib = rollup.lines().find(|line| line.starts_with("Pss:")).and_then(kib_of);

@@ -1,4 +1,4 @@
-//! Progress of long work: a bar on a terminal, nothing or a line now and then elsewhere.
+//! Progress of long work: a bar on a terminal; elsewhere nothing, or a line now and then.
 
 pub use indicatif::ProgressBar;
 
@@ -6,11 +6,11 @@ use indicatif::{ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-/// A log that says nothing for longer looks as if the work hung.
+/// Without a line for longer than this, the work would seem to hang.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// A bar of `len` steps named `label`, which disappears when it is dropped. Only rank 0 draws: a terminal has room for one.
-/// Without a terminal nothing is drawn.
+/// A bar of `len` steps named `label`. It disappears when dropped. Only rank 0 draws, since a terminal has room for one
+/// bar. Without a terminal nothing is drawn.
 pub fn bar(is_first: bool, label: &'static str, len: u64) -> ProgressBar {
     if !is_first || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -24,19 +24,19 @@ fn on_terminal(label: &str, len: u64, template: &str) -> ProgressBar {
     bar.with_message(label.to_owned()).with_finish(ProgressFinish::AndClear)
 }
 
-/// Bytes that are moved: a bar with the rate on a terminal, a line every ten seconds elsewhere.
+/// Progress in bytes: a bar with the rate on a terminal, a line every ten seconds elsewhere.
 pub struct Bytes {
     bar: ProgressBar,
     label: String,
     len: u64,
     done: u64,
     start: Instant,
-    /// When the next line is due; `None` where a bar is drawn, or where another process shows the progress.
+    /// Time of the next line; `None` if a bar is drawn or another process shows the progress.
     next_line: Option<Instant>,
 }
 
 impl Bytes {
-    /// Work of `len` bytes. It shows nothing unless `is_shown`.
+    /// Progress of `len` bytes. Nothing is shown unless `is_shown`.
     pub fn new(is_shown: bool, label: &str, len: u64) -> Bytes {
         let (start, label) = (Instant::now(), label.to_owned());
         let has_terminal = std::io::stderr().is_terminal();
@@ -49,7 +49,7 @@ impl Bytes {
         Bytes { bar, label, len, done: 0, start, next_line }
     }
 
-    /// Notes that `bytes` more are done.
+    /// Adds `bytes` of completed work.
     pub fn add(&mut self, bytes: u64) {
         self.done += bytes;
         self.bar.inc(bytes);

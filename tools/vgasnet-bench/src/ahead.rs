@@ -1,4 +1,4 @@
-//! What a miss takes while a large range is being read ahead, beside one on an idle disk.
+//! The latency of a miss during read-ahead of a large range, compared with a miss on an idle disk.
 
 use crate::plan::{BLOCK_BYTES, Spec};
 use crate::rank::{Rank, block_buffer, fail};
@@ -11,19 +11,19 @@ use vgasnet_measuring::progress;
 /// Misses in one measurement.
 const MISSES: u64 = 32;
 
-/// A pause before each miss: the disk has gone on with something else by then.
+/// A pause before each miss, so that the disk is busy with other reads by then.
 const PAUSE: Duration = Duration::from_millis(3);
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
-    /// What is read ahead.
+    /// The size of the read-ahead.
     pub ahead_bytes: u64,
     pub idle_us_each: Vec<f64>,
-    /// While pages were being read ahead, before and after the miss.
+    /// Misses with read-ahead in flight both before and after.
     pub beside_us_each: Vec<f64>,
 }
 
-/// The bytes of the unrelated pages, each of which is missed at most once a round.
+/// Bytes of the unrelated pages. Each is missed at most once a round.
 pub fn unrelated_bytes(page_bytes: u64) -> u64 {
     2 * MISSES * page_bytes
 }
@@ -39,7 +39,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     let bar = progress::bar(true, "misses", u64::from(spec.repeat));
     let mut random = fastrand::Rng::with_seed(spec.seed);
     for _ in 0..spec.repeat {
-        // No two in a row, which would look like a stream.
+        // No two adjacent pages: they would look like a stream.
         let mut pages: Vec<u64> = (0..MISSES).map(|page| 2 * page).collect();
         rank.write_back();
         advise(rank, 0, spec.data_bytes, Advice::DontNeed);

@@ -1,8 +1,8 @@
-//! Threads of all ranks that access random places at once.
+//! Threads of all ranks that access random places at the same time.
 
 use crate::rank::Rank;
 
-/// Runs `work`, which is told its number, in so many threads of each rank at once. Returns the mean of what they return.
+/// Runs `work` with the thread's number in this many threads of each rank at once. Returns the mean of the results.
 pub fn mean_of_ranks(rank: &Rank, threads: u32, work: impl Fn(u32) -> f64 + Sync) -> f64 {
     rank.barrier();
     let start = std::sync::Barrier::new(threads as usize);
@@ -21,14 +21,14 @@ pub fn mean_of_ranks(rank: &Rank, threads: u32, work: impl Fn(u32) -> f64 + Sync
     all.iter().map(|told| f64::from_bits(told[0])).sum::<f64>() / f64::from(rank.ranks)
 }
 
-/// Multiples of 8 below a power of two, which do not depend on what is loaded there.
+/// Multiples of 8 below a power of two, independent of the loaded values.
 pub struct Places {
     state: u64,
     mask: u64,
 }
 
 impl Places {
-    /// Below `bytes`, a power of two, other ones for each thread of each rank.
+    /// Places below `bytes`, a power of two. Each thread of each rank has its own sequence.
     pub fn new(rank: &Rank, thread: u32, bytes: u64) -> Places {
         let seed = u64::from(rank.me * 64 + thread + 1);
         Places { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), mask: bytes - 8 }
@@ -41,10 +41,10 @@ impl Places {
     }
 }
 
-/// The processor time of this thread.
+/// The processor time used by this thread.
 pub fn thread_time_ns() -> f64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is written to a variable. The clock exists wherever this runs.
+    // SAFETY: the time is written to a variable. The clock exists on all supported systems.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
     now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
 }

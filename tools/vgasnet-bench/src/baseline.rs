@@ -7,13 +7,13 @@ use vgasnet_measuring::memory::Memory;
 
 const BLOCK: usize = BLOCK_BYTES as usize;
 
-/// Sources that take turns, so that none stays in the nearest caches.
+/// Sources used round robin, so none stays in the nearest caches.
 const SOURCES: usize = 16;
 
 /// Copies in one measurement.
 const COPIES: usize = 64;
 
-/// Copies of 4 MiB from several sources in turn to one destination.
+/// Copies of 4 MiB from several sources, round robin, to one destination.
 pub struct Copies {
     sources: Memory,
     count: usize,
@@ -36,13 +36,13 @@ impl Copies {
     }
 }
 
-/// Seconds for one copy of 4 MiB whose source is not in the nearest caches.
+/// Seconds for one copy of 4 MiB from a source outside the nearest caches.
 pub fn copy_seconds(to: &mut [u8]) -> f64 {
     Copies::new(SOURCES).run(to)
 }
 
-/// Copies of a page between places that are in no cache. The places are in large pages where the kernel has them, as the
-/// frames of a pool are.
+/// Copies of a page between places outside all caches. Like the frames of a pool, the places are in large pages if the
+/// kernel has them.
 pub struct PageCopies {
     from: Memory,
     to: Memory,
@@ -51,7 +51,7 @@ pub struct PageCopies {
 }
 
 impl PageCopies {
-    /// The memory of either side: more than caches hold.
+    /// Memory of either side, larger than the caches.
     const SIDE_BYTES: usize = 64 << 20;
 
     pub fn new(page_bytes: usize) -> PageCopies {
@@ -65,18 +65,18 @@ impl PageCopies {
         self.next = (self.next + 1) % PageCopies::SIDE_BYTES.div_ceil(self.page_bytes);
         let [from, to] = [&self.from, &self.to].map(|side| side.start().wrapping_add(offset));
         let start = Instant::now();
-        // SAFETY: both sides are whole pages long and this value's own, and `next` stays inside.
+        // SAFETY: both sides have whole pages and belong to this value. `next` stays inside.
         unsafe { black_box(to).copy_from_nonoverlapping(black_box(from), self.page_bytes) };
         start.elapsed().as_secs_f64()
     }
 }
 
-/// The middle value; of an even number of values the lower.
+/// The middle value; of an even number of values the lower one.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The least value that the given part of the values does not exceed.
+/// The smallest value not exceeded by the given part of the values.
 pub fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Loads of shuffled blocks of the own segment, and of a file that a process maps with as much memory.
+//! Loads of shuffled blocks of the own segment, and of a file mapped by a process with the same memory.
 
 use crate::cycle::load;
 use crate::mapped::{self, Process, answer, written_file};
@@ -17,7 +17,7 @@ pub const UNIT_BYTES: u64 = BLOCK_BYTES as u64;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Found {
     pub seconds_each: Vec<f64>,
-    /// Those of the mapped file; `Err` says why there are none.
+    /// For the mapped file; `Err` has the reason for having none.
     pub mapped_seconds_each: Result<Vec<f64>, String>,
 }
 
@@ -29,15 +29,15 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     }
     rank.write_back();
     rank.empty_pool();
-    // SAFETY: the segment begins with the data, which nobody writes any more.
+    // SAFETY: the segment starts with the data, and the data is no longer written.
     let seconds_each = unsafe { rounds(rank.own_segment(), spec) };
     Found { seconds_each, mapped_seconds_each }
 }
 
-/// Loads all blocks in an order that each round draws anew.
+/// Loads all blocks in a new random order each round.
 ///
 /// # Safety
-/// The data lies at `start`, and nobody writes it.
+/// The data lies at `start` and is not written.
 unsafe fn rounds(start: *const u8, spec: &Spec) -> Vec<f64> {
     let mut random = fastrand::Rng::with_seed(spec.seed);
     let mut order: Vec<usize> = (0..spec.data_bytes as usize / BLOCK_BYTES).collect();
@@ -53,7 +53,7 @@ unsafe fn rounds(start: *const u8, spec: &Spec) -> Vec<f64> {
     (0..spec.repeat).map(round).collect()
 }
 
-/// The work of the process that maps a file: all rounds in one turn.
+/// The work of the process with the mapped file: all rounds in one step.
 pub fn serve(spec: &Spec) {
     mapped::serve(spec, |mapping| {
         let found = mapped_rounds(mapping, spec);
@@ -63,6 +63,6 @@ pub fn serve(spec: &Spec) {
 
 fn mapped_rounds(mapping: &Mapping, spec: &Spec) -> std::io::Result<Vec<f64>> {
     let memory = written_file(&mapping.dir, spec.data_bytes, |_, _| ())?;
-    // SAFETY: the mapping is as long as the data, of a file that nobody else has.
+    // SAFETY: the mapping is as long as the data. The file has no other user.
     Ok(unsafe { rounds(memory.start(), spec) })
 }

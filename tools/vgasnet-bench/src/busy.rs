@@ -1,11 +1,11 @@
-//! A machine on which others compute, too.
+//! A machine shared with other computations.
 
 use nix::sys::signal::SigSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// Threads that compute, until this goes.
+/// Threads that compute until this is dropped.
 pub struct Busy {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -15,7 +15,7 @@ impl Busy {
     pub fn start(threads: u16) -> Busy {
         let is_over = Arc::new(AtomicBool::new(false));
         let compute = |is_over: Arc<AtomicBool>| {
-            // Signals are the launcher's. Without this a thread might take one.
+            // Signals belong to the launcher. A thread that does not block them might receive one.
             let blocked = SigSet::all().thread_block();
             while blocked.is_ok() && !is_over.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
@@ -35,7 +35,7 @@ impl Drop for Busy {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // It does nothing that could panic.
+            // The thread does nothing that could panic.
             let _ = thread.join();
         }
     }

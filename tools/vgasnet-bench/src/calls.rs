@@ -1,4 +1,4 @@
-//! Gets, puts and atomic operations by the functions of the C interface, as programs call them.
+//! Gets, puts and atomic operations through the functions of the C interface, as called by programs.
 
 pub mod readonly;
 pub mod values;
@@ -22,10 +22,10 @@ unsafe extern "C" {
     fn vgasnet_wait_syncnbi_all();
 }
 
-/// Gets from the address `from` of `node`'s segment. An address that is not there ends the job.
+/// Gets from the address `from` of `node`'s segment. An address outside it ends the job.
 #[inline]
 pub fn get(to: &mut [u8], node: u32, from: usize) {
-    // SAFETY: the slice is valid for its length, and this call's alone until it returns.
+    // SAFETY: the slice is valid for its length, and borrowed exclusively until the call returns.
     unsafe { vgasnet_get(to.as_mut_ptr().cast(), node, with_exposed_provenance_mut(from), to.len()) }
 }
 
@@ -36,7 +36,7 @@ pub fn put(node: u32, to: usize, from: &[u8]) {
     unsafe { vgasnet_put(node, with_exposed_provenance_mut(to), from.as_ptr().cast_mut().cast(), from.len()) }
 }
 
-/// Gets as [`get`] does, by a handle.
+/// A get with a handle.
 #[inline]
 pub fn get_by_handle(to: &mut [u8], node: u32, from: usize) {
     // SAFETY: the slice is valid for its length, and borrowed until the get is complete. The handle is waited for once.
@@ -46,7 +46,7 @@ pub fn get_by_handle(to: &mut [u8], node: u32, from: usize) {
     }
 }
 
-/// Puts as [`put`] does, by a handle.
+/// A put with a handle.
 #[inline]
 pub fn put_by_handle(node: u32, to: usize, from: &[u8]) {
     // SAFETY: the slice is valid for its length, and only read. The handle is waited for once.
@@ -56,27 +56,27 @@ pub fn put_by_handle(node: u32, to: usize, from: &[u8]) {
     }
 }
 
-/// Begins a get of so many bytes from the address `from` of `node`'s segment, which [`wait_for_all`] completes.
+/// Starts a get of `len_bytes` from the address `from` of `node`'s segment. [`wait_for_all`] completes it.
 ///
 /// # Safety
-/// So many bytes may be written to `to`, and nobody uses them until the get is complete.
+/// `to` is valid for writing `len_bytes`, and has no other user until the get is complete.
 #[inline]
 pub unsafe fn begin_get(to: *mut u8, node: u32, from: usize, len_bytes: usize) {
-    // SAFETY: the caller has said so of the destination, and the library checks the address.
+    // SAFETY: the caller guarantees the destination. The library checks the address.
     unsafe { vgasnet_get_nbi(to.cast(), node, with_exposed_provenance_mut(from), len_bytes) }
 }
 
-/// Begins a put of so many bytes to the address `to` of `node`'s segment, which [`wait_for_all`] completes.
+/// Starts a put of `len_bytes` to the address `to` of `node`'s segment. [`wait_for_all`] completes it.
 ///
 /// # Safety
-/// So many bytes may be read at `from`, and nobody writes them until the put is complete.
+/// `from` is valid for reading `len_bytes`, and is not written until the put is complete.
 #[inline]
 pub unsafe fn begin_put(node: u32, to: usize, from: *const u8, len_bytes: usize) {
-    // SAFETY: the caller has said so of the source, and the library checks the address.
+    // SAFETY: the caller guarantees the source. The library checks the address.
     unsafe { vgasnet_put_nbi(node, with_exposed_provenance_mut(to), from.cast_mut().cast(), len_bytes) }
 }
 
-/// Waits for all gets and puts that this thread has begun.
+/// Waits for all gets and puts started by this thread.
 #[inline]
 pub fn wait_for_all() {
     // SAFETY: no thread of this program has an access region open.
@@ -86,17 +86,18 @@ pub fn wait_for_all() {
 /// `VGASNET_ATOMIC_ADD`.
 const ADD: c_int = 0;
 
-/// Adds to the number at `address` of `node`'s segment. Returns what it was.
+/// Adds to the number at `address` of `node`'s segment. Returns the previous value.
 #[inline]
 pub fn fetch_and_add(node: u32, address: usize, operand: u64) -> u64 {
-    // SAFETY: the library checks the address, which is in no memory of Rust's.
+    // SAFETY: the library checks the address. It lies outside Rust's memory.
     unsafe { vgasnet_atomic_u64(node, with_exposed_provenance_mut(address), ADD, operand, 0) }
 }
 
-/// Adds nothing to the numbers at all addresses at once, which gets them.
+/// Fetches the numbers at all addresses at once, by adding 0.
 pub fn fetch_side_by_side(to: &mut [u8], node: u32, addresses: &[usize]) {
     for (to, address) in to.chunks_exact_mut(size_of::<u64>()).zip(addresses) {
-        // SAFETY: the chunk has room for a number, which need not be aligned; it is borrowed until all are complete, below.
+        // SAFETY: the chunk has room for a number, which may be unaligned. It is borrowed until all operations are
+        // complete, below.
         unsafe {
             vgasnet_atomic_u64_nbi(to.as_mut_ptr().cast(), node, with_exposed_provenance_mut(*address), ADD, 0, 0)
         }
@@ -104,10 +105,10 @@ pub fn fetch_side_by_side(to: &mut [u8], node: u32, addresses: &[usize]) {
     wait_for_all();
 }
 
-/// Gets from all addresses at once, as many bytes each as the chunks of `to` have.
+/// Gets from all addresses at once, `len_bytes` into each chunk of `to`.
 pub fn get_side_by_side(to: &mut [u8], len_bytes: usize, node: u32, from: &[usize]) {
     for (to, from) in to.chunks_exact_mut(len_bytes).zip(from) {
-        // SAFETY: the chunk is valid for its length; it is borrowed until all gets are complete, below.
+        // SAFETY: the chunk is valid for its length. It is borrowed until all gets are complete, below.
         unsafe { vgasnet_get_nbi(to.as_mut_ptr().cast(), node, with_exposed_provenance_mut(*from), len_bytes) }
     }
     wait_for_all();

@@ -1,4 +1,4 @@
-//! Collectives of large blocks: how fast bytes come to all ranks, beside a copy of as many by one thread.
+//! Throughput of collectives of large blocks to all ranks, compared with a copy of the same size by one thread.
 
 use crate::baseline::PageCopies;
 use crate::plan::Spec;
@@ -10,27 +10,27 @@ use vgasnet_measuring::progress;
 use vgasnet_protocol::collectives::TEAM_ALL;
 use vgasnet_protocol::collectives::plan::CollectiveKind;
 
-/// Collectives of one measurement.
+/// Collectives in one measurement.
 const TIMES: u32 = 4;
 
-/// Measurements of rank 0, round by round.
+/// Measurements of rank 0 by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub collectives: Vec<Timed>,
 }
 
-/// A collective, in rounds that alternate with those of the others and with copies.
+/// A collective. Its rounds alternate with rounds of the others and with copies.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Timed {
     pub name: String,
-    /// Bytes that ranks get from other ranks, all together.
+    /// Total bytes received by ranks from other ranks.
     pub received_bytes: usize,
     pub seconds_each: Vec<f64>,
-    /// `memcpy` of as many bytes by one thread while the others wait.
+    /// `memcpy` of the same number of bytes by one thread while the others wait.
     pub copy_seconds_each: Vec<f64>,
 }
 
-/// Rounds of each collective, in which every rank gets as many bytes as `spec` has data.
+/// Runs rounds of each collective. In each, every rank receives `spec.data_bytes`.
 pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     let (ranks, total_bytes) = (rank.ranks as usize, spec.data_bytes as usize);
     let kinds = [
@@ -39,7 +39,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
         ("exchange", CollectiveKind::Exchange, total_bytes / ranks),
     ];
     let timed = |(name, kind, block_bytes): (&str, CollectiveKind, usize)| {
-        // What a rank has for itself does not count.
+        // A rank's own block does not count.
         let blocks = if kind == CollectiveKind::Broadcast { ranks - 1 } else { ranks * (ranks - 1) };
         let received_bytes = blocks * block_bytes;
         Timed { name: name.into(), received_bytes, seconds_each: vec![], copy_seconds_each: vec![] }
@@ -57,7 +57,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
             check(rank, kind, &destination, block_bytes, round);
             let copied = copies.as_mut().map(|copies| copies.run());
             rank.barrier();
-            // The first round touches the memory.
+            // The first round only touches the memory.
             if let Some(copied) = copied.filter(|_| round > 0) {
                 let timed = &mut found.collectives[at];
                 timed.seconds_each.push(seconds.as_secs_f64() / f64::from(TIMES));
@@ -81,13 +81,13 @@ fn collective(rank: &Rank, kind: CollectiveKind, source: &Memory, destination: &
         reduce: None,
         sync: Syncs { all_in: false, all_out: true },
     };
-    // SAFETY: source and destination have room for the blocks of all ranks, and this thread alone uses them.
+    // SAFETY: source and destination have room for the blocks of all ranks. Only this thread uses them.
     if let Err(error) = unsafe { rank.runtime.coll().run(&call) } {
         fail(error.to_string());
     }
 }
 
-/// The first byte of a block from one rank to another.
+/// The first byte of a block sent from one rank to another.
 fn mark(kind: CollectiveKind, from: u32, to: u32, round: u32) -> u8 {
     let to = if kind == CollectiveKind::Exchange { to } else { 0 };
     (1 + from * 31 + to * 7 + round * 3) as u8
@@ -97,7 +97,7 @@ fn fill(rank: &Rank, kind: CollectiveKind, source: &Memory, block_bytes: usize, 
     let blocks = if kind == CollectiveKind::Exchange { rank.ranks } else { 1 };
     for to in 0..blocks {
         let start = to as usize * block_bytes;
-        // SAFETY: the memory has the blocks of all ranks, and no collective is under way.
+        // SAFETY: the memory has the blocks of all ranks. No collective is in flight.
         unsafe {
             let mark = mark(kind, rank.me, to, round);
             source.start().add(start).write(mark);
@@ -110,7 +110,7 @@ fn check(rank: &Rank, kind: CollectiveKind, destination: &Memory, block_bytes: u
     let blocks = if kind == CollectiveKind::Broadcast { 1 } else { rank.ranks };
     for from in 0..blocks {
         let start = from as usize * block_bytes;
-        // SAFETY: the memory has the blocks of all ranks, and no collective is under way.
+        // SAFETY: the memory has the blocks of all ranks. No collective is in flight.
         let ends = unsafe { [start, start + block_bytes - 1].map(|at| destination.start().add(at).read()) };
         if ends != [mark(kind, from, rank.me, round); 2] {
             fail(format!("{kind:?}: the block of rank {from} has arrived wrong"));

@@ -1,33 +1,33 @@
-//! A cyclic scan over twice the pool, by gets and by loads: how many pages each round does not read from the disk.
+//! A cyclic scan over twice the pool, by gets and by loads: the fraction of pages not read from the disk in each round.
 
 use crate::plan::Spec;
 use crate::rank::{Rank, disk_bytes, fail};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// Rounds before the first that counts: the pool is full, and the policy knows the scan.
+/// Rounds before the first that counts. They fill the pool and show the scan to the replacement policy.
 const ROUNDS_BEFORE: u32 = 2;
 
-/// The scan is over so many pools.
+/// Size of the scan, in pools.
 pub const SEGMENT_POOLS: u64 = 2;
 
-/// Frames that the scan needs, besides one.
+/// Frames needed by the scan, plus one.
 pub const FRAMES_MIN: u64 = 7;
 
 /// The size of a get.
 const GET_BYTES: usize = 64 << 10;
 
-/// Measurements, round by round.
+/// Measurements by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub gets: Rounds,
     pub loads: Rounds,
 }
 
-/// Rounds of one way to read.
+/// Rounds of one way of reading.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Rounds {
-    /// The part of the pages that was not read from the disk.
+    /// The fraction of pages not read from the disk.
     pub kept_each: Vec<f64>,
     pub seconds_each: Vec<f64>,
 }
@@ -48,7 +48,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
             rank.get(0, offset, &mut buffer);
         }
     });
-    // SAFETY: the segment begins with the data, which nobody writes any more.
+    // SAFETY: the segment starts with the data, and the data is no longer written.
     let loads = rounds(rank, spec, || unsafe { load(rank.own_segment(), spec.data_bytes as usize) });
     Found { gets, loads }
 }
@@ -60,7 +60,7 @@ fn rounds(rank: &Rank, spec: &Spec, mut scan: impl FnMut()) -> Rounds {
         scan();
         let seconds = start.elapsed().as_secs_f64();
         let read_bytes = disk_bytes()[0] - read_before;
-        // Beside others it may find all pages in their pools.
+        // With other ranks, all pages may be in the other pools.
         if round == 0 && read_bytes == 0 && rank.ranks == 1 {
             fail("the kernel does not count what this process reads from the disk; use a --storage-dir on a disk");
         }
@@ -72,14 +72,14 @@ fn rounds(rank: &Rank, spec: &Spec, mut scan: impl FnMut()) -> Rounds {
     found
 }
 
-/// Loads a word of each cache line.
+/// Loads one word per cache line.
 ///
 /// # Safety
-/// So many bytes from `start` may be read, and nobody writes them.
+/// `start` is valid for reading `len_bytes`, and the bytes are not written meanwhile.
 pub unsafe fn load(start: *const u8, len_bytes: usize) {
     const LINE_BYTES: usize = 64;
     for offset in (0..len_bytes).step_by(LINE_BYTES) {
-        // SAFETY: the word lies in the range, and is aligned.
+        // SAFETY: the word lies in the range and is aligned.
         unsafe { start.add(offset).cast::<u64>().read_volatile() };
     }
 }

@@ -1,4 +1,4 @@
-//! Plain reads and writes of a file, past the page cache where the directory allows that.
+//! Plain reads and writes of a file, with direct I/O if the directory supports it.
 
 use crate::plan::BLOCK_BYTES;
 use crate::rank::fail;
@@ -17,31 +17,32 @@ use vgasnet_measuring::memory::Memory;
 
 const BLOCK: usize = BLOCK_BYTES as usize;
 
-/// Buffers that take turns. A single one would stay in the processor's cache, which speeds up a disk that copies.
+/// Buffers used round robin. A single buffer would stay in the processor's cache, which would speed up a disk that
+/// copies.
 const BUFFERS: usize = 16;
 
 /// The memory of the buffers. A disk may be slow with scattered buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Buffers {
-    /// Shared memory like a pool's, of physical pages from anywhere.
+    /// Shared memory like a pool's, in scattered physical pages.
     SmallPages,
-    /// Contiguous, as far as the kernel has large pages.
+    /// Contiguous memory, if the kernel has large pages.
     LargePages,
 }
 
-/// A file of its own that is read and written in blocks.
+/// A private file, read and written in blocks.
 pub struct PlainFile {
     backing: BackingFile,
     file: File,
-    /// The same file for many operations in flight. Declared before the memory, so that it is dropped first.
+    /// The same file with many operations in flight. Declared before the memory, so it is dropped first.
     storage: Box<dyn Storage>,
     pub is_direct: bool,
     memory: Memory,
     room: Room,
 }
 
-/// The buffers of a file, each of which has one operation at a time.
+/// The buffers of a file. Each serves one operation at a time.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     buffers: usize,
@@ -51,7 +52,7 @@ struct Room {
 /// Blocks, as many as a rank has in flight.
 const BLOCKS: Room = Room { buffers: BUFFERS, buffer_bytes: BLOCK };
 
-/// One read or write: at most a buffer.
+/// One read or write of at most one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub is_write: bool,
@@ -60,11 +61,11 @@ pub struct Step {
 }
 
 impl PlainFile {
-    /// The steps that [`PlainFile::side_by_side`] has in flight: as many as a rank.
+    /// Maximum steps in flight in [`PlainFile::side_by_side`], equal to a rank's.
     pub const IN_FLIGHT_MAX: usize = BUFFERS;
 
-    /// Writes a file of `data_bytes` in whole blocks of the disk: reads of blocks that nobody wrote do not reach the disk.
-    /// Ends the job if that fails.
+    /// Writes a file of `data_bytes` in whole disk blocks, since reads of unwritten blocks do not reach the disk. Ends
+    /// the job on failure.
     pub fn new(dir: &Path, data_bytes: u64, buffers: Buffers) -> PlainFile {
         let size_bytes = data_bytes.next_multiple_of(storage::BLOCK_BYTES as u64);
         let failed = |error: io::Error| -> ! { fail(format!("a file in {}: {error}", dir.display())) };
@@ -74,12 +75,12 @@ impl PlainFile {
         plain
     }
 
-    /// The same file through other buffers. Ends the job if that fails.
+    /// The same file through other buffers. Ends the job on failure.
     pub fn again(&self, buffers: Buffers) -> PlainFile {
         self.again_with(buffers, BLOCKS)
     }
 
-    /// The same file for steps of at most `step_bytes`, of which `in_flight_max` may be in flight.
+    /// The same file, for steps of at most `step_bytes` with at most `in_flight_max` in flight.
     pub fn for_small_steps(&self, in_flight_max: usize, step_bytes: usize) -> PlainFile {
         self.again_with(Buffers::SmallPages, Room { buffers: in_flight_max, buffer_bytes: step_bytes })
     }
@@ -104,12 +105,12 @@ impl PlainFile {
         })
     }
 
-    /// Reads the whole file; seconds.
+    /// Reads the whole file. Returns seconds.
     pub fn read(&mut self) -> f64 {
         self.read_range(0, self.size_bytes())
     }
 
-    /// Reads a part of the file; seconds. Ends the job if that fails.
+    /// Reads a part of the file. Returns seconds. Ends the job on failure.
     pub fn read_range(&mut self, start_bytes: u64, len_bytes: u64) -> f64 {
         let read = self.one_at_a_time(blocks(false, start_bytes, len_bytes));
         read.unwrap_or_else(|error| fail(format!("reading plainly: {error}")))
@@ -123,12 +124,12 @@ impl PlainFile {
         self.memory.start().wrapping_add(index * self.room.buffer_bytes)
     }
 
-    /// Does the steps one after the other, with a system call each; seconds.
+    /// Does the steps one after another, with one system call each. Returns seconds.
     pub fn one_at_a_time(&mut self, steps: impl Iterator<Item = Step>) -> io::Result<f64> {
         let start = Instant::now();
         for (step, buffer) in steps.zip((0..self.room.buffers).cycle()) {
             assert!(step.len_bytes <= self.room.buffer_bytes, "{step:?} is more than a buffer");
-            // SAFETY: the buffer is that long, initialised, and between calls nothing else uses it.
+            // SAFETY: the buffer has this length, is initialised, and between calls has no other user.
             let bytes = unsafe { std::slice::from_raw_parts_mut(self.buffer(buffer), step.len_bytes) };
             if step.is_write {
                 self.file.write_all_at(bytes, step.offset_bytes)?;
@@ -139,7 +140,8 @@ impl PlainFile {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// Does the steps with as many in flight as a rank may have; seconds. A step waits for another one at the same offset.
+    /// Does the steps with as many in flight as a rank may have. Returns seconds. A step waits for another at the same
+    /// offset.
     pub fn side_by_side(&mut self, steps: impl Iterator<Item = Step>) -> io::Result<f64> {
         self.at_depth(PlainFile::IN_FLIGHT_MAX, steps)
     }
@@ -154,7 +156,7 @@ impl PlainFile {
             while let Some(step) = steps.peek() {
                 let is_taken = in_flight.contains(&Some(step.offset_bytes));
                 let has_room = !is_taken && in_flight.iter().flatten().count() < depth;
-                // Buffers take turns.
+                // Buffers are used round robin.
                 let free = (0..buffers).map(|at| (next + at) % buffers).find(|at| in_flight[*at].is_none());
                 let Some(buffer) = free.filter(|_| has_room) else { break };
                 next = buffer + 1;
@@ -175,7 +177,7 @@ impl PlainFile {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// Waits until the disk has what was written; seconds.
+    /// Waits until the written data is on the disk. Returns seconds.
     pub fn sync(&self) -> io::Result<f64> {
         let start = Instant::now();
         self.file.sync_all()?;
@@ -189,12 +191,12 @@ impl PlainFile {
         let (memory, token) = (self.buffer(buffer), buffer as u64);
         let operation =
             IoOperation { file: FileSlot::BACKING, direction, offset_bytes, memory, len_bytes, token, is_urgent: true };
-        // SAFETY: the buffer is that long and outlives the storage, which is dropped first. No other operation has it: the
-        // caller gives it to one at a time.
+        // SAFETY: the buffer has this length and outlives the storage, which is dropped first. The caller gives a
+        // buffer to only one operation at a time.
         unsafe { self.storage.start(operation) }.map_err(|Busy| io::ErrorKind::WouldBlock.into())
     }
 
-    /// Sleeps until an operation is complete.
+    /// Sleeps until an operation completes.
     fn sleep(&self) -> io::Result<()> {
         let Some(doorbell) = self.storage.doorbell() else { return Ok(()) };
         match poll(&mut [PollFd::new(doorbell, PollFlags::POLLIN)], PollTimeout::NONE) {
@@ -208,7 +210,7 @@ fn storage_on(backing: BackingFile, memory: *mut u8, room: Room) -> io::Result<B
     let range = (memory, room.buffers * room.buffer_bytes);
     match RingStorage::new(backing, room.buffers) {
         Ok(mut ring) => {
-            // A kernel that refuses this refuses it to the ranks, too, and they print a line.
+            // A kernel that refuses the registration refuses it to ranks, too, and they print a line about it.
             ring.register(&[range], room.buffer_bytes, |_| ());
             Ok(Box::new(ring))
         }

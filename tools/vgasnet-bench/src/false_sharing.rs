@@ -1,4 +1,4 @@
-//! Every rank puts ten single bytes into one page of rank 0, then all meet in a barrier, again and again.
+//! Every rank puts ten single bytes into one page of rank 0, then waits at a barrier, repeatedly.
 
 use crate::plan::{Job, Spec};
 use crate::rank::{Rank, fail};
@@ -8,19 +8,19 @@ use vgasnet_measuring::progress;
 /// Puts of a rank between two barriers.
 pub const PUTS: u64 = 10;
 
-/// The ranks of the job that has a target.
+/// Number of ranks in the job with a target.
 const JUDGED_RANKS: u32 = 4;
 
-/// Whether the job has a target: where ranks share memory, puts of one reach the frame of another.
+/// Whether the job has a target. If ranks share memory, a rank's puts reach another rank's frame directly.
 pub fn is_judged(job: &Job) -> bool {
     job.ranks == JUDGED_RANKS && !job.config.peer_memory
 }
 
-/// Measurements of rank 0, repetition by repetition.
+/// Measurements of rank 0 by repetition.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Found {
     pub time_seconds_each: Vec<f64>,
-    /// As many barriers without puts.
+    /// The same number of barriers without puts.
     pub barriers_seconds_each: Vec<f64>,
 }
 
@@ -46,7 +46,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     found
 }
 
-/// The bytes of the ranks lie side by side.
+/// The ranks' bytes are adjacent.
 fn place(rank: u32, put: u64) -> u64 {
     u64::from(rank) * PUTS + put
 }
@@ -55,7 +55,7 @@ fn value(repetition: u32, round: u32) -> u8 {
     (repetition.wrapping_mul(7).wrapping_add(round) % 255) as u8 + 1
 }
 
-/// Every rank sees what every rank put last.
+/// Checks that this rank sees the last puts of every rank.
 fn check(rank: &Rank, value: u8) {
     let mut bytes = vec![0; place(rank.ranks, 0) as usize];
     rank.get(0, 0, &mut bytes);

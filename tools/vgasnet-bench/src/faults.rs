@@ -1,5 +1,5 @@
-//! The cost of the first load or store of a page, by the place of the page: open in the own pool but not mapped, in the pool
-//! of another rank, or on the disk only.
+//! The cost of the first load or store of a page, by the place of the page: open but unmapped in the own pool, in
+//! another rank's pool, or only on the disk.
 
 use crate::baseline::{PageCopies, median, quantile};
 use crate::disk::{Buffers, PlainFile};
@@ -10,7 +10,7 @@ use std::time::Instant;
 use vgasnet_measuring::progress;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The rank whose pool has the pages of the kinds `neighbour_*`.
+/// The rank with the pages of the kinds `neighbour_*` in its pool.
 const NEIGHBOUR: u32 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,16 +20,16 @@ pub enum Access {
     Store,
 }
 
-/// How the pages come to their places.
+/// The preparation of the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
     /// Got by the rank itself: open for reading.
     Got,
     /// Put by the rank itself: owned.
     Put,
-    /// Got and loaded from: mapped, but not for stores.
+    /// Got and loaded: mapped, but not for stores.
     Loaded,
-    /// Put by the neighbour, which owns them.
+    /// Put by the neighbour, the owner.
     PutByNeighbour,
     /// In no pool.
     WrittenBack,
@@ -41,7 +41,7 @@ struct Kind {
     access: Access,
 }
 
-/// In this order: the pages of the first kind have never been mapped, those of all others have.
+/// The order matters: pages of the first kind have never been mapped, pages of all other kinds have.
 const KINDS: [Kind; 9] = [
     Kind { name: "own_pool_load_first", before: Before::Got, access: Access::Load },
     Kind { name: "own_pool_load_again", before: Before::Got, access: Access::Load },
@@ -58,9 +58,9 @@ const KINDS: [Kind; 9] = [
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Found {
     pub faults: Vec<Latency>,
-    /// A load from a page that is mapped.
+    /// A load from a mapped page.
     pub mapped_load_ns: f64,
-    /// `memcpy` of a page, measured between the faults.
+    /// `memcpy` of a page, measured between faults.
     pub copy_page_us: f64,
     /// A plain read of a page.
     pub plain_read_page_us: f64,
@@ -68,13 +68,13 @@ pub struct Found {
     pub plain_is_direct: bool,
 }
 
-/// How long the faults of a kind took.
+/// Latency of the faults of a kind.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Latency {
     pub kind: String,
     pub access: Access,
     pub samples: u64,
-    /// Pages that had left the place of this kind when their turn came. Their faults are no samples.
+    /// Pages no longer in the place of this kind when measured. Their faults are not samples.
     pub elsewhere: u64,
     pub min_us: f64,
     pub median_us: f64,
@@ -82,9 +82,9 @@ pub struct Latency {
     pub max_us: f64,
 }
 
-/// Rank 0's measurements besides faults, and its record of the pages.
+/// Rank 0's measurements other than faults, and its record of the pages.
 struct Notes {
-    /// The word that was last written to each page.
+    /// The last word written to each page.
     words: Vec<u64>,
     plain: PlainFile,
     copies: PageCopies,
@@ -98,7 +98,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     let window_pages = (rank.pool_bytes / rank.page_bytes as u64 / 2).clamp(1, pages);
     let mut notes = rank.is_first().then(|| Notes::new(rank, spec));
     if let Some(notes) = &mut notes {
-        // Whole pages: the disk has nothing to read of what was never written.
+        // Whole pages are written, since reads of unwritten blocks do not reach the disk.
         let whole = vec![0xA5; rank.page_bytes];
         for page in (0..pages).rev() {
             rank.put(0, page * rank.page_bytes as u64, &whole);
@@ -111,7 +111,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     for (number, kind) in KINDS.iter().enumerate() {
         let mut taken_us = Vec::new();
         for first in (0..pages).step_by(window_pages as usize) {
-            // Downwards, so that no page is read ahead.
+            // Downwards, so no page is read ahead.
             let window = (first..pages.min(first + window_pages)).rev().collect();
             let turn = Turn { rank, spec, kind, number, window };
             turn.prepare();
@@ -120,7 +120,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
             }
             rank.barrier();
             turn.check_from_outside();
-            // Pages that the neighbour looks at would stay in place.
+            // Pages read by the neighbour would stay in place.
             rank.barrier();
             bar.inc(turn.window.len() as u64);
         }
@@ -153,18 +153,18 @@ fn latency(kind: &Kind, spec: &Spec, taken_us: &[f64]) -> Latency {
     }
 }
 
-/// The word that is written to a page for a kind, by whichever rank.
+/// The word written to a page for a kind, by any rank.
 fn word(spec: &Spec, page: u64, number: usize) -> u64 {
     xxh3_64(&[spec.seed.to_le_bytes(), page.to_le_bytes(), number.to_le_bytes()].concat())
 }
 
-/// A place in the page, different from page to page.
+/// A place in the page that differs from page to page.
 fn offset(rank: &Rank, page: u64) -> u64 {
     let page_bytes = rank.page_bytes as u64;
     page * page_bytes + page * 4160 % page_bytes / 8 * 8
 }
 
-/// A window of the pages in its turn for a kind of fault.
+/// A window of the pages, measured for a kind of fault.
 struct Turn<'a> {
     rank: &'a Rank,
     spec: &'a Spec,
@@ -174,12 +174,12 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// The word that a store writes.
+    /// The word written by a store.
     fn word(&self, page: u64) -> u64 {
         word(self.spec, page, self.number)
     }
 
-    /// The word that a put before the fault writes, and a store then replaces.
+    /// The word written by a put before the fault, replaced by the store.
     fn word_before(&self, page: u64) -> u64 {
         !self.word(page)
     }
@@ -206,7 +206,7 @@ impl Turn<'_> {
         rank.barrier();
     }
 
-    /// Checks that the neighbour of rank 0 sees its stores.
+    /// Checks that rank 0's neighbour sees its stores.
     fn check_from_outside(&self) {
         let (rank, name) = (self.rank, self.kind.name);
         if self.kind.access == Access::Load || rank.me != NEIGHBOUR {
@@ -221,7 +221,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether the page is in the place of this kind, as far as rank 0 can see. The runtime may have moved it meanwhile.
+    /// Whether the page is in the place of this kind, as far as rank 0 can see. The runtime may have moved the page.
     fn is_in_place(&self, page: u64) -> bool {
         let expected = match self.kind.before {
             Before::Got | Before::Put | Before::Loaded => [true, false],
@@ -234,12 +234,12 @@ impl Turn<'_> {
 }
 
 fn load(rank: &Rank, offset: u64) -> u64 {
-    // SAFETY: the word is aligned and lies in this rank's segment, and no other rank writes to it meanwhile.
+    // SAFETY: the word is aligned and lies in this rank's segment. No other rank writes to it meanwhile.
     unsafe { rank.own_segment().wrapping_add(offset as usize).cast::<u64>().read_volatile() }
 }
 
 fn store(rank: &Rank, offset: u64, word: u64) {
-    // SAFETY: as for a load; nobody reads it meanwhile either.
+    // SAFETY: as for a load. No other rank reads it meanwhile either.
     unsafe { rank.own_segment().wrapping_add(offset as usize).cast::<u64>().write_volatile(word) };
 }
 
@@ -255,7 +255,7 @@ impl Notes {
         }
     }
 
-    /// Faults on every page of the window; microseconds for each page that is in its place.
+    /// Faults on every page of the window. Returns microseconds for each page that was in its place.
     fn measure(&mut self, turn: &Turn<'_>) -> Vec<f64> {
         let Turn { rank, kind, window, .. } = turn;
         let mut taken_us = Vec::new();

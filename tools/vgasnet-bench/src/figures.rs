@@ -1,7 +1,7 @@
-//! The paper's figures, in the model of a cluster and as far as this machine has them: the data of the page of figures.
+//! Data of the page of figures: the paper's figures, in the model of a cluster and partly on this machine.
 //!
-//! The model is that of `vgasnet-sim`. This machine is measured by this program's own benchmarks, in processes of their own, and
-//! modelled with what they find.
+//! The model is `vgasnet-sim`. This machine is measured by benchmarks of this program in separate processes, and the
+//! model uses the results as parameters.
 
 mod lines;
 mod machines;
@@ -24,29 +24,29 @@ use vgasnet_sim::scale::{self, Scaled};
 use vgasnet_sim::startup::{self, StartUp};
 use vgasnet_sim::{Hints, Machine, ProtocolKind, Table, twice};
 
-/// How many times smaller pools and data of the paper's machine are.
+/// Factor by which pools and data of the paper's machine are scaled down.
 const SCALE: u64 = 64;
 
-/// The same of the machine of today, and for the same with larger pools.
+/// Factors for the machine of today, and for the variant with larger pools.
 const SCALE_TODAY: u64 = 512;
 const SCALE_LARGER: u64 = 64;
 
-/// The most nodes with larger pools, and of a quick page.
+/// Maximum number of nodes for larger pools and for a quick page.
 const NODES_LARGER_MAX: u32 = 128;
 
-/// The most ranks of a job of a quick page.
+/// Maximum number of ranks in a job of a quick page.
 const RANKS_QUICK: u32 = 2048;
 
-/// Hosts that start.
+/// Numbers of hosts in the model of startup.
 const HOSTS: [u32; 3] = [32, 1024, 4096];
 
-/// What the page is made of.
+/// The contents of the page.
 struct Results {
     papers: Figures,
     ours: Figures,
     parts: Vec<Compared>,
     overwriting: Table,
-    /// As [`twice::tables`], of a quick page the first alone.
+    /// As [`twice::tables`]; in a quick page only the first.
     twice: Vec<Table>,
     scaled: Vec<Scaled>,
     larger: Vec<Scaled>,
@@ -55,13 +55,13 @@ struct Results {
     measured: measured::Results,
 }
 
-/// Measures, runs the model, and writes the page. Returns the exit status.
+/// Measures, runs the model and writes the page. Returns the exit status.
 pub fn run(options: &FiguresOptions) -> Result<u8, Stop> {
     if !options.nodes.is_sorted() {
         return Err(Stop::usage("--nodes are to be ascending: each is compared with the first"));
     }
     let unwritable = |error: std::io::Error| Stop::usage(format!("--out {}: {error}", options.out.display()));
-    // Nothing long runs for a file that cannot be written.
+    // An unwritable file is reported before any long work.
     whole_file::try_path(&options.out).map_err(unwritable)?;
     let results = results(options).map_err(Stop::failure)?;
     let page = page(&results, options).map_err(Stop::failure)?;
@@ -72,15 +72,15 @@ pub fn run(options: &FiguresOptions) -> Result<u8, Stop> {
 }
 
 fn results(options: &FiguresOptions) -> Result<Results, String> {
-    // First what another load would disturb.
+    // The measurements come first: other load would disturb them.
     let measured = measured::run(options)?;
     let (papers_machine, today) = (Machine::paper(), Machine::today());
     let figures = |protocol| {
         let choice = Choice { protocol, scale: SCALE, seed: options.seed, ends_only: options.quick };
         paper::run(&papers_machine, choice)
     };
-    let few: Vec<u32> = options.nodes.iter().copied().filter(|nodes| *nodes <= NODES_LARGER_MAX).collect();
-    let nodes = if options.quick { &few } else { &options.nodes };
+    let small: Vec<u32> = options.nodes.iter().copied().filter(|nodes| *nodes <= NODES_LARGER_MAX).collect();
+    let nodes = if options.quick { &small } else { &options.nodes };
     let ranks_max = if options.quick { RANKS_QUICK } else { scale::RANKS_MAX };
     let choice = scale::Choice { scale: SCALE_TODAY, seed: options.seed, hints: Hints::None, ranks_max };
     let larger = scale::Choice { scale: SCALE_LARGER, ranks_max: 0, ..choice };
@@ -97,7 +97,7 @@ fn results(options: &FiguresOptions) -> Result<Results, String> {
         overwriting: parts::overwriting_table(&papers_machine)?,
         twice: read_twice(&papers_machine, options)?,
         scaled: scale::run(&today, nodes, choice)?,
-        larger: scale::run(&today, &few, larger)?,
+        larger: scale::run(&today, &small, larger)?,
         known: scale::run(&today, &nodes[..1.min(nodes.len())], known)?,
         startups,
         measured,

@@ -1,7 +1,7 @@
-//! Files that ranks use together: patterns of access from Liao, Coloma, Choudhary and Ward, "Cooperative Client-Side File Caching
-//! for MPI Applications", IJHPCA 2007, by vgasnet, by MPI-IO, and by plain system calls under locks.
+//! Shared files: access patterns from Liao, Coloma, Choudhary and Ward, "Cooperative Client-Side File Caching for MPI
+//! Applications", IJHPCA 2007. They run over vgasnet, over MPI-IO, and with plain system calls under locks.
 //!
-//! A pattern is one C source, which does the same by all ways (`files/io.h`). What it leaves is compared with a model of the file.
+//! Each pattern is one C source, common to all ways (`files/io.h`). The resulting file is compared with a model.
 
 pub mod model;
 pub mod programs;
@@ -12,25 +12,25 @@ use clap::ValueEnum;
 use serde::Serialize;
 use vgasnet::settings::format_size_about;
 
-/// Bytes of a point of BT-IO.
+/// Bytes of a BT-IO point.
 const POINT_BYTES: u64 = 40;
 
-/// A window of the sliding window: two pages of the paper's.
+/// The window of the sliding window, two pages of the paper.
 const WINDOW_BYTES: u64 = 2 * (256 << 10);
 
-/// The rows of many ranks in a page, as BT-IO of class A has them with so many ranks.
+/// Rows of many ranks in each page, with the row size of BT-IO class A for this number of ranks.
 const ROW_BYTES: u64 = 640;
 const ROW_RANKS: u32 = 16;
 const ROWS_FILE_BYTES: u64 = 4 << 20;
 
-/// The file of one rank, in pools.
+/// The file of a single rank, in pools.
 const SEQUENTIAL_POOLS: u64 = 4;
 
-/// What is done to a file.
+/// An access pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// All ranks read, modify and write the file in turns
+    /// Ranks take turns to read, modify and write each part of the file
     SlidingWindow,
     /// Dumps of a cube in collective calls with file views, and reading them back
     BtioFull,
@@ -45,7 +45,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// As the program knows it.
+    /// Its name for the program.
     pub fn name(self) -> &'static str {
         match self {
             Pattern::SlidingWindow => "sliding-window",
@@ -62,16 +62,16 @@ impl Pattern {
     }
 }
 
-/// Who does it.
+/// An implementation of file I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
     Vgasnet,
-    /// MPI-IO with the library that serves it by vgasnet.
+    /// MPI-IO with the preloaded library that serves it by vgasnet.
     MpiIoPreloaded,
     MpiIo,
     MpiIoAtomic,
-    /// `pread` and `pwrite`, each under a lock of its bytes by `fcntl`.
+    /// `pread` and `pwrite`, each under a `fcntl` lock on its bytes.
     Locks,
 }
 
@@ -88,7 +88,7 @@ impl Way {
         }
     }
 
-    /// Whether a pattern is done this way. Only in the sliding window ranks read what others write meanwhile.
+    /// Whether a pattern runs this way. Only in the sliding window do ranks read bytes written concurrently by others.
     pub fn does(self, pattern: Pattern) -> bool {
         self != Way::MpiIoAtomic || pattern == Pattern::SlidingWindow
     }
@@ -99,18 +99,18 @@ impl Way {
 pub struct Case {
     pub pattern: Pattern,
     pub ranks: u32,
-    /// The bytes of the file, points a side of the cube, or cells a side of the blocks.
+    /// The bytes of the file, points on a side of the cube, or cells on a side of the blocks.
     pub size: u64,
-    /// The bytes of a window, a block or a row, or how many dumps there are.
+    /// The bytes of a window, a block or a row, or the number of dumps.
     pub unit: u64,
-    /// What it says to people.
+    /// The description for users.
     pub label: String,
-    /// Bytes that all ranks read and write.
+    /// Bytes read and written by all ranks together.
     pub moved_bytes: u64,
 }
 
 impl Case {
-    /// Those that are run by all ways.
+    /// The cases to run by all ways.
     pub fn all(options: &FilesOptions) -> Result<Vec<Case>, String> {
         let mut cases = Vec::new();
         for &pattern in &options.patterns {
@@ -145,7 +145,7 @@ impl Case {
         })
     }
 
-    /// The file of one rank that is read and written in order.
+    /// The file of one rank, written and read in order.
     pub fn sequential(options: &FilesOptions) -> Case {
         let unit = crate::plan::BLOCK_BYTES;
         Case::new(Pattern::Sequential, 1, (SEQUENTIAL_POOLS * options.pool).next_multiple_of(unit), unit)
@@ -170,7 +170,7 @@ impl Case {
         case
     }
 
-    /// What each file's name has besides the path, and its bytes.
+    /// The suffix of each file's name, and its size.
     pub fn files(&self) -> Vec<(&'static str, u64)> {
         let size = self.size;
         match self.pattern {

@@ -1,4 +1,4 @@
-//! One program over GASNet-EX, by this library and by another installation of it.
+//! One program over GASNet-EX, run with this library and with another installation.
 
 use crate::options::{GasnetExOptions, Network};
 use crate::programs::{Folder, compile, include_dir, own_dir, said, with_vgasnet};
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Times that the program takes of each operation.
+/// Measurements of each operation by the program.
 const TIMES: u32 = 21;
 
-/// Nanoseconds of each operation, by its name.
+/// Nanoseconds of each operation, by name.
 pub type Times = BTreeMap<String, Vec<f64>>;
 
 pub struct Programs<'a> {
@@ -34,7 +34,7 @@ impl<'a> Programs<'a> {
         Ok(Programs { options, ours, vgasnetrun: dir.join("vgasnetrun"), other, _folder: folder })
     }
 
-    /// Why there is no other one.
+    /// The reason for having no other installation.
     pub fn other_not_run(&self) -> Option<&str> {
         self.other.as_ref().err().map(String::as_str)
     }
@@ -73,10 +73,10 @@ impl<'a> Programs<'a> {
     }
 }
 
-/// What has a program use GASNet-EX by this library.
+/// Compiler arguments for GASNet-EX by this library.
 fn of_vgasnet(dir: &Path) -> Vec<String> {
     let include = include_dir(dir);
-    // An installation has these in one directory.
+    // An installation has these headers in one directory.
     let installed = dir.join("../gasnet-ex/include");
     let of_gasnet = if installed.is_dir() {
         vec![installed]
@@ -87,7 +87,7 @@ fn of_vgasnet(dir: &Path) -> Vec<String> {
     of_gasnet.chain(["-DGASNET_PAR".to_owned()]).chain(with_vgasnet(&include, dir)).collect()
 }
 
-/// Compiles the program for another installation, as its package says.
+/// Compiles the program for another installation, with flags from its package.
 fn of_other(prefix: &Path, network: Network, source: &Path, folder: &Folder) -> Result<PathBuf, String> {
     let prefix = prefix.canonicalize().map_err(|error| format!("--other {}: {error}", prefix.display()))?;
     let package = format!("gasnet-{}-par", network.name());
@@ -95,14 +95,14 @@ fn of_other(prefix: &Path, network: Network, source: &Path, folder: &Folder) -> 
         let mut command = Command::new("pkg-config");
         said(command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).args(options).arg(&package))
     };
-    // Its job may be started by MPI, whose compiler links it then.
+    // MPI may start its jobs; then the package's linker is MPI's compiler.
     let linker = ask(&["--variable=GASNET_LD"])?;
     let flags = ask(&["--cflags", "--libs"])?;
     let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
     compile(linker.trim(), source, &flags, folder, "other")
 }
 
-/// The lines of the program: a name, and times.
+/// Parses the lines of the program: a name, and times.
 fn parse(text: &str) -> Result<Times, String> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();

@@ -1,8 +1,8 @@
-//! Gets of many sizes that are drawn again and again, with and without the cache of gets: the micro-benchmark of Di Girolamo,
-//! Vella and Hoefler, "Transparent Caching for RMA Systems", IPDPS 2017, Figures 7 to 11.
+//! Repeated random gets of many sizes, with and without the cache of gets: the micro-benchmark of Di Girolamo, Vella
+//! and Hoefler, "Transparent Caching for RMA Systems", IPDPS 2017, Figures 7 to 11.
 //!
-//! Rank 0 reads, and the others have the bytes in their pools. They are as on other hosts. There are so many of them that what they
-//! have is five times the pool of rank 0: pages that move there are few.
+//! Rank 0 reads. The other ranks have the bytes in their pools, and appear to be on other hosts. Together they have
+//! five times rank 0's pool, so a small number of pages move there.
 
 pub mod by_mpi;
 mod keys;
@@ -16,16 +16,16 @@ use keys::fill_page;
 use measure::Measuring;
 use serde::{Deserialize, Serialize};
 
-/// Rank 0, and those that it reads from.
+/// Rank 0, and the ranks it reads from.
 pub const RANKS: u32 = 8;
 
-/// The part of a home's pool that its data take.
+/// The part of a home's pool filled by its data.
 const PART_OF_POOL: (u64, u64) = (3, 4);
 
-/// The sizes of disjoint gets: powers of two up to this one.
+/// The sizes of disjoint gets are powers of two up to this one.
 pub const SIZE_POWERS: u32 = 17;
 
-/// What is drawn, in the order of rank 0.
+/// Parameters of the draws, for rank 0.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Orders {
     pub ranges: Ranges,
@@ -33,11 +33,11 @@ pub struct Orders {
     pub sigma: u32,
     pub distinct: u32,
     pub draws: u32,
-    /// Memory for copies of what is drawn; none: gets of each size are measured instead.
+    /// Memory for cached copies. `None`: gets of each size are measured instead.
     pub cache_bytes: Option<u64>,
 }
 
-/// Gets of one size, one after the other. Times are medians of rounds.
+/// Successive gets of one size. Times are medians of rounds.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Latency {
     pub size_bytes: usize,
@@ -45,11 +45,11 @@ pub struct Latency {
     /// The first get of its bytes in a read-only range.
     pub miss_us_each: Vec<f64>,
     pub hit_ns_each: Vec<f64>,
-    /// A copy out of ordinary memory, of as many places.
+    /// A copy from ordinary memory, over the same number of places.
     pub copy_ns_each: Vec<f64>,
 }
 
-/// What became of a get.
+/// The outcome of a get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
@@ -65,7 +65,7 @@ impl Class {
     pub const ALL: [Class; 6] =
         [Class::Hit, Class::Partial, Class::Direct, Class::Conflicting, Class::Capacity, Class::Failing];
 
-    /// How often this was counted.
+    /// The number of gets with this outcome.
     fn count(self, stats: &Stats) -> u64 {
         match self {
             Class::Hit => stats.hits,
@@ -82,23 +82,23 @@ impl Class {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Sizes {
     pub latencies: Vec<Latency>,
-    /// Seconds of gets of 512 bytes of which none is got twice, in a read-only range and not.
+    /// Seconds for gets of 512 distinct bytes each, in a read-only range and outside.
     pub scan_seconds_each: Vec<f64>,
     pub uncached_scan_seconds_each: Vec<f64>,
 }
 
-/// All draws with so much memory for copies.
+/// All draws with this memory for copies.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Drawn {
     pub cache_bytes: u64,
-    /// Of all gets, round by round; of the same without copies.
+    /// For all gets by round, with the cache and without.
     pub seconds_each: Vec<f64>,
     pub uncached_seconds_each: Vec<f64>,
-    /// Of the last round.
+    /// Statistics of the last round.
     pub stats: Stats,
-    /// The part of the memory that copies take, after each twentieth of the draws of the last round.
+    /// The used fraction of the memory for copies, after each twentieth of the draws in the last round.
     pub occupancy: Vec<f64>,
-    /// Microseconds of a get by what became of it, the median of the last round.
+    /// Median microseconds of a get by outcome, in the last round.
     pub class_us: Vec<(Class, f64)>,
 }
 
@@ -110,7 +110,7 @@ pub struct Found {
     pub drawn: Option<Drawn>,
 }
 
-/// What a home has.
+/// The bytes of a home.
 pub fn data_bytes(pool_bytes: u64, page_bytes: u64) -> u64 {
     pool_bytes * PART_OF_POOL.0 / PART_OF_POOL.1 / page_bytes * page_bytes
 }
@@ -131,7 +131,8 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     found
 }
 
-/// Has no frame of rank 0's pool free: its own pages are there, and whole pages of the last home, of which nothing is got.
+/// Leaves no frame of rank 0's pool free. It holds rank 0's own pages, and whole pages of the last home, which are
+/// never drawn.
 fn fill_pool(rank: &Rank, spec: &Spec, page: &mut [u8]) {
     let left_bytes = rank.pool_bytes - spec.data_bytes;
     for offset in (0..left_bytes.min(spec.data_bytes)).step_by(rank.page_bytes) {

@@ -1,4 +1,4 @@
-//! The subjects of the targets: hits, misses, progress without calls, memory.
+//! Measurements for the targets on hits, misses, progress without calls, and memory.
 
 mod random;
 
@@ -14,16 +14,16 @@ use std::time::{Duration, Instant};
 use vgasnet_measuring::memory::pss_bytes;
 use vgasnet_measuring::progress;
 
-/// The segment that is touched for the memory target, in pools.
+/// The size of the segment touched for the memory target, in pools.
 pub const SEGMENT_POOLS: u64 = 16;
 
-/// Bytes that are read from a rank that computes.
+/// Bytes read from a computing rank.
 pub const BUSY_READ_BYTES: u64 = 32 << 20;
 
-/// The time that this rank computes. A reader that takes as long has waited for its end.
+/// The time rank 0 computes. A reader that takes this long has waited for the end of the computation.
 const BUSY: Duration = Duration::from_millis(1500);
 
-/// The longest scan that is compared with plain reads.
+/// The longest scan compared with plain reads.
 const SCAN_BYTES_MAX: u64 = 512 << 20;
 
 /// Gets of eight bytes in one measurement.
@@ -32,10 +32,10 @@ const SMALL_GETS: u32 = 1 << 20;
 /// Gets of 4 MiB in one measurement.
 const LARGE_GETS: usize = 64;
 
-/// Blocks that take turns as a source, so that none stays in the nearest caches; fewer if the pool is small.
+/// Source blocks used round robin, so none stays in the nearest caches; fewer with a small pool.
 const SOURCES_MAX: u64 = 16;
 
-/// Measurements of rank 0, round by round.
+/// Measurements of rank 0 by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub segment_bytes: u64,
@@ -46,11 +46,11 @@ pub struct Found {
     pub sources: u64,
     pub get_4_mib_hit_sources_in_turn_seconds_each: Vec<f64>,
     pub copy_4_mib_sources_in_turn_seconds_each: Vec<f64>,
-    /// The same from the pool of a neighbour.
+    /// The same from a neighbour's pool.
     pub get_4_mib_neighbour_seconds_each: Vec<f64>,
     pub cold_read_bytes: u64,
     pub cold_read_seconds_each: Vec<f64>,
-    /// Bytes from the disk in the last round of that.
+    /// Bytes read from the disk in the last of these rounds.
     pub cold_disk_read_bytes: u64,
     pub plain_bytes: u64,
     pub plain_seconds_each: Vec<f64>,
@@ -67,7 +67,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     let pss_bytes_all_ranks = touch_everything(rank, spec);
     let mut found = Found { segment_bytes: spec.data_bytes, random_hits, pss_bytes_all_ranks, ..Found::default() };
     let bar = progress::bar(rank.is_first(), "hits and misses", u64::from(2 * spec.repeat));
-    // A neighbour finds them there.
+    // A neighbour finds the blocks in this pool.
     (0..sources(rank)).for_each(|block| rank.get(rank.me, block * BLOCK_BYTES, &mut block_buffer()));
     rank.barrier();
     if rank.is_first() {
@@ -84,7 +84,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
         rank.empty_pool();
     }
     drop(bar);
-    // Pages that a rank has read stay in its pool, so each round reads others.
+    // Pages stay in the pool of the reading rank, so each round reads different ones.
     let places = (spec.data_bytes - rank.pool_bytes) / BUSY_READ_BYTES;
     for round in 0..places.min(u64::from(spec.repeat)) {
         found.busy_home_32_mib_seconds_each.push(read_from_busy(rank, round * BUSY_READ_BYTES));
@@ -92,7 +92,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     found
 }
 
-/// Writes to every page of this rank's segment. Returns the memory that all ranks together take then.
+/// Writes to every page of this rank's segment. Returns the memory used by all ranks together.
 fn touch_everything(rank: &Rank, spec: &Spec) -> u64 {
     let bar = progress::bar(rank.is_first(), "touching", spec.data_bytes / rank.page_bytes as u64);
     for page in (0..spec.data_bytes).step_by(rank.page_bytes) {
@@ -122,7 +122,7 @@ fn measure_hits(rank: &Rank, found: &mut Found) {
     found.get_4_mib_neighbour_seconds_each.push(large_get_seconds(rank, 1, found.sources, &mut buffer));
 }
 
-/// Blocks of 4 MiB that are got in turn: what a pool keeps.
+/// Number of 4 MiB blocks used round robin, limited to what the pool keeps.
 fn sources(rank: &Rank) -> u64 {
     (rank.pool_bytes / 2 / BLOCK_BYTES).clamp(1, SOURCES_MAX)
 }
@@ -148,7 +148,7 @@ fn large_get_seconds(rank: &Rank, from: u32, sources: u64, to: &mut [u8]) -> f64
     start.elapsed().as_secs_f64() / LARGE_GETS as f64
 }
 
-/// Reads as much of this rank's own segment as the plain file has, from an empty pool.
+/// Reads as much of this rank's own segment as the plain file has, starting with an empty pool.
 fn measure_misses(rank: &Rank, plain: &mut PlainFile, found: &mut Found) {
     found.plain_seconds_each.push(plain.read());
     (found.plain_bytes, found.plain_is_direct) = (plain.size_bytes(), plain.is_direct);

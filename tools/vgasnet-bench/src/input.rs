@@ -1,4 +1,4 @@
-//! Data whose every byte is known: a pattern that follows from a seed, or the content of a file.
+//! Data with known bytes: a pattern generated from a seed, or the contents of a file.
 
 use crate::Stop;
 use crate::plan::{BLOCK_BYTES, Spec};
@@ -18,7 +18,7 @@ pub enum Data {
     File { file: File, path: String, sums: Vec<u64> },
 }
 
-/// Bytes that were checked, and the time for their checksums.
+/// The checked bytes, and the time for their checksums.
 #[derive(Default)]
 pub struct Checked {
     pub bytes: u64,
@@ -26,7 +26,7 @@ pub struct Checked {
 }
 
 impl Data {
-    /// The data that `spec` names. Ends the job if its file cannot be read.
+    /// Opens the data named by `spec`. Ends the job if the file cannot be read.
     pub fn open(spec: &Spec) -> Data {
         let (Some(path), Some(sums_fd)) = (&spec.input, spec.sums_fd) else { return Data::Pattern { seed: spec.seed } };
         let sums = std::fs::read(format!("/proc/self/fd/{sums_fd}"));
@@ -36,7 +36,7 @@ impl Data {
         Data::File { file, path, sums: words(&sums).collect() }
     }
 
-    /// Fills `bytes` with the beginning of `block`.
+    /// Fills `bytes` with the start of `block`.
     fn produce(&self, block: u64, bytes: &mut [u8]) {
         match self {
             Data::Pattern { seed } => {
@@ -53,7 +53,7 @@ impl Data {
         }
     }
 
-    /// Puts this rank's share of the blocks into the segment of rank 0.
+    /// Puts this rank's share of the blocks into rank 0's segment.
     pub fn fill(&self, rank: &Rank, spec: &Spec, mut step: impl FnMut()) {
         let mut buffer = block_buffer();
         for block in (0..spec.blocks()).filter(|block| block % u64::from(rank.ranks) == u64::from(rank.me)) {
@@ -64,8 +64,8 @@ impl Data {
         }
     }
 
-    /// Compares the bytes that were read of `block`: of a pattern three words, which takes no time worth measuring; of a file
-    /// every byte, by its checksum. Ends the job if they differ.
+    /// Checks bytes read from `block`: three words of a pattern, which takes negligible time, or the checksum of a
+    /// block of a file. Ends the job if they differ.
     pub fn check(&self, block: u64, bytes: &[u8], checked: &mut Checked) {
         match self {
             Data::Pattern { seed } => {
@@ -121,15 +121,15 @@ fn pattern_word(key: u64, index: u64) -> [u8; 8] {
     key.wrapping_add(index.wrapping_mul(0x9E37_79B9_7F4A_7C15)).to_le_bytes()
 }
 
-/// The checksum of each block of a file, in a file in memory that the ranks inherit, and the size of the file. So the
-/// checksums never pass through the library that is measured.
+/// The checksum of each block of a file, in a memory file inherited by the ranks, and the size of the file. So the
+/// checksums never pass through the measured library.
 pub fn checksums(path: &Path) -> Result<(OwnedFd, u64), Stop> {
     let failed = |error: io::Error| Stop::usage(format!("--input {}: {error}", path.display()));
     let file = File::open(path).map_err(failed)?;
     if !file.metadata().map_err(failed)?.is_file() {
         return Err(Stop::usage(format!("--input {} is not a file", path.display())));
     }
-    // Without close-on-exec: the ranks are to have it.
+    // Without close-on-exec, so the ranks inherit the file.
     let memory = memfd_create("vgasnet-bench-sums", MFdFlags::empty()).map_err(|error| failed(error.into()))?;
     let mut memory = File::from(memory);
     let mut size_bytes = 0;

@@ -1,4 +1,4 @@
-//! Runs jobs, one after the other, and shows their results.
+//! Runs jobs one after another and shows their results.
 
 mod files;
 mod gasnet_ex;
@@ -36,16 +36,16 @@ use vgasnet_measuring::cgroup::MemoryLimit;
 
 const DATA_BYTES_DEFAULT: u64 = 1 << 30;
 
-/// Loads and stores in order, with pages that are read ahead and written back meanwhile.
+/// Frames needed by sequential loads and stores with concurrent read-ahead and write-back.
 const STREAM_FRAMES_MIN: u64 = 7;
 
-/// Memory of a pool besides what is read ahead, and as much again.
+/// Room in a pool in addition to twice the read-ahead.
 const POOL_ROOM_BYTES: u64 = 64 << 20;
 
-/// Half of a pool is measured at a time, by loads and stores, which need four frames.
+/// Loads and stores need four frames in addition to the measured half of the pool.
 const FAULT_FRAMES_MIN: u64 = 7;
 
-/// Measures; the status to exit with.
+/// Measures. Returns the exit status.
 pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
     let mut launched = std::iter::once(vgasnet_smp::JOB_VARIABLE).chain(MPI_RANK_VARIABLES);
     if let Some(name) = launched.find(|name| std::env::var_os(name).is_some()) {
@@ -87,7 +87,7 @@ fn reads(workload: Workload, options: &ReadOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &options.modes.plot)?;
     let mut spec = Spec::new(workload, &options.setup);
     spec.data_bytes = options.size.unwrap_or(DATA_BYTES_DEFAULT);
-    // The ranks inherit the checksums, so they stay open until the last job has ended.
+    // The ranks inherit the checksums, so the file stays open until the last job has ended.
     let _sums = match &options.input {
         Some(path) => {
             let path =
@@ -221,7 +221,7 @@ fn triad(options: &TriadOptions) -> Result<u8, Stop> {
     show(&jobs, runs, &output, options.judging.check, plot::triads)
 }
 
-/// Makes a cgroup for the processes that map a file, if this machine allows that.
+/// Creates a cgroup for the processes that map a file, if this machine allows it.
 fn limit_memory(job: &mut Job, processes: u32) -> Option<MemoryLimit> {
     let limit = MemoryLimit::new(u64::from(processes) * job.rank_memory_bytes());
     let dir = job.config.storage_dir.clone();
@@ -251,7 +251,7 @@ fn fault(options: &FaultOptions) -> Result<u8, Stop> {
     show(&jobs, run_all(&jobs, |_, found| found)?, &output, options.judging.check, plot::faults)
 }
 
-/// Loads of several threads.
+/// Loads by several threads.
 fn fault_threads(options: &FaultOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &options.judging.plot)?;
     let spec = Spec { threads: options.threads.clone(), ..Spec::new(Workload::FaultThreads, &options.setup) };
@@ -259,7 +259,7 @@ fn fault_threads(options: &FaultOptions) -> Result<u8, Stop> {
     let mut jobs = Vec::new();
     for setup in setups_by_page(&options.setup) {
         let mut job = Job::new(1, true, true, &setup, spec.clone())?;
-        // Threads are sure to go on with two frames each.
+        // With two frames each, threads are guaranteed to progress.
         refuse_few_frames(&job, (2 * u64::from(threads_max)).max(FAULT_FRAMES_MIN))?;
         job.spec.data_bytes = DATA_POOLS * job.config.pool_bytes;
         job.check_space()?;
@@ -268,7 +268,7 @@ fn fault_threads(options: &FaultOptions) -> Result<u8, Stop> {
     show(&jobs, run_all(&jobs, ThreadFigures::new)?, &output, options.judging.check, plot::threads)
 }
 
-/// A setup for each size of pages: the chosen one, or two.
+/// A setup for each page size: the chosen one, or two.
 fn setups_by_page(setup: &Setup) -> Vec<Setup> {
     const PAGES_BYTES: [u64; 2] = [4 << 20, 64 << 10];
     let pages = if is_page_chosen(setup) { vec![setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
@@ -292,7 +292,7 @@ fn read_ahead(options: &StreamOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &None)?;
     let mut jobs = Vec::new();
     for mut setup in setups_by_page(&options.setup) {
-        // A hint fetches half a pool at most.
+        // A hint fetches at most half a pool.
         let size = options.size.unwrap_or(DATA_BYTES_DEFAULT);
         setup.pool = setup.pool.or(size.checked_mul(2).and_then(|pool| pool.checked_add(POOL_ROOM_BYTES)));
         let mut job = Job::new(1, true, true, &setup, Spec::new(Workload::Ahead, &setup))?;
@@ -304,7 +304,7 @@ fn read_ahead(options: &StreamOptions) -> Result<u8, Stop> {
     show(&jobs, run_all(&jobs, AheadFigures::new)?, &output, options.check, |_| Ok(String::new()))
 }
 
-/// A size in whole pages of the job.
+/// The size rounded up to whole pages of the job.
 fn whole_pages(size: Option<u64>, job: &Job) -> Result<u64, Stop> {
     let size = size.unwrap_or(DATA_BYTES_DEFAULT);
     let whole =
@@ -398,7 +398,7 @@ fn shuffled_blocks(options: &BlockOptions) -> Result<u8, Stop> {
     Ok(report.status(options.check))
 }
 
-/// Loads and stores need one frame more than the `frames` that are measured.
+/// Loads and stores need one frame more than the measured `frames`.
 fn refuse_few_frames(job: &Job, frames: u64) -> Result<(), Stop> {
     let (page_bytes, pool_bytes) = (job.config.page_bytes, job.config.pool_bytes);
     let pool_bytes_min = (frames + 1) * page_bytes;
@@ -413,7 +413,7 @@ fn refuse_few_frames(job: &Job, frames: u64) -> Result<(), Stop> {
     )))
 }
 
-/// Shows the results; the status to exit with.
+/// Shows the results. Returns the exit status.
 fn show<F: Figures>(
     jobs: &[Job],
     runs: Vec<Run<F>>,
@@ -430,9 +430,9 @@ fn run_all<T: DeserializeOwned, F: Figures>(jobs: &[Job], figures: fn(&Job, T) -
     jobs.iter().map(|job| Ok(Run::new(job, figures(job, run_job(job)?)))).collect()
 }
 
-/// Runs a job to its end; the report of its rank 0. A job that fails prints the reason itself.
+/// Runs a job to its end. Returns rank 0's report. A failing job prints the reason itself.
 fn run_job<T: DeserializeOwned>(job: &Job) -> Result<T, Stop> {
-    // Without close-on-exec, so that the ranks inherit it.
+    // Without close-on-exec, so the ranks inherit the file.
     let memory = memfd_create("vgasnet-bench-report", MFdFlags::empty());
     let mut memory = File::from(memory.map_err(|error| Stop::failure(format!("memory for a report: {error}")))?);
     let spec = Spec { report: format!("/proc/self/fd/{}", memory.as_raw_fd()).into(), ..job.spec.clone() };

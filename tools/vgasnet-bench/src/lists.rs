@@ -1,4 +1,4 @@
-//! Transfers of many small pieces, by lists of addresses, beside plain copies of the same pieces.
+//! Transfers of many small pieces by lists of addresses, compared with plain copies of the same pieces.
 
 use crate::plan::Spec;
 use crate::rank::{Rank, fail};
@@ -9,19 +9,19 @@ use vgasnet::ops::{Direction, Region, runs};
 use vgasnet_measuring::memory::Memory;
 use vgasnet_measuring::progress;
 
-/// The bytes of a piece.
+/// Bytes of a piece.
 pub const PIECE_BYTES: usize = 64;
 
-/// The pieces of a list.
+/// Pieces in a list.
 const PIECES: usize = 4096;
 
-/// The distance of pieces in order, so that two of them are no run.
+/// The distance between successive pieces. It leaves a gap, so that two pieces do not form one run.
 const DISTANCE_BYTES: usize = 2 * PIECE_BYTES;
 
-/// Lists of one measurement.
+/// Lists in one measurement.
 const LISTS: usize = 256;
 
-/// A kind of transfer, and nanoseconds a piece, round by round.
+/// A kind of transfer, and nanoseconds per piece by round.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Kind {
     pub name: String,
@@ -62,7 +62,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     Found { kinds: kinds.into() }
 }
 
-/// Has `holder` write all data, so that its pool has it.
+/// `holder` writes all data, so the pages are in its pool.
 fn fill(rank: &Rank, holder: u32, data_bytes: u64) {
     if rank.me == holder {
         for page in (0..data_bytes).step_by(rank.page_bytes) {
@@ -86,14 +86,14 @@ fn transfer_ns(rank: &Rank, direction: Direction, places: &[usize]) -> f64 {
     let transfer = || {
         let locals = (0..PIECES).map(|piece| region(here + piece * DISTANCE_BYTES));
         let remotes = black_box(places).iter().map(|place| region(base + place));
-        // SAFETY: the local side of each run is a piece of `local`, which nothing else uses.
+        // SAFETY: the local side of each run is a piece of `local`, which has no other user.
         let done = unsafe { rank.runtime.ops().transfer_runs(direction, 0, runs(locals, remotes)) };
         done.unwrap_or_else(|error| fail(error.to_string()));
     };
     ns_a_piece(transfer)
 }
 
-/// The pieces that are copied one by one, by calls of `memcpy` with a length that the compiler does not know.
+/// Copies the pieces one by one, by calls of `memcpy` with a length unknown to the compiler.
 fn copy_ns(memory: &Memory, direction: Direction, places: &[usize]) -> f64 {
     let local = Memory::allocated(PIECES * DISTANCE_BYTES, false);
     let copy = || {
@@ -101,7 +101,7 @@ fn copy_ns(memory: &Memory, direction: Direction, places: &[usize]) -> f64 {
             let here = local.start().wrapping_add(piece * DISTANCE_BYTES);
             let there = memory.start().wrapping_add(*place);
             let (from, to) = if direction == Direction::Get { (there, here) } else { (here, there) };
-            // SAFETY: both places are inside their memories, which are different ones.
+            // SAFETY: both places are inside their memories, which are distinct.
             unsafe { black_box(to).copy_from_nonoverlapping(from, black_box(PIECE_BYTES)) };
         }
     };

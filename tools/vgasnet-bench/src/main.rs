@@ -1,8 +1,8 @@
-//! Measures vgasnet on this machine, each figure with a ratio to something measured in the same run.
+//! Measures vgasnet on this machine. Each figure is a ratio to a baseline measured in the same run.
 //!
-//! This process reads the options, starts the ranks (this program again, with the hidden subcommand `rank`) and reports the
-//! measurements of rank 0. [`options`] and [`plan`] define the jobs, [`launcher`] runs them, [`rank`] and the modules that it
-//! calls are the work of a rank, [`report`] and [`plot`] show the results.
+//! This process reads the options, starts the ranks (this program with the hidden subcommand `rank`) and reports the
+//! measurements of rank 0. [`options`] and [`plan`] define the jobs, [`launcher`] runs them, [`rank`] and the modules
+//! it calls are the work of a rank, [`report`] and [`plot`] show the results.
 
 mod ahead;
 mod arrays;
@@ -49,10 +49,10 @@ use options::{Command, Options};
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// The status for options that make no sense, as shells and clap have it.
+/// Exit status for invalid options, as used by shells and clap.
 const USAGE_STATUS: u8 = 2;
 
-/// One line, and the status to exit with.
+/// One line, and the exit status.
 #[derive(Debug)]
 struct Stop {
     line: String,
@@ -60,23 +60,23 @@ struct Stop {
 }
 
 impl Stop {
-    /// The options make no sense.
+    /// Invalid options.
     fn usage(line: impl Display) -> Stop {
         Stop { line: line.to_string(), status: USAGE_STATUS }
     }
 
-    /// Something could not be done.
+    /// A failed operation.
     fn failure(line: impl Display) -> Stop {
         Stop { line: line.to_string(), status: 1 }
     }
 }
 
 fn main() -> ExitCode {
-    let besides = vgasnet_manual::Besides {
+    let extras = vgasnet_manual::PageExtras {
         sections: &[("ENVIRONMENT", "Options go before the variables of vgasnet, which vgasnet(7) lists.")],
         see_also: &["vgasnet(7)", "vgasnetrun(1)", "vgasnet-info(1)"],
     };
-    if vgasnet_manual::asked().is_some_and(|what| vgasnet_manual::print(Options::command(), &what, besides)) {
+    if vgasnet_manual::asked().is_some_and(|what| vgasnet_manual::print(Options::command(), &what, extras)) {
         return ExitCode::SUCCESS;
     }
     let done = Options::read().and_then(|options| match options.command {
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
         Command::Rank { spec } => rank::run(&spec),
     });
     let status = done.unwrap_or_else(|stop| {
-        // A job that failed has printed its line itself.
+        // A failed job has already printed its own line.
         if !stop.line.is_empty() {
             eprintln!("vgasnet-bench: {}", stop.line);
         }

@@ -1,6 +1,6 @@
 //! A process that maps a file and has the memory of a rank: paging by the kernel, without vgasnet.
 //!
-//! A rank starts the process and sends it a byte for each turn. The process answers with its measurements so far.
+//! A rank starts the process and sends it a byte for each step. The process answers with its measurements so far.
 
 use crate::plan::{Job, Mapping, Spec, Workload};
 use crate::rank::fail;
@@ -17,10 +17,10 @@ use vgasnet::storage::BackingFile;
 use vgasnet_measuring::cgroup;
 use vgasnet_measuring::memory::Memory;
 
-/// What is written to a file at a time.
+/// Bytes written to a file at a time.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// The process, seen from the rank, and its measurements so far; `Err` says why there are none.
+/// The process as seen from the rank, and its measurements so far; `Err` has the reason for having none.
 pub struct Process<T> {
     running: Result<Running, String>,
     found: PhantomData<T>,
@@ -33,7 +33,7 @@ struct Running {
 }
 
 impl<T: DeserializeOwned> Process<T> {
-    /// Starts the process that does `workload`.
+    /// Starts the process for `workload`.
     pub fn start(workload: Workload, spec: &Spec) -> Process<T> {
         let start =
             |mapping| Running::start(workload, mapping, spec).map_err(|error| format!("starting a process: {error}"));
@@ -41,7 +41,7 @@ impl<T: DeserializeOwned> Process<T> {
         Process { running, found: PhantomData }
     }
 
-    /// Gives the process a turn.
+    /// Lets the process do one step.
     pub fn step(&mut self) -> Result<T, String> {
         let answer = self.running.as_mut().map_err(|reason| reason.clone()).and_then(Running::step);
         if let Err(reason) = &answer {
@@ -79,13 +79,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already, and the cgroup has to be empty when the job ends.
+        // The process may have ended already. The cgroup has to be empty at the end of the job.
         self.child.kill().and_then(|()| self.child.wait()).ok();
     }
 }
 
-/// The work of the process. It enters the cgroup before it touches memory, so that all its memory counts there. `begin` is
-/// called at the first turn, and does that and the next ones.
+/// The work of the process. It enters the cgroup before it allocates memory, so all its memory is counted there.
+/// `begin` is called at the first step, and does this step and the following ones.
 pub fn serve(spec: &Spec, begin: impl FnOnce(&Mapping)) {
     // SAFETY: the call touches no memory.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
@@ -100,30 +100,30 @@ pub fn serve(spec: &Spec, begin: impl FnOnce(&Mapping)) {
     }
 }
 
-/// Waits for a turn; whether there is one.
+/// Waits for a step. Returns whether there is one.
 pub fn turn() -> bool {
     io::stdin().read_exact(&mut [0]).is_ok()
 }
 
-/// Ends a turn.
+/// Ends a step.
 pub fn answer<T: Serialize>(answer: Result<T, String>) {
     let text = serde_json::to_string(&answer).unwrap_or_else(|error| fail(format!("an answer: {error}")));
-    // A rank that is gone needs no answer.
+    // A rank that has ended needs no answer.
     writeln!(io::stdout(), "{text}").ok();
 }
 
-/// The bytes of a file that is written here, and of a segment of the job, for at least `len_bytes`.
+/// The size of a file written here, or of a segment of the job, for at least `len_bytes`.
 pub fn file_bytes(len_bytes: u64, job: &Job) -> u64 {
     let unit_bytes = job.config.page_bytes.max(BLOCK_BYTES as u64);
     len_bytes.checked_next_multiple_of(unit_bytes).unwrap_or(u64::MAX / unit_bytes * unit_bytes)
 }
 
-/// Writes a file of [`file_bytes`] past the page cache: reads of blocks that nobody wrote do not reach
-/// the disk. `fill` is told the offset of each part. Maps the file.
+/// Writes a file of [`file_bytes`] by direct I/O, since reads of unwritten blocks do not reach the disk. Calls `fill`
+/// with the offset of each part. Maps the file.
 pub fn written_file(dir: &Path, len_bytes: u64, mut fill: impl FnMut(u64, &mut [u8])) -> io::Result<Memory> {
     let backing = BackingFile::create(dir, len_bytes).unwrap_or_else(|error| fail(error.to_string()));
     let file = File::from(backing.as_fd().try_clone_to_owned()?);
-    // Direct I/O takes memory at a multiple of a block.
+    // Direct I/O needs aligned memory.
     let mut block = Memory::shared(BLOCK_BYTES);
     for offset in (0..len_bytes).step_by(BLOCK_BYTES) {
         fill(offset, block.bytes());

@@ -1,4 +1,4 @@
-//! Active Messages between two ranks: the round trip of a short one, and the throughput of a stream of medium ones.
+//! Active Messages between two ranks: the round trip of a short message, and the throughput of a stream of medium ones.
 
 use crate::baseline::PageCopies;
 use crate::plan::Spec;
@@ -16,16 +16,16 @@ use vgasnet_measuring::memory::Memory;
 use vgasnet_measuring::progress;
 use vgasnet_protocol::active_message::Args;
 
-/// Payloads of a stream.
+/// Payload sizes of the streams.
 pub const PAYLOADS_BYTES: [usize; 3] = [512, 8 << 10, PAYLOAD_BYTES_MAX];
 
 /// Bytes of a stream.
 const STREAM_BYTES: usize = 128 << 20;
 
-/// Messages of a stream at most.
+/// Maximum number of messages in a stream.
 const STREAM_MESSAGES_MAX: usize = 1 << 16;
 
-/// Memory of the payloads. They take turns in it, so that they are in no cache.
+/// Memory of the payloads. It is used round robin, so the payloads are in no cache.
 const SOURCES_BYTES: usize = 64 << 20;
 
 /// Gets of a page.
@@ -40,35 +40,35 @@ const DONE: u8 = 130;
 
 /// Replies to this rank.
 static REPLIES: AtomicU64 = AtomicU64::new(0);
-/// Bytes of the payloads that arrived at this rank.
+/// Bytes of the payloads received by this rank.
 static ARRIVED_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// Measurements of rank 0, round by round.
+/// Measurements of rank 0 by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub processors: usize,
     pub short_round_trip_us_each: Vec<f64>,
-    /// Two threads that wake each other through eventfds: the least that two sleeping ranks need.
+    /// Two threads waking each other through eventfds: a lower bound for two sleeping ranks.
     pub eventfd_round_trip_us_each: Vec<f64>,
     pub streams: Vec<Stream>,
-    /// A get of a page, which is in the other rank's pool only, by rank 1.
+    /// A get by rank 1 of a page resident only in the other rank's pool.
     pub page_get_us_each: Vec<f64>,
 }
 
-/// Medium requests one after the other, with payloads of one size.
+/// Successive Medium requests with payloads of one size.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Stream {
     pub payload_bytes: usize,
     pub messages: usize,
     pub seconds_each: Vec<f64>,
-    /// `memcpy` of a payload, from memory in no cache to memory in no cache.
+    /// `memcpy` of a payload between uncached places.
     pub copy_payload_seconds_each: Vec<f64>,
 }
 
 /// The handlers of all ranks.
 pub fn handlers() -> [Entry; 3] {
     let entry = |index, function: *const ()| {
-        // SAFETY: the table keeps the function, and it is called as what it is.
+        // SAFETY: the table keeps the function, and it is called with its real type.
         let function = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn()>(function) };
         Entry { index, function: Some(function) }
     };
@@ -137,7 +137,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     rank.is_first().then_some(found)
 }
 
-/// Rank 0 has changed its page, and rank 1 gets it.
+/// Rank 0 changes its page, then rank 1 gets the page.
 fn page_get_us(rank: &Rank) -> f64 {
     if rank.is_first() {
         rank.put(0, 0, &[1]);
@@ -157,7 +157,7 @@ fn processors() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Rank 0 sends, the other one runs handlers; seconds.
+/// Rank 0 sends and the other rank runs handlers. Returns seconds.
 fn exchange(rank: &Rank, send: impl FnOnce()) -> Option<f64> {
     rank.barrier();
     let start = Instant::now();
@@ -182,7 +182,7 @@ fn send(rank: &Rank, sources: &Memory, payload_bytes: usize, messages: usize) {
     let before = REPLIES.load(Ordering::Relaxed);
     for number in 0..messages {
         let offset = number % (SOURCES_BYTES / payload_bytes) * payload_bytes;
-        // SAFETY: the memory is as long as the payloads that fit, and nobody writes to it.
+        // SAFETY: the payload lies inside the memory, which is not written.
         let payload = unsafe { std::slice::from_raw_parts(sources.start().wrapping_add(offset), payload_bytes) };
         request(rank, &message(MEDIUM, payload, &[i32::from(number + 1 == messages)]));
     }

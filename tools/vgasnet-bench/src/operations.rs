@@ -1,4 +1,4 @@
-//! Gets and puts of every kind that hit, at random places, beside copies of as many bytes at places of the same pattern.
+//! Gets and puts of every kind that hit, at random places, compared with copies of the same size in the same pattern.
 
 mod kinds;
 mod timed;
@@ -12,20 +12,21 @@ use serde::{Deserialize, Serialize};
 use vgasnet_measuring::memory::Memory;
 use vgasnet_measuring::progress;
 
-/// The bytes of an operation. Places are multiples of 8, so that some of the longer operations lie in two pages.
+/// Bytes of the operations. Places are multiples of 8, so some of the longer operations span two pages.
 const SIZES_BYTES: [usize; 5] = [1, 4, 8, 64, 200];
 
-/// What every byte of all segments is.
+/// The value of every byte in all segments.
 const BYTE: u8 = 0xA7;
 
-/// The processor time of an operation and of a copy with so many threads a rank, all ranks at once; means of all ranks, round by
-/// round. Neither ever sleeps, and what takes longer would lose its processor more often on a busy machine.
+/// Processor time of an operation and of a copy, with this number of threads per rank and all ranks at once. Each value
+/// is the mean over all ranks in a round. Neither operation sleeps. The slower one would be preempted more often on a
+/// busy machine; processor time is not affected.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cell {
     pub kind: Kind,
     pub size_bytes: usize,
     pub threads: u32,
-    /// Whether the places are of the next rank's segment.
+    /// Whether the places are in the next rank's segment.
     pub neighbour: bool,
     pub ns_each: Vec<f64>,
     pub copy_ns_each: Vec<f64>,
@@ -41,7 +42,7 @@ pub struct Found {
 /// Measures with one thread and with `spec.count`. Collective.
 pub fn run(rank: &Rank, spec: &Spec) -> Found {
     let mut cells = cells(rank, spec);
-    // Of each thread, so that none copies where another does.
+    // One memory per thread, so no two threads copy in the same memory.
     let memories: Vec<Memory> = (0..spec.count).map(|_| Memory::allocated(spec.data_bytes as usize, true)).collect();
     let starts: Vec<usize> = memories.iter().map(|memory| memory.start().expose_provenance()).collect();
     fill(rank, spec.data_bytes);
@@ -55,7 +56,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
             let ns = mean_of_ranks(rank, cell.threads, |thread| {
                 timed::operations(rank, cell, owner, spec.data_bytes, thread)
             });
-            // The first round finds the pages.
+            // The first round brings the pages into place.
             if round > 0 {
                 cell.copy_ns_each.push(copy_ns);
                 cell.ns_each.push(ns);
@@ -66,7 +67,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     Found { data_bytes: spec.data_bytes, cells }
 }
 
-/// Has each rank write its segment, so that its own pool has the pages, and its neighbour finds them there.
+/// Each rank writes its segment, so the pages are in its own pool, for itself and its neighbour.
 fn fill(rank: &Rank, data_bytes: u64) {
     let page = vec![BYTE; rank.page_bytes];
     for offset in (0..data_bytes).step_by(rank.page_bytes) {

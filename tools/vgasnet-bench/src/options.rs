@@ -35,7 +35,7 @@ pub struct Options {
 pub enum Command {
     #[command(flatten)]
     Measure(Benchmark),
-    /// The work of a rank that this program starts
+    /// The work of a rank started by this program
     #[command(hide = true)]
     Rank {
         /// A `plan::Spec` in JSON
@@ -47,54 +47,62 @@ pub enum Command {
 pub enum Benchmark {
     /// Every rank reads all data of rank 0 from start to end, all ranks at once, in blocking gets of 4 MiB
     Sequential(ReadOptions),
-    /// Every rank reads as much in gets of 4 MiB at random multiples of 4 MiB
+    /// Every rank reads the same amount in gets of 4 MiB at random multiples of 4 MiB
     Random(ReadOptions),
-    /// How fast one of three ranks reads pages, by their size and by where they are, beside a copy out of the same memory
+    /// Throughput of one of three ranks reading pages, by their size and location, compared with a copy from the same
+    /// memory
     PageSize(PageSizeOptions),
-    /// Every rank reads all data of rank 0, in order and at random, from half a pool to four, with and without cooperative
-    /// caching: time, and messages a page
+    /// Every rank reads all data of rank 0, in order and at random, from half a pool to four, with and without
+    /// cooperative caching: time, and messages per page
     Sweep(SweepOptions),
-    /// Every rank puts ten single bytes into one page, then all meet in a barrier, again and again
+    /// Every rank puts ten single bytes into one page, then waits at a barrier, repeatedly
     FalseSharing(SharingOptions),
     /// Compares hits, misses, progress and memory with their targets
     Hit(HitOptions),
     /// a = b + s * c over arrays in a rank's own segment, by loads and stores, in the pool and larger than it
     Triad(TriadOptions),
-    /// What the first load or store of a page takes, by where the page is
+    /// Latency of the first load or store of a page, by the location of the page
     Fault(FaultOptions),
-    /// Data larger than the pool, read and written from start to end, beside plain I/O at its best depth
+    /// Data larger than the pool, read and written from start to end, compared with plain I/O at its best depth
     Stream(StreamOptions),
-    /// What a miss takes while a large range is being read ahead
+    /// Latency of a miss during read-ahead of a large range
     Ahead(StreamOptions),
-    /// Active Messages: the round trip of a short one, and what medium ones carry, between two ranks
+    /// Active Messages between two ranks: the round trip of short ones, and the throughput of medium ones
     Messages(MessageOptions),
-    /// Lists of pieces of 64 bytes that hit, beside plain copies of the pieces, between two ranks
+    /// Lists of pieces of 64 bytes that hit, compared with plain copies of the pieces, between two ranks
     Lists(ListOptions),
-    /// Gets and puts of every kind that hit, at random places, by size, by threads and by whose pages they are, beside copies
+    /// Gets and puts of every kind that hit, at random places, by size, threads and owner of the pages, compared with
+    /// copies
     Operations(OperationsOptions),
-    /// Collectives of large blocks among ranks of one host: bytes that come to all ranks, beside a copy by one thread
+    /// Collectives of large blocks among ranks of one host: bytes received by all ranks, compared with a copy by one
+    /// thread
     Collectives(CollectiveOptions),
-    /// A cyclic scan over twice the pool, by gets and by loads: how many pages a round does not read from the disk
+    /// A cyclic scan over twice the pool, by gets and by loads: the fraction of pages not read from the disk in a round
     Loop(LoopOptions),
-    /// Loads of shuffled blocks of 1 MiB, with several pools, beside a mapped file in as much memory
+    /// Loads of shuffled blocks of 1 MiB, with several pools, compared with a mapped file with the same memory
     Blocks(BlockOptions),
-    /// Gets, puts, loads and stores of 8 bytes to 64 KiB at random places, by where they are, beside raw I/O and a mapped file
+    /// Gets, puts, loads and stores of 8 bytes to 64 KiB at random places, by location, compared with raw I/O and a
+    /// mapped file
     Small(SmallOptions),
-    /// Inserts into a hash table of eight pools in each rank's segment, beside a mapped file in as much memory
+    /// Inserts into a hash table of eight pools in each rank's segment, compared with a mapped file with the same
+    /// memory
     Table(TableOptions),
-    /// Gets of many sizes that are drawn again and again, with and without the cache of gets, by size and by memory for copies
+    /// Repeated random gets of many sizes, with and without the cache of gets, by size and by memory of the cache
     Gets(GetsOptions),
-    /// Clustering coefficients of a graph: the example lcc, with and without the cache of gets, by vgasnet and by MPI
+    /// Clustering coefficients of a graph: the example lcc, with and without the cache of gets, over vgasnet and over
+    /// MPI
     Lcc(LccOptions),
-    /// Bodies that attract each other: the example barnes_hut, with and without the cache of gets, by vgasnet and by MPI
+    /// Gravitation of many bodies: the example barnes_hut, with and without the cache of gets, over vgasnet and over
+    /// MPI
     BarnesHut(BarnesHutOptions),
-    /// Files that ranks use together, by vgasnet, by MPI-IO and under locks: a sliding window, BT-IO, FLASH I/O
+    /// Shared files over vgasnet, over MPI-IO and under locks: a sliding window, BT-IO, FLASH I/O
     Files(Box<FilesOptions>),
-    /// Small operations of GASNet-EX, all in memory, beside another GASNet-EX that is installed
+    /// Small operations of GASNet-EX, all in memory, compared with another installed GASNet-EX
     GasnetEx(GasnetExOptions),
-    /// The paper's figures in a model of its machine, and this machine beside its model: data of the page of figures
+    /// The paper's figures in a model of its machine, and this machine compared with its model: data of the page of
+    /// figures
     Figures(FiguresOptions),
-    /// Hit ratios of policies that choose the page to give up, on traces, beside the optimum; no ranks are started
+    /// Hit ratios of page replacement policies on traces, compared with the optimum; no ranks are started
     Replacement(ReplacementOptions),
 }
 
@@ -120,27 +128,27 @@ pub struct Setup {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
 
-    /// Threads that compute beside the ranks meanwhile
+    /// Threads that compute at the same time as the ranks
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1000))]
     pub busy: u16,
 
-    /// Write the results there in JSON; - is stdout, and the table goes to stderr then
+    /// Write the results to this file in JSON; with - they go to stdout, and the table goes to stderr
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Have each job print its statistics on stderr when it ends; counting takes a few nanoseconds a hit
+    /// Make each job print its statistics on stderr at its end; counting takes a few nanoseconds per hit
     #[arg(long)]
     pub stats: bool,
 }
 
 impl Setup {
-    /// The same with this pool where neither the option nor the environment sets one.
+    /// Adds this pool if neither the option nor the environment sets one.
     pub fn with_pool(self, default_bytes: u64) -> Setup {
         Setup { pool: self.pool.or(default_unless("VGASNET_POOL_SIZE", default_bytes)), ..self }
     }
 }
 
-/// Whether an option or the environment sets the size of pages.
+/// Whether an option or the environment sets the page size.
 pub fn is_page_chosen(setup: &Setup) -> bool {
     setup.page.or(default_unless("VGASNET_PAGE_SIZE", 0)) != Some(0)
 }
@@ -152,12 +160,12 @@ pub fn default_unless(variable: &str, default_bytes: u64) -> Option<u64> {
 
 #[derive(Args, Clone)]
 pub struct Modes {
-    /// How many ranks, also as -np; several numbers, as in 1,2,4, are measured one after the other
+    /// Number of ranks, also as -np; several numbers, as in 1,2,4, are measured one after another
     #[arg(short = 'n', value_name = "RANKS", default_value = "2", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
     pub ranks: Vec<u32>,
 
-    /// Cooperative caching: whether a page that some rank holds is fetched from there
+    /// Cooperative caching: whether a page held by another rank is fetched from there
     #[arg(long, value_enum, default_value_t = Switch::On)]
     pub cooperative: Switch,
 
@@ -165,15 +173,15 @@ pub struct Modes {
     #[arg(long, value_enum, default_value_t = Switch::On)]
     pub peer_memory: Switch,
 
-    /// Draw the results there
+    /// Draw the results to this file
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
 }
 
-// Of benchmarks with targets. A doc comment would become the help of the command.
+// For benchmarks with targets. A doc comment would become the help of the command.
 #[derive(Args, Clone)]
 pub struct Judging {
-    /// Draw the results there
+    /// Draw the results to this file
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
 
@@ -194,7 +202,7 @@ pub struct ReadOptions {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<u64>,
 
-    /// Put this file into the segment, and compare every byte that is read with it
+    /// Put this file into the segment, and compare every byte read with it
     #[arg(long, value_name = "FILE", conflicts_with = "size")]
     pub input: Option<PathBuf>,
 
@@ -202,18 +210,18 @@ pub struct ReadOptions {
     #[arg(long)]
     pub check: bool,
 
-    /// Changes the byte at this offset of the segment after it was filled, to test that the comparison finds it
+    /// Change the byte at this offset of the segment after filling, to test the comparison
     #[arg(long, value_name = "OFFSET", hide = true, requires = "input")]
     pub damage: Option<u64>,
 }
 
-/// Without --page and VGASNET_PAGE_SIZE, all sizes that vgasnet allows are measured, from 8K on.
+/// Without --page and VGASNET_PAGE_SIZE, all page sizes allowed by vgasnet are measured, from 8K on.
 #[derive(Args, Clone)]
 pub struct PageSizeOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// What is read in each measurement, in whole pages, two at least
+    /// Data read in each measurement, in whole pages, at least two
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_size)]
     pub size: u64,
 
@@ -228,16 +236,17 @@ pub struct SweepOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// How many ranks, also as -np; several numbers are measured one after the other
+    /// Number of ranks, also as -np; several numbers are measured one after another
     #[arg(short = 'n', value_name = "RANKS", default_value = "1,2,4", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
     pub ranks: Vec<u32>,
 
-    /// Data on rank 0; several sizes, as in 64M,1G, are measured one after the other [default: 1/2, 1, 3/2, 2, 3 and 4 pools]
+    /// Data on rank 0; several sizes, as in 64M,1G, are measured one after another [default: 1/2, 1, 3/2, 2, 3 and 4
+    /// pools]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
     pub size: Vec<u64>,
 
-    /// Whether ranks of one host use each other's frames directly; off is as on different hosts
+    /// Whether ranks of one host use each other's frames directly; off is the same as on different hosts
     #[arg(long, value_enum, default_value_t = Switch::Off)]
     pub peer_memory: Switch,
 
@@ -253,12 +262,12 @@ pub struct SharingOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// How often the ranks put and meet, in each of the repetitions
+    /// Rounds of puts and a barrier in each repetition
     #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rounds: u32,
 
-    /// Exit with status 1 if the target is missed, which 4 ranks have that do not share memory
+    /// Exit with status 1 if the target is missed; it applies to 4 ranks without shared memory
     #[arg(long)]
     pub check: bool,
 }
@@ -268,12 +277,12 @@ pub struct HitOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// How many ranks, also as -np
+    /// Number of ranks, also as -np
     #[arg(short = 'n', value_name = "RANKS", default_value_t = 2,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
     pub ranks: u32,
 
-    /// How many threads of each rank get at random places, besides one
+    /// Measure random gets with this number of threads per rank in addition to one thread
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads: u32,
 
@@ -292,8 +301,9 @@ pub struct TriadOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// Each of the three arrays, in whole pages; several sizes, as in 64M,1G, are measured one after the other. Arrays that
-    /// fit the pool are compared with malloc, larger ones with the disk [default: a quarter of the pool, and four pools]
+    /// Size of each of the three arrays, in whole pages; several sizes, as in 64M,1G, are measured one after another.
+    /// Arrays that fit the pool are compared with malloc, larger ones with the disk [default: a quarter of the pool,
+    /// and four pools]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
     pub size: Vec<u64>,
 
@@ -301,19 +311,19 @@ pub struct TriadOptions {
     pub judging: Judging,
 }
 
-/// Without --page and VGASNET_PAGE_SIZE, pages of 4M and of 64K are measured one after the other.
+/// Without --page and VGASNET_PAGE_SIZE, pages of 4M and of 64K are measured one after another.
 #[derive(Args, Clone)]
 pub struct FaultOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// How many faults of each kind are measured
+    /// Number of faults of each kind
     #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 256,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub faults: u32,
 
-    /// Measure instead how many pages so many threads of one rank get that load from pages in no order; several numbers, as
-    /// in 1,4,16, are measured in turns
+    /// Measure instead the pages per second for this number of threads of one rank loading from random pages; several
+    /// numbers, as in 1,4,16, are measured in alternating rounds
     #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with_all = ["faults", "peer_memory"],
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Vec<u32>,
@@ -326,13 +336,13 @@ pub struct FaultOptions {
     pub judging: Judging,
 }
 
-/// Without --page and VGASNET_PAGE_SIZE, pages of 4M and of 64K are measured one after the other.
+/// Without --page and VGASNET_PAGE_SIZE, pages of 4M and of 64K are measured one after another.
 #[derive(Args, Clone)]
 pub struct StreamOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// What is read or written in order, or read ahead [default: 1G]
+    /// Data read or written in order, or read ahead [default: 1G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<u64>,
 
@@ -346,7 +356,7 @@ pub struct MessageOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// How many round trips are measured
+    /// Number of round trips
     #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 20_000,
           value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub messages: u32,
@@ -365,13 +375,14 @@ pub struct ListOptions {
     pub check: bool,
 }
 
-/// Without --pool and --page, several pools with pages of 64K and of 4M are measured one after the other.
+/// Without --pool and --page, several pools with pages of 64K and of 4M are measured one after another.
 #[derive(Args, Clone)]
 pub struct LoopOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// Number of other ranks, which do nothing: VGASNET_IDLE_POOLS is 1 where it is not set, so their pools keep what the first gives up
+    /// Number of additional idle ranks. Unless set, VGASNET_IDLE_POOLS is 1, so their pools keep pages evicted by the
+    /// first rank
     #[arg(long, value_name = "RANKS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=63))]
     pub idle: u32,
 
@@ -385,7 +396,7 @@ pub struct CollectiveOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// Bytes that every rank gets, from all ranks together
+    /// Bytes received by every rank, from all ranks together
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_size)]
     pub size: u64,
 
@@ -393,7 +404,7 @@ pub struct CollectiveOptions {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
     pub ranks: u32,
 
-    /// Whether ranks see each other's memory, as on one host; off is as on different hosts
+    /// Whether ranks see each other's memory, as on one host; off is the same as on different hosts
     #[arg(long, value_enum, default_value_t = Switch::On)]
     pub peer_memory: Switch,
 
@@ -408,7 +419,7 @@ pub struct BlockOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// DRAM cache of the rank; several sizes are measured one after the other, in ascending order
+    /// DRAM cache of the rank; several sizes are measured one after another, in ascending order
     #[arg(long, value_name = "SIZE", default_value = "32M,128M,512M,2G", value_delimiter = ',', value_parser = parse_size)]
     pub pools: Vec<u64>,
 
@@ -423,7 +434,7 @@ pub struct BlockOptions {
 
 #[derive(Args, Clone)]
 pub struct ReplacementOptions {
-    /// Pages that each trace uses, about
+    /// Approximate number of pages used by each trace
     #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 4096,
           value_parser = clap::value_parser!(u32).range(256..=1_000_000))]
     pub pages: u32,
@@ -432,7 +443,7 @@ pub struct ReplacementOptions {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Write the results there in JSON; - is stdout, and the table goes to stderr then
+    /// Write the results to this file in JSON; with - they go to stdout, and the table goes to stderr
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
@@ -441,7 +452,7 @@ pub struct ReplacementOptions {
     pub check: bool,
 }
 
-/// One value of a mode, or both one after the other.
+/// One value of a mode, or both one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
     On,
@@ -460,7 +471,7 @@ impl Switch {
 }
 
 impl Options {
-    /// Reads the command line. Prints help and exits where that is asked for.
+    /// Parses the command line. Prints help and exits if requested.
     pub fn read() -> Result<Options, Stop> {
         let command = Options::command();
         let arguments = vgasnet_manual::with_np(&command, std::env::args_os());
@@ -469,7 +480,7 @@ impl Options {
             if !error.use_stderr() {
                 error.exit();
             }
-            // clap has help in place of a line for that.
+            // clap would print help instead of an error line.
             if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
                 return Stop::usage("no benchmark is named; see --help");
             }
@@ -478,7 +489,7 @@ impl Options {
     }
 }
 
-/// The error in one line, without the usage below it.
+/// The error on one line, without the usage below it.
 fn first_paragraph(text: &str) -> String {
     let lines = text.lines().map(str::trim).take_while(|line| !line.is_empty() && !line.starts_with("Usage:"));
     let line = lines.collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! Pages that one rank reads, by where they are: in the pool of their home, in that of a third rank, or on the home's disk.
+//! Pages read by one rank, by location: in their home's pool, in a third rank's pool, or on the home's disk.
 
 use crate::baseline::median;
 use crate::plan::Spec;
@@ -20,24 +20,24 @@ const READER: u32 = 1;
 
 const THIRD: u32 = 2;
 
-/// Gets, and copies in turns with them, of pages that are in a neighbour's pool and stay there: a few milliseconds each.
+/// Alternating passes of gets and copies of pages that stay in a neighbour's pool, a few milliseconds each.
 const PASSES: usize = 9;
 
-/// The least page of the paper's figure.
+/// The smallest page in the paper's figure.
 const PAPER_BYTES_MIN: u64 = 8 << 10;
 
-/// Measurements of the reader, round by round.
+/// Measurements of the reader by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub home_pool_seconds_each: Vec<f64>,
     pub third_pool_seconds_each: Vec<f64>,
     pub home_disk_seconds_each: Vec<f64>,
-    /// Copies out of the same pools in turns with the gets, past page tables and protocol.
+    /// Copies from the same pools, alternating with the gets, without page tables and protocol.
     pub home_raw_seconds_each: Vec<f64>,
     pub third_raw_seconds_each: Vec<f64>,
 }
 
-/// The sizes of pages that are measured: those of the paper's figure that this system allows.
+/// The page sizes to measure: the sizes in the paper's figure allowed by this system.
 pub fn pages_bytes() -> impl Iterator<Item = u64> {
     let first = PAPER_BYTES_MIN.max(page_bytes_min());
     std::iter::successors(Some(first), |bytes| Some(bytes * 2)).take_while(|bytes| *bytes <= PAGE_BYTES_MAX)
@@ -49,7 +49,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
         offsets(rank, spec).for_each(|offset| rank.put(HOME, offset, buffer.bytes()));
     }
     let mut found = Found::default();
-    // The system has to find memory for frames that were never used.
+    // The system has to find memory for unused frames.
     measure(rank, spec, &mut buffer, None);
     let bar = progress::bar(rank.is_first(), "pages", u64::from(spec.repeat));
     for _ in 0..spec.repeat {
@@ -76,8 +76,8 @@ struct Times {
     copy: f64,
 }
 
-/// The times in which the reader gets all pages, which are in the pool of `holder` only, or in none, and copies them out of that
-/// pool. Collective.
+/// Times for the reader to get all pages, and to copy them from the pool of `holder`. The pages are only in this pool,
+/// or in none. Collective.
 fn measure(rank: &Rank, spec: &Spec, buffer: &mut Memory, holder: Option<u32>) -> Times {
     rank.barrier();
     rank.empty_pool();
@@ -92,7 +92,7 @@ fn measure(rank: &Rank, spec: &Spec, buffer: &mut Memory, holder: Option<u32>) -
         if offsets(rank, spec).any(is_elsewhere) {
             fail("a page is not in the pool that is to be measured; give a larger --pool");
         }
-        // What comes from the disk is in the reader's pool afterwards.
+        // Pages from the disk are in the reader's pool afterwards.
         for _ in 0..if holder.is_some() { PASSES } else { 1 } {
             each[0].push(seconds(|| get(rank, spec, buffer)));
             each[1].extend(holder.map(|holder| seconds(|| copy(rank, spec, buffer, holder))));
@@ -115,7 +115,7 @@ fn get(rank: &Rank, spec: &Spec, buffer: &mut Memory) {
     offsets(rank, spec).for_each(|offset| rank.get(HOME, offset, black_box(buffer.bytes())));
 }
 
-/// Copies the pages out of the pool of `holder`.
+/// Copies the pages from the pool of `holder`.
 fn copy(rank: &Rank, spec: &Spec, buffer: &mut Memory, holder: u32) {
     let Some(memory) = rank.runtime.space().memories.get(holder as usize) else {
         fail("a neighbour's memory is not mapped")
@@ -126,8 +126,8 @@ fn copy(rank: &Rank, spec: &Spec, buffer: &mut Memory, holder: u32) {
             fail("a page is not in the pool that is to be measured any more; give a larger --pool")
         };
         let from = memory.pool.frame(frame);
-        // SAFETY: a frame has the size of a page, as the buffer has, and stays mapped. All other ranks wait for this one, so
-        // nobody writes to it now.
+        // SAFETY: frame and buffer both have the size of a page. The frame stays mapped. All other ranks wait for this
+        // one, so the frame is not written.
         unsafe { from.copy_to_nonoverlapping(black_box(buffer.bytes()).as_mut_ptr(), rank.page_bytes) };
     }
 }

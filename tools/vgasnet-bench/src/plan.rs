@@ -1,4 +1,4 @@
-//! Jobs, as the options ask for them, and the orders of their ranks.
+//! Jobs as requested by the options, and the orders of their ranks.
 
 use crate::Stop;
 use crate::gets;
@@ -9,16 +9,17 @@ use vgasnet::memory::block_frames;
 use vgasnet::settings::{Config, Machine, environment, format_size, format_size_about};
 use vgasnet::storage;
 
-/// The size of a get, and the unit of filling and checking data.
+/// The size of a get, and the unit for filling and checking data.
 pub const BLOCK_BYTES: u64 = 4 << 20;
 
-/// Memory that a rank may take besides its pool.
-const BESIDES_POOL_BYTES: u64 = 64 << 20;
+/// Memory allowed to a rank in addition to its pool.
+const OUTSIDE_POOL_BYTES: u64 = 64 << 20;
 
-/// The program of a rank with all of its memory, but the pool and the blocks: 8M are used.
+/// Memory of a rank's program without the pool and the blocks: about 8M are used.
 const PROGRAM_BYTES: u64 = 12 << 20;
 
-/// The pool where neither an option nor the environment sets one. It is smaller than the data by default: that is the subject.
+/// The pool if neither an option nor the environment sets one. It is smaller than the default data: the benchmarks are
+/// out of core.
 const POOL_BYTES_DEFAULT: u64 = 256 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +32,7 @@ pub enum Workload {
     FalseSharing,
     Hit,
     Triad,
-    /// Of a process that is no rank, but a baseline for one.
+    /// A baseline, run by a process that is not a rank.
     MappedTriad,
     Fault,
     FaultThreads,
@@ -43,13 +44,13 @@ pub enum Workload {
     Ahead,
     Loop,
     Blocks,
-    /// Of a process that is no rank, but a baseline for one.
+    /// A baseline, run by a process that is not a rank.
     MappedBlocks,
     Small,
-    /// Of a process that is no rank, but a baseline for one.
+    /// A baseline, run by a process that is not a rank.
     MappedSmall,
     Table,
-    /// Of a process that is no rank, but a baseline for one.
+    /// A baseline, run by a process that is not a rank.
     MappedTable,
     Gets,
 }
@@ -60,12 +61,13 @@ impl Workload {
         matches!(self, Workload::Hit | Workload::Operations | Workload::Small | Workload::Table | Workload::Gets)
     }
 
-    /// Whether small accesses are what it measures. Elsewhere they bring pages to pools, and are not carried out where those are.
+    /// Whether the workload measures small accesses. In other workloads small accesses bring pages to the pool instead
+    /// of being shipped.
     fn is_of_small_accesses(self) -> bool {
         matches!(self, Workload::Small | Workload::Table | Workload::FalseSharing | Workload::Gets)
     }
 
-    /// The name that it has in JSON.
+    /// Its name in JSON.
     pub fn name(self) -> String {
         serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
     }
@@ -75,34 +77,37 @@ impl Workload {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
     pub workload: Workload,
-    /// The data on rank 0, or on each rank where [`Workload::is_of_each_rank`]; for [`Workload::Collectives`] the bytes that each rank gets.
+    /// The data on rank 0, or on each rank if [`Workload::is_of_each_rank`]; for [`Workload::Collectives`] the bytes
+    /// received by each rank.
     pub data_bytes: u64,
-    /// Of [`Workload::Hit`]: only gets at random places. Of [`Workload::Sweep`]: not in order.
+    /// [`Workload::Hit`]: only random gets. [`Workload::Sweep`]: random order.
     #[serde(default)]
     pub only_random: bool,
-    /// Rounds of [`Workload::FalseSharing`], threads of [`Workload::Hit`] and [`Workload::Operations`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
+    /// Rounds of [`Workload::FalseSharing`], threads of [`Workload::Hit`] and [`Workload::Operations`], faults of a
+    /// kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
     pub count: u32,
-    /// How many threads load, of [`Workload::FaultThreads`].
+    /// Numbers of loading threads, for [`Workload::FaultThreads`].
     pub threads: Vec<u32>,
-    /// Of [`Workload::Small`].
+    /// For [`Workload::Small`].
     #[serde(default)]
     pub accesses: Vec<Access>,
-    /// Of [`Workload::Gets`].
+    /// For [`Workload::Gets`].
     #[serde(default)]
     pub gets: Option<gets::Orders>,
     pub repeat: u32,
     pub seed: u64,
     pub input: Option<PathBuf>,
     pub damage_offset: Option<u64>,
-    /// The process that maps a file, as a baseline; else why there is none.
+    /// The process that maps a file, as a baseline; or the reason for having none.
     pub mapping: Result<Mapping, String>,
-    /// A file, which is there, for the report of rank 0.
+    /// An existing file for rank 0's report.
     pub report: PathBuf,
     /// A descriptor of a file in memory with the checksum of each block of the input.
     pub sums_fd: Option<i32>,
 }
 
-/// The directory of a file that a process maps, and the cgroup that limits its memory. The process enters the cgroup itself.
+/// The directory of a file mapped by a process, and the cgroup that limits the process's memory. The process enters the
+/// cgroup itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Mapping {
     pub dir: PathBuf,
@@ -130,7 +135,7 @@ impl Spec {
         }
     }
 
-    /// The number of blocks of the data; the last may be short.
+    /// Number of blocks of the data; the last may be partial.
     pub fn blocks(&self) -> u64 {
         self.data_bytes.div_ceil(BLOCK_BYTES)
     }
@@ -145,17 +150,17 @@ impl Spec {
 pub struct Job {
     pub ranks: u32,
     pub config: Config,
-    /// What its ranks have in the environment besides this process's.
+    /// Environment variables of the ranks in addition to this process's.
     pub vars: Vec<(&'static str, String)>,
     pub spec: Spec,
-    /// Threads that compute beside its ranks.
+    /// Threads that compute at the same time.
     pub busy: u16,
 }
 
-/// The layout of a segment: the data, the mail (rank 0 only).
+/// The layout of a segment: the data, then the mail (rank 0 only).
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// A place for each rank's word to rank 0.
+    /// A place for each rank's words to rank 0.
     pub mail_offset: u64,
     pub segment_bytes: u64,
 }
@@ -176,7 +181,7 @@ impl Layout {
 }
 
 impl Job {
-    /// A job whose settings are valid.
+    /// A job with checked settings.
     pub fn new(ranks: u32, cooperative: bool, peer_memory: bool, setup: &Setup, spec: Spec) -> Result<Job, Stop> {
         let mut vars = vec![
             ("VGASNET_COOPERATIVE", u8::from(cooperative).to_string()),
@@ -200,22 +205,22 @@ impl Job {
         Ok(Job { ranks, config, vars, spec, busy: setup.busy })
     }
 
-    /// Rank 0's segment, which is the largest.
+    /// The size of rank 0's segment, the largest.
     pub fn segment_bytes_max(&self) -> u64 {
         Layout::new(0, self.ranks, &self.spec, &self.config).segment_bytes
     }
 
-    /// The memory that a rank may take. With small accesses it takes no more than the pool, blocks, and what the program has.
+    /// The memory allowed to a rank. With small accesses it is no more than the pool, the blocks and the program.
     pub fn rank_memory_bytes(&self) -> u64 {
         let (pool_bytes, page_bytes) = (self.config.pool_bytes, self.config.page_bytes);
-        let besides_bytes = match self.spec.workload {
+        let extra_bytes = match self.spec.workload {
             Workload::Small | Workload::Table => {
                 let frames = u32::try_from(pool_bytes / page_bytes).unwrap_or(u32::MAX);
                 u64::from(block_frames(frames, page_bytes as usize)) * page_bytes + PROGRAM_BYTES
             }
-            _ => BESIDES_POOL_BYTES,
+            _ => OUTSIDE_POOL_BYTES,
         };
-        pool_bytes + besides_bytes
+        pool_bytes + extra_bytes
     }
 
     /// Refuses a job if its disk has no room for the segments and the files of the baselines.

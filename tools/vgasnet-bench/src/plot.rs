@@ -1,4 +1,4 @@
-//! Charts of the results: bars, and lines where sizes go over orders of magnitude.
+//! Charts of the results: bars, and lines if sizes span orders of magnitude.
 
 mod files;
 mod gasnet_ex;
@@ -22,7 +22,7 @@ use plotters::prelude::*;
 use std::fmt::Display;
 use vgasnet::settings::format_size;
 
-/// Throughputs, and beside each that of plain reads.
+/// Throughputs, each next to plain reads.
 pub fn reads(runs: &[Run<ReadFigures>]) -> Result<String, String> {
     let bars = runs.iter().map(|run| Bar {
         label: label(&run.setting),
@@ -33,7 +33,7 @@ pub fn reads(runs: &[Run<ReadFigures>]) -> Result<String, String> {
     draw(&[Chart { title, unit: "GB/s", bars: bars.collect() }])
 }
 
-/// A chart for each place where pages are: rates by their size, and beside each that of copies.
+/// A chart for each location of pages: throughput by page size, next to copies.
 pub fn page_sizes(runs: &[Run<PageSizeFigures>]) -> Result<String, String> {
     type Speed = fn(&PageSizeFigures) -> f64;
     let chart = |(place, rate, copy): (&str, Speed, Speed)| {
@@ -55,7 +55,8 @@ pub fn page_sizes(runs: &[Run<PageSizeFigures>]) -> Result<String, String> {
     draw(&places.map(chart))
 }
 
-/// A chart for each number of ranks and each order: throughputs by size, and beside each that without cooperative caching.
+/// A chart for each number of ranks and each order: throughput by size, next to the throughput without cooperative
+/// caching.
 pub fn sweeps(runs: &[Run<SweepFigures>]) -> Result<String, String> {
     let mut charts: Vec<Chart> = Vec::new();
     for pair in runs.chunks_exact(2) {
@@ -75,7 +76,7 @@ pub fn sweeps(runs: &[Run<SweepFigures>]) -> Result<String, String> {
     draw(&charts)
 }
 
-/// Times of a round, and beside each that of a barrier.
+/// Times of a round, each next to a barrier.
 pub fn sharing(runs: &[Run<SharingFigures>]) -> Result<String, String> {
     let bars = runs.iter().map(|run| Bar {
         label: label(&run.setting),
@@ -86,7 +87,7 @@ pub fn sharing(runs: &[Run<SharingFigures>]) -> Result<String, String> {
     draw(&[Chart { title, unit: "us", bars: bars.collect() }])
 }
 
-/// A chart for each size: the throughput of the own segment beside each baseline.
+/// A chart for each size: the throughput of the own segment next to each baseline.
 pub fn triads(runs: &[Run<TriadFigures>]) -> Result<String, String> {
     let chart = |run: &Run<TriadFigures>| {
         let (segment, others) = run.figures.throughputs();
@@ -98,7 +99,7 @@ pub fn triads(runs: &[Run<TriadFigures>]) -> Result<String, String> {
     draw(&runs.iter().map(chart).collect::<Vec<_>>())
 }
 
-/// A chart for each size of pages: medians of each kind of fault, and beside each the copy of a page.
+/// A chart for each page size: the median of each kind of fault, next to the copy of a page.
 pub fn faults(runs: &[Run<Found>]) -> Result<String, String> {
     let chart = |run: &Run<Found>| {
         let bar = |latency: &Latency| Bar {
@@ -116,7 +117,7 @@ pub fn faults(runs: &[Run<Found>]) -> Result<String, String> {
     draw(&runs.iter().map(chart).collect::<Vec<_>>())
 }
 
-/// Bytes that come to all ranks, by collective, and beside each a copy of as many.
+/// Bytes received by all ranks, by collective, next to a copy of the same size.
 pub fn collectives(runs: &[Run<CollectiveFigures>]) -> Result<String, String> {
     let bars = runs.iter().flat_map(|run| {
         run.figures.collectives.iter().map(|one| Bar {
@@ -129,7 +130,7 @@ pub fn collectives(runs: &[Run<CollectiveFigures>]) -> Result<String, String> {
     draw(&[Chart { title, unit: "GB/s", bars: bars.collect() }])
 }
 
-/// A chart for each size of pages: pages a second by the number of threads, and beside each those of plain reads.
+/// A chart for each page size: pages a second by the number of threads, next to plain reads.
 pub fn threads(runs: &[Run<ThreadFigures>]) -> Result<String, String> {
     let chart = |run: &Run<ThreadFigures>| {
         let bar = |rate: &Rate| Bar {
@@ -186,16 +187,16 @@ fn label(setting: &Setting) -> String {
     label
 }
 
-/// Width of a bar where 1 is the distance between runs.
+/// Width of a bar, relative to the distance between runs.
 const WIDTH: f64 = 0.35;
 
-/// The width of a letter of a label.
+/// Width of a letter of a label.
 const LETTER_WIDTH: u32 = 7;
 
-/// The height of a chart.
+/// Height of a chart.
 const HEIGHT: u32 = 420;
 
-/// The charts, one below the other.
+/// Draws the charts, one below another.
 fn draw(charts: &[Chart]) -> Result<String, String> {
     let mut image = String::new();
     let bars_max = charts.iter().map(|chart| chart.bars.len()).max().unwrap_or(0) as u32;

@@ -1,4 +1,4 @@
-//! C programs that are compiled and run from here: examples, by vgasnet and by MPI.
+//! C programs compiled and run by the bench: examples, over vgasnet and over MPI.
 
 pub mod examples;
 pub mod mpi;
@@ -6,7 +6,7 @@ pub mod mpi;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A directory that goes when this is dropped.
+/// A temporary directory, removed when this is dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -26,12 +26,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Whoever cleans the directory of temporary files will.
+        // If this fails, the directory is left to the cleaner of temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Compiles one source with more arguments; the program.
+/// Compiles one source with additional arguments. Returns the program.
 pub fn compile(cc: &str, source: &Path, args: &[String], folder: &Folder, name: &str) -> Result<PathBuf, String> {
     let program = folder.path().join(name);
     let mut command = words(cc);
@@ -46,7 +46,7 @@ pub fn own_dir() -> Result<PathBuf, String> {
     Ok(own.parent().unwrap_or(Path::new("/")).to_owned())
 }
 
-/// The headers of an installation that this program, in this directory, is part of; else those of the sources.
+/// The headers of the installation of this program, given its directory; else of the sources.
 pub fn include_dir(dir: &Path) -> PathBuf {
     let installed = dir.join("../include");
     if installed.join("vgasnet.h").is_file() {
@@ -55,14 +55,14 @@ pub fn include_dir(dir: &Path) -> PathBuf {
     sources(dir).map_or(installed, |sources| sources.join("include"))
 }
 
-/// vgasnet's sources, if this directory is in them, or the working directory.
+/// vgasnet's source tree, if it contains this directory or the working directory.
 pub fn sources(dir: &Path) -> Option<PathBuf> {
     let is_it = |dir: &&Path| dir.join("include/vgasnet.h").is_file() && dir.join("Cargo.toml").is_file();
     let above = |dir: &Path| dir.ancestors().find(is_it).map(Path::to_owned);
     above(dir).or_else(|| above(&std::env::current_dir().ok()?))
 }
 
-/// What has a program use the library, which is beside this program or in the directory of libraries beside that.
+/// Compiler arguments for the library. It is next to this program or in ../lib.
 pub fn with_vgasnet(include: &Path, dir: &Path) -> [String; 4] {
     let libraries = if dir.join("libvgasnet.so").is_file() { dir.to_owned() } else { dir.join("../lib") };
     let libraries = libraries.display();
@@ -82,7 +82,7 @@ pub fn words(text: &str) -> Command {
     command
 }
 
-/// Runs a command to its end; its stdout, or what went wrong in one line.
+/// Runs a command to its end. Returns its stdout, or the error on one line.
 pub fn said(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;

@@ -1,4 +1,4 @@
-//! A rank of the job, and its operations that all benchmarks share.
+//! A rank of the job, and operations common to all benchmarks.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
 use crate::{
@@ -19,7 +19,7 @@ use vgasnet_conduit::launchers::MPI_RANK_VARIABLES;
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::{Access, PageId};
 
-/// The name that errors of this program are reported under.
+/// Errors of this program are reported under this name.
 const CALL: &str = "vgasnet-bench";
 
 /// Ends the job with one line.
@@ -27,7 +27,7 @@ pub fn fail(line: impl Into<String>) -> ! {
     job::fail(CALL, &UserError::new(line))
 }
 
-/// Does the work that `spec` names, and ends the process.
+/// Does the work named by `spec`, and ends the process.
 pub fn run(spec: &str) -> Result<u8, Stop> {
     let mut launched = std::iter::once(vgasnet_smp::JOB_VARIABLE).chain(MPI_RANK_VARIABLES);
     if launched.all(|name| std::env::var_os(name).is_none()) {
@@ -64,7 +64,7 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
     job::exit(0)
 }
 
-/// The work of a process that is no rank.
+/// The work of a process that is not a rank.
 fn mapped_work(workload: Workload) -> Option<fn(&Spec)> {
     match workload {
         Workload::MappedTriad => Some(triad::mapped::serve),
@@ -128,7 +128,7 @@ impl Rank {
     #[inline]
     pub fn get(&self, rank: u32, offset: u64, to: &mut [u8]) {
         let remote = self.remote(rank, offset, to.len());
-        // SAFETY: the slice is valid for its length, and this call's alone until it returns.
+        // SAFETY: the slice is valid for its length, and borrowed exclusively until the call returns.
         if let Err(error) = unsafe { self.runtime.ops().transfer(Operation::Get(to.as_mut_ptr()), remote) } {
             job::fail(CALL, &error);
         }
@@ -137,7 +137,7 @@ impl Rank {
     /// A blocking put to `offset` of `rank`'s segment.
     pub fn put(&self, rank: u32, offset: u64, from: &[u8]) {
         let remote = self.remote(rank, offset, from.len());
-        // SAFETY: the slice is valid for its length, and nobody writes to it before this call returns.
+        // SAFETY: the slice is valid for its length, and not written before the call returns.
         if let Err(error) = unsafe { self.runtime.ops().transfer(Operation::Put(from.as_ptr()), remote) } {
             job::fail(CALL, &error);
         }
@@ -149,40 +149,40 @@ impl Rank {
         Remote { rank, address: base + offset as usize, len_bytes }
     }
 
-    /// The address where the segment of `rank` begins.
+    /// The start address of `rank`'s segment.
     pub fn segment_base(&self, rank: u32) -> usize {
         self.runtime.space().segments.of(vgasnet_protocol::Rank(rank)).base
     }
 
-    /// Where this rank's own segment begins, for loads and stores.
+    /// The start of this rank's own segment, for loads and stores.
     pub fn own_segment(&self) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut(self.runtime.space().own_segment().base)
     }
 
-    /// Whether `rank` has the page at `offset` of rank 0's segment open; `None` where its memory is not mapped here.
+    /// Whether `rank` has the page at `offset` of rank 0's segment open; `None` if its memory is not mapped here.
     pub fn is_open_at(&self, rank: u32, offset: u64) -> Option<bool> {
         let space = self.runtime.space();
         let page = PageId::of_segment(vgasnet_conduit::Rank(0), (offset / self.page_bytes as u64) as u32);
         space.memories.get(rank as usize).map(|memory| memory.table.is_open(page, Access::Read))
     }
 
-    /// Writes all dirty pages of this rank back, and keeps them.
+    /// Writes back all dirty pages of this rank, and keeps them.
     pub fn write_back(&self) {
         let driver = self.runtime.driver();
         driver.engine().flush();
         driver.wait_until(&|| driver.engine().protocol().cache.flushed());
     }
 
-    /// Evicts everything from this rank's pool, which writes its dirty pages back.
+    /// Evicts all pages from this rank's pool. Dirty pages are written back.
     pub fn empty_pool(&self) {
         let driver = self.runtime.driver();
-        // Each look begins evictions, which somebody has to go on with: so this is no condition to sleep by.
+        // Each call starts evictions that need a driver to continue them, so this cannot be a condition to sleep on.
         while !driver.engine().discard_all() {
             driver.step();
         }
     }
 
-    /// Gives every rank the words of each. Collective.
+    /// Gives every rank the words of all ranks. Collective.
     pub fn gather(&self, mine: [u64; 4]) -> Vec<[u64; 4]> {
         let place = |rank: u32| self.first_layout.mail_offset + u64::from(rank) * MAIL_BYTES;
         let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -195,7 +195,7 @@ impl Rank {
         (0..self.ranks).map(|_| [0; 4].map(|_: u64| words.next().unwrap_or(0))).collect()
     }
 
-    /// The time from the moment when all ranks begin `work` until the last has ended it.
+    /// The time from the common start of `work` on all ranks to the end of the last rank.
     pub fn time(&self, work: impl FnOnce()) -> Duration {
         self.barrier();
         let start = Instant::now();
@@ -217,11 +217,11 @@ impl Rank {
     }
 }
 
-/// Gives up the alternate stack for signal handlers that each thread of a Rust program has. Programs in C have none, and a
-/// thread on such a stack has another one fetch the pages that it faults on.
+/// Gives up the alternate signal stack of a thread. Each thread of a Rust program has one, threads of C programs do
+/// not. A thread running on such a stack has its faulting pages fetched by another thread.
 pub fn leave_alternate_stack() {
     let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-    // SAFETY: this thread is in no signal handler, so nothing is on the stack that it gives up.
+    // SAFETY: this thread is not in a signal handler, so the alternate stack is unused.
     unsafe { libc::sigaltstack(&raw const none, std::ptr::null_mut()) };
 }
 
@@ -230,7 +230,7 @@ pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(8).map(|bytes| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
 }
 
-/// Memory for one block, resident, so that no measurement begins with page faults.
+/// Resident memory for one block, so no measurement starts with page faults.
 pub fn block_buffer() -> Vec<u8> {
     vec![0xA5; BLOCK_BYTES as usize]
 }

@@ -8,22 +8,22 @@ use crate::rank::{Rank, block_buffer, disk_bytes};
 use serde::{Deserialize, Serialize};
 use vgasnet_measuring::progress;
 
-/// Measurements of rank 0, round by round.
+/// Measurements of rank 0 by round.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Found {
-    /// How long all ranks together took to put the data there. Some of it was still in their pools then.
+    /// The time of all ranks to put the data into the segment. Some of it was still in their pools at the end.
     pub fill_seconds: f64,
     pub time_seconds_each: Vec<f64>,
     pub bytes_read_all_ranks: u64,
-    /// Bytes from the disk in the last round.
+    /// Bytes read from the disk in the last round.
     pub disk_read_bytes_all_ranks: u64,
     pub plain_seconds_each: Vec<f64>,
     pub plain_bytes: u64,
     pub plain_is_direct: bool,
     pub copy_4_mib_seconds_each: Vec<f64>,
-    /// Of all ranks and rounds.
+    /// Sum over all ranks and rounds.
     pub checked_bytes: u64,
-    /// The part of the time that the slowest rank spent on checksums, per round.
+    /// The time of the slowest rank for checksums, per round.
     pub checksum_seconds: f64,
 }
 
@@ -74,7 +74,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     })
 }
 
-/// Puts the data into the segment of rank 0; seconds.
+/// Puts the data into rank 0's segment. Returns seconds.
 pub fn fill(rank: &Rank, spec: &Spec, data: &Data) -> f64 {
     let bar = progress::bar(rank.is_first(), "filling", spec.blocks() / u64::from(rank.ranks));
     let time = rank.time(|| data.fill(rank, spec, || bar.inc(1)));
@@ -88,7 +88,7 @@ pub fn fill(rank: &Rank, spec: &Spec, data: &Data) -> f64 {
     time.as_secs_f64()
 }
 
-/// The blocks that this rank reads in `round`: all in order, or as many at random.
+/// The blocks read by this rank in `round`: all in order, or the same number at random.
 pub fn blocks(rank: &Rank, spec: &Spec, is_random: bool, round: u32) -> Box<dyn Iterator<Item = u64>> {
     let count = spec.blocks();
     if !is_random {

@@ -1,4 +1,4 @@
-//! Policies that choose victims, on traces of accesses, beside the optimum.
+//! Replacement policies on traces of accesses, compared with the optimum.
 
 mod arc;
 mod belady;
@@ -19,7 +19,7 @@ use vgasnet_protocol::replacement::PolicyKind;
 /// The policies, the default first.
 const POLICIES: [&str; 5] = ["clock-pro", "clock", "lru", "arc", "s3-fifo"];
 
-/// The hit ratios of a trace with so many frames.
+/// The hit ratios of a trace with this number of frames.
 #[derive(Serialize)]
 pub struct Row {
     pub trace: &'static str,
@@ -57,7 +57,7 @@ struct Report {
     verdict: Verdict,
 }
 
-/// Measures; the status to exit with.
+/// Measures. Returns the exit status.
 pub fn run(options: &ReplacementOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.json, &None)?;
     let rows: Vec<Row> = traces::all(options.pages, options.seed).iter().flat_map(rows).collect();

@@ -50,7 +50,7 @@ use std::path::{Path, PathBuf};
 use vgasnet::settings::format_size;
 use vgasnet_conduit::whole_file;
 
-/// Where the results go.
+/// The destinations of the results.
 pub struct Output {
     json: Json,
     plot: Option<PathBuf>,
@@ -59,12 +59,12 @@ pub struct Output {
 enum Json {
     Nowhere,
     File(PathBuf),
-    /// The table goes to stderr then.
+    /// The table then goes to stderr.
     Stdout,
 }
 
 impl Output {
-    /// Tries all files, so that nothing long runs for a file that cannot be written.
+    /// Tries to open all files, so an unwritable one is reported before any long work.
     pub fn open(json: &Option<PathBuf>, plot: &Option<PathBuf>) -> Result<Output, Stop> {
         if let Some(path) = plot.as_ref().filter(|path| path.extension().is_none_or(|extension| extension != "svg")) {
             return Err(Stop::usage(format!("--plot {}: it draws SVG; give a name that ends in .svg", path.display())));
@@ -86,7 +86,7 @@ impl Output {
         Ok(Output { json, plot: plot.clone() })
     }
 
-    /// Writes the results, and draws the image if one was asked for.
+    /// Writes the results, and draws the image if requested.
     pub fn show(
         &self,
         report: &impl Serialize,
@@ -125,7 +125,7 @@ pub struct Report<'a, F> {
     pub runs: Vec<Run<F>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cooperative: Option<Vec<Cooperative>>,
-    /// Of benchmarks with targets.
+    /// For benchmarks with targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     reached_all: Option<bool>,
 }
@@ -143,17 +143,17 @@ pub struct Run<F> {
 
 /// The figures of a job.
 pub trait Figures: Serialize + Sized {
-    /// Of benchmarks with targets.
+    /// For benchmarks with targets.
     fn judge(&self, _job: &Job) -> Option<Verdict> {
         None
     }
 
-    /// Of benchmarks that compare cooperative caching with its absence.
+    /// For benchmarks that compare cooperative caching with its absence.
     fn time_seconds(&self) -> Option<f64> {
         None
     }
 
-    /// What is compared, where one benchmark compares several things.
+    /// The subject of a comparison, if a benchmark compares several subjects.
     fn subject(&self) -> String {
         String::new()
     }
@@ -190,7 +190,7 @@ impl<'a, F: Figures> Report<'a, F> {
         Report { benchmark, storage_dir, runs, cooperative, reached_all }
     }
 
-    /// The status to exit with. `check` makes a missed target an error.
+    /// The exit status. `check` makes a missed target an error.
     pub fn status(&self, check: bool) -> u8 {
         u8::from(check && self.reached_all == Some(false))
     }
@@ -199,7 +199,7 @@ impl<'a, F: Figures> Report<'a, F> {
         let mut text = F::head();
         for run in &self.runs {
             text += &run.figures.rows(&run.setting);
-            // In a table with a row for each job, verdicts would come between the rows: only bad ones do.
+            // In a table with a row per job, a verdict would separate rows, so only bad ones are shown.
             let shown = run.verdict.as_ref().filter(|verdict| F::head().is_empty() || !verdict.reached_all);
             text += &shown.map_or_else(String::new, Verdict::table);
         }
@@ -215,30 +215,30 @@ impl<'a, F: Figures> Report<'a, F> {
     }
 }
 
-/// The same ranks with cooperative caching and without.
+/// The same ranks with and without cooperative caching.
 #[derive(Debug, Serialize)]
 struct Cooperative {
     ranks: u32,
     peer_memory: bool,
     #[serde(skip_serializing_if = "String::is_empty")]
     subject: String,
-    /// The time without over the time with it: more than 1 is a gain.
+    /// The time without, divided by the time with it: more than 1 is a gain.
     speedup: f64,
 }
 
-/// Whether cooperative caching is behind nowhere; `None` where it was not compared.
+/// Whether cooperative caching is never slower; `None` if it was not compared.
 fn judge_cooperative(pairs: &[Cooperative]) -> Option<bool> {
     (!pairs.is_empty()).then(|| !pairs.iter().any(Cooperative::is_behind))
 }
 
 impl Cooperative {
-    /// Times of the same work differ by a few percent. Of one rank both are the same program.
+    /// Times of the same work differ by a few percent. For a single rank both jobs are equal.
     fn is_behind(&self) -> bool {
         const NOISE: f64 = 1.05;
         self.ranks > 1 && self.speedup * NOISE < 1.0
     }
 
-    /// Of two jobs that differ in nothing else.
+    /// Compares two jobs that differ in nothing else.
     fn compare<F: Figures>(with: &Run<F>, without: &Run<F>) -> Option<Cooperative> {
         let (setting, other) = (&with.setting, &without.setting);
         let (ranks, peer_memory) = (setting.ranks, setting.peer_memory);
@@ -250,7 +250,7 @@ impl Cooperative {
     }
 }
 
-/// How the figures of a job compare with its targets.
+/// The verdict on a job: its figures compared with its targets.
 #[derive(Serialize)]
 pub struct Verdict {
     targets: Vec<Target>,
@@ -258,17 +258,17 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A job whose figures are not complete has not reached all targets.
+    /// A job with incomplete figures has not reached all targets.
     pub fn new(targets: Vec<Target>, is_complete: bool) -> Verdict {
         Verdict { reached_all: is_complete && targets.iter().all(|target| target.reached), targets }
     }
 
-    /// The status to exit with. `check` makes a missed target an error.
+    /// The exit status. `check` makes a missed target an error.
     pub fn status(&self, check: bool) -> u8 {
         u8::from(check && !self.reached_all)
     }
 
-    /// Nothing for a job without targets.
+    /// The table; empty for a job without targets.
     pub fn table(&self) -> String {
         if self.targets.is_empty() {
             return String::new();
@@ -286,7 +286,7 @@ impl Verdict {
     }
 }
 
-/// Properties of a job that all its rounds share.
+/// Properties of a job common to all its rounds.
 #[derive(Clone, Serialize)]
 pub struct Setting {
     mode: Workload,
@@ -297,7 +297,7 @@ pub struct Setting {
     pub peer_memory: bool,
     pub repeat: u32,
     pub seed: u64,
-    /// Threads that computed beside the ranks.
+    /// Threads computing at the same time.
     pub busy: u16,
 }
 
@@ -330,7 +330,7 @@ impl Setting {
 const MAPPED_MEMORY: &str =
     "mmap has as much memory as a rank takes, page cache included: the pool, a 16th of it, and 12M";
 
-/// A remark if plain I/O did not bypass the page cache.
+/// A remark in case plain I/O did not bypass the page cache.
 fn not_direct(is_direct: bool, indent: &str, io: &str) -> String {
     let text = format!("{indent}the directory has no O_DIRECT: plain {io} went through the page cache\n");
     if is_direct { String::new() } else { text }

@@ -1,4 +1,4 @@
-//! Small gets, puts, loads and stores at random places, by where the bytes are, beside raw I/O and the kernel's paging.
+//! Small gets, puts, loads and stores at random places, by location, compared with raw I/O and the kernel's paging.
 
 pub mod mapped;
 mod measure;
@@ -15,44 +15,44 @@ use serde::{Deserialize, Serialize};
 use vgasnet_measuring::progress;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The bytes of an access.
+/// Bytes of the accesses.
 pub const SIZES_BYTES: [usize; 5] = [8, 64, 512, 4 << 10, 64 << 10];
 
 const SIZE_BYTES_MAX: usize = SIZES_BYTES[SIZES_BYTES.len() - 1];
 
-/// Accesses that are started before the first of them is waited for.
+/// Accesses started before the first wait.
 pub const IN_FLIGHT: u32 = 64;
 
 /// The data of each rank, in pools.
 pub const SEGMENT_POOLS: u64 = 8;
 
-/// The pool where neither an option nor the environment sets one.
+/// The pool if neither an option nor the environment sets one.
 pub const POOL_BYTES_DEFAULT: u64 = 64 << 20;
 
-/// Accesses of the largest size have room in half of so large a pool, and more than one place.
+/// Half of a pool of this size has room for accesses of the largest size, at more than one place.
 pub const POOL_BYTES_MIN: u64 = 4 * SIZE_BYTES_MAX as u64;
 
-/// The most pages that are accessed in pools.
+/// Maximum number of pages accessed in pools.
 const WINDOW_PAGES_MAX: u64 = 64;
 
-/// The rank that has the pages of places of a neighbour.
+/// The rank with the pages of neighbour locations.
 const NEIGHBOUR: u32 = 1;
 
-/// Where the bytes are.
+/// The location of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     OwnPool,
-    /// Open there. Loads and stores are of pages of the own segment.
+    /// Open in the neighbour's pool. For loads and stores, pages of the own segment.
     NeighbourPool,
-    /// Of the own segment, most of which is in no pool.
+    /// In the own segment, mostly in no pool.
     OwnDisk,
-    /// Of the neighbour's segment, most of which is in no pool.
+    /// In the neighbour's segment, mostly in no pool.
     NeighbourDisk,
 }
 
 impl Place {
-    /// Pools come last in a round: what is there is not on the disk only any more.
+    /// Pools come last in a round, because pages in pools are no longer only on the disk.
     pub const ALL: [Place; 4] = [Place::OwnDisk, Place::NeighbourDisk, Place::OwnPool, Place::NeighbourPool];
 
     pub fn name(self) -> &'static str {
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// The name where ranks are as on hosts of their own, or not.
+    /// The name, for ranks on different hosts or on one.
     pub fn name_of(self, is_far: bool) -> &'static str {
         match self {
             Place::NeighbourPool if is_far => "other host's pool",
@@ -94,12 +94,12 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Whether each page is accessed once: loads and stores move or map it.
+    /// Whether each page is accessed only once, because loads and stores move or map it.
     fn is_of_first_accesses(&self) -> bool {
         self.place == Place::NeighbourPool && self.access.is_by_instruction()
     }
 
-    /// The rank whose segment has the bytes.
+    /// The rank with the bytes in its segment.
     fn home(&self) -> u32 {
         if self.place.is_own() || self.access.is_by_instruction() { 0 } else { NEIGHBOUR }
     }
@@ -110,10 +110,10 @@ impl Cell {
 pub struct Found {
     pub cells: Vec<Cell>,
     pub references: Vec<ReferenceCell>,
-    /// Of all ranks together, to one word; a rate a round.
+    /// All ranks together, to one word; one rate per round.
     pub adds_per_second: Vec<f64>,
     pub plain_is_direct: bool,
-    /// Why there are no loads and stores of a mapped file.
+    /// The reason for having no loads and stores of a mapped file.
     pub mapped_not_run: Option<String>,
 }
 
@@ -161,7 +161,7 @@ fn add_together(rank: &Rank, spec: &Spec) -> f64 {
     all as f64 / taken.as_secs_f64()
 }
 
-/// Writes the whole of the own segment: the disk has nothing to read of what was never written.
+/// Writes the whole own segment, since reads of unwritten blocks do not reach the disk.
 fn fill(rank: &Rank, spec: &Spec) {
     let bytes = word(spec, rank.me).to_le_bytes().repeat(rank.page_bytes / 8);
     let bar = progress::bar(rank.is_first(), "filling", spec.data_bytes / rank.page_bytes as u64);
@@ -173,7 +173,7 @@ fn fill(rank: &Rank, spec: &Spec) {
     rank.barrier();
 }
 
-/// The word that all bytes of a segment are made of.
+/// The word repeated throughout a segment.
 fn word(spec: &Spec, rank: u32) -> u64 {
     xxh3_64(&[spec.seed.to_le_bytes(), u64::from(rank).to_le_bytes()].concat())
 }
@@ -182,7 +182,7 @@ fn cells(rank: &Rank, spec: &Spec) -> Vec<Cell> {
     let mut cells = Vec::new();
     for place in Place::ALL.into_iter().filter(|place| place.is_own() || rank.ranks > 1) {
         for &access in &spec.accesses {
-            // The own segment alone is memory.
+            // Loads and stores work only on the own segment.
             if place == Place::NeighbourDisk && access.is_by_instruction() {
                 continue;
             }
@@ -197,14 +197,14 @@ fn cells(rank: &Rank, spec: &Spec) -> Vec<Cell> {
     cells
 }
 
-/// The part of a segment that is brought to a pool: half of it, so that it stays there.
+/// The part of a segment brought to a pool: half of the pool, so it stays there.
 fn window_bytes(rank: &Rank) -> u64 {
     let page_bytes = rank.page_bytes as u64;
     (rank.pool_bytes / page_bytes / 2).clamp(1, WINDOW_PAGES_MAX) * page_bytes
 }
 
-/// Brings the pages of a cell to its pool. Collective. What is on the disk only needs nothing: a round begins with empty
-/// pools, and later accesses go to pages all over the segment.
+/// Brings the pages of a cell to its pool. Collective. Nothing is needed for locations on disks: a round starts with
+/// empty pools, and later accesses go to pages all over the segment.
 fn prepare(rank: &Rank, spec: &Spec, cell: &Cell) {
     if !cell.place.is_pool() {
         return;
@@ -213,7 +213,7 @@ fn prepare(rank: &Rank, spec: &Spec, cell: &Cell) {
     rank.barrier();
     let holder = if cell.place == Place::OwnPool { 0 } else { NEIGHBOUR };
     if rank.me == holder {
-        // Smaller puts might be carried out where the page is.
+        // Smaller puts might be shipped to the page.
         let bytes = word(spec, cell.home()).to_le_bytes().repeat(rank.page_bytes / 8);
         (0..window_bytes(rank)).step_by(rank.page_bytes).for_each(|offset| rank.put(cell.home(), offset, &bytes));
     }

@@ -1,4 +1,4 @@
-//! Data larger than the pool, read and written from start to end, beside plain I/O at its best depth.
+//! Data larger than the pool, read and written from start to end, compared with plain I/O at its best depth.
 
 use crate::disk::{Buffers, PlainFile, Step, blocks};
 use crate::plan::{BLOCK_BYTES, Spec};
@@ -14,7 +14,7 @@ const DEPTHS: [usize; 4] = [1, 2, 4, 8];
 /// Loads of cold pages: one in each page of the system.
 const LOAD_STRIDE: usize = 4096;
 
-/// Blocks that a plain write lags behind the read of the same block, so that neither waits.
+/// Blocks between the read of a block in plain I/O and its write, so neither waits.
 const WRITE_LAG_BLOCKS: usize = 16;
 
 /// A way to go through the data.
@@ -25,11 +25,11 @@ pub enum Way {
     Loads,
     /// Of whole pages, until all is on the disk.
     Puts,
-    /// In pages that were written before, until all is on the disk.
+    /// In pages with existing data, until all is on the disk.
     Stores,
 }
 
-/// What a way makes the disk do.
+/// The I/O caused by a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Io {
@@ -42,7 +42,7 @@ pub enum Io {
 impl Way {
     pub const ALL: [Way; 4] = [Way::Gets, Way::Loads, Way::Puts, Way::Stores];
 
-    /// The plain I/O to compare with.
+    /// The plain I/O for comparison.
     pub fn io(self) -> Io {
         match self {
             Way::Gets | Way::Loads => Io::Reads,
@@ -52,12 +52,12 @@ impl Way {
     }
 }
 
-/// Passes through the data, round by round.
+/// Passes through the data by round.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Passes {
     pub way: Way,
     pub seconds_each: Vec<f64>,
-    /// Bytes from the disk and to it in the last round.
+    /// Bytes read from and written to the disk in the last round.
     pub disk_read_bytes: u64,
     pub disk_written_bytes: u64,
 }
@@ -103,7 +103,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     found
 }
 
-/// Whether this is the first way that is compared with that plain I/O.
+/// Whether this is the first way compared with this plain I/O.
 fn is_first_of(way: Way, io: Io) -> bool {
     Way::ALL.into_iter().find(|way| way.io() == io) == Some(way)
 }
@@ -158,7 +158,7 @@ fn get(rank: &Rank, spec: &Spec) {
 fn load(rank: &Rank, spec: &Spec) {
     let start = rank.own_segment();
     for at in (0..spec.data_bytes as usize).step_by(LOAD_STRIDE) {
-        // SAFETY: the data lies in the own segment, and nobody writes there now.
+        // SAFETY: the data lies in the own segment, and is not written now.
         black_box(unsafe { start.wrapping_add(at).read_volatile() });
     }
 }
@@ -175,7 +175,7 @@ fn store(rank: &Rank, spec: &Spec) {
     let start = rank.own_segment();
     for block in 0..spec.blocks() {
         let place = start.wrapping_add((block * BLOCK_BYTES) as usize);
-        // SAFETY: the data lies in the own segment, and nobody else uses it now.
+        // SAFETY: the data lies in the own segment, and has no other user now.
         unsafe { place.write_bytes(block as u8, spec.block_bytes(block)) };
     }
     rank.write_back();

@@ -1,4 +1,4 @@
-//! Every rank reads the data of rank 0, of which there is less or more than pools hold; messages are counted.
+//! Every rank reads the data of rank 0, with less or more data than the pools hold. Messages are counted.
 
 use crate::Stop;
 use crate::input::{Checked, Data};
@@ -11,15 +11,15 @@ use std::path::PathBuf;
 use vgasnet::job;
 use vgasnet_measuring::progress;
 
-/// The pool and the page where neither an option nor the environment sets them: many small pages, so that a message too many
-/// is seen.
+/// The pool and page size if neither an option nor the environment sets them: many small pages, so that one message too
+/// many shows.
 const POOL_BYTES_DEFAULT: u64 = 64 << 20;
 const PAGE_BYTES_DEFAULT: u64 = 256 << 10;
 
-/// The sizes of the data, in halves of a pool.
+/// Sizes of the data, in halves of a pool.
 const POOL_HALVES: [u64; 6] = [1, 2, 3, 4, 6, 8];
 
-/// Measurements of all ranks, round by round.
+/// Measurements of all ranks by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub time_seconds_each: Vec<f64>,
@@ -27,7 +27,7 @@ pub struct Found {
     pub messages_each_all_ranks: Vec<u64>,
     /// In each round.
     pub bytes_read_all_ranks: u64,
-    /// Bytes from the disk in the last round.
+    /// Bytes read from the disk in the last round.
     pub disk_read_bytes_all_ranks: u64,
 }
 
@@ -37,13 +37,13 @@ pub fn defaults(setup: &Setup) -> Setup {
     Setup { page, ..setup.clone() }.with_pool(POOL_BYTES_DEFAULT)
 }
 
-/// The sizes of the data: the chosen ones, or steps up to four pools.
+/// The sizes of the data: the given ones, or steps up to four pools.
 pub fn sizes_bytes(chosen: &[u64], pool_bytes: u64) -> Vec<u64> {
     let steps = POOL_HALVES.map(|halves| (pool_bytes / 2).saturating_mul(halves));
     if chosen.is_empty() { steps.to_vec() } else { chosen.to_vec() }
 }
 
-/// Has the ranks count: statistics that go to a file of this process, unless they are shown in any case.
+/// Makes the ranks count. Their statistics go to a temporary file, unless they are shown anyway.
 pub struct Counting {
     file: Option<PathBuf>,
 }
@@ -54,12 +54,12 @@ impl Counting {
             return Ok(Counting { file: None });
         }
         let path = std::env::temp_dir().join(format!("vgasnet-bench-statistics-{}", std::process::id()));
-        // The name can be guessed: nothing is opened that another user has laid there.
+        // The name can be guessed, so a file placed there by another user must not be opened.
         std::fs::File::create_new(&path).map_err(|error| Stop::failure(format!("{}: {error}", path.display())))?;
         Ok(Counting { file: Some(path) })
     }
 
-    /// What the ranks have in the environment for this.
+    /// The ranks' environment variable for this.
     pub fn variable(&self) -> Option<(&'static str, String)> {
         self.file.as_ref().map(|path| ("VGASNET_STATS_FILE", path.display().to_string()))
     }
@@ -67,7 +67,7 @@ impl Counting {
 
 impl Drop for Counting {
     fn drop(&mut self) {
-        // A file that is gone has been removed by somebody else.
+        // If the file is gone, somebody else has removed it.
         self.file.iter().for_each(|path| std::fs::remove_file(path).unwrap_or_default());
     }
 }

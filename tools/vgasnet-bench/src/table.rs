@@ -1,6 +1,6 @@
-//! Inserts of random keys into an open-addressing hash table of several pools: by gets and puts, by loads and stores, and by
-//! loads and stores in a file that a process maps with as much memory. Each rank has a table in its own segment, and all ranks
-//! insert at once.
+//! Inserts of random keys into an open-addressing hash table of several pools: by gets and puts, by loads and stores,
+//! and by loads and stores in a file mapped by a process with the same memory. Each rank has a table in its own
+//! segment, and all ranks insert at the same time.
 
 use crate::calls;
 use crate::mapped::{self, Process, answer, turn, written_file};
@@ -12,29 +12,29 @@ use vgasnet_measuring::memory::Memory;
 use vgasnet_measuring::progress;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The pages that are measured.
+/// The page sizes to measure.
 pub const PAGES_BYTES: [u64; 4] = [4 << 10, 16 << 10, 64 << 10, 4 << 20];
 
-/// How long a round of one way takes, and what comes before the first, so that memory is full of pages that were written.
+/// Duration of a round of one way, and of the preparation before the first, which fills memory with written pages.
 const ROUND: Duration = Duration::from_millis(250);
 const BEFORE: Duration = Duration::from_secs(1);
 
 /// A key and a value.
 const SLOT_BYTES: usize = 16;
 
-/// The key of a free slot. Keys that are inserted are odd, those that are there from the begin are even.
+/// The key of a free slot. Inserted keys are odd, keys of the initial table are even.
 const FREE: u64 = 0;
 
 /// Inserts between two looks at the clock.
 const INSERTS: u64 = 16;
 
-/// Inserts a second, of all ranks, round by round.
+/// Inserts a second of all ranks by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub puts_per_second_each: Vec<f64>,
     pub stores_per_second_each: Vec<f64>,
     pub mapped_per_second_each: Vec<f64>,
-    /// Why there are none of a mapped file.
+    /// The reason for having no results of a mapped file.
     pub mapped_not_run: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Words for ByPuts {
     }
 }
 
-/// By loads and stores, which nobody else does there. As long as the table.
+/// By loads and stores to memory with no other user, as long as the table.
 struct ByStores(*mut u64);
 
 impl Words for ByStores {
@@ -84,23 +84,23 @@ impl Words for ByStores {
     }
 }
 
-/// Inserts keys that no insert before had.
+/// Inserts new keys.
 struct Inserter {
     slots: u64,
     keys: fastrand::Rng,
-    /// So few in a round that free slots stay in the end.
+    /// Maximum number in a round, so that free slots remain at the end.
     round_max: u64,
 }
 
 impl Inserter {
     fn new(spec: &Spec) -> Inserter {
         let slots = spec.data_bytes / SLOT_BYTES as u64;
-        // Half of the slots are free. In each round, and before the first, there are two ways to insert.
+        // Half of the slots are free. Each round, and the preparation before the first, has two ways to insert.
         let round_max = slots / 8 / (2 * (u64::from(spec.repeat) + 1));
         Inserter { slots, keys: fastrand::Rng::with_seed(spec.seed), round_max }
     }
 
-    /// Inserts for so long; inserts a second.
+    /// Inserts for this time. Returns inserts a second.
     fn insert(&mut self, words: &impl Words, time: Duration) -> f64 {
         let (start, mut inserted, mut last) = (Instant::now(), 0, 0);
         while inserted < self.round_max && start.elapsed() < time {
@@ -120,7 +120,7 @@ impl Inserter {
         rate
     }
 
-    /// The slot that has the key, or is free for it.
+    /// The slot with the key, or a free one for it.
     fn find(&self, words: &impl Words, key: u64) -> u64 {
         let mut slot = ((u128::from(key) * u128::from(self.slots)) >> 64) as u64;
         while ![FREE, key].contains(&words.read(2 * slot)) {
@@ -130,7 +130,7 @@ impl Inserter {
     }
 }
 
-/// A part of the table as it is before the first insert: half of the slots are taken, at random.
+/// A part of the initial table. Half of the slots, chosen at random, are taken.
 fn fill(spec: &Spec, offset: u64, part: &mut [u8]) {
     for (slot, bytes) in (offset / SLOT_BYTES as u64..).zip(part.chunks_exact_mut(SLOT_BYTES)) {
         let is_taken = xxh3_64(&(slot ^ spec.seed << 40).to_le_bytes()) & 1 == 1;
@@ -174,7 +174,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     found
 }
 
-/// The rate of a mapped file, NaN if there is none.
+/// The rate of a mapped file, or NaN.
 fn mapped_round(mapped: &mut Process<f64>, not_run: &mut Option<String>) -> f64 {
     mapped.step().unwrap_or_else(|reason| {
         *not_run = Some(reason);
@@ -182,14 +182,14 @@ fn mapped_round(mapped: &mut Process<f64>, not_run: &mut Option<String>) -> f64 
     })
 }
 
-/// The sum of the rates of all ranks, which begin together. It is NaN if one of them is.
+/// The sum of the rates of all ranks after a common start. It is NaN if one of them is.
 fn of_all_ranks(rank: &Rank, rate: impl FnOnce() -> f64) -> f64 {
     rank.barrier();
     let all = rank.gather([rate().to_bits(), 0, 0, 0]);
     all.iter().map(|told| f64::from_bits(told[0])).sum()
 }
 
-/// The work of the process that maps a file: at the first turn it writes the table, and then it inserts at each further one.
+/// The work of the process that maps a file: it writes the table in the first step, and inserts in each further one.
 pub fn serve(spec: &Spec) {
     mapped::serve(spec, |mapping| rounds(spec, mapping));
 }

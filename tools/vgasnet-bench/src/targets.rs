@@ -1,4 +1,4 @@
-//! Targets, and whether a run reaches them.
+//! Targets, and verdicts on runs.
 
 mod cached;
 mod files;
@@ -23,7 +23,7 @@ use crate::{cycle, faults, hit};
 use Bound::{AtLeast, AtMost};
 use serde::Serialize;
 
-/// Which side of the target is good.
+/// The good side of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -40,7 +40,7 @@ pub struct Target {
     pub measured: f64,
     pub bound: Bound,
     pub target: f64,
-    /// How far it is reached: 1 is exactly, more is better.
+    /// The degree of success: 1 reaches the target exactly, more is better.
     pub ratio: f64,
     pub reached: bool,
 }
@@ -59,7 +59,7 @@ pub fn judge_hit(job: &Job, found: &hit::Found) -> Vec<Target> {
     targets
 }
 
-/// Random gets, each kind where it is worst.
+/// Random gets, each kind at its worst.
 fn judge_random_hits(hits: &[hit::RandomHits]) -> Vec<Target> {
     const OVER_LOAD_NS: f64 = 20.0;
     let kinds = [
@@ -95,8 +95,8 @@ fn judge_one_place(job: &Job, found: &hit::Found) -> Vec<Target> {
     ]
 }
 
-/// The targets of `triad`: as fast as memory if the pool holds the arrays, else nearly as fast as the disk and faster than
-/// the kernel's own paging. The last is judged only if it was measured.
+/// The targets of `triad`: as fast as memory if the pool holds the arrays, else nearly as fast as the disk and faster
+/// than the kernel's own paging. The last is judged only if it was measured.
 pub fn judge_triad(measured: &Measured) -> Vec<Target> {
     match measured {
         Measured::InPool(found) => {
@@ -105,7 +105,7 @@ pub fn judge_triad(measured: &Measured) -> Vec<Target> {
         }
         Measured::OutOfCore(found) => {
             let mut targets = Vec::new();
-            // With small pages it is chance how many pieces the disk gets.
+            // With small pages, chance determines the number of pieces for the disk.
             for plain in found.plain.iter().filter(|plain| plain.found.buffers == Buffers::LargePages) {
                 let (name, meaning) = match (plain.found.in_flight, plain.found.reads_what_it_writes) {
                     (1, false) => ("out_of_core_to_plain", "triad out of core to plain I/O"),
@@ -142,7 +142,8 @@ pub fn judge_fault(found: &faults::Found) -> Vec<Target> {
     judged.collect()
 }
 
-/// The targets of `page-size`: memory of a third rank is never behind the disk, and large pages come as fast as a copy.
+/// The targets of `page-size`: memory of a third rank is never slower than the disk, and large pages arrive as fast as
+/// a copy.
 pub fn judge_page_size(page_bytes: u64, figures: &PageSizeFigures) -> Vec<Target> {
     const LARGE_PAGE_BYTES: u64 = 1 << 20;
     let (home, third) = (figures.home_pool_bytes_per_second, figures.third_pool_bytes_per_second);
@@ -157,8 +158,8 @@ pub fn judge_page_size(page_bytes: u64, figures: &PageSizeFigures) -> Vec<Target
     targets
 }
 
-/// The target of `sweep`, the same for all sizes: a request, an order to a holder, the answer and the end of it; twice as many
-/// where a holder has given the page up.
+/// The target of `sweep`, the same for all sizes: a request, an order to a holder, the answer and its end; twice as
+/// many if a holder has given the page up.
 pub fn judge_sweep(messages_a_page: f64) -> Vec<Target> {
     vec![target("messages_a_page", "messages a page", messages_a_page, AtMost, 8.0)]
 }
@@ -189,7 +190,8 @@ pub fn judge_ahead(figures: &AheadFigures) -> Vec<Target> {
     vec![target(name, meaning, figures.beside_to_idle, AtMost, 3.0)]
 }
 
-/// The target of `fault --threads`: the most threads, if they are as many as plain reads in flight, come near those.
+/// The target of `fault --threads`: with at least as many threads as plain reads in flight, the largest number of
+/// threads comes near plain reads.
 pub fn judge_threads(rates: &[Rate]) -> Vec<Target> {
     let most = rates.iter().max_by_key(|rate| rate.threads);
     let most = most.filter(|rate| rate.threads as usize >= PlainFile::IN_FLIGHT_MAX);
@@ -212,8 +214,8 @@ pub fn judge_messages(processors: usize, short_round_trip_us: f64, streams: &[Th
     targets
 }
 
-/// The targets of `lists`: a hit for each piece, and no more. Pieces at random places are each in another page than the one
-/// before, so they are shown and not judged.
+/// The targets of `lists`: the cost of a hit per piece. At random places each piece is in a different page than the one
+/// before, so these are shown but not judged.
 pub fn judge_lists(kinds: &[ListKind]) -> Vec<Target> {
     let names = [
         ("list_get_own_to_copies", "get, own pool, in order", "gets from the own pool to copies, times"),
@@ -241,7 +243,7 @@ pub fn judge_collectives(collectives: &[CollectiveThroughput]) -> Vec<Target> {
     judged.collect()
 }
 
-/// The targets of `loop`: of every round that counts.
+/// The targets of `loop`, for every round that counts.
 pub fn judge_loop(found: &cycle::Found) -> Vec<Target> {
     const KEPT_MIN: f64 = 0.4;
     let least = |rounds: &cycle::Rounds| rounds.kept_each.iter().copied().fold(1.0, f64::min);
@@ -251,8 +253,8 @@ pub fn judge_loop(found: &cycle::Found) -> Vec<Target> {
     ]
 }
 
-/// The targets of `blocks`: faster than the kernel's own paging, and not slower than with a smaller pool. Times of the same
-/// work differ by a few percent.
+/// The targets of `blocks`: faster than the kernel's own paging, and not slower than with a smaller pool. Times of the
+/// same work differ by a few percent.
 pub fn judge_blocks(found: &BlockFigures) -> Vec<Target> {
     const NOISE: f64 = 1.1;
     let mapped = found
@@ -264,8 +266,8 @@ pub fn judge_blocks(found: &BlockFigures) -> Vec<Target> {
     mapped.into_iter().chain(smaller).collect()
 }
 
-/// The targets of `small`, each where it is worst: 8 bytes or 4 KiB, which are one block of the disk. A put reads that, and
-/// writes it later. The page is not to matter, so loads are compared with those at small pages.
+/// The targets of `small`, each at its worst: 8 bytes or 4 KiB, one block of the disk. A put reads the block, and
+/// writes it later. The page size should not matter, so loads are compared with loads at small pages.
 pub fn judge_small(figures: &SmallFigures) -> Vec<Target> {
     const JUDGED_BYTES: [usize; 2] = [8, 4 << 10];
     let names = [
@@ -312,7 +314,7 @@ pub fn judge_small(figures: &SmallFigures) -> Vec<Target> {
     judged.chain(loads).chain(adds).collect()
 }
 
-/// The targets of `table`, at the best size of pages.
+/// The targets of `table`, at the best page size.
 pub fn judge_table(best: Best) -> Vec<Target> {
     let stores = 1.0 / best.stores_to_mapped;
     vec![
@@ -321,7 +323,7 @@ pub fn judge_table(best: Best) -> Vec<Target> {
     ]
 }
 
-/// The targets of `replacement`, of the default policy.
+/// The targets of `replacement`, for the default policy.
 pub fn judge_replacement(rows: &[Row]) -> Vec<Target> {
     let least = |trace: &str, ratio: &dyn Fn(&Row) -> f64| {
         rows.iter().filter(|row| row.trace == trace).map(ratio).fold(f64::INFINITY, f64::min)

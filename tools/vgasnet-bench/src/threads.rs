@@ -1,5 +1,5 @@
-//! Misses side by side: threads that load from pages in no order, each page from the disk, beside plain reads of as many pages
-//! with many in flight.
+//! Concurrent misses: threads load from pages in random order, each page from the disk. The baseline is plain reads of
+//! the same number of pages with many in flight.
 
 use crate::disk::{Buffers, PlainFile, Step};
 use crate::plan::Spec;
@@ -12,10 +12,10 @@ use std::time::Instant;
 use vgasnet_measuring::progress;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The pages that are loaded from, in pools: most of them displace one that was loaded from before.
+/// The pages loaded from, in pools: most of them displace another one.
 pub const DATA_POOLS: u64 = 4;
 
-/// Measurements of rank 0, round by round.
+/// Measurements of rank 0 by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub loads: u64,
@@ -25,7 +25,7 @@ pub struct Found {
     pub plain_is_direct: bool,
 }
 
-/// What so many threads took for one load of each page.
+/// Time of a number of threads for one load of each page.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Loads {
     pub threads: u32,
@@ -36,7 +36,7 @@ pub struct Loads {
 
 pub fn run(rank: &Rank, spec: &Spec) -> Found {
     let pages = spec.data_bytes / rank.page_bytes as u64;
-    // Whole pages: the disk has nothing to read of what was never written.
+    // Whole pages are written, since reads of unwritten blocks do not reach the disk.
     let mut bytes = vec![0; rank.page_bytes];
     for page in 0..pages {
         bytes.fill(page as u8);
@@ -80,7 +80,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     found
 }
 
-/// Loads once from each page, in this order, by so many threads; seconds.
+/// Loads once from each page in this order, with this number of threads. Returns seconds.
 fn load_all(rank: &Rank, spec: &Spec, order: &[u64], threads: u32) -> f64 {
     let next = AtomicUsize::new(0);
     let segment = rank.own_segment().expose_provenance();
@@ -91,7 +91,7 @@ fn load_all(rank: &Rank, spec: &Spec, order: &[u64], threads: u32) -> f64 {
                 leave_alternate_stack();
                 while let Some(&page) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let at = segment + offset(rank, page) as usize;
-                    // SAFETY: the word is aligned and lies in this rank's segment, and nobody writes to it meanwhile.
+                    // SAFETY: the word is aligned and lies in this rank's segment. It is not written meanwhile.
                     let found = unsafe { std::ptr::with_exposed_provenance::<u64>(at).read_volatile() };
                     if found != word(spec, page) {
                         fail(format!("page {page} has {found:#x} where {:#x} was written", word(spec, page)));
@@ -103,14 +103,14 @@ fn load_all(rank: &Rank, spec: &Spec, order: &[u64], threads: u32) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// What this process has used of all processors together, in seconds.
+/// Processor time used by this process on all processors together, in seconds.
 fn processor_seconds() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap_or_else(|error| fail(format!("getrusage: {error}")));
     let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;
     seconds(usage.user_time()) + seconds(usage.system_time())
 }
 
-/// The word that is in a page.
+/// The word in a page.
 fn word(spec: &Spec, page: u64) -> u64 {
     xxh3_64(&[spec.seed.to_le_bytes(), page.to_le_bytes()].concat())
 }
@@ -120,7 +120,7 @@ fn offset(rank: &Rank, page: u64) -> u64 {
     page * rank.page_bytes as u64 + in_page(rank, page) as u64
 }
 
-/// Its place in the page, different from page to page.
+/// Its place in the page, which differs from page to page.
 fn in_page(rank: &Rank, page: u64) -> usize {
     (page * 4160 % rank.page_bytes as u64 / 8 * 8) as usize
 }

@@ -1,5 +1,5 @@
-//! a = b + s * c over three arrays in the rank's own segment, by loads and stores. Arrays that fit the pool are compared
-//! with memory of the allocator, larger ones with the disk.
+//! a = b + s * c over three arrays in the rank's own segment, by loads and stores. Arrays that fit the pool are
+//! compared with the allocator's memory, larger ones with the disk.
 
 mod in_pool;
 pub mod mapped;
@@ -23,7 +23,7 @@ pub enum Found {
 
 pub fn run(rank: &Rank, spec: &Spec) -> Found {
     let array_bytes = spec.data_bytes / ARRAYS;
-    // SAFETY: the segment begins with the data, page-aligned; this job has one rank, and nothing else in it uses the data.
+    // SAFETY: the segment starts with the data, page-aligned. The job has one rank, which uses the data only here.
     let mut arrays = unsafe { Arrays::new(rank.own_segment(), array_bytes, spec.seed) };
     if spec.data_bytes <= rank.pool_bytes {
         Found::InPool(in_pool::run(&mut arrays, array_bytes, spec))
@@ -32,7 +32,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     }
 }
 
-/// Differs from turn to turn, so that an earlier result is wrong.
+/// A value that differs from turn to turn, so the result of an earlier turn is wrong.
 fn scalar(turn: u32) -> f64 {
     f64::from(turn % 13 + 1)
 }

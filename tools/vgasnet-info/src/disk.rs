@@ -1,4 +1,4 @@
-//! The directory of the backing files, its disk, and how fast that is.
+//! The directory of the backing files, its disk, and the disk's speed.
 
 use crate::kernel;
 use crate::report::{Report, Section};
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 use vgasnet::settings::format_size_about;
 use vgasnet::storage::{self, BackingFile, RingStorage};
 
-/// The largest file that is measured, and the smallest.
+/// The smallest and largest file used for measuring.
 const FILE_BYTES: std::ops::RangeInclusive<u64> = 8 << 20..=256 << 20;
-/// One read or write in order.
+/// Bytes per sequential read or write.
 const BLOCK_BYTES: usize = 4 << 20;
-/// One read at a random place.
+/// Bytes per read at a random place.
 const SMALL_BYTES: usize = 4 << 10;
-/// What the disk is written, and read, for at most; as long again for both as the last operation takes.
+/// Time limit of the sequential writes, and of the sequential reads. The last operation of each may exceed it.
 const PATIENCE: Duration = Duration::from_millis(1000);
-/// What it is read at random places for.
+/// Time limit of the random reads.
 const PATIENCE_SMALL: Duration = Duration::from_millis(400);
 
-/// An SSD reads 4 KiB in less than this many microseconds, a disk that turns in more.
+/// An SSD reads 4 KiB in less than this many microseconds, a rotating disk does not.
 const SMALL_US_MAX: u64 = 2000;
 
-/// File systems that are other machines'.
+/// Network file systems.
 const OF_NETWORKS: [&str; 12] =
     ["nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "fuse.glusterfs", "fuse.sshfs", "afs", "9p"];
 
-/// Adds where backing files go, and how fast they are read and written. A file of a page is the least that a job makes.
+/// Adds the directory of the backing files and its speed. A job's smallest backing file is one page.
 pub fn observe(report: &mut Report, dir: &Path, page_bytes: u64) {
     mounted(report, dir);
     let Ok(free_bytes) = storage::free_bytes(dir) else { return };
@@ -42,7 +42,7 @@ pub fn observe(report: &mut Report, dir: &Path, page_bytes: u64) {
             ));
         }
         Ok(file) => measure(report, file),
-        // Smaller files may do.
+        // Smaller files may be possible.
         Err(error) if BackingFile::create(dir, page_bytes).is_ok() => {
             report.advise(format!("the speed of {} is not measured: {error}", dir.display()));
         }
@@ -50,13 +50,13 @@ pub fn observe(report: &mut Report, dir: &Path, page_bytes: u64) {
     }
 }
 
-/// The size of the file that is measured, 0 if that would be too small.
+/// The size of the file for measuring; 0 if it would be too small.
 fn file_bytes(free_bytes: u64, limit_bytes: u64) -> u64 {
     let most_bytes = (free_bytes / 4).min(limit_bytes).min(*FILE_BYTES.end());
     if most_bytes < *FILE_BYTES.start() { 0 } else { most_bytes / BLOCK_BYTES as u64 * BLOCK_BYTES as u64 }
 }
 
-/// Adds the directory, and what is mounted there.
+/// Adds the directory and its file system.
 fn mounted(report: &mut Report, dir: &Path) {
     report.say(Section::Storage, "directory", dir.display().to_string());
     if let Some(mount) = mount_of(dir) {
@@ -102,11 +102,11 @@ fn measure(report: &mut Report, backing: BackingFile) {
     }
 }
 
-/// What a disk does with one operation at a time.
+/// The speed of a disk with one operation at a time.
 struct Speed {
     write_bytes_s: u64,
     read_bytes_s: u64,
-    /// What a read of 4 KiB at a random place takes.
+    /// Microseconds for a 4 KiB read at a random place.
     small_us: u64,
 }
 
@@ -115,7 +115,7 @@ impl Speed {
         let mut room = vec![0_u8; 2 * BLOCK_BYTES];
         let start = room.as_ptr().align_offset(BLOCK_BYTES);
         let block = &mut room[start..start + BLOCK_BYTES];
-        // Disks may know zeros, and data that repeat.
+        // Some disks recognize zeros and repeated data.
         fastrand::Rng::with_seed(2017).fill(block);
         let written =
             timed(PATIENCE, size_bytes / BLOCK_BYTES as u64, |at| file.write_all_at(block, at * BLOCK_BYTES as u64))?;
@@ -134,14 +134,14 @@ impl Speed {
     }
 }
 
-/// How many operations took how long.
+/// A number of operations and their total time.
 #[derive(Clone, Copy)]
 struct Timed {
     count: u64,
     seconds: f64,
 }
 
-/// Repeats an operation, so many times at most and for so long, and at least once.
+/// Repeats an operation at least once, until a number of times or a time limit is reached.
 fn timed(patience: Duration, count_max: u64, mut operation: impl FnMut(u64) -> io::Result<()>) -> io::Result<Timed> {
     let begin = Instant::now();
     let mut count = 0;
@@ -152,7 +152,7 @@ fn timed(patience: Duration, count_max: u64, mut operation: impl FnMut(u64) -> i
     Ok(Timed { count, seconds: begin.elapsed().as_secs_f64().max(1e-9) })
 }
 
-/// Where a directory is mounted from.
+/// The mount of a directory.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
     kind: String,
@@ -164,7 +164,8 @@ fn mount_of(dir: &Path) -> Option<Mount> {
     mount_in(&fs::read_to_string("/proc/self/mountinfo").ok()?, &dir)
 }
 
-/// The last of the deepest mounts above a directory, by the text of mountinfo: `... ROOT POINT OPTIONS ... - KIND DEVICE ...`.
+/// The last of the deepest mounts above a directory, from the text of mountinfo: `... ROOT POINT OPTIONS ... - KIND
+/// DEVICE ...`.
 fn mount_in(mounts: &str, dir: &Path) -> Option<Mount> {
     let found = mounts.lines().filter_map(|line| {
         let (mount, source) = line.split_once(" - ")?;
@@ -176,11 +177,11 @@ fn mount_in(mounts: &str, dir: &Path) -> Option<Mount> {
     found.max_by_key(|(depth, _)| *depth).map(|(_, mount)| mount)
 }
 
-/// What the disk below a directory says of itself, if it is one.
+/// Whether the disk of a directory reports itself as rotating, if the directory is on a disk.
 fn kind_of_disk(dir: &Path) -> Option<&'static str> {
     let device = fs::metadata(dir).ok()?.dev();
     let block = format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device));
-    // A partition has it from its disk.
+    // A partition takes the attribute from its disk.
     let rotates = ["queue/rotational", "../queue/rotational"].into_iter();
     let text = rotates.filter_map(|name| fs::read_to_string(Path::new(&block).join(name)).ok()).next()?;
     Some(if text.trim() == "1" { "says that it turns" } else { "says that it does not turn" })

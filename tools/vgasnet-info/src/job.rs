@@ -1,4 +1,4 @@
-//! What each rank of a job on this machine would get.
+//! The resources of each rank in a job on this machine.
 
 use crate::machine::limit;
 use crate::report::{Report, Section};
@@ -8,19 +8,19 @@ use vgasnet::memory::{FRAMES_MIN, MappingRoom, Shape};
 use vgasnet::settings::{Config, Machine, environment, format_size_about};
 use vgasnet::storage;
 
-/// Descriptors that a rank has open whatever the job.
+/// Descriptors open in every rank.
 const DESCRIPTORS: u64 = 64;
 
-/// More of them, for each rank of the host.
+/// More descriptors, for each rank on the host.
 const DESCRIPTORS_OF_RANK: u64 = 2;
 
-/// Processes of a job whatever its ranks: the launcher.
+/// Processes of every job: the launcher.
 const THREADS: u64 = 1;
 
-/// Threads of each rank besides those of its program: what serves other ranks, and what its storage has at least.
+/// Threads of each rank besides the program's own: the server of other ranks, and the minimum for storage.
 const THREADS_OF_RANK: u64 = 3;
 
-/// Adds what a job of so many ranks on this host would get. Without a configuration that makes sense, there is none.
+/// Adds the resources of a job with `ranks` ranks on this host. `None` if the configuration is invalid.
 pub fn observe(report: &mut Report, ranks: u32, dir: Option<PathBuf>) -> Option<Config> {
     report.number(Section::Job, "ranks", u64::from(ranks), "");
     let machine = Machine::observe();
@@ -48,7 +48,7 @@ pub fn observe(report: &mut Report, ranks: u32, dir: Option<PathBuf>) -> Option<
     locked_memory(report, &config);
     address_space(report, &config, ranks);
     descriptors(report, ranks);
-    // Nothing limits those of root.
+    // The limit does not apply to root.
     threads(report, ranks, limit(Resource::RLIMIT_NPROC).filter(|_| !nix::unistd::geteuid().is_root()));
     Some(config)
 }
@@ -74,7 +74,7 @@ fn segments(report: &mut Report, config: &Config, machine: &Machine, free_bytes:
     frames(report, config, machine, largest_bytes, ranks);
 }
 
-/// Whether a segment's file may be as large as the segment.
+/// Checks the limit on file sizes against the size of a segment.
 fn size_of_files(report: &mut Report, config: &Config, offered_bytes: u64) {
     let limit_bytes = storage::size_limit_bytes();
     let limit = format_size_about(limit_bytes);
@@ -89,7 +89,7 @@ fn size_of_files(report: &mut Report, config: &Config, offered_bytes: u64) {
     }
 }
 
-/// Whether a pool has enough pages for loads and stores, and no more than can be mapped.
+/// Checks that a pool has enough pages for loads and stores, and no more than can be mapped.
 fn frames(report: &mut Report, config: &Config, machine: &Machine, largest_bytes: u64, ranks: u32) {
     let pages = u32::try_from(largest_bytes / config.page_bytes).unwrap_or(u32::MAX);
     let frames = u32::try_from(config.pool_bytes / config.page_bytes).unwrap_or(u32::MAX);
@@ -125,7 +125,7 @@ fn locked_memory(report: &mut Report, config: &Config) {
     }
 }
 
-/// A rank maps all pools of the host, its own once more, and its segment.
+/// A rank maps all pools of the host, its own pool a second time, and its segment.
 fn address_space(report: &mut Report, config: &Config, ranks: u32) {
     let Some(limit_bytes) = limit(Resource::RLIMIT_AS) else { return };
     let pools = if config.peer_memory { u64::from(ranks) } else { 1 };
@@ -142,7 +142,7 @@ fn address_space(report: &mut Report, config: &Config, ranks: u32) {
     }
 }
 
-/// The limit is of all processes and threads of the user.
+/// The limit covers all processes and threads of the user.
 fn threads(report: &mut Report, ranks: u32, limit: Option<u64>) {
     let needed = THREADS + THREADS_OF_RANK * u64::from(ranks);
     if let Some(limit) = limit.filter(|limit| *limit < needed) {
@@ -153,7 +153,7 @@ fn threads(report: &mut Report, ranks: u32, limit: Option<u64>) {
     }
 }
 
-/// The launcher and the ranks raise the limit as far as they may.
+/// The launcher and the ranks raise the soft limit up to the hard limit.
 fn descriptors(report: &mut Report, ranks: u32) {
     let needed = DESCRIPTORS + DESCRIPTORS_OF_RANK * u64::from(ranks);
     let hard = getrlimit(Resource::RLIMIT_NOFILE).map_or(libc::RLIM_INFINITY, |(_, hard)| hard);
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// A pool that is advised is one that the rank may have.
+    /// The advised pool size must fit into the rank's memory.
     #[test]
     fn pools_of_few_pages_grow_where_there_is_memory() {
         const MIB: u64 = 1 << 20;

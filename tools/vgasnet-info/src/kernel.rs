@@ -1,14 +1,14 @@
-//! What the kernel lets this process do, and what stands in its way.
+//! The kernel's permissions for this process, and obstacles.
 
 use crate::machine::number;
 use crate::report::{Report, Section};
 use std::fs;
 use std::io;
 
-/// `Seccomp:` of `/proc/self/status` for a process with a filter.
+/// `Seccomp:` in `/proc/self/status` of a process with a filter.
 const FILTERED: &str = "2";
 
-/// Adds what the kernel permits, io_uring apart: that needs a file.
+/// Adds the kernel's permissions, except for io_uring: testing io_uring needs a file.
 pub fn observe(report: &mut Report) {
     report.flag(Section::Kernel, "seccomp_filter", has_seccomp_filter());
     report.flag(Section::Kernel, "reads_of_other_processes", reads_processes());
@@ -22,7 +22,7 @@ pub fn observe(report: &mut Report) {
     }
 }
 
-/// Adds whether io_uring serves the storage, which `refused` says of a try.
+/// Adds whether storage can use io_uring. `refused` is the error of the attempt.
 pub fn tell_of_io_uring(report: &mut Report, refused: Option<&io::Error>) {
     report.flag(Section::Kernel, "io_uring", refused.is_none());
     let Some(error) = refused else { return };
@@ -54,15 +54,15 @@ fn reads_processes() -> bool {
     let (from, mut to) = (7_u8, 0_u8);
     let here = libc::iovec { iov_base: (&raw mut to).cast(), iov_len: 1 };
     let there = libc::iovec { iov_base: (&raw const from).cast_mut().cast(), iov_len: 1 };
-    // SAFETY: the kernel reads one byte of this process and writes one; both are here until it returns.
+    // SAFETY: the kernel reads one byte of this process and writes one. Both outlive the call.
     let copied = unsafe { libc::process_vm_readv(libc::getpid(), &raw const here, 1, &raw const there, 1, 0) };
     copied == 1
 }
 
-/// Whether the launcher may have ranks placed at the same addresses.
+/// Whether the launcher may turn off address randomization for ranks.
 fn keeps_addresses() -> bool {
     const ANY: libc::c_ulong = 0xffff_ffff;
-    // SAFETY: the calls take numbers. The second is undone by the third; no program is started between them.
+    // SAFETY: the calls take numbers. The third undoes the second, and no program is started in between.
     unsafe {
         let current = libc::personality(ANY);
         let is_permitted =

@@ -1,19 +1,19 @@
-//! Memory, processors, and the limits of this process.
+//! Memory, processors and limits of this process.
 
 use crate::report::{Report, Section};
 use nix::sys::resource::{Resource, getrlimit};
 use std::fs;
 use vgasnet::settings::{Machine, format_size_about};
 
-/// Docker gives containers so much of `/dev/shm` by default, on which MPI's shared memory lies.
+/// Docker's default size of `/dev/shm`, used by MPI for shared memory.
 const SHM_SMALL_BYTES: u64 = 64 << 20;
 
-/// The processors that this process may use.
+/// The processors available to this process.
 pub fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
-/// Adds what there is of the machine, and the limits.
+/// Adds the machine's resources and the limits.
 pub fn observe(report: &mut Report) {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     report.say(Section::Machine, "linux", release.trim());
@@ -36,7 +36,7 @@ pub fn observe(report: &mut Report) {
     shared_memory(report);
 }
 
-/// What this process is limited to, if it is.
+/// The soft limit on a resource, if there is one.
 pub fn limit(resource: Resource) -> Option<u64> {
     getrlimit(resource).ok().map(|(soft, _)| soft).filter(|soft| *soft != libc::RLIM_INFINITY)
 }
@@ -57,7 +57,7 @@ fn shared_memory(report: &mut Report) {
     }
 }
 
-/// The word in brackets of a file like `always [madvise] never`.
+/// The bracketed word in a file like `always [madvise] never`.
 fn chosen(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())

@@ -1,4 +1,4 @@
-//! Tells what this machine offers jobs of vgasnet, and what stands in their way.
+//! Reports this machine's resources for vgasnet jobs, and obstacles.
 
 mod disk;
 mod job;
@@ -10,7 +10,7 @@ use clap::{CommandFactory, Parser};
 use report::Report;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use vgasnet_manual::Besides;
+use vgasnet_manual::PageExtras;
 
 const NAME: &str = "vgasnet-info";
 
@@ -31,7 +31,7 @@ struct Options {
     json: bool,
 }
 
-/// What the man page says besides the options.
+/// Sections of the man page in addition to the options.
 const SECTIONS: [(&str, &str); 2] = [
     (
         "DESCRIPTION",
@@ -46,8 +46,8 @@ const SECTIONS: [(&str, &str); 2] = [
 fn main() -> ExitCode {
     if let Some(what) = vgasnet_manual::asked() {
         let see_also = &["vgasnet(7)", "vgasnetrun(1)", "vgasnet-bench(1)"];
-        let besides = Besides { sections: &SECTIONS, see_also };
-        if vgasnet_manual::print_page(NAME, &what) || vgasnet_manual::print(Options::command(), &what, besides) {
+        let extras = PageExtras { sections: &SECTIONS, see_also };
+        if vgasnet_manual::print_page(NAME, &what) || vgasnet_manual::print(Options::command(), &what, extras) {
             return ExitCode::SUCCESS;
         }
     }

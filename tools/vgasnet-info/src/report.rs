@@ -1,10 +1,10 @@
-//! What was found out, as a table and as JSON.
+//! The report, as a table and as JSON.
 
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use vgasnet::settings::format_size_about;
 
-/// The parts of the report, in the order in which they are shown.
+/// The parts of the report, in display order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     Machine,
@@ -31,17 +31,17 @@ struct Fact {
     shown: String,
 }
 
-/// What was found out.
+/// The facts and advice found.
 pub struct Report {
     facts: Vec<Fact>,
-    /// What stands in the way, each with what to do.
+    /// Obstacles, each with a remedy.
     advice: Vec<String>,
     /// Whether a job would start.
     pub is_job_possible: bool,
 }
 
 impl Report {
-    /// An empty report about a machine with pages of so many bytes.
+    /// An empty report about a machine with this page size.
     pub fn new(page_bytes: u64) -> Report {
         let mut report = Report { facts: Vec::new(), advice: Vec::new(), is_job_possible: true };
         report.say(Section::Machine, "vgasnet", env!("CARGO_PKG_VERSION"));
@@ -49,18 +49,18 @@ impl Report {
         report
     }
 
-    /// A text.
+    /// Adds a text.
     pub fn say(&mut self, section: Section, key: &'static str, text: impl Into<String>) {
         let shown = text.into();
         self.facts.push(Fact { section, key, value: Value::from(shown.as_str()), shown });
     }
 
-    /// A number of bytes.
+    /// Adds a size in bytes.
     pub fn bytes(&mut self, section: Section, key: &'static str, bytes: u64) {
         self.facts.push(Fact { section, key, value: bytes.into(), shown: format_size_about(bytes) });
     }
 
-    /// A number of something else, with its unit or nothing.
+    /// Adds a number with its unit, if it has one.
     pub fn number(&mut self, section: Section, key: &'static str, number: u64, unit: &str) {
         self.facts.push(Fact {
             section,
@@ -70,23 +70,23 @@ impl Report {
         });
     }
 
-    /// A number that is shown as this text.
+    /// Adds a number displayed as `shown`.
     pub fn number_as(&mut self, section: Section, key: &'static str, number: u64, shown: String) {
         self.facts.push(Fact { section, key, value: number.into(), shown });
     }
 
-    /// A limit, or none.
+    /// Adds a limit; `None` for unlimited.
     pub fn limit(&mut self, section: Section, key: &'static str, limit: Option<u64>, shown: impl Fn(u64) -> String) {
         let text = limit.map_or_else(|| "unlimited".to_owned(), shown);
         self.facts.push(Fact { section, key, value: limit.map_or(Value::Null, Value::from), shown: text });
     }
 
-    /// Whether something holds.
+    /// Adds a yes or no.
     pub fn flag(&mut self, section: Section, key: &'static str, holds: bool) {
         self.facts.push(Fact { section, key, value: holds.into(), shown: if holds { "yes" } else { "no" }.into() });
     }
 
-    /// Something makes jobs slower, or will make larger ones fail.
+    /// Adds advice about an obstacle that slows jobs down or will make larger jobs fail.
     pub fn advise(&mut self, line: impl Into<String>) {
         let line = line.into();
         if !self.advice.contains(&line) {
@@ -94,13 +94,13 @@ impl Report {
         }
     }
 
-    /// Something keeps the job from starting.
+    /// Adds advice about an obstacle that prevents the job from starting.
     pub fn refuse(&mut self, line: impl Into<String>) {
         self.is_job_possible = false;
         self.advise(line);
     }
 
-    /// For a terminal.
+    /// The report for a terminal.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let width = self.facts.iter().map(|fact| title(fact.key).len()).max().unwrap_or(0);
@@ -122,7 +122,7 @@ impl Report {
         text
     }
 
-    /// For programs: an object a section, numbers of bytes as numbers, `null` for what is unlimited.
+    /// The report for programs: one object per section, sizes as numbers, `null` for unlimited.
     pub fn json(&self) -> String {
         let mut object = Map::new();
         for (section, name) in SECTIONS {
@@ -136,7 +136,7 @@ impl Report {
     }
 }
 
-/// A key as people read it; the value shows its own unit.
+/// A key in readable form, without its unit: the value shows it.
 fn title(key: &str) -> String {
     let units = ["_bytes_s", "_bytes", "_us"];
     let bare = units.iter().find_map(|unit| key.strip_suffix(unit)).unwrap_or(key);

@@ -1,4 +1,4 @@
-//! `vgasnet-info` as its users see it.
+//! `vgasnet-info` as seen by its users.
 
 use serde_json::Value;
 use std::process::{Command, Output};
@@ -57,7 +57,7 @@ fn what_stands_in_the_way_is_told() {
     assert_eq!(run(&["-n", "0"], &[]).status.code(), Some(2));
 }
 
-/// A job starts, but a program that loads or stores does not get far.
+/// A job starts, but a program with loads or stores does not get far.
 #[test]
 fn a_pool_that_is_too_small_for_loads_and_stores_is_told() {
     for (pool, is_told) in [("192K", true), ("256K", false)] {
@@ -70,8 +70,8 @@ fn a_pool_that_is_too_small_for_loads_and_stores_is_told() {
     }
 }
 
-/// With files of at most 1000 KiB the job is possible as long as its segments are small enough, and nothing is said of a file that
-/// only this program makes.
+/// With files of at most 1000 KiB the job is possible as long as its segments are small enough. Nothing is reported
+/// about a file created only by this program.
 #[test]
 fn a_limit_on_the_size_of_files_is_of_segments() {
     for (page, limit, status, word) in [
@@ -90,7 +90,7 @@ fn a_limit_on_the_size_of_files_is_of_segments() {
     }
 }
 
-/// All pools of the host, and the own one again, are mapped in each rank.
+/// Each rank maps all pools of the host, and its own pool a second time.
 #[test]
 fn a_limit_on_addresses_is_told() {
     for (pool, status, word) in [

@@ -1,4 +1,4 @@
-//! The transport of one rank in virtual time. Pools are addresses without memory: no bytes are carried.
+//! The transport of one rank in virtual time. It carries no bytes of pages: pools are addresses without memory.
 
 use crate::world::{Arrived, World};
 use std::os::fd::BorrowedFd;
@@ -8,23 +8,23 @@ use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Sleeper, Transfer, Urgency,
 };
 
-/// Arrivals of one poll.
+/// Maximum number of arrivals in one poll.
 const POLL_MAX: usize = 64;
 
 /// The memory of a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// Nobody reads or writes it.
+    /// Never read or written.
     pub pool: Region,
     /// Real memory, zero at first.
     pub table: Region,
 }
 
-/// A rank's end.
+/// A rank's endpoint.
 pub struct VirtualConduit {
     pub world: Arc<World>,
     pub rank: Rank,
-    /// That of all ranks.
+    /// The memory of each rank.
     pub memories: Arc<[Memory]>,
 }
 

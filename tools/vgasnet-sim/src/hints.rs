@@ -1,31 +1,32 @@
-//! What a rank could know of who has a page, in a protocol with hints.
+//! A model of hints about the holders of pages, for a protocol in which ranks remember them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use vgasnet_conduit::Rank;
 use vgasnet_protocol::coherence::{CoherenceBody, CoherenceMessage, PageId, ToCache, ToHome};
 
-/// Which requests for pages to be read reach their homes in no time: more than hints can save, which name a rank that has the page.
+/// Read requests that reach their homes in no time. This bounds the gain from hints, since a hint at best names a
+/// holder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hints {
     /// None.
     #[default]
     None,
-    /// Where a message that the asking rank has sent or received names a rank that has the page, or that had the page before: as fast
-    /// as with hints that each rank remembers.
+    /// Requests for a page with a usable hint: a message sent or received by the asking rank named a holder of the page
+    /// or of its predecessor, and this rank now has the page. As fast as hints remembered by each rank.
     Own,
-    /// All: as fast as with hints of which none is missing or wrong.
+    /// All requests: as fast as complete and always correct hints.
     All,
 }
 
-/// The hints of all ranks, from the messages that pass between them, and who has the pages in truth.
+/// The hints of all ranks, learned from their messages, and the actual holders of pages.
 #[derive(Debug, Default)]
 pub struct Known {
     hints: Hints,
-    /// Of each rank, for as many pages as it has frames, the one that it knew first going first.
+    /// Per rank: the hints for as many pages as it has frames. The oldest hint is dropped first.
     memories: Vec<Memory>,
     memory_max: usize,
-    /// A rank that has evicted its copy is here until the home knows that.
+    /// The holders of each page. A rank that has evicted its copy remains until the home knows of the eviction.
     holders: BTreeMap<PageId, BTreeSet<Rank>>,
 }
 
@@ -46,7 +47,7 @@ impl Memory {
         }
     }
 
-    /// Who has given a page last, or the one before it.
+    /// The last known holder of a page, or else of the preceding page.
     fn guess(&self, page: PageId) -> Option<Rank> {
         let before = page.index.checked_sub(1).map(|index| PageId { index, ..page });
         self.holders.get(&page).or_else(|| self.holders.get(&before?)).copied()
@@ -59,7 +60,7 @@ impl Known {
         Known { hints, memories, memory_max: frames as usize, ..Known::default() }
     }
 
-    /// Whether a message from a rank to another asks for a page to be read, and need not have gone to the page's home.
+    /// Learns from a message. Returns whether it is a read request that would not have had to go to the page's home.
     pub fn note(&mut self, from: Rank, to: Rank, message: &CoherenceMessage) -> bool {
         let is_read = matches!(message.body, CoherenceBody::Home(ToHome::Read { .. }));
         match self.hints {

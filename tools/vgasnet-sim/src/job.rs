@@ -1,4 +1,4 @@
-//! A job: its ranks, and what happens to them in time.
+//! A job: its ranks, and the events on them in virtual time.
 
 use crate::addresses::Addresses;
 use crate::conduit::Memory;
@@ -15,42 +15,42 @@ use vgasnet_conduit::Rank;
 use vgasnet_protocol::Hosts;
 use vgasnet_protocol::coherence::AsInPaper;
 
-/// Where the segments would be.
+/// Model address of the first segment.
 const SEGMENTS_AT: usize = 1 << 45;
 
-/// The most addresses of pools, and of data, and the most memory of page tables, in bytes.
+/// Limits on the addresses of pools, on the addresses of data, and on the memory of page tables, in bytes.
 const ADDRESSES_MAX: u128 = 1 << 45;
 const TABLES_MAX: u128 = 8 << 30;
 
-/// How ranks go about their work.
+/// Options of the ranks' behaviour.
 #[derive(Clone, Copy, Debug)]
 pub struct Ways {
     pub options: EngineOptions,
     pub as_in_paper: AsInPaper,
-    /// Pages are read and evicted ahead, and written by blocks.
+    /// Read-ahead, early eviction and write-back by blocks are on.
     pub is_ours: bool,
     pub spares: bool,
-    /// Messages to one rank go together.
+    /// Messages to one rank are bundled.
     pub bundles: bool,
     pub hints: Hints,
     pub hosts_are_known: bool,
     pub home_keeps: bool,
-    /// The homes of a segment's pages are all ranks in turns.
+    /// The pages of a segment have their homes round robin on all ranks.
     pub cyclic_homes: bool,
 }
 
 pub struct Job {
     pub world: Arc<World>,
     pub ranks: Vec<VirtualRank>,
-    /// The ranks' pools and page tables, which go after the ranks.
+    /// The ranks' pools and page tables. They are dropped after the ranks.
     _memory: [Addresses; 2],
 }
 
 impl Job {
-    /// Ranks with segments that have room for the data.
+    /// Creates ranks with segments that have room for the data.
     ///
     /// # Errors
-    /// This machine has too little memory, or too few addresses, for a model of them: one line.
+    /// This machine has too little memory or too few addresses for the model. One line.
     pub fn new(machine: &Machine, ranks: u32, data: Data, ways: Ways) -> Result<Job, String> {
         let page_bytes = machine.node.page as usize;
         let frames = (machine.node.pool / machine.node.page) as u32;
@@ -84,13 +84,13 @@ impl Job {
         Ok(Job { world, ranks, _memory: [pools, tables] })
     }
 
-    /// Has all ranks give up all pages, so that only the files have them.
+    /// Makes all ranks give up all pages, so only the files have them.
     ///
     /// # Errors
     /// As [`Job::run`].
     pub fn empty(&mut self) -> Result<(), String> {
         loop {
-            // Each is told, whatever the others have.
+            // Every rank is asked, whatever the answers of the others.
             let are_empty: Vec<bool> = self.ranks.iter_mut().map(VirtualRank::empty).collect();
             if are_empty.into_iter().all(|is_empty| is_empty) {
                 break;
@@ -100,20 +100,20 @@ impl Job {
         self.until(|world, _| world.is_quiet())
     }
 
-    /// Goes on until nothing happens any more and no thread is busy.
+    /// Runs until no event is left and no thread is busy.
     ///
     /// # Errors
     /// As [`Job::run`].
     pub fn settle(&mut self) -> Result<(), String> {
         self.until(|world, _| world.is_quiet())?;
-        self.world.rest();
+        self.world.settle_drivers();
         Ok(())
     }
 
-    /// Runs a program on each rank, until all have ended. Returns how long that took.
+    /// Runs a program on each rank until all have ended. Returns the elapsed virtual time.
     ///
     /// # Errors
-    /// An engine has refused to go on, or nothing happens any more.
+    /// An engine has failed, or no event is left although a program has not ended.
     pub fn run(&mut self, program: impl Fn(u32) -> Program) -> Result<Nanos, String> {
         let begun = self.world.now();
         for (rank, node) in self.ranks.iter_mut().enumerate() {
@@ -146,7 +146,7 @@ impl Job {
     }
 }
 
-/// Whether pools and data have addresses, and page tables memory.
+/// Checks that there are addresses for pools and data, and memory for page tables.
 fn check_room(shapes: &[Shape], data: Data, page_bytes: usize, pool_bytes: usize) -> Result<(), String> {
     let tables: u128 = shapes.iter().map(|shape| table_bytes(*shape, page_bytes) as u128).sum();
     let pools = shapes.len() as u128 * pool_bytes as u128;

@@ -1,33 +1,34 @@
-//! Accesses of the example `lcc`, clustering coefficients of a graph: a rank gets the neighbours of each neighbour of its vertices.
+//! Accesses of the example `lcc`, clustering coefficients of a graph: for each of its vertices a rank gets the
+//! neighbour lists of the neighbours.
 //!
-//! The graph has a few vertices with many neighbours, which are neighbours of many, as those of R-MAT. What is known of a vertex comes of its
-//! number, so no rank has the graph.
+//! As in an R-MAT graph, a small number of vertices have many neighbours and are neighbours of many others. All
+//! properties of a vertex follow from its number, so no rank stores the graph.
 
 use crate::program::{Asked, Data, Program, Step};
 
-/// Vertices of a rank whose coefficients are computed.
+/// Vertices per rank with computed coefficients.
 const VERTICES: u64 = 24;
 
-/// Neighbours of most vertices, and the most of any.
+/// Neighbours of most vertices, and the maximum.
 const NEIGHBOURS_LEAST: u64 = 4;
 const NEIGHBOURS_MOST: u64 = 1024;
 
-/// A neighbour is a number of 4 bytes. All vertices have as much room.
+/// A neighbour is a number of 4 bytes. All vertices have the same room.
 const NUMBER_BYTES: u64 = 4;
 const ROOM_BYTES: u64 = NEIGHBOURS_MOST * NUMBER_BYTES;
 
-/// Bytes of the graph of so many ranks.
+/// Bytes of the graph for this number of ranks.
 pub fn bytes(ranks: u32) -> u64 {
     vertices(ranks) * ROOM_BYTES
 }
 
-/// Bytes that a rank gets.
+/// Bytes fetched by a rank.
 pub fn moved_bytes(rank: u32, ranks: u32) -> u64 {
     let all = vertices(ranks);
     gets(rank, ranks).map(|vertex| neighbours(vertex, all) * NUMBER_BYTES).sum()
 }
 
-/// What a rank does.
+/// The accesses of a rank.
 pub fn program(data: Data, rank: u32, ranks: u32) -> Program {
     let all = vertices(ranks);
     let in_page = data.page_bytes as u64 / ROOM_BYTES;
@@ -47,19 +48,19 @@ fn vertices(ranks: u32) -> u64 {
     u64::from(ranks) * VERTICES
 }
 
-/// How many neighbours a vertex of so many has. The first ones have many.
+/// The number of neighbours of a vertex, in a graph of `all` vertices. Low numbers have many.
 fn neighbours(vertex: u64, all: u64) -> u64 {
     let share = (all as f64 / (vertex + 1) as f64).sqrt();
     ((NEIGHBOURS_LEAST as f64 * share) as u64).clamp(NEIGHBOURS_LEAST, NEIGHBOURS_MOST)
 }
 
-/// The vertices whose neighbours a rank gets, in order.
+/// The vertices with neighbour lists fetched by a rank, in order.
 fn gets(rank: u32, ranks: u32) -> impl Iterator<Item = u64> {
     let all = vertices(ranks);
     (0..VERTICES).flat_map(move |nth| {
         let vertex = nth * u64::from(ranks) + u64::from(rank);
         let mut random = fastrand::Rng::with_seed(vertex);
-        // Of a vertex with very many neighbours few are looked at, or one rank would have most of the work.
+        // At most 64 neighbours of a vertex are visited, otherwise one rank would have most of the work.
         (0..neighbours(vertex, all).min(64)).map(move |_| {
             let drawn = random.f64();
             ((drawn * drawn * all as f64) as u64).min(all - 1)

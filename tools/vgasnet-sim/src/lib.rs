@@ -1,7 +1,7 @@
 //! Runs the production engines of many ranks in virtual time against a model of a cluster.
 //!
-//! A [`Machine`] says what nodes, links and disks do. A [`Point`] is a job on it: how many ranks, which data, in which order. No
-//! bytes are carried; the same point has the same outcome each time.
+//! A [`Machine`] describes nodes, links and disks. A [`Point`] is a job on it: the number of ranks, the data and the
+//! order of accesses. No bytes are carried. The same point always has the same outcome.
 
 mod addresses;
 mod conduit;

@@ -1,4 +1,4 @@
-//! A machine, as a file describes it.
+//! A machine, read from a file.
 
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
@@ -10,11 +10,11 @@ use toml::de::DeTable;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
     /// Each node.
     pub node: Node,
-    /// What connects a node with the others.
+    /// The link between a node and the others.
     pub link: Link,
     /// The SSD of a node.
     pub disk: Disk,
@@ -24,7 +24,7 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Ranks on it.
+    /// Ranks on the node.
     pub ranks: u32,
     /// The pool of a rank, in bytes.
     #[serde(deserialize_with = "size")]
@@ -32,95 +32,95 @@ pub struct Node {
     /// A page, in bytes.
     #[serde(deserialize_with = "size")]
     pub page: u64,
-    /// Bytes that a thread copies in a second.
+    /// Bytes copied by a thread in a second.
     #[serde(deserialize_with = "rate")]
     pub copy: u64,
-    /// What a rank takes to handle a message, in microseconds.
+    /// Time of a rank to handle a message, in microseconds.
     pub message_us: f64,
 }
 
-/// A node's link. Each way has a bandwidth of its own.
+/// A node's link. Each direction has the full bandwidth.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// From the last byte sent to the last byte received, in microseconds.
     pub latency_us: f64,
-    /// Bytes a second, each way.
+    /// Bytes a second, in each direction.
     #[serde(deserialize_with = "rate")]
     pub bandwidth: u64,
 }
 
-/// An SSD. It does one transfer at a time; latencies overlap, so nothing of it is a seek.
+/// An SSD. It does one transfer at a time. Latencies overlap: there are no seeks.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
-    /// Besides the transfer, in microseconds.
+    /// In addition to the transfer, in microseconds.
     pub latency_us: f64,
-    /// Bytes a second.
+    /// Bytes read in a second.
     #[serde(deserialize_with = "rate")]
     pub read: u64,
-    /// Bytes a second.
+    /// Bytes written in a second.
     #[serde(deserialize_with = "rate")]
     pub write: u64,
-    /// Operations that a rank has in flight.
+    /// Operations in flight per rank.
     pub depth: usize,
 }
 
-/// The fewest frames of a scaled pool.
+/// Minimum number of frames in a scaled pool.
 const FRAMES_MIN: u64 = 16;
 
-/// The fewest of one that is as large as the machine's.
+/// Minimum number of frames in an unscaled pool.
 const WHOLE_FRAMES_MIN: u64 = 4;
 
-/// The most pages of a pool, which numbers of frames have room for.
+/// Maximum number of pages in a pool: frame numbers are limited.
 const FRAMES_MAX: u64 = 1 << 28;
 
-/// The most bytes of all pools of a node.
+/// Limit on the bytes of all pools of a node.
 const NODE_POOLS_MAX: u64 = 1 << 60;
 
-/// The most ranks of a host.
+/// Maximum number of ranks on a host.
 const RANKS_A_NODE_MAX: u32 = 4096;
 
-/// The least bytes a second, and the longest latency: with these no sum of times is too large.
+/// The lowest rate and the longest latency. Within these limits no sum of times overflows.
 const RATE_MIN: u64 = 1_000_000;
 const TIME_MAX_US: f64 = 1e6;
 
 impl Machine {
-    /// That of the paper.
+    /// The machine of the paper.
     ///
     /// # Panics
-    /// Never: a test reads it.
+    /// Never: a test parses it.
     pub fn paper() -> Machine {
         Machine::parse("paper.toml", include_str!("../machines/paper.toml")).expect("it is well-formed")
     }
 
-    /// One of today.
+    /// A present-day machine.
     ///
     /// # Panics
-    /// Never: a test reads it.
+    /// Never: a test parses it.
     pub fn today() -> Machine {
         Machine::parse("today.toml", include_str!("../machines/today.toml")).expect("it is well-formed")
     }
 
-    /// Frames of a pool that is so many times smaller.
+    /// Frames of a pool scaled down by this factor.
     pub fn frames_at(&self, scale: u64) -> u64 {
         self.node.pool / scale / self.node.page
     }
 
-    /// How many times smaller pools can be.
+    /// The largest possible scale.
     pub fn scale_max(&self) -> u64 {
         (self.node.pool / self.node.page / FRAMES_MIN).max(1)
     }
 
-    /// Whether a pool has room for enough pages of so many bytes.
+    /// Whether a pool has room for enough pages of this size.
     pub(crate) fn can_have_pages_of(&self, page_bytes: u64) -> bool {
         self.node.pool / page_bytes >= WHOLE_FRAMES_MIN
     }
 
-    /// Whether pools can be so many times smaller.
+    /// Checks that pools can be scaled down by this factor.
     ///
     /// # Errors
-    /// They would have too few pages: one line.
+    /// Pools would have too few pages. One line.
     pub(crate) fn check_scale(&self, scale: u64) -> Result<(), String> {
         let (frames, max) = (self.frames_at(scale), self.scale_max());
         if frames > FRAMES_MAX {
@@ -146,14 +146,14 @@ impl Machine {
     /// Reads a machine file.
     ///
     /// # Errors
-    /// One line that names the file, the place in it and what is wrong.
+    /// One line with the file, the place in it and the mistake.
     pub fn read(path: &Path) -> Result<Machine, String> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
         Machine::parse(&shown.to_string(), &text)
     }
 
-    /// Reads the text of a machine file, which is called so.
+    /// Parses the text of a machine file with this name.
     fn parse(shown: &str, text: &str) -> Result<Machine, String> {
         let machine: Machine = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
@@ -167,7 +167,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Whether all values can be. If not, which one, and one line about it.
+    /// Checks all values. An error has the name of the wrong value, and one line about it.
     fn check(&self) -> Result<(), (&'static str, String)> {
         let Machine { node, link, disk, .. } = self;
         let wrong = |name, what: String| Err((name, format!("{name} is {what}")));
@@ -210,7 +210,7 @@ impl Machine {
     }
 }
 
-/// The place of a value, by its table and key.
+/// The offset of a value, given its table and key.
 fn start_of(text: &str, name: &str) -> usize {
     let find = || {
         let (table, key) = name.split_once('.')?;
@@ -222,14 +222,14 @@ fn start_of(text: &str, name: &str) -> usize {
     find().unwrap_or_default()
 }
 
-/// Line and column of a byte of a text, from 1 on.
+/// Line and column of a byte in a text, counted from 1.
 fn place(text: &str, byte: usize) -> (usize, usize) {
     let before = &text[..byte.min(text.len())];
     let line = before.matches('\n').count() + 1;
     (line, before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1)
 }
 
-/// A number with its unit, which is a string such as this.
+/// A number with its unit, as a string such as this.
 struct Text(&'static str);
 
 impl Visitor<'_> for Text {
@@ -249,7 +249,7 @@ fn size<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     vgasnet::settings::parse_size(&text).map_err(|wrong| serde::de::Error::custom(format!("\"{text}\" {wrong}")))
 }
 
-/// Bytes a second, by powers of 1000 as makers of disks and links count.
+/// Bytes a second, in powers of 1000 as used by makers of disks and links.
 fn rate<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let text = from.deserialize_str(Text("\"510M\""))?;
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));

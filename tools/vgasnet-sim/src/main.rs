@@ -21,14 +21,14 @@ struct Options {
 enum Command {
     /// One job.
     Run(Run),
-    /// The paper's Figures 4 to 7, beside what the paper says.
+    /// The paper's Figures 4 to 7, compared with the paper's numbers.
     Paper(Paper),
-    /// What the parts of the library's protocol bring that the paper's lacks, each alone and all together; how long a put waits
-    /// that overwrites a page of many; and what homes in turns and idle pools bring.
+    /// The gain of each part of the library's protocol that the paper's protocol lacks, alone and together. Also the
+    /// latency of a put that overwrites a page with many holders, and the gain of round-robin homes and idle pools.
     Parts(Parts),
     /// The same work for more and more nodes.
     Scale(Scale),
-    /// What init and attach cost, and what a rank keeps for the others.
+    /// The costs of init and attach, and the memory a rank keeps for the others.
     Startup(Startup),
 }
 
@@ -36,15 +36,15 @@ enum Command {
 struct Common {
     /// The machine file.
     machine: PathBuf,
-    /// Pools and data are so many times smaller than the machine's.
+    /// Factor by which pools and data are smaller than the machine's.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
     scale: u64,
-    /// Whose protocol.
+    /// The protocol.
     #[arg(long, value_enum, default_value = "ours")]
     protocol: ProtocolKind,
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print JSON in place of tables.
+    /// Print JSON instead of tables.
     #[arg(long)]
     json: bool,
 }
@@ -53,71 +53,73 @@ struct Common {
 struct Run {
     #[command(flatten)]
     common: Common,
-    /// How many ranks.
+    /// Number of ranks.
     #[arg(short = 'n', long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     ranks: u32,
     /// The order of accesses.
     #[arg(long, value_enum, default_value = "sequential")]
     order: Order,
-    /// All data, in pools of one rank: whole pages, and at least one of each rank that has some.
+    /// All data, in pools of one rank: whole pages, and at least one per rank with data.
     #[arg(long, default_value_t = 2.0, allow_negative_numbers = true)]
     data: f64,
-    /// Bytes of an access; a page by default.
+    /// Bytes per access; a page by default.
     #[arg(long)]
     bytes: Option<usize>,
-    /// Puts, not gets.
+    /// Puts instead of gets.
     #[arg(long)]
     put: bool,
-    /// The most accesses of a rank; as many as all data has by default.
+    /// Maximum number of accesses per rank; by default enough for all data.
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..))]
     pieces: u64,
-    /// Single bytes to one page by all, so many rounds, in place of accesses to all data.
+    /// Instead of accesses to all data: this many rounds in which all ranks put single bytes to one page.
     #[arg(long, value_name = "ROUNDS", conflicts_with_all = ACCESSES,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     false_sharing: Option<u32>,
-    /// One page, which all read in the first pass and the last rank overwrites in the second, in place of accesses to all data.
+    /// Instead of accesses to all data: one page, read by all in the first pass and overwritten by the last rank in the
+    /// second.
     #[arg(long, conflicts_with = "false_sharing", conflicts_with_all = ACCESSES)]
     rewrite: bool,
     /// Ranks do not use each other's pools.
     #[arg(long)]
     uncooperative: bool,
-    /// A holder serves all readers of a page at once, and a home tells all holders itself that they lose it.
+    /// A holder serves all readers of a page at once, and a home tells all holders itself to drop it.
     #[arg(long)]
     no_tree: bool,
-    /// Pages are given up whether or not other ranks have them.
+    /// Eviction does not consider copies on other ranks.
     #[arg(long)]
     no_spare: bool,
-    /// A home keeps a copy of a page that it reads from its disk for another rank.
+    /// A home keeps a copy of a page read from its disk for another rank.
     #[arg(long)]
     home_keeps: bool,
-    /// Homes do not know which ranks are on one node.
+    /// Homes do not know the ranks of each node.
     #[arg(long)]
     unknown_hosts: bool,
-    /// Homes are told of each clean eviction at once, and each message goes alone.
+    /// Homes learn of each clean eviction at once, and each message is sent separately.
     #[arg(long)]
     notices_at_once: bool,
-    /// Pages that leave the last pool which has them go to pools with room, as with VGASNET_IDLE_POOLS=1.
+    /// Pages leaving their last pool go to pools with room, as with VGASNET_IDLE_POOLS=1.
     #[arg(long)]
     idle_pools: bool,
-    /// Only so many ranks access the data, from the second one on: the pools of the others are idle. All by default.
+    /// Only this many ranks access the data, starting with the second; the pools of the others are idle. All by
+    /// default.
     #[arg(long, conflicts_with_all = ["false_sharing", "rewrite"])]
     readers: Option<u32>,
     #[command(flatten)]
     hints: HintOptions,
-    /// Where the data is.
+    /// The place of the data.
     #[arg(long, value_enum, default_value = "first")]
     homes: Homes,
-    /// How often. The pools are empty before the first time.
+    /// Number of passes. The pools are empty before the first.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
     passes: u32,
 }
 
-/// Options of accesses to all data.
+/// Options for accesses to all data.
 const ACCESSES: [&str; 4] = ["order", "bytes", "put", "pieces"];
 
 #[derive(Args)]
 struct HintOptions {
-    /// Which requests for pages to be read reach their homes in no time.
+    /// Read requests that reach their homes in no time.
     #[arg(long, value_enum, default_value_t, num_args = 0..=1, default_missing_value = "all", require_equals = true)]
     known_holders: Hints,
 }
@@ -135,7 +137,7 @@ struct Paper {
 struct Parts {
     /// The machine file.
     machine: PathBuf,
-    /// Pools and data are so many times smaller than the machine's.
+    /// Factor by which pools and data are smaller than the machine's.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
     scale: u64,
     #[arg(long, default_value_t = 1)]
@@ -147,27 +149,27 @@ struct Parts {
 
 #[derive(Args)]
 struct Scale {
-    /// The machine file. A node is one rank with the pools of all its ranks, but for one pattern.
+    /// The machine file. A node is one rank with the pools of all its ranks, except in one pattern.
     machine: PathBuf,
-    /// How many nodes, ascending.
+    /// Numbers of nodes, ascending.
     #[arg(short = 'n', long, value_delimiter = ',', default_value = "32,128,512",
           value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     nodes: Vec<u32>,
-    /// Only patterns that have this in their name.
+    /// Only patterns with this text in their name.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     only: String,
-    /// Pools and data are so many times smaller than the machine's.
+    /// Factor by which pools and data are smaller than the machine's.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..))]
     scale: u64,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
     hints: HintOptions,
-    /// Print JSON in place of tables.
+    /// Print JSON instead of tables.
     #[arg(long)]
     json: bool,
-    /// Print what is left of the throughput, and messages and bounces a page, by nodes, and how long a page takes that all ranks ask
-    /// for, as tables in Markdown.
+    /// Print Markdown tables by number of nodes: the remaining fraction of the throughput, messages and bounces per
+    /// page, and the time to spread a page requested by all ranks.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
 }
@@ -176,19 +178,19 @@ struct Scale {
 struct Startup {
     /// The machine file.
     machine: PathBuf,
-    /// How many hosts.
+    /// Numbers of hosts.
     #[arg(long, value_delimiter = ',', default_value = "32,1024,4096", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     hosts: Vec<u32>,
-    /// Ranks on each; as many as the machine has by default.
+    /// Ranks on each host; the machine's number by default.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
     ranks_a_host: Option<u32>,
-    /// What carries exchanges between hosts.
+    /// The network for exchanges between hosts.
     #[arg(long, value_enum, default_value = "mpi")]
     network: startup::Network,
-    /// Also step by step, for the last number of hosts.
+    /// Also print each step, for the last number of hosts.
     #[arg(long)]
     steps: bool,
-    /// Print JSON in place of tables.
+    /// Print JSON instead of tables.
     #[arg(long)]
     json: bool,
 }
@@ -210,7 +212,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints it. Who closes a pipe has read enough.
+/// Prints the text. A closed pipe is no error.
 fn say(text: &str) -> Result<(), String> {
     let mut out = stdout();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
@@ -270,7 +272,7 @@ fn run(options: &Run) -> Result<String, String> {
     Ok(format!("{}\n{}", line_of(&machine, &point), table_of(&outcomes)))
 }
 
-/// What was run.
+/// One line about the job.
 fn line_of(machine: &Machine, point: &Point) -> String {
     let (frames, page_bytes) = (machine.frames_at(point.scale), machine.node.page);
     let pages = point.data_bytes(machine) / page_bytes;

@@ -1,17 +1,17 @@
-//! Pages by their size and by where they are: Matsumiya and Endo, "vGASNet" (2017), Figure 4.
+//! Throughput by size and location of pages: Matsumiya and Endo, "vGASNet" (2017), Figure 4.
 //!
-//! Of three ranks one reads pages of another's segment, none twice and in no order. They are in the pool of their home, in that of the third
-//! rank, or on the disk of their home.
+//! One of three ranks reads pages of another rank's segment, each once and in random order. The pages are in the pool
+//! of their home, in the pool of the third rank, or on the disk of their home.
 
 use crate::paper::Choice;
 use crate::{Machine, Order, Pattern, Point, Progress, Table};
 use serde::Serialize;
 
-/// Sizes of pages, as powers of two, and a few of them.
+/// Page sizes as powers of two, and a selection of them.
 const SHIFTS: [u32; 12] = [13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24];
-const FEW_SHIFTS: [u32; 3] = [13, 18, 22];
+const SELECTED_SHIFTS: [u32; 3] = [13, 18, 22];
 
-/// Pages that are read, if half of a pool has room for them.
+/// Number of pages read, if they fit into half of a pool.
 const PAGES: f64 = 128.0;
 
 /// The home, the reader, and the third rank.
@@ -19,26 +19,26 @@ const RANKS: u32 = 3;
 const HOME: u32 = 0;
 const THIRD: u32 = 2;
 
-/// The rate of reading, in MB a second.
+/// Read throughput, in MB a second.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PageSize {
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// Of pages in the pool of their home.
+    /// For pages in the pool of their home.
     pub home_pool: f64,
-    /// Of pages in the pool of the third rank.
+    /// For pages in the pool of the third rank.
     pub third_pool: f64,
-    /// Of pages on the disk of their home.
+    /// For pages on the disk of their home.
     pub home_disk: f64,
 }
 
-/// Runs all sizes, or a few.
+/// Runs all sizes, or a selection.
 ///
 /// # Errors
 /// As [`Point::run`].
 pub(crate) fn run(machine: &Machine, choice: Choice) -> Result<Vec<PageSize>, String> {
     let Choice { protocol, scale, seed, ends_only } = choice;
-    let shifts = if ends_only { &FEW_SHIFTS[..] } else { &SHIFTS };
+    let shifts = if ends_only { &SELECTED_SHIFTS[..] } else { &SHIFTS };
     let sizes = shifts.iter().map(|shift| 1_u64 << shift).filter(|bytes| machine.can_have_pages_of(*bytes));
     let sizes: Vec<u64> = sizes.collect();
     let mut progress = Progress::new("sizes", sizes.len());
@@ -46,7 +46,7 @@ pub(crate) fn run(machine: &Machine, choice: Choice) -> Result<Vec<PageSize>, St
     for page_bytes in sizes {
         let mut machine = machine.clone();
         machine.node.page = page_bytes;
-        // A pool has fewer of large pages.
+        // With large pages a pool has a smaller number of them.
         let scale = scale.min(machine.scale_max());
         let frames = machine.frames_at(scale);
         let data_pools = (PAGES / frames as f64).min(0.5);

@@ -1,6 +1,7 @@
-//! The paper's measurements in the model: Matsumiya and Endo, "vGASNet" (2017), Figures 4 to 7, with what the paper says of them.
+//! The paper's measurements in the model: Matsumiya and Endo, "vGASNet" (2017), Figures 4 to 7, compared with the
+//! paper's numbers.
 //!
-//! Data is on the first rank. All ranks read all of it at once, from empty pools, a page a get.
+//! The first rank has the data. All ranks read all of it at the same time, starting from empty pools, one page per get.
 
 mod reasons;
 
@@ -11,18 +12,18 @@ use crate::point::rdma_put_seconds;
 use crate::{Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, short};
 use serde::Serialize;
 
-/// How many ranks.
+/// Numbers of ranks.
 pub const RANKS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
-/// All data, in pools of a rank.
+/// Sizes of all data, in pools of a rank.
 pub const DATA_POOLS: [f64; 7] = [0.25, 0.5, 0.9, 1.1, 1.5, 2.0, 4.0];
 
-/// Of the benchmark of false sharing.
+/// Rounds of the false-sharing benchmark.
 pub(crate) const ROUNDS: u32 = 5;
-/// Of a rank in a round, as the paper has it.
+/// Puts of a rank in a round, as in the paper.
 pub const PUTS: u32 = 10;
 
-/// A point of a figure, and what came of it.
+/// A point of a figure, and its outcome.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// The figure of the paper.
@@ -33,34 +34,34 @@ pub struct Measured {
     pub outcome: Outcome,
 }
 
-/// What the paper says, and what the model has.
+/// A number from the paper, and the model's.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
-    /// Of what.
+    /// The quantity.
     pub what: &'static str,
     /// The paper's number.
     pub paper: f64,
     /// The model's.
     pub model: f64,
-    /// The paper says that it is at least that.
+    /// The paper gives a lower bound.
     pub is_bound: bool,
-    /// Why the model is off by more than a third, if it is.
+    /// The reason for a deviation of the model by more than a third.
     pub because: Option<String>,
 }
 
 impl Claim {
-    /// The model's number is so much more than the paper's, as a part of that. Of a bound only what it lacks counts.
+    /// The relative deviation of the model from the paper. For a bound only a shortfall counts.
     pub fn error(&self) -> f64 {
         let error = self.model / self.paper - 1.0;
         if self.is_bound { error.min(0.0) } else { error }
     }
 
-    /// Whether the model is off by more than a third.
+    /// Whether the model deviates by more than a third.
     pub fn is_off(&self) -> bool {
         self.error().abs() > 1.0 / 3.0
     }
 
-    /// The paper's number, as it is written.
+    /// The paper's number in a table.
     pub fn paper_cell(&self) -> String {
         let sign = if self.is_bound { "at least " } else { "" };
         format!("{sign}{}", short(self.paper))
@@ -72,30 +73,30 @@ impl Claim {
 pub struct Figures {
     /// The machine's name.
     pub machine: String,
-    /// It is the one that the paper measured. Of another the model is not off where it differs from what the paper says.
+    /// Whether the machine is the paper's. Another machine may differ from the paper without the model being wrong.
     pub is_papers: bool,
-    /// Pools and data are so many times smaller than the machine's.
+    /// Factor by which pools and data are smaller than the machine's.
     pub scale: u64,
-    /// For what is random.
+    /// Seed of everything random.
     pub seed: u64,
     /// Figure 4.
     pub page_sizes: Vec<PageSize>,
-    /// All points of the others.
+    /// All points of the other figures.
     pub measured: Vec<Measured>,
-    /// What the paper says of them.
+    /// Comparisons of these points with the paper.
     pub claims: Vec<Claim>,
-    /// The same where messages take longer to handle, for reasons why the paper's protocol on its machine is off.
+    /// The same with more expensive messages, for the deviations of the paper's protocol on the paper's machine.
     pub dearer: Vec<Dearer>,
 }
 
-/// Which points are run.
+/// The points to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// Whose protocol.
+    /// The protocol.
     pub protocol: ProtocolKind,
-    /// Pools and data are so many times smaller than the machine's.
+    /// Factor by which pools and data are smaller than the machine's.
     pub scale: u64,
-    /// For what is random.
+    /// Seed of everything random.
     pub seed: u64,
     /// Only 1 and 32 ranks.
     pub ends_only: bool,
@@ -158,7 +159,7 @@ fn points(machine: &Machine, choice: Choice) -> Vec<(u32, Point)> {
     points
 }
 
-/// The throughput of all ranks together of one figure's points, by data: of so many ranks.
+/// The total throughput of all ranks by size of data, for one figure and number of ranks.
 fn rates(measured: &[Measured], figure: u32, ranks: u32, cooperative: bool) -> Vec<(f64, f64)> {
     let is_it =
         |one: &&Measured| one.figure == figure && one.point.ranks == ranks && one.point.cooperative == cooperative;
@@ -166,7 +167,7 @@ fn rates(measured: &[Measured], figure: u32, ranks: u32, cooperative: bool) -> V
     measured.iter().filter(is_it).map(|one| (one.point.data_pools, rate(one))).collect()
 }
 
-/// How many times as fast the first ones are as the others, by data.
+/// The ratio of the first throughputs to the second, by size of data.
 fn ratios(fast: &[(f64, f64)], slow: &[(f64, f64)]) -> Vec<(f64, f64)> {
     fast.iter().zip(slow).map(|((data, fast), (_, slow))| (*data, fast / slow)).collect()
 }
@@ -179,18 +180,18 @@ fn most(ratios: &[(f64, f64)]) -> f64 {
     ratios.iter().map(|(_, ratio)| *ratio).fold(0.0, f64::max)
 }
 
-/// How long a round of false sharing takes, in seconds.
+/// Duration of a round of false sharing, in seconds.
 fn round_seconds(measured: &[Measured], ranks: u32, cooperative: bool) -> Option<f64> {
     let is_it = |one: &&Measured| one.figure == 7 && one.point.ranks == ranks && one.point.cooperative == cooperative;
     measured.iter().find(is_it).map(|one| one.outcome.seconds / f64::from(ROUNDS))
 }
 
-/// What the paper calls put_bulk, in place of a round: as many blocking RDMA puts as a rank does in one, in seconds.
+/// Duration of the paper's put_bulk benchmark, in seconds: as many blocking RDMA puts as a rank does in one round.
 fn puts_seconds(machine: &Machine, ranks: u32) -> f64 {
     f64::from(PUTS) * rdma_put_seconds(machine, ranks)
 }
 
-/// How much more ranks with cooperation read at random than without, by data.
+/// The gain in random-read throughput with cooperation, by size of data.
 fn random_gain(measured: &[Measured]) -> Vec<(f64, f64)> {
     ratios(&rates(measured, 6, 32, true), &rates(measured, 6, 32, false))
 }
@@ -229,22 +230,22 @@ fn claims(machine: &Machine, measured: &[Measured]) -> Vec<Claim> {
 }
 
 impl Figures {
-    /// The throughput of all ranks together, in MB/s, by data in pools: of one figure, with so many ranks.
+    /// The total throughput of all ranks in MB/s, by size of data in pools, for one figure and number of ranks.
     pub fn rates(&self, figure: u32, ranks: u32, cooperative: bool) -> Vec<(f64, f64)> {
         rates(&self.measured, figure, ranks, cooperative)
     }
 
-    /// How long a round of false sharing takes, in microseconds, if it was run with so many ranks.
+    /// Duration of a round of false sharing in microseconds, if it was run with this number of ranks.
     pub fn sharing_us(&self, ranks: u32, cooperative: bool) -> Option<f64> {
         round_seconds(&self.measured, ranks, cooperative).map(|seconds| seconds * 1e6)
     }
 
-    /// The same, as so many times the time of as many RDMA puts as a rank does.
+    /// The same, relative to the duration of as many RDMA puts as a rank does.
     pub fn sharing_times(&self, machine: &Machine, ranks: u32) -> Option<f64> {
         round_seconds(&self.measured, ranks, true).map(|seconds| seconds / puts_seconds(machine, ranks))
     }
 
-    /// The figures' points, as tables of the throughput of a rank in MB/s.
+    /// Tables of the throughput of a rank in MB/s, for all figures.
     pub fn tables(&self) -> String {
         let by_size = page_size::table(&self.page_sizes);
         let mut text = format!("Figure 4, pages by their size and by where they are: MB/s of one rank\n{by_size}\n");
@@ -274,7 +275,7 @@ impl Figures {
         text
     }
 
-    /// What the paper says beside the model.
+    /// The paper's numbers next to the model's.
     pub fn claims_table(&self) -> String {
         let heads: &[&str] =
             if self.is_papers { &["", "paper", "model", "error"] } else { &["", "paper, on its machine", "model"] };

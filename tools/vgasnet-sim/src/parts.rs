@@ -1,19 +1,19 @@
-//! What the parts of the library's protocol bring that the paper's lacks, each alone and all together.
+//! The gain of each part of the library's protocol that the paper's protocol lacks, alone and together.
 
 use crate::paper::{PUTS, ROUNDS};
 use crate::point::rdma_put_seconds;
 use crate::{Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, short};
 use serde::Serialize;
 
-/// How many ranks.
+/// Number of ranks.
 const RANKS: u32 = 32;
 
-/// Which parts the protocol has.
+/// The parts of a protocol.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Parts {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// Whose it is.
+    /// Its base protocol.
     pub protocol: ProtocolKind,
     /// See [`Point::tree`].
     pub tree: bool,
@@ -34,7 +34,7 @@ const NONE: Parts = Parts {
     guests: false,
 };
 
-/// The paper's protocol, and this library's with none, one and all of them.
+/// The paper's protocol, and the library's with no part, one part, and all of them.
 pub const VARIANTS: [Parts; 8] = [
     Parts { name: "paper's protocol", protocol: ProtocolKind::Paper, ..NONE },
     NONE,
@@ -46,12 +46,13 @@ pub const VARIANTS: [Parts; 8] = [
     Parts { name: "all", tree: true, spares: true, notices_wait: true, guests: true, ..NONE },
 ];
 
-/// A job, and what is compared of it.
+/// A job, and the numbers compared.
 #[derive(Clone, Copy, Debug)]
 enum Work {
-    /// All data of the first rank, read by all, so many pools of it: the first time of each, or both times of one.
+    /// All ranks read the first rank's data of these sizes, in pools. With several sizes the first pass of each counts,
+    /// with one size both passes.
     Reads(Order, &'static [f64]),
-    /// Puts of a byte by all to one page.
+    /// All ranks put single bytes to one page.
     FalseSharing,
 }
 
@@ -64,17 +65,17 @@ const WORK: [(&str, Work); 6] = [
     ("false sharing: times as long as RDMA puts", Work::FalseSharing),
 ];
 
-/// What came of a job with each of [`VARIANTS`].
+/// The results of a job for each of [`VARIANTS`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
     /// The job.
     pub what: &'static str,
-    /// How many times as much 32 ranks read as one does, or what else the job says.
+    /// Throughput of 32 ranks relative to one, or another number described by the job.
     pub numbers: Vec<Vec<f64>>,
 }
 
 impl Compared {
-    /// The numbers of the library as it is without settings: with all of [`VARIANTS`] but idle pools.
+    /// The results of the library with default settings: all parts but idle pools.
     pub fn by_default(&self) -> &[f64] {
         let is_default = |parts: &Parts| parts.tree && parts.spares && parts.notices_wait && !parts.guests;
         let at = VARIANTS.iter().position(is_default).expect("it is one of them");
@@ -112,10 +113,10 @@ pub fn table(all: &[Compared]) -> Table {
     table
 }
 
-/// How many other ranks have a page that is overwritten.
+/// Numbers of other holders of an overwritten page.
 const HOLDERS: [u32; 5] = [16, 64, 256, 1024, 4096];
 
-/// How much longer a put waits that overwrites a page which so many other ranks have than where one has it.
+/// The additional latency of a put that overwrites a page with this number of other holders, compared with one.
 ///
 /// # Errors
 /// As [`Point::run`].

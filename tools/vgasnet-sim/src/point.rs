@@ -1,4 +1,4 @@
-//! One job on a machine, and what came of it.
+//! One job on a machine, and its outcome.
 
 use crate::hints::Hints;
 use crate::job::{Job, Ways};
@@ -14,156 +14,158 @@ use vgasnet_protocol::guests::offers_max;
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::shipping::REQUEST_BYTES;
 
-/// Which protocol the ranks have.
+/// The ranks' protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProtocolKind {
-    /// That of the library.
+    /// The library's protocol.
     Ours,
-    /// As the paper has it: notices of evictions at once, no read-ahead, nothing shipped, whole pages, writers that do not wait for
-    /// invalidations.
+    /// The paper's protocol: eager eviction notices, no read-ahead, no shipped operations, whole pages, and writers
+    /// that do not wait for invalidations.
     Paper,
 }
 
-/// Where the data is.
+/// The place of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Homes {
     /// In the segment of the first rank.
     First,
-    /// As much in each.
+    /// The same amount in each segment.
     All,
-    /// In the segment of the first rank, whose pages have their homes in turns.
+    /// In the segment of the first rank, with homes of the pages round robin on all ranks.
     Cyclic,
 }
 
-/// What all ranks do at once.
+/// The accesses of all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// Each rank reads, or writes, as many pieces as all data has, or fewer.
+    /// Each rank reads or writes as many pieces as all data has, or fewer.
     All {
-        /// In which order.
+        /// The order of accesses.
         order: Order,
         /// The length of a piece.
         len_bytes: usize,
-        /// Puts, not gets.
+        /// Puts instead of gets.
         is_put: bool,
-        /// The most pieces.
+        /// Maximum number of pieces.
         pieces_max: u64,
     },
-    /// Each rank puts single bytes of its own to one page, then meets the others, and again.
+    /// Each rank puts single bytes to its own places in one page, then waits at a barrier, repeatedly.
     FalseSharing {
-        /// How often.
+        /// Number of rounds.
         rounds: u32,
         /// Puts of a rank between two barriers.
         puts: u32,
     },
-    /// All ranks read one page in a pass, and the last of them overwrites it in the next: that miss waits until no other rank has
-    /// the page.
+    /// All ranks read one page in a pass, and the last rank overwrites it in the next. The put waits until no other
+    /// rank has the page.
     Rewrite,
-    /// In the first pass one rank, if any, reads all data, a page a get. In the next the second rank does, in no order.
+    /// In the first pass `first`, if any, reads all data, one page per get. In the next pass the second rank does, in
+    /// random order.
     AfterOther {
-        /// That rank.
+        /// The reader of the first pass.
         first: Option<u32>,
     },
-    /// All ranks use a file together, whose pages have homes in turns.
+    /// All ranks use a shared file. Its pages have homes round robin.
     Shared(Shared),
-    /// All ranks get lists of neighbours in a graph that all have.
+    /// All ranks get neighbour lists of a graph distributed over all of them.
     Lcc,
 }
 
 /// A job on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// How many ranks.
+    /// Number of ranks.
     pub ranks: u32,
     /// Their protocol.
     pub protocol: ProtocolKind,
     /// Ranks use each other's pools.
     pub cooperative: bool,
-    /// A page that many ask for spreads as a tree, and those who have it tell each other that they lose it. In the paper's protocol it
-    /// never does.
+    /// A page requested by many ranks spreads as a tree, and invalidations are passed on from holder to holder. Never
+    /// in the paper's protocol.
     pub tree: bool,
-    /// Pages go first that other ranks have, too; in the paper's protocol any.
+    /// Eviction prefers pages with copies on other ranks. In the paper's protocol it does not.
     pub spares: bool,
-    /// Homes are told of clean evictions with what goes there anyway or where too many wait, and messages to one rank go together; in the
-    /// paper's protocol of each at once, and each message goes alone.
+    /// Notices of clean evictions wait for other messages to the home, or until there are many, and messages to one
+    /// rank are bundled. In the paper's protocol notices go out at once and each message separately.
     pub notices_wait: bool,
-    /// Pages that leave the last pool which has them are offered to ranks with frames to spare, as with `VGASNET_IDLE_POOLS=1`; in the
-    /// paper's protocol never.
+    /// Pages leaving their last pool are offered to ranks with spare frames, as with `VGASNET_IDLE_POOLS=1`. Never in
+    /// the paper's protocol.
     pub guests: bool,
-    /// Which requests for pages to be read reach their homes in no time.
+    /// Read requests that reach their homes in no time.
     pub hints: Hints,
-    /// A home keeps a copy of what it reads from its disk for another rank.
+    /// A home keeps a copy of a page read from its disk for another rank.
     pub home_keeps: bool,
-    /// Homes know which ranks are on one node, and a page that many ask for goes to each node once. In the paper's protocol, or where a
-    /// holder serves all readers at once, they do not.
+    /// Homes know the ranks of each node, and a page requested by many ranks goes to each node once. Not in the paper's
+    /// protocol or where a holder serves all readers at once.
     pub hosts_are_known: bool,
-    /// What they do.
+    /// The accesses.
     pub pattern: Pattern,
-    /// How many ranks access all data, from the second one on; the pools of the others are idle. `None`: all ranks.
+    /// Number of ranks that access the data, starting with the second; the pools of the others are idle. `None`: all
+    /// ranks.
     pub readers: Option<u32>,
-    /// All data, in pools of one rank.
+    /// The size of all data, in pools of one rank.
     pub data_pools: f64,
-    /// Where it is.
+    /// The place of the data.
     pub homes: Homes,
-    /// Pools and data are so many times smaller than the machine's.
+    /// Factor by which pools and data are smaller than the machine's.
     pub scale: u64,
-    /// How often the pattern is repeated. The pools are empty before the first time.
+    /// Number of passes. The pools are empty before the first.
     pub passes: u32,
-    /// For what is random.
+    /// Seed of everything random.
     pub seed: u64,
 }
 
-/// What came of one pass.
+/// The outcome of one pass.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Until the last rank was done, in seconds.
+    /// Time until the last rank was done, in seconds.
     pub seconds: f64,
-    /// Bytes that a rank read or wrote, in MB a second.
+    /// Throughput of a rank, in MB a second.
     pub megabytes_a_second_each: f64,
-    /// Accesses that found their page.
+    /// Accesses to a page already in a usable pool.
     pub hits: u64,
-    /// Accesses that did not.
+    /// All other accesses.
     pub misses: u64,
-    /// How long a miss waited, in microseconds.
+    /// Mean latency of a miss, in microseconds.
     pub miss_us: f64,
-    /// All messages of the job, for each miss.
+    /// Messages of the whole job per miss.
     pub messages_a_miss: f64,
-    /// Pages that came to a rank, whether or not an access waited for them; not those of its own disk.
+    /// Pages received by ranks, with or without an access waiting for them. Reads of a rank's own disk are not counted.
     pub pages: u64,
-    /// All messages of the job, for each of these pages; none where accesses go to the pages.
+    /// Messages of the whole job per received page; `None` if accesses go to the pages.
     pub messages_a_page: Option<f64>,
-    /// Ranks that were told to serve others and had given the page up: two messages each, the order and the answer.
+    /// Orders to serve a page sent to ranks that had given it up. Each costs two messages, the order and the answer.
     pub bounces: u64,
-    /// Messages that say nothing but that pages were given up.
+    /// Messages containing only notices of given-up pages.
     pub notices: u64,
-    /// Pages and parts of pages that went from rank to rank.
+    /// Pages and parts of pages transferred between ranks.
     pub transfers: u64,
-    /// Operations of the disks.
+    /// Reads of the disks.
     pub disk_reads: u64,
-    /// The same.
+    /// Writes of the disks.
     pub disk_writes: u64,
 }
 
-/// Who reads after another one.
+/// The reader in the second pass of [`Pattern::AfterOther`].
 const READER: u32 = 1;
 
 impl Outcome {
-    /// Of something that was counted, for each page that came.
+    /// A count per received page.
     pub fn a_page(&self, count: u64) -> f64 {
         count as f64 / self.pages.max(1) as f64
     }
 }
 
 impl Point {
-    /// Whether pages come only to be read.
+    /// Whether pages are only requested for reading.
     pub fn only_reads(&self) -> bool {
         matches!(self.pattern, Pattern::All { is_put: false, .. } | Pattern::AfterOther { .. } | Pattern::Lcc)
     }
 
-    /// Cold reads of all data by all ranks, by the library's protocol with cooperation.
+    /// Cold reads of all data by all ranks, with the library's protocol and cooperation.
     pub fn reads(ranks: u32, order: Order, data_pools: f64, page_bytes: usize) -> Point {
         Point {
             ranks,
@@ -186,10 +188,10 @@ impl Point {
         }
     }
 
-    /// Runs the job. Returns what came of each pass.
+    /// Runs the job. Returns the outcome of each pass.
     ///
     /// # Errors
-    /// An engine has refused to go on, or nothing happens any more: one line.
+    /// An engine has failed, or no event is left although a program has not ended. One line.
     pub fn run(&self, machine: &Machine) -> Result<Vec<Outcome>, String> {
         machine.check_scale(self.scale)?;
         let mut machine = machine.clone();
@@ -239,14 +241,14 @@ impl Point {
         Data { homes, pages_each, page_bytes: machine.node.page as usize }
     }
 
-    /// Bytes of all data on that machine.
+    /// Bytes of all data on this machine.
     pub fn data_bytes(&self, machine: &Machine) -> u64 {
         self.data(machine).pages() * machine.node.page
     }
 
     fn pass(&self, job: &mut Job, data: Data, pass: u32) -> Result<Outcome, String> {
         if matches!(self.pattern, Pattern::Rewrite) {
-            // The page's home may still handle that the last readers have it.
+            // The page's home may still be handling acknowledgements from the last readers.
             job.settle()?;
         }
         let before = job.world.traffic();
@@ -316,13 +318,13 @@ impl Point {
     }
 }
 
-/// Pages of a home that so many bytes take.
+/// Pages of a home for this number of bytes in all.
 fn pages_each(bytes: u64, machine: &Machine, homes: u32) -> u32 {
     bytes.div_ceil(machine.node.page).div_ceil(u64::from(homes)) as u32
 }
 
-/// How long a blocking put of one byte by RDMA takes when so many ranks put to one at once, in seconds: there and back, and the wait
-/// for the link of the target.
+/// Duration in seconds of a blocking one-byte RDMA put while this number of ranks put to one target: a round trip, and
+/// the wait for the target's link.
 pub(crate) fn rdma_put_seconds(machine: &Machine, ranks: u32) -> f64 {
     if ranks == 1 {
         return CALL_NANOS as f64 / 1e9;

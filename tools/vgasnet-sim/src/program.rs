@@ -1,13 +1,13 @@
-//! What clients do: gets and puts, each when the one before it has ended, and barriers.
+//! The work of clients: gets and puts, each started when the previous one has ended, and barriers.
 
 use fastrand::Rng;
 
-/// What a client does next.
+/// A client's next action.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     /// A get or put.
     Access(Asked),
-    /// Waits for all ranks.
+    /// A barrier of all ranks.
     Barrier,
 }
 
@@ -21,7 +21,7 @@ pub struct Asked {
     pub is_put: bool,
 }
 
-/// The data of a job: all of it in the segment of the first rank, or as much in each.
+/// The data of a job: all of it in the segment of the first rank, or the same amount in each.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
     pub homes: u32,
@@ -29,17 +29,17 @@ pub struct Data {
     pub page_bytes: usize,
 }
 
-/// The order in which a client goes through data.
+/// The order of a client's accesses to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// From the first byte on.
     Sequential,
-    /// As many accesses, at random.
+    /// The same number of accesses at random places.
     Random,
 }
 
-/// A client's steps to come.
+/// A client's remaining steps.
 pub type Program = Box<dyn Iterator<Item = Step>>;
 
 impl Data {
@@ -47,7 +47,7 @@ impl Data {
         u64::from(self.homes) * u64::from(self.pages_each)
     }
 
-    /// Pieces of so many bytes.
+    /// The number of pieces of this size.
     pub fn pieces(&self, len_bytes: usize) -> u64 {
         self.pages() * (self.page_bytes / len_bytes) as u64
     }
@@ -65,14 +65,14 @@ impl Data {
         })
     }
 
-    /// Gets of all pages, of each once, in no order.
+    /// Gets of all pages, each once, in random order.
     pub fn shuffled(self, seed: u64) -> Program {
         let mut pages: Vec<u64> = (0..self.pages()).collect();
         Rng::with_seed(seed).shuffle(&mut pages);
         Box::new(pages.into_iter().map(move |page| self.piece(page, self.page_bytes, false)))
     }
 
-    /// As many accesses of `len_bytes` as the data has.
+    /// As many accesses of `len_bytes` as the data has pieces.
     pub fn all(self, order: Order, len_bytes: usize, is_put: bool, seed: u64) -> Program {
         let pieces = self.pieces(len_bytes);
         let mut random = Rng::with_seed(seed);
@@ -86,14 +86,15 @@ impl Data {
     }
 }
 
-/// One page: every rank reads it in the even passes, and in the odd ones the last rank overwrites it.
+/// One page: all ranks read it in the even passes, and the last rank overwrites it in the odd ones.
 pub fn rewrite(is_last: bool, pass: u32, page_bytes: usize) -> Program {
     let is_put = pass % 2 == 1;
     let whole = Asked { home: 0, page: 0, offset_bytes: 0, len_bytes: page_bytes, is_put };
     Box::new((is_last || !is_put).then_some(Step::Access(whole)).into_iter())
 }
 
-/// So many rounds of `puts` single bytes, at places of this rank's own in the first page of all data, with a barrier behind each round.
+/// Rounds of `puts` single bytes to this rank's own places in the first page of the data, with a barrier after each
+/// round.
 pub fn false_sharing(rank: u32, rounds: u32, puts: u32, page_bytes: usize) -> Program {
     Box::new((0..rounds).flat_map(move |_| {
         let put = move |put| {

@@ -1,13 +1,13 @@
-//! How far a run has come, on a terminal; nothing elsewhere.
+//! Progress of a run, on a terminal only.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The line of the innermost [`Progress`] that is shown.
+/// The line of the innermost visible [`Progress`].
 static LINE: Mutex<String> = Mutex::new(String::new());
 
-/// A line on the terminal that says how many of all points are done.
+/// A line on the terminal with the number of completed points.
 pub struct Progress {
     what: &'static str,
     done: usize,
@@ -16,14 +16,14 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of so many points. Shown where standard error is a terminal.
+    /// Progress of `all` points. It is visible if standard error is a terminal.
     pub fn new(what: &'static str, all: usize) -> Progress {
         let progress = Progress { what, done: 0, all, is_shown: stderr().is_terminal() };
         progress.show();
         progress
     }
 
-    /// One more is done.
+    /// Counts a completed point.
     pub fn step(&mut self) {
         self.done += 1;
         self.show();
@@ -47,18 +47,18 @@ impl Drop for Progress {
     }
 }
 
-/// Nothing depends on whether somebody reads it.
+/// Errors are ignored: no result depends on the progress line.
 fn print(line: &str) {
     let _ = write!(stderr(), "\r\x1b[K{line}");
 }
 
-/// How often a point says how far it is.
+/// Interval between updates of a point.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Looks at a clock are so many calls apart.
+/// Number of calls between looks at the clock.
 const CALLS: u32 = 1 << 12;
 
-/// What a point that takes long says behind the line of a [`Progress`].
+/// Progress of a long point, shown behind the line of a [`Progress`].
 pub struct Pace {
     calls: u32,
     told: Instant,
@@ -69,7 +69,7 @@ impl Pace {
         Pace { calls: 0, told: Instant::now() }
     }
 
-    /// Shows the text, if it is time again.
+    /// Shows the text if an update is due.
     pub fn tell(&mut self, text: impl FnOnce() -> String) {
         self.calls = self.calls.wrapping_add(1);
         if self.calls % CALLS == 0 && self.told.elapsed() >= EVERY {

@@ -1,4 +1,4 @@
-//! A rank: its engine, with a thread that drives it and one of a client.
+//! A rank: its engine, driven by one thread, and a client thread.
 
 use crate::conduit::{Memory, VirtualConduit};
 use crate::disk::VirtualDisk;
@@ -16,10 +16,10 @@ use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 use vgasnet_protocol::streams::ends_step;
 use vgasnet_protocol::{Hosts, Limits, RankSizes, Space};
 
-/// What a client does about an access besides its copy: a call that needs no other rank.
+/// Cost of an access besides its copy: a call that involves no other rank.
 pub const CALL_NANOS: Nanos = 50;
 
-/// Nobody sends Active Messages.
+/// A receiver for Active Messages. No rank sends any.
 struct Deaf;
 
 impl Receiver for Deaf {
@@ -28,12 +28,12 @@ impl Receiver for Deaf {
     }
 }
 
-/// What the client waits for.
+/// The event awaited by the client.
 enum Awaited {
     Nothing,
-    /// An operation, and since when.
+    /// An operation, and its start time.
     Operation(CompletionId, Nanos),
-    /// The pages that it has written, before a barrier.
+    /// Write-back of the client's pages, before a barrier.
     Flush,
     Barrier,
 }
@@ -46,21 +46,21 @@ pub struct VirtualRank {
     engine: Engine,
     completions: Completions,
     step: u32,
-    /// The client's memory: as much as is ever shipped.
+    /// The client's memory: the largest amount ever shipped.
     scratch: Box<[u8]>,
     awaited: Awaited,
     is_cooperative: bool,
     writes_whole_pages: bool,
     program: Option<Program>,
-    /// When the program has ended.
+    /// The end time of the program.
     pub ended: Nanos,
-    /// Accesses that found their page, and that did not, and how long those waited.
+    /// Accesses to a usable page, other accesses, and the waiting time of the latter.
     pub hits: u64,
     pub misses: u64,
     pub waited: Nanos,
 }
 
-/// What all ranks of a job have in common.
+/// State common to all ranks of a job.
 pub struct Common {
     pub world: Arc<World>,
     pub memories: Arc<[Memory]>,
@@ -127,19 +127,19 @@ impl VirtualRank {
         self.space.rank
     }
 
-    /// The client begins a program now.
+    /// Starts a program now.
     pub fn begin(&mut self, program: Program) {
         self.program = Some(program);
         (self.hits, self.misses, self.waited) = (0, 0, 0);
         self.world.after(0, Happening::Client(self.rank()));
     }
 
-    /// Whether the client has nothing to do any more.
+    /// Whether the client's program has ended.
     pub fn is_done(&self) -> bool {
         self.program.is_none()
     }
 
-    /// The files have all pages of this segment of which this rank is the home, and nobody holds any.
+    /// The files contain all pages of this segment with their home on this rank, and no rank holds any.
     pub fn fill(&mut self, segment: Rank) {
         let pages = self.engine.protocol().spaces().pages(Space::of_segment(segment));
         for page in (0..pages).map(|index| PageId::of_segment(segment, index)) {
@@ -149,14 +149,14 @@ impl VirtualRank {
         }
     }
 
-    /// Gives all pages up. Returns whether there are none.
+    /// Gives up all pages. Returns whether none is left.
     pub fn empty(&mut self) -> bool {
         let is_empty = self.engine.discard_all();
         self.world.call(self.rank());
         is_empty
     }
 
-    /// The client goes on with its next access, or has ended.
+    /// Continues the client with its next access, or ends its program.
     pub fn go_on(&mut self) -> Result<(), String> {
         let Some(program) = &mut self.program else { return Ok(()) };
         match program.next() {
@@ -177,7 +177,7 @@ impl VirtualRank {
         Ok(())
     }
 
-    /// Where the client waits for the barrier, or for its pages before that: goes on with what follows.
+    /// If the client waits at a barrier or for its pages before one, continues it when possible.
     fn look_at_barrier(&mut self) -> Result<(), String> {
         if matches!(self.awaited, Awaited::Flush) && (self.is_cooperative || self.engine.is_flushed()) {
             self.engine.notify_barrier(Name::Anonymous).map_err(|misuse| format!("{misuse:?}"))?;
@@ -190,7 +190,7 @@ impl VirtualRank {
         Ok(())
     }
 
-    /// The client's wait is over as soon as the thread that drives has done what it does.
+    /// The client continues as soon as the driving thread has finished its current work.
     fn resume(&mut self) {
         self.awaited = Awaited::Nothing;
         let (now, done) = (self.world.now(), self.spend(0));
@@ -217,7 +217,7 @@ impl VirtualRank {
         self.world.call(self.rank());
     }
 
-    /// What of a page is to be written back after a put there: where it begins, and how much.
+    /// The start and length of the part of a page to write back after a put.
     fn written(&self, piece: &Piece) -> (usize, usize) {
         if self.writes_whole_pages { (0, self.space.page_bytes()) } else { (piece.offset_bytes, piece.len_bytes) }
     }
@@ -227,7 +227,7 @@ impl VirtualRank {
         if asked.is_put { Copy::Put(memory) } else { Copy::Get(memory) }
     }
 
-    /// Uses a page that is open in this rank's pool or a neighbour's.
+    /// Accesses a page open in this rank's pool or a neighbour's.
     fn hit(&mut self, piece: &Piece, asked: &Asked) -> bool {
         let access = self.copy_of(asked).access();
         let own = self.space.own_pool();
@@ -255,7 +255,7 @@ impl VirtualRank {
         true
     }
 
-    /// Drives the engine until it has nothing more to do.
+    /// Drives the engine until it is idle.
     pub fn drive(&mut self) -> Result<(), String> {
         loop {
             let worked = self.engine.drive().map_err(|line| line.to_string())?;

@@ -1,6 +1,6 @@
-//! The same work for more and more nodes: what of the throughput of a node is left, and how many messages a page takes.
+//! The same work for growing numbers of nodes: the remaining throughput of a node, and the messages per page.
 //!
-//! A node is one rank with the pools of all its ranks, but for one pattern.
+//! A node is one rank with the pools of all its ranks, except in one pattern.
 
 use crate::paper::PUTS;
 use crate::point::{Homes, Outcome, Pattern, Point};
@@ -8,65 +8,66 @@ use crate::program::Order;
 use crate::{Hints, Machine, Progress, Shared, Table, short};
 use serde::Serialize;
 
-/// Of the benchmark of false sharing.
+/// Rounds of the false-sharing benchmark.
 const ROUNDS: u32 = 3;
 
-/// Accesses of a node where data grows with the nodes.
+/// Accesses per node if the data grows with the nodes.
 const PIECES: u64 = 64;
 
 /// Bytes of a small access.
 const SMALL_BYTES: usize = 64;
 
-/// In order, data of a node is this part of its pool, and each node reads that of so many nodes at most.
+/// For sequential reads: a node's data is this fraction of its pool, and a node reads the data of at most this many
+/// nodes.
 const PARTS_OF_POOL: u64 = 32;
 const NODES_READ_MAX: u64 = 512;
 
-/// Pages where files are shared, as MPI's programs have them, and how much smaller than elsewhere pools are.
+/// Page size of shared files, as MPI programs use it, and the additional factor by which their pools are smaller.
 const FILE_PAGE_BYTES: u64 = 256 << 10;
 const FILE_SCALE: u64 = 64;
 
-/// What is to be left of the throughput of a node, at least.
+/// Target for the remaining throughput of a node.
 pub const PART_TARGET: f64 = 0.8;
-/// The most messages for each page that comes to be read, on average.
+/// Target for the mean number of messages per page received for reading.
 pub const MESSAGES_TARGET: f64 = 4.5;
 
-/// What came of a pattern with so many nodes.
+/// The outcome of a pattern with a number of nodes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scaled {
     /// The pattern.
     pub what: &'static str,
-    /// How many nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// The job. Its scale is the one that was used.
+    /// The job, with the scale used.
     pub point: Point,
-    /// Pages of a rank's pool at that scale, and their bytes.
+    /// Pages in a rank's pool at this scale, and bytes of a page.
     pub frames: u64,
-    /// The same.
+    /// Bytes of a page.
     pub page_bytes: u64,
     /// All data, in bytes.
     pub data_bytes: u64,
-    /// What came of it.
+    /// The outcome of the job.
     pub outcome: Outcome,
     /// The throughput of a node.
     pub rate: f64,
-    /// Of what.
+    /// Unit of the throughput.
     pub unit: Unit,
-    /// The throughput of a node, as a part of that with the fewest nodes.
+    /// The throughput of a node relative to the smallest number of nodes.
     pub part: f64,
 }
 
-/// What throughput is counted in.
+/// The unit of throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Bytes, in MB a second.
     Megabytes,
-    /// Accesses a second, where their bytes grow with the nodes.
+    /// Accesses a second, for bytes that grow with the nodes.
     Gets,
 }
 
 impl Unit {
-    /// As it is written behind a number.
+    /// The unit as written behind a number.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Megabytes => "MB/s",
@@ -75,23 +76,23 @@ impl Unit {
     }
 }
 
-/// What is the same for all points.
+/// Options common to all points.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// Pools and data are so many times smaller than the machine's.
+    /// Factor by which pools and data are smaller than the machine's.
     pub scale: u64,
-    /// For what is random.
+    /// Seed of everything random.
     pub seed: u64,
     /// See [`Point::hints`].
     pub hints: Hints,
-    /// The most ranks of a job with all ranks of each node.
+    /// Limit on the ranks of a job with all ranks of each node.
     pub ranks_max: u32,
 }
 
-/// [`Choice::ranks_max`] of jobs that take a minute.
+/// [`Choice::ranks_max`] for jobs of about a minute.
 pub const RANKS_MAX: u32 = 8192;
 
-/// Runs each pattern with each of these numbers of nodes, ascending.
+/// Runs each pattern with each of these numbers of nodes, which are ascending.
 ///
 /// # Errors
 /// As [`Point::run`].
@@ -99,10 +100,10 @@ pub fn run(machine: &Machine, nodes: &[u32], choice: Choice) -> Result<Vec<Scale
     run_only("", machine, nodes, choice)
 }
 
-/// The same for patterns that have this text in their name.
+/// The same for patterns with this text in their name.
 ///
 /// # Errors
-/// As [`run`], and there is no such pattern.
+/// As [`run`]; also if no pattern matches.
 pub fn run_only(text: &str, machine: &Machine, nodes: &[u32], choice: Choice) -> Result<Vec<Scaled>, String> {
     let patterns = || PATTERNS.iter().filter(|work| work.what.contains(text));
     if patterns().count() == 0 {
@@ -129,9 +130,9 @@ pub fn run_only(text: &str, machine: &Machine, nodes: &[u32], choice: Choice) ->
 struct Work {
     what: &'static str,
     unit: Unit,
-    /// Nodes have all their ranks, not one with the pools of all.
+    /// Nodes have all their ranks, instead of one with the pools of all.
     has_all_ranks: bool,
-    /// The job of so many ranks with pages of so many bytes and pools of so many pages.
+    /// The job for a number of ranks, bytes of a page, and pages of a pool.
     point: fn(u32, usize, u64) -> Point,
 }
 
@@ -177,7 +178,7 @@ impl Work {
         let ranks = nodes * machine.node.ranks;
         let of = |machine: &Machine, scale| (self.point)(ranks, machine.node.page as usize, machine.frames_at(scale));
         if let Pattern::Shared(_) = of(&machine, scale).pattern {
-            // Files have small pages. What they have is not much, and pools are small with it.
+            // Files have small pages. Their data is small, so pools are scaled down with it.
             (machine.node.page, scale) = (FILE_PAGE_BYTES, scale.saturating_mul(FILE_SCALE));
         }
         let scale = scale.min(machine.scale_max());
@@ -202,7 +203,7 @@ impl Work {
     }
 }
 
-/// Data of all nodes, as much as the pattern has.
+/// Data on all nodes, of a size given by the pattern.
 fn of_all(ranks: u32, page_bytes: usize, pattern: Pattern) -> Point {
     Point { homes: Homes::All, pattern, ..Point::reads(ranks, Order::Sequential, 1.0, page_bytes) }
 }
@@ -211,7 +212,7 @@ fn shared(ranks: u32, page_bytes: usize, shared: Shared) -> Point {
     of_all(ranks, page_bytes, Pattern::Shared(shared))
 }
 
-/// As much data of each node, whose first part all nodes read, or all of it.
+/// The same amount of data on each node. All nodes read the first part of it, or all of it.
 fn of_all_in_order(ranks: u32, page_bytes: usize, frames: u64) -> Point {
     let pages_each = (frames / PARTS_OF_POOL).max(1);
     let data_pools = (u64::from(ranks) * pages_each) as f64 / frames as f64;
@@ -220,7 +221,7 @@ fn of_all_in_order(ranks: u32, page_bytes: usize, frames: u64) -> Point {
     Point { homes: Homes::All, pattern, ..Point::reads(ranks, Order::Sequential, data_pools, page_bytes) }
 }
 
-/// Half a pool of data of each node.
+/// Half a pool of data on each node.
 fn of_all_nodes(ranks: u32, page_bytes: usize, len_bytes: usize) -> Point {
     let pattern = Pattern::All { order: Order::Random, len_bytes, is_put: false, pieces_max: PIECES };
     let data_pools = 0.5 * f64::from(ranks);
@@ -264,7 +265,7 @@ pub fn table(all: &[Scaled]) -> Table {
     table
 }
 
-/// Of each pattern, a cell for each number of nodes.
+/// A row for each pattern, with a cell for each number of nodes.
 fn by_nodes(all: &[Scaled], cell: impl Fn(&Scaled) -> String) -> Table {
     let mut nodes: Vec<u32> = all.iter().map(|one| one.nodes).collect();
     nodes.sort_unstable();
@@ -280,17 +281,17 @@ fn by_nodes(all: &[Scaled], cell: impl Fn(&Scaled) -> String) -> Table {
     table
 }
 
-/// What is left of the throughput of a node, by pattern and nodes.
+/// The remaining throughput of a node, by pattern and nodes.
 pub fn parts_table(all: &[Scaled]) -> Table {
     by_nodes(all, Scaled::part_cell)
 }
 
-/// Messages for each page that came, by pattern and nodes; of these the ones that are only notices, and bounces.
+/// Messages per received page, by pattern and nodes, with the notices and bounces among them.
 pub fn messages_table(all: &[Scaled]) -> Table {
     by_nodes(all, messages_cell)
 }
 
-/// A cell of that table.
+/// A cell of [`messages_table`].
 pub fn messages_cell(one: &Scaled) -> String {
     if one.outcome.messages_a_page.is_none() || one.is_mostly_shipped() {
         return one.messages_cell();
@@ -299,7 +300,7 @@ pub fn messages_cell(one: &Scaled) -> String {
     format!("{}; {notices:.2}, {bounces:.2}", one.messages_cell())
 }
 
-/// How much more throughput there is where requests reach their homes in no time, of the same patterns and nodes.
+/// The gain in throughput if requests reach their homes in no time, for the same patterns and nodes.
 pub fn hints_table(asked: &[Scaled], known: &[Scaled]) -> Table {
     let mut table = Table::new(&["", "nodes", "asked", "known", "more"]);
     for (asked, known) in asked.iter().zip(known) {
@@ -311,7 +312,7 @@ pub fn hints_table(asked: &[Scaled], known: &[Scaled]) -> Table {
 }
 
 impl Scaled {
-    /// How much more throughput this is, as a part of the other one's.
+    /// The gain in throughput over another point, as a fraction.
     pub fn more_than(&self, other: &Scaled) -> f64 {
         self.rate / other.rate - 1.0
     }
@@ -321,23 +322,23 @@ impl Scaled {
         self.data_bytes as f64 / (self.frames * self.page_bytes) as f64
     }
 
-    /// What is left of the throughput, and whether that is too little.
+    /// The remaining throughput, and whether it misses the target.
     pub fn part_cell(&self) -> String {
         let missed = if self.part < PART_TARGET - 0.005 { ", missed" } else { "" };
         format!("{:.2}{missed}", self.part)
     }
 
-    /// Whether most accesses that missed were carried out elsewhere, so that most messages were for these and for no page.
+    /// Whether most misses were served by shipping the operation, so most messages belong to no page.
     fn is_mostly_shipped(&self) -> bool {
         self.point.only_reads() && self.outcome.pages * 4 < self.outcome.misses
     }
 
-    /// Messages for each page that came, where pages come to be read and are not few.
+    /// Messages per received page, for reads in which most misses fetch pages.
     pub fn messages_a_page_read(&self) -> Option<f64> {
         self.outcome.messages_a_page.filter(|_| self.point.only_reads() && !self.is_mostly_shipped())
     }
 
-    /// Messages for each page that came, and whether they are too many for reads.
+    /// Messages per received page, and whether they miss the target for reads.
     pub fn messages_cell(&self) -> String {
         let is_missed = self.messages_a_page_read().is_some_and(|messages| messages > MESSAGES_TARGET + 0.005);
         match self.outcome.messages_a_page {

@@ -1,9 +1,9 @@
-//! Patterns of access to a shared file, whose pages have homes in turns: those of Liao, Coloma, Choudhary and Ward (IJHPCA 2007),
-//! as `vgasnet-bench files` has them.
+//! Access patterns of Liao, Coloma, Choudhary and Ward (IJHPCA 2007) to a shared file, as in `vgasnet-bench files`. The
+//! file's pages have homes round robin.
 
 use crate::program::{Asked, Data, Program, Step};
 
-/// What a rank reads, modifies and writes at a time.
+/// Bytes read, modified and written at a time by a rank.
 const WINDOW_BYTES: u64 = 512 << 10;
 
 /// Windows of a rank.
@@ -15,26 +15,27 @@ const ROW_BYTES: u64 = 640;
 /// Rows of a rank.
 const ROWS: u64 = 64;
 
-/// A variable of FLASH I/O of a rank: 80 blocks of 8 x 8 x 8 cells.
+/// A FLASH I/O variable on a rank: 80 blocks of 8 x 8 x 8 cells.
 const VARIABLE_BYTES: u64 = 80 * 512 * 8;
 
-/// Variables.
+/// Number of variables.
 const VARIABLES: u64 = 8;
 
 /// A pattern of access to a shared file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shared {
-    /// Each rank reads and writes a window, and goes on to one that another rank has just written. They meet after each.
+    /// Each rank reads and writes a window, then moves to a window just written by another rank. A barrier follows each
+    /// step.
     SlidingWindow,
-    /// Ranks write rows in turns, as BT-IO's `simple`.
+    /// Ranks write rows round robin, as in BT-IO's `simple`.
     Rows,
-    /// Each rank writes its part of a variable; they meet after each.
+    /// Each rank writes its part of a variable. A barrier follows each variable.
     Checkpoint,
 }
 
 impl Shared {
-    /// Bytes of the file of so many ranks.
+    /// Bytes of the file for this number of ranks.
     pub fn bytes(self, ranks: u32) -> u64 {
         let each = match self {
             Shared::SlidingWindow => WINDOW_BYTES,
@@ -44,7 +45,7 @@ impl Shared {
         u64::from(ranks) * each
     }
 
-    /// Bytes that a rank reads and writes.
+    /// Bytes read and written by a rank.
     pub fn moved_bytes(self) -> u64 {
         match self {
             Shared::SlidingWindow => 2 * u64::from(WINDOWS) * WINDOW_BYTES,
@@ -52,7 +53,7 @@ impl Shared {
         }
     }
 
-    /// What a rank of so many does.
+    /// The accesses of a rank.
     pub fn program(self, data: Data, rank: u32, ranks: u32) -> Program {
         let (of_all, own) = (u64::from(ranks), u64::from(rank));
         let put = move |start, len| pieces(data, start, len, true);
@@ -71,7 +72,7 @@ impl Shared {
     }
 }
 
-/// Accesses to bytes of a file, each in one page. Pages have homes in turns.
+/// Accesses to a byte range of a file, each within one page. Pages have homes round robin.
 fn pieces(data: Data, start: u64, len: u64, is_put: bool) -> impl Iterator<Item = Step> {
     let (page_bytes, homes) = (data.page_bytes as u64, u64::from(data.homes));
     let end = start + len;
@@ -123,7 +124,7 @@ mod tests {
         };
         let [first, second] = [accesses(0), accesses(1)];
         assert_eq!(first.iter().map(|asked| asked.len_bytes as u64).sum::<u64>(), Shared::SlidingWindow.moved_bytes());
-        // Two pages are read, and written, in each step.
+        // Each step reads two pages, and writes them.
         let place = |asked: &Asked| (asked.home, asked.page, asked.is_put);
         assert_eq!(
             first[4..8].iter().map(place).collect::<Vec<_>>(),

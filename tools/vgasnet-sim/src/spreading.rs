@@ -1,14 +1,14 @@
-//! A page that all ranks ask for at once.
+//! A page requested by all ranks at once.
 
 use crate::{Machine, Order, Pattern, Point, Table};
 
-/// How many ranks.
+/// Numbers of ranks.
 const RANKS: [u32; 6] = [4, 16, 64, 256, 1024, 4096];
 
-/// How the page spreads.
+/// A way of spreading the page.
 struct Way {
     name: &'static str,
-    /// A node has all ranks that it may have, not one.
+    /// A node has as many ranks as possible, instead of one.
     has_all_ranks: bool,
     tree: bool,
     hosts_are_known: bool,
@@ -26,7 +26,8 @@ const WAYS: [Way; 5] = [
     way("all ranks of a node, a tree, hosts known", true, true, true),
 ];
 
-/// How many page times all ranks take beyond the one rank that reads the page from its disk. A page time is what the link takes.
+/// The time for all ranks in excess of one rank reading the page from its disk, in page times. A page time is the time
+/// of a page on the link.
 ///
 /// # Errors
 /// As [`Point::run`].
@@ -52,7 +53,7 @@ impl Way {
     }
 }
 
-/// A row for each way, and a cell for each number of ranks.
+/// A row for each way, with a cell for each number of ranks.
 ///
 /// # Errors
 /// As [`Point::run`].

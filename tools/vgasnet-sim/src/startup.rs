@@ -1,13 +1,13 @@
-//! What init and attach cost: what ranks tell each other, which way it goes, and what a rank keeps of it.
+//! The costs of init and attach: the ranks' contributions to exchanges, their transport, and the memory kept of them.
 //!
-//! All ranks do the same at the same time, so the cost of one is that of all. What MPI and GASNet do to start, and what a disk takes
-//! to reserve files, is not counted.
+//! All ranks do the same at the same time, so the cost of one rank is the cost of all. The startup of MPI or GASNet and
+//! the reservation of files on disks are not counted.
 
 use crate::{HANDLINGS, Machine, Table};
 use serde::Serialize;
 use vgasnet::memory::{Shape, all_frames, table_bytes};
 
-/// What carries exchanges between hosts: messages, by Bruck's algorithm.
+/// The network for exchanges between hosts: messages, by Bruck's algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
@@ -17,21 +17,21 @@ pub enum Network {
     Gasnet,
 }
 
-/// What ranks do together.
+/// A collective step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Each tells all ranks of the job so many bytes, and the first rank of a host so many more.
+    /// An exchange in the job. Each rank contributes this many bytes, and the first rank of a host this many more.
     Job(&'static str, usize, usize),
-    /// Each tells the ranks of its host so many bytes.
+    /// An exchange on the host. Each rank contributes this many bytes.
     Host(&'static str, usize),
-    /// The first rank of a host hands out descriptors, two for each rank and one for all, to one rank after the other.
+    /// The first rank of a host hands out descriptors to the other ranks one by one: two for each rank and one for all.
     HandOut(&'static str),
 }
 
-/// What begins what a rank tells: whether it fares well.
+/// Bytes at the start of a contribution: the rank's status.
 const WELL: usize = 1;
 
-/// The address that the first rank of a host tells the others.
+/// Bytes of the address sent by the first rank of a host to the others.
 const ADDRESS_BYTES: usize = 73;
 
 const STEPS: [Step; 14] = [
@@ -60,10 +60,10 @@ impl Network {
         }
     }
 
-    /// What ranks do together from the start of the network to the end of attach, in order.
+    /// The collective steps from the start of the network to the end of attach, in order.
     pub fn steps(self) -> Vec<Step> {
         let mut steps = STEPS.to_vec();
-        // The pool is made known to the network once it is mapped.
+        // The network learns of the pool after the pool has been mapped.
         let after =
             steps.iter().position(|step| matches!(step, Step::Job("memory is there", ..))).expect("it is a step");
         match self {
@@ -76,7 +76,7 @@ impl Network {
         steps
     }
 
-    /// The largest message, if GASNet takes as much as the library wants.
+    /// The largest message, if GASNet accepts the library's preferred size.
     fn message_bytes(self) -> u64 {
         match self {
             Network::Mpi => 8 << 10,
@@ -84,7 +84,7 @@ impl Network {
         }
     }
 
-    /// What a rank keeps for each rank of the job: as what, and how many bytes.
+    /// Memory kept by a rank per rank of the job: its purpose, and its bytes.
     pub fn kept(self) -> Vec<(&'static str, u64)> {
         let mut kept = vec![
             ("place of its segment", 16),
@@ -101,75 +101,75 @@ impl Network {
     }
 }
 
-/// A job that starts.
+/// A starting job.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
-    /// How many hosts.
+    /// Number of hosts.
     pub hosts: u32,
-    /// Ranks on each.
+    /// Ranks on each host.
     pub ranks_a_host: u32,
-    /// What carries exchanges between them.
+    /// The network for exchanges between hosts.
     pub network: Network,
 }
 
-/// What a step costs each rank.
+/// The cost of a step for each rank.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Exchange {
-    /// What it is about.
+    /// The subject of the step.
     pub what: &'static str,
-    /// The bytes that a rank tells; the first one of a host may tell more.
+    /// The bytes contributed by a rank. The first rank of a host may contribute more.
     pub told_bytes: u64,
-    /// Which way they go.
+    /// Their transport.
     pub way: &'static str,
-    /// Messages that a rank sends, and receives.
+    /// Messages sent, and also received, by a rank.
     pub messages: u64,
-    /// Bytes that a rank sends, and receives.
+    /// Bytes sent, and also received, by a rank.
     pub bytes: u64,
-    /// Bytes over the link of a host, each way.
+    /// Bytes over the link of a host, in each direction.
     pub link_bytes: u64,
-    /// What a rank needs meanwhile for what all tell, in bytes.
+    /// Temporary memory of a rank for the contributions of all ranks, in bytes.
     pub passing_bytes: u64,
-    /// How long it takes.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-/// What start-up costs.
+/// The cost of startup.
 #[derive(Clone, Debug, Serialize)]
 pub struct StartUp {
-    /// How many hosts.
+    /// Number of hosts.
     pub hosts: u32,
-    /// How many ranks.
+    /// Number of ranks.
     pub ranks: u64,
-    /// What carries exchanges between hosts.
+    /// The network for exchanges between hosts.
     pub network: Network,
-    /// Messages that a rank sends, and receives.
+    /// Messages sent, and also received, by a rank.
     pub messages: u64,
-    /// Bytes that a rank sends, and receives.
+    /// Bytes sent, and also received, by a rank.
     pub bytes: u64,
-    /// Bytes over the link of a host, each way.
+    /// Bytes over the link of a host, in each direction.
     pub link_bytes: u64,
-    /// How long it takes.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// What a rank keeps for each rank of the job, in bytes.
+    /// Memory kept by a rank per rank of the job, in bytes.
     pub kept_bytes_a_rank: u64,
-    /// What a rank keeps for all of them.
+    /// Memory kept by a rank for all ranks, in bytes.
     pub kept_bytes: u64,
-    /// The most that a rank needs at a time for what all tell, and gives back, in bytes.
+    /// Peak of a rank's temporary memory for contributions, in bytes.
     pub passing_bytes: u64,
     /// Addresses for the memory of all ranks of a host, in bytes.
     pub mapped_bytes: u64,
-    /// Step by step.
+    /// The costs of each step.
     pub exchanges: Vec<Exchange>,
 }
 
 /// The header of a part of an exchange.
 const HEADER_BYTES: u64 = 16;
 
-/// Descriptors that one message over a socket takes.
+/// Maximum number of descriptors in one message over a socket.
 const DESCRIPTORS_A_MESSAGE: u64 = 253;
 
 impl Job {
-    /// What start-up costs on this machine, the ranks of which have its pools.
+    /// The cost of startup on this machine, for ranks with the machine's pools.
     pub fn start(&self, machine: &Machine) -> StartUp {
         let ranks = self.ranks();
         let exchanges: Vec<_> = self.network.steps().into_iter().map(|step| self.step(machine, step)).collect();
@@ -205,12 +205,12 @@ impl Job {
             Step::Job(what, told, more) => {
                 let (told, more) = (told as u64, more as u64);
                 let exchange = self.exchange(machine, told, more);
-                // Each contribution becomes a vector of its own.
+                // Each contribution becomes a separate vector.
                 let vectors = self.ranks() * (size_of::<Vec<u8>>() as u64 + told) + u64::from(self.hosts) * more;
                 Exchange { what, told_bytes: told, passing_bytes: exchange.passing_bytes + vectors, ..exchange }
             }
             Step::Host(what, told) => {
-                // Two barriers, at which ranks come one after the other.
+                // Two barriers, which the ranks enter one after another.
                 let seconds = 2.0 * here as f64 * message + (here * told as u64) as f64 / machine.node.copy as f64;
                 Exchange { what, told_bytes: told as u64, way: "shared memory", seconds, ..Exchange::default() }
             }
@@ -222,13 +222,13 @@ impl Job {
         }
     }
 
-    /// An exchange in which each rank tells so many bytes and the first one of a host so many more.
+    /// An exchange. Each rank contributes `told` bytes, and the first rank of a host `more` in addition.
     fn exchange(&self, machine: &Machine, told: u64, more: u64) -> Exchange {
         let (ranks, here) = (self.ranks(), u64::from(self.ranks_a_host));
         let all_of = |blocks: u64| blocks * (2 + told) + blocks.div_ceil(here) * more;
         let mut exchange = Exchange { way: "network", passing_bytes: all_of(ranks), ..Exchange::default() };
         for round in 0..ranks.next_power_of_two().trailing_zeros() {
-            // Each rank sends what it has to the one so far below.
+            // Each rank sends its accumulated contributions to the rank `distance` below.
             let distance = 1 << round;
             let bytes = all_of(distance.min(ranks - distance));
             let parts = bytes.div_ceil(self.network.message_bytes() - HEADER_BYTES);
@@ -238,7 +238,8 @@ impl Job {
         exchange
     }
 
-    /// A round in which each rank sends so many bytes in so many messages, and so many ranks of a host to another host.
+    /// A round in which each rank sends `bytes` in this number of messages, and `crossing` ranks of a host send to
+    /// another host.
     fn round(&self, machine: &Machine, bytes: u64, messages: u64, crossing: u64) -> Exchange {
         let handling = HANDLINGS * messages as f64 * machine.node.message_us * 1e-6;
         let link_bytes = crossing * bytes;
@@ -252,7 +253,7 @@ impl Job {
 }
 
 impl Exchange {
-    /// Adds a round.
+    /// Adds the costs of a round.
     fn add(&mut self, round: Exchange) {
         self.messages += round.messages;
         self.bytes += round.bytes;

@@ -1,20 +1,20 @@
-//! Tables, as plain text and as a document has them.
+//! Tables, as plain text and in Markdown.
 
 use std::fmt;
 
-/// A table: numbers to the right, the first column to the left.
+/// A table. Numbers are aligned right, the first column left.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these heads.
+    /// A table with these column heads.
     pub fn new(heads: &[&str]) -> Table {
         Table { rows: vec![heads.iter().map(ToString::to_string).collect()] }
     }
 
-    /// Adds a row, as long as the heads.
+    /// Adds a row with as many cells as heads.
     pub fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.rows[0].len());
         self.rows.push(cells);
@@ -25,7 +25,7 @@ impl Table {
         &self.rows
     }
 
-    /// Lines of a table in Markdown.
+    /// The lines of the table in Markdown.
     pub fn markdown(&self) -> Vec<String> {
         let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
         let dashes = vec!["---".to_owned(); self.rows[0].len()];

@@ -1,4 +1,4 @@
-//! Virtual time: what happens when, on links, disks and processors.
+//! Virtual time: the events on links, disks and processors.
 
 use crate::hints::{Hints, Known};
 use crate::machine::Machine;
@@ -9,10 +9,10 @@ use vgasnet::engine::messages_in;
 use vgasnet_conduit::{Rank, Token, Transfer};
 use vgasnet_protocol::coherence::{CoherenceBody, CoherenceMessage, ToCache, ToHome};
 
-/// Nanoseconds since the job began.
+/// Nanoseconds since the start of the job.
 pub type Nanos = u64;
 
-/// What a rank finds when it polls.
+/// A result of polling.
 #[derive(Debug)]
 pub enum Arrived {
     /// A message.
@@ -21,32 +21,32 @@ pub enum Arrived {
     Complete(Token),
 }
 
-/// What happens at a time.
+/// An event.
 #[derive(Debug)]
 pub enum Happening {
-    /// Bytes begin to come in at a node.
+    /// Bytes start to arrive at a node.
     Incoming { node: usize, bytes: u64, to: Rank, arrived: Arrived, after: Nanos },
-    /// A rank has it.
+    /// All bytes have arrived at a rank.
     Arrival { to: Rank, arrived: Arrived },
     /// A get reaches the rank that has the bytes.
     Asked { by: Rank, transfer: Transfer },
-    /// An operation of a rank's disk is done.
+    /// A disk operation of a rank completes.
     Disk { rank: Rank, token: u64 },
-    /// A rank's engine is driven.
+    /// A rank's engine is to be driven.
     Drive(Rank),
-    /// A rank's client goes on.
+    /// A rank's client continues.
     Client(Rank),
 }
 
-/// What the job has moved.
+/// Counters of the job's traffic.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
     pub messages: u64,
-    /// Pages that messages say have come to a rank.
+    /// Pages received by ranks, counted by messages.
     pub pages: u64,
-    /// Ranks that were told to serve others and had no copy any more.
+    /// Orders to serve a page sent to ranks that no longer had a copy.
     pub bounces: u64,
-    /// Messages that have nothing but notices of clean evictions.
+    /// Messages containing only notices of clean evictions.
     pub notices: u64,
     pub transfers: u64,
     pub transferred_bytes: u64,
@@ -54,7 +54,7 @@ pub struct Traffic {
     pub disk_writes: u64,
 }
 
-/// The world of a job.
+/// The virtual machine of a job.
 pub struct World {
     machine: Machine,
     state: Mutex<State>,
@@ -67,9 +67,9 @@ struct State {
     happenings: Vec<Option<Happening>>,
     free: Vec<usize>,
     begun: u64,
-    /// Until when the thread of each rank that drives is busy.
+    /// The time until which each rank's driving thread is busy.
     drivers: Vec<Nanos>,
-    /// Ranks that are to be driven.
+    /// Ranks with a pending [`Happening::Drive`].
     called: Vec<bool>,
     sending: Vec<Nanos>,
     receiving: Vec<Nanos>,
@@ -118,7 +118,7 @@ impl World {
         self.state().traffic
     }
 
-    /// The next thing that happens, which is now from then on.
+    /// Advances the time to the next event, and returns it.
     pub fn next(&self) -> Option<Happening> {
         let mut state = self.state();
         let Reverse((time, _, place)) = state.agenda.pop()?;
@@ -131,41 +131,41 @@ impl World {
         happening
     }
 
-    /// Whether nothing is to happen.
+    /// Whether no event is left.
     pub fn is_quiet(&self) -> bool {
         self.state().agenda.is_empty()
     }
 
-    /// Until no thread that drives is busy any more. Nothing else is to happen.
-    pub fn rest(&self) {
+    /// Advances the time until no driving thread is busy. No event may be left.
+    pub fn settle_drivers(&self) {
         let mut state = self.state();
         debug_assert!(state.agenda.is_empty());
         state.now = state.drivers.iter().copied().fold(state.now, Nanos::max);
     }
 
-    /// Something will happen in so many nanoseconds.
+    /// Schedules an event after a delay.
     pub fn after(&self, delay: Nanos, happening: Happening) {
         let mut state = self.state();
         let time = state.now + delay;
         state.at(time, happening);
     }
 
-    /// The thread of a rank that drives does something that takes so long. Returns when it has done it.
+    /// Keeps a rank's driving thread busy for a duration. Returns the end time.
     pub fn spend(&self, rank: Rank, nanos: Nanos) -> Nanos {
         self.state().spend(rank, nanos)
     }
 
-    /// A rank's engine is to be driven as soon as its thread is free.
+    /// Schedules a rank's engine to be driven as soon as its thread is free.
     pub fn call(&self, rank: Rank) {
         self.state().call(rank);
     }
 
-    /// How long a thread takes to copy so many bytes.
+    /// The time of a thread for copying this number of bytes.
     pub fn copying(&self, bytes: u64) -> Nanos {
         during(bytes, self.machine.node.copy)
     }
 
-    /// A rank sends a message.
+    /// Sends a message.
     pub fn send(&self, from: Rank, to: Rank, bytes: Box<[u8]>) {
         let len = bytes.len() as u64 + MESSAGE_HEAD_BYTES;
         let sending = nanos(self.machine.node.message_us * SENDERS_PART);
@@ -178,7 +178,7 @@ impl World {
         self.carry(&mut state, ready, from, to, len, to, Arrived::Message { from, bytes }, 0);
     }
 
-    /// A rank starts a put: it ends when the word that it is there has come back.
+    /// Starts a put. It ends when the acknowledgement has come back.
     pub fn put(&self, rank: Rank, transfer: &Transfer) {
         let mut state = self.state();
         let ready = state.spend(rank, 0);
@@ -188,7 +188,7 @@ impl World {
         self.carry(&mut state, ready, rank, transfer.peer, transfer.len_bytes as u64, rank, done, back);
     }
 
-    /// A rank starts a get.
+    /// Starts a get.
     pub fn get(&self, rank: Rank, transfer: &Transfer) {
         let mut state = self.state();
         let ready = state.spend(rank, 0);
@@ -197,14 +197,14 @@ impl World {
         state.at(time, Happening::Asked { by: rank, transfer: *transfer });
     }
 
-    /// Bytes that a rank has been asked for leave it, without its help.
+    /// Sends the bytes requested from a rank, without its help.
     pub fn answer(&self, by: Rank, transfer: &Transfer) {
         let mut state = self.state();
         let (now, done) = (state.now, Arrived::Complete(transfer.token));
         self.carry(&mut state, now, transfer.peer, by, transfer.len_bytes as u64, by, done, 0);
     }
 
-    /// Bytes go from one rank to another from `ready` on. `whom` finds out, so long `after` they are there.
+    /// Carries bytes from one rank to another, starting at `ready`. `whom` is told this `after` their arrival.
     #[expect(clippy::too_many_arguments, reason = "each is one thing about the same bytes")]
     fn carry(
         &self,
@@ -228,7 +228,7 @@ impl World {
         state.at(time, Happening::Incoming { node: target, bytes, to: whom, arrived, after });
     }
 
-    /// Bytes come in at a node, behind those that come in already.
+    /// Receives bytes at a node, after the bytes already coming in.
     pub fn receive(&self, node: usize, bytes: u64, to: Rank, arrived: Arrived, after: Nanos) {
         let mut state = self.state();
         let begun = state.now.max(state.receiving[node]);
@@ -237,14 +237,14 @@ impl World {
         state.at(ended + after, Happening::Arrival { to, arrived });
     }
 
-    /// A rank has something for its next poll.
+    /// Delivers something for a rank's next poll.
     pub fn deliver(&self, to: Rank, arrived: Arrived) {
         let mut state = self.state();
         state.inboxes[to.index()].push_back(arrived);
         state.call(to);
     }
 
-    /// What a rank finds when it polls, one at a time. Handling it takes time.
+    /// The next thing found by a polling rank. Handling it takes time.
     pub fn take_arrival(&self, rank: Rank) -> Option<Arrived> {
         let mut state = self.state();
         let arrived = state.inboxes[rank.index()].pop_front()?;
@@ -256,7 +256,7 @@ impl World {
         !self.state().inboxes[rank.index()].is_empty()
     }
 
-    /// A disk operation of a rank begins.
+    /// Starts a disk operation of a rank.
     pub fn start_disk(&self, rank: Rank, bytes: u64, is_write: bool, token: u64) {
         let disk = &self.machine.disk;
         let node = self.node_of(rank) as usize;
@@ -273,29 +273,29 @@ impl World {
         state.at(ended + nanos(disk.latency_us), Happening::Disk { rank, token });
     }
 
-    /// A disk operation is done.
+    /// Completes a disk operation.
     pub fn end_disk(&self, rank: Rank, token: u64) {
         let mut state = self.state();
         state.finished[rank.index()].push_back(token);
         state.call(rank);
     }
 
-    /// The next disk operation of a rank that is done.
+    /// The next completed disk operation of a rank.
     pub fn take_finished(&self, rank: Rank) -> Option<u64> {
         self.state().finished[rank.index()].pop_front()
     }
 }
 
-/// What a message has around it on the wire.
+/// Overhead of a message on the wire.
 pub const MESSAGE_HEAD_BYTES: u64 = 64;
 
-/// From a rank to another one of its node, in microseconds.
+/// Latency between two ranks of a node, in microseconds.
 pub const LOCAL_US: f64 = 0.3;
 const LOCAL_NANOS: Nanos = (LOCAL_US * 1e3) as Nanos;
 
-/// What a message costs its sender, as a part of what it takes to handle. Its receiver has all of that.
+/// The sender's cost of a message, as a fraction of the receiver's.
 const SENDERS_PART: f64 = 0.5;
-/// The same of both ends together.
+/// The cost of a message at both ends.
 pub const HANDLINGS: f64 = 1.0 + SENDERS_PART;
 
 impl State {
@@ -315,7 +315,8 @@ impl State {
         *busy
     }
 
-    /// Notes a message of the conduit. Returns whether the sender knows what its home would tell it: who has the page that it asks for.
+    /// Takes note of a message. Returns whether the sender already knows the answer of the home: a holder of the
+    /// requested page.
     fn note(&mut self, from: Rank, to: Rank, bytes: &[u8]) -> bool {
         let (mut is_known, mut has_notices_alone) = (false, true);
         for message in messages_in(bytes) {
@@ -356,12 +357,12 @@ impl Traffic {
     }
 }
 
-/// Nanoseconds.
+/// Microseconds as nanoseconds.
 pub fn nanos(us: f64) -> Nanos {
     (us * 1e3).round() as Nanos
 }
 
-/// How long so many bytes take at so many a second.
+/// The time for this number of bytes at a bandwidth.
 fn during(bytes: u64, bandwidth: u64) -> Nanos {
     (u128::from(bytes) * 1_000_000_000 / u128::from(bandwidth)) as Nanos
 }

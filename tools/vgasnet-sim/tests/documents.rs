@@ -5,12 +5,12 @@ use std::process::Command;
 use vgasnet_sim::startup::{Job, Network, StartUp};
 use vgasnet_sim::{Machine, Table, parts, spreading, twice};
 
-/// A file of the repository.
+/// Reads a file of the repository.
 fn file(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).expect("it is there")
 }
 
-/// model-results.md has all these rows.
+/// Asserts that model-results.md has all these rows.
 fn assert_documented(rows: impl Iterator<Item = String>) {
     let text = file("docs/internals/model-results.md");
     let missing: Vec<String> = rows.filter(|row| !text.contains(row)).collect();
@@ -38,7 +38,7 @@ fn what_settings_bring_the_first_and_the_second_time_is_as_documented() {
 #[test]
 fn page_times_grow_with_the_logarithm_of_the_ranks() {
     let [few, many] = [64, 4096].map(|ranks| spreading::page_times(&Machine::today(), ranks).expect("the jobs end"));
-    // 4096 are 64 squared. The last is what jobs have.
+    // 4096 is 64 squared. The last way is the default.
     assert!(many[4] <= 2.0 * few[4] && many[3] > 4.0 * many[4], "{few:?} and {many:?} page times");
 }
 
@@ -107,7 +107,7 @@ fn row(name: &str, one: &StartUp) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
-/// Thousands apart.
+/// The number with its digits in groups of three.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! All data in one segment of the paper's machine, whose pages have their homes in turns.
+//! All data in one segment of the paper's machine, with homes of its pages round robin.
 
 use vgasnet_sim::twice::Choice;
 use vgasnet_sim::twice::homes::{DATA_POOLS, times};
@@ -6,7 +6,7 @@ use vgasnet_sim::{Homes, Machine, Order, Point};
 
 const CHOICE: Choice = Choice { scale: 64, seed: 1 };
 
-/// As long as the data fits all pools together.
+/// This holds as long as the data fits into all pools together.
 #[test]
 fn at_random_32_ranks_read_28_times_as_much_as_one() {
     for data_pools in DATA_POOLS {

@@ -1,4 +1,4 @@
-//! Machine files: what is wrong with one is one line with its place.
+//! Mistakes in machine files are reported on one line, with their place.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ fn paper() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("machines/paper.toml")
 }
 
-/// What is said of the paper's machine with this text in place of that.
+/// The error for the paper's machine file with `from` replaced by `to`.
 fn refusal(name: &str, from: &str, to: &str) -> String {
     let text = std::fs::read_to_string(paper()).expect("it is there");
     assert!(text.contains(from), "{from}");
@@ -61,7 +61,7 @@ fn what_is_wrong_is_one_line_with_its_place() {
     assert!(missing.starts_with("no/such/machine.toml: ") && !missing.contains('\n'), "{missing:?}");
 }
 
-/// What the program says to these options and the paper's machine, which it refuses.
+/// The error of the program for the paper's machine and invalid options.
 fn refused(options: &[&str]) -> String {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_vgasnet-sim"));
     let output = command.arg(options[0]).arg(paper()).args(&options[1..]).output().expect("it starts");

@@ -1,5 +1,5 @@
-//! Patterns on 4,096 nodes, as model-results.md has them: those that take seconds, and with `CHECK_ALL=1` the others, too, which take a
-//! quarter of a minute each, or more.
+//! Patterns on 4,096 nodes, compared with model-results.md: the patterns that take seconds, and with `CHECK_ALL=1` also
+//! the others, at a quarter of a minute or more each.
 
 use std::path::Path;
 use vgasnet_sim::scale::{self, Choice};
@@ -7,7 +7,7 @@ use vgasnet_sim::{Hints, Machine};
 
 const FAST: [&str; 3] = ["all data of the first node", "false sharing", "a shared file"];
 
-/// Cells of 32 and of 4,096 nodes of the document's rows that begin so and have both.
+/// The cells for 32 and 4,096 nodes in the document's rows that start with `what` and have both.
 fn documented(what: &str) -> Vec<[String; 2]> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/model-results.md");
     let text = std::fs::read_to_string(path).expect("it is there");

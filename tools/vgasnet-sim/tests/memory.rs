@@ -1,4 +1,5 @@
-//! What a job takes it gives back. No other test may run beside it: it looks at the addresses of the process.
+//! A job frees all its memory. No other test may run at the same time: this one measures the address space of the
+//! process.
 
 use vgasnet_sim::{Machine, Order, Point};
 

@@ -1,4 +1,5 @@
-//! The same work for more and more nodes of the machine of today: as model-results.md says, and as the protocol promises.
+//! The same work for growing numbers of nodes of the machine of today, compared with model-results.md and the promises
+//! of the protocol.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -19,7 +20,7 @@ fn documented() -> String {
     std::fs::read_to_string(path).expect("it is there")
 }
 
-/// The document has each row, perhaps with more cells, but for those that were not run as a whole.
+/// Asserts that the document has each row, perhaps with more cells. Rows not run completely are skipped.
 fn assert_documented(table: &Table) {
     let text = documented();
     let rows = table.markdown();
@@ -52,7 +53,7 @@ fn a_read_takes_four_messages_besides_notices_and_bounces() {
             let besides = outcome.a_page(outcome.notices) + 2.0 * outcome.a_page(outcome.bounces);
             let messages = outcome.messages_a_page.expect("pages come") - besides;
             assert!(messages <= 4.05, "{what}, {nodes} nodes: {messages} messages, and {besides} besides");
-            // A page has one transfer, or comes from the file.
+            // A page is transferred once, or read from the file.
             assert!(outcome.transfers <= outcome.pages + outcome.disk_reads, "{what}, {nodes} nodes: {outcome:?}");
             *nodes
         })

@@ -1,4 +1,4 @@
-//! Jobs on the paper's machine: the same each time, near what the paper says, and as fast as the protocol promises.
+//! Jobs on the paper's machine: deterministic, near the paper's numbers, and as fast as the protocol promises.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ fn first(point: &Point) -> Outcome {
     point.run(&machine()).expect("the job ends")[0]
 }
 
-/// How many times as much 32 ranks read together as one does.
+/// The throughput of 32 ranks relative to one.
 fn speedup(order: Order, data_pools: f64) -> f64 {
     let rate = |ranks| first(&Point::reads(ranks, order, data_pools, PAGE_BYTES)).megabytes_a_second_each;
     32.0 * rate(32) / rate(1)
@@ -46,7 +46,7 @@ fn in_order_32_ranks_read_28_times_as_much_as_one() {
 
 #[test]
 fn at_random_one_disk_is_the_limit_and_not_the_pool() {
-    // Each page is read from the disk once, by 32 ranks as by one that reads 1 - 1/e of them.
+    // The disk reads each page once for 32 ranks, and also for one rank, which needs only 1 - 1/e of the pages.
     let limit = 32.0 * (1.0 - (-1.0_f64).exp());
     let [below, past] = [0.9, 1.1].map(|pools| speedup(Order::Random, pools));
     assert!(below >= 0.8 * limit && past >= 0.8 * below, "{below} and {past} of {limit}");
@@ -64,7 +64,7 @@ fn a_page_that_all_ask_for_spreads_as_a_tree() {
 #[test]
 fn a_read_takes_four_messages_however_many_ranks_there_are() {
     for ranks in [8, 32, 128] {
-        // At random: a page that is read ahead may become urgent, which is a message more.
+        // Random order, because a page in read-ahead can become urgent, which costs one more message.
         let point = Point { passes: 2, ..Point::reads(ranks, Order::Random, 1.5, PAGE_BYTES) };
         let passes = point.run(&machine()).expect("the job ends");
         let messages = passes.iter().map(|pass| pass.messages_a_miss).fold(0.0, f64::max);
@@ -110,11 +110,12 @@ fn reasons_have_the_numbers_of_runs_that_come_nearer() {
     }
     let today = paper::run(&Machine::today(), paper::Choice { scale: 16, ..choice }).expect("the jobs end");
     assert!(today.dearer.is_empty() && today.claims.iter().all(|claim| claim.because.is_none()), "{:?}", today.claims);
-    // Nor can another machine be off what the paper says.
+    // A deviation from the paper is defined only for the paper's machine.
     assert!(plain.claims_table().contains(" %") && !today.claims_table().contains(" %"), "{}", today.claims_table());
 }
 
-/// Pages of a pool come by one link, those of a disk at its rate, and large ones faster than small ones.
+/// Pages in pools arrive at the rate of one link, pages on a disk at the rate of the disk, and large pages faster than
+/// small ones.
 fn check_page_sizes(sizes: &[PageSize]) {
     assert_eq!(sizes.iter().map(|size| size.page_bytes).collect::<Vec<_>>(), [8 << 10, 256 << 10, 4 << 20]);
     for PageSize { home_pool, third_pool, home_disk, .. } in sizes {
@@ -157,7 +158,7 @@ fn a_write_waits_little_longer_the_more_ranks_have_the_page() {
 
 #[test]
 fn a_write_does_not_wait_for_what_the_home_does_about_the_reads_before_it() {
-    // Ranks of a host have a small page sooner than the home has handled their messages.
+    // Ranks of a host receive a small page before the home has handled their messages.
     let mut machine = machine();
     (machine.node.ranks, machine.node.page) = (8, 64 << 10);
     let write_us = |ranks| {

@@ -1,4 +1,4 @@
-//! The program: what it prints, and what it says of options that make no sense.
+//! The program's output, and its errors for invalid options.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -20,7 +20,7 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).expect("it is text")
 }
 
-/// What it says where it fails, which is one line.
+/// The error of a failed run, on one line.
 fn refusal(output: Output) -> String {
     let line = text(output.stderr);
     assert_eq!((output.status.code(), line.lines().count()), (Some(1), 1), "{line}");
@@ -39,7 +39,7 @@ fn a_closed_pipe_is_no_error_and_a_full_disk_is_one_line() {
     assert!(line.starts_with("vgasnet-sim: standard output: No space left on device"), "{line}");
 }
 
-/// A machine file whose node is this, which goes when the test ends.
+/// A machine file with this node. It is removed at the end of the test.
 struct Written(PathBuf);
 
 impl Written {

@@ -14,7 +14,7 @@ fn a_job_that_takes_long_says_how_far_it_is() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnet-sim"));
     command.arg("run").arg(machine).args(["-n", "32", "--data", "16", "--order", "random", "--passes", "4"]);
     let mut child = command.stdout(Stdio::null()).stderr(terminal.slave).spawn().expect("it starts");
-    // The terminal's other end goes with the child.
+    // The terminal's other end closes with the child.
     drop(command);
     let mut text = Vec::new();
     let mut bytes = [0; 4096];

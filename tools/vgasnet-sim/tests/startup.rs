@@ -1,5 +1,5 @@
-//! The model of start-up, held against the library's own: its init and attach are run as rank 0 of 262,144, over a network that notes
-//! what is told. No other test may run beside it: it counts the memory of the process.
+//! The model of startup, compared with the library: init and attach run as rank 0 of 262,144 over a network that
+//! records contributions. No other test may run at the same time: this one counts the memory of the process.
 
 use std::sync::{Arc, Mutex};
 use vgasnet::{job, live_bytes};
@@ -9,7 +9,7 @@ use vgasnet_sim::startup::{Network as Model, Step};
 
 const RANKS: u32 = 262_144;
 
-/// The network of rank 0, which is alone on its host. The others are on hosts of 64 and tell what it tells.
+/// The network of rank 0, alone on its host. The other ranks are on hosts of 64 and contribute the same as rank 0.
 #[derive(Clone, Default)]
 struct Tally {
     told_bytes: Arc<Mutex<Vec<usize>>>,

@@ -1,4 +1,4 @@
-//! Starts ranks by GASNet's launchers, of the conduit that this build is for.
+//! Starts ranks with GASNet's launchers, for the conduit of this build.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use vgasnet_launch::{Plan, Reach, host_timeout, say};
 
 use super::{Options, add_agent, mpi};
 
-/// Whether GASNet's launcher for UDP takes the output of the ranks.
+/// Whether GASNet's launcher for UDP forwards the output of the ranks.
 const ROUTE_VARIABLE: &str = "GASNET_ROUTE_OUTPUT";
 
 /// Runs the job. Returns the exit status.
@@ -25,7 +25,7 @@ pub fn run(options: &Options) -> i32 {
     }
 }
 
-/// A launcher of GASNet's, without the agents' own command.
+/// A GASNet launcher, without the agents' command.
 struct Launcher {
     command: String,
     is_dispensable: bool,
@@ -38,7 +38,7 @@ fn udp(options: &Options) -> Launcher {
     let spawner = if options.hosts.is_empty() { "L" } else { "S" };
     let arguments = ["-np", &options.ranks.to_string(), "-spawn", spawner].map(str::to_owned).to_vec();
     let mut variables = servers(options);
-    // The ranks' output need not go through the launcher, which may be gone before they are.
+    // The ranks' output bypasses the launcher, which may end before the ranks do.
     if vgasnet_conduit::environment::var_os(ROUTE_VARIABLE).is_none() {
         variables.push((ROUTE_VARIABLE, "0".to_owned()));
     }
@@ -46,7 +46,7 @@ fn udp(options: &Options) -> Launcher {
     Launcher { command: of_gasnet("amudprun"), is_dispensable: true, reach, arguments, variables }
 }
 
-/// The conduits for network cards have a launcher each, which knows the site's ways.
+/// Each conduit for network cards has its own launcher, configured for the site.
 fn by_script(options: &Options, conduit: &str) -> Launcher {
     let name = conduit.replace("gasnet-", "gasnetrun_");
     let mut arguments = vec!["-n".to_owned(), options.ranks.to_string()];
@@ -57,7 +57,7 @@ fn by_script(options: &Options, conduit: &str) -> Launcher {
         let names: Vec<_> = options.env.iter().map(|name| name.to_string_lossy()).collect();
         arguments.extend(["-E".to_owned(), names.join(",")]);
     }
-    // Without names, the launcher finds hosts by itself.
+    // Without names the launcher finds hosts by itself.
     let reach = if options.hosts.is_empty() { Reach::Unknown } else { Reach::Hosts(options.hosts.clone()) };
     Launcher { command: of_gasnet(&name), is_dispensable: false, reach, arguments, variables: servers(options) }
 }
@@ -67,7 +67,7 @@ fn servers(options: &Options) -> Vec<(&'static str, String)> {
     if options.hosts.is_empty() { vec![] } else { vec![servers()] }
 }
 
-/// A launcher of the GASNet that this build is for, or of another one that lies in the path.
+/// A launcher of this build's GASNet, or of another one in the path.
 fn of_gasnet(name: &str) -> String {
     let installed = Path::new(vgasnet_gasnet::PROGRAMS).join(name);
     if installed.is_file() { installed.to_string_lossy().into_owned() } else { name.to_owned() }

@@ -14,7 +14,7 @@ use vgasnet::settings::{CONDUIT_VARIABLE, Config};
 use vgasnet_launch::{Launch, say};
 #[cfg(any(feature = "mpi", feature = "gasnet"))]
 use vgasnet_launch::{Plan, supervise};
-use vgasnet_manual::Besides;
+use vgasnet_manual::PageExtras;
 
 /// Runs a program as a job of several ranks
 #[derive(Parser)]
@@ -34,7 +34,8 @@ struct Options {
     #[arg(short = 'l')]
     label_output: bool,
 
-    /// Let the system place each rank's code and data at random; by default, addresses are the same on all ranks over smp
+    /// Let the system place each rank's code and data at random; by default, addresses are the same on all ranks over
+    /// smp
     #[arg(long)]
     aslr: bool,
 
@@ -42,11 +43,11 @@ struct Options {
     #[arg(long, value_name = "CONDUIT", value_parser = conduits())]
     conduit: Option<String>,
 
-    /// The hosts to run on, for conduits that reach others than this one; default: those of the launcher or the batch system
+    /// The hosts to run on, for conduits between hosts; default: the hosts of the launcher or the batch system
     #[arg(long, value_name = "A,B...", value_delimiter = ',')]
     hosts: Vec<String>,
 
-    /// More variables that ranks on other hosts get, beside those of vgasnet and GASNet; most launchers pass on all of them
+    /// More variables for ranks on other hosts, besides vgasnet's and GASNet's; most launchers pass on all of them
     #[arg(long, value_name = "A,B...", value_delimiter = ',')]
     env: Vec<OsString>,
 
@@ -69,9 +70,9 @@ fn after_help() -> String {
     format!("{JOBS}\n\n{}", Config::help().trim_end())
 }
 
-/// Whether the command line asks for a text about this program, which is printed then.
+/// Prints a text about this program if the command line asks for one. Returns whether it did.
 fn is_about_this_program() -> bool {
-    let besides = Besides {
+    let extras = PageExtras {
         sections: &[
             ("JOBS", JOBS),
             (
@@ -81,10 +82,10 @@ fn is_about_this_program() -> bool {
         ],
         see_also: &["vgasnet(7)", "vgasnet(3)", "vgasnet-info(1)", "vgasnet-bench(1)"],
     };
-    vgasnet_manual::asked().is_some_and(|what| vgasnet_manual::print(Options::command(), &what, besides))
+    vgasnet_manual::asked().is_some_and(|what| vgasnet_manual::print(Options::command(), &what, extras))
 }
 
-/// The conduits of this build.
+/// The conduits in this build.
 fn conduits() -> clap::builder::PossibleValuesParser {
     let all: &[&'static str] = &[
         "smp",
@@ -113,17 +114,17 @@ fn main() {
         Some("mpi") => mpi::run(&options, "mpi", vgasnet_mpi::MPIEXEC),
         #[cfg(feature = "gasnet")]
         Some("gasnet") => gasnet::run(&options),
-        // Where the variable makes no sense, the ranks say so.
+        // If the variable has an invalid value, the ranks report it.
         _ => run_here(&options),
     };
     std::process::exit(status);
 }
 
-/// The exit status of a job that cannot start, and why.
+/// The exit status and the reason of a job that cannot start.
 #[cfg(any(feature = "mpi", feature = "gasnet"))]
 type Refusal = (i32, String);
 
-/// Adds the command of an agent to the launcher's.
+/// Adds the command of an agent to the launcher's command line.
 #[cfg(any(feature = "mpi", feature = "gasnet"))]
 fn add_agent(launcher: &mut Command, options: &Options) -> Result<(), Refusal> {
     let agent = std::env::current_exe().map_err(|error| (1, format!("the path of vgasnetrun: {error}")))?;

@@ -1,4 +1,4 @@
-//! Starts ranks by the launcher of the MPI that this build is for.
+//! Starts ranks with the launcher of this build's MPI.
 
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
@@ -11,20 +11,20 @@ use vgasnet_launch::{IsNoise, LAUNCHER_VARIABLE, Plan, Reach, host_timeout};
 
 use super::{Options, Refusal, add_agent};
 
-/// The variable for another launcher than that of the MPI at hand, and options for it.
+/// The variable for a launcher, with options, to use instead of the MPI's own.
 const MPIEXEC_VARIABLE: &str = "VGASNET_MPIEXEC";
 
-/// The options of `mpiexec` differ.
+/// The options of `mpiexec` differ between launchers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dialect {
-    /// MPICH and its kin.
+    /// MPICH and relatives.
     Hydra,
     OpenMpi,
     /// Slurm's `srun`.
     Slurm,
 }
 
-/// Runs the job over this conduit, which ranks of MPI use. Returns the exit status.
+/// Runs the job over this conduit of MPI ranks. Returns the exit status.
 pub fn run(options: &Options, conduit: &str, default_launcher: &str) -> i32 {
     super::run(plan(options, conduit, default_launcher))
 }
@@ -65,7 +65,7 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
     Ok(Plan { ranks: options.ranks, reach, launcher: command, is_dispensable: false, host_timeout, is_noise })
 }
 
-/// The hosts of a job whose launcher may know hosts that nobody has named here.
+/// The hosts of a job. Without named hosts, the launcher may know some.
 fn reach(named: &[String], may_know_hosts: bool) -> Reach {
     match named {
         [] if may_know_hosts => Reach::Unknown,
@@ -74,7 +74,7 @@ fn reach(named: &[String], may_know_hosts: bool) -> Reach {
     }
 }
 
-/// Beginnings of variables by which batch systems, MPICH and Open MPI learn of hosts.
+/// Prefixes of the variables that tell launchers of batch systems, MPICH and Open MPI the hosts.
 const HOSTS_VARIABLES: [&str; 12] = [
     "SLURM_",
     "PBS_",
@@ -90,17 +90,17 @@ const HOSTS_VARIABLES: [&str; 12] = [
     "PRTE_MCA_",
 ];
 
-/// Open MPI's own list of hosts, as Debian and its kin have it.
+/// Open MPI's default host list, in Debian and relatives.
 const HOSTS_FILE_OF_OPEN_MPI: &str = "/etc/openmpi/openmpi-default-hostfile";
 
-/// Whether launchers may find hosts without being told.
+/// Whether launchers may find hosts by themselves.
 fn may_know_hosts() -> bool {
     let mut names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
     let is_set = names.any(|name| HOSTS_VARIABLES.iter().any(|beginning| name.starts_with(beginning)));
     is_set || std::fs::read_to_string(HOSTS_FILE_OF_OPEN_MPI).is_ok_and(|text| names_hosts(&text))
 }
 
-/// Whether a list of hosts has any beside comments.
+/// Whether a host list has any entries besides comments.
 fn names_hosts(list: &str) -> bool {
     list.lines().map(str::trim).any(|line| !line.is_empty() && !line.starts_with('#'))
 }
@@ -120,20 +120,20 @@ fn dialect_of(launcher: &str) -> Result<Dialect, Refusal> {
     }
 }
 
-/// The PMI by which an MPI with this launcher learns from Slurm of its other processes.
+/// The PMI between Slurm and the processes of an MPI with this launcher.
 fn pmi_of(own_launcher: &str) -> Result<&'static str, Refusal> {
     Ok(if dialect_of(own_launcher)? == Dialect::Hydra { "pmi2" } else { "pmix" })
 }
 
-/// Whether ranks on other hosts need this variable. Launchers other than that of Open MPI pass on all variables.
+/// Whether ranks on other hosts need this variable. Launchers other than Open MPI's pass on all variables.
 fn is_for_ranks(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let is_set_anyway = name == CONDUIT_VARIABLE || name == LAUNCHER_VARIABLE || name == MPIEXEC_VARIABLE;
     !is_set_anyway && (name.starts_with("VGASNET_") || name.starts_with("GASNET_") || name == "LD_LIBRARY_PATH")
 }
 
-/// Makes Open MPI leave ends to the agents. Ranks are not bound to a processor each: they have helper threads, and other jobs run at
-/// the same time.
+/// Leaves the end of the job to the agents. Ranks are not bound to processors, because they have helper threads and
+/// other jobs may run at the same time.
 const OPEN_MPI_SETTINGS: [&str; 8] = [
     "--mca",
     "orte_allowed_exit_without_sync",
@@ -145,17 +145,19 @@ const OPEN_MPI_SETTINGS: [&str; 8] = [
     "none",
 ];
 
-/// Open MPI warns where a process by which it reaches a host has put itself in a group of its own, and executed ssh, before
-/// Open MPI has put it there once more: on a loaded machine in each tenth job. Nothing follows from it.
+/// Open MPI starts a helper process per host. It warns if the helper has already changed its own process group and
+/// executed ssh before Open MPI changes the group, which happens in every tenth job on a loaded machine. The warning is
+/// harmless.
 fn is_noise_of_open_mpi(line: &str) -> bool {
     line.starts_with('[') && line.contains("] plm:rsh: Warning: setpgid(") && line.contains(" failed in parent ")
 }
 
-/// Makes `srun` leave ends to the agents, give rank 0 the standard input, and share the processors of a step in which it runs.
+/// Leaves the end of the job to the agents, gives rank 0 the standard input, and shares the processors of an enclosing
+/// step.
 const SLURM_SETTINGS: [&str; 6] =
     ["--kill-on-bad-exit=0", "--wait=0", "--export=ALL", "--input=0", "--overlap", "--quiet"];
 
-/// The launcher's options. A process that ends without having told MPI is no failure here.
+/// The launcher's options. A process may end without telling MPI.
 fn arguments(dialect: Dialect, options: &Options) -> Vec<String> {
     let mut arguments = match dialect {
         Dialect::Hydra => vec!["-disable-auto-cleanup".to_owned()],
@@ -190,7 +192,7 @@ fn open_mpi_hosts(hosts: &[String], per_host: u32) -> Vec<String> {
     let slots: Vec<_> = hosts.iter().map(|host| format!("{host}:{per_host}")).collect();
     let mut arguments = vec!["--map-by".to_owned(), "slot".to_owned(), "--host".to_owned(), slots.join(",")];
     if hosts.iter().any(|host| host.parse::<IpAddr>().is_ok()) {
-        // It cuts names at the first dot, as if the rest were a domain.
+        // Open MPI cuts names at the first dot, as if a domain followed.
         arguments.extend(["--mca", "orte_keep_fqdn_hostnames", "1"].map(str::to_owned));
     }
     arguments

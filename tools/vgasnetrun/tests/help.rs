@@ -1,4 +1,4 @@
-//! The help text. This test also has cargo build vgasnetrun for the tests at the root, which start it.
+//! The help text. Because of this test cargo also builds vgasnetrun for the tests at the root.
 
 use std::process::Command;
 

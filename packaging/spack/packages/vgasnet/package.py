@@ -9,7 +9,7 @@ from spack.package import *
 try:
     from spack_repo.builtin.build_systems.generic import Package
 except ImportError:
-    # Before Spack 1.0 it comes with the above.
+    # Before Spack 1.0 this is a part of the above.
     pass
 
 
@@ -17,7 +17,8 @@ class Vgasnet(Package):
     """A communication runtime for PGAS languages and libraries whose segments are larger than memory: the
     interface of GASNet-1, over shared memory, MPI or GASNet."""
 
-    # Sources are what is committed in the checkout that this recipe lies in. For others: `spack develop --path DIR vgasnet@0.1.0`.
+    # The sources are the commits of the checkout with this recipe. For other sources: `spack develop --path DIR
+    # vgasnet@0.1.0`.
     git = pathlib.Path(__file__).resolve().parents[4].as_uri()
 
     license("MIT OR Apache-2.0", checked_by="vgasnet")
@@ -43,10 +44,10 @@ class Vgasnet(Package):
     depends_on("mpi", when="+mpi")
     for conduit in ("udp", "mpi", "ibv", "ofi", "ucx"):
         depends_on(f"gasnet+par+pic+pthreads conduits={conduit}", when=f"gasnet={conduit}")
-        # The bindings are made from GASNet's headers.
+        # The bindings are generated from GASNet's headers.
         depends_on("llvm+clang", type="build", when=f"gasnet={conduit}")
 
-    # GASNet's clients are told which compilers to take. Those are Spack's wrappers while this is built.
+    # Clients of GASNet use the recorded compilers. During this build CC and CXX are Spack's wrappers.
     filter_compiler_wrappers("*.pc", "*.mak", "configure", recursive=True)
 
     conflicts("platform=darwin", msg="vgasnet uses Linux's own system calls")

@@ -1,4 +1,4 @@
-//! Read-only ranges, by the functions of the C interface.
+//! Read-only ranges, through the functions of the C interface.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Sub;
@@ -31,7 +31,7 @@ pub struct Stats {
 impl Sub for Stats {
     type Output = Stats;
 
-    /// What was counted since, and what there is now.
+    /// The counts since `before`, and the current values of the others.
     fn sub(self, before: Stats) -> Stats {
         Stats {
             gets: self.gets - before.gets,
@@ -56,7 +56,7 @@ unsafe extern "C" {
     fn vgasnet_readonly_stats(stats: *mut Stats, struct_bytes: usize) -> c_int;
 }
 
-/// A range that is read-only until this is dropped.
+/// A read-only range, ended when this is dropped.
 pub struct ReadOnly {
     node: u32,
     address: usize,
@@ -65,7 +65,7 @@ pub struct ReadOnly {
 
 impl ReadOnly {
     pub fn begin(node: u32, address: usize, len_bytes: usize) -> ReadOnly {
-        // SAFETY: there are no options, and the library checks the range.
+        // SAFETY: there are no options. The library checks the range.
         let code = unsafe { vgasnet_readonly_begin(node, with_exposed_provenance_mut(address), len_bytes, 0, null()) };
         if code != 0 {
             fail(format!("a read-only range of {len_bytes} bytes was refused with code {code}"));
@@ -76,7 +76,7 @@ impl ReadOnly {
 
 impl Drop for ReadOnly {
     fn drop(&mut self) {
-        // SAFETY: all gets of this program are complete when they return, and the library checks the range.
+        // SAFETY: all gets of this program are blocking, so none is in flight. The library checks the range.
         let code =
             unsafe { vgasnet_readonly_end(self.node, with_exposed_provenance_mut(self.address), self.len_bytes) };
         if code != 0 {
@@ -85,10 +85,10 @@ impl Drop for ReadOnly {
     }
 }
 
-/// What this rank's caches of gets have counted since the job began.
+/// The counters of this rank's caches of gets since the start of the job.
 pub fn stats() -> Stats {
     let mut stats = Stats::default();
-    // SAFETY: the structure is that of the header, and as long as is said.
+    // SAFETY: the structure equals the one in the header and has the given length.
     let code = unsafe { vgasnet_readonly_stats(&raw mut stats, size_of::<Stats>()) };
     if code != 0 {
         fail(format!("statistics of gets were refused with code {code}"));

@@ -1,14 +1,14 @@
-//! A chart of lines, as data.
+//! A line chart, as data.
 
 use serde::Serialize;
 
-/// The picture's data.
+/// The data of the chart.
 #[derive(Default, Serialize)]
 pub struct Chart {
     pub title: String,
     pub x: &'static str,
     pub y: &'static str,
-    /// Equal steps are equal factors.
+    /// Logarithmic axes.
     pub x_is_log: bool,
     pub y_is_log: bool,
     pub lines: Vec<Line>,
@@ -18,7 +18,7 @@ pub struct Chart {
 #[derive(Default, Serialize)]
 pub struct Line {
     pub name: String,
-    /// Numbers of the paper, which are no line of ours.
+    /// Numbers from the paper instead of results of ours.
     pub is_papers: bool,
     pub points: Vec<(f64, f64)>,
 }

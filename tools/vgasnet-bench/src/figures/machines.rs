@@ -5,7 +5,7 @@ use super::page::Page;
 use vgasnet::settings::format_size;
 use vgasnet_sim::{Machine, short};
 
-/// A parameter: its name in a machine file, what it is, and its value.
+/// A parameter: its name in a machine file, its meaning and its value.
 type Parameter = (&'static str, &'static str, fn(&Machine) -> String);
 
 const PARAMETERS: [Parameter; 11] = [
@@ -26,7 +26,7 @@ fn megabytes(rate: u64) -> String {
     short(rate as f64 / 1e6)
 }
 
-/// The table.
+/// Adds the table.
 pub fn show(page: &mut Page, results: &measured::Results) {
     let mut machines = vec![("the paper's".to_owned(), Machine::paper()), ("of today".to_owned(), Machine::today())];
     machines.extend(results.machines().map(|(name, machine)| (format!("this one, {name}"), machine)));
@@ -39,7 +39,7 @@ pub fn show(page: &mut Page, results: &measured::Results) {
     page.table("Parameters of the machines", &heads, PARAMETERS.iter().map(row).collect());
 }
 
-/// The day, as far as the machine knows it.
+/// The current date, or an empty text.
 pub fn date() -> String {
     crate::programs::said(std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]))
         .unwrap_or_default()
@@ -47,7 +47,7 @@ pub fn date() -> String {
         .to_owned()
 }
 
-/// Processors, memory and kernel.
+/// This machine's processors, memory and kernel.
 pub fn this_machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {

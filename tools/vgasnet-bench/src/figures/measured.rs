@@ -1,4 +1,5 @@
-//! Reads of all data by all ranks on this machine, over shared memory and over MPI between two hosts, beside a model of it.
+//! Reads of all data by all ranks of this machine, over shared memory and over MPI between two hosts, compared with the
+//! model.
 
 use super::lines::{Chart, Line};
 use super::page::Page;
@@ -17,40 +18,41 @@ use vgasnet_sim::{Disk, HANDLINGS, LOCAL_US, Link, Machine, Node, Order, Point, 
 const POOL_BYTES: u64 = 64 << 20;
 const PAGE_BYTES: u64 = 4 << 20;
 
-/// Copies of a page in a row, by each thread.
+/// Successive copies of a page by each thread.
 const COPIES: usize = 64;
 
-/// Round trips of messages, a round.
+/// Round trips of messages per round.
 const ROUND_TRIPS: u32 = 1000;
 
-/// The model is to be off by no more.
+/// Largest acceptable error of the model.
 const ERROR_MAX: f64 = 1.0 / 3.0;
 
-/// What was found of this machine.
+/// Measured parameters of this machine.
 #[derive(Clone, Debug)]
 struct Parameters {
-    /// Plain reads and writes at their best depth, in bytes a second, and what a read of a page takes longer alone than at that rate.
+    /// Plain reads and writes at their best depth, in bytes a second, and the additional latency of a single read of a
+    /// page.
     read: f64,
     write: f64,
     latency_us: f64,
-    /// Copies of pages that are in no cache by one thread, and by all processors together.
+    /// Copies of uncached pages by one thread, and by all processors together.
     copy: f64,
     copy_all: f64,
     message_us: f64,
-    /// A message where the receiver sleeps.
+    /// Cost of a message to a sleeping receiver.
     waking_us: f64,
     link: Link,
 }
 
-/// A benchmark with so many ranks, and what it and its model have, in bytes a second.
+/// A benchmark with a number of ranks: the measured and the modelled throughput, in bytes a second.
 struct Run {
     order: Order,
     ranks: u32,
     measured: f64,
-    /// What the disk did just after.
+    /// Read throughput of the disk just after the run.
     read: f64,
     modelled: f64,
-    /// What would bring the model nearer, where it is off by too much.
+    /// A change that brings the model nearer, if its error is too large.
     because: Option<String>,
 }
 
@@ -62,16 +64,16 @@ struct Place {
     runs: Vec<Run>,
 }
 
-/// All of them, and why some were not run.
+/// The benchmarks over all networks, and the reason for omitted ones.
 pub struct Results {
     places: Vec<Place>,
     not_run: Option<String>,
     data_bytes: u64,
-    /// What else the machine did: the processes that ran or waited for a disk, before and after.
+    /// Load of the machine before and after: processes running or waiting for a disk.
     loads: [f64; 2],
 }
 
-/// Runs the benchmarks, each in processes of its own, and their models.
+/// Runs the benchmarks, each in separate processes, and their models.
 pub fn run(options: &FiguresOptions) -> Result<Results, String> {
     let data_bytes = data_bytes(options);
     let before = load();
@@ -99,7 +101,7 @@ pub fn run(options: &FiguresOptions) -> Result<Results, String> {
     Ok(results)
 }
 
-/// The load of the last minute.
+/// The load average of the last minute.
 fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().and_then(|load| load.parse().ok()).unwrap_or(f64::NAN)
@@ -107,7 +109,7 @@ fn load() -> f64 {
 
 const ORDERS: [(Order, &str); 2] = [(Order::Sequential, "sequential"), (Order::Random, "random")];
 
-/// Another benchmark of this program; its results.
+/// Runs another benchmark of this program. Returns its results.
 fn benchmark(options: &FiguresOptions, name: &str, args: &[&str]) -> Result<Value, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program's own path: {error}"))?;
     let mut command = Command::new(program);
@@ -124,7 +126,7 @@ fn number(results: &Value, name: &str) -> Result<f64, String> {
     results[name].as_f64().ok_or_else(|| format!("the results of a benchmark lack {name}"))
 }
 
-/// What the model is told of this machine.
+/// The parameters of the model for this machine.
 fn parameters(options: &FiguresOptions, data_bytes: u64) -> Result<Parameters, String> {
     let stream = benchmark(options, "stream", &["--size", &data_bytes.to_string()])?;
     let ways = stream["runs"][0]["ratios"].as_array().ok_or("the results of stream lack ratios")?;
@@ -134,13 +136,13 @@ fn parameters(options: &FiguresOptions, data_bytes: u64) -> Result<Parameters, S
     };
     let messages = benchmark(options, "messages", &["--messages", &ROUND_TRIPS.to_string()])?;
     let messages = &messages["runs"][0];
-    // Beside other load a round trip is mostly a wait for a processor, and a stream is not.
+    // With other load, a round trip mostly measures waits for a processor. A stream does not.
     let messages_a_second = number(&messages["streams"][0], "messages_per_second")?;
     let message_us = 1e6 / messages_a_second;
     let waking_us = number(messages, "eventfd_round_trip_us")? / 2.0 / HANDLINGS + message_us;
     let copy = copying(1);
     Ok(Parameters {
-        // Found again for each run.
+        // Measured again for each run.
         read: plain("gets")?,
         latency_us: 0.0,
         write: plain("puts")?,
@@ -148,12 +150,12 @@ fn parameters(options: &FiguresOptions, data_bytes: u64) -> Result<Parameters, S
         copy_all: copying(processors()).max(copy),
         message_us,
         waking_us,
-        // Ranks of one host need none.
+        // Ranks of one host need no link.
         link: Link { latency_us: LOCAL_US, bandwidth: copy as u64 },
     })
 }
 
-/// A file that is read plainly just after each run, since a disk is not as fast at all times.
+/// A file for a plain read just after each run, since the speed of a disk varies over time.
 struct Probe {
     file: PlainFile,
     rounds: u32,
@@ -167,7 +169,7 @@ impl Probe {
         Ok(Probe { file, rounds: setup.repeat })
     }
 
-    /// Bytes a second with many reads in flight, and what one alone takes longer than at that rate, in microseconds.
+    /// Bytes a second with many reads in flight, and the additional latency of a single read in microseconds.
     fn disk(&mut self) -> Result<(f64, f64), String> {
         let mut page_seconds = |depth| {
             let round = |_| self.file.at_depth(depth, blocks(false, 0, COPIES as u64 * PAGE_BYTES));
@@ -183,7 +185,7 @@ fn data_bytes(options: &FiguresOptions) -> u64 {
     if options.quick { 128 << 20 } else { 256 << 20 }
 }
 
-/// What jobs of this process have in common.
+/// Settings common to the jobs of this process.
 fn setup(options: &FiguresOptions) -> Setup {
     Setup {
         pool: Some(POOL_BYTES),
@@ -197,21 +199,21 @@ fn setup(options: &FiguresOptions) -> Setup {
     }
 }
 
-/// The least of several rounds: others have been disturbed.
+/// The minimum over several rounds. The others have been disturbed.
 fn least(rounds: impl Iterator<Item = f64>) -> f64 {
     rounds.fold(f64::INFINITY, f64::min)
 }
 
-/// How many processors there are.
+/// The number of processors.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Bytes a second that so many threads copy together.
+/// Bytes a second copied by this number of threads together.
 fn copying(threads: usize) -> f64 {
     let copy = || {
         let mut copies = PageCopies::new(PAGE_BYTES as usize);
-        // The first ones fault.
+        // The first copies cause page faults.
         (0..2 * COPIES).map(|_| copies.run()).skip(COPIES).collect::<Vec<f64>>()
     };
     let all: Vec<Vec<f64>> = std::thread::scope(|scope| {
@@ -221,7 +223,7 @@ fn copying(threads: usize) -> f64 {
     all.iter().map(|seconds| PAGE_BYTES as f64 / median(seconds)).sum()
 }
 
-/// The same benchmarks over MPI. The link is found by messages there.
+/// The same benchmarks over MPI. The parameters of the link come from messages there.
 fn two_hosts(
     options: &FiguresOptions,
     hosts: &TwoHosts,
@@ -238,7 +240,7 @@ fn two_hosts(
     let found_here = MessageFigures::new(&exchange, found_here);
     let round_trip_us = least(found_here.short_round_trip_us_each.iter().copied());
     let latency_us = (round_trip_us / 2.0 - HANDLINGS * found.message_us).max(0.0);
-    // A get is two round trips of messages and the page.
+    // A get costs two round trips of messages and the transfer of the page.
     let get_us = median(&found_here.page_get_us_each);
     let page_us = (get_us - 2.0 * round_trip_us).max(get_us / 4.0);
     let link = Link { latency_us, bandwidth: (PAGE_BYTES as f64 / page_us * 1e6) as u64 };
@@ -257,7 +259,7 @@ fn two_hosts(
 }
 
 impl Parameters {
-    /// The machine with so many ranks on so many nodes. All are on the processors and on the disk of this one.
+    /// The machine with this number of ranks and nodes. All of them share this machine's processors and disk.
     fn machine(&self, ranks: u32, nodes: u32) -> Machine {
         let copy = self.copy.min(self.copy_all / f64::from(ranks));
         let (ranks, message_us) = (ranks.div_ceil(nodes), self.message_us);
@@ -297,7 +299,7 @@ impl Place {
         Ok(())
     }
 
-    /// Machines that may explain why the model is off.
+    /// Machines that may explain an error of the model.
     fn variants(&self, machine: &Machine) -> Vec<(String, Machine)> {
         let with = |change: &dyn Fn(&mut Machine)| {
             let mut other = machine.clone();
@@ -333,7 +335,7 @@ impl Run {
 }
 
 impl Results {
-    /// The machines of the model, without what depends on the run.
+    /// The machines of the model, without parameters specific to a run.
     pub fn machines(&self) -> impl Iterator<Item = (&'static str, Machine)> {
         self.places.iter().map(move |place| (place.name, place.parameters.machine(place.nodes, place.nodes)))
     }
@@ -355,7 +357,7 @@ pub fn targets(results: &Results) -> Vec<(String, String, String, bool)> {
     rows
 }
 
-/// The section.
+/// Adds the section.
 pub fn show(page: &mut Page, results: &Results) {
     page.section("this-machine");
     for order in [Order::Sequential, Order::Random] {

@@ -1,4 +1,4 @@
-//! What the model finds beyond the paper: parts of the protocol, more nodes, hints, start-up.
+//! Results of the model beyond the paper: parts of the protocol, more nodes, hints, startup.
 
 use super::lines::{Chart, Line};
 use super::page::Page;
@@ -6,7 +6,7 @@ use super::{Results, SCALE_LARGER, SCALE_TODAY};
 use vgasnet_sim::scale::{self, Scaled};
 use vgasnet_sim::{parts, startup};
 
-/// Captions of the tables of [`vgasnet_sim::twice::tables`].
+/// Captions of the tables in [`vgasnet_sim::twice::tables`].
 const TWICE: [&str; 4] = [
     "Homes round robin (VGASNET_HOMES=cyclic), all data in one segment",
     "Idle pools (VGASNET_IDLE_POOLS=1), some ranks read and the others are idle",
@@ -14,7 +14,7 @@ const TWICE: [&str; 4] = [
     "Hints naming a rank that has the page; the library has none",
 ];
 
-/// All sections.
+/// Adds all sections.
 pub fn show(page: &mut Page, results: &Results) {
     page.section("nodes");
     more_nodes(page, results);
@@ -36,7 +36,7 @@ pub fn show(page: &mut Page, results: &Results) {
     }
 }
 
-/// The points that were run with known holders, too.
+/// The points that were also run with known holders.
 fn asked(results: &Results) -> Vec<Scaled> {
     let is_known = |one: &&Scaled| results.known.iter().any(|known| known.what == one.what && known.nodes == one.nodes);
     results.scaled.iter().filter(is_known).cloned().collect()

@@ -4,17 +4,17 @@ use super::lines::Chart;
 use serde::Serialize;
 use vgasnet_sim::Table;
 
-/// Sections, in the order they were begun.
+/// Sections in the order of their creation.
 #[derive(Default, Serialize)]
 pub struct Page {
-    /// How and when it was made.
+    /// Provenance of the page.
     made: Vec<(&'static str, String)>,
     sections: Vec<Section>,
 }
 
 #[derive(Serialize)]
 struct Section {
-    /// The name by which the text asks for it.
+    /// The name used by the text to refer to the section.
     name: String,
     blocks: Vec<Block>,
 }
@@ -41,7 +41,7 @@ impl Page {
         self.add(Block::Note(text));
     }
 
-    /// A table of the model. The page is for users: verdicts on targets are left out.
+    /// Adds a table of the model. The page is for users, so verdicts on targets are removed.
     pub fn sim_table(&mut self, caption: impl Into<String>, table: &Table) {
         if let [heads, rows @ ..] = table.rows() {
             let fact = |cell: &String| cell.trim_end_matches(", missed").to_owned();
@@ -50,7 +50,7 @@ impl Page {
         }
     }
 
-    /// Nothing if the list is empty.
+    /// Adds a list, unless it is empty.
     pub fn list(&mut self, caption: &str, items: impl Iterator<Item = String>) {
         let items: Vec<String> = items.collect();
         if !items.is_empty() {
@@ -67,10 +67,10 @@ impl Page {
         self.add(Block::Chart(chart));
     }
 
-    /// The data, a row of a table or a point of a line each on its own line.
+    /// The data, with each row of a table and each point of a line on a separate line.
     ///
     /// # Errors
-    /// None that is known.
+    /// None known.
     pub fn end(&self) -> Result<String, String> {
         serde_json::to_string(self)
             .map(|text| text.replace("],[", "],\n[").replace("},{", "},\n{") + "\n")

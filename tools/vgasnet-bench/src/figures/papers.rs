@@ -1,4 +1,4 @@
-//! What the paper says, and its Figures 4 to 7, beside the model.
+//! Numbers of the paper and its Figures 4 to 7, compared with the model.
 
 use super::Results;
 use super::lines::{Chart, Line};
@@ -7,13 +7,13 @@ use vgasnet::settings::format_size;
 use vgasnet_sim::paper::{Figures, RANKS};
 use vgasnet_sim::{Machine, PageSize, short};
 
-/// 32 ranks against one, least and most over sizes, by figure, as the paper says.
+/// Throughput of 32 ranks relative to one, minimum and maximum over sizes, by figure, from the paper.
 const SPEEDUPS: [(u32, &str, [f64; 2]); 2] = [(5, "in order", [6.78, 17.9]), (6, "at random", [4.52, 17.7])];
 
-/// False sharing, times the time by put_bulk, as the paper says: of 32 ranks, and of one at least.
+/// Time of false sharing relative to put_bulk, from the paper: for one rank (a lower bound) and for 32.
 const SHARING: [(f64, f64); 2] = [(1.0, 1000.0), (32.0, 2.59)];
 
-/// All sections.
+/// Adds all sections.
 pub fn show(page: &mut Page, results: &Results) {
     page.section("claims");
     claims(page, results);
@@ -82,7 +82,7 @@ fn page_sizes(page: &mut Page, results: &Results) {
     page.table("MB/s by page size", &heads, pairs.map(row).collect());
 }
 
-/// Lines of the throughput of 32 ranks together by data, in GB/s.
+/// Total throughput of 32 ranks by size of data, in GB/s.
 fn throughput(results: &Results, figure: u32, order: &str) -> Chart {
     let line = |name: &str, figures: &Figures, ranks, times, cooperative| {
         let rates = figures.rates(figure, ranks, cooperative).into_iter();
@@ -99,7 +99,7 @@ fn throughput(results: &Results, figure: u32, order: &str) -> Chart {
     Chart { title: format!("32 ranks, {order}"), x, y, lines, ..Chart::default() }
 }
 
-/// Lines of how many times as much more ranks read as one, by ranks, for data of half a pool and of two.
+/// Throughput relative to one rank, by ranks, for data of half a pool and of two pools.
 fn speedup(results: &Results, figure: u32, order: &str, papers: [f64; 2]) -> Chart {
     let line = |name: &str, figures: &Figures, pools: f64| {
         let rate = |ranks| {

@@ -1,10 +1,10 @@
-//! What the model is to reach, and what it reaches.
+//! Targets of the model, and its results.
 
 use super::Results;
 use vgasnet_sim::scale::{MESSAGES_TARGET, PART_TARGET, Scaled};
 use vgasnet_sim::{Table, short};
 
-/// A row: what, what is to be reached, the figure, and whether it is reached.
+/// A row: the measurement, the target, the result, and whether the target is met.
 type Row = (String, String, String, bool);
 
 /// The table.
@@ -17,7 +17,7 @@ pub fn table(results: &Results) -> Table {
     table
 }
 
-/// The paper's machine, 32 ranks.
+/// Results for the paper's machine, 32 ranks.
 fn ranks(results: &Results) -> Vec<Row> {
     let ratios = |figure| -> Vec<(f64, f64)> {
         let rates = |ranks| results.ours.rates(figure, ranks, true);
@@ -58,7 +58,7 @@ fn ranks(results: &Results) -> Vec<Row> {
     rows
 }
 
-/// The machine of today, with the most nodes.
+/// Results for the machine of today, with the largest number of nodes.
 fn nodes(all: &[Scaled]) -> Vec<Row> {
     let most = all.iter().map(|one| one.nodes).max().unwrap_or_default();
     let mut rows: Vec<Row> = Vec::new();
@@ -75,12 +75,12 @@ fn nodes(all: &[Scaled]) -> Vec<Row> {
         short(worst),
         worst <= MESSAGES_TARGET,
     ));
-    let besides = |one: &Scaled| {
+    let without_notices = |one: &Scaled| {
         let outcome = &one.outcome;
         let counted = outcome.a_page(outcome.notices) + 2.0 * outcome.a_page(outcome.bounces);
         one.messages_a_page_read().map(|messages| messages - counted)
     };
-    let worst = all.iter().filter_map(besides).fold(0.0, f64::max);
+    let worst = all.iter().filter_map(without_notices).fold(0.0, f64::max);
     rows.push((
         "the same without notices of evictions and bounces".into(),
         "at most 4".into(),
@@ -90,7 +90,7 @@ fn nodes(all: &[Scaled]) -> Vec<Row> {
     rows
 }
 
-/// Memory for other ranks.
+/// Memory kept for other ranks.
 fn kept(results: &Results) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for one in results.startups.iter().step_by(super::HOSTS.len()) {

@@ -1,4 +1,4 @@
-//! Jobs of this program over MPI between two hosts, which are network namespaces of this machine.
+//! Jobs of this program over MPI between two hosts: network namespaces of this machine.
 
 use crate::plan::{Job, Spec};
 use crate::programs::mpi::{FILES, Mpi};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use vgasnet::settings::format_size;
 use vgasnet_hosts::{ADDRESSES, Hosts, OVER_THE_CABLE};
 
-/// Two hosts, and what starts jobs there.
+/// Two hosts, and the programs that start jobs there.
 pub struct TwoHosts {
     hosts: Hosts,
     mpi: Mpi,
@@ -19,10 +19,10 @@ pub struct TwoHosts {
 }
 
 impl TwoHosts {
-    /// Makes the hosts.
+    /// Creates the hosts.
     ///
     /// # Errors
-    /// Why there can be none, on one line.
+    /// The reason for failure, on one line.
     pub fn new(mpicc: &str) -> Result<TwoHosts, String> {
         if !cfg!(feature = "mpi") {
             return Err("this vgasnet-bench has no MPI; build it with --features mpi".into());
@@ -38,10 +38,10 @@ impl TwoHosts {
         Ok(TwoHosts { hosts, mpi, vgasnetrun, program, folder })
     }
 
-    /// Runs a job to its end, as many ranks on each host; the report of its rank 0.
+    /// Runs a job to its end, with half of the ranks on each host. Returns the report of its rank 0.
     ///
     /// # Errors
-    /// What went wrong, on one line.
+    /// The reason for failure, on one line.
     pub fn run<T: DeserializeOwned>(&self, job: &Job) -> Result<T, String> {
         let report = self.folder.path().join("report");
         File::create(&report).map_err(|error| format!("{}: {error}", report.display()))?;

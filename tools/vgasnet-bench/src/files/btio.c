@@ -1,11 +1,11 @@
-/* The pattern of NPB's BT-IO: 5 doubles at each point of a cube, in diagonal cells over a square number of ranks, of which each has one
- * cell in each slice. Dumps of the cube are appended to a file, which is read back afterwards. */
+/* The access pattern of NPB's BT-IO: 5 doubles at each point of a cube. The number of ranks is a square, and each rank
+ * has one diagonal cell in each slice. Dumps of the cube are appended to a file. Afterwards the file is read back. */
 #include "io.h"
 #include "pattern.h"
 #include <stdlib.h>
 
 #define VALUES 5
-#define GHOSTS 2 /* points around a cell, which are in memory only */
+#define GHOSTS 2 /* points around a cell, only in memory */
 
 struct block {
     uint64_t n, dump_bytes, memory_bytes;
@@ -13,13 +13,13 @@ struct block {
     struct io_row *rows;
 };
 
-/* The first of `n` points that part `at` of `parts` has. The first parts have one more where they are not alike. */
+/* The first of `n` points in part `at` of `parts`. If the division is uneven, the first parts have one point more. */
 static uint64_t first_of(uint64_t n, uint64_t parts, uint64_t at) {
     uint64_t more = n % parts;
     return n / parts * at + (at < more ? at : more);
 }
 
-/* The rows of a cell, which begin at `memory_bytes` in memory. */
+/* Adds the rows of a cell. They start at `memory_bytes` in memory. */
 static void add_cell(struct block *block, uint64_t parts, const uint64_t cell[3]) {
     uint64_t first[3], size[3], n = block->n;
     for (int axis = 0; axis < 3; ++axis) {
@@ -45,7 +45,7 @@ static struct block block_of(uint64_t n) {
     while (parts * parts < ranks) ++parts;
     if (parts * parts != ranks) io_fail("the number of ranks is no square");
     struct block block = {n, n * n * n * VALUES * sizeof(double), 0, 0, NULL};
-    /* Not more: each part of an axis may have one point more. */
+    /* An upper bound: each part of an axis may have one point more. */
     block.rows = (struct io_row *)allocate(parts * (n / parts + 1) * (n / parts + 1) * sizeof *block.rows);
     uint64_t cell[3] = {me % parts, me / parts, 0};
     for (uint64_t slice = 0; slice < parts; ++slice) {
@@ -98,12 +98,12 @@ static struct times btio(const struct orders *orders, int is_full) {
     return times;
 }
 
-/* With views and collective calls: one call a dump. */
+/* With views and collective calls, one call per dump. */
 struct times btio_full(const struct orders *orders) {
     return btio(orders, 1);
 }
 
-/* A call for each row. */
+/* One call per row. */
 struct times btio_simple(const struct orders *orders) {
     return btio(orders, 0);
 }

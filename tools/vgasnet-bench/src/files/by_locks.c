@@ -1,4 +1,4 @@
-/* Files by pread and pwrite, each under a lock of its bytes by fcntl. The ranks meet by vgasnet. */
+/* Files by pread and pwrite, each under a fcntl lock on its bytes. vgasnet provides the barriers. */
 #include "io.h"
 #include "ranks.h"
 #include <errno.h>
@@ -16,7 +16,7 @@ static void lock(short type, uint64_t offset, size_t len) {
         if (errno != EINTR) io_fail("fcntl");
 }
 
-/* One rank makes the file, so that all open the same. */
+/* One rank creates the file, so all open the same file. */
 void io_open(const char *path, int flags) {
     int mode = flags & IO_WRITE ? O_RDWR : O_RDONLY;
     if ((flags & IO_NEW) && io_rank() == 0) file = open(path, mode | O_CREAT, 0644);

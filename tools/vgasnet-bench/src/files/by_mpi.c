@@ -1,4 +1,4 @@
-/* Files by MPI-IO, with views and collective calls where the pattern has them. */
+/* Files by MPI-IO, with views and collective calls if the pattern has them. */
 #include "io.h"
 #include "pattern.h"
 #include <mpi.h>
@@ -20,7 +20,7 @@ static void check(int result, const char *what) {
 }
 
 void io_start(int *argc, char ***argv) {
-    /* A library that is preloaded for files may want threads. */
+    /* A preloaded library for files may want threads. */
     int provided;
     MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
 }
@@ -76,7 +76,7 @@ void io_close(void) {
     has_view = 0;
 }
 
-/* All bytes were moved. */
+/* Checks that all bytes were moved. */
 static void check_count(MPI_Status *status, int result, MPI_Datatype type, int wanted, const char *what) {
     int count;
     check(result, what);
@@ -102,7 +102,7 @@ void io_write_all(uint64_t offset, const void *from, size_t len) {
     check_count(&status, result, MPI_BYTE, (int)len, "MPI_File_write_at_all");
 }
 
-/* A type of rows, by one of their offsets. */
+/* A datatype of rows, from either their offsets in the file or in memory. */
 static MPI_Datatype type_of(size_t count, const int lens[], const MPI_Aint offsets[], uint64_t extent) {
     MPI_Datatype rows, resized;
     MPI_Type_create_hindexed((int)count, lens, offsets, MPI_DOUBLE, &rows);

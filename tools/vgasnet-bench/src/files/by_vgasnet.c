@@ -53,7 +53,7 @@ void io_view(size_t count, const struct io_row rows[], uint64_t extent) {
     view_extent = extent;
 }
 
-/* The lists of the nth rows. */
+/* Fills the lists with the nth occurrence of the rows. */
 static void list(uint64_t nth, const void *memory) {
     for (size_t at = 0; at < row_count; ++at) {
         runs[at].offset = nth * view_extent + view[at].in_file;

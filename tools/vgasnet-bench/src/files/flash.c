@@ -1,16 +1,16 @@
-/* The pattern of FLASH I/O: a checkpoint of 24 variables of doubles, and two plot files of 4 variables of floats, at the centres and at
- * the corners of cells. A rank has one contiguous piece of each variable. */
+/* The access pattern of FLASH I/O: a checkpoint of 24 variables of doubles, and two plot files of 4 variables of
+ * floats, at the centres and at the corners of cells. A rank has one contiguous piece of each variable. */
 #include "io.h"
 #include "pattern.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The blocks of a rank. */
+/* Number of blocks of a rank. */
 static uint64_t blocks_of(uint64_t rank) {
     return 80 + rank % 3;
 }
 
-/* A file of so many variables with so many bytes a block. */
+/* Writes a file with this number of variables and bytes per block. */
 static double write_file(const struct orders *orders, const char *end_of_name, uint64_t variables, uint64_t block_bytes) {
     char path[4096];
     uint64_t ranks = (uint64_t)io_ranks(), me = (uint64_t)io_rank(), before = 0, all = 0;

@@ -1,5 +1,5 @@
-/* What the patterns of vgasnet-bench files do with a file, for each way to do it: by_vgasnet.c, by_mpi.c and by_locks.c. A rank has one
- * file open at a time. A call that fails ends the job with a line. */
+/* File operations for the patterns of vgasnet-bench files, implemented in by_vgasnet.c, by_mpi.c and by_locks.c. A rank
+ * has one file open at a time. A failing call prints a line and ends the job. */
 #ifndef IO_H
 #define IO_H
 
@@ -8,10 +8,10 @@
 
 #define IO_READ 1
 #define IO_WRITE 2
-#define IO_NEW 4 /* the file is made */
-#define IO_ATOMIC 8 /* each call is one step to all others, where there is such a mode */
+#define IO_NEW 4 /* create the file */
+#define IO_ATOMIC 8 /* each call is atomic, if there is such a mode */
 
-/* A row of an array: where it is in the file, and in memory, as bytes from the begin of either. */
+/* A row of an array: its offsets in the file and in memory, and its length, in bytes. */
 struct io_row {
     uint64_t in_file, in_memory, len;
 };
@@ -28,17 +28,17 @@ void io_open(const char *path, int flags);
 void io_sync(void);
 void io_close(void);
 
-/* Of this rank alone. */
+/* Independent. */
 void io_write_at(uint64_t offset, const void *from, size_t len);
 void io_read_at(uint64_t offset, void *to, size_t len);
 
-/* One piece of each rank; collective. */
+/* Collective: one piece of each rank. */
 void io_write_all(uint64_t offset, const void *from, size_t len);
 
-/* Declares the rows of this rank in the open file, in ascending order. They come again each `extent` bytes of the file. */
+/* Declares this rank's rows in the open file, in ascending order. They repeat every `extent` bytes of the file. */
 void io_view(size_t count, const struct io_row rows[], uint64_t extent);
 
-/* All rows of the view for the nth time; collective. */
+/* Collective: the nth occurrence of all rows in the view. */
 void io_write_view(uint64_t nth, const void *memory);
 void io_read_view(uint64_t nth, void *memory);
 

@@ -1,4 +1,5 @@
-/* Runs a pattern of access to a file once: PATTERN PATH SIZE UNIT SYNC ATOMIC. Prints the seconds in JSON. vgasnet-bench compiles and runs it. */
+/* Runs an access pattern once: PATTERN PATH SIZE UNIT SYNC ATOMIC. Prints the seconds in JSON. vgasnet-bench compiles
+ * and runs this program. */
 #include "io.h"
 #include "pattern.h"
 #include <stdio.h>

@@ -1,4 +1,4 @@
-//! What the files of the patterns have in the end, byte by byte.
+//! The final contents of the patterns' files, byte by byte.
 
 use super::{Case, Pattern};
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
@@ -7,18 +7,18 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Bytes that are looked at together: whole words.
+/// Bytes compared at a time, in whole words.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Words from mark to mark, where most are the same in all blocks.
+/// Words between marks, if most words are the same in all blocks.
 const MARK_WORDS: u64 = 512;
 
-/// A word of a file before ranks modify it, as `word_of_file` in `main.c`.
+/// A word of a file before modification, as `word_of_file` in `main.c`.
 fn word(index: u64) -> u64 {
     (index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The path with something at its end.
+/// The path with a suffix.
 fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
@@ -26,11 +26,11 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
 }
 
 impl Case {
-    /// The word in the end. In the sliding window each rank has modified it in its turn, as `modify` in `sliding.c`.
+    /// The final word. In the sliding window each rank has modified it once, as `modify` in `sliding.c`.
     fn last_word(&self, index: u64) -> u64 {
         match self.pattern {
             Pattern::SlidingWindow => {}
-            // As `sequential` in `plain.c`: only marks differ from block to block.
+            // As `sequential` in `plain.c`: blocks differ only in the marks.
             Pattern::Sequential if index % MARK_WORDS > 0 => return word(index % (self.unit / 8)),
             _ => return word(index),
         }
@@ -39,7 +39,7 @@ impl Case {
         visitors.fold(word(index), |word, rank| word.wrapping_mul(3).wrapping_add(rank + 1))
     }
 
-    /// Makes the files that a pattern finds, so that nothing of them is in memory.
+    /// Creates the files a pattern expects, and drops them from memory.
     pub fn prepare(&self, path: &Path) -> Result<(), String> {
         if !matches!(self.pattern, Pattern::SlidingWindow | Pattern::Sequential) {
             return Ok(());
@@ -58,7 +58,7 @@ impl Case {
         out.map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Compares the files with the model, and removes them. Returns a checksum of what they have.
+    /// Compares the files with the model, then removes them. Returns a checksum of their contents.
     pub fn check_and_remove(&self, path: &Path) -> Result<String, String> {
         let mut sum = Xxh3::new();
         for (end, size_bytes) in self.files() {
@@ -93,7 +93,7 @@ impl Case {
     }
 }
 
-/// Has the system's cache forget a file.
+/// Drops a file from the page cache.
 fn leave(file: &File) -> std::io::Result<()> {
     posix_fadvise(file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?;
     Ok(())
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn ranks_modify_a_window_in_the_order_of_their_visits() {
         let case = Case::new(Pattern::SlidingWindow, 2, 64, 16);
-        // The second window: rank 1 first, rank 0 after it.
+        // The second window: rank 1 first, then rank 0.
         assert_eq!(case.last_word(2), (word(2).wrapping_mul(3).wrapping_add(2)).wrapping_mul(3).wrapping_add(1));
         assert_eq!(case.last_word(4), (word(4).wrapping_mul(3).wrapping_add(1)).wrapping_mul(3).wrapping_add(2));
     }

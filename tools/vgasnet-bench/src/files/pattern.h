@@ -1,18 +1,18 @@
-/* Patterns of access, and the bytes of their files. */
+/* Access patterns, and the bytes of their files. */
 #ifndef PATTERN_H
 #define PATTERN_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a pattern is told. */
+/* Parameters of a pattern. */
 struct orders {
     const char *path;
     int ends_with_sync, is_atomic;
     uint64_t size, unit;
 };
 
-/* Seconds from open to close, of files that are written and of those that are read. */
+/* Seconds from open to close, for written and for read files. */
 struct times {
     double written, read;
 };
@@ -24,13 +24,14 @@ struct times flash(const struct orders *orders);
 struct times sequential(const struct orders *orders);
 struct times rows(const struct orders *orders);
 
-/* The bytes of a file are those of its words. From word to word it is a step, which costs next to nothing beside a copy. */
+/* A file consists of words. Successive words differ by a constant step, which is nearly free compared with a copy. */
 #define WORD_STEP UINT64_C(0x9E3779B97F4A7C15)
 uint64_t word_of_file(uint64_t index);
 void fill(uint64_t offset, void *to, size_t len);
 void check_filled(uint64_t offset, const void *bytes, size_t len);
 
-/* Opens, and closes after a sync if there is to be one. Both meet, so that what is between them is the time of all ranks. */
+/* begin opens a file. end closes it, after a sync if requested. Both have a barrier, so the time in between covers all
+ * ranks. */
 double begin(const char *path, int flags);
 double end(const struct orders *orders, int is_written, double begun);
 

@@ -1,12 +1,12 @@
-/* Blocks in order, and rows that ranks write in turns. */
+/* Sequential blocks, and rows written round robin by the ranks. */
 #include "io.h"
 #include "pattern.h"
 #include <stdlib.h>
 
-/* A word of each so many bytes says where it is. All others are those of the first block, so that next to nothing is done but I/O. */
+/* One word in each stride has its position. All other words equal the first block's, so almost all work is I/O. */
 #define MARK_STRIDE 4096
 
-/* Each rank has the blocks of a part of the file; of one rank the file is written and read from begin to end. */
+/* Each rank has the blocks of a part of the file. A single rank writes and reads the file from start to end. */
 struct times sequential(const struct orders *orders) {
     uint64_t part = orders->size / (uint64_t)io_ranks(), first = part * (uint64_t)io_rank();
     char *block = (char *)allocate(orders->unit);
@@ -28,8 +28,8 @@ struct times sequential(const struct orders *orders) {
     return times;
 }
 
-/* Rank after rank has a row of `unit` bytes, again and again, so that a page has rows of all. They meet after each row: else it is
- * chance how many a rank writes before another one's turn. */
+/* Rows of `unit` bytes belong to the ranks round robin, so each page has rows of all ranks. A barrier follows each row:
+ * otherwise chance would determine how many rows a rank writes before the next rank's turn. */
 struct times rows(const struct orders *orders) {
     uint64_t ranks = (uint64_t)io_ranks(), me = (uint64_t)io_rank(), count = orders->size / (ranks * orders->unit);
     char *row = (char *)allocate(orders->unit);

@@ -1,4 +1,4 @@
-//! The program of the patterns by each way, and a run of it.
+//! The program of the patterns for each way, and its runs.
 
 use super::{Case, Way};
 use crate::options::FilesOptions;
@@ -10,7 +10,7 @@ use std::process::Command;
 use vgasnet::settings::format_size;
 use vgasnet_measuring::cgroup::{self, MemoryLimit};
 
-/// The pattern and what it needs, and a source for each way.
+/// Common sources of the patterns, and a source for each way.
 const SOURCES: [(&str, &str); 8] = [
     ("main.c", include_str!("main.c")),
     ("sliding.c", include_str!("sliding.c")),
@@ -25,10 +25,10 @@ const BY_VGASNET: (&str, &str) = ("by_vgasnet.c", include_str!("by_vgasnet.c"));
 const BY_LOCKS: (&str, &str) = ("by_locks.c", include_str!("by_locks.c"));
 const BY_MPI: (&str, &str) = ("by_mpi.c", include_str!("by_mpi.c"));
 
-/// The pool of ranks that use none: the least.
+/// The smallest pool, for ranks that do not use it.
 const NO_POOL: [(&str, &str); 2] = [("VGASNET_PAGE_SIZE", "64K"), ("VGASNET_POOL_SIZE", "1M")];
 
-/// Rank 0 says these: from open to close, of the slowest rank.
+/// Times printed by rank 0: from open to close on the slowest rank.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Times {
     pub written_seconds: f64,
@@ -46,14 +46,14 @@ pub struct Programs<'a> {
     _sources: Folder,
 }
 
-/// How a run is made.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     pub way: Way,
     pub ends_with_sync: bool,
     pub page_bytes: u64,
     pub pool_bytes: u64,
-    /// More of the environment of vgasnet's ranks.
+    /// Additional environment variables of vgasnet's ranks.
     pub vars: &'a [(&'a str, &'a str)],
     pub limit: Option<&'a Path>,
 }
@@ -90,7 +90,7 @@ impl<'a> Programs<'a> {
         Ok(programs)
     }
 
-    /// Whether the library before MPI serves files, and leaves none to MPI: vgasnet says what it counted then.
+    /// Checks that the library preloaded before MPI serves files itself: only then does vgasnet write statistics.
     fn is_served(&self) -> Result<(), String> {
         let (mpi, program) = self.by_mpi.as_ref().map_err(Clone::clone)?;
         mpi.preload.as_ref().map_err(Clone::clone)?;
@@ -106,19 +106,19 @@ impl<'a> Programs<'a> {
         std::fs::remove_file(&stats).map_err(|_| lines())
     }
 
-    /// What ranks have in the environment for the library before MPI.
+    /// Environment variables of the ranks for the preloaded library.
     fn preloaded_vars(&self) -> Vec<String> {
         let mut vars = vec![format!("VGASNET_MPI_FILES={}/*", self.files.path().display())];
         vars.push(format!("VGASNET_STORAGE_DIR={}", self.storage_dir.display()));
         vars
     }
 
-    /// Where the files are.
+    /// The directory of the files.
     pub fn dir(&self) -> &Path {
         self.files.path()
     }
 
-    /// The ways of a case that can be measured.
+    /// The available ways for a case.
     pub fn ways(&self, case: &Case) -> Vec<Way> {
         let has = |way: &Way| match way {
             Way::MpiIo | Way::MpiIoAtomic => self.by_mpi.is_ok(),
@@ -128,7 +128,7 @@ impl<'a> Programs<'a> {
         Way::ALL.into_iter().filter(|way| way.does(case.pattern) && has(way)).collect()
     }
 
-    /// Why ways are missing.
+    /// The reason for missing ways.
     pub fn mpi_not_run(&self) -> Option<String> {
         match &self.by_mpi {
             Err(why) => Some(why.clone()),
@@ -136,7 +136,7 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// Runs a pattern once on new files, and checks them. Returns the times and the checksum.
+    /// Runs a pattern once on new files and checks them. Returns the times and the checksum.
     pub fn run(&self, case: &Case, order: &Order<'_>) -> Result<(Times, String), String> {
         let path = self.files.path().join("file");
         case.prepare(&path)?;
@@ -152,7 +152,7 @@ impl<'a> Programs<'a> {
         Ok((times, case.check_and_remove(&path)?))
     }
 
-    /// The program by a way with its launcher.
+    /// The program for a way, with its launcher.
     fn command(&self, ranks: u32, order: &Order<'_>) -> Result<Command, String> {
         let sizes = [("VGASNET_PAGE_SIZE", order.page_bytes), ("VGASNET_POOL_SIZE", order.pool_bytes)];
         let sizes = sizes.map(|(name, bytes)| (name, format_size(bytes)));
@@ -182,7 +182,7 @@ impl<'a> Programs<'a> {
         }
     }
 
-    /// A limit on the memory of all ranks of a case.
+    /// A limit on the memory of all ranks of a case together.
     pub fn limit(&self, case: &Case) -> Result<MemoryLimit, String> {
         MemoryLimit::new(self.limit_bytes(case))
     }
@@ -200,7 +200,7 @@ fn build(cc: &str, by: (&str, &str), linked: &[String], sources: &Folder) -> Res
     compile(cc, &path(SOURCES[0].0), &args, sources, by.0.trim_end_matches(".c"))
 }
 
-/// The directory that an option or the environment names.
+/// The directory named by an option or the environment.
 fn storage_dir(options: &FilesOptions) -> Result<PathBuf, String> {
     let named = options.storage_dir.clone().or_else(|| std::env::var_os("VGASNET_STORAGE_DIR").map(PathBuf::from));
     let temporary = || std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);

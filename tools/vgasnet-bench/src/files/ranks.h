@@ -1,4 +1,4 @@
-/* Ranks of vgasnet, for the ways that are not by MPI. */
+/* Ranks of vgasnet, for the ways without MPI. */
 #ifndef RANKS_H
 #define RANKS_H
 

@@ -1,14 +1,14 @@
-//! What `O_DIRECT` needs for a file that is written and read from begin to end.
+//! The times of `O_DIRECT` for writing and reading a file from start to end.
 
 use crate::disk::{Buffers, PlainFile, blocks};
 use serde::Serialize;
 use std::io;
 use std::path::Path;
 
-/// How many blocks are under way at a time. Disks gain nothing from more blocks of 4 MiB.
+/// Blocks in flight. Disks gain nothing from more blocks of 4 MiB.
 const DEPTHS: [usize; 4] = [1, 2, 4, 8];
 
-/// Passes with so many blocks under way, round by round.
+/// Passes with this number of blocks in flight, by round.
 #[derive(Debug, Serialize)]
 pub struct Direct {
     pub depth: usize,
@@ -31,7 +31,7 @@ impl Loops {
         self.file.is_direct
     }
 
-    /// A round of all depths.
+    /// Runs a round of all depths.
     pub fn measure(&mut self) -> io::Result<()> {
         let size_bytes = self.file.size_bytes();
         for passes in &mut self.passes {

@@ -1,13 +1,14 @@
-/* Liao and others, figure 4: the file is gone through in segments. In a segment each rank has a window of its own at each step, reads
- * it, modifies it and writes it, and goes on to the next window, so that each rank sees what the others have written.
+/* Liao and others, figure 4: the ranks go through the file in segments. At each step of a segment a rank reads,
+ * modifies and writes its own window, then moves to the next. So each rank sees the others' writes.
  *
- * The ranks meet after each step. Else it would be chance which writes are lost, since two ranks may have read the same bytes. */
+ * A barrier follows each step. Without it two ranks could read the same bytes, and chance would determine the lost
+ * write. */
 #include "io.h"
 #include "pattern.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* The rank whose turn this window has at a step. */
+/* The rank that has this window at a step. */
 static uint64_t visitor(uint64_t window, uint64_t step, uint64_t ranks) {
     return (window + ranks - step) % ranks;
 }
@@ -16,10 +17,10 @@ static uint64_t visited(uint64_t word, uint64_t rank) {
     return 3 * word + rank + 1;
 }
 
-/* Checks that all earlier visitors have been here, and does as they did. */
+/* Checks the modifications of all earlier visitors, and modifies the words. */
 static void modify(uint64_t *words, size_t count, uint64_t first, uint64_t window, uint64_t step) {
     uint64_t ranks = (uint64_t)io_ranks(), me = (uint64_t)io_rank(), differs = 0;
-    /* What they have made of a word is `factor` of it and `more`. */
+    /* The earlier visitors have multiplied the word by `factor` and added `more`. */
     uint64_t factor = 1, more = 0;
     for (uint64_t earlier = 0; earlier < step; ++earlier) {
         factor *= 3;

@@ -1,6 +1,6 @@
-/* Operations of GASNet-EX of 8 bytes, and without payload, by any implementation: operations ROUNDS SPREAD_BYTES
- * Rank 0 says a line each: its name, and nanoseconds of each round. The others wait in a barrier meanwhile, as ranks do that have less
- * to do. All bytes are in memory. */
+/* GASNet-EX operations of 8 bytes or without payload, over any implementation. Arguments: ROUNDS SPREAD_BYTES. Rank 0
+ * prints one line per operation: its name, and nanoseconds in each round. The other ranks wait at a barrier meanwhile,
+ * like ranks with less work. All bytes are in memory. */
 #include <gasnetex.h>
 #include <gasnet_ratomic.h>
 #include <inttypes.h>
@@ -44,8 +44,8 @@ static uint64_t now_ns(void) {
 
 static void barrier(void) { gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); }
 
-/* The next word of a segment, at one place or at random ones. Those are known when the operation before has brought a number, which is
- * small: so the time of an operation is how long it takes, and not how many are under way in the processor. */
+/* The next word of a segment, at a fixed or a random place. A place depends on the result of the previous operation (a
+ * small number), so this measures latency, not throughput of overlapping operations. */
 static void *next_word(int whose, int is_random, uint64_t brought) {
     at += 1 + (unsigned)(brought >> 63);
     return bases[whose] + 8 * (is_random ? (size_t)places[at % PLACES] : 0);
@@ -75,21 +75,21 @@ static void message(int whose, int is_random) {
     GASNET_BLOCKUNTIL(replies == expected);
 }
 
-/* Nanoseconds of one operation, of many in a row. */
+/* Nanoseconds per operation, over many in a row. */
 static double timed(void (*operation)(int, int), int whose, int is_random) {
     uint64_t begin = now_ns();
     for (int i = 0; i < BATCH; ++i) operation(whose, is_random);
     return (double)(now_ns() - begin) / BATCH;
 }
 
-/* Of a look at an event that has happened. */
+/* Nanoseconds for testing an event that has happened. */
 static double timed_tests(void) {
     static uint64_t before[EVENTS];
     gex_Event_t events[EVENTS];
     for (int i = 0; i < EVENTS; ++i) {
         events[i] = gex_AD_OpNB_U64(words, &before[i], owners[1], next_word(1, 1, 0), GEX_OP_FADD, 0, 0, 0);
     }
-    /* Atomic operations of this rank end in order at one target, so those before are done. */
+    /* Atomic operations of this rank to one target complete in order, so all earlier ones are complete. */
     gex_Event_Wait(gex_AD_OpNB_U64(words, &before[0], owners[1], next_word(1, 1, 0), GEX_OP_FADD, 0, 0, 0));
     for (int i = 0; i < 10000; ++i) gasnet_AMPoll();
     uint64_t begin = now_ns();
@@ -130,7 +130,7 @@ static void start(int *argc, char ***argv, size_t spread_bytes) {
     }
 }
 
-/* Every word of the own segment is 1, and in memory. */
+/* Sets every word of the own segment to 1 and makes all pages resident. */
 static void fill(size_t spread_bytes) {
     enum { WORDS = 8192 };
     static uint64_t ones[WORDS];
@@ -145,7 +145,7 @@ static void measure(int rounds) {
         const char *name;
         void (*operation)(int, int);
         int has_places;
-    } kinds[] = {{"get", get, 1}, {"put", put, 1}, {"add", add, 1}, {"message", message, 0}}; /* gets look for what additions change */
+    } kinds[] = {{"get", get, 1}, {"put", put, 1}, {"add", add, 1}, {"message", message, 0}}; /* gets read the sums */
     static const char *const owner_names[] = {"own", "neighbour"}, *const place_names[] = {"_one_place", "_random"};
     for (int kind = 0; kind < 4; ++kind) {
         for (int whose = 0; whose < 2; ++whose) {

@@ -1,11 +1,12 @@
-//! `MPI_Get` and `MPI_Win_flush` by size, over TCP and over shared memory, with and without a library that caches gets.
+//! `MPI_Get` and `MPI_Win_flush` by size, over TCP and shared memory, with and without a library that caches gets.
 
 use crate::options::{MpiOptions, Setup};
 use crate::programs::mpi::{Mpi, Network};
 use crate::programs::{Folder, compile};
 use serde::Serialize;
 
-/// One size over one network. Times are medians of a run, in microseconds, of bytes that are got for the first time and again.
+/// One size over one network. Times are medians of a run in microseconds, for the first get of the bytes and for later
+/// ones.
 #[derive(Clone, Debug, Serialize)]
 pub struct MpiRow {
     pub network: Network,
@@ -21,14 +22,14 @@ pub struct ByMpi {
     /// The mode of the library.
     pub mode: &'static str,
     pub rows: Vec<MpiRow>,
-    /// Why nothing is cached, or a network is missing.
+    /// The reason for missing cached results or a missing network.
     pub not_run: Vec<String>,
 }
 
-/// What the library does: nothing that is cached is ever dropped.
+/// The library's mode: cached bytes are never dropped.
 const MODE: &str = "always";
 
-/// Measures, or says why that is not possible.
+/// Measures. The error has the reason why this is not possible.
 pub fn measure(options: &MpiOptions, setup: &Setup) -> Result<ByMpi, String> {
     let folder = Folder::new()?;
     let mpi = Mpi::find(options)?;
@@ -62,7 +63,7 @@ pub fn measure(options: &MpiOptions, setup: &Setup) -> Result<ByMpi, String> {
     Ok(by_mpi)
 }
 
-/// The lines of the program: a size, and microseconds of the first get and of those after it.
+/// Parses the lines of the program: a size, and microseconds of the first get and of later ones.
 fn times(said: &str) -> Result<Vec<[f64; 3]>, String> {
     let line = |line: &str| {
         let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();

@@ -1,5 +1,6 @@
-/* What MPI_Get and MPI_Win_flush take for each size from 1 byte to 64 KiB, on rank 0 of two: of bytes that are got for the first
- * time, and again. Prints "size first-us again-us" for each, medians. vgasnet-bench compiles and runs it. */
+/* Latency of MPI_Get and MPI_Win_flush for each size from 1 byte to 64 KiB, on rank 0 of two: for the first get of
+ * bytes and for later ones. Prints "size first-us again-us", medians, for each size. vgasnet-bench compiles and runs
+ * this program. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static double median(size_t count) {
     return us_each[count / 2];
 }
 
-/* Gets bytes of each place and says how long each took. */
+/* Gets bytes of each place and stores the duration of each get. */
 static void get_all(MPI_Win window, int power, size_t first, double *to) {
     static char bytes[STRIDE];
     for (int place = 0; place < PLACES; ++place) {
@@ -45,7 +46,7 @@ int main(int argc, char **argv) {
     int me;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    /* Memory that MPI has allocated might be shared on one host, and a get a copy. */
+    /* MPI could share memory it has allocated on one host, and turn a get into a copy. */
     memory = (char *)malloc((size_t)PLACES * STRIDE);
     if (memory == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Win_create(memory, (MPI_Aint)PLACES * STRIDE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
@@ -53,7 +54,7 @@ int main(int argc, char **argv) {
     MPI_Win_lock_all(0, window);
     MPI_Win_sync(window);
     MPI_Barrier(MPI_COMM_WORLD);
-    /* Sizes that grow: a shorter one would hit what a longer one has left. */
+    /* Sizes ascend: a shorter get after a longer one would hit the longer one's bytes. */
     for (int power = 0; me == 0 && power < POWERS; ++power) {
         get_all(window, power, 0, us_each);
         double first = median(PLACES);

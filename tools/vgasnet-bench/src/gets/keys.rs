@@ -1,4 +1,4 @@
-//! The different gets, and draws of them.
+//! The distinct gets, and draws of them.
 
 use super::{Orders, RANKS, SIZE_POWERS};
 use crate::options::{Ranges, Sampling};
@@ -7,7 +7,7 @@ use crate::rank::Rank;
 use std::f64::consts::TAU;
 use std::ops::Range;
 
-/// The sizes of the published overlapping gets: from 4 bytes to 64 KiB. In each page they begin 4 bytes apart.
+/// The sizes of the published overlapping gets: from 4 bytes to 64 KiB. Their starts in a page are 4 bytes apart.
 const OVERLAPPING_POWERS: Range<u32> = 2..17;
 
 /// A get.
@@ -18,7 +18,7 @@ pub struct Key {
     pub size_bytes: usize,
 }
 
-/// The places of gets: the pages of the homes, in turns, but for those that the pool of rank 0 has.
+/// The places of gets: the pages of the homes, round robin, without the pages in rank 0's pool.
 pub struct Places {
     homes: u64,
     pages: u64,
@@ -29,12 +29,12 @@ pub struct Places {
 impl Places {
     pub fn new(rank: &Rank, spec: &Spec) -> Places {
         let page_bytes = rank.page_bytes as u64;
-        // The first pages of the last home are in the pool of rank 0.
+        // The first pages of the last home are in rank 0's pool.
         let first_page = (rank.pool_bytes - spec.data_bytes).div_ceil(page_bytes);
         Places { homes: u64::from(RANKS - 1), pages: spec.data_bytes / page_bytes - first_page, first_page, page_bytes }
     }
 
-    /// A key at so many bytes from the begin of this page, of all pages that there are.
+    /// A key at an offset in a page, with the pages of all homes numbered together.
     fn key(&self, page: u64, in_page: u64, size_bytes: usize) -> Key {
         let home = 1 + (page % self.homes) as u32;
         let offset = (self.first_page + page / self.homes % self.pages) * self.page_bytes + in_page;
@@ -45,7 +45,7 @@ impl Places {
         self.homes * self.pages
     }
 
-    /// So many gets of a size, none of the same bytes, in no order.
+    /// `count` gets of one size, all of different bytes, in random order.
     pub fn scan(&self, size_bytes: usize, count: usize, random: &mut fastrand::Rng) -> Vec<Key> {
         let of_page = self.page_bytes / size_bytes as u64;
         let all = self.count() * of_page;
@@ -55,7 +55,8 @@ impl Places {
         places.into_iter().take(count).map(key).collect()
     }
 
-    /// The gets that are drawn. Each page has some of all sizes: else some would be used so much that they move to rank 0.
+    /// The gets to draw from. Each page has a mix of all sizes: otherwise some pages would be used so much that they
+    /// move to rank 0.
     pub fn keys(&self, orders: &Orders, random: &mut fastrand::Rng) -> Vec<Key> {
         let powers = if orders.ranges == Ranges::Disjoint { 0..SIZE_POWERS } else { OVERLAPPING_POWERS };
         let mut sizes: Vec<usize> = (0..orders.distinct).map(|_| 1 << random.u32(powers.clone())).collect();
@@ -74,13 +75,13 @@ impl Places {
     }
 }
 
-/// Indices of keys, in the order of the draws.
+/// Indices of keys in the order of the draws.
 pub fn draws(orders: &Orders, keys: usize, random: &mut fastrand::Rng) -> Vec<usize> {
     let (middle, sigma) = (keys as f64 / 2.0, keys as f64 / f64::from(orders.sigma));
     let mut draw = || match orders.sampling {
         Sampling::Uniform => random.usize(0..keys),
         Sampling::Normal => loop {
-            // Box and Muller.
+            // The Box-Muller transform.
             let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
             let at = middle + sigma * radius * (TAU * random.f64()).cos();
             if at >= 0.0 && at < keys as f64 {
@@ -91,7 +92,7 @@ pub fn draws(orders: &Orders, keys: usize, random: &mut fastrand::Rng) -> Vec<us
     (0..orders.draws).map(|_| draw()).collect()
 }
 
-/// What the bytes of a page are: those of each word say where it is.
+/// Fills a page with words that encode their own positions.
 pub fn fill_page(rank: u32, offset: u64, page: &mut [u8]) {
     for (word, to) in page.chunks_exact_mut(8).enumerate() {
         to.copy_from_slice(&word_at(rank, offset / 8 + word as u64).to_le_bytes());
@@ -102,7 +103,7 @@ fn word_at(rank: u32, word: u64) -> u64 {
     (word ^ u64::from(rank) << 48).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Whether these are the bytes of a key.
+/// Whether the bytes are right for a key.
 pub fn is_right(key: &Key, bytes: &[u8]) -> bool {
     let byte_at = |at: u64| word_at(key.home, at / 8).to_le_bytes()[(at % 8) as usize];
     (key.offset..).zip(bytes).all(|(at, byte)| byte_at(at) == *byte)

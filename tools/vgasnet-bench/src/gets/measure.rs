@@ -13,7 +13,7 @@ use vgasnet_measuring::memory::Memory;
 use vgasnet_measuring::progress;
 use vgasnet_measuring::progress::ProgressBar;
 
-/// Gets of a scan, and their size. More than it takes the cache to find that it does not pay.
+/// Number and size of the gets in a scan: enough for the cache to find that caching does not pay.
 const SCAN_GETS: usize = 20_000;
 const SCAN_BYTES: usize = 512;
 
@@ -21,7 +21,7 @@ const SCAN_BYTES: usize = 512;
 const HITS: usize = 64;
 const SAMPLES: usize = 64;
 
-/// How often the memory of copies is looked at in a round of draws.
+/// Number of samples of the used cache memory in a round of draws.
 const LOOKS: usize = 20;
 
 pub struct Measuring<'a> {
@@ -102,7 +102,7 @@ impl<'a> Measuring<'a> {
         drawn
     }
 
-    /// Declares all that is got read-only.
+    /// Declares all data read-only.
     fn open(&self) -> Vec<ReadOnly> {
         let begin = |home| ReadOnly::begin(home, self.rank.segment_base(home), self.spec.data_bytes as usize);
         (1..RANKS).map(begin).collect()
@@ -113,27 +113,28 @@ impl<'a> Measuring<'a> {
         calls::get(&mut self.buffer.bytes()[..key.size_bytes], key.home, address);
     }
 
-    /// What was got last is what its home has.
+    /// Checks the bytes of the last get.
     fn check(&mut self, key: &Key) {
         if !is_right(key, &self.buffer.bytes()[..key.size_bytes]) {
             fail(format!("a get of {} bytes has other bytes than were written", key.size_bytes));
         }
     }
 
-    /// One round for each size: without copies, the first get of each key with them, hits, and copies.
+    /// One round for each size: gets without the cache, first gets with it, hits, and copies.
     fn latencies(&mut self, latencies: &mut [Latency]) {
         let mut order: Vec<Key> = self.keys.clone();
         let mut uncached: Vec<Vec<f64>> = latencies.iter().map(|_| Vec::new()).collect();
         let mut misses = uncached.clone();
         let place = |sizes: &[Latency], key: &Key| sizes.partition_point(|latency| latency.size_bytes < key.size_bytes);
-        // Of gets that overlap the first alone is a miss of all its bytes, and the others of some: they begin elsewhere.
+        // Of overlapping gets only the first misses all its bytes. The others miss some, and start elsewhere.
         for _ in 0..3 {
             self.random.shuffle(&mut order);
             let without: Vec<f64> = order.iter().map(|key| self.get_apart(key).0).collect();
             let open = self.open();
             for (key, without) in order.iter().zip(without) {
                 let (taken, counted) = self.get_apart(key);
-                // One that is not counted was of a page that has come to the pool of rank 0: no miss, nor a get that needs one.
+                // A get that was not counted went to a page in rank 0's pool. It is neither a miss nor comparable to
+                // one.
                 if counted > 0 {
                     uncached[place(latencies, key)].push(without);
                     misses[place(latencies, key)].push(taken);
@@ -152,7 +153,7 @@ impl<'a> Measuring<'a> {
             latency.miss_us_each.push(median(&misses[at]));
             let is_same = |key: &Key| key.size_bytes == latency.size_bytes;
             let here: Vec<Key> = order.iter().copied().filter(|key| is_same(key) && self.is_hit(key)).collect();
-            // Of sizes that are rare all pages may have come to the pool.
+            // Of rare sizes all pages may have moved to rank 0's pool.
             if !here.is_empty() {
                 latency.hit_ns_each.push(self.hits(&here));
                 latency.copy_ns_each.push(self.copies(&here));
@@ -161,8 +162,8 @@ impl<'a> Measuring<'a> {
         drop(open);
     }
 
-    /// The time of a get, and whether the cache counted it. What is done beside the get is the same with and without copies: the
-    /// longer a home has had nothing to do, the longer it takes to answer.
+    /// The time of a get, and whether the cache counted it. The surrounding work is the same with and without the
+    /// cache, because a home answers more slowly the longer it has been idle.
     fn get_apart(&mut self, key: &Key) -> (f64, u64) {
         let before = stats();
         let taken = us(|| self.get(key));
@@ -170,7 +171,7 @@ impl<'a> Measuring<'a> {
         (taken, (stats() - before).gets)
     }
 
-    /// Nanoseconds of a get of keys that are here.
+    /// Nanoseconds of a get of cached keys.
     fn hits(&mut self, keys: &[Key]) -> f64 {
         let mut samples = Vec::new();
         for sample in 0..SAMPLES {
@@ -180,14 +181,14 @@ impl<'a> Measuring<'a> {
         median(&samples)
     }
 
-    /// Whether a get of a key is a hit now: its page may have come to the pool of rank 0.
+    /// Whether a get of this key is a hit now. Its page may have moved to rank 0's pool.
     fn is_hit(&mut self, key: &Key) -> bool {
         let before = stats();
         self.get(key);
         (stats() - before).hits == 1
     }
 
-    /// Nanoseconds of a copy of as many bytes, out of as many places.
+    /// Nanoseconds of a copy of the same size, from the same number of places.
     fn copies(&mut self, keys: &[Key]) -> f64 {
         let mut sources = Memory::shared(keys.iter().map(|key| key.size_bytes.next_multiple_of(64)).sum());
         let stride = keys[0].size_bytes.next_multiple_of(64);
@@ -205,7 +206,7 @@ impl<'a> Measuring<'a> {
         median(&samples)
     }
 
-    /// Seconds of gets of which none is of bytes that another one got.
+    /// Seconds of a scan without reuse of bytes.
     fn scan(&mut self) -> f64 {
         let scan = std::mem::take(&mut self.scan);
         let taken = us(|| scan.iter().for_each(|key| self.get(key)));
@@ -216,7 +217,7 @@ impl<'a> Measuring<'a> {
         taken / 1e6
     }
 
-    /// A round of all draws, without copies and with them.
+    /// A round of all draws, without the cache and with it.
     fn draw(&mut self, drawn: &mut Drawn) {
         let order: Vec<Key> = self.draws.iter().map(|at| self.keys[*at]).collect();
         let taken = us(|| order.iter().for_each(|key| self.get(key)));
@@ -245,7 +246,7 @@ impl<'a> Measuring<'a> {
     }
 }
 
-/// The class of the only get that was counted.
+/// The class of the only counted get.
 fn class_of(counted: &Stats) -> Option<usize> {
     Class::ALL.iter().position(|class| class.count(counted) == counted.gets.max(1))
 }

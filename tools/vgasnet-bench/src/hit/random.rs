@@ -1,4 +1,4 @@
-//! Gets of 8 bytes at random places of pages that are in a pool, against plain loads of the same pattern.
+//! Gets of 8 bytes at random places in resident pages, compared with plain loads of the same pattern.
 
 use crate::at_random::{Places, mean_of_ranks, thread_time_ns};
 use crate::baseline::median;
@@ -9,14 +9,15 @@ use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use vgasnet_measuring::memory::Memory;
 
-/// Bytes of the places: what a processor's own cache has, and more. Those that a pool cannot keep are left out.
+/// Sizes of the working set: within a processor's own cache, and beyond. Sizes too large for the pool are omitted.
 const WORKING_SETS: [u64; 3] = [1 << 20, 16 << 20, 128 << 20];
 
 /// Gets of a thread in one measurement.
 const GETS: usize = 1 << 18;
 
-/// The processor time of a get and of a load with so many threads a rank, all ranks at once; means of all ranks, round by round.
-/// Neither ever sleeps, and a loop of gets takes longer, so it would lose its processor more often on a busy machine.
+/// Processor time of a get and of a load, with this number of threads per rank and all ranks at once. Each value is the
+/// mean over all ranks in a round. Neither operation sleeps. A loop of gets takes longer, so it would be preempted more
+/// often on a busy machine; processor time is not affected.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RandomHits {
     pub working_set_bytes: u64,
@@ -27,13 +28,13 @@ pub struct RandomHits {
 }
 
 impl RandomHits {
-    /// What a get takes more than a load, in ns.
+    /// The additional time of a get over a load, in ns.
     pub fn over_load_ns(&self) -> f64 {
         median(&self.get_ns_each) - median(&self.load_ns_each)
     }
 }
 
-/// The largest working set of a pool.
+/// The largest working set for a pool.
 pub fn data_bytes(pool_bytes: u64) -> u64 {
     fitting(pool_bytes).max().unwrap_or(0)
 }
@@ -51,7 +52,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Vec<RandomHits> {
         let mut memory = Memory::allocated(working_set_bytes as usize, true);
         memory.bytes().fill(1);
         let start = memory.start().expose_provenance();
-        // Every rank's pages come into its own pool, where its neighbour finds them.
+        // Every rank's pages are fetched into its own pool, for itself and its neighbour.
         for offset in (0..working_set_bytes).step_by(rank.page_bytes) {
             rank.get(rank.me, offset, &mut [0; 8]);
         }
@@ -63,7 +64,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Vec<RandomHits> {
                     let load_ns = mean_of_ranks(rank, threads, |thread| loads(rank, start, working_set_bytes, thread));
                     let get_ns =
                         mean_of_ranks(rank, threads, |thread| gets(rank, neighbour, working_set_bytes, thread));
-                    // The first round finds the pages.
+                    // The first round brings the pages into place.
                     if round > 0 {
                         hits.load_ns_each.push(load_ns);
                         hits.get_ns_each.push(get_ns);
@@ -81,7 +82,7 @@ fn loads(rank: &Rank, memory: usize, bytes: u64, thread: u32) -> f64 {
     let start_ns = thread_time_ns();
     let mut sum = 0u64;
     for _ in 0..GETS {
-        // SAFETY: the place is aligned and inside the memory, which nobody writes.
+        // SAFETY: the place is aligned and inside the memory, which is not written.
         sum = sum
             .wrapping_add(unsafe { std::ptr::with_exposed_provenance::<u64>(memory + places.next()).read_volatile() });
     }

@@ -1,4 +1,4 @@
-//! `files`: patterns of access to shared files by all ways, in turns.
+//! `files`: access patterns on shared files, with alternating rounds of all ways.
 
 use crate::files::programs::{Order, Programs};
 use crate::files::sequential::Loops;
@@ -43,7 +43,7 @@ pub fn run(options: &FilesOptions) -> Result<u8, Stop> {
 struct Measuring<'a> {
     options: &'a FilesOptions,
     programs: &'a Programs<'a>,
-    /// What was asked for and could not be done.
+    /// Requested measurements that were not possible.
     not_run: &'a mut Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Measuring<'_> {
         Order { way, ends_with_sync, page_bytes, pool_bytes, vars: &[], limit: None }
     }
 
-    /// All ways in turns, each with as much memory.
+    /// Alternates rounds of all ways, each with the same memory.
     fn case(&mut self, case: Case) -> Result<CaseFigures, Stop> {
         let ends: &[bool] = if self.options.only_sync { &[true] } else { &[true, false] };
         let ways = self.programs.ways(&case);
@@ -67,7 +67,7 @@ impl Measuring<'_> {
         let bar = progress::bar(true, case.pattern.name(), u64::from(self.options.repeat) * rows.len() as u64);
         for _ in 0..self.options.repeat {
             for row in &mut rows {
-                // A new one for each, so that no run finds what another one has left in memory.
+                // A separate cgroup per run, so no run finds file pages cached by another.
                 let limit = self.programs.limit(&case).map_err(|why| self.note(format!("no limit on memory: {why}")));
                 let limit = limit.ok();
                 let path = limit.as_ref().map(|limit| limit.path());
@@ -86,14 +86,14 @@ impl Measuring<'_> {
         Ok(CaseFigures::new(case, limit_bytes, checksum, rows))
     }
 
-    /// Notes something once.
+    /// Records a reason, once.
     fn note(&mut self, why: String) {
         if !self.not_run.contains(&why) {
             self.not_run.push(why);
         }
     }
 
-    /// One rank and a file of several pools, beside `O_DIRECT`.
+    /// One rank with a file of several pools, compared with `O_DIRECT`.
     fn sequential(&mut self) -> Result<SequentialFigures, Stop> {
         let case = Case::sequential(self.options);
         let mut loops = Loops::new(self.programs.dir(), case.size);
@@ -108,18 +108,18 @@ impl Measuring<'_> {
         Ok(SequentialFigures::new(case, order.page_bytes, row, loops.is_direct(), loops.passes))
     }
 
-    /// Rows of many ranks: the pages that move.
+    /// Rows of many ranks: counts the moved pages.
     fn rows(&mut self) -> Result<RowFigures, Stop> {
         let case = Case::rows();
         let [shipped, moved] = ["1", "0"].map(|ship| self.pages_moved(&case, ship));
         Ok(RowFigures::new(case, self.options.page, shipped?, moved?))
     }
 
-    /// Pages that ranks sent each other.
+    /// The number of pages sent between ranks.
     fn pages_moved(&self, case: &Case, ship: &str) -> Result<f64, Stop> {
         let file = self.programs.dir().join("stats");
         let name = file.display().to_string();
-        // Ranks that share memory reach the page where it is, and none moves.
+        // With shared memory ranks would access a page in place, and none would move.
         let vars = [("VGASNET_SHIP", ship), ("VGASNET_PEER_MEMORY", "0"), ("VGASNET_STATS_FILE", &name)];
         let pool_bytes = POOL_PAGES_OF_ROWS * self.options.page;
         let order = Order { vars: &vars, pool_bytes, ..self.order(Way::Vgasnet, true) };

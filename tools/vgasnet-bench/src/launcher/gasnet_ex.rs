@@ -1,4 +1,4 @@
-//! `gasnet-ex`: the program by both, in turns.
+//! `gasnet-ex`: the program over both libraries, with alternating rounds.
 
 use crate::baseline::median;
 use crate::gasnet_ex::{Programs, Times};
@@ -9,7 +9,7 @@ use crate::{Stop, plot};
 use vgasnet::settings::format_size;
 use vgasnet_measuring::progress;
 
-/// What the program fills at a time.
+/// Bytes filled at a time by the program.
 const SPREAD_UNIT_BYTES: u64 = 64 << 10;
 
 pub fn run(options: &GasnetExOptions) -> Result<u8, Stop> {

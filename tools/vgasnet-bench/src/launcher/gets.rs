@@ -1,4 +1,4 @@
-//! `gets`: a job for gets of each size, and one for each amount of memory for copies.
+//! `gets`: one job for gets of each size, and one for each size of the cache.
 
 use super::{refuse_few_frames, run_job, show};
 use crate::gets::by_mpi;
@@ -12,10 +12,10 @@ use vgasnet::settings::format_size;
 const POOL_BYTES_DEFAULT: u64 = 32 << 20;
 const PAGE_BYTES_DEFAULT: u64 = 1 << 20;
 
-/// Two pages of a home are in the pool of rank 0, and as many are not.
+/// Two pages of each home are in rank 0's pool, and two are not.
 const FRAMES_MIN: u64 = 7;
 
-/// Memory for copies of all gets that are measured one after the other, and the least.
+/// Cache memory for all successive gets of the size measurement, and the minimum.
 const CACHE_BYTES_OF_SIZES: u64 = 1 << 30;
 const CACHE_BYTES_MIN: u64 = 64 << 10;
 

@@ -7,7 +7,7 @@ use crate::plan::{Job, Spec, Workload};
 use crate::report::{OperationFigures, Output};
 use vgasnet::settings::format_size_about;
 
-/// The least for the places: many operations of the longest kind.
+/// Minimum size of the places: many operations of the longest kind.
 const SIZE_BYTES_MIN: u64 = 4 << 10;
 
 pub fn run(options: &OperationsOptions) -> Result<u8, Stop> {

@@ -1,4 +1,4 @@
-//! `lcc` and `barnes-hut`: examples in all their ways, in turns.
+//! `lcc` and `barnes-hut`: examples, with alternating rounds of all ways.
 
 use crate::options::{BarnesHutOptions, LccOptions, ProgramOptions};
 use crate::programs::examples::{Examples, Said};
@@ -7,14 +7,14 @@ use crate::targets::{Target, judge_barnes_hut, judge_lcc};
 use crate::{Stop, plot};
 use vgasnet_measuring::progress;
 
-/// An example, and how it is measured.
+/// An example, and its measurement.
 struct Program<'a> {
     options: &'a ProgramOptions,
     name: &'static str,
     args: Vec<String>,
-    /// Further arguments where gets are cached by vgasnet.
+    /// Additional arguments if gets are cached by vgasnet.
     cached_args: Vec<String>,
-    /// The mode in which the library before MPI caches gets, so that it is right for the program.
+    /// The mode of the preloaded MPI library for caching gets, chosen to be correct for the program.
     mpi_mode: &'static str,
     ways: &'static [Way],
     judge: fn(&[WayRow]) -> Vec<Target>,
@@ -92,7 +92,7 @@ impl Program<'_> {
         Ok(report.verdict.status(options.judging.check))
     }
 
-    /// What is measured: each way once, or with each amount of memory.
+    /// The measurements: each way once, or with each amount of memory.
     fn rows(&self, examples: &Examples<'_>) -> Vec<WayRow> {
         let mut rows = Vec::new();
         for &way in self.ways.iter().filter(|way| examples.has(**way)) {
@@ -101,7 +101,7 @@ impl Program<'_> {
                 continue;
             }
             for &part in &self.options.parts {
-                // In whole pages, so that all ways have the same.
+                // Whole pages, so all ways have the same memory.
                 let pages = (part * examples.remote_bytes() as f64 / self.options.page as f64).round() as u64;
                 let bytes = pages.max(1) * self.options.page;
                 rows.push(WayRow::new(way, Some(part), bytes.max(way.memory_bytes_min())));
@@ -110,7 +110,7 @@ impl Program<'_> {
         rows
     }
 
-    /// All ways find the same.
+    /// Checks that all ways find the same result.
     fn check(&self, examples: &Examples<'_>, said: &Said) -> Result<(), Stop> {
         if said.checksum == examples.checksum() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! `small`: jobs with pages of two sizes, of which the larger is compared with the smaller.
+//! `small`: jobs with two page sizes. The larger is compared with the smaller.
 
 use super::{limit_memory, refuse_few_frames, run_job, setups_by_page, show};
 use crate::options::SmallOptions;
@@ -7,14 +7,14 @@ use crate::report::{Output, Run, SmallFigures};
 use crate::small::{Found, POOL_BYTES_DEFAULT, POOL_BYTES_MIN, SEGMENT_POOLS};
 use crate::{Stop, mapped, plot};
 
-/// Half of a pool is accessed by loads and stores, which need four frames.
+/// Loads and stores need four frames in addition to the accessed half of the pool.
 const FRAMES_MIN: u64 = 7;
 
 pub fn run(options: &SmallOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &options.judging.plot)?;
     let setup = options.setup.clone().with_pool(POOL_BYTES_DEFAULT);
     let mut jobs = Vec::new();
-    // Small pages first: large ones are judged beside them.
+    // Small pages first, because large ones are judged against them.
     for setup in setups_by_page(&setup).iter().rev() {
         let mut job = Job::new(options.ranks, true, !options.other_host, setup, Spec::new(Workload::Small, setup))?;
         refuse_few_frames(&job, FRAMES_MIN.max(POOL_BYTES_MIN / job.config.page_bytes))?;

@@ -1,4 +1,4 @@
-//! `table`: a job for each number of ranks and each size of pages, of which the best is judged.
+//! `table`: a job for each number of ranks and each page size. The best page size is judged.
 
 use super::{limit_memory, refuse_few_frames, run_job, show};
 use crate::options::{Setup, TableOptions, is_page_chosen};

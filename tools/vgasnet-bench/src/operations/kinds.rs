@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a program gets or puts.
+/// A kind of get or put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -10,10 +10,10 @@ pub enum Kind {
     Put,
     GetVal,
     PutVal,
-    /// With a handle that is waited for at once.
+    /// With a handle, waited for immediately.
     GetNb,
     PutNb,
-    /// Many are begun, and waited for together.
+    /// Many in flight, waited for together.
     GetNbi,
     PutNbi,
 }
@@ -39,7 +39,7 @@ impl Kind {
         matches!(self, Kind::Get | Kind::GetVal | Kind::GetNb | Kind::GetNbi)
     }
 
-    /// The most bytes of an operation.
+    /// Maximum number of bytes in an operation.
     pub fn size_bytes_max(self) -> usize {
         match self {
             Kind::GetVal | Kind::PutVal => size_of::<usize>(),

@@ -1,4 +1,4 @@
-//! What a thread does, and how long it takes.
+//! The work of a thread, and its time.
 
 use super::{BYTE, Cell};
 use crate::at_random::{Places, thread_time_ns};
@@ -11,7 +11,7 @@ use std::ptr::with_exposed_provenance_mut;
 /// Operations of a thread in one measurement.
 const OPERATIONS: usize = 1 << 16;
 
-/// Implicit operations that are begun before they are waited for. All kinds use as many buffers in turn.
+/// Implicit operations in flight before a wait. All kinds use this number of buffers round robin.
 const AT_ONCE: usize = 64;
 
 /// The buffers and places of a thread.
@@ -25,12 +25,13 @@ struct Work {
 impl Work {
     fn new(rank: &Rank, cell: &Cell, thread: u32, data_bytes: u64) -> Work {
         let (places, len_bytes) = (Places::new(rank, thread, data_bytes), cell.size_bytes);
-        // What gets are to bring is not there before.
+        // Buffers for gets start with different bytes.
         let byte = if cell.kind.is_get() { !BYTE } else { BYTE };
         Work { places, data_bytes: data_bytes as usize, len_bytes, buffers: vec![byte; AT_ONCE * len_bytes] }
     }
 
-    /// Does `one` at random places. An operation ends with the data at the latest. Returns the processor time of one in ns.
+    /// Does `one` at random places. An operation stays inside the data. Returns the processor time of one operation in
+    /// ns.
     #[inline(always)]
     fn time(&mut self, mut one: impl FnMut(usize, usize, &mut [u8])) -> f64 {
         let start_ns = thread_time_ns();
@@ -59,7 +60,7 @@ pub fn operations(rank: &Rank, cell: &Cell, owner: u32, data_bytes: u64, thread:
         Kind::GetNb => work.time(|_, place, bytes| calls::get_by_handle(bytes, owner, base + place)),
         Kind::PutNb => work.time(|_, place, bytes| calls::put_by_handle(owner, base + place, bytes)),
         Kind::GetNbi | Kind::PutNbi => work.time(|number, place, bytes| {
-            // SAFETY: the buffers outlive the wait, which is before any of them takes its next turn, and nobody uses them until then.
+            // SAFETY: the buffers outlive the wait. The wait precedes the next use of any buffer.
             unsafe {
                 match cell.kind {
                     Kind::GetNbi => calls::begin_get(bytes.as_mut_ptr(), owner, base + place, len_bytes),
@@ -78,13 +79,13 @@ pub fn operations(rank: &Rank, cell: &Cell, owner: u32, data_bytes: u64, thread:
     ns
 }
 
-/// Copies from or to memory of this thread alone, by calls of `memcpy` with a length that the compiler does not know.
+/// Copies from or to memory of this thread, by calls of `memcpy` with a length unknown to the compiler.
 pub fn copies(rank: &Rank, cell: &Cell, memory: usize, data_bytes: u64, thread: u32) -> f64 {
     let is_get = cell.kind.is_get();
     Work::new(rank, cell, thread, data_bytes).time(|_, place, bytes| {
         let (here, there) = (bytes.as_mut_ptr(), with_exposed_provenance_mut::<u8>(memory + place));
         let (from, to) = if is_get { (there, here) } else { (here, there) };
-        // SAFETY: both places are inside their memories, which are different ones, and which no other thread uses.
+        // SAFETY: both places are inside their memories, which are distinct. No other thread uses either.
         unsafe { to.copy_from_nonoverlapping(from, black_box(cell.size_bytes)) };
     })
 }

@@ -1,4 +1,4 @@
-//! The options of benchmarks of gets that are cached.
+//! The options of benchmarks of cached gets.
 
 use super::{Judging, Setup};
 use clap::{Args, ValueEnum};
@@ -16,11 +16,11 @@ pub struct GetsOptions {
     #[command(flatten)]
     pub setup: Setup,
 
-    /// How many different gets there are
+    /// Number of distinct gets
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(17..=1_000_000))]
     pub distinct: u32,
 
-    /// How many are drawn of them
+    /// Number of draws among them
     #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 20_000,
           value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pub draws: u32,
@@ -29,16 +29,16 @@ pub struct GetsOptions {
     #[arg(long, value_enum, default_value_t = Ranges::Disjoint)]
     pub ranges: Ranges,
 
-    /// How gets are drawn
+    /// Distribution of the draws
     #[arg(long, value_enum, default_value_t = Sampling::Normal)]
     pub sampling: Sampling,
 
-    /// Of normal draws: the standard deviation is the number of different gets over this
+    /// For normal draws: the standard deviation is the number of distinct gets divided by this
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub sigma: u32,
 
-    /// Memory for copies of gets; several sizes are measured one after the other [default: 1/8, 1/4, 1/2, 1 and 2 of the bytes
-    /// of all different gets]
+    /// Memory of the cache; several sizes are measured one after another [default: 1/8, 1/4, 1/2, 1 and 2 times the
+    /// bytes of all distinct gets]
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
     pub cache: Vec<u64>,
 
@@ -53,34 +53,34 @@ pub struct GetsOptions {
     pub judging: Judging,
 }
 
-// Of benchmarks that also run programs of MPI. A doc comment would become the help of the command.
+// For benchmarks that also run MPI programs. A doc comment would become the help of the command.
 #[derive(Args, Clone)]
 pub struct MpiOptions {
     /// The C compiler of an MPI; its launcher has the same name with mpiexec for mpicc
     #[arg(long, value_name = "COMMAND", default_value = "mpicc")]
     pub mpicc: String,
 
-    /// The library that caches MPI_Get, which is preloaded [default: libvgasnet-mpi-cache.so beside this program, or in ../lib]
+    /// The preloaded library that caches MPI_Get [default: libvgasnet-mpi-cache.so next to this program, or in ../lib]
     #[arg(long, value_name = "FILE")]
     pub mpi_cache: Option<PathBuf>,
 }
 
-/// Where different gets begin, and how long they are.
+/// Starts and lengths of the distinct gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ranges {
-    /// Powers of two from 1 to 64K, side by side
+    /// Powers of two from 1 to 64K, adjacent
     Disjoint,
-    /// 4 bytes to 64K, in each page 4 bytes behind the one before
+    /// 4 bytes to 64K, each starting 4 bytes after the previous one in its page
     Overlapping,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampling {
-    /// About the middle one
+    /// Around the middle one
     Normal,
-    /// All alike
+    /// All equally likely
     Uniform,
 }
 
@@ -94,11 +94,12 @@ pub struct ProgramOptions {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// How many ranks, also as -np; with two, what the other one has is not much more than a pool, and vgasnet moves the pages there
+    /// Number of ranks, also as -np; with two, the other rank has not much more than a pool, and vgasnet moves its
+    /// pages here
     #[arg(short = 'n', value_name = "RANKS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
     pub ranks: u32,
 
-    /// How many by MPI, whose ranks need a processor each
+    /// Number of ranks over MPI; each needs a processor
     #[arg(long, value_name = "RANKS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=64))]
     pub mpi_ranks: u32,
 
@@ -106,7 +107,7 @@ pub struct ProgramOptions {
     #[arg(long, value_name = "SIZE", default_value = "128K", value_parser = parse_size)]
     pub page: u64,
 
-    /// Memory for remote bytes, as parts of these
+    /// Memory for remote bytes, as fractions of the remote bytes
     #[arg(long, value_name = "PART", default_value = "0.25,0.5,1", value_delimiter = ',')]
     pub parts: Vec<f64>,
 
@@ -114,11 +115,13 @@ pub struct ProgramOptions {
     #[arg(long, value_name = "DIR")]
     pub storage_dir: Option<PathBuf>,
 
-    /// Directory with the programs' sources [default: ../share/vgasnet/examples beside this program, else the source tree]
+    /// Directory with the programs' sources [default: ../share/vgasnet/examples relative to this program, else the
+    /// source tree]
     #[arg(long, value_name = "DIR")]
     pub source: Option<PathBuf>,
 
-    /// Run the programs on two hosts, network namespaces that are made for it, over TCP; as root, with a vgasnet that has MPI
+    /// Run the programs on two hosts, network namespaces created for this purpose, over TCP; needs root, and a vgasnet
+    /// with MPI
     #[arg(long)]
     pub two_hosts: bool,
 
@@ -129,7 +132,7 @@ pub struct ProgramOptions {
     #[command(flatten)]
     pub mpi: MpiOptions,
 
-    /// Write the results there in JSON; - is stdout, and the table goes to stderr then
+    /// Write the results to this file in JSON; with - they go to stdout, and the table goes to stderr
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
@@ -148,7 +151,7 @@ pub struct LccOptions {
           value_parser = clap::value_parser!(u32).range(6..=28))]
     pub scale: u32,
 
-    /// What is kept has the degree over the mean as weight
+    /// Weight cached lists by their degree over the mean
     #[arg(long)]
     pub weighted: bool,
 }
@@ -159,16 +162,16 @@ pub struct BarnesHutOptions {
     #[command(flatten)]
     pub program: ProgramOptions,
 
-    /// How many bodies
+    /// Number of bodies
     #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 4000,
           value_parser = clap::value_parser!(u32).range(64..=10_000_000))]
     pub bodies: u32,
 
-    /// Steps of time
+    /// Number of time steps
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub steps: u32,
 
-    /// Bodies all over a cube, in place of a cluster
+    /// Bodies spread over a cube, instead of a cluster
     #[arg(long)]
     pub uniform: bool,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Clone)]
 pub struct FiguresOptions {
-    /// Write the data there, as JSON; docs/site/figures.py draws them
+    /// Write the data to this file, as JSON; docs/site/figures.py draws them
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
 
@@ -13,12 +13,12 @@ pub struct FiguresOptions {
     #[arg(long)]
     pub quick: bool,
 
-    /// The nodes of the machine of today, ascending; with --quick those up to 128
+    /// Numbers of nodes of the machine of today, ascending; with --quick up to 128
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "32,128,512,4096",
           value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub nodes: Vec<u32>,
 
-    /// The C compiler of the MPI that this program was built with; its launcher has the same name with mpiexec for mpicc
+    /// The C compiler of the MPI this program was built with; its launcher has the same name with mpiexec for mpicc
     #[arg(long, value_name = "COMMAND", default_value = "mpicc")]
     pub mpicc: String,
 

@@ -9,16 +9,16 @@ use vgasnet::settings::parse_size;
 #[derive(Args, Clone)]
 #[command(mut_arg("check", |check| check.help("Exit with status 1 if a target is missed, or could not be measured")))]
 pub struct FilesOptions {
-    /// The patterns that are measured
+    /// The patterns to measure
     #[arg(long, value_enum, value_name = "PATTERN", value_delimiter = ',', default_values_t = Pattern::value_variants().to_vec())]
     pub patterns: Vec<Pattern>,
 
-    /// How many ranks, also as -np; several numbers are measured one after the other. The patterns of BT-IO need squares [default: 2,4 for the
-    /// sliding window, else 4]
+    /// Number of ranks, also as -np; several numbers are measured one after another. The patterns of BT-IO need squares
+    /// [default: 2,4 for the sliding window, else 4]
     #[arg(short = 'n', value_name = "RANKS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
     pub ranks: Vec<u32>,
 
-    /// Files of the sliding window
+    /// Sizes of the file of the sliding window
     #[arg(long, value_name = "SIZE", default_value = "32M", value_delimiter = ',', value_parser = parse_size)]
     pub size: Vec<u64>,
 
@@ -34,11 +34,11 @@ pub struct FilesOptions {
     #[arg(long, value_name = "N", default_value = "8,16", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
     pub edge: Vec<u32>,
 
-    /// The DRAM cache of each rank, which counts in its memory
+    /// The DRAM cache of each rank, counted in its memory
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = parse_size)]
     pub pool: u64,
 
-    /// Memory of each rank besides its pool; what is left for the system's cache by ways that have no pool
+    /// Memory of each rank in addition to its pool; ways without a pool leave the rest to the system's page cache
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = parse_size)]
     pub besides: u64,
 
@@ -46,11 +46,11 @@ pub struct FilesOptions {
     #[arg(long, value_name = "SIZE", default_value = "256K", value_parser = parse_size)]
     pub page: u64,
 
-    /// Rounds of all ways in turns; results are their medians
+    /// Alternating rounds of all ways; results are their medians
     #[arg(long, visible_alias = "rounds", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
 
-    /// Measure only what ends with a sync, and not to the close alone
+    /// Measure only runs that end with a sync, and none that end with the close
     #[arg(long)]
     pub only_sync: bool,
 
@@ -66,12 +66,12 @@ pub struct FilesOptions {
     #[arg(long, value_name = "COMMAND", default_value = "mpicc")]
     pub mpicc: String,
 
-    /// The library that serves MPI-IO by vgasnet, which is preloaded [default: libvgasnet-mpi-io.so beside this program, or in
+    /// The preloaded library that serves MPI-IO by vgasnet [default: libvgasnet-mpi-io.so next to this program, or in
     /// ../lib]
     #[arg(long, value_name = "FILE")]
     pub mpi_io_library: Option<PathBuf>,
 
-    /// Write the results there in JSON; - is stdout, and the table goes to stderr then
+    /// Write the results to this file in JSON; with - they go to stdout, and the table goes to stderr
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
@@ -89,7 +89,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Points a side of the cube.
+    /// Points on a side of the cube.
     pub fn points(self) -> u64 {
         match self {
             Class::S => 12,

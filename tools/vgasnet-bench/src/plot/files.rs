@@ -1,9 +1,9 @@
-//! A chart of each case of `files`.
+//! A chart for each case of `files`.
 
 use super::{Bar, Chart, draw};
 use crate::report::FilesReport;
 
-/// Times of all ways, and beside each that of vgasnet with the same end.
+/// Times of all ways, each next to vgasnet with the same end.
 pub fn files(report: &FilesReport<'_>) -> Result<String, String> {
     let charts = report.cases.iter().map(|figures| {
         let bars = figures.rows.iter().map(|row| {

@@ -1,10 +1,10 @@
-//! Charts of `gets`: times by size, and draws by memory for copies.
+//! Charts of `gets`: times by size, and draws by memory of the cache.
 
 use super::{Bar, Chart, draw};
 use crate::report::{GetsFigures, Run};
 use vgasnet::settings::format_size_about;
 
-/// A get by size and what it is compared with; all draws by memory; hits and occupancy by memory.
+/// A get by size next to its baselines; all draws by memory; hits and occupancy by memory.
 pub fn gets(runs: &[Run<GetsFigures>]) -> Result<String, String> {
     let sizes = runs.iter().filter_map(|run| run.figures.sizes.as_ref()).flat_map(|sizes| &sizes.rows);
     let label = |size_bytes: usize| format!("{size_bytes} bytes");

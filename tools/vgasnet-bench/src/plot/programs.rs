@@ -1,9 +1,9 @@
-//! A chart of examples that are run in all their ways.
+//! A chart of an example in all its ways.
 
 use super::{Bar, Chart, draw};
 use crate::report::ProgramReport;
 
-/// Times of all ways, and beside each that of the uncached way of its kind.
+/// Times of all ways, each next to the uncached way of its kind.
 pub fn programs(report: &ProgramReport<'_>) -> Result<String, String> {
     let bars = report.rows.iter().map(|row| {
         let part = row.part.map_or_else(String::new, |part| format!(", {part}"));

@@ -1,4 +1,4 @@
-//! Times of small accesses by their size: a line a place, both axes logarithmic.
+//! Times of small accesses by size: a line per location, both axes logarithmic.
 
 use super::text;
 use crate::options::Access;
@@ -35,7 +35,7 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
-/// A chart for each access at each size of pages.
+/// A chart for each access and page size.
 pub fn small(runs: &[Run<SmallFigures>]) -> Result<String, String> {
     let mut charts: Vec<(String, Vec<Line>)> = Vec::new();
     for run in runs {
@@ -78,7 +78,7 @@ fn lines(figures: &SmallFigures, access: Access) -> Vec<Line> {
     lines
 }
 
-/// What the lines need, with room at either end.
+/// The range of the values, with room at either end.
 fn range(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
     let (least, most) = (values.clone().fold(f64::INFINITY, f64::min), values.fold(0.0, f64::max));
     least / 2.0..most * 2.0

@@ -1,4 +1,5 @@
-//! An example in all its ways: by vgasnet with different memory, and by MPI with and without a library that caches gets.
+//! An example in all its ways: over vgasnet with different memory, and over MPI with and without a library that caches
+//! gets.
 
 use super::mpi::{Mpi, Network};
 use super::{Folder, compile, own_dir, said, sources, with_vgasnet};
@@ -9,18 +10,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use vgasnet_hosts::{ADDRESSES, Hosts, OVER_THE_CABLE};
 
-/// Pages of a pool besides those of the own data: it may begin and end within pages, and be in two pieces.
-const PAGES_BESIDE: u64 = 2;
+/// Pages of a pool in addition to the own data, which may be in two pieces and start and end within pages.
+const PAGES_EXTRA: u64 = 2;
 
-/// The least pages of a pool.
+/// Minimum number of pages in a pool.
 const PAGES_MIN: u64 = 4;
 
-/// What an example prints in JSON.
+/// Output of an example in JSON.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Said {
     pub checksum: String,
     pub seconds: f64,
-    /// What a rank has, and what it reads of others, each byte once.
+    /// Bytes of a rank, and distinct bytes it reads from other ranks.
     pub own_bytes: u64,
     pub remote_bytes: u64,
     pub gets: u64,
@@ -35,13 +36,13 @@ pub struct Examples<'a> {
     vgasnetrun: PathBuf,
     mpi: Result<(Mpi, PathBuf), String>,
     hosts: Option<Hosts>,
-    /// Of a run with memory for everything.
+    /// Output of a run with memory for everything.
     first: Said,
     _folder: Folder,
 }
 
 impl<'a> Examples<'a> {
-    /// Compiles the example, and runs it once.
+    /// Compiles the example and runs it once.
     pub fn new(options: &'a ProgramOptions, name: &str, args: &[String]) -> Result<Examples<'a>, String> {
         let dir = own_dir()?;
         let source = source(options, &dir, name)?;
@@ -68,7 +69,7 @@ impl<'a> Examples<'a> {
         Ok(examples)
     }
 
-    /// What a rank reads of others, each byte once.
+    /// Distinct bytes read by a rank from others.
     pub fn remote_bytes(&self) -> u64 {
         self.first.remote_bytes
     }
@@ -86,7 +87,7 @@ impl<'a> Examples<'a> {
         }
     }
 
-    /// Why ways by MPI are missing.
+    /// The reason for missing ways over MPI.
     pub fn mpi_not_run(&self) -> Option<String> {
         match &self.mpi {
             Err(why) => Some(why.clone()),
@@ -94,7 +95,7 @@ impl<'a> Examples<'a> {
         }
     }
 
-    /// Runs the example to its end with so much memory for bytes of others.
+    /// Runs the example to its end with this memory for remote bytes.
     pub fn run(&self, way: Way, memory_bytes: u64, cached_args: &[String], mpi_mode: &str) -> Result<Said, String> {
         let cached: Vec<String> = ["--cached".to_owned()].into_iter().chain(cached_args.iter().cloned()).collect();
         let own = self.own_bytes();
@@ -112,7 +113,7 @@ impl<'a> Examples<'a> {
         }
     }
 
-    /// What of the memory is for whole pages, where an eighth is for copies, as by default.
+    /// The part of the memory for whole pages. As by default, an eighth is for the cache of gets.
     fn pages_bytes_of(&self, memory_bytes: u64) -> u64 {
         let page = self.options.page;
         let pages = (memory_bytes - memory_bytes / 8 + page / 2) / page;
@@ -120,15 +121,15 @@ impl<'a> Examples<'a> {
         pages.min(most) * page
     }
 
-    /// The same part of what a rank reads of others where there are as many ranks as by MPI.
+    /// Memory for the same fraction of the remote bytes, with the number of ranks over MPI.
     fn mpi_bytes(&self, memory_bytes: u64) -> u64 {
         let others = |ranks: u32| f64::from(ranks - 1) / f64::from(ranks);
         (memory_bytes as f64 * others(self.options.mpi_ranks) / others(self.options.ranks)) as u64
     }
 
-    /// A pool for the own data, where other ranks' pages find hardly any room.
+    /// A pool for the own data, with hardly any room for other ranks' pages.
     fn own_bytes(&self) -> u64 {
-        let pages = self.first.own_bytes.div_ceil(self.options.page) + PAGES_BESIDE;
+        let pages = self.first.own_bytes.div_ceil(self.options.page) + PAGES_EXTRA;
         pages.max(PAGES_MIN) * self.options.page
     }
 
@@ -171,7 +172,7 @@ fn parse(text: &str) -> Result<Said, String> {
     serde_json::from_str(text.trim()).map_err(|error| format!("it said {:?}: {error}", text.trim()))
 }
 
-/// The directory with the sources: the one that is named, that of an installation, or that of vgasnet's sources.
+/// The directory with the sources: the given one, or from the installation, or from vgasnet's source tree.
 fn source(options: &ProgramOptions, dir: &Path, name: &str) -> Result<PathBuf, String> {
     let known = || {
         let tree = sources(dir).map(|tree| tree.join("examples"));

@@ -1,4 +1,4 @@
-//! An MPI that is there: its compiler, its launcher, and the library that caches its gets.
+//! An installed MPI: its compiler, its launcher, and a preloaded library.
 
 use super::{own_dir, said, words};
 use crate::options::MpiOptions;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use vgasnet_hosts::{Hosts, names_for};
 
-/// How ranks reach each other.
+/// The network between ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
@@ -24,24 +24,24 @@ impl Network {
     }
 }
 
-/// A library that stands before MPI.
+/// A library preloaded before MPI.
 pub struct Preload {
-    /// Its names: as it is installed, and as cargo builds it.
+    /// Its file names: installed, and as built by cargo.
     names: [&'static str; 2],
-    /// The option that says where it is.
+    /// The option for its path.
     option: &'static str,
-    /// A function of MPI that it has. Cargo builds a library without any where there is no MPI.
+    /// An MPI function it defines. Without an MPI, cargo builds the library without any.
     function: &'static str,
 }
 
-/// The one that caches gets.
+/// The library that caches gets.
 const CACHE: Preload = Preload {
     names: ["libvgasnet-mpi-cache.so", "libvgasnet_mpi_cache.so"],
     option: "--mpi-cache",
     function: "MPI_Get",
 };
 
-/// The one that serves files.
+/// The library that serves files.
 pub const FILES: Preload = Preload {
     names: ["libvgasnet-mpi-io.so", "libvgasnet_mpi_io.so"],
     option: "--mpi-io-library",
@@ -52,7 +52,7 @@ pub struct Mpi {
     pub mpicc: String,
     mpiexec: String,
     is_hydra: bool,
-    /// The library, or why there is none.
+    /// The library, or the reason for having none.
     pub preload: Result<PathBuf, String>,
 }
 
@@ -61,7 +61,7 @@ impl Mpi {
         Mpi::with(&options.mpicc, &CACHE, options.mpi_cache.as_deref())
     }
 
-    /// An MPI and a library before it, which may be named.
+    /// An MPI and a preloaded library, with an optional path for the library.
     pub fn with(mpicc: &str, preload: &Preload, named: Option<&Path>) -> Result<Mpi, String> {
         let mpicc = mpicc.to_owned();
         let (before, after) =
@@ -73,12 +73,13 @@ impl Mpi {
         Ok(Mpi { mpicc, mpiexec, is_hydra: version.to_lowercase().contains("hydra"), preload })
     }
 
-    /// The launcher with what it needs to go from host to host.
+    /// The launcher with its options for several hosts.
     pub fn launcher_on(&self, hosts: &Hosts) -> String {
         hosts.launcher(&self.mpiexec, self.is_hydra)
     }
 
-    /// Runs a program to its end, on two hosts where there are these; what it says. With a mode and so much memory its gets are cached.
+    /// Runs a program to its end, on two hosts if there are any. Returns its output. With a mode and an amount of
+    /// memory, its gets are cached.
     pub fn run(
         &self,
         hosts: Option<&Hosts>,
@@ -93,7 +94,8 @@ impl Mpi {
         said(self.command(hosts, network, ranks, vars.as_ref().map(<[_; 2]>::as_slice)).arg(program).args(args))
     }
 
-    /// What runs a program, which is to be added. With variables its ranks have these, and the library before MPI.
+    /// The command that runs a program, without the program. With variables, the ranks get these and the preloaded
+    /// library.
     pub fn command(&self, hosts: Option<&Hosts>, network: Network, ranks: u32, vars: Option<&[String]>) -> Command {
         let launcher = hosts.map_or_else(|| self.mpiexec.clone(), |hosts| self.launcher_on(hosts));
         let mut command = words(&match hosts {
@@ -111,7 +113,7 @@ impl Mpi {
         }
         command.args(["-n", &ranks.to_string()]);
         if let (Some(vars), Ok(library)) = (vars, &self.preload) {
-            // In the ranks alone: the launcher has no use for the library.
+            // Only in the ranks: the launcher does not need the library.
             command.arg("env").arg(format!("LD_PRELOAD={}", library.display())).args(vars);
         }
         command
@@ -123,7 +125,7 @@ impl Preload {
         self.names[0]
     }
 
-    /// The library that is named, or lies beside this program, or in the directory of libraries beside that of this program.
+    /// The library at the given path, or next to this program, or in ../lib.
     fn find(&self, named: Option<&Path>) -> Result<PathBuf, String> {
         if let Some(path) = named {
             let path = path.canonicalize().map_err(|error| format!("{} {}: {error}", self.option, path.display()))?;
@@ -139,7 +141,7 @@ impl Preload {
         Ok(found)
     }
 
-    /// Whether the library has functions of MPI.
+    /// Checks that the library defines the MPI function.
     fn check(&self, library: &Path) -> Result<(), String> {
         let bytes = std::fs::read(library).map_err(|error| format!("{}: {error}", library.display()))?;
         let name = format!("\0{}\0", self.function);

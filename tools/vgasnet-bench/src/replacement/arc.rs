@@ -3,7 +3,7 @@
 use super::simulate::Cache;
 use std::collections::{BTreeMap, HashMap};
 
-/// Pages used once lately, and more than once; those that were evicted from either.
+/// Resident pages used once recently, resident pages used more often, and the pages evicted from either.
 const RECENT: usize = 0;
 const FREQUENT: usize = 1;
 const RECENT_GONE: usize = 2;
@@ -15,7 +15,7 @@ pub struct Arc {
     uses: u64,
     queues: [BTreeMap<u64, u32>; 4],
     places: HashMap<u32, (usize, u64)>,
-    /// How many frames the pages are to have that were used once.
+    /// Target number of frames for pages used once.
     target: usize,
 }
 

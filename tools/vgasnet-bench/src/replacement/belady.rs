@@ -1,8 +1,8 @@
-//! The optimum: the page goes that is used next the latest. Belady, "A study of replacement algorithms" (1966).
+//! The optimum evicts the page with the latest next use. Belady, "A study of replacement algorithms" (1966).
 
 use std::collections::{BTreeSet, HashMap};
 
-/// Hits of the optimum on a trace with so many frames, from the access `first` on.
+/// Hits of the optimum on a trace with this number of frames, counted from the access `first`.
 pub fn hits(trace: &[u32], frames: usize, first: usize) -> usize {
     let mut next_use = vec![usize::MAX; trace.len()];
     let mut seen = HashMap::new();

@@ -1,4 +1,4 @@
-//! LRU, exact: the page that was used last the longest ago goes.
+//! Exact LRU: evicts the page with the earliest last use.
 
 use super::simulate::Cache;
 use std::collections::{BTreeMap, HashMap};

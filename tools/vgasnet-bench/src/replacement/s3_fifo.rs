@@ -3,10 +3,10 @@
 use super::simulate::Cache;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// The most that uses of a page count.
+/// Maximum use count of a page.
 const USES_MAX: u8 = 3;
 
-/// A small queue for new pages, a main one, and the pages that left the small one unused.
+/// A small queue for new pages, the main queue, and the pages that left the small queue unused.
 pub struct S3Fifo {
     frames: usize,
     small_max: usize,

@@ -1,4 +1,4 @@
-//! Policies on traces: which accesses hit.
+//! Hits of policies on traces.
 
 use std::collections::HashMap;
 use vgasnet_protocol::Rank;
@@ -7,16 +7,16 @@ use vgasnet_protocol::replacement::{FillKind, FrameState, FrameUse, Need, Policy
 
 /// A cache of pages.
 pub trait Cache {
-    /// A page is used. Returns whether it was there.
+    /// Uses a page. Returns whether it was resident.
     fn access(&mut self, page: u32) -> bool;
 }
 
-/// Hits of a cache on a trace, from the access `first` on.
+/// Hits of a cache on a trace, counted from the access `first`.
 pub fn hits(cache: &mut dyn Cache, trace: &[u32], first: usize) -> usize {
     trace.iter().enumerate().filter(|(at, page)| cache.access(**page) && *at >= first).count()
 }
 
-/// A pool as the engine has it: one mark a frame, and the library's own search for victims.
+/// A pool as in the engine: one mark per frame, and the library's own search for victims.
 pub struct Pool {
     replacement: Replacement,
     frame_of: HashMap<u32, FrameId>,
@@ -24,7 +24,7 @@ pub struct Pool {
     marks: Marks,
 }
 
-/// Which frames were used.
+/// The used frames.
 struct Marks(Vec<bool>);
 
 impl FrameUse for Marks {
@@ -48,7 +48,7 @@ impl Pool {
         Pool { replacement, frame_of: HashMap::new(), page_in: Vec::with_capacity(frames), marks }
     }
 
-    /// A frame for a page: one that was never used, else the victim's.
+    /// A frame for a page: an unused one, else the victim's.
     fn make_room(&mut self) -> FrameId {
         if self.page_in.len() < self.marks.0.len() {
             self.page_in.push(0);

@@ -1,4 +1,4 @@
-//! Accesses to pages, in order, as programs make them. A page is named once for each burst of uses.
+//! Traces of page accesses, as made by programs. A burst of uses of a page counts as one access.
 
 use fastrand::Rng;
 
@@ -6,7 +6,7 @@ use fastrand::Rng;
 pub struct Trace {
     pub name: &'static str,
     pub pages: Vec<u32>,
-    /// How many different pages it uses.
+    /// Number of distinct pages.
     pub distinct: u32,
     /// Hits are counted from this access on.
     pub first: usize,
@@ -19,7 +19,7 @@ impl Trace {
     }
 }
 
-/// All traces, of about `pages` pages each. The random ones come from `seed`.
+/// All traces, of about `pages` pages each. The random ones are generated from `seed`.
 pub fn all(pages: u32, seed: u64) -> Vec<Trace> {
     vec![
         cycle(pages),
@@ -32,14 +32,14 @@ pub fn all(pages: u32, seed: u64) -> Vec<Trace> {
     ]
 }
 
-/// The pages in order, again and again.
+/// The pages in order, repeatedly.
 pub fn cycle(pages: u32) -> Trace {
     const ROUNDS: u32 = 8;
     let all = (0..ROUNDS).flat_map(|_| 0..pages).collect();
     Trace::new("loop", all, 2 * pages as usize)
 }
 
-/// Each page with a probability of one over its rank to the power of 0.99.
+/// Each page with a probability proportional to 1 / rank^0.99.
 pub fn zipf(pages: u32, seed: u64) -> Trace {
     const EXPONENT: f64 = 0.99;
     let mut random = Rng::with_seed(seed);
@@ -51,7 +51,7 @@ pub fn zipf(pages: u32, seed: u64) -> Trace {
         sums.push(sum);
         sum
     });
-    // Many for each page: a short trace is mostly the first uses of rare pages, which no policy hits.
+    // Many accesses per page: a short trace would consist mostly of first uses, which no policy hits.
     let draws = 80 * pages as usize;
     let mut draw = || {
         let wanted = random.f64() * total;
@@ -61,7 +61,7 @@ pub fn zipf(pages: u32, seed: u64) -> Trace {
     Trace::new("zipf", all, draws / 4)
 }
 
-/// A tenth of the pages is used at random, half of the time; beside that the others are read in order.
+/// Half of the accesses go to a random tenth of the pages. The other half reads the rest in order.
 pub fn hot_and_scan(pages: u32, seed: u64) -> Trace {
     let mut random = Rng::with_seed(seed ^ 1);
     let hot = (pages / 10).max(1);
@@ -71,7 +71,7 @@ pub fn hot_and_scan(pages: u32, seed: u64) -> Trace {
     Trace::new("hot and scan", all, first)
 }
 
-/// `a = b + s * c`, ten times: three arrays side by side.
+/// `a = b + s * c`, ten times: three adjacent arrays.
 pub fn triad(pages: u32) -> Trace {
     let third = pages / 3;
     let round = (0..third).flat_map(|page| [third + page, 2 * third + page, page]);
@@ -99,7 +99,8 @@ pub fn sort(pages: u32) -> Trace {
     Trace::new("sort", all, first)
 }
 
-/// Sweeps of a five-point stencil over a grid of 16 pages a row: a page of each neighbouring row, and one written.
+/// Sweeps of a five-point stencil over a grid with 16 pages per row: one page of each neighbouring row, and one
+/// written.
 pub fn stencil(pages: u32) -> Trace {
     const ROW: u32 = 16;
     let half = pages / 2 / ROW * ROW;
@@ -114,7 +115,7 @@ pub fn stencil(pages: u32) -> Trace {
     Trace::new("stencil", all, first)
 }
 
-/// Blocks of 16 pages in an order that is drawn anew for each round, each from start to end.
+/// Blocks of 16 pages, each from start to end, in a new random order each round.
 pub fn blocks(pages: u32, seed: u64) -> Trace {
     const BLOCK: u32 = 16;
     let mut random = Rng::with_seed(seed ^ 2);

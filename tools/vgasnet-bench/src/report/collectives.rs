@@ -12,7 +12,7 @@ pub struct CollectiveFigures {
     pub collectives: Vec<CollectiveThroughput>,
 }
 
-/// The throughput of a collective: bytes that come to all ranks.
+/// The throughput of a collective in bytes received by all ranks.
 #[derive(Serialize)]
 pub struct CollectiveThroughput {
     pub name: String,

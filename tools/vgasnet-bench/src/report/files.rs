@@ -18,7 +18,7 @@ pub struct FileRow {
     seconds_each: Vec<f64>,
     written_seconds_each: Vec<f64>,
     read_seconds_each: Vec<f64>,
-    /// The most memory that its ranks took.
+    /// Peak memory of its ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_bytes: Option<u64>,
 }
@@ -50,9 +50,9 @@ impl FileRow {
 pub struct CaseFigures {
     #[serde(flatten)]
     pub case: Case,
-    /// What all ranks may take.
+    /// Memory limit of all ranks together.
     memory_bytes: u64,
-    /// Of the files that all ways left.
+    /// Checksum of the files, equal for all ways.
     checksum: String,
     pub rows: Vec<FileRow>,
 }
@@ -66,7 +66,7 @@ impl CaseFigures {
         self.rows.iter().find(|row| row.way == way && row.ends_with_sync == ends_with_sync)
     }
 
-    /// The time of a way over that of vgasnet.
+    /// The time of a way divided by vgasnet's.
     pub fn to_vgasnet(&self, way: Way, ends_with_sync: bool) -> Option<f64> {
         Some(self.row(way, ends_with_sync)?.seconds / self.row(Way::Vgasnet, ends_with_sync)?.seconds)
     }
@@ -101,7 +101,7 @@ pub struct SequentialFigures {
     vgasnet: FileRow,
     is_direct: bool,
     direct: Vec<Direct>,
-    /// The time of `O_DIRECT` at its best depth over that of vgasnet.
+    /// The time of `O_DIRECT` at its best depth, divided by vgasnet's.
     pub written_to_vgasnet: f64,
     pub read_to_vgasnet: f64,
 }
@@ -139,7 +139,7 @@ pub struct RowFigures {
     page_bytes: u64,
     pages_moved: f64,
     pages_moved_without_shipping: f64,
-    /// One page at least counts as moved.
+    /// Less than one moved page counts as one.
     pub fewer_moves: f64,
 }
 
@@ -169,7 +169,7 @@ pub struct FilesReport<'a> {
     pub sequential: Option<SequentialFigures>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowFigures>,
-    /// Why ways are missing.
+    /// The reasons for missing ways.
     pub not_run: Vec<String>,
     #[serde(flatten)]
     pub verdict: Verdict,

@@ -7,10 +7,10 @@ use serde::Serialize;
 use std::path::Path;
 use vgasnet::settings::format_size_about;
 
-/// One operation of so many ranks. Times are medians, in nanoseconds.
+/// One operation with this number of ranks. Times are medians, in nanoseconds.
 #[derive(Debug, Serialize)]
 pub struct OperationRow {
-    /// What is done, whose word it is, and where: as in `get_own_random`.
+    /// The operation, the owner of the word, and the kind of place: for example `get_own_random`.
     pub name: String,
     pub ranks: u32,
     pub ns: f64,
@@ -26,7 +26,7 @@ impl OperationRow {
         OperationRow { name, ranks, ns: f64::NAN, ns_each: Vec::new(), other_ns: None, other_ns_each: Vec::new() }
     }
 
-    /// A round.
+    /// Adds a round.
     pub fn add(&mut self, ns: f64, other_ns: Option<f64>) {
         self.ns_each.push(ns);
         self.ns = median(&self.ns_each);
@@ -50,7 +50,7 @@ pub struct GasnetExReport<'a> {
     pub pool_bytes: u64,
     pub repeat: u32,
     pub rows: Vec<OperationRow>,
-    /// Why there is nothing to compare with.
+    /// The reasons for missing comparisons.
     pub not_run: Vec<String>,
     #[serde(flatten)]
     pub verdict: Verdict,

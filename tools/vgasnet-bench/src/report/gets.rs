@@ -22,7 +22,7 @@ pub struct GetsFigures {
 #[derive(Serialize)]
 pub struct SizeFigures {
     pub rows: Vec<LatencyRow>,
-    /// The time of a scan without reuse over that without copies.
+    /// The time of a scan without reuse, divided by the time without the cache.
     pub scan_to_uncached: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_mpi: Option<ByMpi>,
@@ -30,7 +30,7 @@ pub struct SizeFigures {
     mpi_not_run: Option<String>,
 }
 
-/// Medians of rounds, for gets of one size.
+/// Medians of rounds for gets of one size.
 #[derive(Serialize)]
 pub struct LatencyRow {
     pub uncached_us: f64,
@@ -50,14 +50,14 @@ pub struct DrawnFigures {
     pub uncached_seconds: f64,
     pub uncached_to_cached: f64,
     pub hit_ratio: f64,
-    /// The part of the memory that copies take in the end.
+    /// The used fraction of the cache memory at the end.
     pub occupancy_last: f64,
     #[serde(flatten)]
     pub drawn: Drawn,
 }
 
 impl GetsFigures {
-    /// `by_mpi` is measured once, beside the sizes.
+    /// `by_mpi` is measured once, with the job for sizes.
     pub fn new(found: Found, by_mpi: Option<Result<ByMpi, String>>) -> GetsFigures {
         let distinct_bytes = found.distinct_bytes;
         let by_mpi = by_mpi.unwrap_or_else(|| Err("it was measured once".into()));

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::path::Path;
 use vgasnet::settings::format_size;
 
-/// The one job of the benchmark, without a list of jobs.
+/// The only job of the benchmark, without a list of jobs.
 #[derive(Serialize)]
 pub struct HitReport<'a> {
     benchmark: Workload,

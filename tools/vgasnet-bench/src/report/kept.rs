@@ -24,16 +24,16 @@ impl Figures for cycle::Found {
     }
 }
 
-/// The times of shuffled blocks with one pool, beside those of the smallest pool.
+/// The times of shuffled blocks with one pool, next to the next smaller pool.
 #[derive(Serialize)]
 pub struct BlockFigures {
     data_bytes: u64,
     pub seconds: f64,
     pub mapped_seconds: Option<f64>,
-    /// Why no file was mapped.
+    /// The reason for having no mapped file.
     #[serde(skip_serializing_if = "Option::is_none")]
     mapped_not_run: Option<String>,
-    /// With the pool before this one, which is smaller.
+    /// With the previous, smaller pool.
     pub smaller_pool_seconds: Option<f64>,
     seconds_each: Vec<f64>,
 }

@@ -13,7 +13,7 @@ pub struct OperationFigures {
     operations: Vec<OperationRow>,
 }
 
-/// An operation, by threads and by whose pages it is on.
+/// An operation, by number of threads and owner of the pages.
 #[derive(Serialize)]
 struct OperationRow {
     kind: Kind,

@@ -1,4 +1,4 @@
-//! Results of examples that are run in all their ways.
+//! Results of examples in all their ways.
 
 use super::Verdict;
 use crate::baseline::median;
@@ -6,22 +6,22 @@ use crate::programs::examples::Said;
 use serde::Serialize;
 use vgasnet::settings::format_size_about;
 
-/// How an example gets what other ranks have.
+/// A way for an example to get remote bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// By vgasnet, whose pool has hardly room for more than the own data.
+    /// By vgasnet, with a pool hardly larger than the own data.
     Uncached,
-    /// Through a cache that the example has itself.
+    /// Through a cache in the example itself.
     DirectMapped,
     /// With a larger pool.
     PageCache,
     /// Through the cache of gets.
     Cached,
-    /// By both: an eighth of the memory is in the cache of gets, as by default, the rest in the pool.
+    /// Through both: an eighth of the memory is for the cache of gets, as by default, and the remainder for the pool.
     Both,
     Mpi,
-    /// With a library before MPI that caches gets.
+    /// With a preloaded library that caches gets.
     MpiCached,
 }
 
@@ -38,12 +38,12 @@ impl Way {
         }
     }
 
-    /// Whether it is given memory for what others have.
+    /// Whether this way uses memory for remote bytes.
     pub fn has_memory(self) -> bool {
         !matches!(self, Way::Uncached | Way::Mpi)
     }
 
-    /// The least that can be given.
+    /// The minimum amount of memory.
     pub fn memory_bytes_min(self) -> u64 {
         match self {
             Way::Both => 128 << 10,
@@ -56,11 +56,11 @@ impl Way {
     }
 }
 
-/// One way with so much memory.
+/// One way with an amount of memory.
 #[derive(Debug, Serialize)]
 pub struct WayRow {
     pub way: Way,
-    /// The memory over the remote bytes.
+    /// The memory divided by the remote bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<f64>,
     pub memory_bytes: u64,
@@ -82,7 +82,7 @@ impl WayRow {
         (self.gets, self.bytes, self.hits) = (said.gets, said.bytes, said.hits);
     }
 
-    /// After the last round.
+    /// Computes the results after the last round.
     pub fn end(&mut self) {
         self.seconds = median(&self.seconds_each);
     }
@@ -97,17 +97,17 @@ pub struct ProgramReport<'a> {
     pub page_bytes: u64,
     pub two_hosts: bool,
     pub repeat: u32,
-    /// What a rank reads of others, each byte once.
+    /// Distinct bytes read by a rank from others.
     pub remote_bytes: u64,
     pub rows: Vec<WayRow>,
-    /// Why ways are missing.
+    /// The reasons for missing ways.
     pub not_run: Vec<String>,
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
 impl ProgramReport<'_> {
-    /// How many times as fast as the uncached way of its kind.
+    /// Speedup over the uncached way of its kind.
     pub fn speedup(&self, row: &WayRow) -> f64 {
         let baseline = self.rows.iter().find(|other| other.way == row.way.baseline());
         baseline.map_or(f64::NAN, |baseline| baseline.seconds / row.seconds)

@@ -14,15 +14,15 @@ use vgasnet::storage::BLOCK_BYTES;
 pub struct SmallFigures {
     pub rows: Vec<SmallRow>,
     pub references: Vec<ReferenceRow>,
-    /// Of all ranks together, to one word.
+    /// All ranks together, to one word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adds_per_second: Option<f64>,
-    /// One after the other, of 4 KiB.
+    /// One at a time, of 4 KiB.
     pub raw_read_us: Option<f64>,
     plain_is_direct: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     mapped_not_run: Option<String>,
-    /// Whether the targets are about these pages, or these are beside the ones that the targets are about.
+    /// Whether the targets apply to this page size. Otherwise it is the basis for comparison.
     #[serde(skip)]
     is_judged: bool,
 }
@@ -38,7 +38,7 @@ pub struct SmallRow {
     reference: Option<Reference>,
     pub reference_us: Option<f64>,
     pub to_reference: Option<f64>,
-    /// The time over that with small pages, where both were measured.
+    /// The time divided by the time with small pages, if both were measured.
     pub to_small_page: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ impl SmallFigures {
         self.rows.iter().find(|row| row.is(access, place, in_flight) && row.cell.size_bytes == size_bytes)
     }
 
-    /// The places of an access, and how many are in flight there, in the order of the measurements.
+    /// The locations of an access and the numbers in flight, in the order of measurement.
     pub fn lines(&self, access: Access) -> Vec<(Place, u32)> {
         let first = |row: &&SmallRow| row.cell.access == access && row.cell.size_bytes == SIZES_BYTES[0];
         self.rows.iter().filter(first).map(|row| (row.cell.place, row.cell.in_flight)).collect()
@@ -164,7 +164,7 @@ impl SmallFigures {
     }
 }
 
-/// Three digits, about.
+/// With about three digits.
 fn microseconds(us: f64) -> String {
     match us {
         ..1.0 => format!("{us:.4}"),

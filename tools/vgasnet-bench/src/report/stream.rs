@@ -8,7 +8,7 @@ use crate::stream::{Found, Io, Passes, Way};
 use crate::targets::{judge_ahead, judge_stream};
 use serde::Serialize;
 
-/// Passes beside plain I/O at its best depth.
+/// Passes compared with plain I/O at its best depth.
 #[derive(Serialize)]
 pub struct StreamFigures {
     data_bytes: u64,
@@ -78,7 +78,7 @@ impl Figures for StreamFigures {
     }
 }
 
-/// Misses beside read-ahead, compared with those on an idle disk.
+/// Misses during read-ahead, compared with misses on an idle disk.
 #[derive(Serialize)]
 pub struct AheadFigures {
     idle_us: f64,

@@ -15,7 +15,7 @@ pub struct SweepFigures {
     is_random: bool,
     time_seconds: f64,
     pub throughput_bytes_per_second: f64,
-    /// Of the round with the most, by pages that ranks asked for.
+    /// The maximum over the rounds, per page requested by ranks.
     messages_a_page: f64,
     #[serde(flatten)]
     found: Found,
@@ -37,7 +37,7 @@ impl SweepFigures {
         }
     }
 
-    /// In which order pages were read.
+    /// The order of the reads.
     pub fn order(&self) -> &'static str {
         if self.is_random { "random" } else { "sequential" }
     }
@@ -45,7 +45,7 @@ impl SweepFigures {
 
 impl Figures for SweepFigures {
     fn judge(&self, job: &Job) -> Option<Verdict> {
-        // A single rank sends none.
+        // A single rank sends no messages.
         let targets = if job.ranks > 1 { judge_sweep(self.messages_a_page) } else { Vec::new() };
         Some(Verdict::new(targets, true))
     }

@@ -12,17 +12,17 @@ pub struct TableFigures {
     puts_per_second: f64,
     stores_per_second: f64,
     mapped_per_second: Option<f64>,
-    /// Rates over that of the mapped file.
+    /// Rates divided by the rate of the mapped file.
     puts_to_mapped: Option<f64>,
     stores_to_mapped: Option<f64>,
-    /// The same at the best size of pages, after the last one.
+    /// The same at the best page size, after the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     best: Option<Best>,
     #[serde(flatten)]
     found: Found,
 }
 
-/// What the best size of pages has.
+/// Results at the best page size.
 #[derive(Clone, Copy, Serialize)]
 pub struct Best {
     pub puts_to_mapped: f64,
@@ -30,7 +30,7 @@ pub struct Best {
 }
 
 impl TableFigures {
-    /// `before` are those of the same ranks with other pages, and of the last pages all are judged.
+    /// `before` are the results of the same ranks with other pages. With the last page size all are judged.
     pub fn new(found: Found, before: &[Run<TableFigures>], is_last: bool) -> TableFigures {
         let [puts, stores] = [&found.puts_per_second_each, &found.stores_per_second_each].map(|each| median(each));
         let mapped = found.mapped_not_run.is_none().then(|| median(&found.mapped_per_second_each));

@@ -16,12 +16,12 @@ pub struct ThreadFigures {
     plain_seconds_each: Vec<f64>,
 }
 
-/// How many pages so many threads get.
+/// Throughput with a number of threads.
 #[derive(Serialize)]
 pub struct Rate {
     pub threads: u32,
     pub pages_per_second: f64,
-    /// The rate over that of plain reads.
+    /// The rate divided by the rate of plain reads.
     pub to_plain: f64,
     /// Of all processors together.
     processor_us_each: f64,

@@ -43,7 +43,7 @@ pub struct OutOfCore {
     segment_bytes_per_second: f64,
     pub plain: Vec<Plain>,
     pub mapped: Option<Mapped>,
-    /// Why there is no `mapped`.
+    /// The reason for having no `mapped`.
     mapped_not_run: Option<String>,
     #[serde(flatten)]
     found: triad::InSegment,
@@ -69,7 +69,7 @@ pub struct Mapped {
 }
 
 impl TriadFigures {
-    /// `peak_bytes`: the most memory that the process with the mapped file had.
+    /// `peak_bytes`: peak memory of the process with the mapped file.
     pub fn new(job: &Job, found: triad::Found, peak_bytes: Option<u64>) -> TriadFigures {
         let bytes = job.spec.data_bytes as f64;
         let measured = match found {
@@ -81,7 +81,7 @@ impl TriadFigures {
         TriadFigures { array_bytes: job.spec.data_bytes / ARRAYS, measured }
     }
 
-    /// The segment's throughput, then the name and the throughput of each baseline, in bytes per second.
+    /// The segment's throughput, and the name and throughput of each baseline, in bytes per second.
     pub fn throughputs(&self) -> (f64, Vec<(String, f64)>) {
         match &self.measured {
             Measured::InPool(found) => (
@@ -99,7 +99,7 @@ impl TriadFigures {
         }
     }
 
-    /// Why a figure is missing, if one is.
+    /// The reason for a missing figure, if one is missing.
     fn not_run(&self) -> Option<&str> {
         match &self.measured {
             Measured::InPool(_) => None,

@@ -1,4 +1,4 @@
-//! Small loads and stores of a file that a process maps, with the memory of a rank.
+//! Small loads and stores of a file mapped by a process with the memory of a rank.
 
 use super::measure::{DISK, load, median_us, store};
 use super::{Reference, SIZES_BYTES, word};
@@ -17,7 +17,7 @@ pub struct Times {
     pub us: f64,
 }
 
-/// What the process does for a reference.
+/// The access of the process for a reference.
 pub fn access(reference: Reference) -> Option<Access> {
     match reference {
         Reference::MappedLoad => Some(Access::Load),
@@ -26,7 +26,7 @@ pub fn access(reference: Reference) -> Option<Access> {
     }
 }
 
-/// The work of the process: a round at each turn.
+/// The work of the process: one round per step.
 pub fn serve(spec: &Spec) {
     mapped::serve(spec, |mapping| rounds(spec, mapping));
 }
@@ -56,7 +56,7 @@ fn time(spec: &Spec, memory: &Memory, random: &mut fastrand::Rng, access: Access
     let (places, mut bytes) = (spec.data_bytes / size_bytes as u64, word(spec, 0).to_le_bytes().repeat(size_bytes / 8));
     median_us(DISK, || {
         let at = memory.start().wrapping_add((random.u64(0..places) * size_bytes as u64) as usize);
-        // SAFETY: the mapping is as long as the data, and nobody else has the file.
+        // SAFETY: the mapping is as long as the data. The file has no other user.
         unsafe {
             match access {
                 Access::Store => store(at, &bytes),

@@ -12,19 +12,20 @@ use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 use std::time::{Duration, Instant};
 use vgasnet_measuring::memory::Memory;
 
-/// How long a cell is measured in a round, at least with one sample: accesses of disks, and hits, which are many.
+/// Durations of the measurement of a cell in a round, with minimum numbers of samples: for accesses of disks, and for
+/// the faster hits.
 pub const DISK: Limits = Limits { time: Duration::from_millis(30), samples_min: 8, batch: 1 };
 pub const HITS: Limits = Limits { time: Duration::from_millis(4), samples_min: 3, batch: 64 };
 
-/// Accesses before the first that counts, so that the pool is full of what accesses of this kind leave there.
+/// Accesses before the first that counts, so the pool is filled as accesses of this kind leave it.
 const ACCESSES_BEFORE: u64 = 64;
 
-/// How much is measured.
+/// The extent of a measurement.
 #[derive(Clone, Copy)]
 pub struct Limits {
     pub time: Duration,
     pub samples_min: usize,
-    /// What is done in a sample.
+    /// Operations in a sample.
     pub batch: usize,
 }
 
@@ -42,7 +43,7 @@ pub fn median_us(limits: Limits, mut work: impl FnMut()) -> f64 {
 /// Loads, as a program does.
 ///
 /// # Safety
-/// So many bytes may be read there, and nobody writes them.
+/// `from` is valid for reading `to.len()` bytes, and they are not written meanwhile.
 #[inline]
 pub unsafe fn load(to: &mut [u8], from: *const u8) {
     if to.len() == 8 {
@@ -50,7 +51,7 @@ pub unsafe fn load(to: &mut [u8], from: *const u8) {
         let word = unsafe { from.cast::<u64>().read_volatile() };
         to.copy_from_slice(&word.to_ne_bytes());
     } else {
-        // SAFETY: the caller has said so of the source, and the destination is ordinary memory.
+        // SAFETY: the caller guarantees the source. The destination is ordinary memory.
         unsafe { black_box(from).copy_to_nonoverlapping(black_box(to.as_mut_ptr()), to.len()) };
     }
 }
@@ -58,25 +59,25 @@ pub unsafe fn load(to: &mut [u8], from: *const u8) {
 /// Stores, as a program does.
 ///
 /// # Safety
-/// So many bytes may be written there, and nobody reads them.
+/// `to` is valid for writing `from.len()` bytes, and has no other user meanwhile.
 #[inline]
 pub unsafe fn store(to: *mut u8, from: &[u8]) {
     if let Ok(word) = from.try_into() {
         // SAFETY: all places are multiples of the size.
         unsafe { to.cast::<u64>().write_volatile(u64::from_ne_bytes(word)) };
     } else {
-        // SAFETY: the caller has said so of the destination, and the source is ordinary memory.
+        // SAFETY: the caller guarantees the destination. The source is ordinary memory.
         unsafe { black_box(to).copy_from_nonoverlapping(black_box(from.as_ptr()), from.len()) };
     }
 }
 
-/// What rank 0 needs for it.
+/// State of rank 0 for the measurements.
 pub struct Measuring<'a> {
     rank: &'a Rank,
     spec: &'a Spec,
     random: fastrand::Rng,
     buffer: Memory,
-    /// What is put to the segment of each home.
+    /// The bytes put to the segment of each home.
     sources: [Vec<u8>; 2],
     references: References,
 }
@@ -93,7 +94,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Measures what the cells are compared with.
+    /// Measures the references.
     pub fn references(&mut self) {
         self.references.measure();
     }
@@ -110,7 +111,7 @@ impl<'a> Measuring<'a> {
         }
         let span_bytes = if cell.place.is_pool() { window_bytes(self.rank) } else { self.spec.data_bytes };
         if cell.place.is_pool() {
-            // Loads and stores map the pages, and puts take the right to write.
+            // Loads and stores map the pages, and puts obtain the right to write.
             for offset in (0..span_bytes).step_by(self.rank.page_bytes.max(cell.size_bytes)) {
                 self.one(cell, offset);
                 self.check(cell);
@@ -138,7 +139,7 @@ impl<'a> Measuring<'a> {
         us
     }
 
-    /// Accesses each page once, in no order.
+    /// Accesses each page once, in random order.
     fn first_accesses(&mut self, cell: &Cell) -> f64 {
         let unit_bytes = self.rank.page_bytes.max(cell.size_bytes) as u64;
         let mut units: Vec<u64> = (0..window_bytes(self.rank) / unit_bytes).collect();
@@ -154,7 +155,7 @@ impl<'a> Measuring<'a> {
         median(&us_each)
     }
 
-    /// Other bytes come back from where they were written. Restores what was there.
+    /// Checks that changed bytes read back as written. Restores the previous bytes.
     fn check_written(&mut self, cell: &Cell, offset: u64) {
         if !cell.access.is_write() {
             return;
@@ -172,7 +173,7 @@ impl<'a> Measuring<'a> {
         self.one(cell, offset);
     }
 
-    /// What was read last is what was written, all of the same word.
+    /// Checks the bytes of the last read: repetitions of the same word.
     fn check(&mut self, cell: &Cell) {
         let (expected, found) = (&self.sources[cell.home() as usize][..cell.size_bytes], self.buffer.bytes());
         if !cell.access.is_write() && &found[..cell.size_bytes] != expected {
@@ -196,7 +197,7 @@ impl<'a> Measuring<'a> {
             Access::Atomic => to.copy_from_slice(&calls::fetch_and_add(cell.home(), at, 0).to_ne_bytes()),
             // SAFETY: the range lies in the own segment, and no other rank writes to it meanwhile.
             Access::Load => unsafe { load(to, with_exposed_provenance(at)) },
-            // SAFETY: as for a load; nobody reads it meanwhile either.
+            // SAFETY: as for a load. No other rank reads it meanwhile either.
             Access::Store => unsafe { store(with_exposed_provenance_mut(at), from) },
         }
     }

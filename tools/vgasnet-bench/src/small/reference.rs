@@ -1,5 +1,5 @@
-//! What small accesses are compared with: raw I/O on a file in the same folder, loads and stores of a mapped file in as much
-//! memory, and copies within memory.
+//! References for small accesses: raw I/O on a file in the same directory, loads and stores of a mapped file with the
+//! same memory, and copies within memory.
 
 use super::mapped::{self, Times};
 use super::measure::{DISK, HITS, Limits, load, median_us};
@@ -21,7 +21,7 @@ pub enum Reference {
     RawWrite,
     MappedLoad,
     MappedStore,
-    /// From random places, of as many bytes as pages of a pool are accessed.
+    /// From random places in as many bytes as are accessed in the pages of a pool.
     Copy,
 }
 
@@ -36,7 +36,7 @@ pub struct ReferenceCell {
 }
 
 impl ReferenceCell {
-    /// Whether a cell is compared with this.
+    /// Whether this is the reference of a cell.
     pub fn is_of(&self, cell: &Cell) -> bool {
         let raw_bytes = cell.size_bytes.max(BLOCK_BYTES);
         let expected = match (cell.place.is_pool(), cell.access) {
@@ -72,7 +72,7 @@ impl References {
         }
     }
 
-    /// A round.
+    /// Measures a round.
     pub fn measure(&mut self) {
         for at in 0..self.cells.len() {
             let ReferenceCell { reference, size_bytes, in_flight, .. } = self.cells[at];
@@ -121,23 +121,23 @@ impl References {
         let (places, mut to) = (memory.len() / len_bytes, vec![0; len_bytes]);
         median_us(HITS, || {
             let from = &memory[random.usize(0..places) * len_bytes..][..len_bytes];
-            // SAFETY: the slice has so many bytes.
+            // SAFETY: the slice has this number of bytes.
             unsafe { load(&mut to, from.as_ptr()) };
         })
     }
 
-    /// What was found, whether plain I/O bypassed the page cache, and why no file was mapped.
+    /// The results, whether plain I/O bypassed the page cache, and the reason for having no mapped file.
     pub fn end(self) -> (Vec<ReferenceCell>, bool, Option<String>) {
         let measured = self.cells.into_iter().filter(|cell| !cell.us_each.is_empty());
         (measured.collect(), self.plain.is_direct, self.mapped_not_run)
     }
 }
 
-/// The references of the accesses that are measured.
+/// The references of the measured accesses.
 fn cells(spec: &Spec) -> Vec<ReferenceCell> {
     let raw_sizes = SIZES_BYTES.into_iter().filter(|size_bytes| *size_bytes >= BLOCK_BYTES);
     let mut kinds: Vec<(Reference, usize, u32)> = SIZES_BYTES.map(|size_bytes| (Reference::Copy, size_bytes, 1)).into();
-    // Puts are compared with reads besides.
+    // Puts are additionally compared with reads.
     if spec.accesses.iter().any(|access| !access.is_by_instruction()) {
         kinds.extend(raw_sizes.clone().flat_map(|size| [1, IN_FLIGHT].map(|depth| (Reference::RawRead, size, depth))));
     }

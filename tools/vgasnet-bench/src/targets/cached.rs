@@ -1,4 +1,4 @@
-//! Targets of benchmarks of gets that are cached.
+//! Targets of the benchmarks of cached gets.
 
 use super::Bound::{AtLeast, AtMost};
 use super::{Target, target};
@@ -8,10 +8,10 @@ use crate::plan::Job;
 use crate::programs::mpi::Network;
 use crate::report::{GetsFigures, Way, WayRow};
 
-/// So many draws show what the memory of copies comes to.
+/// Minimum number of draws to judge the used fraction of the cache memory.
 const DRAWS_OF_OCCUPANCY: u32 = 100_000;
 
-/// The targets of `gets`: of each size, or of draws with less memory than they have bytes.
+/// The targets of `gets`: for each size, or for draws with less cache memory than distinct bytes.
 pub fn judge_gets(job: &Job, figures: &GetsFigures) -> Vec<Target> {
     let mut targets = Vec::new();
     if let Some(sizes) = &figures.sizes {
@@ -40,7 +40,7 @@ pub fn judge_gets(job: &Job, figures: &GetsFigures) -> Vec<Target> {
     targets
 }
 
-/// Of what is cached by the library before MPI.
+/// Targets for the MPI library that caches gets.
 fn judge_mpi(by_mpi: &ByMpi) -> Vec<Target> {
     let names = [
         (Network::Tcp, 4 << 10, "mpi_tcp_4_kib_to_hit", "MPI_Get + flush of 4 KiB, TCP, to a hit", 9.3),
@@ -61,12 +61,12 @@ fn seconds(rows: &[WayRow], way: Way, part: f64) -> Option<f64> {
     rows.iter().find(same).map(|row| row.seconds)
 }
 
-/// The parts of the remote bytes that were measured.
+/// The measured fractions of the remote bytes.
 fn parts(rows: &[WayRow]) -> Vec<f64> {
     rows.iter().filter(|row| row.way == Way::Cached).filter_map(|row| row.part).collect()
 }
 
-/// Over uncached where all remote bytes have room, by vgasnet and by the library before MPI.
+/// Compared with uncached if all remote bytes have room, over vgasnet and over MPI with the caching library.
 fn judge_full(rows: &[WayRow]) -> Vec<Target> {
     let full = parts(rows).into_iter().find(|part| *part >= 1.0);
     let ratio = |slow: Way, fast: Way| Some(seconds(rows, slow, full?)? / seconds(rows, fast, full?)?);
@@ -93,7 +93,7 @@ pub fn judge_lcc(rows: &[WayRow]) -> Vec<Target> {
     judge_full(rows).into_iter().chain(judged).collect()
 }
 
-/// The targets of `barnes-hut`: the second with the memory where it is worst.
+/// The targets of `barnes-hut`: the second at its worst amount of memory.
 pub fn judge_barnes_hut(rows: &[WayRow]) -> Vec<Target> {
     let ratio = |part: f64| Some(seconds(rows, Way::DirectMapped, part)? / seconds(rows, Way::Cached, part)?);
     let least = parts(rows).into_iter().filter_map(ratio).min_by(f64::total_cmp);

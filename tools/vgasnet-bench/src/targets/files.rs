@@ -5,10 +5,11 @@ use super::{Target, target};
 use crate::files::{Pattern, Way};
 use crate::report::{CaseFigures, RowFigures, SequentialFigures};
 
-/// What more ranks or fewer need has no targets, and what ends with the close alone has none either.
+/// Numbers of ranks with targets. Runs that end with the close have no targets.
 const RANKS: [u32; 2] = [2, 4];
 
-/// A pattern of so many ranks, and of this size where that matters; what it is compared with; name, meaning and least ratio.
+/// A pattern, the number of ranks, the size if it matters, the way to compare with, the name, the meaning and the
+/// minimum ratio.
 type Wanted = (Pattern, u32, Option<u64>, Way, &'static str, &'static str, f64);
 
 const WANTED: [Wanted; 8] = [
@@ -46,7 +47,7 @@ const WANTED: [Wanted; 8] = [
     (Pattern::Flash, RANKS[1], Some(16), Way::MpiIo, "flash_16_mpi_to_vgasnet", "FLASH 16, 4 ranks, MPI-IO", 1.3),
 ];
 
-/// The targets of `files`: each where it is worst of several sizes.
+/// The targets of `files`, each at its worst of several sizes.
 pub fn judge_files(
     cases: &[CaseFigures],
     sequential: Option<&SequentialFigures>,

@@ -4,14 +4,14 @@ use super::Bound::AtMost;
 use super::{Target, target};
 use crate::report::OperationRow;
 
-/// The barrier is judged with so many ranks, what two do with two.
+/// Numbers of ranks judged: for operations between two ranks, and for the barrier.
 const RANKS: u32 = 2;
 const RANKS_OF_BARRIER: u32 = 4;
 
-/// A clock cannot tell less, and a ratio wants more than nothing.
+/// The resolution of the clock. A ratio needs a value above 0.
 const LEAST_NS: f64 = 0.1;
 
-/// The targets of `gasnet-ex`, each at the worst of its places.
+/// The targets of `gasnet-ex`, each at its worst place.
 pub fn judge_gasnet_ex(rows: &[OperationRow]) -> Vec<Target> {
     let worst = |begins: &[&str], ranks: u32, value: &dyn Fn(&OperationRow) -> Option<f64>| {
         let is_meant =

@@ -1,4 +1,4 @@
-//! Arrays that the pool holds, against the allocator's memory.
+//! Arrays that fit the pool, compared with the allocator's memory.
 
 use super::scalar;
 use crate::arrays::Arrays;
@@ -13,20 +13,20 @@ use vgasnet_measuring::progress;
 /// Turns of each memory in one repetition.
 const TURNS: u32 = 16;
 
-/// The least bytes of one measurement: a triad that lasts microseconds measures the clock.
+/// Minimum bytes in one measurement: a triad of microseconds would measure the clock.
 const MEASURED_BYTES_MIN: u64 = 128 << 20;
 
-/// Seconds of one triad, measured in turns.
+/// Seconds of one triad, with alternating memories.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct InPool {
     pub segment_seconds_each: Vec<f64>,
     pub malloc_seconds_each: Vec<f64>,
     pub malloc_large_pages_seconds_each: Vec<f64>,
-    /// How much of each memory's arrays is in large pages.
+    /// Bytes of each memory's arrays in large pages.
     pub segment_large_page_bytes: u64,
     pub malloc_large_page_bytes: u64,
     pub malloc_large_pages_large_page_bytes: u64,
-    /// The kernel's setting for the allocator's memory, and for shared memory as the pool is.
+    /// The kernel's settings for the allocator's memory, and for shared memory such as the pool.
     pub large_pages_anonymous: String,
     pub large_pages_shared: String,
 }
@@ -45,10 +45,10 @@ pub fn run(segment: &mut Arrays<'_>, array_bytes: u64, spec: &Spec) -> InPool {
     let mut allocated = VecDeque::new();
     let bar = progress::bar(true, "triads in memory", u64::from(spec.repeat * TURNS));
     for repetition in 0..spec.repeat {
-        // The place of memory matters, so each repetition has other memory: that of the last one is not free yet.
+        // The place of memory matters. Each repetition has different memory, because the previous one is not free yet.
         let plain = Memory::allocated(spec.data_bytes as usize, false);
         let large = Memory::allocated(spec.data_bytes as usize, true);
-        // SAFETY: the memory is aligned to more than a number, as long as the arrays, zeroed, and outlives them.
+        // SAFETY: the memory is sufficiently aligned, as long as the arrays and zeroed. It outlives the arrays.
         let arrays = |memory: &Memory| unsafe { Arrays::new(memory.start(), array_bytes, spec.seed) };
         let (mut plain_arrays, mut large_arrays) = (arrays(&plain), arrays(&large));
         plain_arrays.initialise();
@@ -69,7 +69,7 @@ pub fn run(segment: &mut Arrays<'_>, array_bytes: u64, spec: &Spec) -> InPool {
 }
 
 impl InPool {
-    /// One measurement of each memory. Each turn begins with another one.
+    /// One measurement of each memory. Successive turns start with different memories.
     fn take_turns(&mut self, memories: [&mut Arrays<'_>; 3], turn: u32, data_bytes: u64) {
         let triads = MEASURED_BYTES_MIN.div_ceil(data_bytes) as u32;
         let seconds_each =
@@ -84,7 +84,7 @@ impl InPool {
     }
 }
 
-/// The word in brackets.
+/// The bracketed word.
 fn chosen(setting: &str) -> String {
     let chosen = setting.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     chosen.map_or(setting.trim(), |(chosen, _)| chosen).into()

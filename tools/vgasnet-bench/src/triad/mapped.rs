@@ -1,4 +1,4 @@
-//! The triad over a file that a process maps, with the memory of a rank.
+//! The triad over a file mapped by a process with the memory of a rank.
 
 use super::Passes;
 use crate::arrays::{ARRAYS, Arrays};
@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use vgasnet::storage::BackingFile;
 use vgasnet_measuring::memory::Memory;
 
-/// The work of the process: it writes the arrays at the first turn, and runs a triad at each further one.
+/// The work of the process: it writes the arrays in the first step, and runs a triad in each further one.
 pub fn serve(spec: &Spec) {
     mapped::serve(spec, |mapping| triads(spec, mapping));
 }
@@ -20,7 +20,8 @@ fn triads(spec: &Spec, mapping: &Mapping) {
     let failed = |error: io::Error| format!("mapping a file in {}: {error}", mapping.dir.display());
     let memory = Memory::of_file(file.as_fd(), spec.data_bytes as usize);
     let memory = memory.unwrap_or_else(|error| fail(failed(error)));
-    // SAFETY: the mapping is page-aligned, as long as the arrays, of a file that nobody else has, and outlives them.
+    // SAFETY: the mapping is page-aligned and as long as the arrays. The file has no other user. The mapping outlives
+    // the arrays.
     let mut arrays = unsafe { Arrays::new(memory.start(), spec.data_bytes / ARRAYS, spec.seed) };
     let write_back = || write_back(file.as_fd()).unwrap_or_else(|error| fail(failed(error)));
     let mut passes = Passes::default();
@@ -32,10 +33,11 @@ fn triads(spec: &Spec, mapping: &Mapping) {
     }
 }
 
-/// Waits until the disk has all stores. Unlike `msync` this does not flush the disk's own cache: the other ways do not either.
+/// Waits until the disk has all stores. Unlike `msync` this does not flush the disk's own cache; the other ways do not
+/// either.
 fn write_back(file: BorrowedFd<'_>) -> io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
-    // SAFETY: the descriptor is open; the call touches no memory of ours.
+    // SAFETY: the descriptor is open. The call touches no memory of this program.
     let synced = unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, flags) };
     if synced == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,4 +1,4 @@
-//! Arrays larger than memory, against plain reads and writes of a file and against a mapped file.
+//! Arrays larger than memory, compared with plain reads and writes of a file and with a mapped file.
 
 use super::scalar;
 use crate::arrays::Arrays;
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use vgasnet_measuring::progress;
 
-/// How many blocks a write lags behind the read of the same block, so that neither waits.
+/// Blocks between the read of a block and its write, so neither waits.
 const WRITE_LAG_BLOCKS: usize = 16;
 
-/// Measurements in turns: triads in the segment, triads in a mapped file, plain reads and writes.
+/// Alternating measurements: triads in the segment, triads in a mapped file, plain reads and writes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct OutOfCore {
     #[serde(flatten)]
     pub own: InSegment,
-    /// `Err` says why there are none.
+    /// `Err` has the reason for having none.
     pub mapped: Result<Passes, String>,
     pub plain: Vec<Plain>,
 }
@@ -29,13 +29,13 @@ pub struct InSegment {
     pub segment: Passes,
     /// Large pages among the mapped pages of the arrays at the end.
     pub segment_large_page_bytes: u64,
-    /// Bytes that the disk moved for the last triad, until everything was written back.
+    /// Bytes moved by the disk for the last triad, write-back included.
     pub disk_read_bytes: u64,
     pub disk_written_bytes: u64,
     pub plain_is_direct: bool,
 }
 
-/// Triads that go through memory to a disk.
+/// Triads through memory to a disk.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Passes {
     pub initialise_seconds: f64,
@@ -49,15 +49,19 @@ pub struct Passes {
 pub struct Plain {
     pub buffers: Buffers,
     pub in_flight: usize,
-    /// Whether blocks are read before they are written, as stores cause it.
+    /// Whether blocks are read before they are written, as happens with stores.
     pub reads_what_it_writes: bool,
     pub seconds_each: Vec<f64>,
 }
 
 impl Passes {
-    /// Both parts of each triad.
+    /// The total time of each triad.
     pub fn seconds_each(&self) -> Vec<f64> {
-        self.loop_seconds_each.iter().zip(&self.write_back_seconds_each).map(|(pass, rest)| pass + rest).collect()
+        self.loop_seconds_each
+            .iter()
+            .zip(&self.write_back_seconds_each)
+            .map(|(pass, write_back)| pass + write_back)
+            .collect()
     }
 
     /// Writes all arrays once.
@@ -134,7 +138,7 @@ fn plain_kinds() -> Vec<Plain> {
 }
 
 impl Plain {
-    /// What a table calls it.
+    /// Its name in a table.
     pub fn name(&self) -> String {
         let reads = if self.reads_what_it_writes { ", reads a" } else { "" };
         let pages = if self.buffers == Buffers::LargePages { "" } else { ", 4K pages" };

@@ -1,4 +1,4 @@
-//! Benchmarks of gets that are cached.
+//! Benchmarks of cached gets.
 
 use crate::check_targets;
 use crate::folder::{BENCH, Folder, number, say_not_run, text};
@@ -27,7 +27,7 @@ fn gets_are_measured_by_size_and_by_memory() {
         for (run, cache_bytes) in runs[1..].iter().zip([64 << 10, 1 << 20]) {
             check_draws(&run["drawn"], cache_bytes);
         }
-        // What is not measured is not reached.
+        // A missing measurement counts as a missed target.
         assert_eq!(results["reached_all"], false);
     }
     let image = fs::read_to_string(plot).unwrap();
@@ -46,7 +46,7 @@ fn check_draws(drawn: &Value, cache_bytes: u64) {
     assert!(occupancy.iter().all(|part| (0.0..=1.0).contains(&part.as_f64().unwrap())), "{drawn}");
 }
 
-/// The bench runs with the library and the launcher that lie beside it, if they were built.
+/// The bench runs with the library and the launcher next to it, if they were built.
 pub fn has_library() -> bool {
     let dir = Path::new(BENCH).parent().unwrap();
     let has = ["libvgasnet.so", "vgasnetrun"].iter().all(|name| dir.join(name).is_file());

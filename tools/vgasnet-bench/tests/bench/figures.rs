@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// The sections that the page asks for.
+/// The sections required by the page.
 const SECTIONS: [&str; 11] = [
     "parameters",
     "claims",
@@ -32,7 +32,7 @@ fn the_data_have_all_pictures_and_tables_and_can_be_drawn() {
     let file = folder.path("figures.json");
     let output = folder.run(&["figures", "--quick", "--out", &file]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    // No progress in a pipe; what cannot run here says so.
+    // No progress in a pipe. Measurements not possible here are reported.
     for line in text(&output.stderr).lines() {
         assert!(line.starts_with("NOT RUN: "), "{line}");
         println!("{line}");
@@ -49,14 +49,14 @@ fn the_data_have_all_pictures_and_tables_and_can_be_drawn() {
     let hosts =
         if text(&output.stderr).is_empty() { "MPI, two hosts, " } else { "NOT RUN: over MPI between two hosts" };
     assert!(json.contains(hosts), "{hosts}");
-    // Ratios, and no verdicts: these are printed.
+    // Ratios, and no verdicts: verdicts are printed.
     assert!(json.contains("\"modelled / paper\"") && json.contains("\"402\"") && !json.contains("missed"));
     assert!(text(&output.stdout).lines().any(|line| line.ends_with("  missed")), "{}", text(&output.stdout));
     check_page(&folder, &file);
     assert_eq!(fs::read_dir(folder.path("storage")).unwrap().count(), 0, "files are left");
 }
 
-/// A page that needs nothing besides itself.
+/// Checks that the page is self-contained.
 fn check_page(folder: &Folder, data: &str) {
     let page = folder.path("figures.html");
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/site/figures.py");

@@ -12,7 +12,7 @@ const SMALL: [&str; 15] = [
     "--edge", "4",
 ];
 
-/// Pattern, ranks, and bytes that all ranks read and write.
+/// Pattern, ranks, and bytes read and written by all ranks.
 const CASES: [(&str, u64, u64); 5] = [
     ("sliding-window", 2, 4 * (2 << 20)),
     ("sliding-window", 4, 8 * (2 << 20)),
@@ -21,7 +21,7 @@ const CASES: [(&str, u64, u64); 5] = [
     ("flash", 4, (80 + 81 + 82 + 80) * (24 * 64 * 8 + 4 * 64 * 4 + 4 * 125 * 4)),
 ];
 
-/// Checks the rows of a case, which are of these ways, with each of two ends.
+/// Checks the rows of a case: these ways, each with two ends.
 fn check_case(case: &Value, (pattern, ranks, moved_bytes): (&str, u64, u64), ways: &[&str]) {
     assert_eq!(
         (&case["pattern"], &case["ranks"], &case["moved_bytes"]),

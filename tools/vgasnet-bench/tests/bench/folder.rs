@@ -26,7 +26,7 @@ impl Folder {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Runs the bench with its backing files here.
+    /// Runs the bench with its backing files in this folder.
     pub fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
@@ -42,7 +42,7 @@ impl Folder {
         command
     }
 
-    /// Runs the bench, which must succeed; its results from stdout.
+    /// Runs the bench, which must succeed. Returns the results from stdout.
     pub fn results(&self, args: &[&str]) -> Value {
         let output = self.run(&[args, &["--json", "-"]].concat());
         assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
@@ -62,12 +62,12 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Runs what starts no thread where nobody can make cgroups, or says that it was not run.
+/// Runs single-threaded work in a place without cgroups, or prints that it was not run.
 pub fn without_cgroups(work: impl FnOnce() + Send) {
     thread::scope(|scope| {
         scope.spawn(|| {
             let none: Option<&str> = None;
-            // This thread's own mounts, gone with it.
+            // This thread's own mounts, which disappear with the thread.
             let hidden = unshare(CloneFlags::CLONE_NEWNS)
                 .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))
                 .and_then(|()| mount(Some("none"), "/sys/fs/cgroup", Some("tmpfs"), MsFlags::MS_RDONLY, none));
@@ -79,7 +79,7 @@ pub fn without_cgroups(work: impl FnOnce() + Send) {
     });
 }
 
-/// Not through the test harness, which hides the output of tests that pass.
+/// Bypasses the test harness, which hides the output of passing tests.
 pub fn say_not_run(why: &str) {
     std::io::stderr().write_all(format!("NOT RUN: bench: {why}\n").as_bytes()).unwrap();
 }

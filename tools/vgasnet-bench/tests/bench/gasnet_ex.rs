@@ -29,7 +29,7 @@ const OPERATIONS: [&str; 16] = [
     "put_own_random",
 ];
 
-/// What looks like another GASNet-EX, and is this library.
+/// Writes a prefix that looks like another GASNet-EX but uses this library.
 fn write_prefix(prefix: &Path) {
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
     let include = include.canonicalize().unwrap();

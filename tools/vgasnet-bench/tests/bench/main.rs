@@ -1,4 +1,4 @@
-//! `vgasnet-bench` as its users see it: small runs of each benchmark, their results in JSON, and refused options.
+//! `vgasnet-bench` as seen by its users: small runs of each benchmark, their results in JSON, and refused options.
 
 mod cached;
 mod figures;
@@ -130,7 +130,7 @@ fn every_target_of_hits_is_judged() {
     assert!(number(&results, "pss_bytes_all_ranks") > f64::from(16 << 20), "a pool that is in use takes memory");
 }
 
-/// Checks the run's targets, their verdicts by their figures, and the verdict on all.
+/// Checks the run's targets, their verdicts, and the overall verdict.
 fn check_targets(run: &Value, names: &[&str], is_complete: bool) {
     let targets = run["targets"].as_array().unwrap();
     let found: Vec<&str> = targets.iter().map(|target| target["name"].as_str().unwrap()).collect();
@@ -239,7 +239,7 @@ fn a_cgroup_goes_with_the_run_that_made_it_however_that_ends() {
     let mut command = folder.command(&["triad", "--pool", "16M", "--size", "64M", "--repeat", "1000"]);
     command.stderr(Stdio::null()).stdout(Stdio::null());
     let has_words = |path: PathBuf| fs::read(path).is_ok_and(|words| !words.is_empty());
-    // The rank has started, before which nobody forwards signals; the process that maps a file is in the cgroup.
+    // The rank has started (before this no process forwards signals), or the process that maps a file is in the cgroup.
     let has_rank = |pid: u32| has_words(format!("/proc/{pid}/task/{pid}/children").into());
     let is_limited = |pid: u32| cgroups_of(pid).iter().any(|cgroup| has_words(cgroup.join("cgroup.procs")));
     for has_come_to in [&has_rank as &dyn Fn(u32) -> bool, &is_limited] {
@@ -403,7 +403,7 @@ fn a_page_of_a_neighbour_is_faulted_in_without_shared_memory_too() {
     assert_eq!(apart, [true, false]);
 }
 
-/// A file whose size is no multiple of anything, and whose blocks differ.
+/// A file with an odd size and distinct blocks.
 fn input(folder: &Folder) -> (String, u64) {
     let path = folder.path("input");
     let mut random = fastrand::Rng::with_seed(3);
@@ -455,7 +455,7 @@ fn results_go_to_a_file_and_the_table_to_stdout_in_silence() {
     let args = ["false-sharing", "-n", "1", "--rounds", "2", "--json", &json];
     let output = folder.run(&[&args, &SMALL[..]].concat());
     let said = text(&output.stderr);
-    // What a machine without io_uring says at each start is no progress.
+    // The line about a missing io_uring is not progress.
     let is_silent = said.lines().all(|line| line.contains("the kernel refused io_uring"));
     assert!(output.status.success() && is_silent, "{said}");
     assert!(text(&output.stdout).starts_with("mode "), "{}", text(&output.stdout));

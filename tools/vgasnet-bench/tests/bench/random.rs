@@ -25,7 +25,7 @@ fn of<'a>(rows: &'a [Value], access: &str, place: &str, size_bytes: u64, in_flig
     rows.iter().find(is_it).unwrap_or_else(|| panic!("{access} {place} {size_bytes} {in_flight} is missing"))
 }
 
-/// Checks that each place, size and depth was measured, and its ratio. Returns how many rows that are.
+/// Checks that each place, size and depth was measured, and its ratio. Returns the number of rows.
 fn check_rows(run: &Value, access: &str, repeat: usize) -> usize {
     let rows = run["rows"].as_array().unwrap();
     let depths: &[u64] = if ["load", "store"].contains(&access) { &[1] } else { &[1, 64] };
@@ -125,7 +125,7 @@ fn without_cgroups_nothing_is_mapped_and_a_line_says_why() {
     let folder = Folder::new("random-no-cgroup");
     let small = ["--pool", "1M", "--page", "16K", "--repeat", "1", "-n", "1", "--json", "-"];
     without_cgroups(|| {
-        // Only inserts into a table are judged by mmap.
+        // Only inserts into a table are judged against mmap.
         for (args, status) in [(&["small", "--only", "store"][..], 0), (&["table", "--check"], 1)] {
             let output = folder.run(&[args, &small].concat());
             let said = text(&output.stderr);
@@ -138,7 +138,7 @@ fn without_cgroups_nothing_is_mapped_and_a_line_says_why() {
     });
 }
 
-/// Checks the targets of the last of some sizes of pages.
+/// Checks the targets of the last of several page sizes.
 fn check_table(last: &Value, pages: &[&Value]) {
     if last["mapped_per_second"].is_null() {
         assert_ne!(last["mapped_not_run"].as_str().unwrap(), "");

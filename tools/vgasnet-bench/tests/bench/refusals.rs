@@ -1,4 +1,4 @@
-//! Options and surroundings that the bench refuses, in one line.
+//! Options and surroundings refused by the bench, in one line.
 
 use crate::folder::{BENCH, Folder, text};
 use std::process::Command;

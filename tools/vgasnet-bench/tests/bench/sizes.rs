@@ -1,4 +1,4 @@
-//! Benchmarks that go through sizes: of pages, and of the data.
+//! Benchmarks over several sizes: of pages, and of the data.
 
 use crate::check_targets;
 use crate::folder::{Folder, number};

@@ -1,4 +1,4 @@
-//! Which pages stay: policies on traces, cyclic scans, shuffled blocks.
+//! Pages kept in pools: policies on traces, cyclic scans, shuffled blocks.
 
 use super::check_targets;
 use super::folder::{BENCH, Folder, number, text};

@@ -1,4 +1,4 @@
-//! Why the paper's own protocol on the paper's machine is off from what the paper says: each reason with numbers of runs.
+//! The reasons for deviations of the paper's protocol on the paper's machine, each with numbers from further runs.
 
 use super::{
     Choice, Claim, Figures, PUTS, RANDOM_GAIN_BEYOND, RANDOM_LEAST, SEQUENTIAL_GAIN_MOST, SEQUENTIAL_LEAST,
@@ -7,15 +7,15 @@ use super::{
 use crate::{Machine, Table, short};
 use serde::Serialize;
 
-/// What a message takes to handle in further runs, in microseconds.
+/// Message handling times in further runs, in microseconds.
 const MESSAGES_US: [f64; 3] = [50.0, 200.0, 500.0];
 
-/// What comes of the same where messages take longer.
+/// Results with more expensive messages.
 #[derive(Clone, Debug, Serialize)]
 pub struct Dearer {
-    /// To handle one, in microseconds.
+    /// Time to handle a message, in microseconds.
     pub message_us: f64,
-    /// What the paper says, and what the model has then.
+    /// The paper's numbers next to the model's.
     pub claims: Vec<Claim>,
 }
 
@@ -30,7 +30,7 @@ fn number(claims: &[Claim], what: &str) -> f64 {
 }
 
 impl Figures {
-    /// The same figures with a reason for each claim that is off.
+    /// Adds a reason to each claim that deviates.
     pub(super) fn explained(mut self, machine: &Machine, choice: Choice) -> Result<Figures, String> {
         let choice = Choice { ends_only: true, ..choice };
         for message_us in MESSAGES_US {
@@ -96,7 +96,7 @@ impl Figures {
         })
     }
 
-    /// The claims by what a message takes to handle.
+    /// The claims by message handling time.
     pub fn dearer_table(&self) -> Table {
         let heads = self.dearer.iter().map(|one| format!("messages of {} us", one.message_us));
         let heads: Vec<String> = ["", "the paper", "as it is"].map(str::to_owned).into_iter().chain(heads).collect();
@@ -109,7 +109,7 @@ impl Figures {
         table
     }
 
-    /// How many claims each cost of a message brings near.
+    /// The number of claims matched with each message handling time.
     pub fn dearer_says(&self) -> String {
         let near = |claims: &[Claim]| claims.iter().filter(|claim| !claim.is_off()).count();
         let others =

@@ -1,12 +1,12 @@
-//! What homes in turns bring where all data is in the segment of one rank.
+//! The gain of round-robin homes if all data is in the segment of one rank.
 
 use super::{Choice, RANKS, columns, kinds, rates};
 use crate::{Homes, Machine, Order, Point, Table, short};
 
-/// All data, in pools of one rank.
+/// Sizes of all data, in pools of one rank.
 pub const DATA_POOLS: [f64; 4] = [0.9, 4.0, 16.0, 28.0];
 
-/// How many times as much 32 ranks read as one does, the first and the second time.
+/// The throughput of 32 ranks relative to one, in the first and second pass.
 ///
 /// # Errors
 /// As [`Point::run`].

@@ -1,13 +1,13 @@
-//! What the pools of idle ranks bring to those that read.
+//! The gain of idle ranks' pools for the reading ranks.
 
 use super::{Choice, RANKS, kinds, rates};
 use crate::{Machine, Point, Table, short};
 
-/// How many ranks read, and all data, in pools of one rank: less than the pools of all hold.
+/// Number of reading ranks, and the size of all data in pools of one rank. The data fits into the pools of all ranks.
 const JOBS: [(u32, f64); 4] = [(1, 2.0), (1, 8.0), (4, 16.0), (16, 28.0)];
 
-/// MB a second that a rank reads the first and the second time, where some ranks read and the others are idle. The pages that leave the
-/// last pool are offered to these, or not.
+/// Throughput of a reading rank in MB/s in the first and second pass, while the other ranks are idle. Pages leaving
+/// their last pool are offered to the idle ranks, or not.
 ///
 /// # Errors
 /// As [`Point::run`].

@@ -1,12 +1,12 @@
-//! What it brings that a home keeps a copy of what it reads from its disk for another rank.
+//! The gain if a home keeps a copy of a page read from its disk for another rank.
 
 use super::{Choice, RANKS, columns, rates};
 use crate::{Homes, Machine, Order, Point, Table, short};
 
-/// All data, in pools of one rank.
+/// Sizes of all data, in pools of one rank.
 const DATA_POOLS: [f64; 4] = [0.9, 4.0, 16.0, 28.0];
 
-/// MB a second that a rank reads the first and the second time.
+/// Throughput of a rank in MB/s, in the first and second pass.
 ///
 /// # Errors
 /// As [`Point::run`].

@@ -1,9 +1,9 @@
-//! What hints of who has a page could bring.
+//! The possible gain of hints about the holders of pages.
 
 use super::{Choice, RANKS, rates};
 use crate::{Hints, Homes, Machine, Order, Point, Table, short};
 
-/// Whose data, in which order, and how much, in pools of one rank.
+/// Place, order and size of the data, in pools of one rank.
 const JOBS: [(&str, Homes, Order, f64); 5] = [
     ("all ranks have 0.9 pools, in order", Homes::All, Order::Sequential, 0.9),
     ("all ranks have 16 pools, at random", Homes::All, Order::Random, 16.0),
@@ -12,7 +12,7 @@ const JOBS: [(&str, Homes, Order, f64); 5] = [
     ("homes in turns, 4 pools, at random", Homes::Cyclic, Order::Random, 4.0),
 ];
 
-/// MB a second that a rank reads the first and the second time.
+/// Throughput of a rank in MB/s, in the first and second pass.
 ///
 /// # Errors
 /// As [`Point::run`].

@@ -1,4 +1,4 @@
-//! Ranks of one machine that read data twice, compared: what a setting brings the first time and the second.
+//! Ranks of one machine read data twice: the gain of a setting in the first and second pass.
 
 pub mod homes;
 pub mod idle_pools;
@@ -8,20 +8,20 @@ pub mod known_holders;
 use crate::{Machine, Order, Outcome, Point, Table};
 use std::array;
 
-/// How many ranks.
+/// Number of ranks.
 const RANKS: u32 = 32;
 
-/// What is the same for all jobs.
+/// Options common to all jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
-    /// Pools and data are so many times smaller than the machine's.
+    /// Factor by which pools and data are smaller than the machine's.
     pub scale: u64,
-    /// For what is random.
+    /// Seed of everything random.
     pub seed: u64,
 }
 
 impl Choice {
-    /// A job of so many ranks reads so many pools of data twice, by what else `changed` says.
+    /// A number of ranks read this much data twice, with the settings made by `changed`.
     fn read(
         self,
         machine: &Machine,
@@ -35,12 +35,12 @@ impl Choice {
     }
 }
 
-/// MB a second of a rank, each time.
+/// Throughput of a rank in MB/s, in each pass.
 fn rates(outcomes: [Outcome; 2]) -> [f64; 2] {
     outcomes.map(|outcome| outcome.megabytes_a_second_each)
 }
 
-/// The tables of all comparisons, each with what they compare.
+/// The tables of all comparisons.
 ///
 /// # Errors
 /// As [`Point::run`].
@@ -53,7 +53,7 @@ pub fn tables(machine: &Machine, choice: Choice) -> Result<[Table; 4], String> {
     ])
 }
 
-/// A row for each kind of job, a column for each amount of data, or whatever else `columns` are. A cell is what `cell` says.
+/// A row for each kind of job and a column for each entry of `columns`, mostly sizes of data. `cell` computes a cell.
 fn table<K: Copy, C: Copy, const N: usize>(
     first: &str,
     columns: [(String, C); N],
@@ -69,7 +69,7 @@ fn table<K: Copy, C: Copy, const N: usize>(
     Ok(table)
 }
 
-/// A column for each amount of data, in pools of one rank.
+/// A column for each size of data, in pools of one rank.
 fn columns<const N: usize>(data_pools: [f64; N]) -> [(String, f64); N] {
     data_pools.map(|pools| (format!("data of {pools} pools"), pools))
 }
