@@ -104,7 +104,7 @@ fn r9_gets_see_what_their_rank_may_have_learned() {
     }
 }
 
-/// The rows of "What is outside" in docs/reference/cached-gets.md: ways to learn of a write, and the modes that read
+/// The rows of "Outside of checked and told" in docs/reference/cached-gets.md: ways to learn of a write, and the modes that read
 /// the old value then.
 #[test]
 fn what_is_outside_is_as_documented() {
