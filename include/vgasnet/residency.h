@@ -3,8 +3,7 @@
  *
  * A rank reads and writes its own segment through pointers, in any thread, while other ranks get from it and put to it.
  * The first access to a page that is not mapped raises SIGSEGV. The library handles it: it fetches the page and maps
- * it, and the access goes on. The page takes a frame of the pool: with a pool of fewer than 4 pages the first access
- * ends the rank.
+ * it, and the access goes on. The page takes a frame of the pool.
  *
  * Other ranks see stores like operations that are complete at once, and loads see their puts so, too. Atomic
  * instructions are atomic among the threads of the rank; against gets and puts, single bytes are.
