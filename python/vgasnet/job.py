@@ -5,12 +5,13 @@ from __future__ import annotations
 import atexit
 import ctypes
 import sys
+import traceback
 from types import TracebackType
 from typing import TYPE_CHECKING, Callable, List, NamedTuple, Optional, Sequence, Type
 
 from . import raw
 from ._core import attached, flush_output, initialised, job, number, pending
-from .errors import check
+from .errors import Error, check
 
 if TYPE_CHECKING:
     from .messages import Handler
@@ -25,6 +26,7 @@ def init(library: Optional[str] = None) -> None:
     loaded = raw.library(library)
     check(loaded.vgasnet_init(None, None))
     job.library, job.rank, job.ranks = loaded, loaded.vgasnet_mynode(), loaded.vgasnet_nodes()
+    _note_failures()
 
 
 def attach(segment_bytes: int = 0, handlers: "Sequence[Handler]" = ()) -> None:
@@ -42,7 +44,6 @@ def attach(segment_bytes: int = 0, handlers: "Sequence[Handler]" = ()) -> None:
     check(library.vgasnet_getSegmentInfo(segments, job.ranks))
     job.segments = [(segment.addr or 0, segment.size) for segment in segments]
     collectives.register()
-    _note_failures()
     atexit.register(_leave)
 
 
@@ -52,9 +53,20 @@ def start(segment_bytes: int = 0, handlers: "Sequence[Handler]" = (), library: O
     attach(segment_bytes, handlers)
 
 
+def _show_whole(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> None:
+    """Prints an exception in one piece: ranks share the terminal. Without its traceback if another rank has printed the reason."""
+    if isinstance(error, Error) and not error.line:
+        text = f"rank {job.rank}: {error}\n"
+    else:
+        text = "".join(traceback.format_exception(kind, error, trace))
+    flush_output()
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
 def _note_failures() -> None:
-    """Has ``_leave`` know of exceptions that nobody has caught."""
-    shown_by = sys.excepthook
+    """Has ``_leave`` know of uncaught exceptions."""
+    shown_by = _show_whole if sys.excepthook is sys.__excepthook__ else sys.excepthook
 
     def show(kind: Type[BaseException], error: BaseException, trace: Optional[TracebackType]) -> None:
         shown_by(kind, error, trace)
