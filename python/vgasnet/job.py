@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import sys
 import traceback
@@ -60,8 +61,10 @@ def _show_whole(kind: Type[BaseException], error: BaseException, trace: Optional
     else:
         text = "".join(traceback.format_exception(kind, error, trace))
     flush_output()
-    sys.stderr.write(text)
-    sys.stderr.flush()
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(text)
+            sys.stderr.flush()
 
 
 def _note_failures() -> None:
