@@ -84,9 +84,9 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
     }
     if is_alone && is_later_process_of_mpi(environment::var) {
         return Err(ConduitError(
-            "a launcher of MPI has started this process beside others, and each is a job of its own, since this vgasnet was \
-             not built for that MPI; start the program with vgasnetrun -n, or install vgasnet --with mpi (docs/reference/clusters.md); if that is \
-             meant, set VGASNET_CONDUIT=smp"
+            "a launcher of MPI has started this process beside others, and each is a job of its own: the launcher, the program \
+             and vgasnet are not of one MPI; use the mpiexec of the program's MPI, install vgasnet --with mpi for it \
+             (docs/reference/clusters.md), or start the program with vgasnetrun -n; for one job a process set VGASNET_CONDUIT=smp"
                 .to_owned(),
         ));
     }

@@ -1,7 +1,7 @@
 #include <mpi.h>
 #include <stdio.h>
 
-/* Rows of the table, dealt to the ranks in turns: each write has 8 KiB, each row its neighbours on other ranks. */
+/* Rows of the table, dealt round robin to the ranks: each write has 8 KiB, each row its neighbours on other ranks. */
 enum { ROWS = 8192, COLUMNS = 1024 };
 
 int main(int argc, char **argv) {
@@ -11,7 +11,7 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_File file;
     if (argc != 2 || MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) != MPI_SUCCESS) {
-        fprintf(stderr, "usage: rows FILE\n");
+        fprintf(stderr, argc != 2 ? "usage: rows FILE\n" : "rows: cannot open %s\n", argv[1]);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
 
