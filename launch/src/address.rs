@@ -5,20 +5,23 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 use std::time::Duration;
 
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn6, bind, listen, setsockopt, socket, sockopt,
 };
 
-use vgasnet_smp::{Peer, Strangers, listen_locally, random};
+use vgasnet_smp::{Peer, Strangers, connect_locally, listen_locally, random};
 
 use crate::connection::Stream;
 use crate::wire::Cookie;
 
 /// The environment variable with the address, set for agents.
 pub const LAUNCHER_VARIABLE: &str = "VGASNET_LAUNCHER";
+
+/// Time-out of an agent's attempt at the local socket, which is a stranger's if the supervisor is elsewhere.
+const NEAR_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Time-out of an agent's attempt at each address.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
@@ -72,7 +75,7 @@ impl Address {
     pub(crate) fn streams(&self) -> impl Iterator<Item = Stream> + '_ {
         let near = std::iter::once_with(|| {
             let address = UnixAddress::from_abstract_name(&self.unix_name)?;
-            let stream = UnixStream::connect_addr(&address)?;
+            let stream = connect_locally(&address, NEAR_PATIENCE)?;
             let is_ours = Peer::of(&stream)?.may_take_part();
             if is_ours { Ok(Stream::Unix(stream)) } else { Err(io::ErrorKind::PermissionDenied.into()) }
         });

@@ -8,12 +8,13 @@
 //! (`watch.rs`).
 
 use crate::ffi;
+use crate::job;
 use crate::say;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_int};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The owner's byte. vgasnet locks the byte before it.
@@ -36,8 +37,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Claim {
     file: OwnedFd,
     /// Its guest's byte.
-    guest: Option<i64>,
+    guest: Option<Byte>,
     is_owner: bool,
+}
+
+/// A locked byte of guests.
+#[derive(Debug)]
+struct Byte {
+    place: i64,
+    /// Whether no other process has locked it.
+    is_own: bool,
 }
 
 impl Claim {
@@ -45,17 +54,19 @@ impl Claim {
     /// locks.
     pub fn of_guest(path: &CStr) -> Option<Claim> {
         let mut claim = Claim { file: open(path)?, guest: None, is_owner: false };
-        // A reader's locks may occupy all guests' bytes. The claim then holds no lock, but still waits for an owner.
-        let blocked = [libc::EAGAIN, libc::EACCES];
-        let is_blocked =
-            || std::io::Error::last_os_error().raw_os_error().is_some_and(|errno| blocked.contains(&errno));
-        (claim.become_guest() || is_blocked()).then_some(claim)
+        if !claim.become_guest() {
+            return None;
+        }
+        if claim.guest.as_ref().is_some_and(|byte| !byte.is_own) {
+            tell_of_readers(path);
+        }
+        Some(claim)
     }
 
     /// Makes a guest the owner, unless there are other guests. It remains a guest on failure.
     pub fn become_owner(&mut self) -> bool {
-        // Without a guest's byte it would be invisible to other handles.
-        if self.guest.is_none() || !self.set_lock(libc::F_WRLCK, OWNER) {
+        // Without a byte of its own it could not be told from a reader's lock.
+        if !self.has_own_byte() || !self.set_lock(libc::F_WRLCK, OWNER) {
             return false;
         }
         self.is_owner = true;
@@ -65,13 +76,30 @@ impl Claim {
             self.give_up_ownership();
             return false;
         }
-        self.guest.take().into_iter().for_each(|place| _ = self.set_lock(libc::F_UNLCK, place));
+        self.give_back(None);
         true
+    }
+
+    fn has_own_byte(&self) -> bool {
+        self.guest.as_ref().is_some_and(|byte| byte.is_own)
+    }
+
+    /// Has another guest's byte from now on, or none.
+    fn give_back(&mut self, next: Option<Byte>) {
+        let kept = next.as_ref().map(|byte| byte.place);
+        let before = std::mem::replace(&mut self.guest, next);
+        before
+            .filter(|byte| kept != Some(byte.place))
+            .into_iter()
+            .for_each(|byte| _ = self.set_lock(libc::F_UNLCK, byte.place));
     }
 
     /// Makes an owner a guest. From then on its team caches nothing.
     pub fn become_guest(&mut self) -> bool {
-        self.guest = self.guest.or_else(|| take_guest_byte(self.file.as_raw_fd()));
+        let better = if self.has_own_byte() { None } else { take_guest_byte(self.file.as_raw_fd()) };
+        if better.is_some() {
+            self.give_back(better);
+        }
         self.give_up_ownership();
         self.guest.is_some()
     }
@@ -97,9 +125,9 @@ impl Claim {
         }
     }
 
-    /// Whether other handles may write the file.
+    /// Whether other handles may write the file. A guest without a byte of its own has a read lock, so readers' locks there count.
     pub fn has_guests(&self) -> bool {
-        self.is_locked(FIRST_GUEST, GUESTS)
+        self.finds_lock(libc::F_WRLCK, FIRST_GUEST, GUESTS)
     }
 
     /// Waits until no team caches and writes the file. Returns whether this happened in time.
@@ -121,7 +149,12 @@ impl Claim {
     /// Whether other handles with write access have locked some of these bytes. A handle with read access can only have
     /// read locks, which do not count.
     fn is_locked(&self, place: i64, bytes: i64) -> bool {
-        let mut lock = lock_of(libc::F_RDLCK, place, bytes);
+        self.finds_lock(libc::F_RDLCK, place, bytes)
+    }
+
+    /// Whether another lock is in the way of one of this kind.
+    fn finds_lock(&self, kind: c_int, place: i64, bytes: i64) -> bool {
+        let mut lock = lock_of(kind, place, bytes);
         // SAFETY: the file is open, and there is room for a lock.
         let asked = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) };
         asked == 0 && c_int::from(lock.l_type) != libc::F_UNLCK
@@ -132,16 +165,35 @@ impl Drop for Claim {
     /// A forked child may have the file open, too. Closing it here would then leave the locks held.
     fn drop(&mut self) {
         self.give_up_ownership();
-        self.guest.take().into_iter().for_each(|place| _ = self.set_lock(libc::F_UNLCK, place));
+        self.give_back(None);
     }
 }
 
-/// Takes a free guest's byte. Each search starts at a different byte, so processes seldom collide.
-fn take_guest_byte(descriptor: c_int) -> Option<i64> {
+/// Says once that a reader has a guest's bytes.
+fn tell_of_readers(path: &CStr) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        say(format_args!(
+            "rank {}: MPI_File_open: {}: another process has a read lock on the bytes by which the file's handles find each other; MPI serves \
+             the file; end the lock (fcntl, also of a whole file) to have it cached",
+            job::own_rank(),
+            path.to_string_lossy()
+        ));
+    });
+}
+
+/// Takes a free guest's byte. Each search starts at a different byte, so processes seldom collide. If readers' locks leave none, the byte is
+/// read-locked as well: the owner sees that.
+fn take_guest_byte(descriptor: c_int) -> Option<Byte> {
     static NEXT: AtomicI64 = AtomicI64::new(0);
     let start = i64::from(std::process::id()) * 7 + NEXT.fetch_add(1, Ordering::Relaxed);
     let mut places = (start..start + TRIES).map(|place| FIRST_GUEST + place.rem_euclid(GUESTS));
-    places.find(|place| set_lock(descriptor, libc::F_WRLCK, *place))
+    let own = places.find(|place| set_lock(descriptor, libc::F_WRLCK, *place));
+    let shared = || {
+        let place = FIRST_GUEST + start.rem_euclid(GUESTS);
+        set_lock(descriptor, libc::F_RDLCK, place).then_some(Byte { place, is_own: false })
+    };
+    own.map(|place| Byte { place, is_own: true }).or_else(shared)
 }
 
 fn set_lock(descriptor: c_int, kind: c_int, place: i64) -> bool {
@@ -169,9 +221,11 @@ fn open(path: &CStr) -> Option<OwnedFd> {
         return None;
     }
     // SAFETY: the path is a string.
-    let opened = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC) };
+    let opened = |access| unsafe { libc::open(path.as_ptr(), access | libc::O_NONBLOCK | libc::O_CLOEXEC) };
+    // A read lock needs the right to read, which this user may lack.
+    let opened = [libc::O_RDWR, libc::O_WRONLY].into_iter().map(opened).find(|descriptor| *descriptor >= 0)?;
     // SAFETY: the file was just opened.
-    (opened >= 0).then(|| unsafe { OwnedFd::from_raw_fd(opened) })
+    Some(unsafe { OwnedFd::from_raw_fd(opened) })
 }
 
 /// Lets another open file description, given by its descriptor, hold a guest's byte until it is closed.
@@ -289,11 +343,14 @@ mod tests {
         lock(libc::F_RDLCK);
         let blocked = Claim::of_guest(&file.0).expect("the file system has locks");
         assert!(!blocked.has_no_owner(), "it has to wait");
+        assert!(owner.has_guests(), "the owner sees it");
         drop(owner);
         let (mut one, mut other) = (blocked, Claim::of_guest(&file.0).expect("as above"));
         assert!(one.has_no_owner() && !one.become_owner() && !other.become_owner());
         lock(libc::F_UNLCK);
-        assert!(one.become_guest() && one.become_owner());
+        assert!(one.become_guest() && !one.become_owner(), "the other has the file open still");
+        drop(other);
+        assert!(one.become_owner());
     }
 
     #[test]

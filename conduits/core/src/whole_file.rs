@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use nix::errno::Errno;
-use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, renameat};
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, openat, readlinkat, renameat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 
@@ -48,8 +48,54 @@ pub fn try_path(path: &Path) -> io::Result<()> {
         // Opening it would wait for a reader.
         return place.check_owner();
     }
+    place.check_replaceable()?;
     let (_, temporary) = place.begin()?;
     temporary.map_or(Ok(()), |temporary| place.remove(&temporary))
+}
+
+/// Links in a path.
+const LINKS_MAX: usize = 40;
+
+/// Opens a directory. No component is a link that another user has laid in a directory of everybody.
+fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let mut dir = openat(AT_FDCWD, ".", flags, Mode::empty())?;
+    let mut pending = components_of(path);
+    let mut links = 0;
+    while let Some(name) = pending.pop() {
+        let found = fstatat(&dir, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)?;
+        if found.st_mode & SFlag::S_IFMT.bits() != SFlag::S_IFLNK.bits() {
+            dir = openat(&dir, name.as_os_str(), flags | OFlag::O_NOFOLLOW, Mode::empty())?;
+            continue;
+        }
+        check_link(&fstat(&dir)?, &found)?;
+        links += 1;
+        if links > LINKS_MAX {
+            return Err(Errno::ELOOP.into());
+        }
+        pending.extend(components_of(Path::new(&readlinkat(&dir, name.as_os_str())?)));
+    }
+    Ok(dir)
+}
+
+/// The names in a path, the last one first.
+fn components_of(path: &Path) -> Vec<OsString> {
+    path.components().rev().map(|component| component.as_os_str().to_owned()).collect()
+}
+
+/// The rule of Linux's `protected_symlinks`, which a system need not have turned on.
+fn check_link(dir: &FileStat, link: &FileStat) -> io::Result<()> {
+    let is_for_everybody = dir.st_mode & Mode::S_IWOTH.bits() != 0;
+    if is_for_everybody && !is_trusted(link.st_uid) && link.st_uid != dir.st_uid {
+        let why =
+            "a directory in the path is another user's link in a directory of everybody; name the directory itself";
+        return Err(Error::new(ErrorKind::PermissionDenied, why));
+    }
+    Ok(())
+}
+
+fn is_for_lack_of_permission(error: &Error) -> bool {
+    error.kind() == ErrorKind::PermissionDenied || error.raw_os_error() == Some(Errno::EROFS as i32)
 }
 
 /// A name in a directory.
@@ -63,8 +109,7 @@ struct Place {
 impl Place {
     fn of(path: &Path) -> io::Result<Place> {
         let name = path.file_name().ok_or(Errno::EISDIR)?.to_owned();
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let dir = openat(AT_FDCWD, parent, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+        let dir = open_directory(path.parent().unwrap_or(Path::new("")))?;
         let found = match fstatat(&dir, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
             Err(Errno::ENOENT) => None,
             found => Some(found?),
@@ -85,12 +130,25 @@ impl Place {
         if self.found.is_none() || self.is(SFlag::S_IFREG) {
             match self.create() {
                 Ok((file, temporary)) => return Ok((file, Some(temporary))),
-                Err(error) if self.found.is_none() => return Err(error),
+                Err(error) if self.found.is_none() || !is_for_lack_of_permission(&error) => return Err(error),
                 Err(_) => {}
             }
         }
         self.check_owner()?;
-        Ok((self.open(&self.name, OFlag::O_WRONLY | OFlag::O_NOFOLLOW)?, None))
+        let file = self.open(&self.name, OFlag::O_WRONLY | OFlag::O_NOFOLLOW)?;
+        let opened = fstat(&file)?;
+        // Its other name may be a trap: the file is cut here.
+        if opened.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFREG.bits() && opened.st_nlink > 1 {
+            return Err(Error::new(ErrorKind::PermissionDenied, "it has another name, a hard link; name another file"));
+        }
+        Ok((file, None))
+    }
+
+    /// Whether the file can be replaced by another one: in a directory such as `/tmp` only its owner may do so.
+    fn check_replaceable(&self) -> io::Result<()> {
+        let dir = fstat(&self.dir)?;
+        let is_sticky = dir.st_mode & Mode::S_ISVTX.bits() != 0;
+        if is_sticky && dir.st_uid != geteuid().as_raw() { self.check_owner() } else { Ok(()) }
     }
 
     /// A new file, and its unpredictable name.
@@ -205,6 +263,30 @@ mod tests {
             (fs::read(&file).expect("a file"), fs::read(&path).expect("a file")),
             (b"mine".into(), b"{}".into())
         );
+        fs::remove_dir_all(dir).expect("a directory of ours");
+        fs::remove_dir_all(home).expect("a directory of ours");
+    }
+
+    /// Another user may have laid links and hard links in a directory of everybody, and own files there. Root tries it.
+    #[test]
+    fn what_another_user_has_laid_is_refused() {
+        if !geteuid().is_root() {
+            return println!("NOT RUN: another user's links: this user is not root");
+        }
+        let (dir, home) = (directory("laid", 0o1777), directory("own", 0o700));
+        let (link, file) = (dir.join("link"), home.join("file"));
+        fs::write(&file, "mine").expect("a file");
+        symlink(&home, &link).expect("a link");
+        let write = |path: &Path| replace(path, |file| file.write_all(b"{}"));
+        write(&link.join("file")).expect("the link is our own");
+        fs::write(&file, "mine").expect("a file");
+        std::os::unix::fs::lchown(&link, Some(65534), None).expect("root may");
+        for path in [link.join("file"), dir.join("x/../link/file"), link.join("../own/file")] {
+            fs::create_dir_all(dir.join("x")).expect("a directory");
+            let why = write(&path).expect_err("it is another user's link").to_string();
+            assert!(why.contains("another user's link"), "{why}");
+        }
+        assert_eq!(fs::read(&file).expect("a file"), b"mine");
         fs::remove_dir_all(dir).expect("a directory of ours");
         fs::remove_dir_all(home).expect("a directory of ours");
     }

@@ -16,11 +16,14 @@ use crate::conduit::SmpConduit;
 use crate::descriptors::{receive, send, tell};
 use crate::handshake::{Address, GRANTED, Grant, HalfKey, Request};
 use crate::job::{Job, Objects, raise_descriptor_limit};
-use crate::peers::Peer;
+use crate::peers::{Peer, connect_locally};
 use crate::visitor::SILENCE;
 
 /// Time-out of a rank's wait for its turn and its descriptors.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Longer refusals are cut.
+const REFUSAL_BYTES_MAX: u64 = 1024;
 
 /// Why a process did not become a rank, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,11 +84,15 @@ struct Attempt {
 impl Attempt {
     fn begin(address: &Address, rank: u32, ranks: u32) -> Result<Attempt, Refusal> {
         let [key, answer] = address.keys();
-        let stream =
-            connect(address).map_err(|error| Refusal::Misled(format!("nobody answers at the socket: {error}")))?;
-        let first_party = Peer::of(&stream).ok();
+        let (stream, first_party) = connect(address)?;
         let received = Vec::with_capacity(1 + 2 * ranks as usize);
-        Ok(Attempt { stream, first_party, request: Request::new(rank, ranks, key), answer, received })
+        Ok(Attempt {
+            stream,
+            first_party: Some(first_party),
+            request: Request::new(rank, ranks, key),
+            answer,
+            received,
+        })
     }
 
     /// Sends the request, and receives the descriptors. An error of kind [`ErrorKind::Other`] is a refusal in words.
@@ -97,8 +104,9 @@ impl Attempt {
         while self.received.len() < all {
             let mut said = receive(&self.stream, &mut self.received, size_of::<Grant>())?;
             if said[0] != GRANTED {
-                self.stream.read_to_end(&mut said)?;
-                return Err(io::Error::other(String::from_utf8_lossy(&said).into_owned()));
+                (&self.stream).take(REFUSAL_BYTES_MAX).read_to_end(&mut said)?;
+                let line = String::from_utf8_lossy(&said).replace(char::is_control, " ");
+                return Err(io::Error::other(line));
             }
             if said.get(1..) != Some(&self.answer[..]) {
                 return Err(io::Error::other("somebody else answers at the socket"));
@@ -141,9 +149,7 @@ impl Attempt {
                 ANSWER_PATIENCE.as_secs(),
                 self.pid_in_words()
             )),
-            (_, Some(peer)) if self.is_unheard(&error) && peer.uid != own => {
-                Refusal::Misled(format!("the job of {peer} takes no rank of uid {own}; start both as one user"))
-            }
+            (_, Some(peer)) if self.is_unheard(&error) && peer.uid != own => Refusal::Misled(is_of_another(peer)),
             _ => Refusal::Misled(format!(
                 "no shared memory came through the socket: {error} (do launcher and ranks have the same version of vgasnet?)"
             )),
@@ -156,15 +162,22 @@ impl Attempt {
     }
 }
 
-/// Waits for a place in the queue of the socket.
-fn connect(address: &Address) -> io::Result<UnixStream> {
-    let socket = address.socket()?;
-    loop {
-        match UnixStream::connect_addr(&socket) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            connected => return connected,
+/// Waits for a place in the queue of the socket. Its owner may be a stranger who took the name of an ended job.
+fn connect(address: &Address) -> Result<(UnixStream, Peer), Refusal> {
+    let nobody = |error: io::Error| Refusal::Misled(format!("nobody answers at the socket: {error}"));
+    let socket = address.socket().map_err(nobody)?;
+    let stream = connect_locally(&socket, ANSWER_PATIENCE).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => {
+            Refusal::Late(format!("its socket had no room for this rank within {} s", ANSWER_PATIENCE.as_secs()))
         }
-    }
+        _ => nobody(error),
+    })?;
+    let peer = Peer::of(&stream).map_err(nobody)?;
+    if peer.may_lead() { Ok((stream, peer)) } else { Err(Refusal::Misled(is_of_another(peer))) }
+}
+
+fn is_of_another(peer: Peer) -> String {
+    format!("the job of {peer} takes no rank of uid {}; start both as one user", geteuid())
 }
 
 /// Passes a file of a rank to the first party at this [`crate::Rendezvous::address`].
@@ -174,7 +187,8 @@ fn connect(address: &Address) -> io::Result<UnixStream> {
 pub(crate) fn entrust(address: &str, rank: u32, ranks: u32, file: BorrowedFd<'_>) -> io::Result<()> {
     let address = Address::parse(address.as_bytes()).map_err(io::Error::other)?;
     let request = Request::new(rank, ranks, address.keys()[0]);
-    let attempt = || io::Result::Ok(send(&connect(&address)?, request.as_bytes(), &[file.as_raw_fd()])?);
+    let connected = || connect(&address).map_err(|refusal| io::Error::other(refusal.to_string()));
+    let attempt = || io::Result::Ok(send(&connected()?.0, request.as_bytes(), &[file.as_raw_fd()])?);
     // A second attempt in case the process was stopped in between, as in `ask`.
     attempt().or_else(|error| if error.kind() == ErrorKind::BrokenPipe { attempt() } else { Err(error) }).map(drop)
 }

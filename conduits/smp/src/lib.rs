@@ -25,7 +25,7 @@ pub use conduit::SmpConduit;
 pub use handshake::random;
 pub use job::{JOB_VARIABLE, raise_descriptor_limit};
 pub use joining::join;
-pub use peers::{Peer, Strangers, listen_locally};
+pub use peers::{Peer, Strangers, connect_locally, listen_locally};
 pub use rendezvous::{Adopt, Rendezvous, Visit};
 
 /// Maximum number of ranks of a job on one host.

@@ -3,12 +3,17 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::sockopt::PeerCredentials;
-use nix::sys::socket::{Backlog, getsockopt, listen};
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::{PeerCredentials, SendTimeout};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, connect, getsockopt, listen, setsockopt, socket,
+};
+use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::geteuid;
 
 /// Length of the queue of a local socket. A connecting process waits for a place, and a constantly connecting stranger
@@ -24,6 +29,25 @@ pub fn listen_locally(address: &SocketAddr) -> io::Result<UnixListener> {
     listener.set_nonblocking(true)?;
     listen(&listener, Backlog::new(QUEUE_MAX)?)?;
     Ok(listener)
+}
+
+/// Connects to an address of [`listen_locally`], waiting at most `patience` for a place in its queue.
+///
+/// # Errors
+/// Nobody listens, or the queue stays full ([`std::io::ErrorKind::WouldBlock`]).
+pub fn connect_locally(address: &SocketAddr, patience: Duration) -> io::Result<UnixStream> {
+    let name = address.as_abstract_name().ok_or(Errno::EINVAL)?;
+    let stream = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    setsockopt(&stream, SendTimeout, &TimeVal::microseconds(i64::try_from(patience.as_micros()).unwrap_or(i64::MAX)))?;
+    let late = Instant::now() + patience;
+    loop {
+        match connect(stream.as_raw_fd(), &UnixAddr::new_abstract(name)?) {
+            Err(Errno::EINTR) if Instant::now() < late => {}
+            connected => break connected?,
+        }
+    }
+    setsockopt(&stream, SendTimeout, &TimeVal::microseconds(0))?;
+    Ok(stream.into())
 }
 
 /// A process, as of its connection.
@@ -45,6 +69,12 @@ impl Peer {
         Ok(Peer { pid: u32::try_from(found.pid()).unwrap_or(0), uid: found.uid() })
     }
 
+    /// Whether it may be the first party of this process's job: of the same user, or of root. Names of sockets are free for
+    /// anybody once their owner has ended.
+    pub fn may_lead(self) -> bool {
+        self.uid == geteuid().as_raw() || self.uid == 0 || is_unmapped(self.uid)
+    }
+
     /// Whether it may be a process of a job started by this process: of the same user, or of root. Jobs of root also
     /// accept other users' processes started by this process or its descendants.
     pub fn may_take_part(self) -> bool {
@@ -60,6 +90,13 @@ impl fmt::Display for Peer {
             pid => write!(f, "pid {pid} of uid {}", self.uid),
         }
     }
+}
+
+/// Whether this is the number of all users without one in this process's user namespace, such as a container's.
+fn is_unmapped(uid: u32) -> bool {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let is_everybody = |map: &str| map.split_whitespace().eq(["0", "0", "4294967295"]);
+    read("/proc/sys/kernel/overflowuid").trim().parse() == Ok(uid) && !is_everybody(&read("/proc/self/uid_map"))
 }
 
 /// Longer chains of parents do not occur.
@@ -145,6 +182,28 @@ mod tests {
             .expect("it sleeps");
         child.wait().expect("our child");
         assert!(!descends_from(own, u32::MAX));
+    }
+
+    #[test]
+    fn who_took_the_name_of_an_ended_job_leads_nobody() {
+        let own = Peer { pid: 1, uid: geteuid().as_raw() };
+        assert!(own.may_lead() && Peer { uid: 0, ..own }.may_lead());
+        assert!(!Peer { uid: own.uid + 1000, ..own }.may_lead());
+    }
+
+    #[test]
+    fn a_full_queue_delays_nobody_for_long() {
+        let name = format!("vgasnet-full-{}", crate::handshake::random().expect("a number"));
+        let address = SocketAddr::from_abstract_name(name).expect("a name");
+        let _listener = listen_locally(&address).expect("a socket");
+        let begin = Instant::now();
+        let patience = Duration::from_millis(100);
+        let attempts = (0..=2 * QUEUE_MAX).map(|_| connect_locally(&address, patience));
+        let attempts: Vec<_> = attempts.take_while(Result::is_ok).collect();
+        assert!(attempts.len() <= 2 * QUEUE_MAX as usize, "the queue has no end");
+        let refused = connect_locally(&address, patience).expect_err("it is full");
+        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+        assert!(begin.elapsed() >= 2 * patience);
     }
 
     #[test]
