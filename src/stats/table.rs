@@ -18,7 +18,8 @@ pub fn table(title: &str, first: u32, ranks: &[Snapshot]) -> String {
     let sum = Snapshot::sum(ranks);
     let mut text = format!("{title}\n{:NAME$}", "");
     push(&mut text, &headings(first, ranks.len()));
-    let is_shown = |declared: &&Declared| sum.get(declared.row) > 0;
+    // A pending wait has a time before it is counted.
+    let is_shown = |declared: &&Declared| sum.shown(declared.row) > 0;
     for section in sections() {
         let rows: Vec<_> = Row::of_section(section).filter(is_shown).collect();
         if !rows.is_empty() {
@@ -117,6 +118,14 @@ mod tests {
         );
         assert!(line("  misses: rank of this host").contains("240 us"), "{text}");
         assert!(!text.contains("puts"), "rows of zeros are left out: {text}");
+    }
+
+    #[test]
+    fn a_wait_is_shown_before_it_ends() {
+        let mut snapshot = Snapshot::default();
+        snapshot.times[Row::WaitBarrier.timed_index()].sum_ns = 4_000_000_000;
+        let text = table("statistics", 0, &[snapshot]);
+        assert!(text.contains("\nwaits\n  barriers") && text.contains(" 4 s\n") && !text.contains("\ntimes"), "{text}");
     }
 
     #[test]

@@ -240,6 +240,7 @@ pub(super) unsafe fn transfer(descriptor: RawFd, direction: IoDirection, request
         IoDirection::Write => libc::SYS_pwrite64,
     };
     // A raw system call, since the C library's function is a cancellation point and other libraries interpose it.
+    // SAFETY: the memory of the request is valid, as the caller promises.
     let moved = unsafe { libc::syscall(number, descriptor, pointer, len_bytes, offset_bytes) };
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }

@@ -54,7 +54,7 @@ impl Seeds {
         catch_unwind(AssertUnwindSafe(|| run(seed))).unwrap_or_else(|cause| {
             let Seeds { variable, filter, .. } = self;
             eprintln!(
-                "replay: {variable}_SEED={seed} cargo test --release --test engine_simulation {filter} -- --nocapture"
+                "replay: {variable}_SEED={seed} cargo test --profile quick -p vgasnet --test engine_simulation {filter} -- --nocapture"
             );
             on_failure();
             resume_unwind(cause)

@@ -153,7 +153,9 @@ fn run(seed: u64, fault: Fault) -> Seen {
 
 fn replay(seed: u64) -> Seen {
     catch_unwind(|| run(seed, Fault::Nothing)).unwrap_or_else(|cause| {
-        eprintln!("replay: SIM_SEED={seed} cargo test --release -p vgasnet-protocol --test coherence crashes::synced");
+        eprintln!(
+            "replay: SIM_SEED={seed} cargo test --profile quick -p vgasnet-protocol --test coherence crashes::synced"
+        );
         std::panic::resume_unwind(cause)
     })
 }

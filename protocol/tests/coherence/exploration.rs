@@ -158,7 +158,10 @@ fn branch_ahead(all: &mut Exploration, state: &State, scenario: Scenario) {
 fn explore(scenario: Scenario) {
     let ranks = scenario.shape.ranks as usize;
     let mut all = Exploration::default();
-    let given = |text: String| [0, 1, 2].map(|at| text.as_bytes()[at] - b'0');
+    let given = |text: String| {
+        let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
+        digits.try_into().unwrap_or_else(|_| panic!("EXPLORE_OPS={text}: three digits are allowed, one for each rank"))
+    };
     // As many as Miri has time for.
     let ops_default = if cfg!(miri) { [1, 0, 0] } else { scenario.ops };
     let ops_each = std::env::var("EXPLORE_OPS").map_or(ops_default, given);

@@ -144,8 +144,11 @@ fn run(seed: u64, trace: bool, tells_itself: Option<usize>) -> World {
         for line in world.trace.iter().flatten() {
             eprintln!("{line}");
         }
+        if let Some(why) = cause.downcast_ref::<String>() {
+            eprintln!("{why}");
+        }
         eprintln!(
-            "replay: SIM_SEED={seed} cargo test --release -p vgasnet-protocol --test coherence simulation::{test} -- --nocapture"
+            "replay: SIM_SEED={seed} cargo test --profile quick -p vgasnet-protocol --test coherence simulation::{test} -- --nocapture"
         );
         std::panic::resume_unwind(cause);
     }
