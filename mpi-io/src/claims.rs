@@ -29,6 +29,9 @@ const FIRST_GUEST: i64 = i64::MAX - 8 - GUESTS;
 /// Number of bytes a guest tries, one after another.
 const TRIES: i64 = 64;
 
+/// After this time a waiting guest says so.
+const SLOW: Duration = Duration::from_secs(5);
+
 /// Timeout of a guest that waits for the owner to write its dirty bytes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -131,11 +134,16 @@ impl Claim {
     }
 
     /// Waits until no team caches and writes the file. Returns whether this happened in time.
-    pub fn wait_for_owner(&self) -> bool {
+    pub fn wait_for_owner(&self, say_slow: impl Fn()) -> bool {
         let start = Instant::now();
+        let mut has_said = false;
         while !self.has_no_owner() {
             if start.elapsed() > PATIENCE {
                 return false;
+            }
+            if !has_said && start.elapsed() > SLOW {
+                say_slow();
+                has_said = true;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -260,7 +268,14 @@ pub fn release(handle: u64) {
 
 /// Has a guest wait for the owner. Returns whether the file is free; if not, a line says so.
 pub fn settle(claim: &Claim, path: &CStr) -> bool {
-    let is_free = claim.wait_for_owner();
+    let is_free = claim.wait_for_owner(|| {
+        say(format_args!(
+            "rank {}: MPI_File_open: {}: waits for ranks of another communicator, or of another job, to hand the file back (since {} s)",
+            ffi::world_rank(),
+            path.to_string_lossy(),
+            SLOW.as_secs()
+        ));
+    });
     if !is_free {
         say(format_args!(
             "rank {}: MPI_File_open: {}: ranks of another communicator, or of another job, cache and write the file, and have not handed it back \
@@ -304,7 +319,7 @@ mod tests {
         assert!(first.become_owner() && !first.has_guests());
         let mut second = of();
         assert!(first.has_guests() && !second.become_owner() && second.is_locked(OWNER, 1));
-        assert!(first.become_guest() && second.wait_for_owner());
+        assert!(first.become_guest() && second.wait_for_owner(|| ()));
         assert!(!second.become_owner() && !first.become_owner(), "each is the other's guest");
         drop(first);
         assert!(second.become_owner());
@@ -325,7 +340,7 @@ mod tests {
         let lock = lock_of(libc::F_RDLCK, OWNER, 1);
         // SAFETY: as above.
         assert_eq!(unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
-        assert!(!own.has_guests() && own.wait_for_owner());
+        assert!(!own.has_guests() && own.wait_for_owner(|| ()));
     }
 
     #[test]

@@ -218,6 +218,11 @@ impl CachedFile {
         }
     }
 
+    /// Whether the path still leads to the file.
+    pub fn is_at_its_path(&self) -> bool {
+        matches!(self.hold, Hold::Own { identity: Some(own), .. } if Identity::of(&self.path) == Some(own))
+    }
+
     /// A file of one of MPI's handles, with no access allowed yet.
     pub fn new(
         library: &'static Library,

@@ -18,6 +18,12 @@ use std::time::{Duration, Instant};
 /// Timeout of the rescue at a job's end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// Time for the launcher to forward a line. After an abort it may drop what it has not read.
+const FORWARDING: Duration = Duration::from_millis(200);
+
+/// How long a signalled rank whose files are written still serves other ranks, which mostly got the same signal.
+const LINGER: Duration = Duration::from_millis(250);
+
 /// Interval between attempts to get a lock. The interrupted thread may hold it.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
 
@@ -34,6 +40,9 @@ const SIGNALS: [c_int; 10] = [
     libc::SIGFPE,
     libc::SIGILL,
 ];
+
+/// Those from here on come from the thread's own code, which cannot go on.
+const OF_FAULTS: usize = 5;
 
 /// Libraries with handlers that report the origin of a fault and end the process: MPIs and libraries they use,
 /// Fortran's runtime, sanitizers.
@@ -96,10 +105,35 @@ fn serve(asked: c_int, answered: c_int) {
     let mut asked = unsafe { File::from_raw_fd(asked) };
     let mut signal = [0_u8; 1];
     while asked.read_exact(&mut signal).is_ok() {
-        all(&format!("signal {}", signal[0]));
+        let number = c_int::from(signal[0]);
+        match place_of(number) {
+            Some(at) if at < OF_FAULTS => end_by(number, &BEFORE[at]),
+            _ => all(&format!("signal {number}")),
+        }
         // SAFETY: the pipe is open, and there is a byte.
         unsafe { libc::write(answered, signal.as_ptr().cast(), 1) };
     }
+}
+
+/// Ends the process by a signal from outside, after writing its files. Calls in progress end before, further ones never begin: a write that
+/// has returned is written.
+fn end_by(signal: c_int, before: &AtomicPtr<libc::sigaction>) {
+    let end = Instant::now() + PATIENCE;
+    let files = until(end, files::written_files).unwrap_or_default();
+    files.iter().for_each(|file| file.through.hold_for_ever(end));
+    all(&format!("signal {signal}"));
+    if !files.is_empty() {
+        std::thread::sleep(LINGER);
+    }
+    // SAFETY: the old action is never freed. This thread blocks the signal, so another one gets it.
+    unsafe {
+        libc::sigaction(signal, before.load(Ordering::Acquire), std::ptr::null_mut());
+        libc::kill(libc::getpid(), signal);
+    }
+}
+
+fn place_of(signal: c_int) -> Option<usize> {
+    SIGNALS.iter().position(|its| *its == signal)
 }
 
 /// Installs the handler for a signal, and keeps the former action, unless the signal is ignored or left to the program.
@@ -133,15 +167,21 @@ fn is_report(handler: libc::sighandler_t) -> bool {
     REPORTERS.iter().any(|reporter| name.starts_with(reporter))
 }
 
-/// Has the thread write the files, waits for it, and triggers the signal's former action.
+/// Has the thread write the files. After a fault this waits for it, and triggers the signal's former action. At a signal from outside it
+/// returns, since the interrupted code may be in the middle of a write, and the thread ends the process.
 extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    let Some(before) = SIGNALS.iter().position(|its| *its == signal).map(|at| &BEFORE[at]) else { return };
+    let Some(at) = place_of(signal) else { return };
+    let before = &BEFORE[at];
     // SAFETY: these functions may be called in a handler, and their memory is valid. The old action is never freed.
     unsafe {
         let errno = *libc::__errno_location();
         if libc::getpid() == PROCESS.load(Ordering::Acquire) {
             let (byte, mut answer) = ([signal as u8], [0_u8; 1]);
             if libc::write(ASK.load(Ordering::Relaxed), byte.as_ptr().cast(), 1) == 1 {
+                if at < OF_FAULTS {
+                    *libc::__errno_location() = errno;
+                    return;
+                }
                 let mut wait = libc::pollfd { fd: ANSWER.load(Ordering::Relaxed), events: libc::POLLIN, revents: 0 };
                 if libc::poll(&mut wait, 1, PATIENCE.as_millis() as c_int + 1000) == 1 {
                     libc::read(wait.fd, answer.as_mut_ptr().cast(), 1);
@@ -205,11 +245,15 @@ fn write(files: Vec<Arc<CachedFile>>, why: &str, end: Instant) {
         };
         left[at] = rescued.is_err();
     }
-    for (file, _) in files.iter().zip(left).filter(|(_, is_left)| *is_left) {
+    let lost: Vec<_> = files.iter().zip(left).filter_map(|(file, is_left)| is_left.then_some(file)).collect();
+    for file in &lost {
         let (rank, path) = (job::own_rank(), file.path.to_string_lossy());
         say(format_args!(
             "rank {rank}: {why}: {path} is open; what was written since it was last synced may be lost; call MPI_File_close or \
              MPI_Finalize before"
         ));
+    }
+    if !lost.is_empty() {
+        std::thread::sleep(FORWARDING);
     }
 }

@@ -52,10 +52,12 @@ pub enum Pointer {
 }
 
 impl Pointer {
-    /// One pointer for all ranks of a handle. Collective.
-    pub fn new(library: &Library, comm: &Comm, path: &CStr, tag: u32) -> Pointer {
+    /// One pointer for all ranks of a handle, by the path of the file if that still leads to it. Collective.
+    pub fn new(library: &Library, comm: &Comm, path: Option<&CStr>, tag: u32) -> Pointer {
         let here = Pointer::Here(AtomicU64::new(0));
-        let Some(members) = comm.world_ranks().filter(|members| members.len() > 1) else { return here };
+        let (Some(members), Some(path)) = (comm.world_ranks().filter(|members| members.len() > 1), path) else {
+            return here;
+        };
         let team = library.team_of(&members, tag);
         comm.meet();
         let opened = library.open(team, &Opening { path, flags: vgasnet::READ, stripe_bytes: 0, io_ranks: 0 });

@@ -18,6 +18,7 @@ use crate::direct::Direct;
 use crate::vgasnet::Failed;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering, compiler_fence, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 const CACHED: u8 = 0;
 const HELD: u8 = 1;
@@ -150,18 +151,25 @@ impl Through {
         }
         drop(calls);
         self.mode.store(HELD, Ordering::SeqCst);
+        self.wait_until_idle(None);
+    }
+
+    /// The process is about to end: no further call begins while the file is cached. Waits for those in progress, at most until `end`.
+    pub fn hold_for_ever(&self, end: Instant) {
+        if self.mode.compare_exchange(CACHED, HELD, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            self.wait_until_idle(Some(end));
+        }
+    }
+
+    fn wait_until_idle(&self, end: Option<Instant>) {
         if barrier::is_there() {
             barrier::everywhere()
         } else {
             fence(Ordering::SeqCst)
         }
-        self.wait_until_idle();
-    }
-
-    fn wait_until_idle(&self) {
         let users = lock(&self.users).clone();
         for user in users {
-            while user.load(Ordering::Acquire) {
+            while user.load(Ordering::Acquire) && end.is_none_or(|end| Instant::now() < end) {
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
         }
@@ -170,7 +178,7 @@ impl Through {
     /// No handle accesses the file directly any more: vgasnet may close it.
     pub fn end(&self) {
         if let Some(Ok(direct)) = self.direct.get() {
-            self.wait_until_idle();
+            self.wait_until_idle(None);
             direct.end();
         }
     }

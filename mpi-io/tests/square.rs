@@ -84,6 +84,22 @@ fn a_job_that_ends_in_the_middle_leaves_what_was_written() {
     let _gone = std::fs::remove_file(&file);
 }
 
+/// A batch system signals all ranks, wherever they are.
+#[test]
+fn ranks_that_are_ended_while_they_write_lose_nothing() {
+    let program = SUITE.compile("interrupted", Language::C);
+    let (file, log) = (program.scratch("interrupted-file"), program.scratch("interrupted-log"));
+    let paths = [&file, &log].map(|path| path.to_str().expect("a path of ours"));
+    for (ranks, pool) in [(1, "16M"), (2, "64M"), (2, "16M"), (4, "16M")] {
+        let _gone = [&file, &log].map(std::fs::remove_file);
+        let variables = [ALL_FILES, ("EXPECT_CACHED", "1"), ("VGASNET_POOL_SIZE", pool)];
+        let ended = program.run(ranks, &[paths[0], paths[1], "write"], &variables);
+        assert!(ended.status != Some(0) && !ended.stderr.contains("may be lost"), "{ranks}, {pool}: {ended}");
+        program.run_without(1, &[paths[0], paths[1], "check", &ranks.to_string()], &[]).expect_done();
+    }
+    let _gone = [&file, &log].map(std::fs::remove_file);
+}
+
 #[test]
 fn a_job_that_cannot_write_what_it_has_names_the_file() {
     let program = SUITE.compile("abandoned", Language::C);

@@ -67,6 +67,10 @@ static void renamed(void) {
         OK(MPI_File_write_at(own, 0, "first", 5, MPI_BYTE, MPI_STATUS_IGNORE));
         OK(MPI_File_sync(own));
     }
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_open(MPI_COMM_WORLD, other, MPI_MODE_RDWR, MPI_INFO_NULL, &again));
+    EQUAL(is_cached(again), is_expected());
+    OK(MPI_File_close(&again));
     OK(MPI_File_close(&first));
     OK(MPI_File_open(MPI_COMM_WORLD, other, MPI_MODE_RDWR, MPI_INFO_NULL, &again));
     EQUAL(is_cached(again), 0);
