@@ -170,7 +170,7 @@ fn stand_ins(dir: &Path) {
     fs::create_dir_all(&tools).expect("a new directory");
     let programs = "-p vgasnet -p vgasnetrun -p vgasnet-bench -p vgasnet-info";
     let cargo = format!(
-        "case $* in\n--version) echo cargo 1.99.0 ;;\n'build --release' | 'build --release --quiet --features  {programs}') ;;\n\
+        "case $* in\n--version) echo cargo 1.99.0 ;;\n'build --release' | 'build --release --features  {programs}') ;;\n\
          'build --release --quiet --features  {programs} --message-format=json') echo \"{{\\\"executable\\\":\\\"$PWD/target/release/vgasnet-info\\\"}}\" ;;\n\
          *) echo \"cargo $*: no command that builds what is installed\" >&2; exit 1 ;;\nesac\n"
     );
