@@ -1,9 +1,9 @@
 //! MPI's functions defined by the library for C callers.
 
 use crate::access;
+use crate::closing;
 use crate::control::{self, Pointer};
 use crate::ffi::{self, Status, put};
-use crate::files;
 use crate::opening::{self, HandlePlace, Wanted};
 use crate::{job, rescue, settings};
 use std::ffi::{CStr, c_char, c_int};
@@ -62,7 +62,7 @@ pub(super) fn start(init: impl Fn() -> c_int, next: impl Fn() -> c_int) -> c_int
 
 /// Ends vgasnet, and then MPI.
 pub(super) fn finalize(next: impl Fn() -> c_int) -> c_int {
-    files::close_all();
+    closing::close_all();
     job::end();
     vgasnet_mpi_front::end();
     next()
@@ -86,7 +86,7 @@ calls! {
             || Wanted { comm: handle(comm), name: string(name), mode: int(mode), hints: settings::hints_of(handle(info)) };
         opening::open(wanted, next, &CPlace(file))
     };
-    MPI_File_close(file) |next| files::close(file_at(file), next);
+    MPI_File_close(file) |next| closing::close(file_at(file), next);
     MPI_File_set_view(file displacement unit tile representation info) |next|
         control::set_view(file as u64, displacement as i64, [handle(unit), handle(tile)], string(representation), next);
     MPI_File_get_info(file info) |next| {

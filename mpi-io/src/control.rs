@@ -1,5 +1,6 @@
 //! Operations on an open file other than reads and writes.
 
+use crate::closing;
 use crate::ffi::{self, Constants, constants};
 use crate::files::{self, CachedFile, Found};
 use crate::job;
@@ -47,7 +48,7 @@ fn leave_to_mpi(file: u64, cached: Found) -> c_int {
     }
     let is_atomic = cached.is_atomic();
     drop(cached);
-    files::give_up(file, is_atomic)
+    closing::give_up(file, is_atomic)
 }
 
 /// `MPI_File_get_size`.

@@ -1,12 +1,10 @@
 //! The cached files, by MPI's handles. MPI has each of them open, too, for everything not served by this library.
 
-use crate::claims::{self, Claim};
 use crate::errors;
 use crate::ffi::{self, Comm};
 use crate::queue::Queue;
 use crate::rescue;
-use crate::say;
-use crate::sharing::{Hold, Identity, Way};
+use crate::sharing::{Hold, Identity};
 use crate::through::Through;
 use crate::vgasnet::{Failed, File, Library, Piece};
 use crate::view::{Place, View};
@@ -45,16 +43,6 @@ pub struct CachedFile {
     pub position: Mutex<u64>,
     /// Runs non-blocking and split operations.
     pub queue: Queue,
-}
-
-/// The server of a handle after caching ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
-    /// None: it is closed.
-    Nothing,
-    Mpi,
-    /// MPI, which continues at the pointers.
-    MpiAtPointers,
 }
 
 static FILES: RwLock<BTreeMap<u64, Arc<CachedFile>>> = RwLock::new(BTreeMap::new());
@@ -205,7 +193,8 @@ pub fn written_files() -> Option<Vec<Arc<CachedFile>>> {
     Some(written.cloned().collect())
 }
 
-fn remove(handle: u64) -> Option<Arc<CachedFile>> {
+/// Calls no longer find it.
+pub fn remove(handle: u64) -> Option<Arc<CachedFile>> {
     change(|files| files.remove(&handle))
 }
 
@@ -251,7 +240,8 @@ impl CachedFile {
         }
     }
 
-    fn view(&self) -> Arc<View> {
+    /// The view in force.
+    pub fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -326,115 +316,20 @@ impl CachedFile {
         ffi::raise(self.handle, code)
     }
 
-    /// Gives up the claim: the team caches nothing any more. If MPI continues, the handle becomes a guest, so that a
-    /// team that caches the file next does not overwrite MPI's writes with its whole blocks.
-    fn end_claim(&self, after: After) {
-        let Hold::Own { claim, .. } = &self.hold else { return };
-        let claim = claim.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if after != After::Nothing {
-            claim.and_then(Claim::of_mpi).into_iter().for_each(|claim| claims::keep(self.handle, claim));
-        }
-    }
-
-    /// Ends caching: other programs see all writes. Collective.
-    fn end(&self, after: After) -> Result<(), Failed> {
-        self.queue.wait_until_idle();
-        let is_own = matches!(self.hold, Hold::Own { .. });
-        let joint = self.together(is_own);
-        watch::remove(self.handle);
-        let units = if after == After::MpiAtPointers { self.shared_units() } else { 0 };
-        let answer = match &self.hold {
-            Hold::Own { team, .. } => {
-                let seconds = shared_with(self.handle);
-                seconds.iter().for_each(|second| second.queue.wait_until_idle());
-                let seconds = seconds.into_iter().map(|second| (second.guest_claim(), second));
-                let seconds: Vec<_> = seconds.collect();
-                let leave = || seconds.into_iter().for_each(|(claim, second)| second.leave(claim));
-                let closed = if matches!(joint, Way::Through) {
-                    leave();
-                    self.through.end();
-                    self.library.close(self.file)
-                } else {
-                    // Second handles stay cached until the close. Otherwise whole blocks would be written over MPI's
-                    // writes.
-                    let closed = self.library.close(self.file);
-                    leave();
-                    closed
-                };
-                self.library.free_team(*team);
-                self.end_claim(after);
-                // A handle opened next then finds the file free.
-                let _free = self.comm.of_first(0);
-                self.through.tell_unwritten().and(closed)
-            }
-            Hold::Shared { pointer, .. } => {
-                drop(joint);
-                let synced = self.sync();
-                pointer.close(self.library);
-                synced
-            }
-        };
-        if after == After::MpiAtPointers {
-            self.hand_over(units);
-        }
-        self.comm.free();
-        answer
-    }
-
-    /// The claim of a second handle that becomes MPI's, through the descriptor the first has until then.
-    fn guest_claim(&self) -> Option<Claim> {
-        let is_held = self.comm.rank == 0 && self.may_write;
-        is_held.then(|| Claim::of_guest(&self.own_path())).flatten()
-    }
-
     /// The path of vgasnet's descriptor, which denotes the file even after a rename.
     pub fn own_path(&self) -> CString {
         let descriptor = self.library.descriptor(self.file).ok();
         let own = descriptor.and_then(|descriptor| CString::new(format!("/proc/self/fd/{descriptor}")).ok());
         own.unwrap_or_else(|| self.path.clone())
     }
-
-    /// A second handle becomes MPI's, since the first is closed. All ranks of the second close the first. Collective.
-    fn leave(&self, claim: Option<Claim>) {
-        remove(self.handle);
-        claim.into_iter().for_each(|claim| claims::keep(self.handle, claim));
-        self.hand_over(self.shared_units());
-        if let Hold::Shared { pointer, .. } = &self.hold {
-            self.comm.meet();
-            pointer.close(self.library);
-        }
-        self.comm.free();
-    }
-
-    /// The shared pointer, at the first rank.
-    fn shared_units(&self) -> u64 {
-        if self.comm.rank == 0 { self.take_in_order(0).unwrap_or(0) } else { 0 }
-    }
-
-    /// MPI's own file continues at the handle's pointers. The first rank supplies the shared one. Collective.
-    fn hand_over(&self, shared: u64) {
-        let units = *self.position() / self.view().unit;
-        let _at = ffi::seek(self.handle, units as i64);
-        // MPI's own pointer was not moved, so it is at the beginning unless the file is appended to.
-        match self.comm.of_first(shared) {
-            Ok(units) if units > 0 || self.is_appended => drop(ffi::seek_shared(self.handle, units as i64)),
-            _ => {}
-        }
-        if self.is_atomic() {
-            ffi::set_atomicity(self.handle);
-        }
-    }
 }
 
 /// The handles by which a file was opened here, each with the file's name in the job. There are several if
 /// communicators overlap.
 pub fn own_files(identity: Identity) -> Vec<(u64, Arc<CachedFile>)> {
-    let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
-    let own = files.values().filter_map(|file| match file.hold {
-        Hold::Own { name, identity: Some(its), .. } if its == identity => Some((name, Arc::clone(file))),
-        _ => None,
-    });
-    own.collect()
+    let has_identity =
+        |file: &CachedFile| matches!(file.hold, Hold::Own { identity: Some(own), .. } if own == identity);
+    all_own_files().into_iter().filter(|(_, file)| has_identity(file)).collect()
 }
 
 /// The handles that share this one's file, in the same order on all ranks.
@@ -455,51 +350,12 @@ pub fn has_atomic_second(handle: u64) -> bool {
     shared_with(handle).iter().any(|file| file.is_atomic() && of_all(file))
 }
 
-/// Leaves the program's open files to MPI, which is about to end. Collective over all ranks; the ranks of a team have
-/// the same files open.
-pub fn close_all() {
-    let name_of = |file: &CachedFile| match file.hold {
-        Hold::Own { name, .. } => Some(name),
+/// The handles that files were opened by, each with its file's name in the job.
+pub fn all_own_files() -> Vec<(u64, Arc<CachedFile>)> {
+    let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
+    let own = files.values().filter_map(|file| match file.hold {
+        Hold::Own { name, .. } => Some((name, Arc::clone(file))),
         Hold::Shared { .. } => None,
-    };
-    let files: Vec<_> = FILES.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-    let mut own: Vec<_> = files.into_iter().filter_map(|file| Some((name_of(&file)?, file))).collect();
-    own.sort_unstable_by_key(|(name, _)| *name);
-    for (_, file) in own {
-        if file.comm.rank == 0 {
-            let (rank, path) = (ffi::world_rank(), file.path.to_string_lossy());
-            say(format_args!(
-                "rank {rank}: MPI_Finalize: {path} is open; it is written now, and cached no more; call MPI_File_close before"
-            ));
-        }
-        remove(file.handle);
-        // A file of a session outlives this.
-        let _told = file.end(After::MpiAtPointers);
-    }
-}
-
-/// Closes a file: first here, since MPI may delete it then.
-pub fn close(handle: u64, next: impl Fn() -> c_int) -> c_int {
-    let Some(file) = remove(handle) else {
-        let code = next();
-        claims::release(handle);
-        return code;
-    };
-    let answer = file.end(After::Nothing);
-    // The error handler still exists.
-    let code = file.code(answer);
-    match next() {
-        SUCCESS => code,
-        failed => failed,
-    }
-}
-
-/// Leaves a file to MPI from now on. Collective.
-pub fn give_up(handle: u64, is_atomic: bool) -> c_int {
-    let Some(file) = remove(handle) else { return SUCCESS };
-    let answer = file.end(After::Mpi);
-    match file.code(answer) {
-        SUCCESS if is_atomic => ffi::set_atomicity(handle),
-        code => code,
-    }
+    });
+    own.collect()
 }

@@ -2,9 +2,9 @@
 //! MPICH the functions of `mpi_f08` without buffers.
 
 use crate::calls::{finalize, start};
+use crate::closing;
 use crate::control::{self, Pointer};
 use crate::ffi::{self, put};
-use crate::files;
 use crate::opening::{self, HandlePlace, Wanted};
 use crate::{job, rescue, settings};
 use std::ffi::c_int;
@@ -75,7 +75,7 @@ fortran! {
         };
         opening::open(wanted, next, &FortranPlace(place))
     };
-    mpi_file_close_, mpi_file_close_f08_ => (place) |next| files::close(file(place), next);
+    mpi_file_close_, mpi_file_close_f08_ => (place) |next| closing::close(file(place), next);
     mpi_file_set_view_, mpi_file_set_view_f08_ => (place displacement unit tile representation info; len) |next| {
         let types = [type_of(int(unit)), type_of(int(tile))];
         control::set_view(file(place), long(displacement), types, string(representation, len), next)

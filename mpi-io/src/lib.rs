@@ -22,6 +22,7 @@ mod access;
 mod accesses;
 mod calls;
 mod claims;
+mod closing;
 mod control;
 mod descriptors;
 mod direct;

@@ -106,10 +106,11 @@ fn serve(asked: c_int, answered: c_int) {
     let mut signal = [0_u8; 1];
     while asked.read_exact(&mut signal).is_ok() {
         let number = c_int::from(signal[0]);
-        match place_of(number) {
-            Some(at) if at < OF_FAULTS => end_by(number, &BEFORE[at]),
-            _ => all(&format!("signal {number}")),
+        if let Some(at) = place_of(number).filter(|at| *at < OF_FAULTS) {
+            end_by(number, &BEFORE[at]);
+            continue;
         }
+        all(&format!("signal {number}"));
         // SAFETY: the pipe is open, and there is a byte.
         unsafe { libc::write(answered, signal.as_ptr().cast(), 1) };
     }
@@ -118,11 +119,12 @@ fn serve(asked: c_int, answered: c_int) {
 /// Ends the process by a signal from outside, after writing its files. Calls in progress end before, further ones never begin: a write that
 /// has returned is written.
 fn end_by(signal: c_int, before: &AtomicPtr<libc::sigaction>) {
-    let end = Instant::now() + PATIENCE;
-    let files = until(end, files::written_files).unwrap_or_default();
-    files.iter().for_each(|file| file.through.hold_for_ever(end));
-    all(&format!("signal {signal}"));
+    let why = format!("signal {signal}");
+    let begin = Instant::now();
+    let files = open_files(&why, begin + PATIENCE);
+    files.iter().for_each(|file| file.through.hold_for_ever(begin + PATIENCE / 3));
     if !files.is_empty() {
+        write(&files, &why, begin + PATIENCE);
         std::thread::sleep(LINGER);
     }
     // SAFETY: the old action is never freed. This thread blocks the signal, so another one gets it.
@@ -171,52 +173,59 @@ fn is_report(handler: libc::sighandler_t) -> bool {
 /// returns, since the interrupted code may be in the middle of a write, and the thread ends the process.
 extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let Some(at) = place_of(signal) else { return };
-    let before = &BEFORE[at];
     // SAFETY: these functions may be called in a handler, and their memory is valid. The old action is never freed.
     unsafe {
         let errno = *libc::__errno_location();
-        if libc::getpid() == PROCESS.load(Ordering::Acquire) {
-            let (byte, mut answer) = ([signal as u8], [0_u8; 1]);
-            if libc::write(ASK.load(Ordering::Relaxed), byte.as_ptr().cast(), 1) == 1 {
-                if at < OF_FAULTS {
-                    *libc::__errno_location() = errno;
-                    return;
-                }
-                let mut wait = libc::pollfd { fd: ANSWER.load(Ordering::Relaxed), events: libc::POLLIN, revents: 0 };
-                if libc::poll(&mut wait, 1, PATIENCE.as_millis() as c_int + 1000) == 1 {
-                    libc::read(wait.fd, answer.as_mut_ptr().cast(), 1);
-                }
+        let is_asked = libc::getpid() == PROCESS.load(Ordering::Acquire)
+            && libc::write(ASK.load(Ordering::Relaxed), [signal as u8].as_ptr().cast(), 1) == 1;
+        if !is_asked || at >= OF_FAULTS {
+            if is_asked {
+                wait_for_answer();
+            }
+            libc::sigaction(signal, BEFORE[at].load(Ordering::Acquire), std::ptr::null_mut());
+            // A fault recurs by itself.
+            let is_fault = at >= OF_FAULTS && signal != libc::SIGABRT && (*about).si_code > 0;
+            if !is_fault {
+                libc::raise(signal);
             }
         }
-        libc::sigaction(signal, before.load(Ordering::Acquire), std::ptr::null_mut());
-        // A fault recurs by itself.
-        let is_fault =
-            [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL].contains(&signal) && (*about).si_code > 0;
-        if !is_fault {
-            libc::raise(signal);
-        }
         *libc::__errno_location() = errno;
+    }
+}
+
+/// # Safety
+/// The pipe is open.
+unsafe fn wait_for_answer() {
+    let mut wait = libc::pollfd { fd: ANSWER.load(Ordering::Relaxed), events: libc::POLLIN, revents: 0 };
+    let mut answer = [0_u8; 1];
+    // SAFETY: as the caller says; the memory is valid.
+    unsafe {
+        if libc::poll(&mut wait, 1, PATIENCE.as_millis() as c_int + 1000) == 1 {
+            libc::read(wait.fd, answer.as_mut_ptr().cast(), 1);
+        }
     }
 }
 
 /// Writes the dirty bytes of any rank for this rank's files, in bounded time. A line names each file with possible
 /// losses.
 pub fn all(why: &str) {
-    static TURN: Mutex<()> = Mutex::new(());
     let end = Instant::now() + PATIENCE;
-    // Another thread may be writing, and ending the process now would cut it short.
-    let Some(_turn) = until(end, || TURN.try_lock().ok()) else { return };
-    let Some(files) = until(end, files::written_files) else {
+    let files = open_files(why, end);
+    if !files.is_empty() {
+        write(&files, why, end);
+    }
+}
+
+/// The files to write. A line says so if another thread keeps the table of files.
+fn open_files(why: &str, end: Instant) -> Vec<Arc<CachedFile>> {
+    until(end, files::written_files).unwrap_or_else(|| {
         say(format_args!(
             "rank {}: {why}: the files that are open could not be looked at; what was written since they were last synced may be lost; \
              call MPI_File_close or MPI_Finalize before",
             job::own_rank()
         ));
-        return;
-    };
-    if !files.is_empty() {
-        write(files, why, end);
-    }
+        Vec::new()
+    })
 }
 
 /// Repeats an attempt until it returns something or time runs out.
@@ -229,9 +238,12 @@ fn until<T>(end: Instant, attempt: impl Fn() -> Option<T>) -> Option<T> {
     }
 }
 
-fn write(files: Vec<Arc<CachedFile>>, why: &str, end: Instant) {
+fn write(files: &[Arc<CachedFile>], why: &str, end: Instant) {
+    static TURN: Mutex<()> = Mutex::new(());
+    // Another thread may be writing, and ending the process now would cut it short.
+    let Some(_turn) = until(end, || TURN.try_lock().ok()) else { return };
     let (done, is_done) = mpsc::channel();
-    let theirs = files.clone();
+    let theirs = files.to_vec();
     let thread = std::thread::Builder::new().name("vgasnet-mpi-save".to_owned());
     let worker = thread.spawn(move || {
         for (at, file) in theirs.iter().enumerate() {

@@ -91,11 +91,11 @@ impl Files {
         let members = || file.members.iter().map(|rank| Rank(*rank));
         let answers = driver.ask_of_file(members(), file.space, FileAsk::HoldEnd, 0);
         let end = answers.iter().map(|answer| answer.value).fold(file.known_bytes(), u64::max);
-        let cut = match named.size_bytes()? > end {
+        let cut = named.size_bytes().and_then(|bytes| match bytes > end {
             true if start.elapsed() > HOLD_PATIENCE / 2 => Err(std::io::Error::from_raw_os_error(libc::ETIMEDOUT)),
             true => named.set_size(end),
             false => Ok(()),
-        };
+        });
         driver.ask_of_file(members(), file.space, FileAsk::ReleaseEnd, 0);
         cut
     }

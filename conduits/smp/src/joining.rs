@@ -75,7 +75,7 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Refu
 /// A connection to the first party.
 struct Attempt {
     stream: UnixStream,
-    first_party: Option<Peer>,
+    first_party: Peer,
     request: Request,
     answer: HalfKey,
     received: Vec<OwnedFd>,
@@ -84,15 +84,9 @@ struct Attempt {
 impl Attempt {
     fn begin(address: &Address, rank: u32, ranks: u32) -> Result<Attempt, Refusal> {
         let [key, answer] = address.keys();
-        let (stream, first_party) = connect(address)?;
+        let (stream, first_party) = connect(address, ANSWER_PATIENCE)?;
         let received = Vec::with_capacity(1 + 2 * ranks as usize);
-        Ok(Attempt {
-            stream,
-            first_party: Some(first_party),
-            request: Request::new(rank, ranks, key),
-            answer,
-            received,
-        })
+        Ok(Attempt { stream, first_party, request: Request::new(rank, ranks, key), answer, received })
     }
 
     /// Sends the request, and receives the descriptors. An error of kind [`ErrorKind::Other`] is a refusal in words.
@@ -117,7 +111,7 @@ impl Attempt {
         let mut doorbells = std::mem::take(&mut self.received);
         let arena = doorbells.remove(0);
         // 0 means a process of another PID namespace.
-        let maker = self.first_party.map(|peer| peer.pid).filter(|process| *process > 0);
+        let maker = Some(self.first_party.pid).filter(|process| *process > 0);
         Ok(Objects { arena, doorbells, maker })
     }
 
@@ -140,16 +134,16 @@ impl Attempt {
     }
 
     fn explain(&self, error: io::Error) -> Refusal {
-        let own = geteuid().as_raw();
-        match (error.kind(), self.first_party) {
-            (ErrorKind::Other, _) => Refusal::Misled(error.to_string()),
-            (ErrorKind::WouldBlock, _) => Refusal::Late(format!(
+        let is_of_other_user = self.first_party.uid != geteuid().as_raw();
+        match error.kind() {
+            ErrorKind::Other => Refusal::Misled(error.to_string()),
+            ErrorKind::WouldBlock => Refusal::Late(format!(
                 "waited {} s in vain for its shared memory from vgasnetrun or the first rank of this host{}; see whether that \
                  process is stopped",
                 ANSWER_PATIENCE.as_secs(),
                 self.pid_in_words()
             )),
-            (_, Some(peer)) if self.is_unheard(&error) && peer.uid != own => Refusal::Misled(is_of_another(peer)),
+            _ if self.is_unheard(&error) && is_of_other_user => Refusal::Misled(is_of_another(self.first_party)),
             _ => Refusal::Misled(format!(
                 "no shared memory came through the socket: {error} (do launcher and ranks have the same version of vgasnet?)"
             )),
@@ -157,18 +151,18 @@ impl Attempt {
     }
 
     fn pid_in_words(&self) -> String {
-        let pid = self.first_party.map(|peer| peer.pid).filter(|pid| *pid > 0);
+        let pid = Some(self.first_party.pid).filter(|pid| *pid > 0);
         pid.map_or_else(String::new, |pid| format!(", pid {pid}"))
     }
 }
 
 /// Waits for a place in the queue of the socket. Its owner may be a stranger who took the name of an ended job.
-fn connect(address: &Address) -> Result<(UnixStream, Peer), Refusal> {
+fn connect(address: &Address, patience: Duration) -> Result<(UnixStream, Peer), Refusal> {
     let nobody = |error: io::Error| Refusal::Misled(format!("nobody answers at the socket: {error}"));
     let socket = address.socket().map_err(nobody)?;
-    let stream = connect_locally(&socket, ANSWER_PATIENCE).map_err(|error| match error.kind() {
+    let stream = connect_locally(&socket, patience).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock => {
-            Refusal::Late(format!("its socket had no room for this rank within {} s", ANSWER_PATIENCE.as_secs()))
+            Refusal::Late(format!("its socket had no room for this rank within {} s", patience.as_secs()))
         }
         _ => nobody(error),
     })?;
@@ -187,7 +181,7 @@ fn is_of_another(peer: Peer) -> String {
 pub(crate) fn entrust(address: &str, rank: u32, ranks: u32, file: BorrowedFd<'_>) -> io::Result<()> {
     let address = Address::parse(address.as_bytes()).map_err(io::Error::other)?;
     let request = Request::new(rank, ranks, address.keys()[0]);
-    let connected = || connect(&address).map_err(|refusal| io::Error::other(refusal.to_string()));
+    let connected = || connect(&address, SLOW).map_err(|refusal| io::Error::other(refusal.to_string()));
     let attempt = || io::Result::Ok(send(&connected()?.0, request.as_bytes(), &[file.as_raw_fd()])?);
     // A second attempt in case the process was stopped in between, as in `ask`.
     attempt().or_else(|error| if error.kind() == ErrorKind::BrokenPipe { attempt() } else { Err(error) }).map(drop)
