@@ -55,12 +55,14 @@ fn documents() -> Vec<(String, String)> {
     pages.sort_unstable();
     let relative = |page: PathBuf| page.strip_prefix(source_dir()).expect("a page of ours").to_str().map(str::to_owned);
     let pages = pages.into_iter().map(|page| relative(page).expect("text"));
-    let elsewhere = ["README.md", "ARCHITECTURE.md", "HACKING.md", "python/README.md"].map(str::to_owned).into_iter();
+    let elsewhere =
+        ["README.md", "ARCHITECTURE.md", "HACKING.md", "bindings/python/README.md"].map(str::to_owned).into_iter();
     elsewhere.chain(pages).map(|name| (name.clone(), read(&name))).collect()
 }
 
 /// Directories of tests. A room is a file in them.
-const TESTS: [&str; 5] = ["tests", "mpi-io/tests", "mpi-cache/tests", "tools/vgasnet-bench/tests", "python/tests"];
+const TESTS: [&str; 5] =
+    ["tests", "mpi/io/tests", "mpi/cache/tests", "tools/vgasnet-bench/tests", "bindings/python/tests"];
 
 /// Files that start programs for many tests.
 const HELPERS: [&str; 5] = [
@@ -68,7 +70,7 @@ const HELPERS: [&str; 5] = [
     "tests/preloaded",
     "tests/tools",
     "tools/vgasnet-bench/tests/bench/folder.rs",
-    "python/tests/conftest.py",
+    "bindings/python/tests/conftest.py",
 ];
 
 fn texts_below(paths: &[&str], is_wanted: impl Fn(&Path) -> bool) -> Vec<String> {
@@ -118,15 +120,14 @@ fn as_sources() -> PathBuf {
     let dir = build_dir("documents");
     let names = [
         "Cargo.toml",
+        "bindings",
         "LICENSE-APACHE",
         "LICENSE-MIT",
         "README.md",
         "docs",
         "examples",
-        "fortran",
         "include",
         "packaging",
-        "python",
         "scripts",
         "tools",
     ];

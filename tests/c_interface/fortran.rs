@@ -31,7 +31,7 @@ fn build(compiler: &str, source: &Path, name: &str) -> PathBuf {
         .current_dir(&modules)
         .arg(&modules)
         .args(["-O1", "-g"])
-        .arg(source_dir().join("fortran/vgasnet.f90"))
+        .arg(source_dir().join("bindings/fortran/vgasnet.f90"))
         .arg(source);
     let shared = library("libvgasnet.so");
     let dir = shared.parent().expect("a library is in a directory");
@@ -51,7 +51,7 @@ fn functions_are_those_of_the_headers() {
     command
         .current_dir(build_dir("fortran-prototypes"))
         .args(["-fsyntax-only", "-fc-prototypes"])
-        .arg(source_dir().join("fortran/vgasnet.f90"));
+        .arg(source_dir().join("bindings/fortran/vgasnet.f90"));
     let mut in_module = declarations::functions(&succeed(&mut command));
     // Function types, and a function of the C library.
     for name in ["vgasnet_coll_reduce_fn", "vgasnet_short_handler", "vgasnet_long_handler"] {
@@ -59,7 +59,7 @@ fn functions_are_those_of_the_headers() {
     }
     let in_headers = declarations::all_functions();
     let missing: Vec<_> = in_headers.keys().filter(|name| !in_module.contains_key(*name)).collect();
-    assert!(missing.is_empty(), "missing in fortran/vgasnet: {missing:?}");
+    assert!(missing.is_empty(), "missing in bindings/fortran/vgasnet: {missing:?}");
     for (name, signature) in &in_module {
         assert_eq!(Some(signature), in_headers.get(name), "{name}");
     }
@@ -74,7 +74,7 @@ fn wider_numbers_change_nothing() {
     let mut command = Command::new("gfortran");
     command.current_dir(build_dir("fortran-wide")).args(["-fdefault-integer-8", "-fdefault-real-8", "-std=f2018"]);
     command.args(["-Wall", "-Wextra", "-Wno-unused-dummy-argument", "-Wno-compare-reals", "-Werror", "-fsyntax-only"]);
-    succeed(command.arg(source_dir().join("fortran/vgasnet.f90")));
+    succeed(command.arg(source_dir().join("bindings/fortran/vgasnet.f90")));
 }
 
 /// A program in Fortran with the same output as [`declarations::layout_in_c`].

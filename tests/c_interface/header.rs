@@ -454,10 +454,10 @@ fn packages_have_the_version_of_the_library() {
     let version = env!("CARGO_PKG_VERSION");
     for (file, begin, end) in [
         ("debian/changelog", "vgasnet (", ")"),
-        ("python/pyproject.toml", "\nversion = \"", "\""),
-        ("python/vgasnet/__init__.py", "\n__version__ = \"", "\""),
+        ("bindings/python/pyproject.toml", "\nversion = \"", "\""),
+        ("bindings/python/vgasnet/__init__.py", "\n__version__ = \"", "\""),
         ("include/vgasnet/version.h", "VGASNET_CONFIG_STRING \"VGASNET=", ","),
-        ("python/vgasnet/_prototypes.py", "VGASNET_CONFIG_STRING = \"VGASNET=", ","),
+        ("bindings/python/vgasnet/_prototypes.py", "VGASNET_CONFIG_STRING = \"VGASNET=", ","),
     ] {
         let text = std::fs::read_to_string(compile::source_dir().join(file)).expect("a file of the sources");
         let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("{file} has no version"));

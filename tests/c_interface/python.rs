@@ -21,7 +21,7 @@ fn python(test: &str, modules: &str) -> Option<Command> {
         return None;
     };
     let mut command = Command::new(found);
-    command.current_dir(source_dir().join("python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.current_dir(source_dir().join("bindings/python")).env("PYTHONDONTWRITEBYTECODE", "1");
     Some(command)
 }
 
@@ -53,7 +53,7 @@ fn functions_are_those_of_the_headers() {
     let listed: BTreeMap<String, declarations::Signature> = listed.lines().map(of_line).collect();
     let in_headers = declarations::all_functions();
     let missing: Vec<_> = in_headers.keys().filter(|name| !listed.contains_key(*name)).collect();
-    assert!(missing.is_empty(), "missing in python/vgasnet/_prototypes.py: {missing:?}");
+    assert!(missing.is_empty(), "missing in bindings/python/vgasnet/_prototypes.py: {missing:?}");
     // The package has numbers for handles and addresses.
     for (name, (result, arguments)) in &listed {
         let (in_c, all_in_c) = in_headers.get(name).unwrap_or_else(|| panic!("{name} is in no header"));
@@ -73,7 +73,7 @@ fn pip_installs_the_package_in_an_environment_without_setuptools() {
     for how in [&[][..], &["--no-build-isolation"]] {
         let mut install = pip();
         install.args(["install", "--quiet", "--no-index", "--no-deps", "--force-reinstall"]).args(how);
-        succeed(install.arg(source_dir().join("python")));
+        succeed(install.arg(source_dir().join("bindings/python")));
         let installed = succeed(pip().args(["show", "--files", "vgasnet"]));
         assert!(installed.contains("vgasnet/raw.py") && installed.contains("vgasnet/py.typed"), "{installed}");
         assert!(installed.contains("Requires: numpy"), "{installed}");

@@ -1,6 +1,6 @@
 //! The link of a rank to its agent, if it has one.
 //!
-//! Under vgasnet's launcher, each rank has an agent (`launch/`). The rank reports its progress to the agent. On a
+//! Under vgasnet's launcher, each rank has an agent (`crates/launch/`). The rank reports its progress to the agent. On a
 //! failure it just ends, and the launcher tells the other ranks. Without an agent, the network ends the job as it can.
 #![allow(unsafe_code)]
 

@@ -72,7 +72,7 @@ fn random_accesses_read_and_write_what_mpi_does() {
         let arguments = [&*seed.to_string(), "6"];
         let file = Scratch::new(&program, "file");
         let ended = passes(&program, ranks, &file, &arguments, &[("VGASNET_PAGE_SIZE", page_bytes)]);
-        let replay = format!("mpi-io/tests/programs/mix.c, seed {seed}, {ranks} ranks\n{ended}");
+        let replay = format!("mpi/io/tests/programs/mix.c, seed {seed}, {ranks} ranks\n{ended}");
         let lines: Vec<_> =
             expected.iter().enumerate().map(|(rank, hash)| format!("rank {rank}: {hash:016x}")).collect();
         assert_eq!(of_ranks(&ended), lines, "{replay}");
@@ -366,7 +366,7 @@ fn the_library_may_be_linked() {
 /// does so by `cmp`.
 #[test]
 fn the_program_of_the_tutorial() {
-    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tutorials/mpi-files.md");
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tutorials/mpi-files.md");
     let document = std::fs::read_to_string(document).expect("the documentation");
     let source = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/rows.c")).expect("it");
     assert!(document.contains(&format!("```c\n{source}```\n")), "docs/tutorials/mpi-files.md has another rows.c");
@@ -492,6 +492,6 @@ fn programs_without_mpi_do_not_mind() {
 
 #[test]
 fn what_is_replaced_is_documented() {
-    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/mpi-programs.md");
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/mpi-programs.md");
     SUITE.expect_replaced_as_documented(document, &[]);
 }

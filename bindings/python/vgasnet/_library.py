@@ -50,7 +50,7 @@ def _candidates() -> Iterator[str]:
         yield os.path.join(beside, name)
         for place in below:
             yield os.path.join(beside, os.pardir, place, name)
-    # python/vgasnet of the sources, after cargo build --release.
+    # bindings/python/vgasnet of the sources, after cargo build --release.
     yield os.path.join(here, os.pardir, os.pardir, "target", "release", name)
     yield name
 

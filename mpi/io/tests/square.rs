@@ -17,7 +17,7 @@ fn plays(program: &Program, ranks: u32, seed: &str, first: u32, rounds: u32) {
     let arguments = [dir.to_str().expect("a path of ours"), seed, &first.to_string(), &rounds.to_string()];
     let ended = program.run(ranks, &arguments, &[ALL_FILES, ("SAY_ROUNDS", "1")]);
     let replay =
-        format!("mpi-io/tests/programs/square.c: {ranks} ranks, seed {seed}, the last of these rounds\n{ended}");
+        format!("mpi/io/tests/programs/square.c: {ranks} ranks, seed {seed}, the last of these rounds\n{ended}");
     assert!(ended.status == Some(0) && ended.stdout.contains("done"), "{replay}");
     assert!(!ended.stderr.contains("vgasnet"), "{replay}");
     let _gone = std::fs::remove_dir_all(dir);

@@ -63,7 +63,7 @@ fn random_accesses_pass_no_pages() {
         ended.expect_done();
         let mut lines: Vec<_> = ended.stdout.lines().filter(|line| line.starts_with("rank ")).collect();
         lines.sort_unstable();
-        assert_eq!(lines, expected, "{what}: mpi-io/tests/programs/mix.c, seed 3, 4 ranks\n{ended}");
+        assert_eq!(lines, expected, "{what}: mpi/io/tests/programs/mix.c, seed 3, 4 ranks\n{ended}");
         let _gone = std::fs::remove_file(file);
     });
 }

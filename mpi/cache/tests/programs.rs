@@ -373,6 +373,6 @@ fn counts_of_mpi_4() {
 
 #[test]
 fn what_is_replaced_is_documented() {
-    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/mpi-programs.md");
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/mpi-programs.md");
     SUITE.expect_replaced_as_documented(document, &["CLAMPI_Invalidate"]);
 }
