@@ -12,7 +12,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::time::Instant;
-use vgasnet::storage::{BackingFile, FileSlot, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage};
+use vgasnet_storage::{BackingFile, FileSlot, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage};
 
 const PAGE_BYTES: usize = 4 << 20;
 const PAGES: u64 = 192;

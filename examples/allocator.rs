@@ -14,10 +14,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use talc::DefaultBinning;
 use talc::base::Talc;
 use talc::source::Manual;
-use vgasnet::error::UserError;
 use vgasnet::job::{self, Failure};
-use vgasnet::memory::Segment;
+use vgasnet_memory::Segment;
 use vgasnet_protocol::barrier::Name;
+use vgasnet_settings::UserError;
 
 /// Errors of this program are reported under this name.
 const CALL: &str = "allocator";

@@ -10,19 +10,15 @@
 pub mod am;
 pub mod capi;
 pub mod coll;
-pub mod engine;
-pub mod error;
 mod ex;
 mod fault;
 mod files;
 pub mod job;
-pub mod memory;
 pub mod ops;
-pub mod request;
-pub mod settings;
-mod stats;
-pub mod storage;
-mod sys;
 
-pub use sys::heap::live_bytes;
-pub use sys::interposed::NAMES as INTERPOSED;
+pub use vgasnet_sys::heap::live_bytes;
+pub use vgasnet_sys::interposed::NAMES as INTERPOSED;
+
+/// See [`vgasnet_sys::heap`].
+#[global_allocator]
+static HEAP: vgasnet_sys::heap::LibraryHeap = vgasnet_sys::heap::LibraryHeap;

@@ -3,8 +3,8 @@
 
 use vgasnet::job;
 use vgasnet::live_bytes;
-use vgasnet::memory::{Shape, table_bytes};
 use vgasnet::ops::{Operation, Remote};
+use vgasnet_memory::{Shape, table_bytes};
 use vgasnet_protocol::coherence::{Access, Action, Event, PageId, Protocol, Waiter};
 use vgasnet_protocol::{Limits, Rank, RankSizes};
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 use vgasnet::am::{Destination, Envelope};
 use vgasnet::job::Runtime;
 use vgasnet::live_bytes;
-use vgasnet::memory::{Segment, Shape, table_bytes};
-use vgasnet::settings::{Config, Machine};
-use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Sleeper, Transfer, Urgency,
 };
+use vgasnet_memory::{Segment, Shape, table_bytes};
 use vgasnet_protocol::active_message::Args;
 use vgasnet_protocol::barrier::Name;
+use vgasnet_settings::{Config, Machine};
+use vgasnet_storage::MemoryStorage;
 
 /// The promised limit for each peer, in bytes.
 const PER_PEER_BYTES_MAX: usize = 64;
@@ -105,7 +105,7 @@ impl Conduit for Lone {
 /// A rank after attaching, a message to every other rank, and an arrival at a barrier.
 fn busy_rank(ranks: u32) -> Runtime {
     let shapes = vec![SHAPE; ranks as usize];
-    let pool = region(vgasnet::memory::all_frames(SHAPE.frames, PAGE_BYTES) as usize * PAGE_BYTES);
+    let pool = region(vgasnet_memory::all_frames(SHAPE.frames, PAGE_BYTES) as usize * PAGE_BYTES);
     let table = region(table_bytes(SHAPE, PAGE_BYTES));
     let config = Config::from_env(std::iter::empty(), 1, &Machine { memory_available_bytes: 1 << 30 });
     let config = Config { page_bytes: PAGE_BYTES as u64, ..config.expect("the defaults are valid") };

@@ -15,8 +15,8 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 use support::{Pages, each_owned, each_storage, is_readable, settle};
-use vgasnet::settings::{IoDirection, IoFault};
-use vgasnet::storage::{Busy, Faulty, FileSlot, IoOperation, MemoryStorage, Storage};
+use vgasnet_settings::{IoDirection, IoFault};
+use vgasnet_storage::{Busy, Faulty, FileSlot, IoOperation, MemoryStorage, Storage};
 
 const PAGE_BYTES: usize = 64 << 10;
 const DEPTH: usize = 16;

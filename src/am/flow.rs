@@ -5,10 +5,10 @@
 //! waits at a rank for each sender. A reply needs no credit: its receiver has sent the request for it, and the
 //! request's credit is still out.
 
-use crate::sys::Signalproof;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vgasnet_protocol::Rank;
+use vgasnet_sys::Signalproof;
 
 /// Maximum requests of one rank waiting at another.
 pub const WINDOW_REQUESTS: u32 = 64;

@@ -4,9 +4,9 @@
 //! GASNet-1 forbids nesting. But a client may poll while it holds a lock, and a handler run by the poll may take the
 //! same lock: this works in GASNet's sequential mode, where locks do nothing.
 
-use crate::sys::futex::RawLock;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
+use vgasnet_sys::futex::RawLock;
 
 /// `vgasnet_hsl_t`. All zero is a free lock.
 #[repr(C)]

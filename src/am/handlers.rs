@@ -1,11 +1,11 @@
 //! The handler table, and the calls of handlers.
 
 use super::description::Description;
-use crate::sys::Signalproof;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use vgasnet_protocol::active_message::{Args, Category};
+use vgasnet_sys::Signalproof;
 
 /// Indices from here on are the client's; lower ones are the library's (GASNet-1, C.2).
 pub const CLIENT_FIRST: u8 = 128;

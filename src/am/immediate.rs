@@ -6,12 +6,12 @@ use super::flow::Amount;
 use super::handler_queue::PAYLOAD_BYTES_MAX;
 use super::send::{Destination, Envelope, Haste};
 use super::{Am, caller, messages};
-use crate::error::UserError;
 use crate::ops::{Remote, Started, Then};
-use crate::stats::{self, Row};
 use std::sync::Arc;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::HEAD_BYTES_MAX;
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row};
 
 /// Credit for one request to another rank, or to this one.
 #[derive(Debug)]

@@ -3,15 +3,15 @@
 use super::flow::{Amount, Flow};
 use super::handler_queue::{Backlog, HandlerQueue, Incoming};
 use super::handlers::{Handlers, LIBRARY};
-use crate::engine::{Received, Receiver};
-use crate::stats::{self, Row};
-use crate::sys::Signalproof;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use vgasnet_conduit::Conduit;
+use vgasnet_engine::{Received, Receiver};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::{self, AmMessage, Args, Category, Credit, Head};
+use vgasnet_stats::{self as stats, Row};
+use vgasnet_sys::Signalproof;
 
 /// The library's own handler: gets the sender, the arguments, the payload and its length. It sends nothing.
 pub(super) type LibraryHandler = Box<dyn Fn(Rank, &Args, *mut c_void, usize) + Send + Sync>;

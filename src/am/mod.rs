@@ -6,7 +6,7 @@
 //!
 //! Source: GASNet-1 (specification 1.8), Active Messages.
 //!
-//! [`CallerWork`]: crate::engine::CallerWork
+//! [`CallerWork`]: vgasnet_engine::CallerWork
 
 mod caller;
 mod description;
@@ -33,10 +33,10 @@ pub use messages::Messages;
 pub use run::Token;
 pub use send::{Destination, Envelope, LONG_BYTES_MAX};
 
-use crate::engine::Driver;
-use crate::memory::AddressSpace;
 use crate::ops::Ops;
 use std::sync::Arc;
+use vgasnet_engine::Driver;
+use vgasnet_memory::AddressSpace;
 
 /// The Active Messages of an attached rank.
 pub struct Am {

@@ -4,8 +4,8 @@
 use super::Am;
 use super::caller::is_in_handler;
 use super::send::{Destination, Envelope};
-use crate::error::UserError;
 use vgasnet_protocol::active_message::{Args, Category, Head};
+use vgasnet_settings::UserError;
 
 /// The index of the library's handler for them; the argument is the index of the client's handler.
 const PEER_COMPLETION: u8 = 2;

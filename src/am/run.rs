@@ -6,16 +6,16 @@ use super::handlers::{self, Frame, LIBRARY};
 use super::peer_completion::Target;
 use super::send::{Destination, Envelope};
 use super::{Am, caller, pauses};
-use crate::error::UserError;
 use crate::ops::{Operation, Remote};
-use crate::stats::{self, Row};
-use crate::sys::{CancellationGuard, call_client};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vgasnet_protocol::active_message::{Args, Category};
 use vgasnet_protocol::{Rank, Violation};
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row};
+use vgasnet_sys::{CancellationGuard, call_client};
 
 /// The call named in errors that no call can return.
 const CALL: &str = "active message";

@@ -3,13 +3,13 @@
 use super::flow::Amount;
 use super::handler_queue::PAYLOAD_BYTES_MAX;
 use super::{Am, Token, caller, messages};
-use crate::error::UserError;
 use crate::ops::{Operation, Remote};
-use crate::stats::{self, Row};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::{
     Args, Category, Credit, FragmentHead, HEAD_BYTES_MAX, Head, TAG_CREDIT, TAG_FRAGMENT, TAG_MESSAGE,
 };
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row};
 use zerocopy::IntoBytes;
 
 /// The largest payload of a [`Category::Long`], in bytes.

@@ -3,11 +3,11 @@
 use super::boundary::{Refusal, attached, entry_points, initialised};
 use super::{ERR_NOT_READY, OK};
 use crate::am::{CLIENT_FIRST, Destination, Envelope, HandlerSafeLock, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX, Token};
-use crate::error::UserError;
 use crate::job;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicBool;
 use vgasnet_protocol::active_message::{ARGS_MAX, Args};
+use vgasnet_settings::UserError;
 
 /// The envelope of a message, from the arguments of C.
 ///

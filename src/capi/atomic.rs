@@ -14,7 +14,7 @@ fn op(number: c_int) -> Result<AtomicOp, Refusal> {
     known.ok_or_else(|| {
         let line =
             format!("there is no atomic operation {number}; give one of VGASNET_ATOMIC_ADD to VGASNET_ATOMIC_IMAX");
-        Refusal::from(crate::error::UserError::new(line))
+        Refusal::from(vgasnet_settings::UserError::new(line))
     })
 }
 

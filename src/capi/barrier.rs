@@ -3,11 +3,11 @@
 use super::boundary::{Refusal, attached, entry_points};
 use super::sync::not_ready;
 use super::{ERR_BARRIER_MISMATCH, OK};
-use crate::error::UserError;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicBool;
 use vgasnet_protocol::barrier::{Misuse, Name};
+use vgasnet_settings::UserError;
 
 /// `VGASNET_BARRIERFLAG_ANONYMOUS`.
 const ANONYMOUS: c_int = 1;

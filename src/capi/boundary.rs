@@ -2,14 +2,14 @@
 //! error code, or ends the job if its function has none.
 
 use super::{ERR_BAD_ARG, ERR_IO, ERR_NOT_INIT, last_line};
-use crate::error::UserError;
 use crate::job::{self, Job, Runtime};
-use crate::sys::set_errno;
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int};
 use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
+use vgasnet_settings::UserError;
+use vgasnet_sys::set_errno;
 
 /// The reason for refusing a call.
 pub(super) struct Refusal {

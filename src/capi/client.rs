@@ -1,9 +1,9 @@
 //! Variables shared by client and library, and the configuration text of the library linked to a program.
 
 use super::boundary::entry_points;
-use crate::memory::Segment;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
+use vgasnet_memory::Segment;
 
 /// Surrounds [`CONFIG`], so that tools find it in statically linked programs.
 const MARK: &str = "$GASNetConfig: (libvgasnet) ";

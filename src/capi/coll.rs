@@ -4,11 +4,11 @@ use super::barrier::{IMAGES, answer, code, misuse, name, place};
 use super::boundary::{Refusal, attached, entry_points};
 use super::sync::{OperationPointer, not_ready, to_pointer};
 use crate::coll::{Call, Caller, ReduceFunction, Reducer, Syncs};
-use crate::error::UserError;
 use std::cell::Cell;
 use std::ffi::{c_int, c_uint, c_void};
 use vgasnet_protocol::collectives::TEAM_ALL;
 use vgasnet_protocol::collectives::plan::CollectiveKind::{self, *};
+use vgasnet_settings::UserError;
 
 use Addresses::{List, One};
 

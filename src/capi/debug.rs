@@ -2,12 +2,12 @@
 
 use super::boundary::{Refusal, attached, enter};
 use super::{ERR_NOT_READY, ERR_RESOURCE, OK};
-use crate::error::UserError;
 use crate::job::{self, Unread};
-use crate::memory::{AddressSpace, PageTable};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
+use vgasnet_memory::{AddressSpace, PageTable};
 use vgasnet_protocol::coherence::FrameId;
+use vgasnet_settings::UserError;
 
 /// The version of [`Layout`].
 const VERSION: u64 = 2;

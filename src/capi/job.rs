@@ -4,11 +4,11 @@ use super::boundary::{self, Refusal, attached, entry_points, initialised};
 use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_IO, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
 use super::{client, debug, last_line};
 use crate::am::Entry;
-use crate::engine::WaitMode;
-use crate::error::UserError;
 use crate::job::{self, Arguments, Failure, FailureClass, Place, Runtime};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use vgasnet_conduit::environment;
+use vgasnet_engine::WaitMode;
+use vgasnet_settings::UserError;
 
 /// `vgasnet_seginfo_t`.
 #[repr(C)]

@@ -3,9 +3,9 @@
 use super::boundary::{Refusal, attached, entry_points};
 use super::sync::{OperationPointer, to_pointer};
 use super::transfer::transfers;
-use crate::error::UserError;
 use crate::ops::{Direction, Region, Run, Strided, runs};
 use std::ffi::c_void;
+use vgasnet_settings::UserError;
 
 /// `vgasnet_memvec_t`.
 #[repr(C)]

@@ -2,9 +2,9 @@
 
 use super::OK;
 use super::boundary::{Refusal, attached, entry_points};
-use crate::error::UserError;
 use crate::ops::{EndError, Operation, RangeOptions, Remote};
 use std::ffi::{c_int, c_void};
+use vgasnet_settings::UserError;
 
 /// `VGASNET_READONLY_KEEP`.
 const KEEP: c_int = 1;

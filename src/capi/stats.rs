@@ -3,8 +3,8 @@
 use super::boundary::{Refusal, attached, entry_points};
 use super::{ERR_NOT_READY, OK};
 use crate::job;
-use crate::stats::{self, ROWS, Snapshot};
 use std::ffi::{c_int, c_void};
+use vgasnet_stats::{self as stats, ROWS, Snapshot};
 
 entry_points! {
     unsafe fn vgasnet_stats(stats: *mut c_void, size: usize) -> c_int {

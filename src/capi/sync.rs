@@ -2,11 +2,11 @@
 
 use super::boundary::{Refusal, attached, entry_points};
 use super::{ERR_NOT_READY, OK};
-use crate::error::UserError;
 use crate::job;
 use crate::ops::{Implicit, Ops};
-use crate::request::Handle;
 use std::ffi::c_int;
+use vgasnet_engine::request::Handle;
+use vgasnet_settings::UserError;
 
 /// `struct vgasnet_operation` is never defined. Its pointers are the bits of a [`Handle`] and point nowhere.
 #[repr(C)]

@@ -2,11 +2,11 @@
 
 use super::boundary::{Refusal, attached, enter, entry_points};
 use super::sync::{OperationPointer, ValuePointer, to_pointer};
-use crate::error::UserError;
 use crate::job::{self, Runtime};
-use crate::memory::{Put, Shortcut};
 use crate::ops::{Operation, Remote};
 use std::ffi::{c_int, c_void};
+use vgasnet_memory::{Put, Shortcut};
+use vgasnet_settings::UserError;
 
 /// The size of `vgasnet_register_value_t` in bytes.
 const VALUE_BYTES: usize = size_of::<u64>();

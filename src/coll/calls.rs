@@ -3,16 +3,16 @@
 use super::Coll;
 use super::drive::{MISFIT, Memory};
 use super::operators::{Operator, Reducer, Reduction};
-use crate::engine::Driver;
-use crate::error::UserError;
-use crate::request::{CompletionId, Handle};
-use crate::stats::{self, Row};
 use std::ffi::c_int;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use vgasnet_engine::Driver;
+use vgasnet_engine::request::{CompletionId, Handle};
 use vgasnet_protocol::barrier::{Misuse, Name};
 use vgasnet_protocol::collectives::plan::{BLOCK_BYTES_MAX, CollectiveKind, Plan, Shape};
 use vgasnet_protocol::collectives::{Misfit, TEAM_ALL, Team, Vote, named_team, split, team_of_file};
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// When a collective may begin to move bytes, and when it is complete on a rank.

@@ -4,15 +4,15 @@ use super::Coll;
 use super::images::Together;
 use super::operators::Reduction;
 use crate::am::{Destination, Envelope, LIBRARY};
-use crate::error::UserError;
 use crate::ops::{Operation, Remote};
-use crate::request::CompletionId;
 use std::ffi::c_void;
 use std::sync::Arc;
+use vgasnet_engine::request::CompletionId;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::Args;
 use vgasnet_protocol::collectives::plan::{Buffer, LocalStep, Place};
 use vgasnet_protocol::collectives::{Action, Announcing, Arrived, Client, CollectiveMessage, Machine, Misfit, Sending};
+use vgasnet_settings::UserError;
 
 /// The call named in errors that no call can return. A transfer fails if the client gave memory only partly in its
 /// segment.

@@ -15,11 +15,11 @@
 //! | reduce to all | as for reduce | as for broadcast |
 
 use super::drive::Bases;
-use crate::error::UserError;
-use crate::request::CompletionId;
 use std::ops::Range;
 use std::sync::Arc;
+use vgasnet_engine::request::CompletionId;
 use vgasnet_protocol::collectives::plan::{CollectiveKind, Shape};
+use vgasnet_settings::UserError;
 
 /// Number of images of each rank. Images are numbered rank by rank.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! The meeting of a rank's images: the last one to call takes the collective, or the barrier, to the other ranks.
 
 use super::images::{Layout, Part, Together};
-use crate::error::UserError;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet_protocol::barrier::{Misuse, Name};
 use vgasnet_protocol::collectives::plan::Plan;
+use vgasnet_settings::UserError;
 
 /// The images of a rank, in a job with several images on some rank.
 #[derive(Debug)]

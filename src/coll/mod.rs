@@ -22,12 +22,12 @@ pub use calls::{Call, Caller, Syncs};
 pub use operators::{CombineFunction, Combining, ElementType, Operator, ReduceFunction, Reducer, Reduction, built_in};
 
 use crate::am::Am;
-use crate::sys::Signalproof;
 use drive::Memory;
 use meeting::Meeting;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use vgasnet_protocol::collectives::{Machine, TEAM_ALL, Team};
+use vgasnet_sys::Signalproof;
 
 /// The collectives of an attached rank.
 pub struct Coll {

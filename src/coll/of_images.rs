@@ -6,14 +6,14 @@ use super::drive::{Bases, Memory};
 use super::images::{Layout, Part, Together};
 use super::meeting::{ImageBarrier, Meeting};
 use super::operators::Reduction;
-use crate::error::UserError;
-use crate::request::CompletionId;
-use crate::stats::{self, Row};
-use crate::sys::Signalproof;
 use std::sync::Arc;
+use vgasnet_engine::request::CompletionId;
 use vgasnet_protocol::barrier::{Misuse, Name};
 use vgasnet_protocol::collectives::TEAM_ALL;
 use vgasnet_protocol::collectives::plan::{Plan, Shape};
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row};
+use vgasnet_sys::Signalproof;
 
 /// Bytes of a reduction's elements combined at once.
 const OPERAND_BYTES: usize = 32 << 10;

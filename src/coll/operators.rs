@@ -1,7 +1,7 @@
 //! Operators of reductions: functions of the client's, and built-in operations.
 
-use crate::sys::call_client;
 use std::ffi::{c_int, c_void};
+use vgasnet_sys::call_client;
 
 /// The client's function for reductions (reference, K.5). It gets the results, their number, the left operands, their
 /// number, the right operands, the bytes of an element, the flags and the argument. Results and left operands may be

@@ -3,11 +3,11 @@
 
 use super::Coll;
 use super::drive::CALL;
-use crate::error::UserError;
 use crate::ops::{Operation, Remote};
-use crate::stats::{self, Row};
-use crate::sys::{Process, ReadError};
 use vgasnet_protocol::collectives::{Reading, Source};
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row};
+use vgasnet_sys::{Process, ReadError};
 
 /// Bytes that the kernel copies at a time on their way to the own segment, whose pages it does not know.
 const BUFFER_BYTES: usize = 256 << 10;

@@ -9,9 +9,9 @@
 use super::objects::{Header, Object, find};
 use super::teams::Team;
 use crate::coll::{Coll, ElementType};
-use crate::error::UserError;
 use crate::ops::{AtomicOperation, Kind, Remote};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
+use vgasnet_settings::UserError;
 
 /// The names of the operations, `GEX_OP_AND` and so on, by bit. Operations from bit 15 on return the number's old
 /// value.

@@ -4,9 +4,9 @@
 use super::events::{Event, test};
 use super::teams::Team;
 use crate::coll::{Call, Caller, Coll, Reduction, Syncs};
-use crate::error::UserError;
 use crate::ops::Ops;
 use vgasnet_protocol::collectives::plan::CollectiveKind;
+use vgasnet_settings::UserError;
 
 /// The kind of a collective.
 #[derive(Clone, Copy, Debug)]

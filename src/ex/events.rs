@@ -7,9 +7,9 @@
 //! nothing is pending for its root. A part complete from the start has no leaf: its event is the invalid one. A bit in
 //! the root notes this, since the client may ask the root for the leaf.
 
-use crate::error::UserError;
 use crate::ops::Ops;
-use crate::request::{CompletionId, Completions, Handle};
+use vgasnet_engine::request::{CompletionId, Completions, Handle};
+use vgasnet_settings::UserError;
 
 /// The category of a leaf, in the bits left free by the numbers of completions.
 const CATEGORY_SHIFT: u32 = Completions::NUMBER_BITS;

@@ -3,8 +3,8 @@
 use super::objects::give_out;
 use super::teams::{Scratch, Team};
 use crate::coll::Coll;
-use crate::error::UserError;
 use vgasnet_protocol::collectives::{Vote, list_hash, listed_team, split as divide};
+use vgasnet_settings::UserError;
 
 /// The color of ranks taking no part. Clients' colors are smaller.
 const NO_COLOR: u32 = 1 << 31;

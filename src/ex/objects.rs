@@ -3,12 +3,12 @@
 //! A handle is the address of its object. Reading the mark is safe at the address of any object, existing or destroyed.
 //! With checks on, the addresses of all objects are known, and other addresses are refused without a read.
 
-use crate::error::UserError;
-use crate::sys::Signalproof;
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use vgasnet_protocol::ordered::OrderedSet;
+use vgasnet_settings::UserError;
+use vgasnet_sys::Signalproof;
 
 /// Whether [`find`] looks handles up in [`KNOWN`].
 static ARE_CHECKED: AtomicBool = AtomicBool::new(false);

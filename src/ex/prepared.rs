@@ -8,11 +8,11 @@
 //! Source: GASNet-EX (specification 0.19), "Negotiated-payload AM APIs".
 
 use crate::am::{self, Am, Destination, Envelope, HeldCredit, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX, Token};
-use crate::error::UserError;
-use crate::sys::at_thread_end;
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use vgasnet_protocol::active_message::Args;
+use vgasnet_settings::UserError;
+use vgasnet_sys::at_thread_end;
 
 /// The receiver of a message.
 #[derive(Clone, Copy, Debug)]

@@ -2,12 +2,12 @@
 
 use super::objects::{Header, Object, check_handles, give_out};
 use super::teams::Team;
-use crate::error::UserError;
 use crate::job::{self, Failure, FailureClass, Job, Runtime};
-use crate::memory;
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
+use vgasnet_memory as memory;
 use vgasnet_protocol::collectives::TEAM_ALL;
+use vgasnet_settings::UserError;
 
 /// `gex_Client_t`.
 #[repr(C)]

@@ -1,9 +1,9 @@
 //! Teams of GASNet-EX: job ranks in an order. A pair of endpoints stands for the team of all ranks.
 
 use super::objects::{Header, Object, find, find_if_any};
-use crate::error::UserError;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use vgasnet_protocol::collectives::TEAM_ALL;
+use vgasnet_settings::UserError;
 
 /// `gex_TM_t`, as this rank's member of the team.
 #[repr(C)]

@@ -4,8 +4,8 @@
 //! helper. The debugger lets the other threads run meanwhile.
 
 use super::{FaultState, state};
-use crate::request::Fault;
 use std::time::{Duration, Instant};
+use vgasnet_engine::request::Fault;
 use vgasnet_protocol::coherence::Access;
 
 /// Far longer than a page takes.

@@ -29,24 +29,24 @@ use no_single_step as single_step;
 
 pub use debugger::{Unread, read_for_debugger};
 
-use crate::engine::Driver;
-use crate::error::UserError;
-use crate::memory::{MAPPED_BLOCK_BYTES, PageAccess, SegmentView};
-use crate::request::Fault;
-use crate::stats::{self, Row};
-use crate::sys::children::WipedInChildren;
-use crate::sys::client_signals::{Handler, call_before_handlers, chain, install as install_handlers, take_default};
-use crate::sys::io;
-use crate::sys::observers::is_traced;
-use crate::sys::signal_mask::with_signals_of;
-use crate::sys::{is_disturbed_at, keep_errno};
 use std::ffi::{c_int, c_void};
 use std::io::{Cursor, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use stuck::{IS_SAID, LOOK_EVERY, Watch};
+use vgasnet_engine::Driver;
+use vgasnet_engine::request::Fault;
+use vgasnet_memory::{MAPPED_BLOCK_BYTES, PageAccess, SegmentView};
 use vgasnet_protocol::coherence::Access;
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row};
+use vgasnet_sys::children::WipedInChildren;
+use vgasnet_sys::client_signals::{Handler, call_before_handlers, chain, install as install_handlers, take_default};
+use vgasnet_sys::io;
+use vgasnet_sys::observers::is_traced;
+use vgasnet_sys::signal_mask::with_signals_of;
+use vgasnet_sys::{is_disturbed_at, keep_errno};
 use waiting::{Frame, Place, left_behind, let_go};
 
 /// The rank's part in a fault, for the handlers.

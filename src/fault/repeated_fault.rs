@@ -4,10 +4,10 @@
 //! may be lost in between, and the instruction faults again. So the last addresses are remembered, and the second time
 //! the page stays pinned.
 
-use crate::sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use vgasnet_sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 
 /// Number of remembered threads.
 const THREADS: usize = THREAD_TABLE_LEN;

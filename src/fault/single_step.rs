@@ -9,12 +9,12 @@
 //! small pool, such a thread takes the turn: until its instruction has completed, other threads wait before they fetch
 //! pages.
 
-use crate::sys::futex;
-use crate::sys::signal_mask::{ASYNCHRONOUS, Mask, mask_in};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use vgasnet_sys::futex;
+use vgasnet_sys::signal_mask::{ASYNCHRONOUS, Mask, mask_in};
 
 /// Maximum number of threads in a single step. One more waits briefly.
 const THREADS: usize = 256;

@@ -5,13 +5,13 @@
 //! access that continues afterwards waits on, or faults again if its page has arrived meanwhile. A waiting thread's
 //! entry is static, and the thread's next fault frees the entries of abandoned ones ([`left_behind`]).
 
-use crate::request::Fault;
-use crate::sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use vgasnet_engine::request::Fault;
 use vgasnet_protocol::coherence::Access;
+use vgasnet_sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 
 /// Position of a SIGSEGV handler's frame.
 #[derive(Clone, Copy)]

@@ -4,14 +4,14 @@ use super::error::Otherwise;
 use super::together::Collective;
 use super::unwritten::{Told, named, of_all};
 use super::{Call, FileError, Files, SharedFile};
-use crate::engine::Unwritten;
-use crate::storage::{NamedFile, errno_of};
-use crate::sys::Signalproof;
 use std::io;
 use std::sync::atomic::Ordering;
+use vgasnet_engine::Unwritten;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::PageFilter;
+use vgasnet_storage::{NamedFile, errno_of};
+use vgasnet_sys::Signalproof;
 
 impl SharedFile {
     pub(super) fn check_writable(&self) -> Result<(), FileError> {

@@ -5,11 +5,11 @@
 
 use super::unwritten::{Told, of_all};
 use super::{FileError, Files, SharedFile};
-use crate::engine::{Unwritten, joined};
-use crate::request::Handle;
-use crate::storage::{Doubt, NamedFile, errno_of};
 use std::ops::Range;
+use vgasnet_engine::request::Handle;
+use vgasnet_engine::{Unwritten, joined};
 use vgasnet_protocol::coherence::Cause;
+use vgasnet_storage::{Doubt, NamedFile, errno_of};
 
 /// Ranges of a rank in one exchange.
 const TOLD: usize = 32;

@@ -2,15 +2,15 @@
 
 use super::unwritten::named;
 use super::{Bytes, Files, SharedFile};
-use crate::engine::joined;
-use crate::error::UserError;
-use crate::stats::{self, Row};
 use std::fmt::Display;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use vgasnet_engine::joined;
 use vgasnet_protocol::coherence::Cause;
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row};
 
 /// The fate of bytes that could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

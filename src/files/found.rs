@@ -1,14 +1,14 @@
 //! Looking up a file on each rank of the opening team, and comparing it with the first rank's file.
 
 use super::{FileError, Files, OpenArguments};
-use crate::storage::{About, Claim, Mark, NamedFile, NamedOptions, errno_of};
-use crate::sys::Signalproof;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use vgasnet_protocol::ordered::OrderedSet;
 use vgasnet_protocol::{Rank, Space};
+use vgasnet_storage::{About, Claim, Mark, NamedFile, NamedOptions, errno_of};
+use vgasnet_sys::Signalproof;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Permissions of a new file until all ranks have opened it: ranks may need more than its mode allows.

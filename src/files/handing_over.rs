@@ -5,10 +5,10 @@
 //! has all ranks' data written.
 
 use super::{FileError, Files, SharedFile};
-use crate::storage::errno_of;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::file_message::PageFilter;
+use vgasnet_storage::errno_of;
 
 impl Files {
     /// The file's descriptor, open as long as the file.

@@ -2,12 +2,12 @@
 
 use super::transfer::count;
 use super::{Bytes, FileError, Files, SharedFile};
-use crate::memory::Piece;
 use crate::ops::{Operation, Ops, PARTS_MAX, Region, Run, runs};
-use crate::request::CompletionId;
-use crate::stats::Row;
+use vgasnet_engine::request::CompletionId;
+use vgasnet_memory::Piece;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::LockMode;
+use vgasnet_stats::Row;
 
 /// A pass writes at most one page per this many frames of the pool. Its pages are then full before write-behind reaches
 /// them, or the replacement policy, which evicts pages used once first.

@@ -2,10 +2,10 @@
 
 use super::together::Collective;
 use super::{Bytes, Call, FileError, Files, SharedFile};
-use crate::stats::{self, Row};
-use crate::sys::Signalproof;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::file_locks::{LockId, LockMode, LockPurpose, LockRange, LockRequest};
+use vgasnet_stats::{self as stats, Row};
+use vgasnet_sys::Signalproof;
 
 /// A lock held by the program: its range and its identity.
 #[derive(Clone, Copy, Debug)]

@@ -32,9 +32,7 @@ pub use table::Call;
 pub use transfer::Bytes;
 
 use crate::coll::Coll;
-use crate::engine::{Driver, FileState};
 use crate::ops::Ops;
-use crate::storage::{Claim, NamedFile, Warn};
 use calls::Use;
 use found::{Writing, Written};
 use locks::Held;
@@ -42,7 +40,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex};
 use table::Table;
+use vgasnet_engine::{Driver, FileState};
 use vgasnet_protocol::{Space, Stripes};
+use vgasnet_storage::{Claim, NamedFile, Warn};
 
 /// The shared files of an attached rank.
 pub struct Files {

@@ -3,14 +3,14 @@
 use super::found::{Found, Opened};
 use super::transfer::PAGES_MAX;
 use super::{FileError, Files, SharedFile};
-use crate::engine::FileState;
-use crate::memory::STRIPE_BYTES;
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use vgasnet_engine::FileState;
+use vgasnet_memory::STRIPE_BYTES;
 use vgasnet_protocol::{Rank, Space, Stripes};
 
 /// Maximum length of a path, in bytes.

@@ -5,14 +5,14 @@ use super::error::Otherwise;
 use super::together::Collective;
 use super::{Bytes, Call, FileError, Files, SharedFile};
 use crate::ops::Operation;
-use crate::request::Handle;
-use crate::storage::errno_of;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use vgasnet_engine::request::Handle;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
+use vgasnet_storage::errno_of;
 
 /// Above this team size each rank asks the first one, by two messages in sequence in place of one. Asking each other
 /// takes a quadratic number of messages when all ranks ask at once.

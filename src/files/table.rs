@@ -2,13 +2,13 @@
 
 use super::calls::{Alone, Attempt, Calls, Use, WORDS};
 use super::{FileError, SharedFile};
-use crate::engine::Driver;
-use crate::memory::FILE_POINTERS;
-use crate::sys::{Signalproof, places_of_thread, thread_key};
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::{Mutex, OnceLock};
+use vgasnet_engine::Driver;
+use vgasnet_memory::FILE_POINTERS;
+use vgasnet_sys::{Signalproof, places_of_thread, thread_key};
 
 /// Maximum number of open files of a rank.
 const FILES_MAX: u32 = FILE_POINTERS;

@@ -2,13 +2,13 @@
 
 use super::size::note_end;
 use super::{FileError, Files, SharedFile};
-use crate::memory::Piece;
 use crate::ops::{Advice, Operation, Remote};
-use crate::request::Handle;
-use crate::stats::{self, Row};
 use std::path::Path;
+use vgasnet_engine::request::Handle;
+use vgasnet_memory::Piece;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::LockMode;
+use vgasnet_stats::{self as stats, Row};
 
 /// Bytes copied through a buffer at a time, for client memory in its own segment.
 const BUFFER_BYTES: usize = 1 << 20;

@@ -1,7 +1,7 @@
 //! Bytes of a file that could not be written: their exchange between the ranks of a team, and words for them.
 
-use crate::engine::{Unwritten, joined};
 use std::ops::Range;
+use vgasnet_engine::{Unwritten, joined};
 use vgasnet_protocol::coherence::Cause;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 

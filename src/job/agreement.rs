@@ -1,8 +1,8 @@
 //! Agreement of all ranks: a call that fails on one rank fails on all, and one rank reports why.
 
 use super::{Failure, FailureClass, say};
-use crate::error::UserError;
 use vgasnet_conduit::{Conduit, ConduitError, hear_all, of_other_version};
+use vgasnet_settings::UserError;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Tells all ranks whether this one has succeeded. If all have, each gets the values that the ranks `tell`. Otherwise

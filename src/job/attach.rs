@@ -4,16 +4,16 @@ use super::agreement::agree;
 use super::slow::{tell, watched};
 use super::{ATTACH, Failure, FailureClass, Job, Runtime, fail, ranks_on_host, say, segment_bytes};
 use crate::am::{BadEntry, CLIENT_FIRST, Entry};
-use crate::error::UserError;
-use crate::memory::{FRAMES_MIN, Reservation, Segment, Shape, all_frames, table_bytes, with_homes};
-use crate::settings::{Config, format_size, format_size_about};
-use crate::storage::{self, Storage};
-use crate::sys::observers::is_under_valgrind;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region, RegionSizes, SLOW, of_other_version};
+use vgasnet_memory::{FRAMES_MIN, Reservation, Segment, Shape, all_frames, table_bytes, with_homes};
 use vgasnet_protocol::{Rank, Spaces};
+use vgasnet_settings::UserError;
+use vgasnet_settings::{Config, format_size, format_size_about};
+use vgasnet_storage::{self as storage, Storage};
+use vgasnet_sys::observers::is_under_valgrind;
 
 /// No pool has as many frames: together with the staging and block frames they are less than 2^32.
 const FRAMES_MAX: u32 = 1 << 31;

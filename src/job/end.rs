@@ -4,12 +4,12 @@ use super::slow::tell_of_end;
 use super::statistics;
 use super::{exit_without_job, job, refusal_in_child, report, runtime, threads};
 use crate::am;
-use crate::error::UserError;
-use crate::sys::{CancellationGuard, is_disturbed, thread_key};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 use vgasnet_conduit::SLOW;
+use vgasnet_settings::UserError;
+use vgasnet_sys::{CancellationGuard, is_disturbed, thread_key};
 
 /// How long a rank exiting with status 0 waits for the other ranks to do the same.
 const LEAVE_GRACE: Duration = Duration::from_secs(2);

@@ -3,13 +3,13 @@
 
 use super::attach::reserving;
 use super::{ATTACH, Failure, FailureClass, Job, Runtime, say, segment_bytes};
-use crate::error::UserError;
-use crate::settings::{Config, format_size};
-use crate::storage;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_protocol::collectives::TEAM_ALL;
+use vgasnet_settings::UserError;
+use vgasnet_settings::{Config, format_size};
+use vgasnet_storage as storage;
 
 /// The state of the segment before it is attached.
 #[derive(Debug, Default)]

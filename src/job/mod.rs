@@ -26,14 +26,14 @@ pub use termination::watch as watch_signals;
 pub use transport::{Arguments, attach_gasnet};
 
 use crate::am::{Entry, Handlers};
-use crate::error::UserError;
-use crate::settings::{Config, HOMES_VARIABLE, Machine, environment};
-use crate::storage;
-use crate::sys::children::{WipedInChildren, Zeros};
-use crate::sys::{CancellationGuard, heap, signal_changes, standard_streams, tell_of_exceptions};
 use agreement::agree;
 use attach::SegmentRequest;
 use late_segment::LateSegment;
+use vgasnet_settings::UserError;
+use vgasnet_settings::{Config, HOMES_VARIABLE, Machine, environment};
+use vgasnet_storage as storage;
+use vgasnet_sys::children::{WipedInChildren, Zeros};
+use vgasnet_sys::{CancellationGuard, heap, signal_changes, standard_streams, tell_of_exceptions};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};

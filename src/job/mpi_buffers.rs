@@ -1,10 +1,10 @@
 //! Access to the own segment for MPI calls with addresses in it.
 
 use super::{Runtime, fail, job, ranks_on_host, refusal_in_child, runtime};
-use crate::error::UserError;
 use crate::ops::{Operation, Remote};
-use crate::settings::Machine;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use vgasnet_settings::Machine;
+use vgasnet_settings::UserError;
 
 /// Lets MPI calls use addresses in the own segment.
 pub(super) fn offer_segment(runtime: &Runtime) {

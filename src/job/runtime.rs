@@ -4,28 +4,28 @@ use super::attach::segments_of;
 use super::{ATTACH, ranks_on_host, say, threads};
 use crate::am::{self, Am, Handlers, Messages};
 use crate::coll::Coll;
-use crate::engine::{self, CallerWork, Driver, Engine, EngineOptions, Fail, StorageServer};
-use crate::error::UserError;
 use crate::fault;
 use crate::files::Files;
-use crate::memory::{
-    AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Segments, Shape,
-    all_frames, block_frames, guard_end, memories, staging_frames,
-};
 use crate::ops::{CopySettings, Ops};
-use crate::request::Completions;
-use crate::settings::Config;
-use crate::storage::{BLOCK_BYTES, Storage};
-use crate::sys::interposed::{self, Refused};
-use crate::sys::observers::is_under_valgrind;
 use std::io;
 use std::sync::Arc;
 use vgasnet_conduit::Conduit;
+use vgasnet_engine::request::Completions;
+use vgasnet_engine::{self as engine, CallerWork, Driver, Engine, EngineOptions, Fail, StorageServer};
+use vgasnet_memory::{
+    AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Segments, Shape,
+    all_frames, block_frames, guard_end, memories, staging_frames,
+};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::FrameId;
 use vgasnet_protocol::guests::offers_max;
 use vgasnet_protocol::shipping::REQUEST_BYTES;
 use vgasnet_protocol::{Hosts, Limits, RankSizes};
+use vgasnet_settings::Config;
+use vgasnet_settings::UserError;
+use vgasnet_storage::{BLOCK_BYTES, Storage};
+use vgasnet_sys::interposed::{self, Refused};
+use vgasnet_sys::observers::is_under_valgrind;
 
 /// The state of an attached rank.
 pub struct Runtime {

@@ -1,11 +1,11 @@
 //! Reports of long waits at the start and the end of a job, once each.
 
 use super::{ATTACH, INIT, job, say, threads};
-use crate::sys::is_disturbed;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use vgasnet_conduit::{Rank, SLOW};
+use vgasnet_sys::is_disturbed;
 
 /// This process's rank, known before there is a job.
 static RANK: AtomicU32 = AtomicU32::new(0);

@@ -2,11 +2,7 @@
 
 use super::termination::{handler_of, set_handler};
 use super::{ATTACH, Job, job, report, runtime, say, threads};
-use crate::error::UserError;
 use crate::ops::CopyStats;
-use crate::settings::Config;
-use crate::stats::{self, Row, Snapshot, json, table};
-use crate::sys::{futex, keep_errno};
 use std::ffi::c_int;
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,6 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 use vgasnet_conduit::{ConduitError, of_other_version, whole_file};
 use vgasnet_protocol::Rank;
+use vgasnet_settings::Config;
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row, Snapshot, json, table};
+use vgasnet_sys::{futex, keep_errno};
 
 /// A rank requests the table.
 const TABLE: u64 = 1;
@@ -215,7 +215,7 @@ fn answer_signals() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Row;
+    use vgasnet_stats::Row;
 
     #[test]
     fn a_rank_that_said_nothing_is_named_and_counts_nothing() {

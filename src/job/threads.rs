@@ -1,10 +1,10 @@
 //! Threads of the library.
 
-use crate::sys::leak_check::uncounted;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
 use vgasnet_conduit::blocking_signals;
+use vgasnet_sys::leak_check::uncounted;
 
 /// Starts a thread of the library. It takes no signals, which are the client's.
 ///

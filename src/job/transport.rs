@@ -1,11 +1,11 @@
 //! Choosing the conduit of this process, and starting it.
 
-use crate::settings::{self, wanted_transport};
-use crate::sys::let_descendants_read;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, ConduitError, RANKS_MAX, environment, launchers};
+use vgasnet_settings::{self as settings, wanted_transport};
 use vgasnet_smp::SmpConduit;
+use vgasnet_sys::let_descendants_read;
 
 /// The program's arguments, in which GASNet's launchers may hide data.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,14 @@
 //! Pins and hints for pages of the own segment. Pins are for system calls and devices, which cannot fault.
 
 use super::Ops;
-use crate::engine::TooManyPins;
-use crate::error::UserError;
-use crate::memory::Piece;
-use crate::request::Copy;
-use crate::stats::{self, Row};
 use std::ops::RangeInclusive;
+use vgasnet_engine::TooManyPins;
+use vgasnet_engine::request::Copy;
+use vgasnet_memory::Piece;
 use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::Access;
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row};
 
 /// A hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use super::nonblocking::Kind;
 use super::{Operation, Ops, Remote};
-use crate::error::UserError;
-use crate::memory::Piece;
-use crate::request::{Atomic, Copy, Handle};
+use vgasnet_engine::request::{Atomic, Copy, Handle};
+use vgasnet_memory::Piece;
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
+use vgasnet_settings::UserError;
 
 /// An atomic operation on a number of 4 or 8 bytes.
 #[derive(Clone, Copy, Debug)]

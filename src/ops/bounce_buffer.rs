@@ -1,12 +1,12 @@
 //! Operations with client memory in the caller's own segment, and thus in pages, too.
 
 use super::{Operation, Ops, Remote};
-use crate::error::UserError;
-use crate::memory::Piece;
-use crate::request::{Completion, CompletionId, Continuation, Copy, Part, Reserved};
-use crate::stats::{self, Row};
-use crate::sys::CopyGuard;
+use vgasnet_engine::request::{Completion, CompletionId, Continuation, Copy, Part, Reserved};
+use vgasnet_memory::Piece;
 use vgasnet_protocol::coherence::Access;
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row};
+use vgasnet_sys::CopyGuard;
 
 /// Bytes copied through the buffer at a time, if there is no room for more.
 const BUFFER_BYTES: usize = 64 << 10;

@@ -3,12 +3,12 @@
 //! The hit path is [`Ops::hit`], preceded by [`Ops::hit_small`]: no lock, no message, no system call.
 
 use super::{Operation, Ops, Remote};
-use crate::memory::{Piece, Pinned, Put, RankMemory};
-use crate::request::Copy;
-use crate::stats::{self, Row};
-use crate::sys::CopyGuard;
+use vgasnet_engine::request::Copy;
+use vgasnet_memory::{Piece, Pinned, Put, RankMemory};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
+use vgasnet_stats::{self as stats, Row};
+use vgasnet_sys::CopyGuard;
 
 /// Gets and puts below this size take the shortest path to their page. Larger gets are faster with a pin, since without
 /// one they copy twice.

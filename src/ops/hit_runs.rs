@@ -3,9 +3,9 @@
 
 use super::hit::{PinnedPage, SMALL_BYTES_MAX};
 use super::{Direction, Ops, Run};
-use crate::memory::DIRTY_BLOCK_BYTES;
-use crate::stats;
-use crate::sys::{self, CopyGuard};
+use vgasnet_memory::DIRTY_BLOCK_BYTES;
+use vgasnet_stats as stats;
+use vgasnet_sys::{self as sys, CopyGuard};
 
 /// Runs processed together. Their lists, which may lie in the own segment, are read before a page is pinned, and a page
 /// wanted by another rank is released after as many.

@@ -9,9 +9,9 @@ use super::hit_runs::Batch;
 use super::nonblocking::{Kind, note_source};
 use super::own_runs::{OWN_RUN_BYTES_MAX, OwnRuns};
 use super::{Operation, Ops, Run};
-use crate::error::UserError;
-use crate::request::{CompletionId, Handle, Part};
+use vgasnet_engine::request::{CompletionId, Handle, Part};
 use vgasnet_protocol::coherence::Access;
+use vgasnet_settings::UserError;
 
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

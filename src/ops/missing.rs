@@ -2,7 +2,7 @@
 //! its time under the engine's lock do not grow with its pages.
 
 use super::Ops;
-use crate::request::{Completion, Part};
+use vgasnet_engine::request::{Completion, Part};
 
 /// Maximum missing parts of a transfer at a time. A transfer with more continues when these are complete.
 pub const PARTS_MAX: usize = 4096;

@@ -27,11 +27,11 @@ pub use runs::{Region, Run, Strided, runs};
 pub use transfer::{Operation, Remote};
 pub use unwaiting_puts::{Started, Then};
 
-use crate::engine::Driver;
-use crate::memory::AddressSpace;
-use crate::request::{Budget, CompletionId, Completions, Reserved};
 use readonly::ReadOnly;
 use std::sync::Arc;
+use vgasnet_engine::Driver;
+use vgasnet_engine::request::{Budget, CompletionId, Completions, Reserved};
+use vgasnet_memory::AddressSpace;
 
 /// Memory for copies of bytes still to be written by non-blocking puts and by gets into the own segment, in bytes.
 const COPIES_BYTES: usize = 16 << 20;

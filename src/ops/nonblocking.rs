@@ -1,13 +1,13 @@
 //! Operations started now and synchronised later: explicit handles, implicit handles, access regions.
 
 use super::{Operation, Ops, Remote};
-use crate::error::UserError;
-use crate::request::{CompletionId, Completions, Handle};
-use crate::stats::{self, Row};
-use crate::sys::at_thread_end;
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
+use vgasnet_engine::request::{CompletionId, Completions, Handle};
+use vgasnet_settings::UserError;
+use vgasnet_stats::{self as stats, Row};
+use vgasnet_sys::at_thread_end;
 
 /// The implicit operations that a sync covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! copies these.
 
 use super::{Operation, Ops, Remote};
-use crate::error::UserError;
+use vgasnet_settings::UserError;
 
 impl Ops {
     /// Whether the address seems to lie in the own rank's ordinary memory, and such transfers are allowed.

@@ -6,8 +6,8 @@
 use super::bounce_buffer::OnTheWay;
 use super::hit_runs::Batch;
 use super::{Direction, Operation, Ops, Remote, Run};
-use crate::error::UserError;
-use crate::request::CompletionId;
+use vgasnet_engine::request::CompletionId;
+use vgasnet_settings::UserError;
 
 /// Maximum number of runs copied through a buffer together.
 const RUNS_MAX: usize = 1024;

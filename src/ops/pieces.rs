@@ -1,12 +1,12 @@
 //! Gets and puts on pages by name, for shared files, which have no addresses. They may fail.
 
 use super::{Operation, Ops};
-use crate::memory::Piece;
-use crate::request::{Atomic, Completion, CompletionId, Copy, Part};
-use crate::stats::{self, Row};
 use std::sync::atomic::Ordering;
+use vgasnet_engine::request::{Atomic, Completion, CompletionId, Copy, Part};
+use vgasnet_memory::Piece;
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::Cause;
+use vgasnet_stats::{self as stats, Row};
 
 impl Ops {
     /// Performs a get or put, and returns when it is complete.

@@ -1,9 +1,9 @@
 //! Gets, puts and memsets: splits a range into pages. Hits are performed here, and misses are left to the engine.
 
 use super::Ops;
-use crate::error::UserError;
-use crate::memory::Piece;
-use crate::request::{Completion, CompletionId, Copy, Part};
+use vgasnet_engine::request::{Completion, CompletionId, Copy, Part};
+use vgasnet_memory::Piece;
+use vgasnet_settings::UserError;
 
 /// An operation, with the first byte of the client's memory.
 #[derive(Clone, Copy, Debug)]

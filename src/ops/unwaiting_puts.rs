@@ -1,10 +1,10 @@
 //! Puts that wait for no page of their target, and have read the client's memory once they have been started.
 
 use super::{Operation, Ops, PARTS_MAX, Remote};
-use crate::error::UserError;
-use crate::request::{Completion, CompletionId, Continuation, Copy, Part, Reserved};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use vgasnet_engine::request::{Completion, CompletionId, Continuation, Copy, Part, Reserved};
+use vgasnet_settings::UserError;
 
 /// Continuation of such a put once its bytes are in place. It may run in any thread, without a lock of the library.
 pub type Then = Box<dyn Fn() + Send + Sync>;
@@ -115,7 +115,7 @@ impl std::fmt::Debug for OneDone {
 }
 
 impl Continuation for OneDone {
-    fn run(self: Box<Self>, _: &mut dyn FnMut(CompletionId)) -> Option<(crate::memory::Piece, Copy)> {
+    fn run(self: Box<Self>, _: &mut dyn FnMut(CompletionId)) -> Option<(vgasnet_memory::Piece, Copy)> {
         if self.0.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             (self.0.then)();
         }

@@ -442,7 +442,7 @@ fn constants_are_those_of_the_library() {
         assert_eq!(defined(&header, name), code as u64, "{name}");
     }
     assert_eq!(defined(&header, "VGASNET_MAXNODES"), u64::from(vgasnet_conduit::RANKS_MAX));
-    assert_eq!(vgasnet::settings::PAGE_BYTES_MIN % defined(&header, "VGASNET_PAGESIZE"), 0);
+    assert_eq!(vgasnet_settings::PAGE_BYTES_MIN % defined(&header, "VGASNET_PAGESIZE"), 0);
     let version =
         ["MAJOR", "MINOR", "PATCH"].map(|part| defined(&header, &format!("VGASNET_VERSION_{part}")).to_string());
     assert_eq!(version.join("."), env!("CARGO_PKG_VERSION"));

@@ -7,12 +7,12 @@ use crate::mapper;
 use crate::shape::Shape;
 use crate::touch::Instruction;
 use fastrand::Rng;
-use vgasnet::memory;
-use vgasnet::storage::BLOCK_BYTES;
+use vgasnet_memory as memory;
 use vgasnet_protocol::coherence::Access;
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::{Rank, Space};
 use vgasnet_sim_conduit::Settings;
+use vgasnet_storage::BLOCK_BYTES;
 
 const PAGES: u32 = 4;
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use vgasnet::engine::{Driver, TAG_ABOVE, Work};
-use vgasnet::request::{Completions, Fault};
 use vgasnet_conduit::{Arrival, Token, Transfer, Urgency};
+use vgasnet_engine::request::{Completions, Fault};
+use vgasnet_engine::{Driver, TAG_ABOVE, Work};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, CoherenceBody, CoherenceMessage, ToCache};
 

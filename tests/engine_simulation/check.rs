@@ -2,10 +2,10 @@
 
 use crate::job::{COPIES_BYTES, Job, PAGE_BYTES, Task};
 use std::collections::{BTreeMap, BTreeSet};
-use vgasnet::engine::Pending;
-use vgasnet::storage::BLOCK_BYTES;
+use vgasnet_engine::Pending;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, Cache, FrameId, PageId, Protocol};
+use vgasnet_storage::BLOCK_BYTES;
 
 /// Notices of clean evictions per message.
 const NOTICES_A_MESSAGE: usize = 12;

@@ -6,13 +6,13 @@ use crate::mapper;
 use crate::shape::Shape;
 use crate::touch::Instruction;
 use fastrand::Rng;
-use vgasnet::error::UserError;
-use vgasnet::memory::{self, FRAMES_MIN};
+use vgasnet_memory::{self as memory, FRAMES_MIN};
 use vgasnet_protocol::coherence::{
     Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, Priority, Protocol, ToCache, ToHome,
 };
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::{Limits, Rank, RankSizes, Space};
+use vgasnet_settings::UserError;
 use vgasnet_sim_conduit::{Settings, Traffic};
 
 pub const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 };

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet::storage::{
+use vgasnet_storage::{
     BLOCK_BYTES, BlockingReader, Busy, FileSlot, IoDirection, IoOperation, MemoryStorage, NamedFile, Storage,
 };
 

@@ -38,11 +38,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use steps::Steps;
 use team::{Errand, Member, Step};
-use vgasnet::engine::FileState;
-use vgasnet::request::Part;
-use vgasnet::storage::{MemoryFile, NamedFile, NamedOptions};
+use vgasnet_engine::FileState;
+use vgasnet_engine::request::Part;
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::{Rank, Space, Stripes};
+use vgasnet_storage::{MemoryFile, NamedFile, NamedOptions};
 
 counters! {
     /// How often runs took the rarer paths about files.
@@ -186,7 +186,7 @@ impl SharedFile {
 
 impl SharedFiles {
     pub fn has_block(&self, page: PageId, block: usize, bytes: &[u8]) -> bool {
-        let blocks = PAGE_BYTES / vgasnet::storage::BLOCK_BYTES;
+        let blocks = PAGE_BYTES / vgasnet_storage::BLOCK_BYTES;
         let bytes = bytes.try_into().expect("a block");
         let memory = &self.open.get(&page.space).expect("the file is open").memory;
         memory.has_block(u64::from(page.index) * blocks as u64 + block as u64, bytes)

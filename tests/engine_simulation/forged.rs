@@ -7,10 +7,9 @@ use crate::job::{Job, PAGE_BYTES};
 use crate::mapper;
 use crate::shape::Shape;
 use fastrand::Rng;
-use vgasnet::error::UserError;
-use vgasnet::memory;
 use vgasnet_conduit::Urgency;
 use vgasnet_fuzzing::{bytes, mutate, odd_number, run};
+use vgasnet_memory as memory;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::{BarrierMessage, Name};
 use vgasnet_protocol::byte_message::{
@@ -22,6 +21,7 @@ use vgasnet_protocol::coherence::{
 use vgasnet_protocol::guests::GuestMessage;
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::writes::{AnswerHead as AnswerHeadOfWrites, Question, TAG_WRITES};
+use vgasnet_settings::UserError;
 use vgasnet_sim_conduit::Settings;
 use zerocopy::IntoBytes;
 

@@ -15,20 +15,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use vgasnet::engine::{
+use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
+use vgasnet_engine::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
+use vgasnet_engine::{
     BlockCopies, Delivery, EndedRead, Engine, EngineOptions, OverlaidBlocks, PageRead, Received, Receiver, Shipment,
     StorageServer, Work,
 };
-use vgasnet::error::UserError;
-use vgasnet::memory::{
-    self, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, Segments, all_frames, staging_frames,
+use vgasnet_memory::{
+    self as memory, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, Segments, all_frames, staging_frames,
 };
-use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
-use vgasnet::storage::{BLOCK_BYTES, MemoryStorage, Storage};
-use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Protocol};
 use vgasnet_protocol::{Hosts, Limits, RankSizes};
+use vgasnet_settings::UserError;
 use vgasnet_sim_conduit::Hub;
+use vgasnet_storage::{BLOCK_BYTES, MemoryStorage, Storage};
 
 /// Four blocks.
 pub const PAGE_BYTES: usize = 4 * BLOCK_BYTES;
@@ -207,7 +207,7 @@ impl Job {
     }
 
     /// Whether the threads of `rank` have a reason to drive its engine, if they sleep as the threads of
-    /// [`vgasnet::engine::Driver`] do.
+    /// [`vgasnet_engine::Driver`] do.
     pub fn is_awake(&self, rank: usize) -> bool {
         let node = &self.nodes[rank];
         !node.asleep

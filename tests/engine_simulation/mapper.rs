@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet::memory::{BlockMapper, MAPPED_BLOCK_BYTES, PageMapper, RankMemory};
+use vgasnet_memory::{BlockMapper, MAPPED_BLOCK_BYTES, PageMapper, RankMemory};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
@@ -182,7 +182,7 @@ impl State {
     }
 }
 
-impl vgasnet::memory::PageMapper for Mapper {
+impl vgasnet_memory::PageMapper for Mapper {
     fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32> {
         let Settings { areas_max, room, .. } = self.0.settings;
         let mut state = self.state();

@@ -2,8 +2,8 @@
 
 use crate::job::PAGE_BYTES;
 use std::collections::BTreeMap;
-use vgasnet::memory::{Piece, RankMemory};
-use vgasnet::request::Copy;
+use vgasnet_engine::request::Copy;
+use vgasnet_memory::{Piece, RankMemory};
 use vgasnet_protocol::coherence::{FrameId, PageId};
 use vgasnet_protocol::{Rank, Space, Spaces, Stripes};
 

@@ -3,7 +3,7 @@
 
 use crate::job::{Job, Node, PAGE_BYTES};
 use fastrand::Rng;
-use vgasnet::engine::Purpose;
+use vgasnet_engine::Purpose;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::writes::NEVER;

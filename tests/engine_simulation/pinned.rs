@@ -4,8 +4,8 @@ use crate::client::{Range, What};
 use crate::directed::{LINE, cost, cost_of, far_apart, settle};
 use crate::job::PAGE_BYTES;
 use crate::touch::Instruction;
-use vgasnet::memory::{FRAMES_MIN, Piece};
-use vgasnet::request::{Completion, Copy, Part};
+use vgasnet_engine::request::{Completion, Copy, Part};
+use vgasnet_memory::{FRAMES_MIN, Piece};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, PageId};
 

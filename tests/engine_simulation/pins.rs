@@ -4,8 +4,8 @@ use crate::client::{Range, contents};
 use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
 use std::ops::RangeInclusive;
-use vgasnet::memory::Piece;
-use vgasnet::request::{Completion, CompletionId, Copy, Part};
+use vgasnet_engine::request::{Completion, CompletionId, Copy, Part};
+use vgasnet_memory::Piece;
 use vgasnet_protocol::coherence::{Access, PageId};
 use vgasnet_protocol::{Rank, Space};
 

@@ -7,14 +7,14 @@ use crate::shape::Shape;
 use crate::summary::Summary;
 use crate::touch::Instruction;
 use fastrand::Rng;
-use vgasnet::error::UserError;
-use vgasnet::memory::{self, FRAMES_MIN};
-use vgasnet::storage::BLOCK_BYTES;
+use vgasnet_memory::{self as memory, FRAMES_MIN};
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::Access;
 use vgasnet_protocol::replacement::PolicyKind;
+use vgasnet_settings::UserError;
 use vgasnet_sim_conduit::Settings;
+use vgasnet_storage::BLOCK_BYTES;
 
 /// More steps than any run needs: a run that takes more does not end.
 const STEPS_MAX: usize = 400_000;

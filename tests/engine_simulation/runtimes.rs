@@ -5,13 +5,13 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use vgasnet::error::UserError;
 use vgasnet::job::Runtime;
-use vgasnet::memory::{self, Segment};
-use vgasnet::settings::{Config, Machine};
-use vgasnet::storage::{Busy, FileSlot, IoOperation, MemoryStorage, NamedFile, Storage};
 use vgasnet_conduit::{Rank, RegionSizes};
+use vgasnet_memory::{self as memory, Segment};
+use vgasnet_settings::UserError;
+use vgasnet_settings::{Config, Machine};
 use vgasnet_sim_conduit::{Hub, Settings};
+use vgasnet_storage::{Busy, FileSlot, IoOperation, MemoryStorage, NamedFile, Storage};
 
 const FRAMES: u32 = 2;
 

@@ -1,7 +1,7 @@
 //! The shape of a job.
 
 use crate::mapper;
-use vgasnet::memory;
+use vgasnet_memory as memory;
 use vgasnet_protocol::Spaces;
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_sim_conduit::Settings;

@@ -5,11 +5,11 @@ use crate::directed::{cost, cost_of, far_apart_with, settle, shape_far_apart};
 use crate::job::{Job, PAGE_BYTES};
 use crate::shape::Shape;
 use fastrand::Rng;
-use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::{Rank, Space};
 use vgasnet_sim_conduit::Traffic;
+use vgasnet_storage::BLOCK_BYTES;
 
 /// A request and its answer.
 const ROUND_TRIP: Traffic = Traffic { messages: 2, transfers: 0 };

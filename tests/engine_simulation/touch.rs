@@ -4,8 +4,8 @@ use crate::client::{Range, contents};
 use crate::job::{Job, Node, Task};
 use crate::mapper;
 use fastrand::Rng;
-use vgasnet::memory::{MAPPED_BLOCK_BYTES, PageAccess, Piece, SegmentView};
-use vgasnet::request::{Copy, Fault, Part};
+use vgasnet_engine::request::{Copy, Fault, Part};
+use vgasnet_memory::{MAPPED_BLOCK_BYTES, PageAccess, Piece, SegmentView};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 

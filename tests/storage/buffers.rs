@@ -3,7 +3,7 @@
 use crate::support::{Pages, disk, settle, skip};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use vgasnet::storage::{BackingFile, FileSlot, IoDirection, IoOperation, RingStorage, Storage};
+use vgasnet_storage::{BackingFile, FileSlot, IoDirection, IoOperation, RingStorage, Storage};
 
 const PAGE_BYTES: usize = 64 << 10;
 

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use vgasnet::settings::{IoDirection, IoFault};
-use vgasnet::storage::{BackingFile, Options, Storage, free_bytes, memory_file_system, open};
+use vgasnet_settings::{IoDirection, IoFault};
+use vgasnet_storage::{BackingFile, Options, Storage, free_bytes, memory_file_system, open};
 
 const PAGE_BYTES: usize = 64 << 10;
 

@@ -9,8 +9,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use vgasnet::settings::{IoDirection, IoFault};
-use vgasnet::storage::{BackingFile, Faulty, Patient, SPACE_PATIENCE, Storage, ThreadStorage};
+use vgasnet_settings::{IoDirection, IoFault};
+use vgasnet_storage::{BackingFile, Faulty, Patient, SPACE_PATIENCE, Storage, ThreadStorage};
 
 const PAGE_BYTES: usize = 64 << 10;
 const COUNT: usize = 8;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use vgasnet::settings::{IoDirection, IoFault, IoTarget};
-use vgasnet::storage::{
+use vgasnet_settings::{IoDirection, IoFault, IoTarget};
+use vgasnet_storage::{
     BackingFile, Faulty, FileSlot, IoOperation, MemoryFile, NamedFile, NamedOptions, Patient, RingStorage,
     SPACE_PATIENCE, Storage, ThreadStorage,
 };

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
-use vgasnet::storage::{
+use vgasnet_storage::{
     BLOCK_BYTES, BackingFile, Busy, FileSlot, IoDirection, IoOperation, MemoryStorage, RingStorage, Storage,
     ThreadStorage,
 };

@@ -5,10 +5,10 @@ use super::events::{EventPointer, GROUP, pointer};
 use crate::am::{Description, Destination, Envelope, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX, Token};
 use crate::capi::am::{envelope, message};
 use crate::capi::boundary::{Refusal, attached, entry_points, initialised};
-use crate::error::UserError;
 use crate::ex::{self, Endpoint, Team};
 use std::ffi::{c_int, c_uint, c_void};
 use vgasnet_protocol::active_message::ARGS_MAX;
+use vgasnet_settings::UserError;
 
 /// `GEX_FLAG_IMMEDIATE`.
 pub(super) const IMMEDIATE: u32 = 1;

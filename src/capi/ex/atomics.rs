@@ -4,10 +4,10 @@ use super::events::{EventPointer, pointer};
 use crate::capi::OK;
 use crate::capi::boundary::{Refusal, attached, entry_points};
 use crate::coll::ElementType;
-use crate::error::UserError;
 use crate::ex::{self, Asked, Domain, Event, Object, Request, Team};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{Ordering, fence};
+use vgasnet_settings::UserError;
 
 /// `GEX_FLAG_AD_REL`.
 const RELEASE: u32 = 1 << 1;

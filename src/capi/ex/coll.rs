@@ -3,9 +3,9 @@
 use super::events::{EventPointer, pointer};
 use crate::capi::boundary::{Refusal, attached, entry_points};
 use crate::coll::{CombineFunction, Combining, ElementType, Operator, Reduction, built_in};
-use crate::error::UserError;
 use crate::ex::{self, Collective, Moved, Team};
 use std::ffi::c_void;
+use vgasnet_settings::UserError;
 
 /// `GEX_DT_USER`. [`ElementType`] has the other types.
 const USER_TYPE: u32 = 1 << 6;

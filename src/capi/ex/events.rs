@@ -3,10 +3,10 @@
 use super::Outcome;
 use crate::capi::boundary::{Refusal, attached, entry_points};
 use crate::capi::sync::{Operation, not_ready};
-use crate::error::UserError;
 use crate::ex::{self, Category, Event, Found};
 use crate::ops::Implicit;
 use std::ffi::c_uint;
+use vgasnet_settings::UserError;
 
 /// `gex_Event_t`. Like a handle of GASNet-1, it points nowhere.
 pub(super) type EventPointer = *mut Operation;

@@ -5,10 +5,10 @@ use crate::am::CLIENT_FIRST;
 use crate::capi::OK;
 use crate::capi::boundary::{Refusal, attached, entry_points};
 use crate::capi::lists::{self, MemoryVector, entries, indexed, vectors};
-use crate::error::UserError;
 use crate::ex::{self, Event, PEER_COMPLETION_BYTES_MAX, PeerCompletion, Team};
 use crate::ops::{Direction, Region, Run, Strided, runs};
 use std::ffi::{c_int, c_void};
+use vgasnet_settings::UserError;
 
 /// `GEX_FLAG_ENABLE_LEAF_LC`.
 const LEAF_OF_SOURCE: u32 = 1 << 11;

@@ -5,11 +5,11 @@ use super::events::pointer;
 use crate::am::Description;
 use crate::capi::boundary::{Refusal, entry_points, initialised};
 use crate::capi::{ERR_BAD_ARG, ERR_RESOURCE, OK};
-use crate::error::UserError;
 use crate::ex::{self, Bound, Client, Domain, Endpoint, Object, Primordial, Segment, Team};
 use crate::job;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
+use vgasnet_settings::UserError;
 
 /// Whether to report refusals that clients may handle as "not there".
 static IS_VERBOSE: AtomicBool = AtomicBool::new(true);

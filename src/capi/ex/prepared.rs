@@ -5,11 +5,11 @@ use super::am::{IMMEDIATE, check_local_completion, note_local_completion};
 use super::events::EventPointer;
 use crate::capi::am::message;
 use crate::capi::boundary::{Refusal, attached, entry_points};
-use crate::error::UserError;
 use crate::ex::prepared::{self, Final, Kind, PrepareArguments, Prepared, Target};
 use crate::ex::{self, Team};
 use std::ffi::{c_uint, c_void};
 use vgasnet_protocol::active_message::{ARGS_MAX, Args};
+use vgasnet_settings::UserError;
 
 const REQUEST_MEDIUM: Kind = Kind { is_reply: false, is_long: false };
 const REQUEST_LONG: Kind = Kind { is_reply: false, is_long: true };

@@ -4,12 +4,12 @@ use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
 use crate::capi::boundary::{Refusal, attached, enter, entry_points};
 use crate::capi::transfer::{is_done, low_order_bytes};
-use crate::error::UserError;
 use crate::ex::{self, Event, Team};
 use crate::job::{self, Runtime};
-use crate::memory::{Put, Shortcut};
 use crate::ops::{Operation, Remote};
 use std::ffi::c_void;
+use vgasnet_memory::{Put, Shortcut};
+use vgasnet_settings::UserError;
 
 /// Largest put copied when its pages are not resident, in bytes. The source of a larger put stays in use until it
 /// completes.

@@ -4,10 +4,10 @@ use super::objects::{own_segment, primordial};
 use crate::capi::boundary::{Refusal, attached, entry_points, initialised};
 use crate::capi::job::{answer, init, note_attached};
 use crate::capi::{ERR_BAD_ARG, OK};
-use crate::error::UserError;
 use crate::ex::{self, Client, Endpoint, Segment, Team};
 use crate::job;
 use std::ffi::{CStr, c_char, c_int};
+use vgasnet_settings::UserError;
 
 /// The client's page size, `GASNET_PAGESIZE`. Segments are multiples of it.
 const PAGE_BYTES: usize = 4096;

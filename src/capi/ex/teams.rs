@@ -2,9 +2,9 @@
 
 use super::objects::Location;
 use crate::capi::boundary::{attached, entry_points};
-use crate::error::UserError;
 use crate::ex::{self, Scratch, Team};
 use std::ffi::{c_int, c_void};
+use vgasnet_settings::UserError;
 
 /// `GEX_FLAG_TM_SCRATCH_SIZE_MIN` and `GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED`.
 const ASKS_SIZE: u32 = 1 | 1 << 1;

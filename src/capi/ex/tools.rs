@@ -1,17 +1,17 @@
 //! GASNet-EX's tools: numbers as text, environment variables, the process. They work without a job.
 
 use crate::capi::boundary::{Refusal, entry_points};
-use crate::error::UserError;
 use crate::job;
-use crate::settings::{
-    GASNET_VERBOSEENV, format_quantity, parse_answer, parse_fraction, parse_integer, parse_quantity,
-};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::{LazyLock, Mutex};
 use vgasnet_conduit::{environment, say};
+use vgasnet_settings::UserError;
+use vgasnet_settings::{
+    GASNET_VERBOSEENV, format_quantity, parse_answer, parse_fraction, parse_integer, parse_quantity,
+};
 
 fn parse(text: &str, unit: u64) -> Result<i64, String> {
     if unit == 0 { parse_integer(text) } else { parse_quantity(text, unit) }

@@ -1,14 +1,14 @@
 //! The copies that a rank keeps of small gets: the copy that a get asks for, and the handling of fetched bytes.
 
 use super::ranges::Declared;
-use crate::error::UserError;
-use crate::memory::Piece;
-use crate::request::{CompletionId, Continuation, Copy};
-use crate::sys::Signalproof;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
+use vgasnet_engine::request::{CompletionId, Continuation, Copy};
 use vgasnet_getcache::{Ask, Fill, GetCache, Key, Limits, Locked, State, TellingHeap};
+use vgasnet_memory::Piece;
+use vgasnet_settings::UserError;
+use vgasnet_sys::Signalproof;
 
 /// Index of one of the caches of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,14 +6,14 @@
 
 use super::ranges::Declared;
 use super::{Operation, Ops, Remote};
-use crate::engine::{Purpose, WritesSince};
-use crate::error::UserError;
-use crate::memory::Piece;
-use crate::request::{Completion, Copy, Part};
 use std::ops::Range;
+use vgasnet_engine::request::{Completion, Copy, Part};
+use vgasnet_engine::{Purpose, WritesSince};
+use vgasnet_memory::Piece;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::writes::{NEVER, WrittenPage};
+use vgasnet_settings::UserError;
 
 /// Attempts to take away unnoticed write access by reading pages.
 const TRIES: usize = 4;

@@ -4,15 +4,15 @@ use super::cache::CacheId;
 use super::check::Watch;
 use super::ranges::Declared;
 use super::{CopySettings, GET_BYTES_MAX, Ops, RangeOptions, Remote};
-use crate::engine::Purpose;
-use crate::error::UserError;
-use crate::sys::Signalproof;
 use std::collections::VecDeque;
 use std::ops::Range;
+use vgasnet_engine::Purpose;
 use vgasnet_getcache::MEMORY_MAX;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::writes::NEVER;
+use vgasnet_settings::UserError;
+use vgasnet_sys::Signalproof;
 
 /// Maximum number of ended ranges with kept copies.
 const KEPT_MAX: usize = 1024;

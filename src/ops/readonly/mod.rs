@@ -10,15 +10,15 @@ pub use declare::EndError;
 pub use vgasnet_getcache::Stats as CopyStats;
 
 use super::{Operation, Ops, Remote};
-use crate::error::UserError;
-use crate::memory::Piece;
-use crate::request::{Completion, CompletionId, Copy, Part};
-use crate::sys::Signalproof;
 use cache::{Cache, CacheId, KeepCopy, Place, new_cache};
 use declare::Open;
 use ranges::{Declared, Ranges};
 use std::sync::{Arc, Mutex, OnceLock};
+use vgasnet_engine::request::{Completion, CompletionId, Copy, Part};
 use vgasnet_getcache::Outcome;
+use vgasnet_memory::Piece;
+use vgasnet_settings::UserError;
+use vgasnet_sys::Signalproof;
 
 /// The largest get that may leave a copy, in bytes.
 pub const GET_BYTES_MAX: usize = 64 << 10;

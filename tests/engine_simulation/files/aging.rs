@@ -7,8 +7,8 @@ use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use vgasnet::storage::{BLOCK_BYTES, MemoryFile};
 use vgasnet_protocol::{Rank, Space, Stripes};
+use vgasnet_storage::{BLOCK_BYTES, MemoryFile};
 
 /// Less than the engine waits, but enough to make pages old together with the time of some drives.
 const MOST_MS: u64 = 5000;

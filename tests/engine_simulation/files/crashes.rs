@@ -10,8 +10,8 @@ use fastrand::Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use vgasnet::storage::{Doubt, MemoryFile};
 use vgasnet_protocol::{Rank, Space, Stripes};
+use vgasnet_storage::{Doubt, MemoryFile};
 
 const PAGES: u32 = 6;
 

@@ -3,7 +3,7 @@
 use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
 use std::sync::atomic::Ordering;
-use vgasnet::engine::OwnFlush;
+use vgasnet_engine::OwnFlush;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::FileAsk;
 use vgasnet_protocol::{Rank, Space};

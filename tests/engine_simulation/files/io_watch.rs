@@ -4,8 +4,8 @@ use crate::job::PAGE_BYTES;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet::storage::{BLOCK_BYTES, IoDirection};
 use vgasnet_protocol::{Rank, Stripes};
+use vgasnet_storage::{BLOCK_BYTES, IoDirection};
 
 /// The blocks of a file with I/O in flight, by any rank. Clones share the blocks.
 #[derive(Clone, Default)]

@@ -9,9 +9,9 @@ use crate::job::{Job, PAGE_BYTES, Task};
 use crate::shape::Shape;
 use fastrand::Rng;
 use std::sync::Arc;
-use vgasnet::storage::{BLOCK_BYTES, MemoryFile};
 use vgasnet_protocol::coherence::{Access, PageId};
 use vgasnet_protocol::{Rank, Space, Stripes};
+use vgasnet_storage::{BLOCK_BYTES, MemoryFile};
 
 /// The cost of a request, in bytes. With it, a few blocks of a page without holders are used at its home.
 const REQUEST_BYTES: u64 = 4096;

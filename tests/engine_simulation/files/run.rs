@@ -9,8 +9,8 @@ use crate::run::random_shape;
 use fastrand::Rng;
 use std::ops::AddAssign;
 use std::sync::Arc;
-use vgasnet::storage::{BLOCK_BYTES, MemoryFile};
 use vgasnet_protocol::{Rank, Space, Stripes};
+use vgasnet_storage::{BLOCK_BYTES, MemoryFile};
 
 /// Seeds of a run by default: enough to make the rarest events certain.
 pub const SEEDS: u64 = 300;

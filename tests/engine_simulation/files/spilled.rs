@@ -10,10 +10,10 @@ use crate::shape::Shape;
 use fastrand::Rng;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use vgasnet::storage::{MemoryFile, NamedFile, NamedOptions, Spill, Storage};
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 use vgasnet_protocol::{Rank, Space, Stripes};
+use vgasnet_storage::{MemoryFile, NamedFile, NamedOptions, Spill, Storage};
 
 const SPACE: Space = Space::of_file(0);
 

@@ -9,7 +9,7 @@ use super::steps::Steps;
 use crate::job::{Job, PAGE_BYTES};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use vgasnet::engine::FileState;
+use vgasnet_engine::FileState;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 use vgasnet_protocol::{Rank, Space};

@@ -11,11 +11,11 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
-use vgasnet::settings::{Config, Machine, environment, format_size, format_size_about};
-use vgasnet::storage;
 use vgasnet_launch::Launch;
 use vgasnet_measuring::cgroup::MemoryLimit;
 use vgasnet_measuring::progress::Bytes;
+use vgasnet_settings::{Config, Machine, environment, format_size, format_size_about};
+use vgasnet_storage as storage;
 
 /// Reads the data by all ways and prints the result.
 pub fn run(options: &Options) -> Result<(), String> {

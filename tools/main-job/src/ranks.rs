@@ -5,7 +5,6 @@ use crate::readers::leave_report;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Instant;
-use vgasnet::error::UserError;
 use vgasnet::job::{self, Failure, Runtime};
 use vgasnet::ops::{Operation, Remote};
 use vgasnet_measuring::cgroup;
@@ -14,6 +13,7 @@ use vgasnet_measuring::progress::Bytes;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::{Access, PageId};
+use vgasnet_settings::UserError;
 
 /// Errors of this program are reported under this name.
 const CALL: &str = "main job";

@@ -3,7 +3,7 @@
 use crate::chart;
 use crate::plan::{Done, Way};
 use serde::Serialize;
-use vgasnet::settings::format_size_about;
+use vgasnet_settings::format_size_about;
 
 /// The results of all rounds of all ways.
 #[derive(Debug, Serialize)]

@@ -1,7 +1,7 @@
 //! vgasnet(7), from the table of settings.
 
 use crate::page::Page;
-use vgasnet::settings::{Audience, variables};
+use vgasnet_settings::{Audience, variables};
 
 /// The page.
 pub fn text() -> String {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use vgasnet::settings::{MemoryGroup, memory_groups};
+use vgasnet_settings::{MemoryGroup, memory_groups};
 
 /// Time allowed for a cgroup to become idle after its last process has ended.
 const REMOVAL: Duration = Duration::from_secs(2);

@@ -10,10 +10,10 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Instant;
-use vgasnet::storage::{
-    self, BackingFile, Busy, FileSlot, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage,
-};
 use vgasnet_measuring::memory::Memory;
+use vgasnet_storage::{
+    self as storage, BackingFile, Busy, FileSlot, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage,
+};
 
 const BLOCK: usize = BLOCK_BYTES as usize;
 

@@ -10,7 +10,7 @@ pub mod sequential;
 use crate::options::FilesOptions;
 use clap::ValueEnum;
 use serde::Serialize;
-use vgasnet::settings::format_size_about;
+use vgasnet_settings::format_size_about;
 
 /// Bytes of a BT-IO point.
 const POINT_BYTES: u64 = 40;

@@ -29,10 +29,10 @@ use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::AsRawFd;
-use vgasnet::settings::format_size;
 use vgasnet_conduit::launchers::MPI_RANK_VARIABLES;
 use vgasnet_launch::Launch;
 use vgasnet_measuring::cgroup::MemoryLimit;
+use vgasnet_settings::format_size;
 
 const DATA_BYTES_DEFAULT: u64 = 1 << 30;
 

@@ -13,9 +13,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use vgasnet::storage::BackingFile;
 use vgasnet_measuring::cgroup;
 use vgasnet_measuring::memory::Memory;
+use vgasnet_storage::BackingFile;
 
 /// Bytes written to a file at a time.
 const BLOCK_BYTES: usize = 1 << 20;

@@ -18,7 +18,7 @@ use crate::Stop;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use vgasnet::settings::parse_size;
+use vgasnet_settings::parse_size;
 use vgasnet_smp::RANKS_MAX;
 
 /// Measures vgasnet on this machine

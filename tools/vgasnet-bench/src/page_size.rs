@@ -6,10 +6,10 @@ use crate::rank::{Rank, fail};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::Instant;
-use vgasnet::settings::{PAGE_BYTES_MAX, page_bytes_min};
 use vgasnet_measuring::memory::Memory;
 use vgasnet_measuring::progress;
 use vgasnet_protocol::coherence::PageId;
+use vgasnet_settings::{PAGE_BYTES_MAX, page_bytes_min};
 
 /// The home, the reader, and a third rank.
 pub const RANKS: u32 = 3;

@@ -5,9 +5,9 @@ use crate::gets;
 use crate::options::{Access, Modes, Setup};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use vgasnet::memory::block_frames;
-use vgasnet::settings::{Config, Machine, environment, format_size, format_size_about};
-use vgasnet::storage;
+use vgasnet_memory::block_frames;
+use vgasnet_settings::{Config, Machine, environment, format_size, format_size_about};
+use vgasnet_storage as storage;
 
 /// The size of a get, and the unit for filling and checking data.
 pub const BLOCK_BYTES: u64 = 4 << 20;

@@ -20,7 +20,7 @@ use crate::report::{
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Display;
-use vgasnet::settings::format_size;
+use vgasnet_settings::format_size;
 
 /// Throughputs, each next to plain reads.
 pub fn reads(runs: &[Run<ReadFigures>]) -> Result<String, String> {

@@ -9,11 +9,11 @@ use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use vgasnet::error::UserError;
 use vgasnet::job::Runtime;
 use vgasnet::job::{self, Failure};
 use vgasnet::ops::{Operation, Remote};
 pub use vgasnet_measuring::disk::disk_bytes;
+use vgasnet_settings::UserError;
 
 use vgasnet_conduit::launchers::MPI_RANK_VARIABLES;
 use vgasnet_protocol::barrier::Name;

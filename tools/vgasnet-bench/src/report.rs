@@ -47,8 +47,8 @@ use crate::targets::{Bound, Target};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use vgasnet::settings::format_size;
 use vgasnet_conduit::whole_file;
+use vgasnet_settings::format_size;
 
 /// The destinations of the results.
 pub struct Output {

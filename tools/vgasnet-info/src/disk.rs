@@ -8,8 +8,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use vgasnet::settings::format_size_about;
-use vgasnet::storage::{self, BackingFile, RingStorage};
+use vgasnet_settings::format_size_about;
+use vgasnet_storage::{self as storage, BackingFile, RingStorage};
 
 /// The smallest and largest file used for measuring.
 const FILE_BYTES: std::ops::RangeInclusive<u64> = 8 << 20..=256 << 20;

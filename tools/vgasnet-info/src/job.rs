@@ -4,9 +4,9 @@ use crate::machine::limit;
 use crate::report::{Report, Section};
 use nix::sys::resource::{Resource, getrlimit};
 use std::path::PathBuf;
-use vgasnet::memory::{FRAMES_MIN, MappingRoom, Shape};
-use vgasnet::settings::{Config, Machine, environment, format_size_about};
-use vgasnet::storage;
+use vgasnet_memory::{FRAMES_MIN, MappingRoom, Shape};
+use vgasnet_settings::{Config, Machine, environment, format_size_about};
+use vgasnet_storage as storage;
 
 /// Descriptors open in every rank.
 const DESCRIPTORS: u64 = 64;

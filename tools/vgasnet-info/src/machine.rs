@@ -3,7 +3,7 @@
 use crate::report::{Report, Section};
 use nix::sys::resource::{Resource, getrlimit};
 use std::fs;
-use vgasnet::settings::{Machine, format_size_about};
+use vgasnet_settings::{Machine, format_size_about};
 
 /// Docker's default size of `/dev/shm`, used by MPI for shared memory.
 const SHM_SMALL_BYTES: u64 = 64 << 20;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
-use vgasnet::settings::format_size_about;
+use vgasnet_settings::format_size_about;
 
 /// The parts of the report, in display order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use crate::world::World;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use vgasnet::settings::IoDirection;
-use vgasnet::storage::{Busy, FileSlot, IoOperation, NamedFile, Storage};
 use vgasnet_conduit::Rank;
+use vgasnet_settings::IoDirection;
+use vgasnet_storage::{Busy, FileSlot, IoOperation, NamedFile, Storage};
 
 /// A rank's disk.
 pub struct VirtualDisk {

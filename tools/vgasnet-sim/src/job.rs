@@ -9,9 +9,9 @@ use crate::progress::Pace;
 use crate::rank::{Common, VirtualRank};
 use crate::world::{Happening, Nanos, World};
 use std::sync::Arc;
-use vgasnet::engine::EngineOptions;
-use vgasnet::memory::{Segment, Shape, table_bytes};
 use vgasnet_conduit::Rank;
+use vgasnet_engine::EngineOptions;
+use vgasnet_memory::{Segment, Shape, table_bytes};
 use vgasnet_protocol::Hosts;
 use vgasnet_protocol::coherence::AsInPaper;
 
@@ -57,7 +57,7 @@ impl Job {
         let pages = |rank: u32| if rank < data.homes { data.pages_each } else { 1 };
         let shapes: Vec<Shape> = (0..ranks).map(|rank| Shape { pages: pages(rank), frames }).collect();
         let world = Arc::new(World::new(machine.clone(), ranks, ways.hints));
-        let pool_bytes = vgasnet::memory::all_frames(frames, page_bytes) as usize * page_bytes;
+        let pool_bytes = vgasnet_memory::all_frames(frames, page_bytes) as usize * page_bytes;
         check_room(&shapes, data, page_bytes, pool_bytes)?;
         let table = |shape: &Shape| table_bytes(*shape, page_bytes);
         let too_few =

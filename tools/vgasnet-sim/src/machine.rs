@@ -246,7 +246,7 @@ impl Visitor<'_> for Text {
 
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let text = from.deserialize_str(Text("\"16G\""))?;
-    vgasnet::settings::parse_size(&text).map_err(|wrong| serde::de::Error::custom(format!("\"{text}\" {wrong}")))
+    vgasnet_settings::parse_size(&text).map_err(|wrong| serde::de::Error::custom(format!("\"{text}\" {wrong}")))
 }
 
 /// Bytes a second, in powers of 1000 as used by makers of disks and links.

@@ -4,7 +4,7 @@ use clap::{Args, Parser, Subcommand};
 use std::io::{ErrorKind, Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use vgasnet::settings::format_size;
+use vgasnet_settings::format_size;
 use vgasnet_sim::{
     Hints, Homes, Machine, Order, Outcome, Pattern, Point, Progress, ProtocolKind, Table, paper, parts, scale, short,
     spreading, startup, twice,

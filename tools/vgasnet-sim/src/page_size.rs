@@ -68,7 +68,7 @@ pub(crate) fn table(all: &[PageSize]) -> Table {
     let mut table = Table::new(&["page", "home's pool", "third rank's pool", "home's disk"]);
     for PageSize { page_bytes, home_pool, third_pool, home_disk } in all {
         let rates = [home_pool, third_pool, home_disk].map(|rate| format!("{rate:.0}"));
-        table.row([vgasnet::settings::format_size(*page_bytes)].into_iter().chain(rates).collect());
+        table.row([vgasnet_settings::format_size(*page_bytes)].into_iter().chain(rates).collect());
     }
     table
 }

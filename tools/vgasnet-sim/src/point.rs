@@ -8,7 +8,7 @@ use crate::program::{Data, Order, Program, false_sharing, rewrite};
 use crate::rank::{CALL_NANOS, VirtualRank};
 use crate::shared_files::Shared;
 use serde::Serialize;
-use vgasnet::engine::EngineOptions;
+use vgasnet_engine::EngineOptions;
 use vgasnet_protocol::coherence::AsInPaper;
 use vgasnet_protocol::guests::offers_max;
 use vgasnet_protocol::replacement::PolicyKind;

@@ -6,15 +6,15 @@ use crate::job::Ways;
 use crate::program::{Asked, Program, Step};
 use crate::world::{Happening, Nanos, World};
 use std::sync::Arc;
-use vgasnet::engine::{self, Engine, Received, Receiver, StorageServer, Work};
-use vgasnet::memory::{self, AddressSpace, Piece, Segment, Segments, Shape, block_frames, staging_frames};
-use vgasnet::request::{Completion, CompletionId, Completions, Copy, Part};
-use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_conduit::{Conduit, Rank, Urgency};
+use vgasnet_engine::request::{Completion, CompletionId, Completions, Copy, Part};
+use vgasnet_engine::{self as engine, Engine, Received, Receiver, StorageServer, Work};
+use vgasnet_memory::{self as memory, AddressSpace, Piece, Segment, Segments, Shape, block_frames, staging_frames};
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 use vgasnet_protocol::streams::ends_step;
 use vgasnet_protocol::{Hosts, Limits, RankSizes, Space};
+use vgasnet_storage::BLOCK_BYTES;
 
 /// Cost of an access besides its copy: a call that involves no other rank.
 pub const CALL_NANOS: Nanos = 50;

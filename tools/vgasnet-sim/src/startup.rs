@@ -5,7 +5,7 @@
 
 use crate::{HANDLINGS, Machine, Table};
 use serde::Serialize;
-use vgasnet::memory::{Shape, all_frames, table_bytes};
+use vgasnet_memory::{Shape, all_frames, table_bytes};
 
 /// The network for exchanges between hosts: messages, by Bruck's algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]

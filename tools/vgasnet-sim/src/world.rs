@@ -5,8 +5,8 @@ use crate::machine::Machine;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use vgasnet::engine::messages_in;
 use vgasnet_conduit::{Rank, Token, Transfer};
+use vgasnet_engine::messages_in;
 use vgasnet_protocol::coherence::{CoherenceBody, CoherenceMessage, ToCache, ToHome};
 
 /// Nanoseconds since the start of the job.

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use vgasnet::settings::CONDUIT_VARIABLE;
 use vgasnet_launch::{Plan, Reach, host_timeout, say};
+use vgasnet_settings::CONDUIT_VARIABLE;
 
 use super::{Options, add_agent, mpi};
 

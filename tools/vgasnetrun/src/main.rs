@@ -10,11 +10,11 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use clap::{CommandFactory, Parser};
-use vgasnet::settings::{CONDUIT_VARIABLE, Config};
 use vgasnet_launch::{Launch, say};
 #[cfg(any(feature = "mpi", feature = "gasnet"))]
 use vgasnet_launch::{Plan, supervise};
 use vgasnet_manual::PageExtras;
+use vgasnet_settings::{CONDUIT_VARIABLE, Config};
 
 /// Runs a program as a job of several ranks
 #[derive(Parser)]

@@ -4,10 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::process::Command;
 
-use vgasnet::settings::CONDUIT_VARIABLE;
 use vgasnet_conduit::environment;
 use vgasnet_conduit::launchers::{SLURM_PMI_VARIABLE, are_many_tasks};
 use vgasnet_launch::{IsNoise, LAUNCHER_VARIABLE, Plan, Reach, host_timeout};
+use vgasnet_settings::CONDUIT_VARIABLE;
 
 use super::{Options, Refusal, add_agent};
 

@@ -2,7 +2,7 @@
 
 use super::measured;
 use super::page::Page;
-use vgasnet::settings::format_size;
+use vgasnet_settings::format_size;
 use vgasnet_sim::{Machine, short};
 
 /// A parameter: its name in a machine file, its meaning and its value.

@@ -3,7 +3,7 @@
 use super::Results;
 use super::lines::{Chart, Line};
 use super::page::Page;
-use vgasnet::settings::format_size;
+use vgasnet_settings::format_size;
 use vgasnet_sim::paper::{Figures, RANKS};
 use vgasnet_sim::{Machine, PageSize, short};
 

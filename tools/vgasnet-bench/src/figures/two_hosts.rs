@@ -6,8 +6,8 @@ use crate::programs::{Folder, own_dir, said, words};
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::path::PathBuf;
-use vgasnet::settings::format_size;
 use vgasnet_hosts::{ADDRESSES, Hosts, OVER_THE_CABLE};
+use vgasnet_settings::format_size;
 
 /// Two hosts, and the programs that start jobs there.
 pub struct TwoHosts {

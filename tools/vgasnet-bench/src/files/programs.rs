@@ -7,8 +7,8 @@ use crate::programs::{Folder, compile, include_dir, own_dir, said, with_vgasnet}
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use vgasnet::settings::format_size;
 use vgasnet_measuring::cgroup::{self, MemoryLimit};
+use vgasnet_settings::format_size;
 
 /// Common sources of the patterns, and a source for each way.
 const SOURCES: [(&str, &str); 8] = [

@@ -6,8 +6,8 @@ use crate::options::GasnetExOptions;
 use crate::report::{GasnetExReport, OperationRow, Output, Verdict};
 use crate::targets::judge_gasnet_ex;
 use crate::{Stop, plot};
-use vgasnet::settings::format_size;
 use vgasnet_measuring::progress;
+use vgasnet_settings::format_size;
 
 /// Bytes filled at a time by the program.
 const SPREAD_UNIT_BYTES: u64 = 64 << 10;

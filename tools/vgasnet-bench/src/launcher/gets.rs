@@ -7,7 +7,7 @@ use crate::options::{GetsOptions, Setup, default_unless};
 use crate::plan::{Job, Spec, Workload};
 use crate::report::{GetsFigures, Output, Run};
 use crate::{Stop, plot};
-use vgasnet::settings::format_size;
+use vgasnet_settings::format_size;
 
 const POOL_BYTES_DEFAULT: u64 = 32 << 20;
 const PAGE_BYTES_DEFAULT: u64 = 1 << 20;

@@ -5,7 +5,7 @@ use crate::Stop;
 use crate::options::OperationsOptions;
 use crate::plan::{Job, Spec, Workload};
 use crate::report::{OperationFigures, Output};
-use vgasnet::settings::format_size_about;
+use vgasnet_settings::format_size_about;
 
 /// Minimum size of the places: many operations of the longest kind.
 const SIZE_BYTES_MIN: u64 = 4 << 10;

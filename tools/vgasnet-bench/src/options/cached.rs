@@ -4,7 +4,7 @@ use super::{Judging, Setup};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use vgasnet::settings::parse_size;
+use vgasnet_settings::parse_size;
 
 const POOL: &str = "DRAM cache of each rank [default: VGASNET_POOL_SIZE, else 32M]";
 const PAGE: &str = "Page size [default: VGASNET_PAGE_SIZE, else 1M]";

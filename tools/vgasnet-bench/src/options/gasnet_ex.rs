@@ -4,7 +4,7 @@ use super::Judging;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
-use vgasnet::settings::parse_size;
+use vgasnet_settings::parse_size;
 
 #[derive(Args, Clone)]
 #[command(mut_arg("check", |check| check.help("Exit with status 1 if a target is missed, or could not be measured")))]

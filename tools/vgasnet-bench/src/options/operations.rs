@@ -2,7 +2,7 @@
 
 use super::Setup;
 use clap::Args;
-use vgasnet::settings::parse_size;
+use vgasnet_settings::parse_size;
 use vgasnet_smp::RANKS_MAX;
 
 #[derive(Args, Clone)]

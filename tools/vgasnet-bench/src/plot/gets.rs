@@ -2,7 +2,7 @@
 
 use super::{Bar, Chart, draw};
 use crate::report::{GetsFigures, Run};
-use vgasnet::settings::format_size_about;
+use vgasnet_settings::format_size_about;
 
 /// A get by size next to its baselines; all draws by memory; hits and occupancy by memory.
 pub fn gets(runs: &[Run<GetsFigures>]) -> Result<String, String> {

@@ -7,7 +7,7 @@ use crate::small::{Place, SIZES_BYTES};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::ops::Range;
-use vgasnet::settings::format_size;
+use vgasnet_settings::format_size;
 
 /// Width and height of a chart.
 const SIZE: (u32, u32) = (900, 460);

@@ -6,7 +6,7 @@ use crate::files::programs::Times;
 use crate::files::sequential::Direct;
 use crate::files::{Case, Way};
 use serde::Serialize;
-use vgasnet::settings::format_size_about;
+use vgasnet_settings::format_size_about;
 
 /// One way of a case.
 #[derive(Debug, Serialize)]

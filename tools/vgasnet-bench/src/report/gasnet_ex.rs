@@ -5,7 +5,7 @@ use crate::baseline::median;
 use crate::options::Network;
 use serde::Serialize;
 use std::path::Path;
-use vgasnet::settings::format_size_about;
+use vgasnet_settings::format_size_about;
 
 /// One operation with this number of ranks. Times are medians, in nanoseconds.
 #[derive(Debug, Serialize)]

@@ -8,7 +8,7 @@ use crate::plan::Job;
 use crate::programs::mpi::Network;
 use crate::targets::judge_gets;
 use serde::Serialize;
-use vgasnet::settings::format_size_about;
+use vgasnet_settings::format_size_about;
 
 #[derive(Serialize)]
 pub struct GetsFigures {

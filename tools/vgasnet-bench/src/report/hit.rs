@@ -7,7 +7,7 @@ use crate::plan::{Job, Workload};
 use crate::targets::judge_hit;
 use serde::Serialize;
 use std::path::Path;
-use vgasnet::settings::format_size;
+use vgasnet_settings::format_size;
 
 /// The only job of the benchmark, without a list of jobs.
 #[derive(Serialize)]

@@ -5,7 +5,7 @@ use crate::baseline::median;
 use crate::operations::{Cell, Found, Kind};
 use crate::plan::Job;
 use serde::Serialize;
-use vgasnet::settings::format_size;
+use vgasnet_settings::format_size;
 
 #[derive(Serialize)]
 pub struct OperationFigures {

@@ -4,7 +4,7 @@ use super::Verdict;
 use crate::baseline::median;
 use crate::programs::examples::Said;
 use serde::Serialize;
-use vgasnet::settings::format_size_about;
+use vgasnet_settings::format_size_about;
 
 /// A way for an example to get remote bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -6,7 +6,7 @@ use crate::plan::{BLOCK_BYTES, Job};
 use crate::reads::Found;
 use serde::Serialize;
 use std::path::PathBuf;
-use vgasnet::settings::format_size;
+use vgasnet_settings::format_size;
 
 #[derive(Serialize)]
 pub struct ReadFigures {

@@ -7,8 +7,8 @@ use crate::plan::Job;
 use crate::small::{Cell, Found, IN_FLIGHT, Place, Reference, ReferenceCell, SIZES_BYTES};
 use crate::targets::judge_small;
 use serde::Serialize;
-use vgasnet::settings::format_size;
-use vgasnet::storage::BLOCK_BYTES;
+use vgasnet_settings::format_size;
+use vgasnet_storage::BLOCK_BYTES;
 
 #[derive(Serialize)]
 pub struct SmallFigures {

@@ -6,7 +6,7 @@ use crate::plan::Job;
 use crate::sweep::Found;
 use crate::targets::judge_sweep;
 use serde::Serialize;
-use vgasnet::settings::format_size;
+use vgasnet_settings::format_size;
 
 #[derive(Serialize)]
 pub struct SweepFigures {

@@ -7,7 +7,7 @@ use crate::plan::Job;
 use crate::targets::judge_triad;
 use crate::triad;
 use serde::Serialize;
-use vgasnet::settings::format_size;
+use vgasnet_settings::format_size;
 
 /// Throughputs count each array once, as if a store did not read first.
 #[derive(Serialize)]

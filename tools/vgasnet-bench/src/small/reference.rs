@@ -10,8 +10,8 @@ use crate::options::Access;
 use crate::plan::{Spec, Workload};
 use crate::rank::{Rank, fail};
 use serde::{Deserialize, Serialize};
-use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_measuring::memory::Memory;
+use vgasnet_storage::BLOCK_BYTES;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -7,8 +7,8 @@ use crate::plan::{Mapping, Spec};
 use crate::rank::fail;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use vgasnet::storage::BackingFile;
 use vgasnet_measuring::memory::Memory;
+use vgasnet_storage::BackingFile;
 
 /// The work of the process: it writes the arrays in the first step, and runs a triad in each further one.
 pub fn serve(spec: &Spec) {

@@ -1,0 +1,193 @@
+//! State of an open file that both the engine and the file calls change: its written end, failures, and operations in
+//! progress.
+
+mod written_again;
+
+use crate::request::Handle;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::Cause;
+use vgasnet_protocol::file_message::PageFilter;
+use vgasnet_sys::Signalproof;
+use written_again::WrittenAgain;
+
+/// Least number of begun operations before the ended ones are collected.
+const BEGUN_MIN: usize = 64;
+
+/// The state of one file.
+#[derive(Debug, Default)]
+pub struct FileState {
+    /// End of the data written by this rank, in bytes.
+    pub written_end: AtomicU64,
+    /// End of the data written or being written by this rank, in bytes. Lower than `written_end` before the first
+    /// write.
+    intended_end: AtomicU64,
+    /// Ranks that need `intended_end` to stay as it is.
+    end_holders: AtomicU32,
+    /// First error on this rank, as an errno value; 0 if none.
+    pub first_error: AtomicU32,
+    /// Number of errors.
+    pub errors: AtomicU64,
+    /// Why writes are refused after a failed write-back, as an errno value; 0 if they are not.
+    pub refusal: AtomicU32,
+    /// Whether the user has been told that writes are refused.
+    pub told_refusal: AtomicBool,
+    /// Whether the user has been told that a call waited for unsynced operations.
+    pub told_unsynced: AtomicBool,
+    /// The file's shared pointer, if the memory of the team's first member is mapped.
+    pub pointer: Option<&'static AtomicU64>,
+    /// At the team's first member: the other members.
+    pub others: Box<[Rank]>,
+    /// Pages written by this rank since its last flush of the file, as a [`PageFilter`].
+    written_pages: AtomicU64,
+    /// Operations in progress at the last check.
+    begun: Mutex<Begun>,
+    /// The pages that they write.
+    begun_pages: AtomicU64,
+    /// Ranges written again since a sync failed.
+    pub again: WrittenAgain,
+}
+
+/// Operations on a file without completion notice, with the pages that they write.
+#[derive(Debug, Default)]
+struct Begun {
+    all: Vec<(Handle, PageFilter)>,
+    /// At this length the ended ones are removed.
+    most: usize,
+}
+
+impl FileState {
+    /// Creates the state of a newly opened file. `others` is for the team's first member only; `pointer` needs the
+    /// first member's memory mapped.
+    pub fn new(others: Box<[Rank]>, pointer: Option<&'static AtomicU64>) -> FileState {
+        FileState { others, pointer, ..FileState::default() }
+    }
+
+    /// Notes a write up to `end` before its data can reach the file. Returns whether another rank holds the end, and the
+    /// write has to wait until [`FileState::is_end_held`] is false.
+    #[inline]
+    pub fn intend_end(&self, end: u64) -> bool {
+        // Sequentially consistent with `hold_end`: either that sees the end, or this sees the holder. Another thread's
+        // end may be one that it waits with.
+        if self.intended_end.load(Ordering::SeqCst) < end {
+            self.intended_end.fetch_max(end, Ordering::SeqCst);
+        }
+        self.is_end_held()
+    }
+
+    /// The file was cut, and this rank writes nothing meanwhile.
+    pub fn forget_end(&self) {
+        self.intended_end.store(0, Ordering::SeqCst);
+        self.written_end.store(0, Ordering::Release);
+    }
+
+    /// Whether a rank is about to give the file its size.
+    pub fn is_end_held(&self) -> bool {
+        self.end_holders.load(Ordering::SeqCst) > 0
+    }
+
+    /// Has writes beyond the end wait. Returns the end.
+    pub fn hold_end(&self) -> u64 {
+        self.end_holders.fetch_add(1, Ordering::SeqCst);
+        self.intended_end.load(Ordering::SeqCst)
+    }
+
+    /// Ends one hold, unless all have been abandoned.
+    pub fn release_end(&self) {
+        let one_fewer = |holders: u32| holders.checked_sub(1);
+        let _abandoned = self.end_holders.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_fewer);
+    }
+
+    /// Ends all holds, whose ranks may have died.
+    pub fn abandon_holds(&self) {
+        self.end_holders.store(0, Ordering::SeqCst);
+    }
+
+    /// Notes a failed operation.
+    pub fn note_error(&self, cause: Cause) {
+        let _known = self.first_error.compare_exchange(0, cause.0, Ordering::Relaxed, Ordering::Relaxed);
+        self.errors.fetch_add(1, Ordering::Release);
+    }
+
+    /// Notes a completed write of these pages.
+    pub fn note_written_pages(&self, pages: PageFilter) {
+        note_pages(&self.written_pages, pages);
+    }
+
+    /// Notes the start of an operation that writes these pages and gives no completion notice.
+    pub fn note_begun(&self, handle: Handle, pages: PageFilter, is_in_flight: impl Fn(Handle) -> bool) {
+        let mut begun = Signalproof::lock(&self.begun);
+        if begun.all.len() >= begun.most {
+            self.forget_ended(&mut begun, is_in_flight);
+            begun.most = 2 * begun.all.len() + BEGUN_MIN;
+        }
+        begun.all.push((handle, pages));
+        note_pages(&self.begun_pages, pages);
+    }
+
+    /// Checks the begun operations. Returns how many are in progress.
+    pub fn settle_begun(&self, is_in_flight: impl Fn(Handle) -> bool) -> usize {
+        let mut begun = Signalproof::lock(&self.begun);
+        self.forget_ended(&mut begun, is_in_flight);
+        begun.all.len()
+    }
+
+    fn forget_ended(&self, begun: &mut Begun, is_in_flight: impl Fn(Handle) -> bool) {
+        let (mut written, mut pages_left) = (PageFilter::default(), PageFilter::default());
+        begun.all.retain(|(handle, pages)| {
+            let stays = is_in_flight(*handle);
+            let of = if stays { &mut pages_left } else { &mut written };
+            *of = of.with(*pages);
+            stays
+        });
+        note_pages(&self.written_pages, written);
+        self.begun_pages.store(pages_left.0, Ordering::Release);
+    }
+
+    /// Takes the pages written since the last call.
+    pub(super) fn take_written_pages(&self) -> PageFilter {
+        PageFilter(self.written_pages.swap(0, Ordering::AcqRel))
+    }
+
+    pub(super) fn begun_pages(&self) -> PageFilter {
+        PageFilter(self.begun_pages.load(Ordering::Acquire))
+    }
+}
+
+fn note_pages(noted: &AtomicU64, PageFilter(pages): PageFilter) {
+    // Most bits are set already, and a load is cheaper than a read-modify-write.
+    if noted.load(Ordering::Relaxed) & pages != pages {
+        noted.fetch_or(pages, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn begun_pages_count_as_written_once_their_operation_has_ended() {
+        let state = FileState::default();
+        let handle = |bits| Handle::from_bits(bits).expect("it is not 0");
+        let (first, second, read) = (PageFilter::of(1, 1), PageFilter::of(5, 6), PageFilter::default());
+        for (bits, pages) in [(1, first), (2, second), (3, read)] {
+            state.note_begun(handle(bits), pages, |_| true);
+        }
+        assert_eq!((state.take_written_pages(), state.begun_pages()), (read, first.with(second)));
+        assert_eq!(state.settle_begun(|of| of != handle(1)), 2);
+        assert_eq!((state.take_written_pages(), state.begun_pages()), (first, second));
+        assert_eq!(state.settle_begun(|_| false), 0);
+        assert_eq!((state.take_written_pages(), state.begun_pages()), (second, read));
+    }
+
+    #[test]
+    fn ended_operations_take_no_room() {
+        let (state, page) = (FileState::default(), PageFilter::of(0, 0));
+        for bits in 1..10_000 {
+            let handle = Handle::from_bits(bits).expect("it is not 0");
+            state.note_begun(handle, page, |of| of.to_bits() + 5 > bits);
+            assert!(Signalproof::lock(&state.begun).all.len() <= 2 * BEGUN_MIN);
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! Runs the protocol of one rank: takes its actions to the conduit and the storage, and brings their completions back.
+//!
+//! The [`Engine`] is single-threaded state behind a lock. The thread that has the lock calls [`Engine::drive`]. It then
+//! carries out the resulting [`Work`] without the lock: nothing touches the client's memory or copies a page under the
+//! lock. The [`Driver`] decides which thread drives and which sleep.
+
+mod actions;
+mod aging;
+mod arrivals;
+mod as_in_paper;
+mod background;
+mod block_frames;
+mod closing_reports;
+mod driver;
+mod eviction;
+mod fault_service;
+mod file_flushes;
+mod file_sizes;
+mod file_state;
+mod files;
+mod guests;
+mod host_barriers;
+mod job_barrier;
+mod loans;
+mod locks;
+mod outbox;
+mod page_statistics;
+mod pending;
+mod performing;
+mod pins;
+mod prefetch;
+pub mod request;
+mod serving;
+mod shipping;
+mod sleepers;
+mod storage_queue;
+mod storage_server;
+mod tuning;
+mod wait;
+mod wait_mode;
+mod work;
+mod write_behind;
+mod writes;
+
+pub use arrivals::{Received, Receiver, TAG_ABOVE};
+pub use driver::{Driver, Fail, Locked};
+pub use file_flushes::OwnFlush;
+pub use file_state::FileState;
+pub use files::{Unwritten, joined};
+pub use outbox::messages_in;
+pub use pending::Pending;
+pub use pins::TooManyPins;
+pub use shipping::{Delivery, Shipment};
+pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, PageRead, StorageServer};
+pub use tuning::protocol;
+pub use wait::CallerWork;
+pub use wait_mode::WaitMode;
+pub use work::Work;
+pub use writes::{Purpose, WritesSince};
+
+use crate::request::Part;
+use arrivals::Arrived;
+use closing_reports::ClosingReports;
+use eviction::page_released_by;
+use files::OpenFiles;
+use guests::Guests;
+use outbox::Outbox;
+use page_statistics::PageStatistics;
+use pins::PinSet;
+use prefetch::Prefetch;
+use serving::Served;
+use shipping::Shipping;
+use slab::Slab;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use vgasnet_conduit::Conduit;
+use vgasnet_memory::{AddressSpace, FRAMES_MIN, Frames};
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::barrier::Barrier;
+use vgasnet_protocol::coherence::{Access, Action, CoherenceBody, Event, Outgoing, PageId, Protocol, ToCache, Waiter};
+use vgasnet_protocol::file_locks::FileLocks;
+use vgasnet_protocol::ordered::OrderedMap;
+use vgasnet_protocol::replacement::{BlockFrames, PolicyKind, Reserve};
+use vgasnet_protocol::shipping::Meters;
+use vgasnet_settings::UserError;
+use vgasnet_stats as stats;
+use vgasnet_storage::BLOCK_BYTES;
+use write_behind::WriteBehind;
+use writes::KnownWrites;
+
+/// First byte of the client barrier's messages. The coherence protocol's own tags are smaller.
+const TAG_BARRIER: u8 = 32;
+
+/// First byte of the messages of the barrier at the end of the job.
+const TAG_FAREWELL: u8 = 33;
+
+/// First byte of a bundle of coherence messages.
+const TAG_BUNDLE: u8 = 30;
+
+/// The engine of one rank.
+pub struct Engine {
+    conduit: Arc<dyn Conduit>,
+    space: Arc<AddressSpace>,
+    protocol: Protocol,
+    barrier: Barrier,
+    farewell: Barrier,
+    closing_reports: ClosingReports,
+    receiver: Arc<dyn Receiver>,
+    storage: StorageServer,
+    frames: Frames,
+    prefetch: Prefetch,
+    guests: Guests,
+    reserve: Reserve,
+    block_frames: BlockFrames,
+    /// Number of early write-backs of pages that were due for eviction.
+    cleaned_ahead: u64,
+    /// Pages with a copy in another pool are evicted first.
+    spares_only_copies: bool,
+    pins: PinSet,
+    /// More frames are lent than the pins allow, and have been asked back.
+    awaits_loans: bool,
+    /// Nothing is in flight and no request has arrived since the last full drive, except messages for the rooms above.
+    is_settled: bool,
+    /// Parts waiting for a page; a [`Waiter`] is an index into it.
+    parts: Slab<Part>,
+    /// Page transfers in flight.
+    transfers: Slab<Outgoing>,
+    /// Closing pages that are still pinned.
+    closing: Vec<PageId>,
+    events: VecDeque<Event>,
+    actions: Vec<Action>,
+    outbox: Outbox,
+    shipping: Shipping,
+    /// Requests of other ranks for bytes of pages.
+    served: Slab<Served>,
+    /// Messages to this home about pages with jobs on their blocks, held until the jobs end.
+    held: OrderedMap<PageId, Vec<Event>>,
+    page_statistics: PageStatistics,
+    arrived: Vec<Arrived>,
+    writes: KnownWrites,
+    files: OpenFiles,
+    write_behind: WriteBehind,
+    locks: FileLocks,
+    work: VecDeque<Work>,
+    /// Transfers refused by the conduit for lack of room, until the next drive.
+    refused: Vec<Work>,
+    /// An event other than an operation's completion has happened, and threads may be waiting for it.
+    has_event: bool,
+    /// The error that ends the job.
+    broken: Option<UserError>,
+}
+
+/// An engine's options.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOptions {
+    /// Chooses the frames to evict.
+    pub policy: PolicyKind,
+    /// Whether caching is cooperative; equal to the protocol's option.
+    pub cooperative: bool,
+    /// Small operations on absent pages may be carried out at the page's holder. The value is a request's overhead in
+    /// bytes, as [`vgasnet_protocol::shipping::REQUEST_BYTES`]. `None`: the page is moved each time.
+    pub ships: Option<u64>,
+    /// Maximum number of pages on offer. The last resident copy of a page is offered to other ranks before its
+    /// eviction, and pages of others are kept in idle frames. 0, as without cooperative caching: neither.
+    pub offers_max: u32,
+}
+
+impl Engine {
+    /// An engine for the rank, pages and frames of `protocol`. Messages for the rooms above go to `receiver`.
+    pub fn new(
+        conduit: Arc<dyn Conduit>,
+        space: Arc<AddressSpace>,
+        protocol: Protocol,
+        storage: StorageServer,
+        receiver: Arc<dyn Receiver>,
+        options: EngineOptions,
+    ) -> Engine {
+        let EngineOptions { policy, cooperative, ships, offers_max } = options;
+        let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
+        let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
+        Engine {
+            barrier: Barrier::new(conduit.rank(), conduit.ranks()),
+            farewell: Barrier::new(conduit.rank(), conduit.ranks()),
+            closing_reports: ClosingReports::default(),
+            receiver,
+            frames: Frames::new(Arc::clone(&space), frames, policy),
+            prefetch: Prefetch::new(page_bytes, frames),
+            guests: Guests::new(&*conduit, frames, if cooperative { offers_max } else { 0 }),
+            reserve: Reserve::new(frames, page_bytes),
+            block_frames: BlockFrames::new(frames, page_bytes / BLOCK_BYTES, FRAMES_MIN),
+            cleaned_ahead: 0,
+            spares_only_copies: true,
+            pins: PinSet::new(frames),
+            awaits_loans: false,
+            is_settled: false,
+            outbox: Outbox::new(Arc::clone(&conduit)),
+            shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
+            served: Slab::new(),
+            held: OrderedMap::new(),
+            page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
+            locks: FileLocks::new(conduit.ranks(), conduit.message_bytes_max()),
+            conduit,
+            space,
+            protocol,
+            storage,
+            parts: Slab::new(),
+            transfers: Slab::new(),
+            closing: Vec::new(),
+            events: VecDeque::new(),
+            actions: Vec::new(),
+            arrived: Vec::new(),
+            writes: KnownWrites::default(),
+            files: OpenFiles::default(),
+            write_behind: WriteBehind::default(),
+            work: VecDeque::new(),
+            refused: Vec::new(),
+            has_event: false,
+            broken: None,
+        }
+    }
+
+    /// The protocol's state.
+    pub fn protocol(&self) -> &Protocol {
+        &self.protocol
+    }
+
+    /// The storage server.
+    pub fn storage(&self) -> &StorageServer {
+        &self.storage
+    }
+
+    /// The frames of the own pool.
+    pub fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
+    /// Pages by which streams advance: the engine is told of the first use of one page in this many.
+    pub fn stream_step(&self) -> u32 {
+        self.prefetch.step()
+    }
+
+    /// Number of early write-backs of pages that were due for eviction.
+    pub fn cleaned_ahead(&self) -> u64 {
+        self.cleaned_ahead
+    }
+
+    /// Takes a part of an operation on an absent page: ships it to the page's holder or makes it wait for the page.
+    pub fn submit(&mut self, part: Part) {
+        let kept = if self.may_ship(&part) { self.ship_or_keep(part) } else { Some(part) };
+        kept.into_iter().for_each(|part| self.fetch_for(part));
+    }
+
+    /// Makes a part wait for its page.
+    fn fetch_for(&mut self, part: Part) {
+        let Some(part) = self.pass_or_hold(part) else { return };
+        let page = part.piece.page;
+        self.guests.on_missed();
+        self.page_statistics.on_part(&part);
+        // Puts of whole pages do not read, so no read-ahead follows.
+        if part.overwrites(self.space.page_bytes()) {
+            let waiter = Waiter(self.parts.insert(part) as u32);
+            return self.handle(Event::Overwrite { page, waiter });
+        }
+        self.outbox.begin_together();
+        self.want(part);
+        self.prefetch_after_miss(page);
+        self.outbox.end_together();
+    }
+
+    /// As [`Engine::fetch_for`], for parts of other ranks and parts outside streams.
+    fn want(&mut self, part: Part) {
+        let Some(part) = self.pass_or_hold(part) else { return };
+        if self.writes.are_noted() {
+            self.note_wanted(&part);
+        }
+        let (page, access) = (part.piece.page, part.copy.access());
+        let waiter = Waiter(self.parts.insert(part) as u32);
+        self.handle(Event::Want { page, access, waiter });
+    }
+
+    /// As [`Engine::submit`], for a thread that waits for this part only. If the page or one of its blocks is to be
+    /// read from the own disk, the thread may have to do the read, and then calls [`Engine::end_read`].
+    #[must_use]
+    #[inline(never)]
+    pub fn submit_or_read(&mut self, part: Part) -> Option<PageRead> {
+        let page = part.piece.page;
+        let blocks_to_read = self.storage.blocks_to_read();
+        self.submit(part);
+        let read = self.storage.take_read(page).or_else(|| self.storage.take_block_read(blocks_to_read));
+        if read.is_some() {
+            // Other operations started by the part must not wait for the read.
+            self.storage.advance(&mut self.work);
+        }
+        read
+    }
+
+    /// A thread has finished the read of a page.
+    ///
+    /// # Errors
+    /// The page could not be read: the job has to end.
+    pub fn end_read(&mut self, read: EndedRead) -> Result<(), UserError> {
+        self.is_settled = false;
+        self.storage.end_read(read, &mut self.events, &mut self.work)?;
+        self.handle_events();
+        Ok(())
+    }
+
+    /// Starts the write-back of all dirty pages. [`Engine::is_flushed`] reports completion.
+    pub fn flush(&mut self) {
+        self.handle(Event::Flush);
+    }
+
+    /// Whether every page dirty at the last flush is written back. Pages pinned by the client do not count: they are
+    /// written back when it unpins them.
+    pub fn is_flushed(&self) -> bool {
+        self.protocol.cache.flushed() || self.protocol.cache.unflushed().all(|page| self.is_pinned(page))
+    }
+
+    /// Handles an event that results from work outside the lock.
+    pub fn complete(&mut self, event: Event) {
+        self.handle(event);
+    }
+
+    /// Handles all arrivals. Returns whether there were any.
+    ///
+    /// # Errors
+    /// A page could not be read or written, or a message is malformed: the job has to end.
+    pub fn drive(&mut self) -> Result<bool, UserError> {
+        let mut worked = self.is_settled && self.poll_conduit()?;
+        if worked && self.is_settled {
+            // The arrivals were for the rooms above only.
+            return Ok(true);
+        }
+        self.work.extend(self.refused.drain(..));
+        worked |= self.outbox.flush();
+        worked |= self.poll_conduit()?;
+        worked |= self.storage.poll(&mut self.events, &mut self.work)?;
+        worked |= self.poll_closing();
+        self.poll_loans();
+        // Threads that wait for such a page to be dropped look for it; the engine does not.
+        worked |= self.frames.retry_victims() && self.files.waiting > 0;
+        self.handle_events();
+        self.balance_frames();
+        self.retry_held();
+        self.retry_dismissed();
+        self.write_aged();
+        if self.shipping.is_waiting() {
+            self.send_shipments();
+        }
+        self.storage.advance(&mut self.work);
+        // A flush without dirty data completes here, and no other drive may follow.
+        self.answer_flushes();
+        self.is_settled = self.has_nothing_in_flight();
+        self.broken.clone().map_or(Ok(worked), Err)
+    }
+
+    /// Takes the next work item, to be performed in order and without the lock.
+    pub fn take_work(&mut self) -> Option<Work> {
+        let work = self.work.pop_front();
+        if let Some(Work::UnmapUnused { frame, .. }) = &work {
+            self.frames.on_unmapping(*frame);
+        }
+        work
+    }
+
+    /// Takes back a transfer refused by the conduit. It is queued again at the next drive and delays no other work
+    /// until then.
+    pub fn put_back(&mut self, work: Work) {
+        self.refused.push(work);
+    }
+
+    /// Whether an event has happened since the last call for which threads may be waiting.
+    pub fn take_event(&mut self) -> bool {
+        std::mem::take(&mut self.has_event)
+    }
+
+    /// Whether messages or transfers wait for room in the conduit, which bounds all sleeps.
+    pub fn is_held_up(&self) -> bool {
+        !self.outbox.is_empty() || !self.refused.is_empty()
+    }
+
+    /// Keeps a message of the rooms above until the conduit has room.
+    pub fn keep_message(&mut self, to: Rank, bytes: Box<[u8]>) {
+        self.outbox.keep(to, bytes);
+    }
+
+    fn poll_closing(&mut self) -> bool {
+        let before = self.closing.len();
+        let closing = std::mem::take(&mut self.closing);
+        for page in closing {
+            match self.space.poll_closed(page) {
+                Some(frame) => self.on_closed(page, frame),
+                None => self.closing.push(page),
+            }
+        }
+        before != self.closing.len()
+    }
+
+    fn handle(&mut self, event: Event) {
+        self.events.push_back(event);
+        self.handle_events();
+    }
+
+    /// Stops once the job has to end, since the protocol's state may be inconsistent.
+    fn handle_events(&mut self) {
+        while self.broken.is_none() {
+            while let Some(event) = self.events.pop_front() {
+                if let Some(page) = self.page_at_home(&event) {
+                    if self.storage.has_jobs(page) {
+                        self.hold_back(page, event);
+                        continue;
+                    }
+                    if let Err(refused) = self.storage.unmap_blocks(page) {
+                        self.broken = Some(refused);
+                        return;
+                    }
+                }
+                self.note_message(&event);
+                let noted = self.note_event(&event);
+                let mut actions = std::mem::take(&mut self.actions);
+                if stats::is_on() {
+                    self.page_statistics.on_event(&event, &self.protocol.cache);
+                }
+                let released = page_released_by(&event);
+                let flushing = !self.protocol.cache.flushed();
+                if let Err(violation) = self.protocol.handle(event, &mut actions) {
+                    self.broken = Some(arrivals::refused(violation));
+                    return;
+                }
+                noted.into_iter().for_each(|page| self.note_writer(page));
+                self.has_event |= flushing && self.protocol.cache.flushed();
+                for action in actions.drain(..) {
+                    if stats::is_on() {
+                        self.page_statistics.on_action(&action);
+                    }
+                    self.act(action);
+                }
+                self.outbox.end_event();
+                self.actions = actions;
+                let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
+                frame.into_iter().for_each(|frame| self.frames.release(frame));
+            }
+            // A search without a victim may have queued write-backs.
+            match self.next_eviction() {
+                Some(frame) => self.events.push_back(Event::Evict(frame)),
+                None if self.events.is_empty() => return,
+                None => {}
+            }
+        }
+    }
+
+    /// The page in an operation's frame is complete.
+    pub fn end_lay_over(&mut self, operation: usize) {
+        self.storage.on_whole(operation, &mut self.events, &mut self.work);
+        self.handle_events();
+    }
+
+    /// The page of a message to this home.
+    fn page_at_home(&self, event: &Event) -> Option<PageId> {
+        let Event::Message { message, .. } = event else { return None };
+        let is_to_home = matches!(message.body, CoherenceBody::Home(_)) && self.is_home(message.page);
+        is_to_home.then_some(message.page)
+    }
+
+    /// Notes the effect of a message to the cache on the page's frame and meter.
+    fn note_message(&mut self, event: &Event) {
+        let Event::Message { from, message } = event else { return };
+        let CoherenceBody::Cache(body) = message.body else { return };
+        let is_taken = match body {
+            ToCache::Invalidate { .. } | ToCache::Relay { .. } => true,
+            ToCache::Forward(forward) => forward.access == Access::Write,
+            ToCache::Data { .. } => return self.note_source(*from, message.page),
+            ToCache::Evicted { .. } => return self.files.forget_unwritten(message.page),
+            ToCache::Unread => {
+                let frame = self.protocol.cache.frame_of(message.page);
+                return frame.into_iter().for_each(|frame| self.frames.mark_filled(frame));
+            }
+            _ => false,
+        };
+        if !is_taken {
+            return;
+        }
+        // The next holder will write it, and it may leave this pool if it comes back.
+        self.files.forget_unwritten(message.page);
+        if self.space.own.table.is_open(message.page, Access::Write) {
+            self.shipping.meters.on_lost(message.page);
+        }
+    }
+
+    /// Whether the page exists and this rank is its home.
+    fn is_home(&self, page: PageId) -> bool {
+        let spaces = self.protocol.spaces();
+        spaces.has(page) && spaces.home(page) == self.space.rank
+    }
+
+    /// Whether the client has pinned the page.
+    fn is_pinned(&self, page: PageId) -> bool {
+        self.space.is_own(page) && self.pins.has(page.index)
+    }
+}

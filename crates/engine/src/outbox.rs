@@ -1,0 +1,233 @@
+//! Messages waiting for room in the conduit.
+
+use super::{TAG_ABOVE, TAG_BUNDLE};
+use std::collections::VecDeque;
+use std::ops::Bound;
+use std::sync::Arc;
+use vgasnet_conduit::{Busy, Conduit, MESSAGE_BYTES_MIN, Urgency};
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::barrier::BarrierMessage;
+use vgasnet_protocol::ordered::OrderedMap;
+use vgasnet_stats::{self as stats, Row};
+
+/// The messages of one engine on their way to the conduit.
+///
+/// A busy peer delays no messages to others, and the library's own messages never wait behind a client's. The queues
+/// are bounded by this rank's frames and operations, and by the clients' windows at their targets.
+pub(super) struct Outbox {
+    conduit: Arc<dyn Conduit>,
+    /// Peers with waiting messages; none of the queues is empty.
+    waiting: OrderedMap<Rank, Queues>,
+    /// The first peer of the last flush. The next flush begins behind it, so that peers share the room fairly.
+    tried_first: Rank,
+    together: Together,
+}
+
+/// A bundle of messages to one peer: a tag, then each message preceded by its length.
+struct Together {
+    to: Rank,
+    bytes: Vec<u8>,
+    messages: usize,
+    /// Further events with messages for the same bundle follow.
+    is_held: bool,
+    /// If false, each message is sent alone.
+    is_on: bool,
+}
+
+/// Messages waiting for one peer, in order.
+#[derive(Default)]
+struct Queues {
+    own: VecDeque<Box<[u8]>>,
+    of_clients: VecDeque<Box<[u8]>>,
+}
+
+impl Queues {
+    fn len(&self) -> usize {
+        self.own.len() + self.of_clients.len()
+    }
+
+    /// Sends as many as there is room for. Returns whether any was sent.
+    fn flush(&mut self, conduit: &dyn Conduit, to: Rank) -> bool {
+        let mut worked = false;
+        for (queue, urgency) in [(&mut self.own, Urgency::Now), (&mut self.of_clients, Urgency::WhenCalled)] {
+            while let Some(bytes) = queue.front() {
+                if conduit.send(to, bytes, &[], urgency) == Err(Busy) {
+                    return worked;
+                }
+                queue.pop_front();
+                worked = true;
+            }
+        }
+        worked
+    }
+}
+
+impl Together {
+    fn new() -> Together {
+        Together { to: Rank(0), bytes: Vec::new(), messages: 0, is_held: false, is_on: true }
+    }
+
+    fn has_room(&self, to: Rank, len_bytes: usize) -> bool {
+        self.messages == 0 || self.is_on && self.to == to && self.bytes.len() + 1 + len_bytes <= MESSAGE_BYTES_MIN
+    }
+}
+
+/// The messages in a conduit message: the contents of a bundle, or the message itself.
+pub fn messages_in(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_bundle = bytes.first() == Some(&TAG_BUNDLE);
+    let (one, several) = if is_bundle { (None, Some(unbundle(bytes))) } else { (Some(bytes), None) };
+    one.into_iter().chain(several.into_iter().flatten())
+}
+
+/// The messages of a bundle.
+pub(super) fn unbundle(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut remaining = bytes.get(1..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let (len_bytes, behind) = remaining.split_first()?;
+        // A message cut short decodes as empty, which is malformed.
+        let (message, behind) = behind.split_at_checked(usize::from(*len_bytes)).unwrap_or_default();
+        remaining = behind;
+        Some(message)
+    })
+}
+
+impl Outbox {
+    /// An empty outbox for this conduit.
+    pub(super) fn new(conduit: Arc<dyn Conduit>) -> Outbox {
+        Outbox { conduit, waiting: OrderedMap::new(), tried_first: Rank(0), together: Together::new() }
+    }
+
+    /// Sends a message of the library's own, now or when the conduit has room.
+    pub(super) fn send(&mut self, to: Rank, bytes: &[u8]) {
+        if self.together.messages > 0 {
+            // The bundle may concern the same page, so it goes first.
+            self.send_bundle();
+        }
+        count_sent(bytes);
+        self.send_uncounted(to, bytes);
+    }
+
+    fn send_uncounted(&mut self, to: Rank, bytes: &[u8]) {
+        let is_next = self.waiting.get(&to).is_none_or(|queues| queues.own.is_empty());
+        if !is_next || self.conduit.send(to, bytes, &[], Urgency::Now) == Err(Busy) {
+            self.waiting.entry(to).or_default().own.push_back(bytes.into());
+        }
+    }
+
+    /// Sends a protocol message, possibly bundled with others to the same peer. [`Outbox::end_together`] must follow
+    /// soon.
+    pub(super) fn send_together(&mut self, to: Rank, bytes: &[u8]) {
+        if !self.together.has_room(to, bytes.len()) {
+            self.send_bundle();
+        }
+        let together = &mut self.together;
+        if together.messages == 0 {
+            together.to = to;
+            together.bytes.push(TAG_BUNDLE);
+        }
+        together.bytes.push(u8::try_from(bytes.len()).expect("messages of the protocol are short"));
+        together.bytes.extend(bytes);
+        together.messages += 1;
+    }
+
+    /// Bundles the messages of several events until [`Outbox::end_together`].
+    pub(super) fn begin_together(&mut self) {
+        self.together.is_held = true;
+    }
+
+    /// All messages of an event have been given.
+    pub(super) fn end_event(&mut self) {
+        if !self.together.is_held {
+            self.end_together();
+        }
+    }
+
+    /// Sends the bundle.
+    pub(super) fn end_together(&mut self) {
+        self.together.is_held = false;
+        self.send_bundle();
+    }
+
+    fn send_bundle(&mut self) {
+        let (to, messages) = (self.together.to, std::mem::take(&mut self.together.messages));
+        let mut bytes = std::mem::take(&mut self.together.bytes);
+        match messages {
+            0 => {}
+            1 => self.send(to, &bytes[2..]),
+            _ => {
+                unbundle(&bytes).for_each(count_sent);
+                self.send_uncounted(to, &bytes);
+            }
+        }
+        bytes.clear();
+        self.together.bytes = bytes;
+    }
+
+    pub(super) fn bundle_nothing(&mut self) {
+        self.together.is_on = false;
+    }
+
+    /// Keeps a client's message until the conduit has room.
+    pub(super) fn keep(&mut self, to: Rank, bytes: Box<[u8]>) {
+        self.waiting.entry(to).or_default().of_clients.push_back(bytes);
+    }
+
+    /// Sends waiting messages, as far as there is room. Returns whether any was sent.
+    pub(super) fn flush(&mut self) -> bool {
+        if self.waiting.is_empty() {
+            return false;
+        }
+        let behind = (Bound::Excluded(self.tried_first), Bound::Unbounded);
+        let peers: Vec<Rank> =
+            self.waiting.range(behind).chain(self.waiting.range(..=self.tried_first)).map(|(to, _)| *to).collect();
+        self.tried_first = peers[0];
+        let mut worked = false;
+        for to in peers {
+            let queues = self.waiting.get_mut(&to).expect("it was just seen");
+            worked |= queues.flush(&*self.conduit, to);
+            if queues.len() == 0 {
+                self.waiting.remove(&to);
+            }
+        }
+        worked
+    }
+
+    /// A sink for a barrier's messages, which begin with `tag`.
+    pub(super) fn for_barrier(&mut self, tag: u8) -> impl FnMut(Rank, BarrierMessage) + '_ {
+        move |to, message| self.send(to, &message.encode(tag))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Number of waiting messages.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.values().map(Queues::len).sum()
+    }
+}
+
+/// Counts a message of the engine's own. The rooms above count theirs.
+pub(super) fn count_sent(bytes: &[u8]) {
+    if bytes.first().is_some_and(|tag| *tag < TAG_ABOVE) {
+        stats::count(Row::ProtocolSent);
+        stats::add(Row::ProtocolSentBytes, bytes.len() as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bundle_has_its_messages_and_none_that_is_cut_short() {
+        fn assert_parts(bytes: &[u8], expected: &[&[u8]]) {
+            assert_eq!(unbundle(bytes).collect::<Vec<_>>(), expected);
+        }
+        assert_parts(&[TAG_BUNDLE, 2, 7, 8, 1, 9], &[&[7, 8], &[9]]);
+        assert_parts(&[TAG_BUNDLE, 2, 7], &[&[]]);
+        assert_parts(&[TAG_BUNDLE, 0, 3], &[&[], &[]]);
+        assert_parts(&[TAG_BUNDLE], &[]);
+        assert_parts(&[], &[]);
+    }
+}

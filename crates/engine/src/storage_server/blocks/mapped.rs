@@ -1,0 +1,227 @@
+//! Blocks mapped in the segment: loads and stores access them in place and leave no trace.
+//!
+//! Only blocks of pages held by no rank are mapped: a page's blocks are unmapped before its home handles a message
+//! about it. A block mapped for stores counts as dirty. Before it is written, it is mapped for loads only, so that a
+//! later store faults. All of this happens under the engine's lock.
+
+use super::super::home_page::HomePage;
+use super::{Blocks, State};
+use std::ops::Range;
+use vgasnet_memory::{BlockMapper, MAPPED_BLOCK_BYTES};
+use vgasnet_protocol::coherence::Access;
+use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
+use vgasnet_storage::BLOCK_BYTES;
+
+const _: () = assert!(MAPPED_BLOCK_BYTES == BLOCK_BYTES);
+
+/// A slot of the block cache, with the page and the index in the page of its block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InSlot {
+    pub(super) slot: usize,
+    /// Offset of the slot in the pool's memory.
+    pub(super) offset_bytes: usize,
+    pub(super) page: HomePage,
+    pub(super) block: u32,
+}
+
+/// After this many consecutive refusals by the system no blocks are mapped any more.
+const REFUSALS_MAX: u32 = 64;
+
+/// Attempts to map a block, between which others make room.
+const MAP_TRIES: usize = 3;
+
+/// The mapped blocks.
+pub(super) struct MappedBlocks {
+    mapper: Box<dyn BlockMapper>,
+    /// Access by slot.
+    rights: Vec<Option<Access>>,
+    /// Number of mapped blocks per page index.
+    of_page: OrderedMap<u32, u32>,
+    mapped: u32,
+    /// Maximum number of mapped blocks.
+    most: u32,
+    /// Pages make room in order from here on.
+    hand: u32,
+    /// Consecutive refusals by the system.
+    refusals: u32,
+    /// Pages with blocks mapped for stores; `None` until a query wants them.
+    opened: Option<OrderedSet<u32>>,
+    /// The system has refused to unmap a block. The job ends at the next drive, before the slot is reused.
+    refused: Option<i32>,
+}
+
+impl MappedBlocks {
+    /// No blocks mapped of `slots`, and never more than `most`.
+    pub(super) fn new(mapper: Box<dyn BlockMapper>, slots: usize, most: u32) -> MappedBlocks {
+        let rights = vec![None; slots];
+        MappedBlocks {
+            mapper,
+            rights,
+            of_page: OrderedMap::new(),
+            mapped: 0,
+            most,
+            hand: 0,
+            refusals: 0,
+            opened: None,
+            refused: None,
+        }
+    }
+
+    /// Whether any block of a page is mapped.
+    pub(super) fn has(&self, index: u32) -> bool {
+        self.of_page.contains_key(&index)
+    }
+
+    /// The errno value of the system's refusal to unmap a block.
+    pub(super) fn refused(&self) -> Option<i32> {
+        self.refused
+    }
+
+    /// Grows the number of slots.
+    pub(super) fn grow(&mut self, slots: usize) {
+        self.rights.resize(slots, None);
+    }
+
+    /// Whether to map blocks at all.
+    pub(super) fn has_room(&self) -> bool {
+        self.most > 0 && self.refusals < REFUSALS_MAX
+    }
+
+    /// The next page to make room for other blocks.
+    pub(super) fn next_to_unmap(&mut self) -> Option<u32> {
+        let next = self.of_page.range(self.hand..).next().or_else(|| self.of_page.iter().next());
+        let index = next.map(|(index, _)| *index);
+        self.hand = index.map_or(0, |index| index + 1);
+        index
+    }
+
+    /// Maps a block at least for `access`. Returns false without a change if there is no room.
+    pub(super) fn map(&mut self, at: InSlot, access: Access) -> bool {
+        let before = self.rights[at.slot];
+        if before >= Some(access) {
+            return true;
+        }
+        if before.is_none() && self.mapped >= self.most {
+            return false;
+        }
+        if self.mapper.map(at.page.index(), at.block, at.offset_bytes, access).is_err() {
+            self.refusals += 1;
+            return false;
+        }
+        self.refusals = 0;
+        if let Some(opened) = self.opened.as_mut().filter(|_| access == Access::Write) {
+            opened.insert(at.page.index());
+        }
+        if self.rights[at.slot].replace(access).is_none() {
+            self.mapped += 1;
+            *self.of_page.entry(at.page.index()).or_default() += 1;
+        }
+        true
+    }
+
+    /// Write-protects a block that is about to be written.
+    pub(super) fn protect(&mut self, at: InSlot) {
+        if self.rights[at.slot] != Some(Access::Write) {
+            return;
+        }
+        if self.mapper.map(at.page.index(), at.block, at.offset_bytes, Access::Read).is_ok() {
+            self.rights[at.slot] = Some(Access::Read);
+        } else {
+            self.unmap(at);
+        }
+    }
+
+    /// Unmaps a block, if it is mapped.
+    pub(super) fn unmap(&mut self, at: InSlot) {
+        if self.rights[at.slot].is_none() {
+            return;
+        }
+        if let Err(errno) = self.mapper.unmap(at.page.index(), at.block) {
+            self.refused = Some(errno);
+            return;
+        }
+        self.forget(at.slot);
+        let left = self.of_page.get_mut(&at.page.index()).expect("the page had this block");
+        *left -= 1;
+        if *left == 0 {
+            self.of_page.remove(&at.page.index());
+        }
+    }
+
+    /// Unmaps all blocks of a page. `slots` contain them.
+    pub(super) fn unmap_page(&mut self, index: u32, slots: impl Iterator<Item = usize>) {
+        if let Err(errno) = self.mapper.unmap_page(index) {
+            self.refused = Some(errno);
+            return;
+        }
+        slots.for_each(|slot| self.forget(slot));
+        self.of_page.remove(&index);
+    }
+
+    fn forget(&mut self, slot: usize) {
+        self.mapped -= u32::from(self.rights[slot].take().is_some());
+    }
+}
+
+impl Blocks {
+    /// Enables mapping of at most `most` blocks.
+    pub(in super::super) fn map_by(&mut self, mapper: Box<dyn BlockMapper>, most: u32) {
+        self.mapped = Some(MappedBlocks::new(mapper, self.slots.len(), most));
+    }
+
+    pub(super) fn unmap(&mut self, slot: usize) {
+        let at = self.in_slot(slot);
+        self.mapped.iter_mut().for_each(|mapped| mapped.unmap(at));
+    }
+
+    /// Maps the block in a slot, at least for `access`.
+    pub(super) fn map(&mut self, slot: usize, access: Access) {
+        let is_watched = self.mapped.as_ref().is_some_and(|mapped| mapped.opened.is_some());
+        let access = if self.slots[slot].state == State::Dirty && !is_watched { Access::Write } else { access };
+        let at = self.in_slot(slot);
+        for _ in 0..MAP_TRIES {
+            let Some(mapped) = &mut self.mapped else { return };
+            if mapped.map(at, access) {
+                return;
+            }
+            let Some(index) = mapped.next_to_unmap() else { return };
+            self.unmap_page(index);
+        }
+    }
+
+    /// Whether blocks may be mapped.
+    pub(in super::super) fn may_map(&self) -> bool {
+        self.mapped.as_ref().is_some_and(MappedBlocks::has_room)
+    }
+
+    /// The errno value of the system's refusal to unmap a block.
+    pub(in super::super) fn refused(&self) -> Option<i32> {
+        self.mapped.as_ref().and_then(MappedBlocks::refused)
+    }
+
+    /// Starts noting pages with blocks mapped for stores. First unmaps all.
+    pub(in super::super) fn watch(&mut self) {
+        self.unmap_pages(0..u32::MAX);
+        self.mapped.iter_mut().for_each(|mapped| mapped.opened = Some(OrderedSet::new()));
+    }
+
+    /// Pages with blocks mapped for stores since the last call.
+    pub(in super::super) fn take_opened(&mut self) -> OrderedSet<u32> {
+        self.mapped.as_mut().and_then(|mapped| mapped.opened.as_mut()).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Unmaps all blocks of these pages.
+    pub(in super::super) fn unmap_pages(&mut self, pages: Range<u32>) {
+        let Some(mapped) = &self.mapped else { return };
+        let indices: Vec<u32> = mapped.of_page.range(pages).map(|(index, _)| *index).collect();
+        indices.into_iter().for_each(|index| self.unmap_page(index));
+    }
+
+    /// Unmaps all blocks of a page.
+    pub(in super::super) fn unmap_page(&mut self, index: u32) {
+        let range = self.blocks_of(HomePage::of_segment(index));
+        if let Some(mapped) = self.mapped.as_mut().filter(|mapped| mapped.has(index)) {
+            mapped.unmap_page(index, self.of_block.range(range).map(|(_, slot)| *slot));
+        }
+    }
+}

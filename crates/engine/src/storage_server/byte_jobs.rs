@@ -1,0 +1,267 @@
+//! Small operations in file blocks of pages that no rank holds, and their effects on pages in flight.
+
+use super::blocks::BLOCK_TOKEN;
+use super::{Need, StorageServer, cause_of};
+use crate::request::Part;
+use crate::work::Work;
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use vgasnet_memory::{BlockMapper, Extent, mapping_refused};
+use vgasnet_protocol::coherence::{Cause, FrameId, PageId};
+use vgasnet_protocol::ordered::OrderedSet;
+use vgasnet_settings::UserError;
+use vgasnet_storage::IoDirection;
+
+/// A job with all of its blocks.
+#[derive(Debug)]
+pub struct BlockCopies {
+    /// The job, for [`StorageServer::end_on_blocks`] after the copies.
+    pub job: usize,
+    /// The part.
+    pub part: Part,
+    /// Its bytes, block by block.
+    pub places: Vec<BlockPlace>,
+    /// Why the whole job fails: a block of a file could not be read.
+    pub failed: Option<Cause>,
+}
+
+/// Bytes of a part in one block.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockPlace {
+    /// Their address.
+    pub memory: *mut u8,
+    /// Their offset in the part's piece.
+    pub start_bytes: usize,
+    /// Their number.
+    pub len_bytes: usize,
+}
+
+// SAFETY: the block cache's memory is mapped until the process ends and belongs to the copies until their job has
+// ended, in any thread.
+unsafe impl Send for BlockPlace {}
+
+impl StorageServer {
+    /// Largest part for [`StorageServer::start_on_blocks`], in bytes.
+    pub(crate) fn block_part_bytes_max(&self) -> usize {
+        self.blocks.part_bytes_max()
+    }
+
+    /// Whether jobs use blocks of the page, which no rank holds: messages about it have to wait.
+    pub(crate) fn has_jobs(&self, page: PageId) -> bool {
+        self.blocks.has_jobs(self.files.number(page))
+    }
+
+    /// Enables mapping of at most `most` blocks in the segment for loads and stores.
+    #[must_use]
+    pub fn with_mapped_blocks(mut self, mapper: Box<dyn BlockMapper>, most: u32) -> StorageServer {
+        self.blocks.map_by(mapper, most);
+        self
+    }
+
+    /// Number of pool frames in use for blocks.
+    pub(crate) fn frames_for_blocks(&self) -> u32 {
+        self.blocks.serving_frames()
+    }
+
+    /// Blocks written for lack of idle slots since the last call.
+    pub(crate) fn take_cleaned_blocks(&mut self) -> u32 {
+        self.blocks.take_cleaned()
+    }
+
+    /// Takes a free frame of the pool for blocks.
+    pub(crate) fn give_to_blocks(&mut self, frame: FrameId) {
+        self.blocks.take_frame(frame);
+    }
+
+    /// A page needs a frame: makes one of those serving for blocks leave.
+    pub(crate) fn release_frame(&mut self) {
+        self.blocks.release_frame();
+    }
+
+    /// Takes a frame that has stopped serving for blocks.
+    pub(crate) fn take_returned_frame(&mut self) -> Option<FrameId> {
+        self.blocks.take_returned()
+    }
+
+    /// Whether blocks are mapped for loads and stores.
+    pub(crate) fn maps_blocks(&self) -> bool {
+        self.blocks.may_map()
+    }
+
+    /// Unmaps the blocks of a page before a message about it is handled. No job may use them.
+    ///
+    /// # Errors
+    /// The system refuses to unmap.
+    pub(crate) fn unmap_blocks(&mut self, page: PageId) -> Result<(), UserError> {
+        if page.space.segment().is_some() {
+            self.blocks.unmap_page(page.index);
+        }
+        self.check_unmapped()
+    }
+
+    /// Starts noting pages with blocks mapped for stores. First unmaps all.
+    pub(crate) fn watch_blocks(&mut self) {
+        self.blocks.watch();
+    }
+
+    /// Pages with blocks mapped for stores since the last call.
+    pub(crate) fn take_opened(&mut self) -> OrderedSet<u32> {
+        self.blocks.take_opened()
+    }
+
+    /// Unmaps the blocks of these pages.
+    ///
+    /// # Errors
+    /// The system refuses to unmap.
+    pub(crate) fn unmap_blocks_of(&mut self, pages: Range<u32>) -> Result<(), UserError> {
+        self.blocks.unmap_pages(pages);
+        self.check_unmapped()
+    }
+
+    /// # Errors
+    /// The system has refused to unmap a block.
+    pub(super) fn check_unmapped(&self) -> Result<(), UserError> {
+        self.blocks.refused().map_or(Ok(()), |errno| Err(mapping_refused("unmap", errno)))
+    }
+
+    /// Whether all blocks of the part are in memory.
+    pub(crate) fn has_blocks(&self, part: &Part) -> bool {
+        self.blocks.has(self.files.number(part.piece.page), &part.piece)
+    }
+
+    /// Takes a part that reads or writes bytes of a page of this home. No rank may hold the page or be about to.
+    /// `is_written`: the file has bytes of the page.
+    pub(crate) fn start_on_blocks(&mut self, part: Part, is_written: bool, work: &mut VecDeque<Work>) {
+        let page = self.files.number(part.piece.page);
+        let refusal = self.blocks.refusal(page).filter(|_| part.copy.is_put());
+        if let Some(cause) = refusal {
+            return work.push_back(Work::Fail { parts: vec![part], cause });
+        }
+        work.extend(self.blocks.start(part, page, is_written).map(|copies| Work::Blocks(Box::new(copies))));
+    }
+
+    /// The copies of a job are done. Returns its page if the page has no other job.
+    pub(crate) fn end_on_blocks(&mut self, job: usize, work: &mut VecDeque<Work>) -> Option<PageId> {
+        let (ready, page) = self.blocks.end(job);
+        extend(work, ready);
+        extend(work, self.blocks.go_on());
+        page.map(|page| self.files.page(page))
+    }
+
+    /// Starts writing all dirty blocks, and drops the others. Returns whether none is left.
+    pub(crate) fn empty_blocks(&mut self) -> bool {
+        self.blocks.empty()
+    }
+
+    /// For tests: a block of a page in memory, which overlays the file.
+    pub fn block_in_memory(&self, page: PageId, block: usize) -> Option<*const u8> {
+        self.blocks.in_memory(self.files.number(page), block).map(<*mut u8>::cast_const)
+    }
+
+    /// Gives blocks to waiting jobs, and submits reads and writes of blocks. Blocks of pages in flight stay unchanged.
+    #[inline(never)]
+    pub(super) fn advance_blocks(&mut self, work: &mut VecDeque<Work>) {
+        // The write-back of a page may have freed its dirty blocks.
+        extend(work, self.blocks.go_on());
+        let of_page = &self.of_page;
+        self.blocks.advance(&mut *self.storage, |page| !of_page.contains_key(&page));
+    }
+
+    /// Handles the storage's completion of a block.
+    ///
+    /// # Errors
+    /// The I/O failed for a block of a segment. No other copy of it is accounted for, so the job cannot go on.
+    #[inline(never)]
+    pub(super) fn complete_block(
+        &mut self,
+        token: u64,
+        result: &io::Result<()>,
+        work: &mut VecDeque<Work>,
+    ) -> Result<(), UserError> {
+        let slot = (token - BLOCK_TOKEN) as usize;
+        let (page, direction) = self.blocks.operation_of(slot);
+        let (ready, written) = match result {
+            Ok(()) => self.blocks.on_moved(slot),
+            Err(error) if page.is_of_segment() => return Err(self.failure_at(direction, self.files.page(page), error)),
+            Err(error) => self.blocks.on_failed(slot, cause_of(error)),
+        };
+        extend(work, ready);
+        // Pages rarely wait for their blocks, and checking all of a page's blocks is slow.
+        let waiting = written.and_then(|page| self.behind_blocks.get(&page).map(|id| (page, *id)));
+        if let Some((page, id)) = waiting.filter(|(page, _)| !self.blocks.is_writing(*page)) {
+            self.behind_blocks.remove(&page);
+            self.begin_page(id);
+        }
+        Ok(())
+    }
+
+    /// Makes a page's operation wait for its resource, once none of the page's blocks is being written.
+    pub(super) fn begin_page(&mut self, id: usize) {
+        let place = self.operations[id].place;
+        if self.blocks.is_writing(place) {
+            self.behind_blocks.insert(place, id);
+            return;
+        }
+        let need = self.need_of(id);
+        self.wait(id, need);
+    }
+
+    /// A page write has reached the file, which is now newer than the blocks in memory.
+    #[inline(never)]
+    pub(super) fn forget_blocks(&mut self, id: usize) {
+        let place = self.operations[id].place;
+        for Extent { start_bytes, end_bytes } in self.extents(id) {
+            self.blocks.forget(place, start_bytes, end_bytes);
+        }
+    }
+
+    /// A page has been read into its operation's memory. Queues the overlay of its dirty blocks. Returns whether there
+    /// are none.
+    #[inline(never)]
+    pub(super) fn is_whole_or_lays_over(&mut self, id: usize, work: &mut VecDeque<Work>) -> bool {
+        let blocks = self.blocks.dirty_of(self.operations[id].place);
+        if blocks.is_empty() {
+            return true;
+        }
+        let page = self.memory_of(id);
+        let copies = blocks.into_iter().map(|(offset_bytes, block)| (block, page.wrapping_add(offset_bytes)));
+        work.push_back(Work::LayOver { operation: id, blocks: OverlaidBlocks(copies.collect()) });
+        false
+    }
+}
+
+/// Blocks to copy: source and destination.
+#[derive(Debug)]
+pub struct OverlaidBlocks(Vec<(*mut u8, *mut u8)>);
+
+// SAFETY: the memory is mapped until the process ends and belongs to the copies until the engine is told of their end,
+// in any thread.
+unsafe impl Send for OverlaidBlocks {}
+
+impl OverlaidBlocks {
+    /// Copies the blocks.
+    pub fn run(&self) {
+        for (from, to) in &self.0 {
+            // SAFETY: both are blocks. The dirty block does not change while its page is in flight, and the frame is
+            // the operation's.
+            unsafe { from.copy_to_nonoverlapping(*to, vgasnet_storage::BLOCK_BYTES) };
+        }
+    }
+}
+
+fn extend(work: &mut VecDeque<Work>, ready: Vec<BlockCopies>) {
+    work.extend(ready.into_iter().map(|copies| Work::Blocks(Box::new(copies))));
+}
+
+impl StorageServer {
+    /// Resource that a page's operation needs next.
+    fn need_of(&self, id: usize) -> Need {
+        let operation = &self.operations[id];
+        match operation.direction {
+            _ if self.space.frame(operation.peer, operation.frame).is_some() => Need::Nothing,
+            IoDirection::Read => Need::LoadStaging,
+            IoDirection::Write => Need::StoreStaging,
+        }
+    }
+}
