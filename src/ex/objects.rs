@@ -3,10 +3,10 @@
 //! A handle is the address of its object. Reading the mark is safe at the address of any object, existing or destroyed.
 //! With checks on, the addresses of all objects are known, and other addresses are refused without a read.
 
+use std::collections::BTreeSet;
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use vgasnet_protocol::ordered::OrderedSet;
 use vgasnet_settings::UserError;
 use vgasnet_sys::Signalproof;
 
@@ -14,7 +14,7 @@ use vgasnet_sys::Signalproof;
 static ARE_CHECKED: AtomicBool = AtomicBool::new(false);
 
 /// The addresses of all objects given out since [`check_handles`].
-static KNOWN: Mutex<OrderedSet<usize>> = Mutex::new(OrderedSet::new());
+static KNOWN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
 /// The beginning of every object.
 #[repr(C)]

@@ -1,11 +1,11 @@
 //! Looking up a file on each rank of the opening team, and comparing it with the first rank's file.
 
 use super::{FileError, Files, OpenArguments};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
-use vgasnet_protocol::ordered::OrderedSet;
 use vgasnet_protocol::{Rank, Space};
 use vgasnet_storage::{About, Claim, Mark, NamedFile, NamedOptions, errno_of};
 use vgasnet_sys::Signalproof;
@@ -17,7 +17,7 @@ const OPENING_MODE: u32 = 0o600;
 /// The files a rank has open for writing, by device and inode of its host. Two handles of one file would have pages and
 /// ends of their own, and each would overwrite data of the other.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Writing(Arc<Mutex<OrderedSet<(u64, u64)>>>);
+pub(super) struct Writing(Arc<Mutex<BTreeSet<(u64, u64)>>>);
 
 /// An entry of [`Writing`], removed on drop.
 #[derive(Debug)]

@@ -9,9 +9,9 @@
 //! unknown: one rank is asked, and another after a refusal. If all refuse, offers become rare.
 
 use crate::coherence::PageId;
-use crate::ordered::OrderedMap;
 use crate::wire::{self, Encoded, Malformed};
 use crate::{Rank, messages};
+use alloc::collections::BTreeMap;
 
 messages! {
     /// About a page that may leave the last pool with a copy.
@@ -90,7 +90,7 @@ pub struct Offers {
     refused: u32,
     /// Pages to evict without an offer before the next offer.
     to_pass_over: u32,
-    in_flight: OrderedMap<PageId, Rank>,
+    in_flight: BTreeMap<PageId, Rank>,
     most: usize,
     /// Pages kept by others since one came back, and the limit at which offers become rare.
     unproven: u32,
@@ -107,7 +107,7 @@ impl Offers {
             asked: 0,
             refused: 0,
             to_pass_over: 0,
-            in_flight: OrderedMap::new(),
+            in_flight: BTreeMap::new(),
             most: most as usize,
             unproven: 0,
             unproven_max: frames.saturating_mul(UNPROVEN_POOLS),

@@ -4,7 +4,7 @@ mod cyclic;
 
 use crate::Rank;
 use crate::coherence::PageId;
-use crate::ordered::OrderedMap;
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::fmt;
 use cyclic::Cyclic;
@@ -84,7 +84,7 @@ pub struct Spaces {
     /// Set if segments' pages have cyclic homes instead of their own rank.
     cyclic: Option<Cyclic>,
     /// The open files.
-    files: Arc<OrderedMap<Space, Stripes>>,
+    files: Arc<BTreeMap<Space, Stripes>>,
 }
 
 impl Spaces {

@@ -7,8 +7,8 @@
 
 use crate::Rank;
 use crate::layout_as_in_memory;
-use crate::ordered::OrderedMap;
 use crate::wire::take;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::{Bound, Range};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -117,10 +117,10 @@ pub struct Writes {
     now: u64,
     /// Some pages written at this time or before are forgotten.
     forgotten: u64,
-    last: OrderedMap<u32, Last>,
-    order: OrderedMap<u64, u32>,
+    last: BTreeMap<u32, Last>,
+    order: BTreeMap<u64, u32>,
     /// Pages a rank may write without messages.
-    writers: OrderedMap<u32, Rank>,
+    writers: BTreeMap<u32, Rank>,
 }
 
 impl Writes {

@@ -4,12 +4,12 @@ use super::cache::CacheId;
 use super::check::Watch;
 use super::ranges::Declared;
 use super::{CopySettings, GET_BYTES_MAX, Ops, RangeOptions, Remote};
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 use vgasnet_engine::Purpose;
 use vgasnet_getcache::MEMORY_MAX;
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::writes::NEVER;
 use vgasnet_settings::UserError;
 use vgasnet_sys::Signalproof;
@@ -40,7 +40,7 @@ type Name = (u32, u32, usize);
 /// State that changes at the begin and the end of a range.
 #[derive(Default)]
 pub(super) struct Open {
-    ranges: OrderedMap<Name, Begun>,
+    ranges: BTreeMap<Name, Begun>,
     /// Oldest first.
     kept: VecDeque<Kept>,
     /// Space numbers of ended ranges, for reuse.

@@ -25,7 +25,7 @@ use super::reading::{Announcing, Reading, is_announced};
 use super::team::Team;
 use crate::Rank;
 use crate::barrier::{BarrierMessage, Misuse, Name};
-use crate::ordered::OrderedMap;
+use alloc::collections::BTreeMap;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
@@ -131,14 +131,14 @@ pub trait Client {
 #[derive(Debug)]
 pub struct Machine<T> {
     /// The teams this rank belongs to, by name.
-    pub teams: OrderedMap<u64, Team<T>>,
+    pub teams: BTreeMap<u64, Team<T>>,
     /// The collectives in flight.
     pub(super) operations: Slab<Operation<T>>,
-    pub(super) by_key: OrderedMap<CollectiveKey, usize>,
+    pub(super) by_key: BTreeMap<CollectiveKey, usize>,
     /// Messages of collectives not started here yet.
-    early: OrderedMap<CollectiveKey, Vec<Note>>,
+    early: BTreeMap<CollectiveKey, Vec<Note>>,
     /// Messages of barriers of teams not known to this rank yet.
-    early_barriers: OrderedMap<u64, Vec<EarlyBarrier>>,
+    early_barriers: BTreeMap<u64, Vec<EarlyBarrier>>,
     pub(super) actions: VecDeque<Action<T>>,
     /// Actions deferred for lack of credit.
     stalled: Vec<Action<T>>,
@@ -147,11 +147,11 @@ pub struct Machine<T> {
 impl<T> Default for Machine<T> {
     fn default() -> Machine<T> {
         Machine {
-            teams: OrderedMap::new(),
+            teams: BTreeMap::new(),
             operations: Slab::new(),
-            by_key: OrderedMap::new(),
-            early: OrderedMap::new(),
-            early_barriers: OrderedMap::new(),
+            by_key: BTreeMap::new(),
+            early: BTreeMap::new(),
+            early_barriers: BTreeMap::new(),
             actions: VecDeque::new(),
             stalled: Vec::new(),
         }

@@ -10,8 +10,8 @@
 
 use super::message::{AskName, AskPart, LockMessage, LockPurpose};
 use super::{Action, LockId, LockRange};
-use crate::ordered::OrderedMap;
 use crate::{Rank, Space, Violation};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// State of a request at one home.
@@ -51,13 +51,13 @@ pub struct LockClient {
     /// Maximum number of ranges in a message.
     ranges_max: usize,
     last: u64,
-    requests: OrderedMap<u64, Request>,
+    requests: BTreeMap<u64, Request>,
 }
 
 impl LockClient {
     /// A client without requests.
     pub fn new(ranges_max: usize) -> LockClient {
-        LockClient { ranges_max, last: 0, requests: OrderedMap::new() }
+        LockClient { ranges_max, last: 0, requests: BTreeMap::new() }
     }
 
     /// Asks each of these homes for its ranges, which are sorted.
@@ -65,7 +65,7 @@ impl LockClient {
         &mut self,
         file: Space,
         purpose: LockPurpose,
-        ranges: OrderedMap<Rank, Vec<LockRange>>,
+        ranges: BTreeMap<Rank, Vec<LockRange>>,
         actions: &mut Vec<Action>,
     ) -> LockId {
         self.last += 1;

@@ -17,8 +17,8 @@ use super::index::Index;
 use super::message::{AskName, AskPart, LockMessage, LockPurpose};
 use super::range::are_in_order;
 use super::{Action, LockRange};
-use crate::ordered::{OrderedMap, OrderedSet};
 use crate::{Rank, Space, Violation};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 /// The owner of ranges, granted or waiting: an ask of a rank.
@@ -33,10 +33,6 @@ pub struct Owner {
 impl Owner {
     /// The least owner.
     pub const FIRST: Owner = Owner { rank: Rank(0), name: AskName { number: 0, waits: false } };
-}
-
-crate::ordered_like! {
-    Owner: (Rank, (u64, u8)) = |owner| (owner.rank, (owner.name.number, u8::from(owner.name.waits)));
 }
 
 /// A file's locks for one purpose. Locks of different keys never conflict.
@@ -58,7 +54,7 @@ struct Incomplete {
     ranges: u32,
     ranges_here: u32,
     /// By the number of ranges before the part.
-    parts: OrderedMap<u32, Vec<LockRange>>,
+    parts: BTreeMap<u32, Vec<LockRange>>,
 }
 
 /// An ask at its home.
@@ -81,11 +77,11 @@ pub struct AskAtHome<'a> {
 /// The locks at one home.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockHome {
-    asks: OrderedMap<Owner, Ask>,
-    incomplete: OrderedMap<Owner, Incomplete>,
-    tables: OrderedMap<TableKey, Index>,
+    asks: BTreeMap<Owner, Ask>,
+    incomplete: BTreeMap<Owner, Incomplete>,
+    tables: BTreeMap<TableKey, Index>,
     /// Grants in forgotten files; their unlocks are still to arrive.
-    forgotten: OrderedSet<Owner>,
+    forgotten: BTreeSet<Owner>,
 }
 
 impl LockHome {
@@ -117,7 +113,7 @@ impl LockHome {
         ranges: Vec<LockRange>,
     ) -> Result<Option<Vec<LockRange>>, Violation> {
         let table = (part.file, part.purpose);
-        let none = || Incomplete { table, ranges: part.ranges, ranges_here: 0, parts: OrderedMap::new() };
+        let none = || Incomplete { table, ranges: part.ranges, ranges_here: 0, parts: BTreeMap::new() };
         let ask = self.incomplete.entry(owner).or_insert_with(none);
         // A duplicate part has too many ranges, or leaves no room for others.
         let room = ask.ranges.saturating_sub(ask.ranges_here);

@@ -1,7 +1,7 @@
 //! Ranges of bytes of a file, and their homes.
 
-use crate::ordered::OrderedMap;
 use crate::{Rank, Stripes, layout_as_in_memory, messages};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
@@ -63,8 +63,8 @@ pub fn are_in_order(ranges: &[LockRange]) -> bool {
 
 /// By home, the ranges with bytes in its stripes; `ranges` are sorted. Every home gets the range uncut, so a lock of a
 /// whole file is one range per home.
-pub fn by_home(ranges: &[LockRange], stripes: &Stripes, page_bytes: u64) -> OrderedMap<Rank, Vec<LockRange>> {
-    let mut all: OrderedMap<Rank, Vec<LockRange>> = OrderedMap::new();
+pub fn by_home(ranges: &[LockRange], stripes: &Stripes, page_bytes: u64) -> BTreeMap<Rank, Vec<LockRange>> {
+    let mut all: BTreeMap<Rank, Vec<LockRange>> = BTreeMap::new();
     let homes = stripes.homes.len() as u64;
     let stripe_bytes = page_bytes.saturating_mul(u64::from(stripes.pages));
     for range in ranges {

@@ -1,7 +1,7 @@
 //! The memory of the cache: chunks of regions, best fit.
 
 use super::key::EntryId;
-use crate::ordered::OrderedSet;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use slab::Slab;
 
@@ -16,10 +16,6 @@ const NONE: u32 = u32::MAX;
 /// A region of the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RegionId(u32);
-
-crate::ordered_like! {
-    RegionId: u32 = |region| region.0;
-}
 
 impl RegionId {
     /// No region.
@@ -54,7 +50,7 @@ pub struct Arena {
     firsts: Vec<u32>,
     regions: Slab<Region>,
     /// Allocatable regions, by size and place.
-    free: OrderedSet<(u32, u32, RegionId)>,
+    free: BTreeSet<(u32, u32, RegionId)>,
     free_units: u32,
     /// The last chunk is to be removed: nothing is allocated there.
     is_last_sealed: bool,
@@ -72,7 +68,7 @@ impl Arena {
             chunk_units,
             firsts: Vec::new(),
             regions: Slab::new(),
-            free: OrderedSet::new(),
+            free: BTreeSet::new(),
             free_units: 0,
             is_last_sealed: false,
         }

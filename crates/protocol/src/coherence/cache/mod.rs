@@ -37,9 +37,9 @@ mod queue;
 use super::{
     Access, Action, CopyVersion, Forward, Outgoing, PageId, Priority, ToCache, ToHome, Waiter, send_cache, send_home,
 };
-use crate::ordered::{OrderedMap, OrderedSet};
 use crate::{Rank, Spaces, Violation};
 use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::mem;
 use free::FreeFrames;
@@ -64,7 +64,7 @@ pub struct Cache {
     /// Read-ahead pages that await a frame. They come after the others.
     awaiting_ahead: PageQueue,
     /// The pages of both queues wanted by this rank's home to serve other ranks, with the home's order.
-    for_others: OrderedMap<PageId, CopyVersion>,
+    for_others: BTreeMap<PageId, CopyVersion>,
     /// Frames [`Cache::on_evict`] was told to free that are not free yet.
     evictions: u32,
     /// The pages among them whose evictions are less urgent than for a waiting operation.
@@ -72,7 +72,7 @@ pub struct Cache {
     /// Number of pages with a write-back among their deferred actions.
     flushes: u32,
     /// Dirty pages of files.
-    dirty_of_files: OrderedSet<PageId>,
+    dirty_of_files: BTreeSet<PageId>,
     /// Clean evictions not yet reported to the homes.
     notices: Notices,
     /// Invalidations this rank has relayed to others.
@@ -91,11 +91,11 @@ impl Cache {
             free: FreeFrames::new(frames),
             awaiting_frame: VecDeque::new(),
             awaiting_ahead: PageQueue::default(),
-            for_others: OrderedMap::new(),
+            for_others: BTreeMap::new(),
             evictions: 0,
             unhurried: PageQueue::default(),
             flushes: 0,
-            dirty_of_files: OrderedSet::new(),
+            dirty_of_files: BTreeSet::new(),
             notices,
             relays: Vec::new(),
         }

@@ -5,8 +5,8 @@
 
 use super::super::{Action, AsInPaper, CopyVersion, PageId, ToHome, send_home};
 use super::Cache;
-use crate::ordered::OrderedMap;
 use crate::{Rank, Space};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -28,7 +28,7 @@ const FIRST_PAGE: PageId = PageId::of_segment(Rank(0), 0);
 /// The pending notices, at most one a page: a later one concerns a copy given out after the home forgot the earlier.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Notices {
-    by_home: OrderedMap<(Rank, PageId), CopyVersion>,
+    by_home: BTreeMap<(Rank, PageId), CopyVersion>,
     /// Maximum number of pending notices.
     max: u32,
     /// On overflow, the first home from this one on with notices is told.
@@ -39,7 +39,7 @@ impl Notices {
     /// No notices, for a pool of `frames` in a job of `ranks`.
     pub fn new(frames: u32, ranks: u32) -> Notices {
         let max = (frames / FRAMES_A_NOTICE).min(ranks.saturating_mul(A_HOME_MAX)).max(WAITING_MIN);
-        Notices { by_home: OrderedMap::new(), max, next_home: Rank(0) }
+        Notices { by_home: BTreeMap::new(), max, next_home: Rank(0) }
     }
 
     /// Maximum number of pending notices between two events.

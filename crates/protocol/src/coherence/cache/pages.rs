@@ -8,10 +8,10 @@
 use super::super::{Access, CopyVersion, FrameId, PageId};
 use super::Cache;
 use super::page::{AccessState, CachedPage, Phase};
-use crate::ordered::OrderedSet;
 use crate::page_map::PageMap;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec;
 
 /// Location of a page: its frame, resident or being fetched, or nowhere yet.
@@ -57,7 +57,7 @@ pub(super) struct Pages {
     copies: Box<[CopyVersion]>,
     transient: PageMap<CachedPage>,
     /// Transient file pages, clean now and about to be dirty.
-    pending_dirty: OrderedSet<PageId>,
+    pending_dirty: BTreeSet<PageId>,
     /// The transient page accessed last that may become stable; none between events.
     touched: Option<PageId>,
 }
@@ -74,7 +74,7 @@ impl Pages {
             pages: vec![NO_PAGE; frames].into(),
             copies: vec![CopyVersion(0); frames].into(),
             transient: PageMap::new(),
-            pending_dirty: OrderedSet::new(),
+            pending_dirty: BTreeSet::new(),
             touched: None,
         }
     }
@@ -245,7 +245,7 @@ impl Cache {
     }
 }
 
-fn note_pending_dirty(pending_dirty: &mut OrderedSet<PageId>, page: PageId, cached: &CachedPage) {
+fn note_pending_dirty(pending_dirty: &mut BTreeSet<PageId>, page: PageId, cached: &CachedPage) {
     if !cached.dirty && cached.will_be_dirty() {
         pending_dirty.insert(page);
     } else {

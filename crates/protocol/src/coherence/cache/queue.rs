@@ -1,12 +1,12 @@
 //! A queue of pages with removal from any position.
 
 use super::super::PageId;
-use crate::ordered::OrderedMap;
+use alloc::collections::BTreeMap;
 
 /// Pages in order. A removal from the middle costs one look-up: a pool may be emptied page by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PageQueue {
-    links: OrderedMap<PageId, Links>,
+    links: BTreeMap<PageId, Links>,
     first: Option<PageId>,
     last: Option<PageId>,
 }

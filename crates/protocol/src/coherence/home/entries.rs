@@ -3,10 +3,10 @@
 use super::super::{CopyVersion, PageId};
 use super::entry::{Entry, Holder};
 use super::holders::Holders;
-use crate::ordered::OrderedSet;
 use crate::page_map::PageMap;
 use crate::{Rank, Space};
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use core::mem;
 
 /// The entries by page.
@@ -18,7 +18,7 @@ pub(super) struct Entries {
     records: PageMap<Record>,
     transient: PageMap<Entry>,
     /// Stable file pages with a dirty owner.
-    dirty_of_files: OrderedSet<PageId>,
+    dirty_of_files: BTreeSet<PageId>,
 }
 
 /// The record of a page held or requested.
@@ -43,7 +43,7 @@ struct Several {
 
 impl Entries {
     pub fn new() -> Entries {
-        Entries { records: PageMap::new(), transient: PageMap::new(), dirty_of_files: OrderedSet::new() }
+        Entries { records: PageMap::new(), transient: PageMap::new(), dirty_of_files: BTreeSet::new() }
     }
 
     pub fn len(&self) -> usize {

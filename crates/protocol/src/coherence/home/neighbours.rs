@@ -10,8 +10,8 @@ use super::Home;
 use super::entry::{Entry, Holder, Request, RequestKind, Transaction};
 use super::holders::Holders;
 use super::readers::Readers;
-use crate::ordered::OrderedMap;
 use crate::{Rank, Violation};
+use alloc::collections::BTreeMap;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
@@ -23,7 +23,7 @@ type Host = Range<Rank>;
 /// The reads of a page set aside, by the first rank of their host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Aside {
-    by_host: OrderedMap<Rank, VecDeque<Request>>,
+    by_host: BTreeMap<Rank, VecDeque<Request>>,
     /// Hosts possibly without a rank able to serve their reads; the front gets the page first.
     without: VecDeque<Rank>,
     /// Ranks whose ability to serve has changed.

@@ -4,8 +4,8 @@ use super::super::{CopyVersion, FrameId, Priority};
 use super::entry::Holder;
 use super::neighbours::Aside;
 use crate::Rank;
-use crate::ordered::OrderedMap;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -39,9 +39,9 @@ pub(super) struct Readers {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Index {
     /// By rank, the position of its reader in `all`.
-    places: OrderedMap<Rank, usize>,
+    places: BTreeMap<Rank, usize>,
     /// By holder, the number of readers it serves.
-    served: OrderedMap<Holder, usize>,
+    served: BTreeMap<Holder, usize>,
 }
 
 impl Readers {

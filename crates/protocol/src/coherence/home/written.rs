@@ -1,8 +1,8 @@
 //! The pages with bytes on disk. All others are zeros and need no read.
 
 use super::super::PageId;
-use crate::ordered::OrderedMap;
 use crate::{Rank, Space};
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ pub(super) struct Written {
     own: Space,
     segment: Bits,
     /// Files, and other segments with pages of this home.
-    others: OrderedMap<Space, FilePages>,
+    others: BTreeMap<Space, FilePages>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,14 +27,14 @@ struct FilePages {
     /// The pages before this one had bytes at the last open or truncation.
     first: u32,
     /// Pages written since, 64 in a word.
-    others: OrderedMap<u32, u64>,
+    others: BTreeMap<u32, u64>,
 }
 
 impl Written {
     /// The segment of a rank with `pages` unwritten pages, and no file.
     pub fn new(rank: Rank, pages: u32) -> Written {
         let segment = Bits { len: pages, words: vec![0; (pages as usize).div_ceil(64)] };
-        Written { own: Space::of_segment(rank), segment, others: OrderedMap::new() }
+        Written { own: Space::of_segment(rank), segment, others: BTreeMap::new() }
     }
 
     /// Number of pages in the segment.
@@ -67,7 +67,7 @@ impl Written {
     /// Records an open or truncated file: its first `first` pages have bytes, the others none.
     pub fn set_file(&mut self, file: Space, first: u32) {
         debug_assert_eq!(file.segment(), None::<Rank>);
-        self.others.insert(file, FilePages { first, others: OrderedMap::new() });
+        self.others.insert(file, FilePages { first, others: BTreeMap::new() });
     }
 
     pub fn has_file(&self, file: Space) -> bool {
