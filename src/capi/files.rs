@@ -6,7 +6,7 @@ use super::coll::TeamType;
 use super::lists::{MemoryVector, entries};
 use super::sync::{OperationPointer, to_pointer};
 use super::{ERR_IO, OK};
-use crate::files::{Access, Bytes, FileError, Lists, OpenArguments, Place};
+use crate::files::{Access, Bytes, FileError, FileRange, Lists, OpenArguments};
 use crate::ops::Region;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use vgasnet_protocol::collectives::TEAM_ALL;
@@ -212,7 +212,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_file_readv_at(
-        file: FilePointer, runs: usize, run: *const Place, pieces: usize, piece: *const MemoryVector, nread: *mut usize,
+        file: FilePointer, runs: usize, run: *const FileRange, pieces: usize, piece: *const MemoryVector, nread: *mut usize,
     ) -> c_int {
         let (files, memory) = (attached()?.files(), memory(pieces, piece).map_err(Refusal::into_bad_argument)?);
         let lists = Lists { places: entries("run", run, runs).map_err(Refusal::into_bad_argument)?, memory: &memory };
@@ -224,7 +224,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_file_writev_at(
-        file: FilePointer, runs: usize, run: *const Place, pieces: usize, piece: *const MemoryVector,
+        file: FilePointer, runs: usize, run: *const FileRange, pieces: usize, piece: *const MemoryVector,
     ) -> c_int {
         let (files, memory) = (attached()?.files(), memory(pieces, piece).map_err(Refusal::into_bad_argument)?);
         let lists = Lists { places: entries("run", run, runs).map_err(Refusal::into_bad_argument)?, memory: &memory };

@@ -4,7 +4,7 @@ use super::boundary::{self, Refusal, attached, entry_points, initialised};
 use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_IO, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
 use super::{client, debug, last_line};
 use crate::am::Entry;
-use crate::job::{self, Arguments, Failure, FailureClass, Place, Runtime};
+use crate::job::{self, Arguments, Failure, FailureClass, RankLocation, Runtime};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use vgasnet_conduit::environment;
 use vgasnet_engine::WaitMode;
@@ -101,7 +101,7 @@ entry_points! {
         attached.map_err(|error| Refusal::with_code(ERR_RESOURCE, UserError::new(error.to_string())))
     }
 
-    unsafe fn vgasnet_getNodeInfo(table: *mut Place, entries: c_int) -> c_int {
+    unsafe fn vgasnet_getNodeInfo(table: *mut RankLocation, entries: c_int) -> c_int {
         let job = initialised()?;
         for (at, place) in job.places().take(entries_of(table, entries)?).enumerate() {
             table.add(at).write(place);

@@ -41,12 +41,12 @@ fn from_pointer<T>(pointer: *mut T) -> Option<Handle> {
 
 /// Counts of the operations in an array of handles.
 #[derive(Clone, Copy, Default)]
-struct Found {
+struct HandleCounts {
     complete: usize,
     pending: usize,
 }
 
-impl Found {
+impl HandleCounts {
     fn all(self) -> bool {
         self.pending == 0
     }
@@ -79,8 +79,8 @@ fn wait_some(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
 }
 
 /// Invalidates the handles of complete operations.
-fn sweep(ops: &Ops, handles: &mut [OperationPointer]) -> Result<Found, UserError> {
-    let mut found = Found::default();
+fn sweep(ops: &Ops, handles: &mut [OperationPointer]) -> Result<HandleCounts, UserError> {
+    let mut found = HandleCounts::default();
     for pointer in handles {
         let Some(handle) = from_pointer(*pointer) else { continue };
         if ops.test_explicit(handle)? {
@@ -94,7 +94,11 @@ fn sweep(ops: &Ops, handles: &mut [OperationPointer]) -> Result<Found, UserError
 }
 
 /// Sweeps until `enough`: once, or at most twice if the call `polls`, with a step of the engine in between.
-fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool, polls: bool) -> Result<c_int, Refusal> {
+fn try_sweep(
+    handles: &mut [OperationPointer],
+    enough: fn(HandleCounts) -> bool,
+    polls: bool,
+) -> Result<c_int, Refusal> {
     let ops = attached()?.ops();
     let mut found = sweep(ops, handles)?;
     if polls && !enough(found) {
@@ -138,7 +142,7 @@ entry_points! {
     }
 
     fn vgasnet_try_syncnb | vgasnet_coll_try_sync(pointer: OperationPointer) -> c_int {
-        try_sweep(&mut [pointer], Found::all, true)
+        try_sweep(&mut [pointer], HandleCounts::all, true)
     }
 
     fn vgasnet_wait_syncnb_valget(pointer: ValuePointer) -> u64 {
@@ -174,7 +178,7 @@ entry_points! {
     }
 
     fn vgasnet_try_syncnb_nopoll(pointer: OperationPointer) -> c_int {
-        try_sweep(&mut [pointer], Found::all, false)
+        try_sweep(&mut [pointer], HandleCounts::all, false)
     }
 
     fn vgasnet_try_syncnbi_gets_nopoll() -> c_int {
@@ -204,7 +208,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_try_syncnb_all | vgasnet_coll_try_sync_all(handles: *mut OperationPointer, count: usize) -> c_int {
-        try_sweep(array(handles, count)?, Found::all, true)
+        try_sweep(array(handles, count)?, HandleCounts::all, true)
     }
 
     unsafe fn vgasnet_wait_syncnb_some | vgasnet_coll_wait_sync_some(handles: *mut OperationPointer, count: usize) {
@@ -212,14 +216,14 @@ entry_points! {
     }
 
     unsafe fn vgasnet_try_syncnb_some | vgasnet_coll_try_sync_some(handles: *mut OperationPointer, count: usize) -> c_int {
-        try_sweep(array(handles, count)?, Found::some, true)
+        try_sweep(array(handles, count)?, HandleCounts::some, true)
     }
 
     unsafe fn vgasnet_try_syncnb_all_nopoll(handles: *mut OperationPointer, count: usize) -> c_int {
-        try_sweep(array(handles, count)?, Found::all, false)
+        try_sweep(array(handles, count)?, HandleCounts::all, false)
     }
 
     unsafe fn vgasnet_try_syncnb_some_nopoll(handles: *mut OperationPointer, count: usize) -> c_int {
-        try_sweep(array(handles, count)?, Found::some, false)
+        try_sweep(array(handles, count)?, HandleCounts::some, false)
     }
 }

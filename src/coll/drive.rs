@@ -10,7 +10,7 @@ use std::sync::Arc;
 use vgasnet_engine::request::CompletionId;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::Args;
-use vgasnet_protocol::collectives::plan::{Buffer, LocalStep, Place};
+use vgasnet_protocol::collectives::plan::{Buffer, BufferOffset, LocalStep};
 use vgasnet_protocol::collectives::{Action, Announcing, Arrived, Client, CollectiveMessage, Machine, Misfit, Sending};
 use vgasnet_settings::UserError;
 
@@ -31,7 +31,7 @@ pub(super) struct Bases {
 }
 
 impl Bases {
-    fn address(&self, place: Place) -> usize {
+    fn address(&self, place: BufferOffset) -> usize {
         let base = match place.buffer {
             Buffer::Source => self.source,
             Buffer::Destination => self.destination,

@@ -39,7 +39,7 @@ pub struct Event(Handle);
 
 /// Counts of the events in an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct EventCounts {
     /// Complete, and no longer the client's.
     pub complete: usize,
     /// Not complete.
@@ -176,8 +176,8 @@ pub fn wait(event: Event, ops: &Ops) -> Result<(), UserError> {
 ///
 /// # Errors
 /// As [`test`], except that a leaf's root may be gone.
-pub fn sweep(events: &mut [u64], ops: &Ops) -> Result<Found, UserError> {
-    let mut found = Found::default();
+pub fn sweep(events: &mut [u64], ops: &Ops) -> Result<EventCounts, UserError> {
+    let mut found = EventCounts::default();
     for leaves in [true, false] {
         for bits in &mut *events {
             let Some(event) = Event::from_bits(*bits).filter(|event| event.is_leaf() == leaves) else { continue };

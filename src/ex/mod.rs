@@ -19,7 +19,7 @@ mod teams;
 
 pub use atomics::{Asked, Domain, Request, agree_on_domain, operation_name};
 pub use collectives::{Collective, Moved, start as start_collective};
-pub use events::{Category, Event, Found, sweep, test, wait, wait_all, wait_any};
+pub use events::{Category, Event, EventCounts, sweep, test, wait, wait_all, wait_any};
 pub use make_teams::{create, destroy, split};
 pub use objects::{Object, find, give_out};
 pub use peer_completion::{

@@ -47,7 +47,7 @@ use vgasnet_sys::io;
 use vgasnet_sys::observers::is_traced;
 use vgasnet_sys::signal_mask::with_signals_of;
 use vgasnet_sys::{is_disturbed_at, keep_errno};
-use waiting::{Frame, Place, left_behind, let_go};
+use waiting::{Frame, WaitSlot, left_behind, let_go};
 
 /// The rank's part in a fault, for the handlers.
 struct FaultState {
@@ -337,7 +337,7 @@ impl FaultState {
         // SAFETY: `context` is the ucontext of the calling handler.
         let frame = unsafe { Frame::of(context) };
         left_behind(frame).for_each(|index| self.unpin(index));
-        let Some(place) = Place::take(frame, index, access, may_drive) else {
+        let Some(place) = WaitSlot::take(frame, index, access, may_drive) else {
             // The table is full of waiting threads. This one lets no signals in.
             let fault = Fault::new();
             fault.begin(index, access, may_drive);
@@ -361,7 +361,7 @@ impl FaultState {
 
     /// Continues the wait for a page with signals let in. Ends the process if the page cannot arrive because this or
     /// another waiting thread holds the lock of MPI.
-    fn wait(&self, place: &Place, address: usize) {
+    fn wait(&self, place: &WaitSlot, address: usize) {
         if self.driver.drives_in_faults() {
             return place.wait(None, || {});
         }

@@ -43,7 +43,7 @@ impl Frame {
 
 /// An entry for a waiting thread.
 #[repr(align(64))]
-pub(super) struct Place {
+pub(super) struct WaitSlot {
     fault: Fault,
     /// The thread's key, or 0.
     thread: AtomicUsize,
@@ -52,20 +52,20 @@ pub(super) struct Place {
 }
 
 // SAFETY: all other fields are atomic, and the frame belongs to the thread that has taken the fault.
-unsafe impl Sync for Place {}
+unsafe impl Sync for WaitSlot {}
 
 const NO_FRAME: Frame = Frame { address: 0, is_on_alternate_stack: false };
 
-static PLACES: [Place; THREAD_TABLE_LEN] =
-    [const { Place { fault: Fault::new(), thread: AtomicUsize::new(0), frame: Cell::new(NO_FRAME) } };
+static PLACES: [WaitSlot; THREAD_TABLE_LEN] =
+    [const { WaitSlot { fault: Fault::new(), thread: AtomicUsize::new(0), frame: Cell::new(NO_FRAME) } };
         THREAD_TABLE_LEN];
 
 /// Threads waiting with signals let in, and threads that have not come back from a handler.
 static INTERRUPTED: AtomicUsize = AtomicUsize::new(0);
 
-impl Place {
+impl WaitSlot {
     /// An entry for this thread, with its SIGSEGV handler's frame; `None` if all are taken.
-    pub(super) fn take(frame: Frame, index: u32, access: Access, looks: bool) -> Option<&'static Place> {
+    pub(super) fn take(frame: Frame, index: u32, access: Access, looks: bool) -> Option<&'static WaitSlot> {
         let place = places_of_thread(thread_key())
             .map(|place| &PLACES[place])
             .find(|place| place.fault.begin(index, access, looks))?;
@@ -103,7 +103,7 @@ impl Place {
 }
 
 /// The entries of this thread, if any thread has let signals in.
-fn own_places() -> impl Iterator<Item = &'static Place> {
+fn own_places() -> impl Iterator<Item = &'static WaitSlot> {
     let places = if INTERRUPTED.load(Ordering::Relaxed) > 0 { &PLACES[..] } else { &[] };
     let key = thread_key();
     places.iter().filter(move |place| place.thread.load(Ordering::Relaxed) == key)

@@ -49,7 +49,7 @@ impl Drop for Written {
 /// The file found by a rank.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-pub(super) struct Found {
+pub(super) struct FoundFile {
     device: u64,
     inode: u64,
     pub size_bytes: u64,
@@ -63,16 +63,16 @@ pub(super) struct Found {
     padding: u32,
 }
 
-impl Found {
-    fn new(about: About, number: u32) -> Found {
+impl FoundFile {
+    fn new(about: About, number: u32) -> FoundFile {
         let About { device, inode, size_bytes, changed_ns } = about;
-        Found { device, inode, size_bytes, changed_ns, errno: 0, number, place: 0, padding: 0 }
+        FoundFile { device, inode, size_bytes, changed_ns, errno: 0, number, place: 0, padding: 0 }
     }
 
     /// Whether this is the file found by the `first` rank. Hosts assign device numbers as they like, so these count
     /// within a host only. Copies of a file on two hosts may agree in inode and times: the first rank therefore marks a
     /// file opened for writing.
-    pub(super) fn is_that_of(&self, first: &Found, is_same_host: bool) -> bool {
+    pub(super) fn is_that_of(&self, first: &FoundFile, is_same_host: bool) -> bool {
         let is_same = if is_same_host {
             self.device == first.device
         } else {
@@ -85,7 +85,7 @@ impl Found {
 /// A file opened by a rank.
 pub(super) struct Opened {
     pub file: Option<Arc<NamedFile>>,
-    pub found: Found,
+    pub found: FoundFile,
     /// If the file is opened for writing.
     pub written: Option<Written>,
     /// The same, at the first rank.
@@ -98,10 +98,10 @@ impl Opened {
     fn new(opened: io::Result<(Arc<NamedFile>, About, Option<Written>)>, number: u32) -> Opened {
         match opened {
             Ok((file, about, written)) => {
-                Opened { file: Some(file), found: Found::new(about, number), written, claim: None, mark: None }
+                Opened { file: Some(file), found: FoundFile::new(about, number), written, claim: None, mark: None }
             }
             Err(error) => {
-                let found = Found { errno: errno_of(&error) as u32, ..Found::default() };
+                let found = FoundFile { errno: errno_of(&error) as u32, ..FoundFile::default() };
                 Opened { file: None, found, written: None, claim: None, mark: None }
             }
         }
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn a_copy_is_another_file() {
-        let first = Found::new(About { device: 1, inode: 7, size_bytes: 100, changed_ns: 5 }, 3);
-        let is_that = |about, is_same_host| Found::new(about, 0).is_that_of(&first, is_same_host);
+        let first = FoundFile::new(About { device: 1, inode: 7, size_bytes: 100, changed_ns: 5 }, 3);
+        let is_that = |about, is_same_host| FoundFile::new(about, 0).is_that_of(&first, is_same_host);
         let about = About { device: 1, inode: 7, size_bytes: 100, changed_ns: 5 };
         assert!([true, false].iter().all(|is_same_host| is_that(about, *is_same_host)));
         assert!(!is_that(About { device: 2, ..about }, true), "two file systems number their files alike");
@@ -231,6 +231,6 @@ mod tests {
         assert!(is_that(About { changed_ns: 6, ..about }, true), "the mark may be off again");
         let others = [About { changed_ns: 6, ..about }, About { size_bytes: 99, ..about }, About { inode: 8, ..about }];
         assert!(others.iter().all(|other| !is_that(*other, false)));
-        assert!(!Found { errno: 13, ..first }.is_that_of(&first, true));
+        assert!(!FoundFile { errno: 13, ..first }.is_that_of(&first, true));
     }
 }

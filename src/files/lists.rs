@@ -20,7 +20,7 @@ const READ_PART: usize = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct Lists<'a> {
     /// Places of the file.
-    pub places: &'a [Place],
+    pub places: &'a [FileRange],
     /// Regions of the client's memory.
     pub memory: &'a [Region],
 }
@@ -28,7 +28,7 @@ pub struct Lists<'a> {
 /// A contiguous range of a file, in the layout of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub struct Place {
+pub struct FileRange {
     /// Offset of the first byte.
     pub offset: u64,
     /// Length in bytes.
@@ -37,7 +37,7 @@ pub struct Place {
 
 impl Lists<'_> {
     fn runs(&self) -> impl Iterator<Item = Run> {
-        let place = |place: &Place| Region { address: place.offset as usize, len_bytes: place.len_bytes as usize };
+        let place = |place: &FileRange| Region { address: place.offset as usize, len_bytes: place.len_bytes as usize };
         runs(self.memory.iter().copied(), self.places.iter().map(place))
     }
 }

@@ -26,7 +26,7 @@ mod transfer;
 mod unwritten;
 
 pub use error::FileError;
-pub use lists::{Lists, Place};
+pub use lists::{FileRange, Lists};
 pub use open::{Access, OpenArguments};
 pub use table::Call;
 pub use transfer::Bytes;

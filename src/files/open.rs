@@ -1,6 +1,6 @@
 //! Opening a file: collective, on all ranks of a team or on none.
 
-use super::found::{Found, Opened};
+use super::found::{FoundFile, Opened};
 use super::transfer::PAGES_MAX;
 use super::{FileError, Files, SharedFile};
 use std::ffi::OsStr;
@@ -81,7 +81,7 @@ impl Files {
         let arguments = &arguments;
         // The first rank creates the file, and the others find it.
         let first = (me == 0).then(|| self.open_first(&path, arguments, &members, reserved.place()));
-        let told = self.coll.gather_all(team, first.as_ref().map_or_else(Found::default, |first| first.found))?[0];
+        let told = self.coll.gather_all(team, first.as_ref().map_or_else(FoundFile::default, |first| first.found))?[0];
         if told.errno != 0 {
             return Err(FileError::io(&path, "be opened", told.errno as i32));
         }
@@ -106,14 +106,14 @@ impl Files {
         path: &Path,
         (members, me, team): (Box<[u32]>, u32, u64),
         opened: &mut Opened,
-        told: &Found,
+        told: &FoundFile,
     ) -> Result<SharedFile, FileError> {
         let all = self.coll.gather_all(team, opened.found)?;
         let size_bytes = if arguments.truncate { 0 } else { told.size_bytes };
         self.check_pages(path, size_bytes)?;
         let first = members[0];
-        let sees = |rank: u32, found: &Found| found.is_that_of(told, self.is_same_host(first, rank));
-        let is_elsewhere = |found: &Found| found.errno == 0 || found.errno as i32 == libc::ENOENT;
+        let sees = |rank: u32, found: &FoundFile| found.is_that_of(told, self.is_same_host(first, rank));
+        let is_elsewhere = |found: &FoundFile| found.errno == 0 || found.errno as i32 == libc::ENOENT;
         if let Some(failed) = all.iter().find(|found| !is_elsewhere(found)) {
             return Err(FileError::io(path, "be opened", failed.errno as i32));
         }

@@ -161,7 +161,7 @@ pub fn refusal_in_child() -> Option<UserError> {
 /// The place of a rank.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RankLocation {
     /// The host: equal for ranks on the same one.
     pub host: u32,
     /// Equal for neighbours, which have each other's memory mapped.
@@ -359,11 +359,11 @@ impl Job {
     }
 
     /// The places of all ranks, in order.
-    pub fn places(&self) -> impl Iterator<Item = Place> {
+    pub fn places(&self) -> impl Iterator<Item = RankLocation> {
         let shares_memory = self.conduit.capabilities().peer_memory && self.config.peer_memory;
         (0..self.conduit.ranks()).map(move |rank| {
             let host = self.conduit.host_of(Rank(rank));
-            Place { host, supernode: if shares_memory { host } else { rank } }
+            RankLocation { host, supernode: if shares_memory { host } else { rank } }
         })
     }
 

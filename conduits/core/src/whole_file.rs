@@ -21,7 +21,7 @@ use nix::unistd::{UnlinkatFlags, geteuid, unlinkat};
 /// It cannot be written. The file is then unchanged, unless only the file itself is writable: a device, a file behind a
 /// link, or a file in a directory without write permission.
 pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-    let place = Place::of(path)?;
+    let place = DirectoryEntry::of(path)?;
     let (mut file, temporary) = place.begin()?;
     let Some(temporary) = temporary else {
         if file.metadata()?.is_file() {
@@ -43,7 +43,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
 /// # Errors
 /// It cannot.
 pub fn try_path(path: &Path) -> io::Result<()> {
-    let place = Place::of(path)?;
+    let place = DirectoryEntry::of(path)?;
     if place.is(SFlag::S_IFIFO) {
         // Opening it would wait for a reader.
         return place.check_owner();
@@ -99,22 +99,22 @@ fn is_for_lack_of_permission(error: &Error) -> bool {
 }
 
 /// A name in a directory.
-struct Place {
+struct DirectoryEntry {
     dir: OwnedFd,
     name: OsString,
     /// The existing file of this name, if any.
     found: Option<FileStat>,
 }
 
-impl Place {
-    fn of(path: &Path) -> io::Result<Place> {
+impl DirectoryEntry {
+    fn of(path: &Path) -> io::Result<DirectoryEntry> {
         let name = path.file_name().ok_or(Errno::EISDIR)?.to_owned();
         let dir = open_directory(path.parent().unwrap_or(Path::new("")))?;
         let found = match fstatat(&dir, name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW) {
             Err(Errno::ENOENT) => None,
             found => Some(found?),
         };
-        Ok(Place { dir, name, found })
+        Ok(DirectoryEntry { dir, name, found })
     }
 
     /// Whether a file of this type has the name.

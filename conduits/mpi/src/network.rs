@@ -11,7 +11,7 @@ use vgasnet_hybrid::{Gather, Network, Next, Patience};
 
 use crate::ffi::{self, Mpi};
 use crate::hydra::Hydra;
-use crate::state::{MESSAGE_BYTES_MAX, State};
+use crate::state::{InFlight, MESSAGE_BYTES_MAX};
 
 /// Maximum messages per poll, so that a flood does not keep the caller from other work.
 const POLL_MESSAGES_MAX: usize = 64;
@@ -34,7 +34,7 @@ const NO_EXCHANGE: &str =
 pub struct MpiNetwork {
     rank: Rank,
     ranks: u32,
-    state: Mutex<State>,
+    state: Mutex<InFlight>,
     gather: Mutex<Gather>,
     /// Arrivals during start-up, when nobody polls.
     kept: Mutex<Vec<Kept>>,
@@ -108,7 +108,7 @@ impl MpiNetwork {
         Ok(MpiNetwork {
             rank: Rank(started.rank as u32),
             ranks: started.ranks as u32,
-            state: Mutex::new(State::new(mpi)?),
+            state: Mutex::new(InFlight::new(mpi)?),
             gather: Mutex::new(Gather::new(Rank(started.rank as u32), started.ranks as u32)),
             kept: Mutex::default(),
             is_active: AtomicBool::new(false),
@@ -179,12 +179,12 @@ impl MpiNetwork {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, InFlight> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs code on MPI. An error ends the job, since the transfers in flight are lost.
-    fn with<T>(&self, what: impl FnOnce(&mut State) -> Result<T, ConduitError>) -> T {
+    fn with<T>(&self, what: impl FnOnce(&mut InFlight) -> Result<T, ConduitError>) -> T {
         let mut state = self.state();
         self.entered_and_left.fetch_add(1, Ordering::Relaxed);
         let done = what(&mut state);
@@ -239,7 +239,7 @@ impl Network for MpiNetwork {
             match step {
                 Next::Done(all) => {
                     // Nobody may poll for a long time, and others wait for the departing messages.
-                    while self.with(State::is_sending) {
+                    while self.with(InFlight::is_sending) {
                         self.keep_arrivals();
                     }
                     return Ok(all);
@@ -320,7 +320,7 @@ impl Network for MpiNetwork {
             return;
         }
         let late = Instant::now() + CLOSE_PATIENCE;
-        while !self.with(State::close) && Instant::now() < late {
+        while !self.with(InFlight::close) && Instant::now() < late {
             std::thread::yield_now();
         }
         // The process is ending, whoever started MPI.

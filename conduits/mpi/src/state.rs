@@ -79,7 +79,7 @@ struct Moving {
 }
 
 /// MPI with all operations in flight.
-pub(crate) struct State {
+pub(crate) struct InFlight {
     pub(crate) mpi: Mpi,
     /// Messages match receives in the order of their start, so only the oldest must be tested.
     receives: VecDeque<ReceiveBuffer>,
@@ -96,11 +96,11 @@ pub(crate) struct State {
     is_closed: bool,
 }
 
-impl State {
-    pub(crate) fn new(mut mpi: Mpi) -> Result<State, ConduitError> {
+impl InFlight {
+    pub(crate) fn new(mut mpi: Mpi) -> Result<InFlight, ConduitError> {
         let receives =
             (0..RECEIVES).map(|_| ReceiveBuffer::new(&mut mpi, MESSAGE_BYTES_MAX)).collect::<Result<_, _>>()?;
-        Ok(State {
+        Ok(InFlight {
             mpi,
             receives,
             sends_free: (0..SENDS).map(|_| SendBuffer::new(MESSAGE_BYTES_MAX)).collect(),

@@ -13,13 +13,13 @@ use vgasnet_conduit::{Sleeper, wait_readable};
 /// The two sleepers of a rank.
 #[derive(Default)]
 pub(crate) struct Sleepers {
-    state: Mutex<State>,
+    state: Mutex<SleepFlags>,
     /// Created at the first sleep of each kind.
     doorbells: [OnceLock<EventFd>; 2],
 }
 
 #[derive(Default)]
-struct State {
+struct SleepFlags {
     /// A caller is awake and drives: arrivals wake nobody.
     driving: bool,
     caller_sleeps: bool,
@@ -104,7 +104,7 @@ impl Sleepers {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SleepFlags> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ use vgasnet_conduit::{
 
 use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock, set_len};
 use crate::completions::Completions;
-use crate::job::Job;
+use crate::job::JobMember;
 use crate::joining::entrust;
 use crate::mapping::Mapping;
 use crate::ring::MESSAGE_BYTES_MAX;
@@ -25,7 +25,7 @@ const POLL_ARRIVALS_MAX: usize = 64;
 pub struct SmpConduit {
     rank: u32,
     ranks: u32,
-    job: Job,
+    job: JobMember,
     completions: Completions,
     attached: OnceLock<Attached>,
     /// Held through a collective call: this rank's bulletin has one writer.
@@ -43,12 +43,12 @@ struct Attached {
 impl SmpConduit {
     /// Makes this process a rank of the job it was launched by, or, started by hand, the only rank of its own job.
     pub fn start() -> Result<Self, ConduitError> {
-        Job::join().map(Self::member)
+        JobMember::join().map(Self::member)
     }
 
     /// Makes this process the only rank of its own job, regardless of the environment.
     pub fn alone() -> Result<Self, ConduitError> {
-        Job::alone().map(Self::member)
+        JobMember::alone().map(Self::member)
     }
 
     /// The process that started the ranks, if any and if its number is known here.
@@ -57,7 +57,7 @@ impl SmpConduit {
     }
 
     /// The conduit of a rank of `job`.
-    pub(crate) fn member(job: Job) -> Self {
+    pub(crate) fn member(job: JobMember) -> Self {
         let (rank, ranks) = (job.rank, job.ranks);
         let (completions, attached, collective, tell_slow) = Default::default();
         SmpConduit { rank, ranks, job, completions, attached, collective, tell_slow }

@@ -103,7 +103,7 @@ pub fn raise_descriptor_limit(wanted: u64) -> Result<(), Errno> {
 }
 
 /// The job of this process.
-pub(crate) struct Job {
+pub(crate) struct JobMember {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
     pub(crate) objects: Objects,
@@ -112,7 +112,7 @@ pub(crate) struct Job {
     pub(crate) launcher: Option<String>,
 }
 
-impl Job {
+impl JobMember {
     /// Joins the job named in [`JOB_VARIABLE`], or creates a job of a single rank.
     pub(crate) fn join() -> Result<Self, ConduitError> {
         let Some(value) = environment::var_os(JOB_VARIABLE) else {
@@ -123,7 +123,7 @@ impl Job {
         let launched = variable.and_then(|JobVariable { rank, ranks, socket }| {
             let objects = ask(socket.as_bytes(), rank, ranks)?;
             let job = Self::of(rank, ranks, objects).map_err(Refusal::Misled)?;
-            Ok(Job { launcher: Some(socket.to_owned()), ..job })
+            Ok(JobMember { launcher: Some(socket.to_owned()), ..job })
         });
         launched.map_err(|refusal| {
             let advice = "vgasnetrun sets this variable; a program that a rank starts must unset it, and a rank must be in the \
@@ -147,7 +147,7 @@ impl Job {
     pub(crate) fn of(rank: u32, ranks: u32, objects: Objects) -> Result<Self, String> {
         let control =
             Control::open(objects.arena.as_fd(), ranks).map_err(|what| format!("the shared memory {what}"))?;
-        Ok(Job { rank, ranks, objects, control, launcher: None })
+        Ok(JobMember { rank, ranks, objects, control, launcher: None })
     }
 }
 

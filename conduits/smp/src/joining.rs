@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 use crate::conduit::SmpConduit;
 use crate::descriptors::{receive, send, tell};
 use crate::handshake::{Address, GRANTED, Grant, HalfKey, Request};
-use crate::job::{Job, Objects, raise_descriptor_limit};
+use crate::job::{JobMember, Objects, raise_descriptor_limit};
 use crate::peers::{Peer, connect_locally};
 use crate::visitor::SILENCE;
 
@@ -47,7 +47,7 @@ impl fmt::Display for Refusal {
 /// There is no such socket, it does not know the key, or it refuses.
 pub fn join(address: &[u8], rank: u32, ranks: u32) -> Result<SmpConduit, ConduitError> {
     let asked = ask(address, rank, ranks).map_err(|why| why.to_string());
-    let job = asked.and_then(|objects| Job::of(rank, ranks, objects));
+    let job = asked.and_then(|objects| JobMember::of(rank, ranks, objects));
     let job = job.map_err(|why| ConduitError(format!("cannot reach the first rank of this host: {why}")))?;
     Ok(SmpConduit::member(job))
 }

@@ -34,7 +34,7 @@ use crate::arena::Control;
 use crate::conduit::SmpConduit;
 use crate::descriptors::{BATCH, receive, send, tell};
 use crate::handshake::{Address, GRANTED, Grant, OTHER_VERSION, REQUEST_BYTES_MAX, Request};
-use crate::job::{Job, JobVariable, Objects};
+use crate::job::{JobMember, JobVariable, Objects};
 use crate::peers::{Peer, Strangers, listen_locally};
 use crate::visitor::Visitor;
 use vgasnet_protocol::RankState;
@@ -358,7 +358,7 @@ impl Rendezvous {
                 self.sleep_until(late);
             }
         }
-        Ok(SmpConduit::member(Job::of(0, self.ranks, self.objects).map_err(ConduitError)?))
+        Ok(SmpConduit::member(JobMember::of(0, self.ranks, self.objects).map_err(ConduitError)?))
     }
 
     /// Names the ranks of this host awaited in vain.

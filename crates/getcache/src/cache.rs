@@ -18,7 +18,7 @@ use vgasnet_protocol::get_cache::{
 };
 
 /// The state behind the lock; public only as a type parameter of [`GetCache`].
-pub struct State<M: Memory>(Machine<Driver<M>, Waiter>);
+pub struct CacheState<M: Memory>(Machine<Driver<M>, Waiter>);
 
 /// A get waiting for bytes fetched by another.
 struct Waiter {
@@ -65,7 +65,7 @@ unsafe impl Send for Waiter {}
 ///
 /// The cache does not interpret bytes: it returns cached bytes until [`GetCache::invalidate`] or
 /// [`GetCache::drop_range`] invalidates them.
-pub struct GetCache<M: Memory = Heap, L: Locked<State<M>> = Mutex<State<M>>> {
+pub struct GetCache<M: Memory = Heap, L: Locked<CacheState<M>> = Mutex<CacheState<M>>> {
     shared: Arc<Shared>,
     hasher: Hasher,
     number: u64,
@@ -73,7 +73,7 @@ pub struct GetCache<M: Memory = Heap, L: Locked<State<M>> = Mutex<State<M>>> {
     memory: PhantomData<fn(M)>,
 }
 
-impl<M: Memory, L: Locked<State<M>>> fmt::Debug for GetCache<M, L> {
+impl<M: Memory, L: Locked<CacheState<M>>> fmt::Debug for GetCache<M, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GetCache").field("stats", &self.stats()).finish_non_exhaustive()
     }
@@ -88,7 +88,7 @@ fn tables(limits: &Limits) -> Option<Shared> {
 
 static CACHES: AtomicU64 = AtomicU64::new(0);
 
-impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
+impl<M: Memory, L: Locked<CacheState<M>>> GetCache<M, L> {
     /// An empty cache. It allocates memory as entries are cached. It is off if there is no memory for its tables, which
     /// reserve address space for the maximum size.
     pub fn new(limits: Limits, mut memory: M) -> GetCache<M, L> {
@@ -106,7 +106,7 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
             shared,
             hasher,
             number: CACHES.fetch_add(1, Ordering::Relaxed),
-            state: L::new(State(machine)),
+            state: L::new(CacheState(machine)),
             memory: PhantomData,
         }
     }

@@ -32,7 +32,7 @@ mod threads;
 #[cfg(not(all(loom, test)))]
 pub use ask::{Ask, Fill, Outcome};
 #[cfg(not(all(loom, test)))]
-pub use cache::{GetCache, State};
+pub use cache::{CacheState, GetCache};
 pub use locked::Locked;
 pub use memory::{CHUNK_ALIGN, Heap, Memory, TellingHeap};
 pub use vgasnet_protocol::get_cache::{GENERATION_PLACES, Key, Limits, MEMORY_MAX, Stats};

@@ -53,13 +53,13 @@ struct Entry {
     page: u32,
     older: u32,
     newer: u32,
-    state: State,
+    state: MappingState,
     is_writable: bool,
 }
 
 /// Position of a frame in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum MappingState {
     Unmapped,
     /// Unmapped to make room, when the count of mapped frames was `older`.
     MadeRoom,
@@ -71,9 +71,9 @@ enum State {
     },
 }
 
-impl State {
+impl MappingState {
     fn is_mapped(self) -> bool {
-        matches!(self, State::Settled | State::New { .. })
+        matches!(self, MappingState::Settled | MappingState::New { .. })
     }
 }
 
@@ -115,7 +115,8 @@ pub(super) struct MappedOrder {
 impl MappedOrder {
     /// No mapped frames, of `frames`.
     pub(super) fn new(frames: u32) -> MappedOrder {
-        let unmapped = Entry { page: NONE, older: NONE, newer: NONE, state: State::Unmapped, is_writable: false };
+        let unmapped =
+            Entry { page: NONE, older: NONE, newer: NONE, state: MappingState::Unmapped, is_writable: false };
         let by_frame = vec![unmapped; frames as usize].into();
         let queues = [Queue { oldest: NONE, newest: NONE, count: 0 }; 2];
         MappedOrder { by_frame, queues, is_crowded: false, areas: 0, mapped: 0 }
@@ -136,9 +137,9 @@ impl MappedOrder {
         self.mapped = self.mapped.wrapping_add(1);
         let Entry { page: last, older: since, state, .. } = self.by_frame[frame as usize];
         assert!(!state.is_mapped(), "frame {frame} is mapped twice");
-        let has_made_room = state == State::MadeRoom && last == page;
+        let has_made_room = state == MappingState::MadeRoom && last == page;
         let is_soon = has_made_room && self.mapped.wrapping_sub(since) <= self.count() / 4;
-        let state = if self.is_crowded { State::New { is_soon } } else { State::Settled };
+        let state = if self.is_crowded { MappingState::New { is_soon } } else { MappingState::Settled };
         let entry = &mut self.by_frame[frame as usize];
         (entry.page, entry.is_writable) = (page, access == Access::Write);
         self.areas += self.areas_of(MappedRun { first: FrameId(frame), count: 1 }, pages);
@@ -152,14 +153,14 @@ impl MappedOrder {
         self.unlink(frame);
         pages.remove(self.by_frame[frame as usize].page);
         self.areas -= self.areas_of(MappedRun { first: FrameId(frame), count: 1 }, pages);
-        self.by_frame[frame as usize].state = State::Unmapped;
+        self.by_frame[frame as usize].state = MappingState::Unmapped;
     }
 
     /// Notes that a frame was unmapped to make room for others. It may be mapped again by now.
     pub(super) fn note_room_made(&mut self, FrameId(frame): FrameId) {
         let entry = &mut self.by_frame[frame as usize];
         if !entry.state.is_mapped() {
-            (entry.state, entry.older) = (State::MadeRoom, self.mapped);
+            (entry.state, entry.older) = (MappingState::MadeRoom, self.mapped);
         }
     }
 
@@ -175,7 +176,7 @@ impl MappedOrder {
     pub(super) fn settle(&mut self, FrameId(frame): FrameId) {
         if self.by_frame[frame as usize].state.is_mapped() {
             self.unlink(frame);
-            self.link(frame, State::Settled);
+            self.link(frame, MappingState::Settled);
         }
     }
 
@@ -201,7 +202,7 @@ impl MappedOrder {
             let takes_new = settled.count == 0 || is_enough_new;
             let frame = if takes_new { new.oldest } else { settled.oldest };
             let run = self.run_of(frame, window);
-            let is_soon = self.by_frame[frame as usize].state == State::New { is_soon: true };
+            let is_soon = self.by_frame[frame as usize].state == MappingState::New { is_soon: true };
             let is_kept = takes_new && (is_soon || self.mapped % SETTLED_PART == 0);
             if whatever || (!is_kept && self.areas_of(run, pages) > 0) {
                 return Some(run);
@@ -245,8 +246,8 @@ impl MappedOrder {
         2 - joined - i64::from(is_first_adjacent) - i64::from(is_last_adjacent)
     }
 
-    fn link(&mut self, frame: u32, state: State) {
-        let queue = &mut self.queues[usize::from(state != State::Settled)];
+    fn link(&mut self, frame: u32, state: MappingState) {
+        let queue = &mut self.queues[usize::from(state != MappingState::Settled)];
         let older = std::mem::replace(&mut queue.newest, frame);
         queue.count += 1;
         if older == NONE {
@@ -260,7 +261,7 @@ impl MappedOrder {
 
     fn unlink(&mut self, frame: u32) {
         let Entry { older, newer, state, .. } = self.by_frame[frame as usize];
-        let queue = &mut self.queues[usize::from(state != State::Settled)];
+        let queue = &mut self.queues[usize::from(state != MappingState::Settled)];
         queue.count -= 1;
         match older {
             NONE => queue.oldest = newer,

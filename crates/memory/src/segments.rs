@@ -41,16 +41,16 @@ impl Segment {
 
 /// The place of a rank's segment, which does not move; a rank may get its segment there after its runtime has started.
 #[derive(Debug)]
-struct Place {
+struct SegmentExtent {
     base: usize,
     size_bytes: AtomicUsize,
 }
 
 /// Every rank's segment.
 #[derive(Debug)]
-pub struct Segments(Box<[Place]>);
+pub struct Segments(Box<[SegmentExtent]>);
 
-impl Place {
+impl SegmentExtent {
     #[inline]
     fn segment(&self) -> Segment {
         Segment { base: self.base, size_bytes: self.size_bytes.load(Ordering::Relaxed) }
@@ -60,7 +60,7 @@ impl Place {
 impl Segments {
     /// Segments of the ranks in order.
     pub fn new(segments: impl IntoIterator<Item = Segment>) -> Segments {
-        let place = |Segment { base, size_bytes }| Place { base, size_bytes: AtomicUsize::new(size_bytes) };
+        let place = |Segment { base, size_bytes }| SegmentExtent { base, size_bytes: AtomicUsize::new(size_bytes) };
         Segments(segments.into_iter().map(place).collect())
     }
 
@@ -71,7 +71,7 @@ impl Segments {
 
     /// All segments, in order.
     pub fn all(&self) -> impl ExactSizeIterator<Item = Segment> + '_ {
-        self.0.iter().map(Place::segment)
+        self.0.iter().map(SegmentExtent::segment)
     }
 
     /// The segment of a rank of the job.
@@ -83,13 +83,13 @@ impl Segments {
     /// The segment of the rank with this number, if there is one.
     #[inline]
     pub fn find(&self, rank: u32) -> Option<Segment> {
-        self.0.get(rank as usize).map(Place::segment)
+        self.0.get(rank as usize).map(SegmentExtent::segment)
     }
 
     /// Sets the sizes, in order: whole pages, and no more than initially. No thread of this rank may use a segment
     /// meanwhile.
     pub fn set_sizes(&self, sizes: impl IntoIterator<Item = usize>) {
-        for (Place { size_bytes, .. }, new) in self.0.iter().zip(sizes) {
+        for (SegmentExtent { size_bytes, .. }, new) in self.0.iter().zip(sizes) {
             size_bytes.store(new, Ordering::Relaxed);
         }
     }

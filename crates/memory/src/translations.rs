@@ -58,7 +58,7 @@ pub(super) struct Reach {
 }
 
 /// The last place of a page's bytes.
-struct Found {
+struct Translation {
     entry: &'static Entry,
     frame: *mut u8,
     pool: &'static PoolPlace,
@@ -187,7 +187,7 @@ impl Translations {
         }
         let bytes = Bytes { rank, address, offset_max: (1 << self.reach.page_shift) - len_bytes };
         // SAFETY: `self` owns the objects that its reach points to.
-        let Found { entry, frame, .. } = unsafe { self.reach.find(rank, address) };
+        let Translation { entry, frame, .. } = unsafe { self.reach.find(rank, address) };
         let Some((begun, offset_bytes)) = entry.begin_read(&bytes) else { return false };
         let from = frame.wrapping_add(offset_bytes);
         let words_bytes = len_bytes & !(size_of::<u64>() - 1);
@@ -216,7 +216,7 @@ impl Translations {
         }
         let bytes = Bytes { rank, address, offset_max: (1 << self.reach.page_shift) - len_bytes };
         // SAFETY: `self` owns the objects that its reach points to.
-        let Found { entry, frame, pool } = unsafe { self.reach.find(rank, address) };
+        let Translation { entry, frame, pool } = unsafe { self.reach.find(rank, address) };
         let _copying = CopyGuard::new();
         let Some(offset_bytes) = entry.pin_quickly(&bytes) else { return Put::Missed };
         pool.blocks.mark(pool.frame_of(entry), offset_bytes, len_bytes);
@@ -263,7 +263,7 @@ impl Reach {
     #[inline(always)]
     pub(super) unsafe fn get<T: Scalar>(&self, rank: u32, address: usize) -> Option<T> {
         // SAFETY: as the caller says.
-        let Found { entry, frame, .. } = unsafe { self.find(rank, address) };
+        let Translation { entry, frame, .. } = unsafe { self.find(rank, address) };
         let (begun, offset_bytes) = entry.begin_read(&self.bytes::<T>(rank, address))?;
         // SAFETY: the number is inside the frame, which stays mapped. The library accesses frames by raw pointers only.
         let value = unsafe { T::read(frame.wrapping_add(offset_bytes)) };
@@ -284,7 +284,7 @@ impl Reach {
             return None;
         }
         // SAFETY: as the caller says.
-        let Found { entry, frame, pool } = unsafe { self.find(rank, address) };
+        let Translation { entry, frame, pool } = unsafe { self.find(rank, address) };
         let offset_bytes = entry.pin_quickly(&self.bytes::<T>(rank, address))?;
         pool.blocks.mark_one(pool.frame_of(entry), offset_bytes);
         Some(PinnedNumber { entry, at: frame.wrapping_add(offset_bytes) })
@@ -301,7 +301,7 @@ impl Reach {
     /// # Safety
     /// The objects that this points to exist.
     #[inline(always)]
-    unsafe fn find(&self, rank: u32, address: usize) -> Found {
+    unsafe fn find(&self, rank: u32, address: usize) -> Translation {
         // SAFETY: there are `PLACES` places, a power of two.
         let place = unsafe { &*self.places.add(at(rank, address >> self.page_shift)) }.load(Ordering::Relaxed);
         let entry = (place >> POOL_BITS) as usize;
@@ -315,7 +315,7 @@ impl Reach {
             std::hint::assert_unchecked(!entry.is_null());
             &*entry
         };
-        Found { entry, frame, pool }
+        Translation { entry, frame, pool }
     }
 }
 

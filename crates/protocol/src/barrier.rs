@@ -244,17 +244,21 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    struct Job {
+    struct TestJob {
         ranks: Vec<Barrier>,
         /// Sender, receiver and message.
         mail: Vec<(Rank, Rank, BarrierMessage)>,
         random: fastrand::Rng,
     }
 
-    impl Job {
-        fn new(ranks: u32, seed: u64) -> Job {
+    impl TestJob {
+        fn new(ranks: u32, seed: u64) -> TestJob {
             let barrier = |rank| Barrier::new(Rank(rank), ranks);
-            Job { ranks: (0..ranks).map(barrier).collect(), mail: Vec::new(), random: fastrand::Rng::with_seed(seed) }
+            TestJob {
+                ranks: (0..ranks).map(barrier).collect(),
+                mail: Vec::new(),
+                random: fastrand::Rng::with_seed(seed),
+            }
         }
 
         fn notify(&mut self, rank: usize, name: Name) -> Result<(), Misuse> {
@@ -299,7 +303,7 @@ mod tests {
     #[test]
     fn no_rank_passes_before_all_have_come() {
         for ranks in 1..=if cfg!(miri) { 8 } else { 40 } {
-            let mut job = Job::new(ranks, u64::from(ranks));
+            let mut job = TestJob::new(ranks, u64::from(ranks));
             for phase in 0..5 {
                 for rank in 1..ranks as usize {
                     job.notify(rank, id(phase)).expect("between phases");
@@ -343,7 +347,7 @@ mod tests {
 
     #[test]
     fn the_result_is_what_the_notifies_had_in_common() {
-        let mut job = Job::new(3, 2);
+        let mut job = TestJob::new(3, 2);
         assert_eq!(job.ranks[0].result(), Err(Misuse::NoResult));
         for (names, result) in [
             ([(A, A), (id(5), A), (A, id(5))], id(5)),
@@ -366,7 +370,7 @@ mod tests {
 
     #[test]
     fn ids_and_flags_match_as_gasnet_has_it() {
-        let mut job = Job::new(3, 1);
+        let mut job = TestJob::new(3, 1);
         let all = |name| [(name, name); 3];
         assert_eq!(job.phase(&all(A)), [true; 3]);
         assert_eq!(job.phase(&all(id(5))), [true; 3]);

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A sparse file in memory. A clone is the same file. Its faults are drawn from its seed.
 #[derive(Debug, Clone)]
-pub struct MemoryFile(Arc<Mutex<State>>);
+pub struct MemoryFile(Arc<Mutex<Contents>>);
 
 #[derive(Debug)]
-struct State {
+struct Contents {
     number: u64,
     /// The last block has zeros behind the end of the file.
     blocks: BTreeMap<u64, Box<[u8; BLOCK_BYTES]>>,
@@ -30,7 +30,7 @@ struct State {
 impl MemoryFile {
     /// An empty file. `number` is unique in the simulation.
     pub fn new(number: u64, seed: u64) -> MemoryFile {
-        MemoryFile(Arc::new(Mutex::new(State {
+        MemoryFile(Arc::new(Mutex::new(Contents {
             number,
             blocks: BTreeMap::new(),
             size_bytes: 0,
@@ -111,7 +111,7 @@ impl MemoryFile {
             block[kept_bytes..].fill(0);
         }
         state.size_bytes = size_bytes;
-        let State { medium, blocks, .. } = &mut *state;
+        let Contents { medium, blocks, .. } = &mut *state;
         medium.note_cut(last + u64::from(kept_bytes > 0));
         if blocks.contains_key(&last) {
             medium.note_changed(last);
@@ -130,7 +130,7 @@ impl MemoryFile {
     }
 
     pub(super) fn sync(&self) -> io::Result<()> {
-        let State { sync_errno, medium, blocks, size_bytes, random, are_syncs_lost, .. } = &mut *self.state();
+        let Contents { sync_errno, medium, blocks, size_bytes, random, are_syncs_lost, .. } = &mut *self.state();
         match sync_errno {
             None if *are_syncs_lost => Ok(()),
             Some(errno) => {
@@ -146,7 +146,7 @@ impl MemoryFile {
 
     /// Whether this operation, started now, fails.
     pub(super) fn strike(&self, operation: &IoOperation) -> bool {
-        let State { faults, random, .. } = &mut *self.state();
+        let Contents { faults, random, .. } = &mut *self.state();
         faults.strike(operation, random)
     }
 
@@ -187,12 +187,12 @@ impl MemoryFile {
         if done_bytes == 0 { Err(no_space()) } else { Ok(done_bytes) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Contents> {
         self.0.lock().expect("nothing panics under this lock")
     }
 }
 
-impl State {
+impl Contents {
     /// A block of the file, allocated if missing; `None` if there is no space.
     fn block(&mut self, index: u64) -> Option<&mut [u8; BLOCK_BYTES]> {
         let has_space = self.blocks.contains_key(&index) || self.blocks.len() < self.blocks_max;

@@ -14,10 +14,10 @@ const ROUNDS: usize = 4;
 const FUNCTIONS_MAX: usize = 4;
 
 /// A place for a function.
-type Place = Cell<Option<fn()>>;
+type Slot = Cell<Option<fn()>>;
 
 thread_local! {
-    static FUNCTIONS: [Place; FUNCTIONS_MAX] = const { [const { Cell::new(None) }; FUNCTIONS_MAX] };
+    static FUNCTIONS: [Slot; FUNCTIONS_MAX] = const { [const { Cell::new(None) }; FUNCTIONS_MAX] };
 }
 
 /// Has a function called when this thread ends, in the last of the rounds. When the process exits it is not called for

@@ -3,7 +3,7 @@
 use super::Outcome;
 use crate::capi::boundary::{Refusal, attached, entry_points};
 use crate::capi::sync::{Operation, not_ready};
-use crate::ex::{self, Category, Event, Found};
+use crate::ex::{self, Category, Event, EventCounts};
 use crate::ops::Implicit;
 use std::ffi::c_uint;
 use vgasnet_settings::UserError;
@@ -70,7 +70,7 @@ fn answer(is_done: bool) -> Outcome {
     Outcome::NOT_READY
 }
 
-fn is_some(found: Found) -> bool {
+fn is_some(found: EventCounts) -> bool {
     found.complete > 0 || found.pending == 0
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use vgasnet_engine::request::{CompletionId, Continuation, Copy};
-use vgasnet_getcache::{Ask, Fill, GetCache, Key, Limits, Locked, State, TellingHeap};
+use vgasnet_getcache::{Ask, CacheState, Fill, GetCache, Key, Limits, Locked, TellingHeap};
 use vgasnet_memory::Piece;
 use vgasnet_settings::UserError;
 use vgasnet_sys::Signalproof;
@@ -31,7 +31,7 @@ impl<T> Locked<T> for CacheLock<T> {
 pub type Report = fn(&str, &UserError);
 
 /// A cache. It reports once if the system has no memory for it.
-pub(super) type Cache = GetCache<Memory, CacheLock<State<Memory>>>;
+pub(super) type Cache = GetCache<Memory, CacheLock<CacheState<Memory>>>;
 type Memory = TellingHeap<Box<dyn FnMut() + Send>>;
 
 /// An empty cache of at most `bytes` bytes.
@@ -46,7 +46,7 @@ pub(super) fn new_cache(bytes: usize, get_bytes_max: usize, seed: u64, report: R
 }
 
 /// Bytes of a declared range as the cache names them: the get's own, or the enclosing object's.
-pub(super) struct Place {
+pub(super) struct CacheLookup {
     pub(super) key: Key,
     /// Offset of the get's bytes.
     pub(super) skip: u32,
@@ -54,12 +54,12 @@ pub(super) struct Place {
     fetch_bytes: u32,
 }
 
-impl Place {
+impl CacheLookup {
     /// The place of a get's piece in a declared range, at an address of the range's rank.
-    pub(super) fn of(range: &Declared, address: usize, piece: &Piece, page_bytes: usize) -> Place {
+    pub(super) fn of(range: &Declared, address: usize, piece: &Piece, page_bytes: usize) -> CacheLookup {
         let (start, end) =
-            Place::object(range, address, piece, page_bytes).unwrap_or((address, address + piece.len_bytes));
-        Place {
+            CacheLookup::object(range, address, piece, page_bytes).unwrap_or((address, address + piece.len_bytes));
+        CacheLookup {
             key: Key { space: range.space, target: range.rank, address: start as u64 },
             skip: (address - start) as u32,
             fetch_bytes: (end - start) as u32,

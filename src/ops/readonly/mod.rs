@@ -10,7 +10,7 @@ pub use declare::EndError;
 pub use vgasnet_getcache::Stats as CopyStats;
 
 use super::{Operation, Ops, Remote};
-use cache::{Cache, CacheId, KeepCopy, Place, new_cache};
+use cache::{Cache, CacheId, CacheLookup, KeepCopy, new_cache};
 use declare::Open;
 use ranges::{Declared, Ranges};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -137,7 +137,7 @@ impl Ops {
         };
         let first = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?.next();
         let Some(piece) = first.filter(|piece| piece.len_bytes == remote.len_bytes) else { return Ok(false) };
-        let place = Place::of(&range, remote.address, &piece, self.space.page_bytes());
+        let place = CacheLookup::of(&range, remote.address, &piece, self.space.page_bytes());
         let cache = self.readonly.cache(range.cache);
         // SAFETY: the client's memory is valid for as many bytes.
         Ok(unsafe { cache.hit(&place.key, place.skip, remote.len_bytes as u32, dest) })
@@ -185,7 +185,7 @@ impl Ops {
         (dest, weight): (*mut u8, f32),
         completion: CompletionId,
     ) -> Option<Part> {
-        let place = Place::of(range, address, &piece, self.space.page_bytes());
+        let place = CacheLookup::of(range, address, &piece, self.space.page_bytes());
         let cache = self.readonly.cache(range.cache);
         // The fetching thread may finish before this one knows of having joined.
         self.completions().add(completion);

@@ -31,7 +31,7 @@ impl Declared {
 
 /// A [`Declared`] that may change while it is read.
 #[derive(Debug, Default)]
-struct Place {
+struct AtomicDeclared {
     rank: AtomicU32,
     space: AtomicU32,
     start: AtomicUsize,
@@ -41,7 +41,7 @@ struct Place {
     object_bytes: AtomicU32,
 }
 
-impl Place {
+impl AtomicDeclared {
     fn load(&self) -> Declared {
         Declared {
             rank: self.rank.load(Ordering::Relaxed),
@@ -94,7 +94,7 @@ struct Table {
     /// Odd while the table changes.
     sequence: AtomicU32,
     len: AtomicU32,
-    places: AtomicPtr<Place>,
+    places: AtomicPtr<AtomicDeclared>,
     capacity: AtomicUsize,
 }
 
@@ -140,7 +140,7 @@ impl Table {
                 let places = self.places();
                 let len = (self.len.load(Ordering::Relaxed) as usize).min(places.len());
                 let at = places[..len].partition_point(|place| place.is_before(rank, address));
-                let found = places[..len].get(at).map(Place::load);
+                let found = places[..len].get(at).map(AtomicDeclared::load);
                 // Pairs with the fence of `replace`: a reader of any changed word also sees the changed number.
                 fence(Ordering::Acquire);
                 if self.sequence.load(Ordering::Relaxed) == before {
@@ -170,13 +170,13 @@ impl Table {
     /// the last.
     fn grow(&self, least: usize) {
         let capacity = least.next_power_of_two().max(PLACES);
-        let places: Box<[Place]> = (0..capacity).map(|_| Place::default()).collect();
+        let places: Box<[AtomicDeclared]> = (0..capacity).map(|_| AtomicDeclared::default()).collect();
         // Release: a reader of the new address or capacity finds the places there.
         self.places.store(Box::leak(places).as_mut_ptr(), Ordering::Release);
         self.capacity.store(capacity, Ordering::Release);
     }
 
-    fn places(&self) -> &[Place] {
+    fn places(&self) -> &[AtomicDeclared] {
         // In this order: a capacity is never larger than the one of a table read after it.
         let capacity = self.capacity.load(Ordering::Acquire);
         let places = self.places.load(Ordering::Acquire);

@@ -39,19 +39,19 @@ pub struct Ways {
     pub cyclic_homes: bool,
 }
 
-pub struct Job {
+pub struct VirtualJob {
     pub world: Arc<World>,
     pub ranks: Vec<VirtualRank>,
     /// The ranks' pools and page tables. They are dropped after the ranks.
     _memory: [Addresses; 2],
 }
 
-impl Job {
+impl VirtualJob {
     /// Creates ranks with segments that have room for the data.
     ///
     /// # Errors
     /// This machine has too little memory or too few addresses for the model. One line.
-    pub fn new(machine: &Machine, ranks: u32, data: Data, ways: Ways) -> Result<Job, String> {
+    pub fn new(machine: &Machine, ranks: u32, data: Data, ways: Ways) -> Result<VirtualJob, String> {
         let page_bytes = machine.node.page as usize;
         let frames = (machine.node.pool / machine.node.page) as u32;
         let pages = |rank: u32| if rank < data.homes { data.pages_each } else { 1 };
@@ -81,13 +81,13 @@ impl Job {
             let homes = if ways.cyclic_homes { 0..ranks.len() } else { owner.index()..owner.index() + 1 };
             ranks[homes].iter_mut().for_each(|rank| rank.fill(owner));
         }
-        Ok(Job { world, ranks, _memory: [pools, tables] })
+        Ok(VirtualJob { world, ranks, _memory: [pools, tables] })
     }
 
     /// Makes all ranks give up all pages, so only the files have them.
     ///
     /// # Errors
-    /// As [`Job::run`].
+    /// As [`VirtualJob::run`].
     pub fn empty(&mut self) -> Result<(), String> {
         loop {
             // Every rank is asked, whatever the answers of the others.
@@ -103,7 +103,7 @@ impl Job {
     /// Runs until no event is left and no thread is busy.
     ///
     /// # Errors
-    /// As [`Job::run`].
+    /// As [`VirtualJob::run`].
     pub fn settle(&mut self) -> Result<(), String> {
         self.until(|world, _| world.is_quiet())?;
         self.world.settle_drivers();

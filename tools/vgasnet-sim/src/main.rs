@@ -370,7 +370,8 @@ fn started(options: &Startup) -> Result<String, String> {
     if let Some(hosts) = options.hosts.iter().find(|hosts| u64::from(**hosts) * u64::from(ranks_a_host) > ranks_max) {
         return Err(format!("--hosts {hosts} of {ranks_a_host} ranks are more than {ranks_max} ranks; give fewer"));
     }
-    let job = |hosts: &u32| startup::Job { hosts: *hosts, ranks_a_host, network: options.network }.start(&machine);
+    let job =
+        |hosts: &u32| startup::StartingJob { hosts: *hosts, ranks_a_host, network: options.network }.start(&machine);
     let all: Vec<_> = options.hosts.iter().map(job).collect();
     if options.json {
         return serde_json::to_string(&all).map_err(|error| error.to_string());

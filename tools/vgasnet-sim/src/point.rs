@@ -1,7 +1,7 @@
 //! One job on a machine, and its outcome.
 
 use crate::hints::Hints;
-use crate::job::{Job, Ways};
+use crate::job::{VirtualJob, Ways};
 use crate::lcc;
 use crate::machine::Machine;
 use crate::program::{Data, Order, Program, false_sharing, rewrite};
@@ -225,7 +225,7 @@ impl Point {
             home_keeps,
             cyclic_homes,
         };
-        let mut job = Job::new(&machine, self.ranks, data, ways)?;
+        let mut job = VirtualJob::new(&machine, self.ranks, data, ways)?;
         job.empty()?;
         (0..self.passes).map(|pass| self.pass(&mut job, data, pass)).collect()
     }
@@ -246,7 +246,7 @@ impl Point {
         self.data(machine).pages() * machine.node.page
     }
 
-    fn pass(&self, job: &mut Job, data: Data, pass: u32) -> Result<Outcome, String> {
+    fn pass(&self, job: &mut VirtualJob, data: Data, pass: u32) -> Result<Outcome, String> {
         if matches!(self.pattern, Pattern::Rewrite) {
             // The page's home may still be handling acknowledgements from the last readers.
             job.settle()?;

@@ -21,7 +21,7 @@ pub enum Network {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// An exchange in the job. Each rank contributes this many bytes, and the first rank of a host this many more.
-    Job(&'static str, usize, usize),
+    StartingJob(&'static str, usize, usize),
     /// An exchange on the host. Each rank contributes this many bytes.
     Host(&'static str, usize),
     /// The first rank of a host hands out descriptors to the other ranks one by one: two for each rank and one for all.
@@ -35,20 +35,20 @@ const WELL: usize = 1;
 const ADDRESS_BYTES: usize = 73;
 
 const STEPS: [Step; 14] = [
-    Step::Job("versions and hosts", 8 + 1 + 16, 0),
-    Step::Job("addresses of shared memory", WELL, ADDRESS_BYTES),
+    Step::StartingJob("versions and hosts", 8 + 1 + 16, 0),
+    Step::StartingJob("addresses of shared memory", WELL, ADDRESS_BYTES),
     Step::HandOut("shared memory"),
-    Step::Job("all have shared memory", WELL, 0),
-    Step::Job("settings", WELL + 40, 0),
-    Step::Job("settings agree", WELL, 0),
-    Step::Job("sizes", WELL + size_of::<Shape>(), 0),
-    Step::Job("pools of the network", WELL, 0),
+    Step::StartingJob("all have shared memory", WELL, 0),
+    Step::StartingJob("settings", WELL + 40, 0),
+    Step::StartingJob("settings agree", WELL, 0),
+    Step::StartingJob("sizes", WELL + size_of::<Shape>(), 0),
+    Step::StartingJob("pools of the network", WELL, 0),
     Step::Host("sizes of the host's memory", 16),
     Step::Host("all have mapped it", WELL),
-    Step::Job("memory is there", WELL, 0),
-    Step::Job("free places", WELL + 4, 0),
-    Step::Job("segments", WELL + 16, 0),
-    Step::Job("runtimes are there", WELL, 0),
+    Step::StartingJob("memory is there", WELL, 0),
+    Step::StartingJob("free places", WELL + 4, 0),
+    Step::StartingJob("segments", WELL + 16, 0),
+    Step::StartingJob("runtimes are there", WELL, 0),
 ];
 
 impl Network {
@@ -64,13 +64,15 @@ impl Network {
     pub fn steps(self) -> Vec<Step> {
         let mut steps = STEPS.to_vec();
         // The network learns of the pool after the pool has been mapped.
-        let after =
-            steps.iter().position(|step| matches!(step, Step::Job("memory is there", ..))).expect("it is a step");
+        let after = steps
+            .iter()
+            .position(|step| matches!(step, Step::StartingJob("memory is there", ..)))
+            .expect("it is a step");
         match self {
-            Network::Mpi => steps.insert(after + 1, Step::Job("pools", 0, 0)),
+            Network::Mpi => steps.insert(after + 1, Step::StartingJob("pools", 0, 0)),
             Network::Gasnet => {
-                steps.insert(after + 1, Step::Job("pools", WELL + 24, 0));
-                steps.insert(0, Step::Job("versions", 8 + 1, 0));
+                steps.insert(after + 1, Step::StartingJob("pools", WELL + 24, 0));
+                steps.insert(0, Step::StartingJob("versions", 8 + 1, 0));
             }
         }
         steps
@@ -103,7 +105,7 @@ impl Network {
 
 /// A starting job.
 #[derive(Clone, Copy, Debug)]
-pub struct Job {
+pub struct StartingJob {
     /// Number of hosts.
     pub hosts: u32,
     /// Ranks on each host.
@@ -168,7 +170,7 @@ const HEADER_BYTES: u64 = 16;
 /// Maximum number of descriptors in one message over a socket.
 const DESCRIPTORS_A_MESSAGE: u64 = 253;
 
-impl Job {
+impl StartingJob {
     /// The cost of startup on this machine, for ranks with the machine's pools.
     pub fn start(&self, machine: &Machine) -> StartUp {
         let ranks = self.ranks();
@@ -202,7 +204,7 @@ impl Job {
         let here = u64::from(self.ranks_a_host);
         let message = machine.node.message_us * 1e-6;
         match step {
-            Step::Job(what, told, more) => {
+            Step::StartingJob(what, told, more) => {
                 let (told, more) = (told as u64, more as u64);
                 let exchange = self.exchange(machine, told, more);
                 // Each contribution becomes a separate vector.

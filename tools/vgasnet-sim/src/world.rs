@@ -57,11 +57,11 @@ pub struct Traffic {
 /// The virtual machine of a job.
 pub struct World {
     machine: Machine,
-    state: Mutex<State>,
+    state: Mutex<WorldState>,
 }
 
 #[derive(Default)]
-struct State {
+struct WorldState {
     now: Nanos,
     agenda: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
     happenings: Vec<Option<Happening>>,
@@ -84,7 +84,7 @@ impl World {
     pub fn new(machine: Machine, ranks: u32, hints: Hints) -> World {
         let nodes = ranks.div_ceil(machine.node.ranks) as usize;
         let each = ranks as usize;
-        let state = State {
+        let state = WorldState {
             drivers: vec![0; each],
             called: vec![false; each],
             sending: vec![0; nodes],
@@ -93,7 +93,7 @@ impl World {
             inboxes: (0..each).map(|_| VecDeque::new()).collect(),
             finished: (0..each).map(|_| VecDeque::new()).collect(),
             known: Known::new(hints, ranks, (machine.node.pool / machine.node.page) as u32),
-            ..State::default()
+            ..WorldState::default()
         };
         World { machine, state: Mutex::new(state) }
     }
@@ -106,7 +106,7 @@ impl World {
         rank.0 / self.machine.node.ranks
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WorldState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -208,7 +208,7 @@ impl World {
     #[expect(clippy::too_many_arguments, reason = "each is one thing about the same bytes")]
     fn carry(
         &self,
-        state: &mut State,
+        state: &mut WorldState,
         ready: Nanos,
         from: Rank,
         to: Rank,
@@ -298,7 +298,7 @@ const SENDERS_PART: f64 = 0.5;
 /// The cost of a message at both ends.
 pub const HANDLINGS: f64 = 1.0 + SENDERS_PART;
 
-impl State {
+impl WorldState {
     fn at(&mut self, time: Nanos, happening: Happening) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.happenings.push(None);

@@ -20,7 +20,7 @@
 
 use super::in_flight::{EarlyBarrier, Note, NoteKind, TransferSide, TransferState, find};
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage};
-use super::plan::{LocalStep, Place, Plan, Transfer};
+use super::plan::{BufferOffset, LocalStep, Plan, Transfer};
 use super::reading::{Announcing, Reading, is_announced};
 use super::team::Team;
 use crate::Rank;
@@ -83,7 +83,7 @@ pub struct Sending {
     /// The message.
     pub message: CollectiveMessage,
     /// Location of the payload.
-    pub place: Place,
+    pub place: BufferOffset,
     /// Length of the payload; a signal has none.
     pub len_bytes: usize,
 }
@@ -96,7 +96,7 @@ pub struct Arrived {
     /// The index among the receives of its round.
     transfer: usize,
     /// Destination of the payload.
-    pub place: Place,
+    pub place: BufferOffset,
     len_bytes: usize,
 }
 

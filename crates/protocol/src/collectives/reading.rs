@@ -13,7 +13,7 @@
 use super::in_flight::{Note, NoteKind, TransferState, find};
 use super::machine::{Action, Client, Machine, Misfit, Operation};
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
-use super::plan::{Place, Transfer};
+use super::plan::{BufferOffset, Transfer};
 
 /// Minimum bytes of an announced transfer.
 pub const ANNOUNCED_BYTES_MIN: usize = 64 << 10;
@@ -31,7 +31,7 @@ pub struct Announcing {
     /// The receiver's rank in the job.
     pub to: u32,
     /// Location of the bytes.
-    pub place: Place,
+    pub place: BufferOffset,
     /// Number of bytes.
     pub len_bytes: usize,
     key: CollectiveKey,
@@ -61,7 +61,7 @@ pub struct Reading {
     /// Offset of the first byte to read.
     pub offset_bytes: usize,
     /// Destination of the bytes.
-    pub place: Place,
+    pub place: BufferOffset,
     /// Number of bytes; at most [`READ_BYTES_MAX`].
     pub len_bytes: usize,
 }

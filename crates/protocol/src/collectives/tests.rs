@@ -2,7 +2,7 @@
 
 use super::machine::{Action, Client, Machine, Misfit, Sending, WINDOW};
 use super::message::{CollectiveMessage, Source};
-use super::plan::{Buffer, CollectiveKind, LocalStep, Place, Plan, Shape};
+use super::plan::{Buffer, BufferOffset, CollectiveKind, LocalStep, Plan, Shape};
 use super::reading::{Announcing, READ_BYTES_MAX, Reading};
 use super::team::Team;
 use crate::Rank;
@@ -31,7 +31,7 @@ impl Client for std::cell::RefCell<Memory> {
 type Cell = std::cell::RefCell<Memory>;
 
 impl Memory {
-    fn buffer(&mut self, place: Place, len_bytes: usize) -> &mut [u8] {
+    fn buffer(&mut self, place: BufferOffset, len_bytes: usize) -> &mut [u8] {
         let buffer = match place.buffer {
             Buffer::Source => &mut self.source,
             Buffer::Destination => &mut self.destination,
@@ -42,7 +42,7 @@ impl Memory {
 
     /// Elements have 16 bytes: first and last rank covered, and a sum. Only adjacent operands in the right order may
     /// combine.
-    fn combine(&mut self, into: Place, with: Place, len_bytes: usize) {
+    fn combine(&mut self, into: BufferOffset, with: BufferOffset, len_bytes: usize) {
         let right = self.buffer(with, len_bytes).to_vec();
         for (left, right) in self.buffer(into, len_bytes).chunks_exact_mut(16).zip(right.chunks_exact(16)) {
             assert_eq!(left[4..8].to_vec(), (number(right, 0) - 1).to_le_bytes(), "operands in the order of ranks");
@@ -54,14 +54,14 @@ impl Memory {
 }
 
 /// The address of a place in the memory of a collective.
-fn address_of(operation: usize, place: Place) -> u64 {
+fn address_of(operation: usize, place: BufferOffset) -> u64 {
     (operation as u64) << 32 | (place.buffer as u64) << 30 | place.offset_bytes as u64
 }
 
 /// The collective and the place at an address.
-fn place_at(address: u64) -> (usize, Place) {
+fn place_at(address: u64) -> (usize, BufferOffset) {
     let buffer = [Buffer::Source, Buffer::Destination, Buffer::Scratch, Buffer::Scratch][(address >> 30) as usize % 4];
-    ((address >> 32) as usize, Place { buffer, offset_bytes: address as usize % (1 << 30) })
+    ((address >> 32) as usize, BufferOffset { buffer, offset_bytes: address as usize % (1 << 30) })
 }
 
 fn number(bytes: &[u8], at: usize) -> u32 {
@@ -245,7 +245,7 @@ pub(super) fn memory(shape: &Shape, number: usize) -> (Memory, Vec<u8>) {
             let mut all = Memory { source: block(0, 0), ..Memory::default() };
             for from in 1..ranks {
                 all.scratch = block(from, 0);
-                let start = |buffer| Place { buffer, offset_bytes: 0 };
+                let start = |buffer| BufferOffset { buffer, offset_bytes: 0 };
                 all.combine(start(Buffer::Source), start(Buffer::Scratch), block_bytes);
             }
             all.source

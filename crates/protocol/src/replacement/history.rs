@@ -31,9 +31,9 @@ struct Eviction {
 
 /// The last eviction of a page: its number in its queue, and whether the queue is the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place(u32);
+struct EvictionRecord(u32);
 
-impl Place {
+impl EvictionRecord {
     const SAMPLE: u32 = 1;
     const NUMBER: u32 = 2;
 }
@@ -44,14 +44,14 @@ struct Queue {
     evictions: VecDeque<Eviction>,
     len_max: usize,
     /// The place of the first eviction, or of the next if there is none. The following ones are consecutive, and wrap.
-    first: Place,
+    first: EvictionRecord,
 }
 
 /// The last evicted pages, at most as many as the pool has frames. Half are the most recent ones. The others are a
 /// sample of earlier ones, reaching eight times as far back.
 #[derive(Debug)]
 pub struct History {
-    gone: PageMap<Place>,
+    gone: PageMap<EvictionRecord>,
     recent: Queue,
     sample: Queue,
     /// Number of evictions.
@@ -61,8 +61,8 @@ pub struct History {
 impl History {
     /// An empty history of at most `pages_max` pages.
     pub fn new(pages_max: u32) -> History {
-        let queue = |place| Queue::new(pages_max as usize / 2, Place(place));
-        History { gone: PageMap::new(), recent: queue(0), sample: queue(Place::SAMPLE), evictions: 0 }
+        let queue = |place| Queue::new(pages_max as usize / 2, EvictionRecord(place));
+        History { gone: PageMap::new(), recent: queue(0), sample: queue(EvictionRecord::SAMPLE), evictions: 0 }
     }
 
     /// A page was evicted.
@@ -85,7 +85,7 @@ impl History {
     /// Forgets a page. Returns its record, given the time `now`.
     pub fn take(&mut self, page: PageId, now: u64) -> Option<Gone> {
         let place = self.gone.remove(page)?;
-        let is_sample = place.0 & Place::SAMPLE != 0;
+        let is_sample = place.0 & EvictionRecord::SAMPLE != 0;
         let queue = if is_sample { &self.sample } else { &self.recent };
         let Eviction { at, unused_for, .. } = *queue.get(place);
         let evicted_at = now.saturating_sub(age(now, at));
@@ -94,7 +94,7 @@ impl History {
     }
 
     /// Forgets the eviction at this place, unless the page has been evicted again.
-    fn forget(&mut self, page: PageId, place: Place) {
+    fn forget(&mut self, page: PageId, place: EvictionRecord) {
         if self.gone.get(page) == Some(&place) {
             self.gone.remove(page);
         }
@@ -102,29 +102,29 @@ impl History {
 }
 
 impl Queue {
-    fn new(len_max: usize, first: Place) -> Queue {
+    fn new(len_max: usize, first: EvictionRecord) -> Queue {
         Queue { evictions: VecDeque::new(), len_max, first }
     }
 
     /// Appends an eviction. Returns its place, and on overflow the removed first eviction with its place.
-    fn push(&mut self, eviction: Eviction) -> (Place, Option<(Place, Eviction)>) {
+    fn push(&mut self, eviction: Eviction) -> (EvictionRecord, Option<(EvictionRecord, Eviction)>) {
         let len = self.evictions.len();
         if len == self.evictions.capacity() {
             // Grows in small steps, so that the queue never has more capacity than it needs.
             self.evictions.reserve_exact((len / 8 + 16).min(self.len_max + 1 - len));
         }
-        let place = Place(self.first.0.wrapping_add(len as u32 * Place::NUMBER));
+        let place = EvictionRecord(self.first.0.wrapping_add(len as u32 * EvictionRecord::NUMBER));
         self.evictions.push_back(eviction);
         if len < self.len_max {
             return (place, None);
         }
         let first = self.first;
-        self.first = Place(first.0.wrapping_add(Place::NUMBER));
+        self.first = EvictionRecord(first.0.wrapping_add(EvictionRecord::NUMBER));
         (place, self.evictions.pop_front().map(|oldest| (first, oldest)))
     }
 
-    fn get(&self, place: Place) -> &Eviction {
-        &self.evictions[(place.0.wrapping_sub(self.first.0) / Place::NUMBER) as usize]
+    fn get(&self, place: EvictionRecord) -> &Eviction {
+        &self.evictions[(place.0.wrapping_sub(self.first.0) / EvictionRecord::NUMBER) as usize]
     }
 }
 

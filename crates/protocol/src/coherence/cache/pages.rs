@@ -16,17 +16,17 @@ use alloc::vec;
 
 /// Location of a page: its frame, resident or being fetched, or nowhere yet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Place(u32);
+struct PageFrame(u32);
 
-impl Place {
-    const NOWHERE: Place = Place(u32::MAX);
+impl PageFrame {
+    const NOWHERE: PageFrame = PageFrame(u32::MAX);
 
     fn frame(self) -> Option<FrameId> {
-        Some(FrameId(self.0)).filter(|_| self != Place::NOWHERE)
+        Some(FrameId(self.0)).filter(|_| self != PageFrame::NOWHERE)
     }
 }
 
-impl core::fmt::Debug for Place {
+impl core::fmt::Debug for PageFrame {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.frame().fmt(f)
     }
@@ -49,7 +49,7 @@ enum Content {
 /// The pages with a frame, being fetched, or awaiting a frame.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Pages {
-    places: PageMap<Place>,
+    places: PageMap<PageFrame>,
     contents: Box<[Content]>,
     /// By frame, the page of [`Pages::contents`]; [`NO_PAGE`] if empty.
     pages: Box<[PageId]>,
@@ -103,7 +103,7 @@ impl Pages {
 
     /// State of the page in a frame.
     pub fn in_frame(&self, frame: FrameId) -> Option<Cow<'_, CachedPage>> {
-        self.page_in(frame).map(|page| self.at(page, Place(frame.0)))
+        self.page_in(frame).map(|page| self.at(page, PageFrame(frame.0)))
     }
 
     pub fn frame_of(&self, page: PageId) -> Option<FrameId> {
@@ -136,13 +136,13 @@ impl Pages {
     /// Adds an unknown page, which awaits a frame.
     pub fn insert(&mut self, page: PageId, cached: CachedPage) {
         assert!(cached.frame.is_none() && !self.contains(page), "{page:?} is known, or has a frame");
-        self.places.get_or_insert_with(page, || Place::NOWHERE);
+        self.places.get_or_insert_with(page, || PageFrame::NOWHERE);
         self.transient.get_or_insert_with(page, || cached);
     }
 
     /// Assigns an empty frame to a page without one.
     pub fn place(&mut self, page: PageId, frame: FrameId) -> &mut CachedPage {
-        *self.places.get_mut(page).expect("it waits for a frame") = Place(frame.0);
+        *self.places.get_mut(page).expect("it waits for a frame") = PageFrame(frame.0);
         self.pages[frame.0 as usize] = page;
         self.note(frame, Content::Transient, CopyVersion(0));
         self.get_mut(page).expect("a page without a frame is in motion")
@@ -222,7 +222,7 @@ impl Pages {
     }
 
     /// State of a page located at `place`.
-    fn at(&self, page: PageId, place: Place) -> Cow<'_, CachedPage> {
+    fn at(&self, page: PageId, place: PageFrame) -> Cow<'_, CachedPage> {
         let stable = place.frame().and_then(|frame| self.stable(frame)).map(Cow::Owned);
         stable.unwrap_or_else(|| Cow::Borrowed(self.transient.get(page).expect("it is not stable")))
     }

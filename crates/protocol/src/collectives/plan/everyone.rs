@@ -1,7 +1,7 @@
 //! Gather_all and exchange.
 
 use super::tree::ceil_log2;
-use super::{PEERS_AT_ONCE, Place, Round, Shape, Transfer, copy};
+use super::{BufferOffset, PEERS_AT_ONCE, Round, Shape, Transfer, copy};
 
 impl Shape {
     pub(super) fn gather_all_scratch_bytes(&self) -> usize {
@@ -21,18 +21,26 @@ impl Shape {
     fn bruck_round(&self, at: u32) -> Round {
         let mut round = Round::default();
         if at == 0 {
-            round.local_steps.push(copy(Place::source(0), Place::scratch(0), self.block_bytes));
+            round.local_steps.push(copy(BufferOffset::source(0), BufferOffset::scratch(0), self.block_bytes));
         } else {
             let known = 1 << (at - 1);
             let len_bytes = self.blocks(known.min(self.ranks - known));
             let transfer = |peer, place| Transfer { peer, tag: at, place, len_bytes };
-            round.sends.push(transfer(self.further(self.ranks - known), Place::scratch(0)));
-            round.receives.push(transfer(self.further(known), Place::scratch(self.blocks(known))));
+            round.sends.push(transfer(self.further(self.ranks - known), BufferOffset::scratch(0)));
+            round.receives.push(transfer(self.further(known), BufferOffset::scratch(self.blocks(known))));
         }
         if at + 1 == self.gather_all_rounds() {
             let tail = self.blocks(self.ranks - self.me);
-            round.local_steps.push(copy(Place::scratch(0), Place::destination(self.blocks(self.me)), tail));
-            round.local_steps.push(copy(Place::scratch(tail), Place::destination(0), self.blocks(self.me)));
+            round.local_steps.push(copy(
+                BufferOffset::scratch(0),
+                BufferOffset::destination(self.blocks(self.me)),
+                tail,
+            ));
+            round.local_steps.push(copy(
+                BufferOffset::scratch(tail),
+                BufferOffset::destination(0),
+                self.blocks(self.me),
+            ));
         }
         round
     }
@@ -43,11 +51,15 @@ impl Shape {
         let transfer = |peer, block: u32| Transfer {
             peer,
             tag: at,
-            place: Place::destination(self.blocks(block)),
+            place: BufferOffset::destination(self.blocks(block)),
             len_bytes: self.block_bytes,
         };
         if at == 0 {
-            round.local_steps.push(copy(Place::source(0), Place::destination(self.blocks(self.me)), self.block_bytes));
+            round.local_steps.push(copy(
+                BufferOffset::source(0),
+                BufferOffset::destination(self.blocks(self.me)),
+                self.block_bytes,
+            ));
         } else {
             round.sends.push(transfer(self.further(1), self.further(self.ranks - (at - 1))));
             round.receives.push(transfer(self.further(self.ranks - 1), self.further(self.ranks - at)));
@@ -63,7 +75,7 @@ impl Shape {
     /// before it.
     pub(super) fn exchange_round(&self, at: u32) -> Round {
         let mut round = Round::default();
-        let block = |peer, place: fn(usize) -> Place| Transfer {
+        let block = |peer, place: fn(usize) -> BufferOffset| Transfer {
             peer,
             tag: 0,
             place: place(self.blocks(peer)),
@@ -71,12 +83,12 @@ impl Shape {
         };
         let first = 1 + at * PEERS_AT_ONCE;
         for distance in first..self.ranks.min(first + PEERS_AT_ONCE) {
-            round.sends.push(block(self.further(distance), Place::source));
-            round.receives.push(block(self.further(self.ranks - distance), Place::destination));
+            round.sends.push(block(self.further(distance), BufferOffset::source));
+            round.receives.push(block(self.further(self.ranks - distance), BufferOffset::destination));
         }
         if at == 0 {
             let own = self.blocks(self.me);
-            round.local_steps.push(copy(Place::source(own), Place::destination(own), self.block_bytes));
+            round.local_steps.push(copy(BufferOffset::source(own), BufferOffset::destination(own), self.block_bytes));
         }
         round
     }

@@ -67,29 +67,29 @@ pub enum Buffer {
 
 /// A place in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct BufferOffset {
     /// The memory.
     pub buffer: Buffer,
     /// Offset from its start.
     pub offset_bytes: usize,
 }
 
-impl Place {
-    fn source(offset_bytes: usize) -> Place {
-        Place { buffer: Buffer::Source, offset_bytes }
+impl BufferOffset {
+    fn source(offset_bytes: usize) -> BufferOffset {
+        BufferOffset { buffer: Buffer::Source, offset_bytes }
     }
 
-    fn destination(offset_bytes: usize) -> Place {
-        Place { buffer: Buffer::Destination, offset_bytes }
+    fn destination(offset_bytes: usize) -> BufferOffset {
+        BufferOffset { buffer: Buffer::Destination, offset_bytes }
     }
 
-    fn scratch(offset_bytes: usize) -> Place {
-        Place { buffer: Buffer::Scratch, offset_bytes }
+    fn scratch(offset_bytes: usize) -> BufferOffset {
+        BufferOffset { buffer: Buffer::Scratch, offset_bytes }
     }
 
     /// The place `bytes` bytes further on.
-    pub fn after(self, bytes: usize) -> Place {
-        Place { offset_bytes: self.offset_bytes + bytes, ..self }
+    pub fn after(self, bytes: usize) -> BufferOffset {
+        BufferOffset { offset_bytes: self.offset_bytes + bytes, ..self }
     }
 }
 
@@ -101,7 +101,7 @@ pub struct Transfer {
     /// Identifies the transfer among the ones between the two ranks, in this direction, in this collective.
     pub tag: u32,
     /// Source or destination of the bytes.
-    pub place: Place,
+    pub place: BufferOffset,
     /// Number of bytes; 0 for a signal.
     pub len_bytes: usize,
 }
@@ -112,18 +112,18 @@ pub enum LocalStep {
     /// Copies bytes.
     Copy {
         /// Source.
-        from: Place,
+        from: BufferOffset,
         /// Destination.
-        to: Place,
+        to: BufferOffset,
         /// Number of bytes.
         len_bytes: usize,
     },
     /// Reduces elements pair by pair.
     Combine {
         /// The left operands, from lower ranks, replaced by the results.
-        into: Place,
+        into: BufferOffset,
         /// The right operands, from higher ranks.
-        with: Place,
+        with: BufferOffset,
         /// Bytes of the left operands.
         len_bytes: usize,
     },
@@ -275,7 +275,7 @@ impl Shape {
     /// of the 2^`at` - 1 before it.
     fn barrier_round(&self, at: u32, tag: u32) -> Round {
         let distance = 1 << at;
-        let signal = |peer| Transfer { peer, tag: tag | at, place: Place::scratch(0), len_bytes: 0 };
+        let signal = |peer| Transfer { peer, tag: tag | at, place: BufferOffset::scratch(0), len_bytes: 0 };
         Round {
             sends: vec![signal(self.further(distance))],
             receives: vec![signal(self.further(self.ranks - distance))],
@@ -315,6 +315,6 @@ fn segment(at: u32, segment_bytes: usize, len_bytes: usize) -> (usize, usize) {
     (start, segment_bytes.min(len_bytes - start))
 }
 
-fn copy(from: Place, to: Place, len_bytes: usize) -> LocalStep {
+fn copy(from: BufferOffset, to: BufferOffset, len_bytes: usize) -> LocalStep {
     LocalStep::Copy { from, to, len_bytes }
 }

@@ -2,7 +2,7 @@
 //! the root.
 
 use super::tree::{children, parent};
-use super::{LocalStep, Place, Round, SEGMENT_BYTES, Shape, TAG_RESULT, Transfer, copy, segment};
+use super::{BufferOffset, LocalStep, Round, SEGMENT_BYTES, Shape, TAG_RESULT, Transfer, copy, segment};
 
 /// Alignment for every element type.
 const ALIGNMENT_BYTES: usize = 16;
@@ -26,8 +26,8 @@ impl Shape {
     }
 
     /// A scratch place for an operand: slot 0 has the results, the following slots the children's operands.
-    fn slot(&self, at: usize) -> Place {
-        Place::scratch(at * self.operand_bytes().next_multiple_of(ALIGNMENT_BYTES))
+    fn slot(&self, at: usize) -> BufferOffset {
+        BufferOffset::scratch(at * self.operand_bytes().next_multiple_of(ALIGNMENT_BYTES))
     }
 
     pub(super) fn reduce_scratch_bytes(&self) -> usize {
@@ -56,20 +56,20 @@ impl Shape {
                 None => {}
             }
             if self.me == self.root && self.me != 0 {
-                let place = Place::destination(start);
+                let place = BufferOffset::destination(start);
                 round.receives.push(Transfer { peer: 0, tag: TAG_RESULT | before, place, len_bytes });
             }
         }
         if at < self.operands() {
             let (start, len_bytes) = part(at);
-            round.local_steps.push(copy(Place::source(start), result, len_bytes));
+            round.local_steps.push(copy(BufferOffset::source(start), result, len_bytes));
             for (child, peer) in children(self.me, self.ranks).enumerate() {
                 let operand = self.slot(1 + child);
                 round.receives.push(Transfer { peer, tag: at, place: operand, len_bytes });
                 round.local_steps.push(LocalStep::Combine { into: result, with: operand, len_bytes });
             }
             if self.me == 0 && self.root == 0 {
-                round.local_steps.push(copy(result, Place::destination(start), len_bytes));
+                round.local_steps.push(copy(result, BufferOffset::destination(start), len_bytes));
             }
         }
         round

@@ -2,8 +2,8 @@
 
 use super::tree::{children, parent, subtree};
 use super::{
-    CollectiveKind, PEERS_AT_ONCE, Place, Round, SEGMENT_BYTES, SEGMENT_BYTES_MAX, SEGMENTS, Shape, Transfer, copy,
-    segment,
+    BufferOffset, CollectiveKind, PEERS_AT_ONCE, Round, SEGMENT_BYTES, SEGMENT_BYTES_MAX, SEGMENTS, Shape, Transfer,
+    copy, segment,
 };
 use alloc::vec::Vec;
 
@@ -32,7 +32,7 @@ impl Shape {
         let mut round = Round::default();
         // A reduction's result is in the root's destination as well.
         let has_source = is_root && self.kind == CollectiveKind::Broadcast;
-        let from = if has_source { Place::source(0) } else { Place::destination(0) };
+        let from = if has_source { BufferOffset::source(0) } else { BufferOffset::destination(0) };
         let transfer = |peer, tag| {
             let (start, len_bytes) = segment(tag, self.segment_bytes(), self.block_bytes);
             Transfer { peer, tag, place: from.after(start), len_bytes }
@@ -47,7 +47,7 @@ impl Shape {
         }
         // Last, since ranks below wait for the segments.
         if has_source && at + 1 == self.segments() {
-            round.local_steps.push(copy(Place::source(0), Place::destination(0), self.block_bytes));
+            round.local_steps.push(copy(BufferOffset::source(0), BufferOffset::destination(0), self.block_bytes));
         }
         round
     }
@@ -69,24 +69,24 @@ impl Shape {
     }
 
     /// The root's transfers of a round of direct scatter or gather.
-    fn straight(&self, at: u32, place: fn(usize) -> Place) -> Vec<Transfer> {
+    fn straight(&self, at: u32, place: fn(usize) -> BufferOffset) -> Vec<Transfer> {
         let first = 1 + at * PEERS_AT_ONCE;
         let peers = (first..self.ranks.min(first + PEERS_AT_ONCE)).map(|count| self.at_count(count));
         peers.map(|peer| self.block(peer, place(self.blocks(peer)))).collect()
     }
 
-    fn block(&self, peer: u32, place: Place) -> Transfer {
+    fn block(&self, peer: u32, place: BufferOffset) -> Transfer {
         Transfer { peer, tag: 0, place, len_bytes: self.block_bytes }
     }
 
     /// All blocks of a count's subtree; they are in scratch in the order of counts.
     fn blocks_below(&self, count: u32) -> Transfer {
-        let place = Place::scratch(self.blocks(count - self.count()));
+        let place = BufferOffset::scratch(self.blocks(count - self.count()));
         let len_bytes = self.blocks(subtree(count, self.ranks));
         Transfer { peer: self.at_count(count), tag: 0, place, len_bytes }
     }
 
-    fn with_parent(&self, place: Place) -> Option<Transfer> {
+    fn with_parent(&self, place: BufferOffset) -> Option<Transfer> {
         let above = parent(self.count())?;
         let len_bytes = self.blocks(subtree(self.count(), self.ranks));
         Some(Transfer { peer: self.at_count(above), tag: 0, place, len_bytes })
@@ -95,31 +95,35 @@ impl Shape {
     pub(super) fn scatter_round(&self, at: u32) -> Round {
         let mut round = Round::default();
         let is_root = self.me == self.root;
-        let own = Place::source(self.blocks(self.me));
+        let own = BufferOffset::source(self.blocks(self.me));
         if !self.is_small() {
             if is_root {
-                round.sends = self.straight(at, Place::source);
+                round.sends = self.straight(at, BufferOffset::source);
             } else {
-                round.receives.push(self.block(self.root, Place::destination(0)));
+                round.receives.push(self.block(self.root, BufferOffset::destination(0)));
             }
             if is_root && at == 0 {
-                round.local_steps.push(copy(own, Place::destination(0), self.block_bytes));
+                round.local_steps.push(copy(own, BufferOffset::destination(0), self.block_bytes));
             }
         } else if !self.has_children() {
-            round.receives.extend(self.with_parent(Place::destination(0)));
+            round.receives.extend(self.with_parent(BufferOffset::destination(0)));
             if is_root {
-                round.local_steps.push(copy(own, Place::destination(0), self.block_bytes));
+                round.local_steps.push(copy(own, BufferOffset::destination(0), self.block_bytes));
             }
         } else if at == 0 {
-            round.receives.extend(self.with_parent(Place::scratch(0)));
+            round.receives.extend(self.with_parent(BufferOffset::scratch(0)));
             if is_root {
                 let tail = self.blocks(self.ranks - self.root);
-                round.local_steps.push(copy(own, Place::scratch(0), tail));
-                round.local_steps.push(copy(Place::source(0), Place::scratch(tail), self.blocks(self.root)));
+                round.local_steps.push(copy(own, BufferOffset::scratch(0), tail));
+                round.local_steps.push(copy(
+                    BufferOffset::source(0),
+                    BufferOffset::scratch(tail),
+                    self.blocks(self.root),
+                ));
             }
         } else {
             round.sends.extend(children(self.count(), self.ranks).rev().map(|count| self.blocks_below(count)));
-            round.local_steps.push(copy(Place::scratch(0), Place::destination(0), self.block_bytes));
+            round.local_steps.push(copy(BufferOffset::scratch(0), BufferOffset::destination(0), self.block_bytes));
         }
         round
     }
@@ -127,30 +131,34 @@ impl Shape {
     pub(super) fn gather_round(&self, at: u32) -> Round {
         let mut round = Round::default();
         let is_root = self.me == self.root;
-        let own = Place::destination(self.blocks(self.me));
+        let own = BufferOffset::destination(self.blocks(self.me));
         if !self.is_small() {
             if is_root {
-                round.receives = self.straight(at, Place::destination);
+                round.receives = self.straight(at, BufferOffset::destination);
             } else {
-                round.sends.push(self.block(self.root, Place::source(0)));
+                round.sends.push(self.block(self.root, BufferOffset::source(0)));
             }
             if is_root && at == 0 {
-                round.local_steps.push(copy(Place::source(0), own, self.block_bytes));
+                round.local_steps.push(copy(BufferOffset::source(0), own, self.block_bytes));
             }
         } else if !self.has_children() {
-            round.sends.extend(self.with_parent(Place::source(0)));
+            round.sends.extend(self.with_parent(BufferOffset::source(0)));
             if is_root {
-                round.local_steps.push(copy(Place::source(0), own, self.block_bytes));
+                round.local_steps.push(copy(BufferOffset::source(0), own, self.block_bytes));
             }
         } else if at == 0 {
             round.receives.extend(children(self.count(), self.ranks).map(|count| self.blocks_below(count)));
-            round.local_steps.push(copy(Place::source(0), Place::scratch(0), self.block_bytes));
+            round.local_steps.push(copy(BufferOffset::source(0), BufferOffset::scratch(0), self.block_bytes));
         } else {
-            round.sends.extend(self.with_parent(Place::scratch(0)));
+            round.sends.extend(self.with_parent(BufferOffset::scratch(0)));
             if is_root {
                 let tail = self.blocks(self.ranks - self.root);
-                round.local_steps.push(copy(Place::scratch(0), own, tail));
-                round.local_steps.push(copy(Place::scratch(tail), Place::destination(0), self.blocks(self.root)));
+                round.local_steps.push(copy(BufferOffset::scratch(0), own, tail));
+                round.local_steps.push(copy(
+                    BufferOffset::scratch(tail),
+                    BufferOffset::destination(0),
+                    self.blocks(self.root),
+                ));
             }
         }
         round
