@@ -87,7 +87,7 @@ fn results(options: &FiguresOptions) -> Result<Results, String> {
     let known = scale::Choice { hints: Hints::All, ranks_max: 0, ..choice };
     let mut startups = Vec::new();
     for network in [startup::Network::Mpi, startup::Network::Gasnet] {
-        let job = |hosts| startup::Job { hosts, ranks_a_host: today.node.ranks, network };
+        let job = |hosts| startup::StartingJob { hosts, ranks_a_host: today.node.ranks, network };
         startups.extend(HOSTS.map(|hosts| job(hosts).start(&today)));
     }
     Ok(Results {
