@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use vgasnet_sim::startup::{Job, Network, StartUp};
+use vgasnet_sim::startup::{Network, StartUp, StartingJob};
 use vgasnet_sim::{Machine, Table, parts, spreading, twice};
 
 /// Reads a file of the repository.
@@ -66,8 +66,9 @@ fn each_key_of_a_machine_file_is_documented() {
 #[test]
 fn start_up_is_as_documented() {
     let rows = [Network::Mpi, Network::Gasnet].into_iter().flat_map(|network| {
-        [32, 1024, 4096]
-            .map(|hosts| row(network.name(), &Job { hosts, ranks_a_host: 64, network }.start(&Machine::today())))
+        [32, 1024, 4096].map(|hosts| {
+            row(network.name(), &StartingJob { hosts, ranks_a_host: 64, network }.start(&Machine::today()))
+        })
     });
     assert_documented(rows);
 }
