@@ -18,6 +18,7 @@ mod agreement;
 pub mod conformance;
 pub mod environment;
 mod give_way;
+mod launcher_watch;
 pub mod launchers;
 mod readable;
 mod region;
@@ -34,6 +35,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 pub use agreement::{agree, check_versions, greet, hear_all, of_other_version};
 pub use give_way::give_way;
+pub use launcher_watch::end_with_launcher;
 pub use readable::wait_readable;
 pub use region::{Region, map_again, page_bytes};
 pub use say::say;

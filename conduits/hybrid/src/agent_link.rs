@@ -13,8 +13,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
-use vgasnet_conduit::{Rank, blocking_signals, environment, say};
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{ControlMessage, MsgFlags, getsockopt, sendmsg};
+use vgasnet_conduit::{Rank, blocking_signals, end_with_launcher, environment, say};
 use vgasnet_protocol::wire::encode;
 use vgasnet_protocol::{RankState, messages};
 
@@ -55,14 +56,26 @@ messages! {
     }
 }
 
-/// The socket of the agent, if this rank has one.
+/// The socket of the agent, if this rank has one. It keeps messages apart like datagrams, and hangs up with the agent.
 static LINK: OnceLock<Option<UnixDatagram>> = OnceLock::new();
 
 /// Opens the link, and reports that this process becomes a rank. Called before the start of the network, which waits
 /// for the other ranks.
 pub fn open_agent_link() {
-    LINK.get_or_init(|| environment::var(AGENT_VARIABLE).and_then(|value| adopt(&value)));
+    LINK.get_or_init(|| {
+        let socket = environment::var(AGENT_VARIABLE).and_then(|value| adopt(&value))?;
+        end_with_agent(&socket);
+        Some(socket)
+    });
     report(RankState::Initialised, None);
+}
+
+/// Ends this rank with its agent. Without a free descriptor, only a rank that is the agent's child ends with it.
+fn end_with_agent(socket: &UnixDatagram) {
+    let agent = getsockopt(socket, PeerCredentials).map_or(0, |agent| agent.pid());
+    if let Ok(connection) = socket.try_clone() {
+        end_with_launcher(connection.into(), agent as u32);
+    }
 }
 
 fn agent() -> Option<&'static UnixDatagram> {

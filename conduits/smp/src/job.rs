@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use nix::errno::Errno;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use vgasnet_conduit::{ConduitError, Sleeper, environment};
+use vgasnet_conduit::{ConduitError, Sleeper, end_with_launcher, environment};
 
 use crate::RANKS_MAX;
 use crate::arena::Control;
@@ -72,7 +72,7 @@ impl Objects {
     /// Creates the objects, close-on-exec. Raises the limit of open files to the job's need, or to the system's limit.
     pub(crate) fn create(ranks: u32) -> Result<Self, Errno> {
         // Room for the doorbells, and for a launcher's descriptors for each rank.
-        raise_descriptor_limit(64 + 7 * u64::from(ranks))?;
+        raise_descriptor_limit(64 + 8 * u64::from(ranks))?;
         let doorbell = |_| EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).map(OwnedFd::from);
         Ok(Objects {
             arena: Control::create(ranks)?,
@@ -121,7 +121,8 @@ impl JobMember {
         let text = value.to_string_lossy();
         let variable = JobVariable::parse(&text).map_err(Refusal::Misled);
         let launched = variable.and_then(|JobVariable { rank, ranks, socket }| {
-            let objects = ask(socket.as_bytes(), rank, ranks)?;
+            let (objects, connection) = ask(socket.as_bytes(), rank, ranks)?;
+            end_with_launcher(connection.into(), objects.maker.unwrap_or(0));
             let job = Self::of(rank, ranks, objects).map_err(Refusal::Misled)?;
             Ok(JobMember { launcher: Some(socket.to_owned()), ..job })
         });

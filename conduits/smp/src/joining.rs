@@ -47,15 +47,16 @@ impl fmt::Display for Refusal {
 /// There is no such socket, it does not know the key, or it refuses.
 pub fn join(address: &[u8], rank: u32, ranks: u32) -> Result<SmpConduit, ConduitError> {
     let asked = ask(address, rank, ranks).map_err(|why| why.to_string());
-    let job = asked.and_then(|objects| JobMember::of(rank, ranks, objects));
+    let job = asked.and_then(|(objects, _)| JobMember::of(rank, ranks, objects));
     let job = job.map_err(|why| ConduitError(format!("cannot reach the first rank of this host: {why}")))?;
     Ok(SmpConduit::member(job))
 }
 
-/// Asks the first party of this host to make this process a rank.
+/// Asks the first party of this host to make this process a rank. Returns the connection, too: it hangs up when the
+/// first party ends.
 ///
 /// A process stopped between its connection and its request is dropped as a stranger, so it tries again.
-pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Refusal> {
+pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<(Objects, UnixStream), Refusal> {
     let address = Address::parse(address).map_err(Refusal::Misled)?;
     // Room for the doorbells.
     raise_descriptor_limit(64 + 2 * u64::from(ranks))
@@ -65,7 +66,7 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Refu
         let begin = Instant::now();
         let mut attempt = Attempt::begin(&address, rank, ranks)?;
         match attempt.finish() {
-            Ok(objects) => return Ok(objects),
+            Ok(objects) => return Ok((objects, attempt.stream)),
             Err(error) if attempt.is_unheard(&error) && begin.elapsed() >= SILENCE && Instant::now() < late => {}
             Err(error) => return Err(attempt.explain(error)),
         }

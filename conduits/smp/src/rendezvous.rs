@@ -9,6 +9,8 @@
 //!      ── a byte ───────────────────────▶  the rank has them all
 //! ```
 //!
+//! The first party keeps the connection open until it ends: a rank of a killed launcher ends itself.
+//!
 //! A rank with a file connects once more, with a request carrying the file's descriptor. It gets no answer.
 //!
 //! Anybody on the host can see the name of the socket and connect. The first party checks the credentials of a peer
@@ -100,6 +102,8 @@ pub struct Rendezvous {
     /// By descriptor number.
     visitors: BTreeMap<RawFd, Visitor>,
     strangers: Strangers,
+    /// The connections of joined ranks, which hang up when this process ends.
+    joined: Vec<UnixStream>,
     /// Files passed by ranks.
     files: Vec<OwnedFd>,
 }
@@ -116,8 +120,8 @@ impl Rendezvous {
         let listener = listen_locally(&address.socket()?)?;
         let arrivals = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         arrivals.add(&listener, interest(&listener, true))?;
-        let (visitors, strangers, files) = Default::default();
-        Ok(Rendezvous { listener, address, objects, control, ranks, arrivals, visitors, strangers, files })
+        let (visitors, strangers, joined, files) = Default::default();
+        Ok(Rendezvous { listener, address, objects, control, ranks, arrivals, visitors, strangers, joined, files })
     }
 
     /// The address and key of the socket, for [`crate::join`]; 73 bytes, secret to the ranks.
@@ -220,7 +224,12 @@ impl Rendezvous {
         }
         self.forget(&visitor);
         Ok(match done {
-            Ok(visit) => Some(visit),
+            Ok(visit) => {
+                if visitor.rank.is_some() {
+                    self.joined.push(visitor.stream);
+                }
+                Some(visit)
+            }
             Err(error) => visitor.rank.map(|rank| Visit::Lost { rank, why: error.to_string() }),
         })
     }

@@ -66,7 +66,7 @@ fn a_rank_gets_everything_once() {
     let address = rendezvous.address().to_owned();
     assert_eq!(address.len(), ADDRESS_BYTES);
     let server = std::thread::spawn(move || serve(rendezvous, 2));
-    let ask = |rank, ranks| ask(address.as_bytes(), rank, ranks).map(|objects| objects.doorbells.len());
+    let ask = |rank, ranks| ask(address.as_bytes(), rank, ranks).map(|(objects, _)| objects.doorbells.len());
     assert_eq!(ask(3, 200), Ok(400));
     assert_eq!(ask(3, 200), Err(Refusal::Misled("this process is a rank already".to_owned())));
     for (rank, ranks) in [(200, 200), (200, 201), (0, 4)] {

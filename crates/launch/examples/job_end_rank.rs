@@ -3,7 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
+use nix::sys::signal::{SigSet, Signal};
 use vgasnet_conduit::{Conduit, Rank, RegionSizes};
+use vgasnet_launch::Launch;
 use vgasnet_smp::{JOB_VARIABLE, SmpConduit};
 
 fn hang() -> ! {
@@ -12,8 +14,28 @@ fn hang() -> ! {
     }
 }
 
+/// Tells the test that this rank is there.
+fn hang_after_a_line() -> ! {
+    println!("{}", std::process::id());
+    hang()
+}
+
+/// The launcher of two ranks within scripts within scripts.
+fn launch(act: &str) -> ! {
+    let own = std::env::current_exe().expect("this program has a path");
+    let script = r#"sh -c '"$0" "$1"; exit $?' "$0" "$1"; exit $?"#;
+    let launch = Launch::new(2, "sh").args(["-c", script]).arg(own).arg(act);
+    std::process::exit(launch.time_limit(Duration::from_secs(60)).run().status)
+}
+
 fn main() {
     let act = std::env::args().nth(1).unwrap_or_default();
+    if act == "launch" {
+        launch(&std::env::args().nth(2).expect("what ranks do"));
+    }
+    if act == "block SIGTERM" {
+        SigSet::from(Signal::SIGTERM).thread_block().expect("a valid mask");
+    }
     let is_rank = |rank: u32| std::env::var(JOB_VARIABLE).is_ok_and(|job| job.starts_with(&format!("rank={rank},")));
     if act == "skip init" && is_rank(0) {
         std::process::exit(0);
@@ -53,6 +75,7 @@ fn main() {
             let status = Command::new(std::env::current_exe().expect("path")).args(["stale variable", &why]).status();
             assert!(status.expect("this program runs").success());
         }
+        "tell" | "block SIGTERM" => hang_after_a_line(),
         _ => hang(),
     }
 }

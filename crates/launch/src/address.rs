@@ -23,8 +23,14 @@ pub const LAUNCHER_VARIABLE: &str = "VGASNET_LAUNCHER";
 /// Time-out of an agent's attempt at the local socket, which is a stranger's if the supervisor is elsewhere.
 const NEAR_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Time-out of an agent's attempt at each address.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+/// Time-outs of an agent's attempts at each address. A full queue drops connections, and the system would try again only
+/// after a second.
+const CONNECT_PATIENCE: [Duration; 3] =
+    [Duration::from_millis(250), Duration::from_millis(500), Duration::from_millis(1250)];
+
+/// Length of the queue of a listener for other hosts. A flood by strangers fills it, and agents wait behind them: a
+/// longer queue takes longer to empty.
+const QUEUE_MAX: i32 = 512;
 
 /// Time-out of resolving host names.
 const NAMES_PATIENCE: Duration = Duration::from_secs(2);
@@ -79,7 +85,7 @@ impl Address {
             let is_ours = Peer::of(&stream)?.may_take_part();
             if is_ours { Ok(Stream::Unix(stream)) } else { Err(io::ErrorKind::PermissionDenied.into()) }
         });
-        let far = self.hosts.iter().map(|host| TcpStream::connect_timeout(host, CONNECT_PATIENCE).map(Stream::Tcp));
+        let far = self.hosts.iter().map(|host| connect(host).map(Stream::Tcp));
         near.chain(far).flatten()
     }
 
@@ -94,6 +100,14 @@ impl Address {
     fn name_hosts(&self, between: &str) -> String {
         self.hosts.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(between)
     }
+}
+
+/// Connects to a supervisor, by a new connection after each time-out.
+fn connect(host: &SocketAddr) -> io::Result<TcpStream> {
+    let mut attempts = CONNECT_PATIENCE.iter().map(|patience| TcpStream::connect_timeout(host, *patience));
+    let is_due = |error: &io::Error| error.kind() == io::ErrorKind::TimedOut;
+    let first = attempts.find(|attempt| !attempt.as_ref().is_err_and(is_due));
+    first.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
 }
 
 /// The supervisor's listening sockets.
@@ -170,8 +184,8 @@ fn way_to(name: &str) -> Option<Vec<IpAddr>> {
 
 fn listen_at(addresses: &[IpAddr]) -> io::Result<(Vec<TcpListener>, Vec<SocketAddr>)> {
     let tcp: Vec<_> = addresses.iter().map(|address| TcpListener::bind((*address, 0))).collect::<Result<_, _>>()?;
-    // The standard library's queue has 128 places. A connection that finds none is tried again only after a second.
-    tcp.iter().try_for_each(|tcp| listen(tcp, Backlog::MAXCONN))?;
+    // The standard library's queue has 128 places, too few for agents that start together.
+    tcp.iter().try_for_each(|tcp| listen(tcp, Backlog::new(QUEUE_MAX)?))?;
     tcp.iter().try_for_each(|tcp| tcp.set_nonblocking(true))?;
     let hosts = tcp.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
     Ok((tcp, hosts))
@@ -194,7 +208,7 @@ fn listen_on_both() -> io::Result<TcpListener> {
         socket.as_raw_fd(),
         &SockaddrIn6::from(std::net::SocketAddrV6::new(std::net::Ipv6Addr::UNSPECIFIED, 0, 0, 0)),
     )?;
-    listen(&socket, Backlog::MAXCONN)?;
+    listen(&socket, Backlog::new(QUEUE_MAX)?)?;
     Ok(TcpListener::from(socket))
 }
 

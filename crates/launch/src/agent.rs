@@ -98,7 +98,7 @@ impl Role for Agent {
     fn watch<'a>(&'a self, watched: &mut Watched<'a, Source>) {
         watched.connection(&self.supervisor, Source::Supervisor);
         if let Some(child) = self.running_child() {
-            watched.readable(child.reports.as_fd(), Source::Child);
+            watched.readable(child.reports.open_fd(), Source::Child);
             child.process.running_fds().for_each(|running| watched.readable(running, Source::Child));
         }
     }

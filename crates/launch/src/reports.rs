@@ -3,18 +3,23 @@
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 
 use nix::cmsg_space;
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixCredentials, recvmsg, setsockopt, sockopt};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixCredentials, recvmsg, setsockopt, socketpair,
+    sockopt,
+};
 use nix::unistd::ftruncate;
 use vgasnet_hybrid::{AGENT_VARIABLE, Passed, REASON_BYTES_MAX, Report};
 use vgasnet_protocol::wire::Layout;
 
 /// The receiving end of the report socket.
 pub(crate) struct Reports {
-    socket: UnixDatagram,
+    socket: OwnedFd,
+    /// No process has the other end.
+    is_over: bool,
     /// Connections passed by ranks.
     connections: Vec<OwnedFd>,
     /// Files passed by ranks.
@@ -24,12 +29,13 @@ pub(crate) struct Reports {
 impl Reports {
     /// A socket for the processes `command` will start, and the end they must inherit.
     pub(crate) fn open(command: &mut Command) -> io::Result<(Reports, OwnedFd)> {
-        let (socket, theirs) = UnixDatagram::pair()?;
-        socket.set_nonblocking(true)?;
+        // Of messages, and the rank's end hangs up when the agent dies.
+        let (socket, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        fcntl(&socket, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         setsockopt(&socket, sockopt::PassCred, &true)?;
         let inode = std::fs::metadata(format!("/proc/self/fd/{}", theirs.as_raw_fd()))?.ino();
         command.env(AGENT_VARIABLE, format!("{}:{inode}", theirs.as_raw_fd()));
-        Ok((Reports { socket, connections: Vec::new(), files: Vec::new() }, theirs.into()))
+        Ok((Reports { socket, is_over: false, connections: Vec::new(), files: Vec::new() }, theirs))
     }
 
     /// The next valid report, its text, and its sending process.
@@ -41,6 +47,10 @@ impl Reports {
             let fd = self.socket.as_raw_fd();
             let message = recvmsg::<()>(fd, &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC).ok()?;
             let count = message.bytes;
+            if count == 0 {
+                self.is_over = true;
+                return None;
+            }
             let (mut sender, mut passed) = (0, Vec::new());
             for part in message.cmsgs().ok()? {
                 match part {
@@ -59,6 +69,11 @@ impl Reports {
         }
     }
 
+    /// Readable when there is a report. `None` once no process can send one.
+    pub(crate) fn open_fd(&self) -> Option<BorrowedFd<'_>> {
+        (!self.is_over).then(|| self.socket.as_fd())
+    }
+
     /// Truncates the files passed by ranks, after their end.
     pub(crate) fn give_space_back(&mut self) {
         for file in self.files.drain(..) {
@@ -73,12 +88,6 @@ impl Reports {
 fn own(descriptor: RawFd) -> OwnedFd {
     // SAFETY: the kernel has just made this descriptor for this process, and nobody else here knows of it.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
-}
-
-impl AsFd for Reports {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
 }
 
 #[cfg(test)]

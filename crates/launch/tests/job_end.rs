@@ -1,5 +1,7 @@
 //! Starts and ends of jobs of real ranks. The ranks run `examples/job_end_rank.rs`.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use vgasnet_conduit::conformance::example;
@@ -58,7 +60,7 @@ fn programs_that_a_rank_starts_inherit_nothing() {
 
 #[test]
 fn the_variable_of_a_job_that_is_over_is_one_line() {
-    let mut command = std::process::Command::new(example("job_end_rank"));
+    let mut command = Command::new(example("job_end_rank"));
     let value = format!("rank=0,ranks=2,socket=vgasnet-{0:032x}-{0:032x}", 0);
     command.env("VGASNET_SMP_JOB", value).args(["stale variable", "nobody answers"]);
     assert!(command.status().expect("the example runs").success());
@@ -71,11 +73,50 @@ fn ranks_within_scripts_end_with_the_job() {
     let script = format!("{} 'exit 7'; exit $?", example("job_end_rank").display());
     let launch = Launch::new(3, "sh").args(["-c", &script]).env(name, value);
     assert_eq!(launch.time_limit(Duration::from_secs(60)).run().status, 7);
-    let late = Instant::now() + Duration::from_secs(5);
-    while is_anybody_marked(&mark) {
-        assert!(Instant::now() < late, "ranks are still there");
+    assert_soon_gone(&mark);
+}
+
+#[test]
+fn ranks_within_scripts_end_with_a_killed_launcher() {
+    end_with_killed_launcher("tell");
+}
+
+#[test]
+fn ranks_within_scripts_that_block_sigterm_end_with_a_killed_launcher() {
+    end_with_killed_launcher("block SIGTERM");
+}
+
+fn end_with_killed_launcher(act: &str) {
+    let mark = format!("JOB_END_MARK=killed-{}-{}", act.len(), std::process::id());
+    let (name, value) = mark.split_once('=').expect("a variable");
+    let mut command = Command::new(example("job_end_rank"));
+    command.args(["launch", act]).env(name, value).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut launcher = command.spawn().expect("the example runs");
+    let lines = BufReader::new(launcher.stdout.take().expect("piped")).lines();
+    let ranks: Vec<_> = lines.take(2).map(|line| Rank(line.expect("a line").parse().expect("a number"))).collect();
+    launcher.kill().expect("our child");
+    launcher.wait().expect("our child");
+    assert_soon_gone(&mark);
+    ranks.into_iter().for_each(std::mem::forget);
+}
+
+/// A rank that a failing test must not leave behind.
+struct Rank(i32);
+
+impl Drop for Rank {
+    fn drop(&mut self) {
+        // It is there: it hangs until somebody ends it.
+        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.0), nix::sys::signal::Signal::SIGKILL);
+    }
+}
+
+fn assert_soon_gone(mark: &str) {
+    let begin = Instant::now();
+    while is_anybody_marked(mark) {
+        assert!(begin.elapsed() < Duration::from_secs(5), "ranks are still there");
         std::thread::sleep(Duration::from_millis(5));
     }
+    println!("gone after {} ms", begin.elapsed().as_millis());
 }
 
 /// Whether some process has this variable in its environment. An ended process has none.
