@@ -7,7 +7,6 @@
 mod actions;
 mod arrivals;
 mod as_in_paper;
-mod background;
 mod block_frames;
 mod closing_reports;
 mod driver;
@@ -31,7 +30,6 @@ mod serving;
 mod shared_files;
 mod shipping;
 mod sleepers;
-mod storage_queue;
 mod storage_server;
 mod tuning;
 mod wait;
