@@ -270,7 +270,7 @@ impl Driver {
     /// Publishes the state for threads without the lock, and unlocks the engine. Returns the work to perform.
     fn unlock(&self, mut engine: MutexGuard<'_, Engine>, worked: bool) -> [Option<Work>; WORK_MAX] {
         let work = self.take_work(&mut engine);
-        let has_event = engine.take_event() || worked && engine.files.waiting > 0;
+        let has_event = engine.take_event() || worked && engine.files.is_awaited();
         self.note_held_up(engine.is_held_up(), worked);
         let is_unfinished = engine.is_held_up() || engine.storage().is_busy();
         if self.unfinished.load(Ordering::Relaxed) != is_unfinished {

@@ -5,24 +5,20 @@
 //! lock. The [`Driver`] decides which thread drives and which sleep.
 
 mod actions;
-mod aging;
 mod arrivals;
 mod as_in_paper;
-mod background;
 mod block_frames;
 mod closing_reports;
 mod driver;
 mod eviction;
 mod fault_service;
-mod file_flushes;
-mod file_sizes;
-mod file_state;
-mod files;
+mod file_service;
+mod file_waits;
+mod file_writes;
 mod guests;
 mod host_barriers;
 mod job_barrier;
 mod loans;
-mod locks;
 mod outbox;
 mod page_statistics;
 mod pending;
@@ -31,22 +27,18 @@ mod pins;
 mod prefetch;
 pub mod request;
 mod serving;
+mod shared_files;
 mod shipping;
 mod sleepers;
-mod storage_queue;
 mod storage_server;
 mod tuning;
 mod wait;
 mod wait_mode;
 mod work;
-mod write_behind;
-mod writes;
 
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
 pub use driver::{Driver, Fail, Locked};
-pub use file_flushes::OwnFlush;
-pub use file_state::FileState;
-pub use files::{Unwritten, joined};
+pub use file_service::{FileState, OwnFlush, Purpose, Unwritten, WritesSince, joined};
 pub use outbox::messages_in;
 pub use pending::Pending;
 pub use pins::TooManyPins;
@@ -56,13 +48,12 @@ pub use tuning::protocol;
 pub use wait::CallerWork;
 pub use wait_mode::WaitMode;
 pub use work::Work;
-pub use writes::{Purpose, WritesSince};
 
 use crate::request::Part;
 use arrivals::Arrived;
 use closing_reports::ClosingReports;
 use eviction::page_released_by;
-use files::OpenFiles;
+use file_service::FileService;
 use guests::Guests;
 use outbox::Outbox;
 use page_statistics::PageStatistics;
@@ -78,15 +69,12 @@ use vgasnet_memory::{AddressSpace, FRAMES_MIN, Frames};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::Barrier;
 use vgasnet_protocol::coherence::{Access, Action, CoherenceBody, Event, Outgoing, PageId, Protocol, ToCache, Waiter};
-use vgasnet_protocol::file_locks::FileLocks;
 use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::replacement::{BlockFrames, PolicyKind, Reserve};
 use vgasnet_protocol::shipping::Meters;
 use vgasnet_settings::UserError;
 use vgasnet_stats as stats;
 use vgasnet_storage::BLOCK_BYTES;
-use write_behind::WriteBehind;
-use writes::KnownWrites;
 
 /// First byte of the client barrier's messages. The coherence protocol's own tags are smaller.
 const TAG_BARRIER: u8 = 32;
@@ -137,10 +125,7 @@ pub struct Engine {
     held: OrderedMap<PageId, Vec<Event>>,
     page_statistics: PageStatistics,
     arrived: Vec<Arrived>,
-    writes: KnownWrites,
-    files: OpenFiles,
-    write_behind: WriteBehind,
-    locks: FileLocks,
+    files: FileService,
     work: VecDeque<Work>,
     /// Transfers refused by the conduit for lack of room, until the next drive.
     refused: Vec<Work>,
@@ -198,7 +183,7 @@ impl Engine {
             served: Slab::new(),
             held: OrderedMap::new(),
             page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
-            locks: FileLocks::new(conduit.ranks(), conduit.message_bytes_max()),
+            files: FileService::new(space.rank, conduit.ranks(), conduit.message_bytes_max()),
             conduit,
             space,
             protocol,
@@ -209,9 +194,6 @@ impl Engine {
             events: VecDeque::new(),
             actions: Vec::new(),
             arrived: Vec::new(),
-            writes: KnownWrites::default(),
-            files: OpenFiles::default(),
-            write_behind: WriteBehind::default(),
             work: VecDeque::new(),
             refused: Vec::new(),
             has_event: false,
@@ -270,7 +252,7 @@ impl Engine {
     /// As [`Engine::fetch_for`], for parts of other ranks and parts outside streams.
     fn want(&mut self, part: Part) {
         let Some(part) = self.pass_or_hold(part) else { return };
-        if self.writes.are_noted() {
+        if self.notes_writes() {
             self.note_wanted(&part);
         }
         let (page, access) = (part.piece.page, part.copy.access());
@@ -338,7 +320,7 @@ impl Engine {
         worked |= self.poll_closing();
         self.poll_loans();
         // Threads that wait for such a page to be dropped look for it; the engine does not.
-        worked |= self.frames.retry_victims() && self.files.waiting > 0;
+        worked |= self.frames.retry_victims() && self.files.is_awaited();
         self.handle_events();
         self.balance_frames();
         self.retry_held();

@@ -31,7 +31,7 @@ impl Engine {
     /// Whether a drive has nothing to do until a message or a request arrives.
     pub(super) fn has_nothing_in_flight(&self) -> bool {
         let is_quiet = self.events.is_empty() && self.work.is_empty() && !self.is_held_up() && self.broken.is_none();
-        let is_stored = !self.storage.is_busy() && self.write_behind.is_idle() && self.files.flushing.is_idle();
+        let is_stored = !self.storage.is_busy() && self.files.is_idle();
         let has_frames = self.closing.is_empty() && !self.awaits_loans && self.protocol.cache.starving() == 0;
         is_quiet && is_stored && has_frames && !self.shipping.is_waiting() && !self.guests.has_dismissed()
     }

@@ -423,7 +423,7 @@ impl Engine {
         if !self.storage.takes_on_blocks(&part) || self.is_first_put(&part) {
             return Some(part);
         }
-        if self.writes.are_noted() && self.space.is_own(page) {
+        if self.notes_writes() && self.space.is_own(page) {
             self.note_job(&part);
         }
         let is_written = self.protocol.home.is_written(page);

@@ -1,7 +1,6 @@
 //! Small operations in file blocks of pages that no rank holds, and their effects on pages in flight.
 
-use super::blocks::BLOCK_TOKEN;
-use super::{Need, StorageServer, cause_of};
+use super::{Need, Order, StorageServer, cause_of};
 use crate::request::Part;
 use crate::work::Work;
 use std::collections::VecDeque;
@@ -11,7 +10,6 @@ use vgasnet_memory::{BlockMapper, Extent, mapping_refused};
 use vgasnet_protocol::coherence::{Cause, FrameId, PageId};
 use vgasnet_protocol::ordered::OrderedSet;
 use vgasnet_settings::UserError;
-use vgasnet_storage::IoDirection;
 
 /// A job with all of its blocks.
 #[derive(Debug)]
@@ -164,8 +162,8 @@ impl StorageServer {
     pub(super) fn advance_blocks(&mut self, work: &mut VecDeque<Work>) {
         // The write-back of a page may have freed its dirty blocks.
         extend(work, self.blocks.go_on());
-        let of_page = &self.of_page;
-        self.blocks.advance(&mut *self.storage, |page| !of_page.contains_key(&page));
+        let operations = &self.operations;
+        self.blocks.advance(&mut *self.storage, |page| operations.of_page(page).is_none());
     }
 
     /// Handles the storage's completion of a block.
@@ -179,18 +177,17 @@ impl StorageServer {
         result: &io::Result<()>,
         work: &mut VecDeque<Work>,
     ) -> Result<(), UserError> {
-        let slot = (token - BLOCK_TOKEN) as usize;
-        let (page, direction) = self.blocks.operation_of(slot);
+        let (page, direction) = self.blocks.operation_of(token);
         let (ready, written) = match result {
-            Ok(()) => self.blocks.on_moved(slot),
+            Ok(()) => self.blocks.on_moved(token),
             Err(error) if page.is_of_segment() => return Err(self.failure_at(direction, self.files.page(page), error)),
-            Err(error) => self.blocks.on_failed(slot, cause_of(error)),
+            Err(error) => self.blocks.on_failed(token, cause_of(error)),
         };
         extend(work, ready);
         // Pages rarely wait for their blocks, and checking all of a page's blocks is slow.
-        let waiting = written.and_then(|page| self.behind_blocks.get(&page).map(|id| (page, *id)));
-        if let Some((page, id)) = waiting.filter(|(page, _)| !self.blocks.is_writing(*page)) {
-            self.behind_blocks.remove(&page);
+        let waited_for = written.filter(|page| self.operations.waits_for_blocks(*page));
+        let waited_for = waited_for.filter(|page| !self.blocks.is_writing(*page));
+        if let Some(id) = waited_for.and_then(|page| self.operations.end_wait_for_blocks(page)) {
             self.begin_page(id);
         }
         Ok(())
@@ -198,19 +195,17 @@ impl StorageServer {
 
     /// Makes a page's operation wait for its resource, once none of the page's blocks is being written.
     pub(super) fn begin_page(&mut self, id: usize) {
-        let place = self.operations[id].place;
-        if self.blocks.is_writing(place) {
-            self.behind_blocks.insert(place, id);
-            return;
+        if self.blocks.is_writing(self.operations.get(id).order().place) {
+            return self.operations.wait_for_blocks(id);
         }
         let need = self.need_of(id);
-        self.wait(id, need);
+        self.operations.wait(id, need);
     }
 
     /// A page write has reached the file, which is now newer than the blocks in memory.
     #[inline(never)]
     pub(super) fn forget_blocks(&mut self, id: usize) {
-        let place = self.operations[id].place;
+        let place = self.operations.get(id).order().place;
         for Extent { start_bytes, end_bytes } in self.extents(id) {
             self.blocks.forget(place, start_bytes, end_bytes);
         }
@@ -220,7 +215,7 @@ impl StorageServer {
     /// are none.
     #[inline(never)]
     pub(super) fn is_whole_or_lays_over(&mut self, id: usize, work: &mut VecDeque<Work>) -> bool {
-        let blocks = self.blocks.dirty_of(self.operations[id].place);
+        let blocks = self.blocks.dirty_of(self.operations.get(id).order().place);
         if blocks.is_empty() {
             return true;
         }
@@ -257,11 +252,8 @@ fn extend(work: &mut VecDeque<Work>, ready: Vec<BlockCopies>) {
 impl StorageServer {
     /// Resource that a page's operation needs next.
     fn need_of(&self, id: usize) -> Need {
-        let operation = &self.operations[id];
-        match operation.direction {
-            _ if self.space.frame(operation.peer, operation.frame).is_some() => Need::Nothing,
-            IoDirection::Read => Need::LoadStaging,
-            IoDirection::Write => Need::StoreStaging,
-        }
+        let operation = self.operations.get(id);
+        let Order { peer, frame, .. } = operation.order();
+        if self.space.frame(peer, frame).is_some() { Need::Nothing } else { operation.staging_need() }
     }
 }

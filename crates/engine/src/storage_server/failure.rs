@@ -1,17 +1,12 @@
 //! Error lines for failures of the backing file.
 
-use super::{Operation, StorageServer};
+use super::StorageServer;
 use std::io;
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_settings::UserError;
 use vgasnet_storage::IoDirection;
 
 impl StorageServer {
-    /// The line for a failed operation.
-    pub(super) fn failure(&self, operation: &Operation, error: &io::Error) -> UserError {
-        self.failure_at(operation.direction, operation.page, error)
-    }
-
     /// The line for failed I/O on a page of a segment.
     pub(super) fn failure_at(&self, direction: IoDirection, page: PageId, error: &io::Error) -> UserError {
         let (verb, preposition) = match direction {

@@ -4,17 +4,18 @@
 //! This spares the driver and two thread switches per page. The kernel completes an io_uring operation in the
 //! submitting thread and wakes it for this, so a page for a thread waiting elsewhere takes two wake-ups.
 
-use super::{BLOCK_TOKEN, Need, Operation, StorageServer};
+use super::home_page::HomePage;
+use super::{BLOCK_TOKEN, StorageServer};
 use crate::work::Work;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use vgasnet_protocol::coherence::{Event, PageId, Priority};
+use vgasnet_protocol::coherence::{Event, PageId};
 use vgasnet_settings::UserError;
-use vgasnet_storage::{BlockingReader, IoDirection, IoOperation};
+use vgasnet_storage::{BlockingReader, FileSlot, IoDirection, IoOperation, Storage};
 
 /// Largest page that threads read themselves, in bytes. Larger ones are better read into the ring's registered memory.
-pub(super) const READ_BYTES_MAX: usize = 256 << 10;
+const READ_BYTES_MAX: usize = 256 << 10;
 
 /// A page or block to be read by the calling thread.
 pub struct PageRead {
@@ -38,23 +39,53 @@ impl PageRead {
 /// A read performed by a thread.
 #[must_use]
 pub struct EndedRead {
-    pub(super) token: u64,
-    pub(super) result: io::Result<()>,
+    token: u64,
+    result: io::Result<()>,
+}
+
+/// The reads that threads perform.
+pub(super) struct ThreadReads {
+    /// Reads pages of the backing file; `None` if threads may not.
+    page_reader: Option<Arc<dyn BlockingReader>>,
+    /// The same, for blocks.
+    block_reader: Option<Arc<dyn BlockingReader>>,
+    /// Pages and blocks being read.
+    pages: usize,
+    blocks: usize,
+}
+
+impl ThreadReads {
+    /// No reads yet of the backing file of a storage, or of others.
+    pub(super) fn new(storage: &dyn Storage, page_bytes: usize) -> ThreadReads {
+        let block_reader = storage.reader(FileSlot::BACKING);
+        let page_reader = block_reader.clone().filter(|_| page_bytes <= READ_BYTES_MAX);
+        ThreadReads { page_reader, block_reader, pages: 0, blocks: 0 }
+    }
+
+    /// Number of pages being read.
+    pub(super) fn pages(&self) -> usize {
+        self.pages
+    }
+
+    /// Number of blocks being read.
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks
+    }
 }
 
 impl StorageServer {
     /// Takes the pending read of a page for a thread waiting for the page.
     pub(crate) fn take_read(&mut self, page: PageId) -> Option<PageRead> {
         let place = self.files.try_number(page)?;
-        let id = *self.of_page.get(&place)?;
+        let id = self.operations.of_page(place)?;
         let reader = self.page_reader(place)?;
-        let Operation { direction, priority, need, .. } = self.operations[id];
-        let is_meant = direction == IoDirection::Read && priority == Priority::Now && need == Some(Need::Nothing);
-        let waiting = self.waiting_of(id).filter(|_| is_meant)?;
+        let operation = self.operations.get(id);
+        if operation.order().direction != IoDirection::Read || !operation.is_urgent() || !operation.is_ready() {
+            return None;
+        }
         let read = PageRead { token: id as u64, operation: self.io_operation(id, self.whole()), reader };
-        self.waiting.remove(&waiting);
-        (self.operations[id].need, self.operations[id].part) = (None, self.whole());
-        self.by_threads += 1;
+        self.operations.begin(id, self.whole());
+        self.thread_reads.pages += 1;
         Some(read)
     }
 
@@ -69,10 +100,10 @@ impl StorageServer {
         work: &mut VecDeque<Work>,
     ) -> Result<(), UserError> {
         if read.token >= BLOCK_TOKEN {
-            self.blocks_by_threads -= 1;
+            self.thread_reads.blocks -= 1;
             return self.complete_block(read.token, &read.result, work);
         }
-        self.by_threads -= 1;
+        self.thread_reads.pages -= 1;
         self.complete(read.token as usize, &read.result, events, work)
     }
 
@@ -86,7 +117,24 @@ impl StorageServer {
         let place = self.blocks.last_to_read().filter(|_| self.blocks.to_read() == before + 1)?;
         let reader = self.block_reader_of(place)?;
         let operation = self.blocks.take_read()?;
-        self.blocks_by_threads += 1;
+        self.thread_reads.blocks += 1;
         Some(PageRead { token: operation.token, operation, reader })
+    }
+
+    /// Lets threads read pages of a file themselves, if they may.
+    fn page_reader(&self, place: HomePage) -> Option<Arc<dyn BlockingReader>> {
+        if place.is_of_segment() {
+            return self.thread_reads.page_reader.clone();
+        }
+        self.block_reader_of(place).filter(|_| self.space.page_bytes() <= READ_BYTES_MAX)
+    }
+
+    /// The same, for blocks.
+    fn block_reader_of(&self, place: HomePage) -> Option<Arc<dyn BlockingReader>> {
+        if place.is_of_segment() {
+            self.thread_reads.block_reader.clone()
+        } else {
+            self.storage.reader(FileSlot(place.slot()))
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Merges operations on adjacent pages of a file into runs for the storage, each with the dirty extents of its page.
 
-use super::super::storage_queue::{Need, Waiting};
-use super::{Operation, StorageServer};
+use super::StorageServer;
+use super::page_operations::Order;
+use super::storage_queue::{Need, Waiting};
 use vgasnet_memory::{DIRTY_BLOCK_BYTES, Extent};
 use vgasnet_protocol::coherence::Priority;
 use vgasnet_stats::{self as stats, Row};
@@ -22,17 +23,17 @@ impl StorageServer {
             return vec![(first.id, Extent::NONE)];
         }
         let mut run = vec![(first.id, next_part(first.id))];
-        let Operation { direction, place, priority, .. } = self.operations[first.id];
+        let Order { direction, place, priority, .. } = self.operations.get(first.id).order();
         let is_urgent = priority == Priority::Now;
         let most = RUN_BYTES_MAX / self.space.page_bytes();
         let most = if is_urgent { most } else { most.min(self.background.left().div_ceil(2)) };
         let company = if is_urgent { (COMPANY_BYTES_MAX / self.space.page_bytes()) as u32 } else { 0 };
         let goes_with = |id: &usize| {
-            let other = &self.operations[*id];
+            let (operation, other) = (self.operations.get(*id), self.operations.get(*id).order());
             let is_as_urgent = other.priority == priority || other.place.index() - place.index() < company;
-            other.direction == direction && other.need == Some(Need::Nothing) && is_as_urgent
+            other.direction == direction && operation.is_ready() && is_as_urgent
         };
-        let behind = (1..).map_while(|pages| self.of_page.get(&place.behind(pages)).copied().filter(goes_with));
+        let behind = (1..).map_while(|pages| self.operations.of_page(place.behind(pages)).filter(goes_with));
         for id in behind.take(most.saturating_sub(1)) {
             let mut part = next_part(id);
             if !run.last_mut().is_some_and(|(_, before)| self.join(before, &mut part)) {
@@ -60,15 +61,17 @@ impl StorageServer {
 
     /// The part of a page to be read or written after the last one.
     pub(super) fn next_part(&self, id: usize) -> Option<Extent> {
-        let part = self.operations[id].part;
+        let part = self.operations.get(id).part();
         self.extents(id).into_iter().find(|next| next.start_bytes >= part.end_bytes)
     }
 
     /// The extents of a page to be read or written. No rank writes to the page meanwhile, so its dirty blocks do not
     /// change.
     pub(super) fn extents(&self, id: usize) -> Vec<Extent> {
-        let Operation { direction, peer, frame, staging, .. } = self.operations[id];
-        let blocks = self.space.blocks(peer).filter(|_| direction == IoDirection::Write && staging.is_none());
+        let operation = self.operations.get(id);
+        let Order { direction, peer, frame, .. } = operation.order();
+        let is_in_place = direction == IoDirection::Write && operation.staging().is_none();
+        let blocks = self.space.blocks(peer).filter(|_| is_in_place);
         let extents = match blocks {
             Some(blocks) => blocks.extents(frame, self.gap_bytes),
             None => vec![self.whole()],
@@ -90,9 +93,8 @@ impl StorageServer {
         }
         let mut leads = true;
         for (id, _) in &parts[..taken] {
-            let operation = &mut self.operations[*id];
-            if operation.priority != Priority::Now {
-                operation.in_background = Some(leads);
+            if !self.operations.get(*id).is_urgent() {
+                self.operations.enter_background(*id, leads);
                 self.background.on_begun(std::mem::take(&mut leads));
             }
         }
@@ -100,7 +102,7 @@ impl StorageServer {
     }
 
     pub(super) fn io_operation(&self, id: usize, part: Extent) -> IoOperation {
-        let Operation { direction, place, priority, .. } = self.operations[id];
+        let Order { direction, place, priority, .. } = self.operations.get(id).order();
         let (token, is_urgent) = (id as u64, priority == Priority::Now);
         let memory = self.memory_of(id);
         let page_bytes = self.space.page_bytes() as u64;
@@ -112,8 +114,8 @@ impl StorageServer {
 
     /// The memory that an operation reads the page into or writes it from.
     pub(super) fn memory_of(&self, id: usize) -> *mut u8 {
-        let Operation { peer, frame, staging, .. } = self.operations[id];
-        match staging {
+        let Order { peer, frame, .. } = self.operations.get(id).order();
+        match self.operations.get(id).staging() {
             Some(staging) => self.space.own.pool.frame(staging),
             None => self.space.frame(peer, frame).expect("a frame without staging is mapped here"),
         }

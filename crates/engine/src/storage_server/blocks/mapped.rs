@@ -5,7 +5,8 @@
 //! later store faults. All of this happens under the engine's lock.
 
 use super::super::home_page::HomePage;
-use super::{Blocks, State};
+use super::Blocks;
+use super::slots::State;
 use std::ops::Range;
 use vgasnet_memory::{BlockMapper, MAPPED_BLOCK_BYTES};
 use vgasnet_protocol::coherence::Access;
@@ -17,11 +18,11 @@ const _: () = assert!(MAPPED_BLOCK_BYTES == BLOCK_BYTES);
 /// A slot of the block cache, with the page and the index in the page of its block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InSlot {
-    pub(super) slot: usize,
+    pub slot: usize,
     /// Offset of the slot in the pool's memory.
-    pub(super) offset_bytes: usize,
-    pub(super) page: HomePage,
-    pub(super) block: u32,
+    pub offset_bytes: usize,
+    pub page: HomePage,
+    pub block: u32,
 }
 
 /// After this many consecutive refusals by the system no blocks are mapped any more.
@@ -75,6 +76,26 @@ impl MappedBlocks {
     /// The errno value of the system's refusal to unmap a block.
     pub(super) fn refused(&self) -> Option<i32> {
         self.refused
+    }
+
+    /// Whether pages with blocks mapped for stores are noted.
+    pub(super) fn is_watched(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    /// Starts noting them.
+    pub(super) fn watch(&mut self) {
+        self.opened = Some(OrderedSet::new());
+    }
+
+    /// The pages noted since the last call.
+    pub(super) fn take_opened(&mut self) -> OrderedSet<u32> {
+        self.opened.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The pages of a range with mapped blocks.
+    pub(super) fn among(&self, pages: Range<u32>) -> Vec<u32> {
+        self.of_page.range(pages).map(|(index, _)| *index).collect()
     }
 
     /// Grows the number of slots.
@@ -176,8 +197,8 @@ impl Blocks {
 
     /// Maps the block in a slot, at least for `access`.
     pub(super) fn map(&mut self, slot: usize, access: Access) {
-        let is_watched = self.mapped.as_ref().is_some_and(|mapped| mapped.opened.is_some());
-        let access = if self.slots[slot].state == State::Dirty && !is_watched { Access::Write } else { access };
+        let is_watched = self.mapped.as_ref().is_some_and(MappedBlocks::is_watched);
+        let access = if self.slots.state(slot) == State::Dirty && !is_watched { Access::Write } else { access };
         let at = self.in_slot(slot);
         for _ in 0..MAP_TRIES {
             let Some(mapped) = &mut self.mapped else { return };
@@ -202,26 +223,25 @@ impl Blocks {
     /// Starts noting pages with blocks mapped for stores. First unmaps all.
     pub(in super::super) fn watch(&mut self) {
         self.unmap_pages(0..u32::MAX);
-        self.mapped.iter_mut().for_each(|mapped| mapped.opened = Some(OrderedSet::new()));
+        self.mapped.iter_mut().for_each(MappedBlocks::watch);
     }
 
     /// Pages with blocks mapped for stores since the last call.
     pub(in super::super) fn take_opened(&mut self) -> OrderedSet<u32> {
-        self.mapped.as_mut().and_then(|mapped| mapped.opened.as_mut()).map(std::mem::take).unwrap_or_default()
+        self.mapped.as_mut().map(MappedBlocks::take_opened).unwrap_or_default()
     }
 
     /// Unmaps all blocks of these pages.
     pub(in super::super) fn unmap_pages(&mut self, pages: Range<u32>) {
         let Some(mapped) = &self.mapped else { return };
-        let indices: Vec<u32> = mapped.of_page.range(pages).map(|(index, _)| *index).collect();
-        indices.into_iter().for_each(|index| self.unmap_page(index));
+        mapped.among(pages).into_iter().for_each(|index| self.unmap_page(index));
     }
 
     /// Unmaps all blocks of a page.
     pub(in super::super) fn unmap_page(&mut self, index: u32) {
-        let range = self.blocks_of(HomePage::of_segment(index));
+        let range = self.numbering.of_page(HomePage::of_segment(index));
         if let Some(mapped) = self.mapped.as_mut().filter(|mapped| mapped.has(index)) {
-            mapped.unmap_page(index, self.of_block.range(range).map(|(_, slot)| *slot));
+            mapped.unmap_page(index, self.slots.among(range).map(|(_, slot)| slot));
         }
     }
 }

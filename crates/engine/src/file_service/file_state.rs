@@ -1,8 +1,7 @@
 //! State of an open file that both the engine and the file calls change: its written end, failures, and operations in
 //! progress.
 
-mod written_again;
-
+use super::written_again::WrittenAgain;
 use crate::request::Handle;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -10,7 +9,6 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::PageFilter;
 use vgasnet_sys::Signalproof;
-use written_again::WrittenAgain;
 
 /// Least number of begun operations before the ended ones are collected.
 const BEGUN_MIN: usize = 64;

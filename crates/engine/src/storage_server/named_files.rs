@@ -1,15 +1,14 @@
-//! The files on which a home does I/O.
+//! What the engine asks of a home about single files, by their names.
 
 use super::StorageServer;
 use super::home_page::HomePage;
-use super::page_read::READ_BYTES_MAX;
 use crate::request::Part;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::Cause;
-use vgasnet_storage::{BlockingReader, FileSlot, NamedFile};
+use vgasnet_storage::{FileSlot, NamedFile};
 
 impl StorageServer {
     /// Opens a file.
@@ -36,8 +35,7 @@ impl StorageServer {
     /// Whether no operation on the file is in progress.
     pub(crate) fn is_quiet_about(&self, space: Space) -> bool {
         self.files.slot(space).is_none_or(|slot| {
-            let has_operation = self.of_page.keys().any(|place| place.slot() == slot);
-            !has_operation && self.blocks.is_quiet_about(slot) && !self.is_draining(slot)
+            !self.operations.has_any_of(slot) && self.blocks.is_quiet_about(slot) && !self.is_draining(slot)
         })
     }
 
@@ -93,18 +91,5 @@ impl StorageServer {
     /// For tests: number of resident blocks of files, and of dirty or potentially dirty ones among them.
     pub fn blocks_of_files(&self) -> (usize, usize) {
         self.blocks.of_files()
-    }
-
-    /// Lets threads read pages of a file themselves, if they may.
-    pub(super) fn page_reader(&self, place: HomePage) -> Option<Arc<dyn BlockingReader>> {
-        if place.is_of_segment() {
-            return self.reader.clone();
-        }
-        self.block_reader_of(place).filter(|_| self.space.page_bytes() <= READ_BYTES_MAX)
-    }
-
-    /// The same, for blocks.
-    pub(super) fn block_reader_of(&self, place: HomePage) -> Option<Arc<dyn BlockingReader>> {
-        if place.is_of_segment() { self.block_reader.clone() } else { self.storage.reader(FileSlot(place.slot())) }
     }
 }

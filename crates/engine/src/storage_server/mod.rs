@@ -1,8 +1,6 @@
 //! A home's storage server: reads pages from the backing file into requesters' frames, and writes dirty pages back.
 //!
-//! Frames mapped here are read or written in place. Other pages pass through a staging frame. Staging frames serve for
-//! nothing else, so a home can always take in a dirty page, even with a full pool. Stores, which may wait for space on
-//! the disk, leave one of them to loads; background operations leave one to urgent ones.
+//! Frames mapped here are read or written in place. Other pages pass through a staging frame ([`Staging`]).
 //!
 //! If the holder's frame is mapped, only the dirty blocks of a page are written, in a few consecutive parts. A page in
 //! a staging frame is written whole, since its blocks are not known here.
@@ -10,35 +8,41 @@
 //! The most urgent operation goes first. The number of background operations in the storage is bounded
 //! ([`Background`]).
 
+mod background;
 mod blocks;
 mod byte_jobs;
 mod failure;
-mod files;
+mod home_files;
 mod home_page;
+mod named_files;
+mod page_operations;
 mod page_read;
 mod runs;
 mod spilled;
+mod staging;
+mod storage_queue;
 
 pub use byte_jobs::{BlockCopies, BlockPlace, OverlaidBlocks};
 pub use page_read::{EndedRead, PageRead};
 
-use super::background::Background;
-use super::storage_queue::{Need, StorageQueue, Waiting};
 use super::work::Work;
+use background::Background;
 use blocks::{BLOCK_TOKEN, Blocks};
-use home_page::{HomeFiles, HomePage};
-use page_read::READ_BYTES_MAX;
-use slab::Slab;
-use std::collections::{HashMap, VecDeque};
+use home_files::HomeFiles;
+use page_operations::{Operation, Order, PageOperations};
+use page_read::ThreadReads;
+use staging::Staging;
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use storage_queue::{Need, Waiting};
 use vgasnet_conduit::{Token, Transfer};
-use vgasnet_memory::{AddressSpace, DIRTY_BLOCK_BYTES, Extent};
+use vgasnet_memory::{AddressSpace, DIRTY_BLOCK_BYTES};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Priority};
 use vgasnet_protocol::{Rank, Spaces};
 use vgasnet_settings::UserError;
 use vgasnet_stats::{self as stats, Row};
-use vgasnet_storage::{BLOCK_BYTES, BlockingReader, FileSlot, IoDirection, Storage, errno_of};
+use vgasnet_storage::{BLOCK_BYTES, IoDirection, Storage, errno_of};
 
 /// Gaps of fewer clean bytes between dirty ones are written along. A disk of a few GB/s writes them in the time of
 /// another request.
@@ -46,55 +50,20 @@ const GAP_BYTES: usize = 64 << 10;
 
 const _: () = assert!(DIRTY_BLOCK_BYTES % BLOCK_BYTES == 0);
 
-/// A page in flight between the file and a frame.
-#[derive(Clone, Copy, Debug)]
-struct Operation {
-    direction: IoDirection,
-    page: PageId,
-    place: HomePage,
-    peer: Rank,
-    frame: FrameId,
-    priority: Priority,
-    /// The resource it waits for, while it waits.
-    need: Option<Need>,
-    staging: Option<FrameId>,
-    /// The bytes of the page in the storage now, or last.
-    part: Extent,
-    /// Set while it is in the storage as a background operation: whether it is the first of its request.
-    in_background: Option<bool>,
-    /// Sequence number of arrival.
-    number: u64,
-}
-
 /// The storage server of one rank.
 pub struct StorageServer {
     space: Arc<AddressSpace>,
     storage: Box<dyn Storage>,
-    operations: Slab<Operation>,
     files: HomeFiles,
-    /// The operation of each page that has one.
-    of_page: HashMap<HomePage, usize>,
-    /// Sequence number of the next operation.
-    next: u64,
-    waiting: StorageQueue,
-    staging_free: Vec<FrameId>,
-    /// Stores that may still take a staging frame.
-    stores_left: usize,
+    operations: PageOperations,
+    staging: Staging,
     background: Background,
-    /// Failed loads for which no operation waited.
-    forgotten: u64,
+    blocks: Blocks,
+    thread_reads: ThreadReads,
     /// Gaps of fewer clean bytes between dirty ones are written along.
     gap_bytes: usize,
-    /// Lets threads read pages themselves; `None` if they may not.
-    reader: Option<Arc<dyn BlockingReader>>,
-    /// The same, for blocks.
-    block_reader: Option<Arc<dyn BlockingReader>>,
-    /// Operations performed by threads, and blocks read by them.
-    by_threads: usize,
-    blocks_by_threads: usize,
-    blocks: Blocks,
-    /// Operations that wait for blocks of their page to be written, by page.
-    behind_blocks: HashMap<HomePage, usize>,
+    /// Failed loads for which no operation waited.
+    forgotten: u64,
 }
 
 impl StorageServer {
@@ -109,37 +78,22 @@ impl StorageServer {
         staging: Vec<FrameId>,
         (first_of_blocks, slots): (FrameId, usize),
     ) -> StorageServer {
-        assert!(staging.len() > 2, "a store, a load, and one that nobody waits for each need a frame for staging");
         assert!(
             space.own.pool.bytes_from(first_of_blocks) >= slots * BLOCK_BYTES,
             "there is no memory for {slots} blocks"
         );
-        let block_reader = storage.reader(FileSlot::BACKING);
-        let reader = block_reader.clone().filter(|_| space.page_bytes() <= READ_BYTES_MAX);
+        let (pool, page_bytes) = (&space.own.pool, space.page_bytes());
         StorageServer {
-            background: Background::new(space.page_bytes()),
-            blocks: Blocks::new(
-                space.own.pool.frame(FrameId(0)),
-                space.own.pool.offset_bytes(first_of_blocks),
-                slots,
-                space.page_bytes(),
-            ),
-            behind_blocks: HashMap::new(),
             files: HomeFiles::new(space.rank, Spaces::new([])),
+            operations: PageOperations::default(),
+            staging: Staging::new(staging),
+            background: Background::new(page_bytes),
+            blocks: Blocks::new(pool.frame(FrameId(0)), pool.offset_bytes(first_of_blocks), slots, page_bytes),
+            thread_reads: ThreadReads::new(&*storage, page_bytes),
+            gap_bytes: GAP_BYTES,
+            forgotten: 0,
             space,
             storage,
-            operations: Slab::new(),
-            of_page: HashMap::new(),
-            next: 0,
-            waiting: StorageQueue::default(),
-            stores_left: staging.len() - 1,
-            staging_free: staging,
-            forgotten: 0,
-            gap_bytes: GAP_BYTES,
-            reader,
-            block_reader,
-            by_threads: 0,
-            blocks_by_threads: 0,
         }
     }
 
@@ -162,7 +116,7 @@ impl StorageServer {
 
     /// Whether anything is in flight or waiting, except reads by threads.
     pub fn is_busy(&self) -> bool {
-        self.operations.len() > self.by_threads || self.blocks.is_busy(self.blocks_by_threads)
+        self.operations.len() > self.thread_reads.pages() || self.blocks.is_busy(self.thread_reads.blocks())
     }
 
     /// Number of operations in flight or waiting.
@@ -187,15 +141,9 @@ impl StorageServer {
 
     /// Raises the priority of a page's operation.
     pub(super) fn raise_priority(&mut self, page: PageId, priority: Priority) {
-        let Some(id) = self.of_page.get(&self.files.number(page)).copied() else { return };
-        let waiting = self.waiting_of(id);
-        let operation = &mut self.operations[id];
-        operation.priority = priority;
-        if let Some(waiting) = waiting.filter(|waiting| self.waiting.remove(waiting)) {
-            self.waiting.push(Waiting { priority, ..waiting });
-        } else if priority == Priority::Now {
-            operation.in_background.take().into_iter().for_each(|led| self.background.on_ended(led));
-        }
+        let Some(id) = self.operations.of_page(self.files.number(page)) else { return };
+        let left = self.operations.raise_priority(id, priority);
+        left.into_iter().for_each(|led| self.background.on_ended(led));
     }
 
     /// Handles the storage's completions. Returns whether there were any.
@@ -231,40 +179,41 @@ impl StorageServer {
         events: &mut VecDeque<Event>,
         work: &mut VecDeque<Work>,
     ) -> Result<(), UserError> {
-        let operation = &mut self.operations[id];
-        operation.in_background.take().into_iter().for_each(|led| self.background.on_ended(led));
-        let operation = *operation;
-        let is_ahead = operation.direction == IoDirection::Read && operation.priority != Priority::Now;
-        match (operation.direction, operation.staging, result) {
-            (_, _, Err(_)) if is_ahead => {
+        let left = self.operations.leave_background(id);
+        left.into_iter().for_each(|led| self.background.on_ended(led));
+        let operation = *self.operations.get(id);
+        let Order { direction, page, place, .. } = operation.order();
+        let is_ahead = direction == IoDirection::Read && !operation.is_urgent();
+        match (direction, result) {
+            (_, Err(_)) if is_ahead => {
                 self.forget(id);
                 self.forgotten += 1;
-                events.push_back(Event::LoadFailed { page: operation.page, cause: None });
+                events.push_back(Event::LoadFailed { page, cause: None });
             }
-            (_, _, Err(error)) if operation.place.is_of_segment() => return Err(self.failure(&operation, error)),
-            (direction, _, Err(error)) => {
+            (_, Err(error)) if place.is_of_segment() => return Err(self.failure_at(direction, page, error)),
+            (_, Err(error)) => {
                 self.forget(id);
-                let (page, cause) = (operation.page, cause_of(error));
+                let cause = cause_of(error);
                 events.push_back(match direction {
                     IoDirection::Read => Event::LoadFailed { page, cause: Some(cause) },
                     IoDirection::Write => Event::StoreFailed { page, cause },
                 });
             }
-            (IoDirection::Read, _, Ok(())) => {
-                if !operation.place.is_of_segment() {
-                    count_of_file(operation.direction, self.space.page_bytes());
+            (IoDirection::Read, Ok(())) => {
+                if !place.is_of_segment() {
+                    count_of_file(direction, self.space.page_bytes());
                 }
                 if self.is_whole_or_lays_over(id, work) {
                     self.on_whole(id, events, work);
                 }
             }
-            (IoDirection::Write, _, Ok(())) => {
-                stats::add(Row::DiskWriteBytes, operation.part.len_bytes() as u64);
-                if !operation.place.is_of_segment() {
-                    count_of_file(operation.direction, operation.part.len_bytes());
+            (IoDirection::Write, Ok(())) => {
+                stats::add(Row::DiskWriteBytes, operation.part().len_bytes() as u64);
+                if !place.is_of_segment() {
+                    count_of_file(direction, operation.part().len_bytes());
                 }
                 match self.next_part(id) {
-                    Some(_) => self.wait(id, Need::Nothing),
+                    Some(_) => self.operations.wait(id, Need::Nothing),
                     None => events.push_back(self.finish(id)),
                 }
             }
@@ -274,58 +223,29 @@ impl StorageServer {
 
     /// The page read is complete in its operation's memory.
     pub(super) fn on_whole(&mut self, id: usize, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
-        let operation = self.operations[id];
-        match operation.staging {
-            Some(staging) => work.push_back(Work::Put(self.transfer(id, &operation, staging))),
+        match self.operations.get(id).staging() {
+            Some(staging) => work.push_back(Work::Put(self.transfer(id, staging))),
             None => events.push_back(self.finish(id)),
         }
     }
 
     /// A transfer requested by this server is complete.
     pub(super) fn on_transferred(&mut self, id: usize, events: &mut VecDeque<Event>) {
-        match self.operations[id].direction {
+        match self.operations.get(id).order().direction {
             IoDirection::Read => events.push_back(self.finish(id)),
-            IoDirection::Write => self.wait(id, Need::Nothing),
+            IoDirection::Write => self.operations.wait(id, Need::Nothing),
         }
     }
 
     fn start(&mut self, direction: IoDirection, page: PageId, (peer, frame): (Rank, FrameId), priority: Priority) {
-        let (staging, number, place) = (None, self.next, self.files.number(page));
-        self.next += 1;
-        let (in_background, part) = (None, Extent::NONE);
+        let place = self.files.number(page);
         match direction {
             IoDirection::Write => self.blocks.on_storing(place),
             IoDirection::Read if priority == Priority::Now => self.background.on_missed(),
             IoDirection::Read => {}
         }
-        let operation = Operation {
-            direction,
-            page,
-            place,
-            peer,
-            frame,
-            priority,
-            need: None,
-            staging,
-            part,
-            in_background,
-            number,
-        };
-        let id = self.operations.insert(operation);
-        let before = self.of_page.insert(place, id);
-        debug_assert!(before.is_none(), "{page:?} has one operation at a time");
+        let id = self.operations.add(Order { direction, page, place, peer, frame, priority });
         self.begin_page(id);
-    }
-
-    /// Makes an operation wait.
-    fn wait(&mut self, id: usize, need: Need) {
-        self.operations[id].need = Some(need);
-        self.waiting.push(self.waiting_of(id).expect("it has a need"));
-    }
-
-    fn waiting_of(&self, id: usize) -> Option<Waiting> {
-        let Operation { priority, number, need, .. } = self.operations[id];
-        need.map(|need| Waiting { priority, need, number, id })
     }
 
     /// Starts the next steps of operations, as far as there are staging frames and room in the storage. Called once all
@@ -339,12 +259,9 @@ impl StorageServer {
                 need => usize::from(self.begin_staged(waiting.id, need, work)),
             };
             for (id, part) in &run[..begun] {
-                let waiting = self.waiting_of(*id).expect("it was waiting");
-                self.waiting.remove(&waiting);
-                let operation = &mut self.operations[*id];
-                (operation.need, operation.part) = (None, *part);
+                self.operations.begin(*id, *part);
             }
-            self.waiting.on_begun(begun as u64);
+            self.operations.on_begun(begun);
             if begun < run.len() {
                 return;
             }
@@ -353,61 +270,56 @@ impl StorageServer {
 
     /// The next operation among those with all resources available.
     fn next_ready(&self) -> Option<Waiting> {
-        let (free, stores_left, background) = (self.staging_free.len(), self.stores_left, self.background.left());
-        let may_go_on = |priority: Priority, need: Need| match (need, priority) {
-            (Need::Nothing, Priority::Now) => true,
-            (Need::Nothing, _) => background > 0,
-            (Need::LoadStaging, Priority::Now) => free > 0,
-            (Need::LoadStaging, _) => background > 0 && free > usize::from(stores_left > 0),
-            (Need::StoreStaging, Priority::Now) => free > 0 && stores_left > 0,
-            (Need::StoreStaging, _) => free > 1 && stores_left > 1,
-        };
-        self.waiting.next(may_go_on)
+        let is_background_full = self.background.left() == 0;
+        self.operations.next(|priority, need| {
+            let is_urgent = priority == Priority::Now;
+            // A store in the background is bounded once its page is here.
+            let is_bounded = !is_urgent && need != Need::StoreStaging;
+            !(is_bounded && is_background_full) && self.staging.has(need, is_urgent)
+        })
     }
 
     /// Begins an operation with an available staging frame. Returns whether the storage had room for it.
     fn begin_staged(&mut self, id: usize, need: Need, work: &mut VecDeque<Work>) -> bool {
-        let staging = self.staging_free.pop().expect("it is ready");
-        self.operations[id].staging = Some(staging);
+        let staging = self.staging.take(need);
+        self.operations.set_staging(id, staging);
         if need == Need::StoreStaging {
-            self.stores_left -= 1;
-            work.push_back(Work::Get(self.transfer(id, &self.operations[id], staging)));
+            work.push_back(Work::Get(self.transfer(id, staging)));
             return true;
         }
         let has_begun = self.submit(&[(id, self.whole())]) == 1;
-        if !has_begun {
-            self.staging_free.extend(self.operations[id].staging.take());
+        if let Some(staging) = if has_begun { None } else { self.operations.take_staging(id) } {
+            self.staging.give_back(staging, need);
         }
         has_begun
     }
 
     fn forget(&mut self, id: usize) -> Operation {
         let operation = self.operations.remove(id);
-        self.of_page.remove(&operation.place);
-        self.staging_free.extend(operation.staging);
-        let was_staged = operation.staging.is_some();
-        self.stores_left += usize::from(was_staged && operation.direction == IoDirection::Write);
+        if let Some(staging) = operation.staging() {
+            self.staging.give_back(staging, operation.staging_need());
+        }
         operation
     }
 
     fn finish(&mut self, id: usize) -> Event {
-        if self.operations[id].direction == IoDirection::Write {
+        if self.operations.get(id).order().direction == IoDirection::Write {
             self.forget_blocks(id);
         }
-        let operation = self.forget(id);
+        let Order { direction, page, peer, frame, .. } = self.forget(id).order();
         // The file equals the frame until the page is open to writers again.
-        self.space.blocks(operation.peer).into_iter().for_each(|blocks| blocks.clear(operation.frame));
-        match operation.direction {
-            IoDirection::Read => Event::Loaded(operation.page),
-            IoDirection::Write => Event::Stored(operation.page),
+        self.space.blocks(peer).into_iter().for_each(|blocks| blocks.clear(frame));
+        match direction {
+            IoDirection::Read => Event::Loaded(page),
+            IoDirection::Write => Event::Stored(page),
         }
     }
 
-    fn transfer(&self, id: usize, operation: &Operation, staging: FrameId) -> Transfer {
-        let pool = &self.space.own.pool;
+    fn transfer(&self, id: usize, staging: FrameId) -> Transfer {
+        let (pool, Order { peer, frame, .. }) = (&self.space.own.pool, self.operations.get(id).order());
         Transfer {
-            peer: operation.peer,
-            peer_offset_bytes: pool.offset_bytes(operation.frame),
+            peer,
+            peer_offset_bytes: pool.offset_bytes(frame),
             own_offset_bytes: pool.offset_bytes(staging),
             len_bytes: pool.page_bytes(),
             token: token(id),

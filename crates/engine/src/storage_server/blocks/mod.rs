@@ -1,0 +1,355 @@
+//! The block cache of a home: 4 KiB blocks of pages that no rank holds. Small reads and writes of such pages need no
+//! frame and move a single block.
+//!
+//! It is part of the storage: the protocol's backing file is the file overlaid with the dirty blocks. While jobs use
+//! blocks of a page, the engine holds back all messages about the page, so no rank can obtain it. While a page is in
+//! flight between the file and a frame, none of its blocks is written.
+//!
+//! A job takes all of its blocks at once or none, so jobs never wait for each other's blocks in a cycle. Clean blocks
+//! are evicted in clock order. Dirty ones are written behind when clean ones run short or a job lacks room, and
+//! adjacent blocks are written together.
+
+mod cleaning;
+mod dirty_set;
+mod file_blocks;
+mod flushes;
+mod io;
+mod jobs;
+mod mapped;
+mod numbering;
+mod of_page;
+mod refusals;
+mod serving;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod transfers;
+mod zeros;
+
+pub(super) use io::BLOCK_TOKEN;
+
+use super::byte_jobs::{BlockCopies, BlockPlace};
+use super::home_page::HomePage;
+use crate::request::{Copy, Part};
+use cleaning::Cleaning;
+use dirty_set::DirtySet;
+use jobs::{Jobs, Needed, Ready};
+use mapped::{InSlot, MappedBlocks};
+use numbering::{Block, Numbering};
+use refusals::Refusals;
+use slots::{Slots, State, Step};
+use std::ops::Range;
+use transfers::Transfers;
+use vgasnet_memory::Piece;
+use vgasnet_protocol::coherence::{Access, Cause, FrameId};
+use vgasnet_storage::BLOCK_BYTES;
+use zeros::ZeroBlocks;
+
+/// The block cache.
+pub(super) struct Blocks {
+    numbering: Numbering,
+    slots: Slots,
+    jobs: Jobs,
+    dirty: DirtySet,
+    zeros: ZeroBlocks,
+    refusals: Refusals,
+    transfers: Transfers,
+    cleaning: Cleaning,
+    /// Blocks reachable by loads and stores; `None` if none may be mapped.
+    mapped: Option<MappedBlocks>,
+}
+
+impl Blocks {
+    /// A cache of `slots` blocks from `first_offset_bytes` of a pool's memory on, at least as many as the largest job
+    /// needs.
+    pub(super) fn new(pool: *mut u8, first_offset_bytes: usize, slots: usize, page_bytes: usize) -> Blocks {
+        let numbering = Numbering::new(page_bytes);
+        Blocks {
+            numbering,
+            slots: Slots::new(pool, first_offset_bytes, slots, page_bytes / BLOCK_BYTES),
+            jobs: Jobs::default(),
+            dirty: DirtySet::new(numbering),
+            zeros: ZeroBlocks::default(),
+            refusals: Refusals::default(),
+            transfers: Transfers::default(),
+            cleaning: Cleaning::default(),
+            mapped: None,
+        }
+    }
+
+    /// Largest part of a job in bytes, at any alignment.
+    pub(super) fn part_bytes_max(&self) -> usize {
+        self.slots.own().saturating_sub(1).max(1) * BLOCK_BYTES
+    }
+
+    /// Whether jobs use blocks of the page.
+    pub(super) fn has_jobs(&self, page: HomePage) -> bool {
+        self.jobs.has(page)
+    }
+
+    /// Blocks written for lack of idle slots since the last call.
+    pub(super) fn take_cleaned(&mut self) -> u32 {
+        self.cleaning.take_cleaned()
+    }
+
+    /// Number of jobs.
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether the storage has, or is to have, I/O on blocks other than `by_threads` reads by threads.
+    pub(super) fn is_busy(&self, by_threads: usize) -> bool {
+        self.jobs.len() > by_threads || self.transfers.is_busy(by_threads)
+    }
+
+    /// Number of pool frames in use for blocks.
+    pub(super) fn serving_frames(&self) -> u32 {
+        self.slots.frames()
+    }
+
+    /// Takes a frame of the pool for blocks.
+    pub(super) fn take_frame(&mut self, frame: FrameId) {
+        self.slots.add_frame(frame);
+        self.mapped.iter_mut().for_each(|mapped| mapped.grow(self.slots.len()));
+    }
+
+    /// Makes one of these frames leave, unless another is leaving. [`Blocks::take_returned`] returns it.
+    pub(super) fn release_frame(&mut self) {
+        for at in self.slots.begin_leaving() {
+            if self.slots.is_idle(at) {
+                self.vacate(at);
+            }
+        }
+    }
+
+    /// Takes a frame that has left.
+    pub(super) fn take_returned(&mut self) -> Option<FrameId> {
+        self.slots.take_returned()
+    }
+
+    /// Whether all blocks of a piece of a page are in memory.
+    pub(super) fn has(&self, page: HomePage, piece: &Piece) -> bool {
+        let stays = |at: usize| self.slots.has_bytes(at) && !self.slots.is_leaving(at);
+        self.numbering.of_piece(page, piece).all(|block| self.slots.find(block).is_some_and(stays))
+    }
+
+    /// Starts a job for a part of `page`, which no rank holds. If the page is not `is_written`, it is zeros. Returns
+    /// the copies if all blocks are in memory.
+    pub(super) fn start(&mut self, part: Part, page: HomePage, is_written: bool) -> Option<BlockCopies> {
+        let Range { start: first, end } = self.numbering.of_piece(page, &part.piece);
+        let (is_put, maps) = (part.copy.access() == Access::Write, part.copy.mapped_access());
+        let needed = Needed { page, first, count: end - first, is_put, maps };
+        let id = self.jobs.add(part, needed, is_written);
+        if is_put {
+            self.note_written(page, is_written);
+        }
+        // A job without need of a slot may overtake jobs waiting for slots.
+        let has_all = || needed.blocks().all(|block| self.slots.find(block).is_some());
+        let may_go = self.jobs.first_waiting().is_none() || has_all();
+        let has_blocks = may_go && self.take_blocks(id);
+        if !has_blocks {
+            self.jobs.wait(id);
+        }
+        let ready = if has_blocks { self.ready(id) } else { None };
+        if ready.is_none() {
+            self.jobs.note_wait(id);
+        }
+        ready
+    }
+
+    /// A job writes to a page: waiting jobs may find its bytes in the file.
+    fn note_written(&mut self, page: HomePage, was_written: bool) {
+        if !was_written {
+            self.zeros.begin(page, self.numbering.per_page());
+        }
+        self.jobs.on_written(page);
+    }
+
+    fn in_slot(&self, slot: usize) -> InSlot {
+        let block = self.slots.block(slot);
+        let (page, offset_bytes) = (self.numbering.page_of(block), self.slots.offset_bytes(slot));
+        InSlot { slot, offset_bytes, page, block: self.numbering.place_in_page(block) as u32 }
+    }
+
+    /// Gives a job all of its blocks, or none. Returns whether it has them.
+    fn take_blocks(&mut self, id: usize) -> bool {
+        let needed = self.jobs.needed(id);
+        let Needed { page, count, is_put, .. } = needed;
+        if is_put && !self.may_dirty(page, count as usize) {
+            self.cleaning.start_if(true);
+            return false;
+        }
+        let here: Vec<usize> = needed.blocks().filter_map(|block| self.slots.find(block)).collect();
+        let is_going = |slot: usize| self.slots.is_leaving(slot) && !self.is_unwritten(slot);
+        if here.iter().any(|slot| is_going(*slot) || self.slots.state(*slot) == State::Failed) {
+            return false;
+        }
+        self.slots.renew_chances();
+        here.iter().for_each(|slot| self.slots.begin_use(*slot));
+        if self.slots.idle() < count as usize - here.len() {
+            here.iter().for_each(|slot| self.release_slot(*slot));
+            self.cleaning.start_if(true);
+            return false;
+        }
+        if is_put {
+            self.dirty.promise(page, count);
+        }
+        for block in needed.blocks() {
+            let found = self.slots.find(block);
+            let slot = found.unwrap_or_else(|| self.fill_slot(block, id));
+            let is_missing = match self.slots.state(slot) {
+                State::Wanted => true,
+                State::Filling => found.is_some(),
+                State::Writing => is_put,
+                _ => false,
+            };
+            if is_missing {
+                self.slots.wait_for(slot, id);
+                self.jobs.on_missing(id);
+            }
+        }
+        true
+    }
+
+    /// A job has ended with a slot.
+    fn release_slot(&mut self, slot: usize) {
+        self.slots.end_use(slot);
+        self.note_idle(slot);
+    }
+
+    /// Called when the slot may have become idle.
+    fn note_idle(&mut self, slot: usize) {
+        if self.slots.note_idle(slot) {
+            self.vacate(slot);
+        }
+    }
+
+    /// Vacates an idle slot of the leaving frame.
+    fn vacate(&mut self, slot: usize) {
+        if self.slots.state(slot) == State::Clean {
+            self.unmap(slot);
+        }
+        self.slots.vacate(slot);
+    }
+
+    /// Gives a block an idle slot for a job. There must be one.
+    fn fill_slot(&mut self, block: Block, id: usize) -> usize {
+        let at = self.idle_slot();
+        if self.slots.state(at) == State::Clean {
+            self.unmap(at);
+        }
+        let Needed { page, is_put, .. } = self.jobs.needed(id);
+        let is_filled = self.jobs.part(id).is_some_and(|part| is_put && self.is_whole(part, block));
+        let is_zeros = || !self.jobs.is_written(id) || self.zeros.has(page, self.numbering.place_in_page(block));
+        let state = match is_filled {
+            true => State::Filling,
+            false if is_zeros() => State::Clean,
+            false => State::Wanted,
+        };
+        self.slots.give(at, block, state);
+        match state {
+            // SAFETY: the slot was idle, so nothing else uses its memory, which is one block long.
+            State::Clean => unsafe { self.slots.memory(at).write_bytes(0, BLOCK_BYTES) },
+            State::Wanted => self.transfers.want(at),
+            _ => {}
+        }
+        at
+    }
+
+    /// The first idle slot behind the hand not used since the hand's last pass. A used block is unmapped, so that its
+    /// next use faults.
+    fn idle_slot(&mut self) -> usize {
+        loop {
+            match self.slots.step() {
+                Step::Takes(at) => return at,
+                Step::Spares(at) => self.unmap(at),
+            }
+        }
+    }
+
+    /// Whether a put overwrites a whole block. Atomic operations read first, and so may a thread with a mapped block.
+    fn is_whole(&self, part: &Part, block: Block) -> bool {
+        self.bytes_in(part, block).len() == BLOCK_BYTES && !matches!(part.copy, Copy::Atomic(_) | Copy::MakeResident(_))
+    }
+
+    /// The range of a block that a part covers.
+    fn bytes_in(&self, part: &Part, block: Block) -> Range<usize> {
+        let start = self.numbering.place_in_page(block) as usize * BLOCK_BYTES;
+        let (from, to) = (part.piece.offset_bytes, part.piece.offset_bytes + part.piece.len_bytes);
+        from.max(start) - start..to.min(start + BLOCK_BYTES) - start
+    }
+
+    /// The copies of a job, once it waits for nothing.
+    fn ready(&mut self, id: usize) -> Option<BlockCopies> {
+        let Ready { part, needed, failed } = self.jobs.take_ready(id)?;
+        if failed.is_some() {
+            return Some(BlockCopies { job: id, places: Vec::new(), part, failed });
+        }
+        let mut start_bytes = 0;
+        let places = needed.blocks().map(|block| {
+            let bytes = self.bytes_in(&part, block);
+            let slot = self.slots.find(block).expect("the job has its blocks");
+            let memory = self.slots.memory(slot).wrapping_add(bytes.start);
+            let place = BlockPlace { memory, start_bytes, len_bytes: bytes.len() };
+            start_bytes += bytes.len();
+            place
+        });
+        Some(BlockCopies { job: id, places: places.collect(), part, failed })
+    }
+
+    /// The copies of a job are done. Returns the copies waiting for them, and the job's page if the page has no other
+    /// job.
+    pub(super) fn end(&mut self, id: usize) -> (Vec<BlockCopies>, Option<HomePage>) {
+        let jobs::Ended { needed, failed, is_last } = self.jobs.end(id);
+        if needed.is_put {
+            self.dirty.end_promise(needed.page, needed.count);
+        }
+        let mut ready = Vec::new();
+        for block in needed.blocks() {
+            let at = self.slots.find(block).expect("the job has its blocks");
+            self.slots.note_use(at);
+            // Puts keep waiting for the block to be written: this job has only read it.
+            let readers = self.end_on_slot(at, needed.is_put, failed);
+            needed.maps.into_iter().for_each(|access| self.map(at, access));
+            self.release_slot(at);
+            ready.extend(self.served(readers));
+        }
+        self.cleaning.start_if(self.lacks_clean());
+        (ready, is_last.then_some(needed.page))
+    }
+
+    /// A job has written a block, or only read it, or has failed. Returns the jobs that waited until it is filled.
+    fn end_on_slot(&mut self, at: usize, is_put: bool, failed: Option<Cause>) -> Vec<usize> {
+        let state = self.slots.state(at);
+        let readers = match (state, failed) {
+            (State::Filling, None) => self.slots.change(at, state, State::Dirty),
+            (State::Filling, Some(_)) => self.slots.change(at, state, State::Failed),
+            _ => Vec::new(),
+        };
+        if let Some(cause) = failed {
+            readers.iter().for_each(|id| self.jobs.fail(*id, cause));
+        } else if is_put && matches!(state, State::Clean | State::Filling) {
+            self.mark_dirty(at);
+        }
+        readers
+    }
+
+    /// The block that these jobs waited for has arrived. Returns the copies of jobs with no other missing block.
+    fn served(&mut self, readers: Vec<usize>) -> Vec<BlockCopies> {
+        readers.iter().for_each(|id| self.jobs.on_arrived(*id));
+        readers.into_iter().filter_map(|id| self.ready(id)).collect()
+    }
+
+    /// Gives waiting jobs their blocks, in order, as far as there are slots. Returns the copies that need no storage.
+    pub(super) fn go_on(&mut self) -> Vec<BlockCopies> {
+        let mut ready = Vec::new();
+        while let Some(id) = self.jobs.first_waiting() {
+            if !self.take_blocks(id) && !self.fail_unwritable_put(id) {
+                break;
+            }
+            self.jobs.end_first_wait();
+            ready.extend(self.ready(id));
+        }
+        ready
+    }
+}

@@ -1,0 +1,434 @@
+//! The memory of the block cache in slots of one block, and the state of each.
+//!
+//! ```text
+//!           job              read             put             write            written
+//!  (none) ──────▶ Wanted ──────────▶ Clean ────────▶ Dirty ──────────▶ Writing ────────▶ Clean
+//!           put of all of it ──▶ Filling ──▶ Dirty        nothing was ever written there ──▶ Clean
+//! ```
+
+use super::numbering::Block;
+use super::serving::Serving;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use vgasnet_protocol::coherence::FrameId;
+use vgasnet_storage::BLOCK_BYTES;
+
+/// Maximum recently used blocks that the clock hand skips for a job.
+const SECOND_CHANCES: usize = 16;
+
+/// State of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its frame does not serve for blocks, or is about to stop.
+    Away,
+    Free,
+    /// Waiting to be read, or being read.
+    Wanted,
+    /// A job overwrites all of it. Until the job ends the contents are undefined.
+    Filling,
+    Clean,
+    Dirty,
+    Writing,
+    /// The read or the filling job failed. New jobs wait until the present ones have gone.
+    Failed,
+}
+
+#[derive(Debug)]
+struct Slot {
+    block: Block,
+    state: State,
+    /// Number of jobs using it.
+    users: u32,
+    was_used: bool,
+    /// For a dirty block of a file: the file's flush mark at the time of the first write.
+    mark: u32,
+    /// Jobs waiting until it has been read, filled or written.
+    readers: Vec<usize>,
+}
+
+impl Slot {
+    fn new(state: State) -> Slot {
+        Slot { block: 0, state, users: 0, was_used: false, mark: 0, readers: Vec::new() }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.users == 0 && matches!(self.state, State::Free | State::Clean)
+    }
+}
+
+/// A step of the clock hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Takes this slot.
+    Takes(usize),
+    /// Spares this slot, which was used since the last pass. It is to be unmapped, so that its next use is noticed.
+    Spares(usize),
+}
+
+/// The slots.
+pub(super) struct Slots {
+    /// Address of the pool's memory.
+    pool: usize,
+    /// Offset of the permanent slots in it.
+    first_offset_bytes: usize,
+    /// Number of permanent slots. Later slots lie in frames of the pool.
+    own: usize,
+    serving: Serving,
+    slots: Vec<Slot>,
+    of_block: BTreeMap<Block, usize>,
+    /// Number of idle slots.
+    idle: usize,
+    hand: usize,
+    /// Used blocks that the hand may still skip for the present job.
+    chances: usize,
+}
+
+impl Slots {
+    /// `own` slots from `first_offset_bytes` of a pool's memory on. Frames of the pool have `each`.
+    pub(super) fn new(pool: *mut u8, first_offset_bytes: usize, own: usize, each: usize) -> Slots {
+        Slots {
+            pool: pool.expose_provenance(),
+            first_offset_bytes,
+            own,
+            serving: Serving::new(each),
+            slots: std::iter::repeat_with(|| Slot::new(State::Free)).take(own).collect(),
+            of_block: BTreeMap::new(),
+            idle: own,
+            hand: 0,
+            chances: 0,
+        }
+    }
+
+    /// Number of permanent slots.
+    pub(super) fn own(&self) -> usize {
+        self.own
+    }
+
+    /// Number of slots, with those that have no memory.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Number of slots with memory.
+    pub(super) fn here(&self) -> usize {
+        self.slots.len() - self.serving.away()
+    }
+
+    /// Number of idle slots.
+    pub(super) fn idle(&self) -> usize {
+        self.idle
+    }
+
+    /// The slot of a block, if it has one.
+    pub(super) fn find(&self, block: Block) -> Option<usize> {
+        self.of_block.get(&block).copied()
+    }
+
+    /// The blocks of a range that have slots, with these.
+    pub(super) fn among(&self, blocks: Range<Block>) -> impl Iterator<Item = (Block, usize)> + '_ {
+        self.of_block.range(blocks).map(|(block, at)| (*block, *at))
+    }
+
+    /// Whether no block has a slot.
+    pub(super) fn is_empty(&self) -> bool {
+        self.of_block.is_empty()
+    }
+
+    /// The block of a slot, now or last.
+    pub(super) fn block(&self, at: usize) -> Block {
+        self.slots[at].block
+    }
+
+    /// The state of a slot.
+    pub(super) fn state(&self, at: usize) -> State {
+        self.slots[at].state
+    }
+
+    /// The mark of the first write to a slot's block.
+    pub(super) fn mark(&self, at: usize) -> u32 {
+        self.slots[at].mark
+    }
+
+    /// Whether jobs use a slot.
+    pub(super) fn is_used(&self, at: usize) -> bool {
+        self.slots[at].users > 0
+    }
+
+    /// Whether a slot can be given to another block.
+    pub(super) fn is_idle(&self, at: usize) -> bool {
+        self.slots[at].is_idle()
+    }
+
+    /// Whether a slot has the bytes of its block.
+    pub(super) fn has_bytes(&self, at: usize) -> bool {
+        !matches!(self.slots[at].state, State::Wanted | State::Filling | State::Failed)
+    }
+
+    /// The memory of a slot.
+    pub(super) fn memory(&self, at: usize) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.pool + self.offset_bytes(at))
+    }
+
+    /// Offset of a slot in the pool's memory.
+    pub(super) fn offset_bytes(&self, at: usize) -> usize {
+        match at.checked_sub(self.own) {
+            None => self.first_offset_bytes + at * BLOCK_BYTES,
+            Some(at) => self.serving.offset_bytes(at),
+        }
+    }
+
+    /// A job uses a slot.
+    pub(super) fn begin_use(&mut self, at: usize) {
+        self.idle -= usize::from(self.slots[at].is_idle());
+        self.slots[at].users += 1;
+    }
+
+    /// A job has ended with a slot. The last one removes a failed block. [`Slots::note_idle`] follows.
+    pub(super) fn end_use(&mut self, at: usize) {
+        let slot = &mut self.slots[at];
+        slot.users -= 1;
+        if slot.users == 0 && slot.state == State::Failed {
+            slot.state = State::Free;
+            self.of_block.remove(&slot.block);
+        }
+    }
+
+    /// Called when a slot may have become idle. Returns whether it has and its frame is leaving.
+    pub(super) fn note_idle(&mut self, at: usize) -> bool {
+        let is_idle = self.slots[at].is_idle();
+        self.idle += usize::from(is_idle);
+        is_idle && self.is_leaving(at)
+    }
+
+    /// Notes a use of a slot, which the clock hand spares once.
+    pub(super) fn note_use(&mut self, at: usize) {
+        self.slots[at].was_used = true;
+    }
+
+    /// The next job needs slots.
+    pub(super) fn renew_chances(&mut self) {
+        self.chances = SECOND_CHANCES;
+    }
+
+    /// Moves the clock hand to the next idle slot, which must exist.
+    pub(super) fn step(&mut self) -> Step {
+        loop {
+            let at = self.hand;
+            self.hand = (at + 1) % self.slots.len();
+            let slot = &mut self.slots[at];
+            if !slot.is_idle() {
+                self.hand = self.next_behind(at) % self.slots.len();
+                continue;
+            }
+            let was_used = std::mem::take(&mut slot.was_used) && slot.state != State::Free;
+            if !was_used || self.chances == 0 {
+                return Step::Takes(at);
+            }
+            self.chances -= 1;
+            return Step::Spares(at);
+        }
+    }
+
+    /// The slot behind one, skipping frames that have left.
+    fn next_behind(&self, at: usize) -> usize {
+        at.checked_sub(self.own).map_or(at + 1, |at| self.own + self.serving.next_behind(at))
+    }
+
+    /// Gives an idle slot to a block for a job. Its former block, if any, is gone.
+    pub(super) fn give(&mut self, at: usize, block: Block, state: State) {
+        let slot = &mut self.slots[at];
+        debug_assert!(slot.is_idle(), "only idle slots are given away");
+        if slot.state == State::Clean {
+            self.of_block.remove(&slot.block);
+        }
+        (slot.block, slot.state, slot.users, slot.was_used) = (block, state, 1, true);
+        self.of_block.insert(block, at);
+        self.idle -= 1;
+    }
+
+    /// Makes a job wait until a slot has been read, filled or written.
+    pub(super) fn wait_for(&mut self, at: usize, job: usize) {
+        self.slots[at].readers.push(job);
+    }
+
+    /// Changes the state of a slot. Returns the jobs that waited for this.
+    pub(super) fn change(&mut self, at: usize, from: State, to: State) -> Vec<usize> {
+        let slot = &mut self.slots[at];
+        debug_assert_eq!(slot.state, from, "slot {at} of block {} is about to be {to:?}", slot.block);
+        slot.state = to;
+        std::mem::take(&mut slot.readers)
+    }
+
+    /// The block of a slot is being written. Puts begin to wait.
+    pub(super) fn begin_write(&mut self, at: usize) {
+        self.slots[at].state = State::Writing;
+    }
+
+    /// The block of a slot is dirty, with this mark if it is a file's and was clean.
+    pub(super) fn dirty(&mut self, at: usize, mark: Option<u32>) {
+        let slot = &mut self.slots[at];
+        slot.state = State::Dirty;
+        slot.mark = mark.unwrap_or(slot.mark);
+    }
+
+    /// Removes the block of a slot that no job uses.
+    pub(super) fn forget(&mut self, at: usize) {
+        let slot = &mut self.slots[at];
+        assert!(slot.users == 0 && matches!(slot.state, State::Clean | State::Dirty), "a block in use is forgotten");
+        slot.state = State::Free;
+        self.of_block.remove(&slot.block);
+    }
+
+    /// Number of pool frames with slots.
+    pub(super) fn frames(&self) -> u32 {
+        self.serving.count()
+    }
+
+    /// Adds a frame of the pool.
+    pub(super) fn add_frame(&mut self, frame: FrameId) {
+        let (at, each) = (self.serving.add(frame), self.serving.each());
+        let first = self.own + at * each;
+        if first == self.slots.len() {
+            self.slots.extend(std::iter::repeat_with(|| Slot::new(State::Free)).take(each));
+        } else {
+            self.slots[first..first + each].iter_mut().for_each(|slot| slot.state = State::Free);
+        }
+        self.idle += each;
+    }
+
+    /// Makes a frame leave, unless another is leaving or has not been taken. Returns its slots: the idle ones are to be
+    /// vacated.
+    pub(super) fn begin_leaving(&mut self) -> Range<usize> {
+        let leaving = self.serving.begin_leaving();
+        leaving.map_or(0..0, |slots| self.own + slots.start..self.own + slots.end)
+    }
+
+    /// Takes a frame that has left.
+    pub(super) fn take_returned(&mut self) -> Option<FrameId> {
+        self.serving.take_returned()
+    }
+
+    /// Whether the frame of a slot is leaving.
+    pub(super) fn is_leaving(&self, at: usize) -> bool {
+        at.checked_sub(self.own).is_some_and(|at| self.serving.is_leaving(at))
+    }
+
+    /// Number of slots of the leaving frame, with vacant ones.
+    pub(super) fn leaving(&self) -> usize {
+        self.serving.leaving()
+    }
+
+    /// The next slot of the leaving frame, in turns.
+    pub(super) fn next_leaving(&mut self) -> Option<usize> {
+        self.serving.next_leaving().map(|at| self.own + at)
+    }
+
+    /// Removes an idle slot of a leaving frame.
+    pub(super) fn vacate(&mut self, at: usize) {
+        let slot = &mut self.slots[at];
+        if slot.state == State::Clean {
+            self.of_block.remove(&slot.block);
+        }
+        (slot.state, slot.was_used) = (State::Away, false);
+        self.idle -= 1;
+        self.serving.vacate(at - self.own);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EACH: usize = 2;
+
+    fn slots(own: usize) -> Slots {
+        Slots::new(std::ptr::null_mut(), 5 * BLOCK_BYTES, own, EACH)
+    }
+
+    fn take(slots: &mut Slots, block: Block) -> usize {
+        loop {
+            if let Step::Takes(at) = slots.step() {
+                slots.give(at, block, State::Wanted);
+                return at;
+            }
+        }
+    }
+
+    /// Reads the block of a slot and ends the job.
+    fn end(slots: &mut Slots, at: usize) -> bool {
+        slots.change(at, State::Wanted, State::Clean);
+        slots.end_use(at);
+        slots.note_idle(at)
+    }
+
+    #[test]
+    fn a_slot_is_idle_when_its_block_is_clean_and_unused() {
+        let mut slots = slots(2);
+        let at = take(&mut slots, 70);
+        slots.wait_for(at, 9);
+        assert_eq!((slots.find(70), slots.idle(), slots.has_bytes(at)), (Some(at), 1, false));
+        assert_eq!(slots.change(at, State::Wanted, State::Clean), [9]);
+        slots.end_use(at);
+        assert!(!slots.note_idle(at) && slots.is_idle(at) && slots.idle() == 2);
+        slots.begin_use(at);
+        slots.dirty(at, Some(4));
+        slots.end_use(at);
+        assert!(!slots.note_idle(at) && !slots.is_idle(at) && slots.mark(at) == 4);
+        slots.begin_write(at);
+        slots.change(at, State::Writing, State::Clean);
+        slots.note_idle(at);
+        slots.forget(at);
+        assert!(slots.is_empty() && slots.idle() == 2 && slots.state(at) == State::Free);
+    }
+
+    #[test]
+    fn a_failed_block_goes_with_its_last_user() {
+        let mut slots = slots(2);
+        let at = take(&mut slots, 70);
+        slots.begin_use(at);
+        slots.change(at, State::Wanted, State::Failed);
+        slots.end_use(at);
+        assert!(!slots.note_idle(at) && slots.find(70) == Some(at));
+        slots.end_use(at);
+        slots.note_idle(at);
+        assert_eq!((slots.find(70), slots.idle()), (None, 2));
+    }
+
+    #[test]
+    fn the_hand_spares_a_used_block_once() {
+        let mut slots = slots(2);
+        for block in [70, 71] {
+            let at = take(&mut slots, block);
+            end(&mut slots, at);
+        }
+        slots.renew_chances();
+        assert_eq!([slots.step(), slots.step(), slots.step()], [Step::Spares(0), Step::Spares(1), Step::Takes(0)]);
+        slots.note_use(1);
+        slots.give(0, 72, State::Clean);
+        assert_eq!((slots.step(), slots.step()), (Step::Spares(1), Step::Takes(1)));
+        assert_eq!(slots.among(0..99).collect::<Vec<_>>(), [(71, 1), (72, 0)]);
+    }
+
+    #[test]
+    fn a_frame_leaves_when_its_slots_are_idle() {
+        let mut slots = slots(1);
+        slots.add_frame(FrameId(3));
+        assert_eq!((slots.here(), slots.idle(), slots.frames()), (3, 3, 1));
+        assert_eq!([0, 1, 2].map(|at| slots.offset_bytes(at) / BLOCK_BYTES), [5, 6, 7]);
+        let ats = [70, 71, 72].map(|block| take(&mut slots, block));
+        let leaving = slots.begin_leaving();
+        assert_eq!((leaving, slots.begin_leaving(), slots.leaving()), (1..3, 0..0, EACH));
+        assert_eq!([slots.next_leaving(), slots.next_leaving(), slots.next_leaving()], [Some(1), Some(2), Some(1)]);
+        for at in ats {
+            assert_eq!(end(&mut slots, at), at > 0, "only slots of the frame leave");
+            if at > 0 {
+                assert!(slots.take_returned().is_none());
+                slots.vacate(at);
+            }
+        }
+        assert_eq!((slots.take_returned(), slots.here(), slots.idle(), slots.frames()), (Some(FrameId(3)), 1, 1, 0));
+        assert_eq!((slots.find(70), slots.find(71), slots.leaving()), (Some(0), None, 0));
+        slots.add_frame(FrameId(4));
+        assert_eq!((slots.len(), slots.here()), (3, 3), "it takes the place of the one that left");
+    }
+}
