@@ -7,7 +7,7 @@ use crate::pending::{self, Filed, Ticket, first_error};
 use crate::report::{COUNTS, count};
 use crate::settings::Mode;
 use crate::window::{Mark, Window, access, lock};
-use crate::{gets, progress, store, windows, words};
+use crate::{gets, meter, progress, store, windows, words};
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
@@ -72,15 +72,27 @@ pub fn on_request(ticket: Ticket) {
 /// `MPI_Win_flush`, or `MPI_Win_flush_local` if not `is_there`. With nothing in flight it calls nothing.
 #[inline]
 pub fn flush(handle: u64, rank: c_int, is_there: bool, next: impl Fn() -> c_int) -> c_int {
+    meter::complete(|| flush_metered(handle, rank, is_there, next))
+}
+
+#[inline]
+fn flush_metered(handle: u64, rank: c_int, is_there: bool, next: impl Fn() -> c_int) -> c_int {
     let Some((window, target)) = windows::find_cached(handle).and_then(|window| Some((window, window.target(rank)?)))
     else {
         return next();
     };
     if target.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_passive(target) {
-        count(&COUNTS.flushes_saved);
-        progress::on_saved_call();
-        return SUCCESS;
+        // Gets left to MPI take nothing but MPI's call. Nothing of them is filed.
+        if window.is_left(target) {
+            return next();
+        }
+        if !window.has_left(target) {
+            count(&COUNTS.flushes_saved);
+            progress::on_saved_call();
+            return SUCCESS;
+        }
     }
+    window.count_left(rank as u32);
     flush_one(window, rank as u32, is_there, next)
 }
 
@@ -115,12 +127,22 @@ pub fn flush_for_request(window: &Window, number: u32) -> c_int {
 
 /// `MPI_Win_flush_all`, or `MPI_Win_flush_local_all`.
 pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int {
+    meter::complete(|| flush_all_metered(handle, is_there, next))
+}
+
+fn flush_all_metered(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find_cached(handle) else { return next() };
     if window.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_any_passive() {
-        count(&COUNTS.flushes_saved);
-        progress::on_saved_call();
-        return SUCCESS;
+        if window.trial.is_left() {
+            return next();
+        }
+        if !window.has_any_left() {
+            count(&COUNTS.flushes_saved);
+            progress::on_saved_call();
+            return SUCCESS;
+        }
     }
+    window.count_all_left();
     let mut refused = SUCCESS;
     loop {
         let in_flight = InFlight::of_all(window);
@@ -165,6 +187,10 @@ pub fn lock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
 
 /// `MPI_Win_unlock`. In mode told the word is raised before the lock is released, since the next holder may read.
 pub fn unlock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
+    meter::complete(|| unlock_one_metered(handle, rank, next))
+}
+
+fn unlock_one_metered(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some((window, target)) = windows::find(handle).and_then(|window| Some((window, window.target(rank)?))) else {
         return next();
     };
@@ -203,6 +229,10 @@ pub fn lock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
 
 /// `MPI_Win_unlock_all`.
 pub fn unlock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
+    meter::complete(|| unlock_all_metered(handle, next))
+}
+
+fn unlock_all_metered(handle: u64, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let in_flight = InFlight::of_all(window);
     if window.words.is_some() && window.access.load(Ordering::Relaxed) & access::ALL_LOCKED != 0 {
@@ -223,6 +253,10 @@ fn end_all(window: &Window, in_flight: &InFlight, epoch: u32) -> c_int {
 
 /// `MPI_Win_fence`.
 pub fn fence(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
+    meter::complete(|| fence_metered(handle, assert, next))
+}
+
+fn fence_metered(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let in_flight = InFlight::of_all(window);
     let error = measure(window, &in_flight, next);
@@ -256,6 +290,10 @@ pub fn start(handle: u64, group: u64, next: impl Fn() -> c_int) -> c_int {
 
 /// `MPI_Win_complete`. The targets tell of the writes, when they have waited.
 pub fn complete(handle: u64, next: impl Fn() -> c_int) -> c_int {
+    meter::complete(|| complete_metered(handle, next))
+}
+
+fn complete_metered(handle: u64, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let in_flight = InFlight::of_all(window);
     let error = measure(window, &in_flight, next);

@@ -6,7 +6,7 @@ use crate::report::{COUNTS, count, line};
 use crate::settings::{self, Mode};
 use crate::window::{Window, lock};
 use crate::windows::{self, WINDOWS_MAX};
-use crate::{gets, news, pending, store};
+use crate::{gets, meter, news, pending, store};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::{Mutex, Once};
@@ -103,19 +103,35 @@ fn offer(creation: &Creation, has_number: bool, rank: u32) -> Offer {
     Offer { unit: creation.unit, mode: mode as u64, words }
 }
 
-/// Collective: exchanges the units of all ranks, and whether all want mode told, which needs all.
+/// Whether the ranks of a window exchange their offers. A process without the library takes part in no exchange, so
+/// there is none unless the user or the program asks for something that concerns all ranks. The cache of one rank needs
+/// no other rank in all modes but told.
+fn is_exchanged(creation: &Creation) -> bool {
+    settings::has_key(creation.info) || settings::default_mode(creation.call) == Mode::Told
+}
+
+extern "C" fn tell_late() {
+    line(
+        "a window's creation",
+        "waits for all ranks of the window; all must load the library, with VGASNET_MPI_CACHE=told on all or on none",
+    );
+}
+
+/// Collective if the offers are exchanged: the units of all ranks, and whether all want mode told.
 fn make_known(creation: &Creation, handle: u64) {
     let call = creation.call;
     let Some((rank, ranks)) = ffi::place(creation.comm) else { return };
     let number = windows::take_number();
     let mine = offer(creation, number.is_some(), rank);
     let mut offers = vec![Offer::default(); ranks as usize];
-    if !ffi::gather(creation.comm, &mine, &mut offers) {
+    if !is_exchanged(creation) {
+        offers[rank as usize] = mine;
+    } else if !ffi::gather(creation.comm, &mine, &mut offers, tell_late) {
         number.into_iter().for_each(windows::return_number);
         return;
     }
     let mut mode = Mode::from_number(mine.mode as u8);
-    let words = words_of(call, &offers, rank, creation.comm);
+    let words = if is_exchanged(creation) { words_of(call, &offers, rank, creation.comm) } else { None };
     if mode == Mode::Told && words.is_none() {
         mode = Mode::Off;
     }
@@ -185,6 +201,7 @@ pub fn set_info(handle: u64, info: u64, next: impl Fn() -> c_int) -> c_int {
     }
     windows::note_mode(mode);
     window.set_mode(mode);
+    window.trial.restart(window.space, mode);
     end_phase(window);
     error
 }
@@ -215,6 +232,7 @@ pub fn free(handle: u64, next: impl Fn() -> c_int) -> c_int {
         windows::insert(window);
         return error;
     }
+    meter::release(window.space);
     pending::forget_space(window.space);
     store::forget(window.space);
     windows::return_number(window.space);

@@ -25,7 +25,13 @@ unsafe extern "C" {
     fn vgasnet_mpi_cache_prepare_types() -> c_int;
     fn vgasnet_mpi_cache_world_rank() -> c_int;
     fn vgasnet_mpi_cache_place(comm: u64, rank: *mut c_int, ranks: *mut c_int) -> c_int;
-    fn vgasnet_mpi_cache_gather(comm: u64, mine: *const c_void, all: *mut c_void, bytes: c_int) -> c_int;
+    fn vgasnet_mpi_cache_gather(
+        comm: u64,
+        mine: *const c_void,
+        all: *mut c_void,
+        bytes: c_int,
+        on_late: extern "C" fn(),
+    ) -> c_int;
     fn vgasnet_mpi_cache_members(group: u64, win: u64, ranks: *mut c_int, ranks_max: c_int) -> c_int;
     fn vgasnet_mpi_cache_flush(win: u64, target: c_int) -> c_int;
     fn vgasnet_mpi_cache_flush_local(win: u64, target: c_int) -> c_int;
@@ -49,6 +55,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_cache_words_free(words: *mut c_void) -> c_int;
     fn vgasnet_mpi_cache_words_are_of(words: *mut c_void, comm: u64) -> c_int;
     fn vgasnet_mpi_cache_words_read(words: *mut c_void, at: c_int, target: c_int, word: *mut u64) -> c_int;
+    fn vgasnet_mpi_cache_words_own(words: *mut c_void, at: c_int) -> u64;
     fn vgasnet_mpi_cache_words_raise(words: *mut c_void, at: c_int, target: c_int) -> c_int;
 }
 
@@ -92,11 +99,11 @@ pub fn place(comm: u64) -> Option<(u32, u32)> {
     (error == SUCCESS).then_some((rank as u32, ranks as u32))
 }
 
-/// Collective: the values of all ranks. `all` has as many elements as there are ranks.
-pub fn gather<T: Copy>(comm: u64, mine: &T, all: &mut [T]) -> bool {
+/// Collective: the values of all ranks. `on_late` is called if some rank does not come. `all` has as many elements as there are ranks.
+pub fn gather<T: Copy>(comm: u64, mine: &T, all: &mut [T], on_late: extern "C" fn()) -> bool {
     let (from, to) = (std::ptr::from_ref(mine).cast(), all.as_mut_ptr().cast());
     // SAFETY: both have as many bytes as passed on; the element type consists of integers.
-    unsafe { vgasnet_mpi_cache_gather(comm, from, to, size_of::<T>() as c_int) == SUCCESS }
+    unsafe { vgasnet_mpi_cache_gather(comm, from, to, size_of::<T>() as c_int, on_late) == SUCCESS }
 }
 
 /// The ranks of a group's members in a window.
@@ -225,6 +232,12 @@ impl WordsOfAll {
         // SAFETY: the window exists, and has the word.
         let error = unsafe { vgasnet_mpi_cache_words_read(self.0.as_ptr(), at as c_int, target as c_int, &mut word) };
         (error == SUCCESS).then_some(word)
+    }
+
+    /// A word of this rank.
+    pub fn own(&self, at: u32) -> u64 {
+        // SAFETY: the window exists, and has the word.
+        unsafe { vgasnet_mpi_cache_words_own(self.0.as_ptr(), at as c_int) }
     }
 
     /// Raises a word of a rank, and returns when every rank sees it.

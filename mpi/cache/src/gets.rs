@@ -2,11 +2,11 @@
 
 use crate::ffi::{self, SUCCESS};
 use crate::pending::{self, Noted, Reissue, Ticket};
-use crate::report::{COUNTS, count};
+use crate::report::{COUNTS, count, count_alone};
 use crate::settings::Mode;
 use crate::store::{self, Atom, Fill, GET_BYTES_MAX, Outcome};
 use crate::window::{Effect, Target, Window};
-use crate::{completion, requests, windows, words};
+use crate::{completion, meter, requests, windows, words};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -89,7 +89,7 @@ fn atom(call: &Get) -> Option<Atom> {
 #[inline]
 fn place<'a>(window: &'a Window, call: &Get) -> Option<Place<'a>> {
     let target = window.target(call.target)?;
-    if call.target as u32 == window.rank || !window.is_accessible(target) || target.nearness.is_near() {
+    if call.target as u32 == window.rank || !window.is_accessible(target) {
         return None;
     }
     let len = contiguous(call.target_type, call.target_count);
@@ -97,7 +97,7 @@ fn place<'a>(window: &'a Window, call: &Get) -> Option<Place<'a>> {
     if len == 0 || len > GET_BYTES_MAX || (!is_same && len != contiguous(call.origin_type, call.origin_count)) {
         return None;
     }
-    let address = call.displacement.checked_mul(target.unit).and_then(|address| u64::try_from(address).ok())?;
+    let address = target.address(call.displacement)?;
     address.checked_add(len as u64)?;
     let atom = if call.is_atomic { atom(call)? } else { Atom::NONE };
     let (displacement, origin, number) = (call.displacement, call.origin, call.target as u32);
@@ -124,7 +124,7 @@ pub fn reissue(reissues: Vec<Reissue>, window: &Window) {
     }
 }
 
-/// Passes a get on to MPI unchanged.
+/// Passes a get on to MPI, and counts it as in flight.
 fn pass(window: &Window, target: i32, next: impl Fn() -> c_int) -> c_int {
     count(&COUNTS.gets_passed);
     let error = next();
@@ -132,6 +132,29 @@ fn pass(window: &Window, target: i32, next: impl Fn() -> c_int) -> c_int {
         window.on_issued(target as u32, Effect::Read);
     }
     error
+}
+
+/// Leaves a get to MPI, which is faster. Nothing is counted but that there was such a get.
+#[inline]
+fn leave(window: &Window, call: &Get, next: impl Fn() -> c_int) -> c_int {
+    count_alone(&COUNTS.gets_passed);
+    let error = next();
+    if let Some(target) = window.target(call.target) {
+        window.on_left(target);
+    }
+    if pending::has_any() {
+        overwrite(window, call);
+    }
+    error
+}
+
+/// A get that is left to MPI writes its buffer. Copies of gets in flight to the same buffer are not kept.
+#[cold]
+fn overwrite(window: &Window, call: &Get) {
+    let span = ffi::span(call.origin_type, call.origin_count);
+    if let Some((low, bytes)) = span.and_then(|(low, bytes)| Some((low, usize::try_from(bytes).ok()?))) {
+        reissue(pending::on_written(call.origin.wrapping_add_signed(low as isize), bytes), window);
+    }
 }
 
 /// Asks MPI for the missing bytes, and notes the get in flight.
@@ -166,7 +189,7 @@ fn keep(place: &Place<'_>, fill: Option<Fill>, window: &Window) -> Option<Fill> 
 fn fetch_tail(place: &Place<'_>, from: usize, fill: Option<Fill>, next: impl Fn() -> c_int) -> c_int {
     let unit = place.target.unit;
     let (skip, remainder) = (from as i64 / unit.max(1), from as i64 % unit.max(1));
-    if from == 0 || remainder != 0 || place.atom != Atom::NONE {
+    if from == 0 || unit == 0 || remainder != 0 || place.atom != Atom::NONE {
         return fetch(place, fill, next).0;
     }
     let tail = || {
@@ -187,9 +210,6 @@ unsafe fn look_up(place: &Place<'_>) -> Outcome {
     let window = place.window;
     // SAFETY: MPI's rules for the buffer satisfy the cache: the buffer belongs to the get until it is complete.
     let outcome = unsafe { store::get(window.space, place.number, place.atom, place.address, place.origin, place.len) };
-    if matches!(outcome, Outcome::Hit | Outcome::Joined) && matches!(window.mode(), Mode::Checked | Mode::Told) {
-        window.worth.on_paid();
-    }
     if outcome == Outcome::Hit {
         let reissues = pending::on_written(place.origin, place.len);
         if !reissues.is_empty() {
@@ -206,14 +226,20 @@ fn join(place: &Place<'_>) {
     reissue(reissues, place.window);
 }
 
-/// Whether to ask the cache: asking pays and, in modes checked and told, no stale entry is left.
+/// Whether the cache may be asked: in modes checked and told, no stale entry is left.
 #[inline]
 fn is_ready(place: &Place<'_>) -> bool {
-    let window = place.window;
-    match window.mode() {
-        mode @ (Mode::Checked | Mode::Told) => window.worth.asks(mode) && words::look(window, place.number),
+    match place.window.mode() {
+        Mode::Checked | Mode::Told => words::look(place.window, place.number),
         _ => true,
     }
+}
+
+/// Whether a get is left to MPI: the cache does not make the window's gets faster, or not those of the target.
+#[inline]
+fn is_left(window: &Window, call: &Get) -> bool {
+    window.trial.leaves(window.space, window.mode())
+        || window.target(call.target).is_some_and(|target| target.nearness.is_near())
 }
 
 /// `MPI_Get`.
@@ -227,6 +253,20 @@ pub unsafe fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
     if window.mode() == Mode::Off {
         return pass(window, call.target, next);
     }
+    let is_left = is_left(window, call);
+    meter::get(window.space, || {
+        // SAFETY: as the caller says.
+        if is_left { leave(window, call, &next) } else { unsafe { get_by_cache(window, call, &next) } }
+    })
+}
+
+/// A get that may be cached.
+///
+/// # Safety
+///
+/// As for `MPI_Get`.
+#[inline]
+unsafe fn get_by_cache(window: &Window, call: &Get, next: impl Fn() -> c_int) -> c_int {
     let Some(place) = place(window, call).filter(is_ready) else { return pass(window, call.target, next) };
     // SAFETY: as the caller says.
     match unsafe { look_up(&place) } {
@@ -255,6 +295,28 @@ pub unsafe fn rget(
     if window.mode() == Mode::Off {
         return pass(window, call.target, next);
     }
+    let is_left = is_left(window, call);
+    meter::get(window.space, || {
+        if is_left {
+            return leave(window, call, &next);
+        }
+        // SAFETY: as the caller says.
+        unsafe { rget_by_cache(window, call, &next, &complete, &handle) }
+    })
+}
+
+/// A get by request that may be cached.
+///
+/// # Safety
+///
+/// As for `MPI_Rget`.
+unsafe fn rget_by_cache(
+    window: &Window,
+    call: &Get,
+    next: impl Fn() -> c_int,
+    complete: impl Fn() -> c_int,
+    handle: impl Fn() -> u64,
+) -> c_int {
     let Some(place) = place(window, call).filter(is_ready) else { return pass(window, call.target, next) };
     // SAFETY: as the caller says.
     match unsafe { look_up(&place) } {

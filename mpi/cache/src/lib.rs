@@ -7,6 +7,7 @@
 //! - [`gets`] serves gets from the [`store`]; [`completion`] files completed gets; [`writers`] drops overwritten
 //!   entries.
 //! - [`window`] tracks open epochs and targets with operations in flight; [`pending`] tracks the gets in flight.
+//! - [`trial`] measures whether the cache makes a window's gets faster, and else leaves them to MPI.
 //! - [`news`] notes when this process may have learned from another one. In modes checked and told no entry from before
 //!   is served, unless [`words`] prove that nobody wrote: in mode told, writers raise these numbers and readers read
 //!   them.
@@ -23,6 +24,7 @@ mod creation;
 mod ffi;
 mod fortran;
 mod gets;
+mod meter;
 mod near;
 mod news;
 mod news_c;
@@ -35,10 +37,10 @@ mod report;
 mod requests;
 mod settings;
 mod store;
+mod trial;
 mod window;
 mod windows;
 mod words;
-mod worth;
 mod writers;
 
 /// Prefix of the lines for the user.

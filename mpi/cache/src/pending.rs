@@ -148,6 +148,12 @@ fn lock() -> MutexGuard<'static, Pending> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether noted gets are in flight.
+#[inline]
+pub fn has_any() -> bool {
+    COUNT.load(Ordering::Relaxed) != 0
+}
+
 /// The number of the last noted get.
 pub fn last_number() -> u64 {
     if COUNT.load(Ordering::Acquire) == 0 { 0 } else { lock().next_number - 1 }

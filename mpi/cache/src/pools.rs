@@ -2,7 +2,7 @@
 //! communicators.
 //!
 //! The first rank of a window chooses its words, since threads may create windows in any order. All ranks use its pool
-//! numbers.
+//! numbers. Behind the words there are as many by which ranks are stopped.
 
 use crate::ffi::{self, WordsOfAll};
 use crate::window::lock;
@@ -81,7 +81,7 @@ pub fn take(choice: Choice, comm: u64) -> Result<Words, c_int> {
     if choice.is_new != 0 {
         let mut taken = vec![false; WINDOWS_MAX];
         taken[0] = true;
-        let words = WordsOfAll::create(comm, WINDOWS_MAX)?;
+        let words = WordsOfAll::create(comm, 2 * WINDOWS_MAX)?;
         let windows = AtomicUsize::new(1);
         let pool = Arc::new(Pool { words, number: choice.pool, windows, taken: Mutex::new(taken) });
         lock(&POOLS).push(pool.clone());
@@ -109,10 +109,21 @@ impl Words {
         self.pool.words.raise(self.at, target)
     }
 
+    /// Whether this rank is stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.pool.words.own(self.at + WINDOWS_MAX as u32) != 0
+    }
+
+    /// Has a rank stop caching the window, and returns when it sees that.
+    pub fn stop(&self, rank: u32) -> bool {
+        self.pool.words.raise(self.at + WINDOWS_MAX as u32, rank)
+    }
+
     /// The window is gone at all ranks: MPI has freed it. Collective for the last window of the words, unless MPI is
     /// called by several threads: they might disagree on the last one.
     pub fn free(self) {
-        lock(&self.pool.taken)[self.at as usize] = false;
+        // A stopped window leaves its word to no other.
+        lock(&self.pool.taken)[self.at as usize] = self.is_stopped();
         let is_last = self.pool.windows.fetch_sub(1, Ordering::Relaxed) == 1;
         if is_last && !ffi::is_thread_multiple() {
             lock(&POOLS).retain(|pool| pool.number != self.pool.number);

@@ -1,9 +1,9 @@
 //! Requests of `MPI_Rget` with bytes to keep and, in mode told, of operations with a completion to tell.
 
-use crate::completion;
 use crate::ffi::{self, SUCCESS};
 use crate::pending::Ticket;
 use crate::window::lock;
+use crate::{completion, meter};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -38,6 +38,16 @@ fn end(ticket: Ticket, error: c_int) {
 /// has become the null request, and so is complete.
 #[inline]
 pub fn complete(
+    count: c_int,
+    handle: impl Fn(usize) -> u64,
+    is_null: impl Fn(usize) -> bool,
+    next: impl Fn() -> c_int,
+) -> c_int {
+    meter::complete(|| complete_metered(count, handle, is_null, next))
+}
+
+#[inline]
+fn complete_metered(
     count: c_int,
     handle: impl Fn(usize) -> u64,
     is_null: impl Fn(usize) -> bool,

@@ -88,6 +88,11 @@ pub fn of_info(call: &str, info: u64) -> Option<Mode> {
     Some(Mode::from_clampi(&value).unwrap_or_else(|| refuse(call, "CLAMPI_MODE", &value, allowed)))
 }
 
+/// Whether an info has a key of the library.
+pub fn has_key(info: u64) -> bool {
+    [c"vgasnet_cache", c"CLAMPI_MODE"].into_iter().any(|key| vgasnet_mpi_front::info(info, key).is_some())
+}
+
 fn refuse(call: &str, key: &str, value: &str, allowed: &str) -> Mode {
     line(call, &format!("{key}={value}: {allowed}; the window is not cached"));
     Mode::Off

@@ -3,7 +3,7 @@
 use crate::near::Nearness;
 use crate::pools::Words;
 use crate::settings::Mode;
-use crate::worth::Worth;
+use crate::trial::Trial;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -44,10 +44,12 @@ pub enum Effect {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Target {
-    /// Unit of displacements.
+    /// Unit of displacements, or 0 if unknown.
     pub unit: i64,
     pub access: AtomicU32,
     is_touched: AtomicBool,
+    /// Whether gets that were left to MPI, and not counted, may be in flight.
+    has_left: AtomicBool,
     /// The last interval without news in which the target's entries were verified.
     pub looked_at: AtomicU64,
     pub progress: Progress,
@@ -72,6 +74,24 @@ pub struct Mark {
     fetches: u64,
 }
 
+impl Target {
+    /// The key of a displacement: the address, or the displacement itself if the unit is unknown.
+    #[inline]
+    pub fn address(&self, displacement: i64) -> Option<u64> {
+        displacement.checked_mul(self.unit.max(1)).and_then(|address| u64::try_from(address).ok())
+    }
+
+    /// Keys and a length that contain these bytes at a displacement. `low` is relative to it. If the unit is unknown,
+    /// each byte may be a unit away from the next, or in the same.
+    pub fn span(&self, displacement: i64, low: i64, bytes: i64) -> Option<(u64, u64)> {
+        let end = low.checked_add(bytes)?;
+        let (low, end) = if self.unit == 0 { (low.min(0), end.max(1)) } else { (low, end) };
+        let at = displacement.checked_mul(self.unit.max(1))?;
+        let start = u64::try_from(at.checked_add(low)?).ok()?;
+        Some((start, u64::try_from(end - low).ok()?))
+    }
+}
+
 /// A window that may be cached.
 #[derive(Debug)]
 pub struct Window {
@@ -91,7 +111,9 @@ pub struct Window {
     touched: Mutex<Vec<u32>>,
     /// The targets of the access epoch begun by `MPI_Win_start`.
     pub started: Mutex<Vec<u32>>,
-    pub worth: Worth,
+    /// As for a target, for all of them.
+    has_left: AtomicBool,
+    pub trial: Trial,
     /// Present if the window was created in mode told.
     pub words: Option<Words>,
     /// Whether others may put in the exposure epoch.
@@ -128,7 +150,8 @@ impl Window {
             progress: Progress::default(),
             touched: Mutex::default(),
             started: Mutex::default(),
-            worth: Worth::default(),
+            has_left: AtomicBool::new(false),
+            trial: Trial::new(mode),
             words,
             is_exposed_to_puts: AtomicBool::new(true),
         }
@@ -202,6 +225,53 @@ impl Window {
                 touched.push(number);
             }
         }
+    }
+
+    /// MPI was asked for a get that is not counted.
+    #[inline]
+    pub fn on_left(&self, target: &Target) {
+        // After the call, and in one order with `count_left`: a get that its flush does not complete is noted here.
+        for has_left in [&target.has_left, &self.has_left] {
+            if !has_left.load(Ordering::SeqCst) {
+                has_left.store(true, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Whether gets left to MPI may be in flight to a target.
+    #[inline]
+    pub fn has_left(&self, target: &Target) -> bool {
+        target.has_left.load(Ordering::SeqCst)
+    }
+
+    /// The same for any target.
+    #[inline]
+    pub fn has_any_left(&self) -> bool {
+        self.has_left.load(Ordering::SeqCst)
+    }
+
+    /// Counts a get at a target for all that were left to MPI. A flush follows.
+    pub fn count_left(&self, number: u32) {
+        let target = &self.targets[number as usize];
+        if target.has_left.load(Ordering::SeqCst) {
+            // Counted first, so that other threads always find one of both.
+            self.on_issued(number, Effect::Read);
+            target.has_left.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// The same for all targets.
+    pub fn count_all_left(&self) {
+        if self.has_left.load(Ordering::SeqCst) {
+            (0..self.targets.len() as u32).for_each(|number| self.count_left(number));
+            self.has_left.store(false, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether MPI serves the gets of a target.
+    #[inline]
+    pub fn is_left(&self, target: &Target) -> bool {
+        self.trial.is_left() || target.nearness.is_near()
     }
 
     /// The state of a target, before MPI is asked to complete its operations.

@@ -34,6 +34,7 @@ static IS_ANY_CACHED: AtomicBool = AtomicBool::new(false);
 /// A bit for each mode of any window so far.
 static MODES: AtomicU8 = AtomicU8::new(0);
 
+#[inline]
 fn place(handle: u64) -> usize {
     (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOTS_LOG2)) as usize
 }
@@ -44,7 +45,15 @@ fn slots(handle: u64) -> impl Iterator<Item = usize> {
     (0..SLOTS).map(move |step| (start + step) % SLOTS)
 }
 
+#[inline]
 fn slot_of(handle: u64) -> Option<usize> {
+    let first = place(handle);
+    if HANDLES[first].load(Ordering::Acquire) == handle { Some(first) } else { later_slot_of(handle) }
+}
+
+/// Most windows are in the first slot for their handle.
+#[cold]
+fn later_slot_of(handle: u64) -> Option<usize> {
     let reach = REACH.load(Ordering::Relaxed);
     slots(handle).take(reach + 1).find(|slot| HANDLES[*slot].load(Ordering::Acquire) == handle)
 }

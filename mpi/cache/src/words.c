@@ -8,6 +8,7 @@
 struct words {
     MPI_Win win;
     MPI_Comm comm;
+    uint64_t *own;
 };
 
 DEFINE_DUP_QUIETLY
@@ -16,15 +17,14 @@ DEFINE_DUP_QUIETLY
  * or none: writes by a rank without words would go unnoticed. */
 int vgasnet_mpi_cache_words_create(uint64_t comm, int count, void **place) {
     struct words made, *words = malloc(sizeof *words);
-    uint64_t *own;
     int error = dup_quietly(TO_HANDLE(MPI_Comm, comm), &made.comm);
     if (error) {
         free(words);
         return error;
     }
-    error = NEXT(Win_allocate)(count * sizeof *own, sizeof *own, MPI_INFO_NULL, made.comm, &own, &made.win);
+    error = NEXT(Win_allocate)(count * sizeof *made.own, sizeof *made.own, MPI_INFO_NULL, made.comm, &made.own, &made.win);
     if (!error) error = NEXT(Win_set_errhandler)(made.win, MPI_ERRORS_RETURN);
-    if (!error) memset(own, 0, count * sizeof *own);
+    if (!error) memset(made.own, 0, count * sizeof *made.own);
     if (!error) error = NEXT(Win_lock_all)(0, made.win);
     /* A word must not be read before its rank has set it. */
     int is_made = !error && words != NULL;
@@ -64,6 +64,13 @@ int vgasnet_mpi_cache_words_read(void *place, int at, int target, uint64_t *word
     uint64_t nothing = 0;
     int error = NEXT(Fetch_and_op)(&nothing, word, MPI_UINT64_T, target, at, MPI_NO_OP, words->win);
     return error ? error : NEXT(Win_flush)(target, words->win);
+}
+
+/* A word of this rank, without a message. */
+uint64_t vgasnet_mpi_cache_words_own(void *place, int at) {
+    struct words *words = place;
+    NEXT(Win_sync)(words->win);
+    return __atomic_load_n(&words->own[at], __ATOMIC_ACQUIRE);
 }
 
 int vgasnet_mpi_cache_words_raise(void *place, int at, int target) {

@@ -5,6 +5,7 @@
 //! A word is raised after the data have arrived, and before any process able to tell of them goes on: before an unlock,
 //! or within a flush. If it were raised earlier, a reader could file old bytes under the new number.
 
+use crate::pools::Words;
 use crate::report::{COUNTS, count, line};
 use crate::settings::Mode;
 use crate::window::{Mark, Window};
@@ -22,13 +23,16 @@ pub fn look(window: &Window, number: u32) -> bool {
 fn renew(window: &Window, number: u32, interval: u64) -> bool {
     let target = &window.targets[number as usize];
     match &window.words {
+        Some(words) if window.mode() == Mode::Told && words.is_stopped() => {
+            give_up(window, "could not be raised by another rank");
+            return false;
+        }
         Some(words) if window.mode() == Mode::Told => {
             let Some(word) = words.read(number) else {
                 give_up(window, "cannot be read");
                 return false;
             };
             count(&COUNTS.words_read);
-            window.worth.on_word();
             if target.word.swap(word, Ordering::AcqRel) != word {
                 count(&COUNTS.words_changed);
                 store::drop_target(window.space, number);
@@ -47,13 +51,28 @@ fn give_up(window: &Window, what: &str) {
     }
 }
 
+/// The word of a rank cannot be raised, so its readers would not find out. All ranks stop caching the window.
+#[cold]
+fn stop_all(window: &Window, words: &Words, number: u32) {
+    let all = 0..window.targets.len() as u32;
+    let missed: Vec<String> = all.filter(|rank| !words.stop(*rank)).map(|rank| rank.to_string()).collect();
+    if !missed.is_empty() {
+        let missed = missed.join(", ");
+        line(
+            "mode told",
+            &format!("rank {number} was written, and MPI cannot tell ranks {missed}, which may read old bytes"),
+        );
+    }
+    give_up(window, "cannot be raised");
+}
+
 fn raise(window: &Window, number: u32) {
     let Some(words) = &window.words else { return };
     // This process's stores become visible before the word.
     fence(Ordering::SeqCst);
     count(&COUNTS.words_raised);
     if !words.raise(number) {
-        give_up(window, "cannot be raised");
+        stop_all(window, words, number);
     }
 }
 

@@ -20,10 +20,8 @@ pub struct Write {
 /// Drops the entries overlapped by an operation.
 fn drop_overlapped(window: &Window, target: &Target, write: &Write) {
     let number = write.target as u32;
-    let range = ffi::span(write.datatype, write.count).and_then(|(low, bytes)| {
-        let start = write.displacement.checked_mul(target.unit)?.checked_add(low)?;
-        Some((u64::try_from(start).ok()?, u64::try_from(bytes).ok()?))
-    });
+    let range =
+        ffi::span(write.datatype, write.count).and_then(|(low, bytes)| target.span(write.displacement, low, bytes));
     match range {
         Some((start, bytes)) => store::drop_range(window.space, number, start, bytes),
         None => store::drop_target(window.space, number),

@@ -304,14 +304,35 @@ fn statistics_count_each_get_once() {
     assert!(ended.expect_done().stderr.lines().any(|told| told.contains(line)), "{ended}");
 }
 
+/// A tool makes one of both ways slow, far beyond what a busy machine does to the other.
 #[test]
-fn words_are_not_read_for_long_where_nothing_hits() {
-    let ended = c("no_hits").run(2, &["told"], &[("VGASNET_MPI_CACHE_STATS", "1")]);
-    let shown = ended.expect_done().stderr.lines().filter(|line| line.starts_with('{'));
-    let all: Vec<serde_json::Value> =
-        shown.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {ended}"))).collect();
-    let number = |name: &str| all.iter().filter_map(|of_rank| of_rank[name].as_u64()).sum::<u64>();
-    assert_eq!((number("words_read"), number("gets_passed")), (4096, 20_000 - 4096), "{ended}");
+fn gets_go_the_faster_way() {
+    let program = c("trial");
+    for (mode, slow) in [("told", "words"), ("told", "gets"), ("always", "gets")] {
+        program.run(2, &[mode, slow], &[("VGASNET_TEST_MPI_CACHE_NEAR", "0")]).expect_done();
+    }
+}
+
+/// Readers whose copies nobody can invalidate any more stop using them.
+#[test]
+fn a_word_that_cannot_be_raised_ends_the_cache_of_its_window() {
+    let ended = c("stopped").run(3, &["told"], &[]);
+    ended.expect_done();
+    for (rank, what) in [(0, "cannot be raised"), (2, "could not be raised by another rank")] {
+        let line = format!(
+            "vgasnet-mpi-cache: rank {rank}: mode told: the word of a rank {what}; this rank does not cache the window any more"
+        );
+        assert_eq!(ended.stderr.lines().filter(|told| *told == line).count(), 1, "{line}\n{ended}");
+    }
+}
+
+/// Only rank 0 has the library. It caches alone, and waits for nobody.
+#[test]
+fn one_rank_may_cache_alone() {
+    let (program, library) = (c("mixed"), SUITE.library());
+    for mode in ["off", "checked", "phase", "always"] {
+        program.run_without(2, &[library.to_str().expect("a path of ours"), mode], &[]).expect_done();
+    }
 }
 
 fn check_statistics(text: &str, ended: &Ended) {

@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* Defined by tool.c. */
-extern int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_atoms, tool_refuses;
+extern int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_atoms, tool_refuses, tool_words, tool_refused_target;
+extern long tool_get_ns, tool_word_ns;
 
 static int rank, ranks;
 
