@@ -21,7 +21,7 @@ pub enum Network {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// An exchange in the job. Each rank contributes this many bytes, and the first rank of a host this many more.
-    StartingJob(&'static str, usize, usize),
+    Job(&'static str, usize, usize),
     /// An exchange on the host. Each rank contributes this many bytes.
     Host(&'static str, usize),
     /// The first rank of a host hands out descriptors to the other ranks one by one: two for each rank and one for all.
@@ -35,20 +35,20 @@ const WELL: usize = 1;
 const ADDRESS_BYTES: usize = 73;
 
 const STEPS: [Step; 14] = [
-    Step::StartingJob("versions and hosts", 8 + 1 + 16, 0),
-    Step::StartingJob("addresses of shared memory", WELL, ADDRESS_BYTES),
+    Step::Job("versions and hosts", 8 + 1 + 16, 0),
+    Step::Job("addresses of shared memory", WELL, ADDRESS_BYTES),
     Step::HandOut("shared memory"),
-    Step::StartingJob("all have shared memory", WELL, 0),
-    Step::StartingJob("settings", WELL + 40, 0),
-    Step::StartingJob("settings agree", WELL, 0),
-    Step::StartingJob("sizes", WELL + size_of::<Shape>(), 0),
-    Step::StartingJob("pools of the network", WELL, 0),
+    Step::Job("all have shared memory", WELL, 0),
+    Step::Job("settings", WELL + 40, 0),
+    Step::Job("settings agree", WELL, 0),
+    Step::Job("sizes", WELL + size_of::<Shape>(), 0),
+    Step::Job("pools of the network", WELL, 0),
     Step::Host("sizes of the host's memory", 16),
     Step::Host("all have mapped it", WELL),
-    Step::StartingJob("memory is there", WELL, 0),
-    Step::StartingJob("free places", WELL + 4, 0),
-    Step::StartingJob("segments", WELL + 16, 0),
-    Step::StartingJob("runtimes are there", WELL, 0),
+    Step::Job("memory is there", WELL, 0),
+    Step::Job("free places", WELL + 4, 0),
+    Step::Job("segments", WELL + 16, 0),
+    Step::Job("runtimes are there", WELL, 0),
 ];
 
 impl Network {
@@ -66,13 +66,13 @@ impl Network {
         // The network learns of the pool after the pool has been mapped.
         let after = steps
             .iter()
-            .position(|step| matches!(step, Step::StartingJob("memory is there", ..)))
+            .position(|step| matches!(step, Step::Job("memory is there", ..)))
             .expect("it is a step");
         match self {
-            Network::Mpi => steps.insert(after + 1, Step::StartingJob("pools", 0, 0)),
+            Network::Mpi => steps.insert(after + 1, Step::Job("pools", 0, 0)),
             Network::Gasnet => {
-                steps.insert(after + 1, Step::StartingJob("pools", WELL + 24, 0));
-                steps.insert(0, Step::StartingJob("versions", 8 + 1, 0));
+                steps.insert(after + 1, Step::Job("pools", WELL + 24, 0));
+                steps.insert(0, Step::Job("versions", 8 + 1, 0));
             }
         }
         steps
@@ -204,7 +204,7 @@ impl StartingJob {
         let here = u64::from(self.ranks_a_host);
         let message = machine.node.message_us * 1e-6;
         match step {
-            Step::StartingJob(what, told, more) => {
+            Step::Job(what, told, more) => {
                 let (told, more) = (told as u64, more as u64);
                 let exchange = self.exchange(machine, told, more);
                 // Each contribution becomes a separate vector.
