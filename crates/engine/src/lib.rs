@@ -11,6 +11,7 @@ mod as_in_paper;
 mod background;
 mod block_frames;
 mod closing_reports;
+mod drive;
 mod driver;
 mod eviction;
 mod fault_service;
@@ -61,7 +62,6 @@ pub use writes::{Purpose, WritesSince};
 use crate::request::Part;
 use arrivals::Arrived;
 use closing_reports::ClosingReports;
-use eviction::page_released_by;
 use files::OpenFiles;
 use guests::Guests;
 use outbox::Outbox;
@@ -77,13 +77,12 @@ use vgasnet_conduit::Conduit;
 use vgasnet_memory::{AddressSpace, FRAMES_MIN, Frames};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::Barrier;
-use vgasnet_protocol::coherence::{Access, Action, CoherenceBody, Event, Outgoing, PageId, Protocol, ToCache, Waiter};
+use vgasnet_protocol::coherence::{Action, Event, Outgoing, PageId, Protocol, Waiter};
 use vgasnet_protocol::file_locks::FileLocks;
 use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::replacement::{BlockFrames, PolicyKind, Reserve};
 use vgasnet_protocol::shipping::Meters;
 use vgasnet_settings::UserError;
-use vgasnet_stats as stats;
 use vgasnet_storage::BLOCK_BYTES;
 use write_behind::WriteBehind;
 use writes::KnownWrites;
@@ -321,39 +320,6 @@ impl Engine {
         self.handle(event);
     }
 
-    /// Handles all arrivals. Returns whether there were any.
-    ///
-    /// # Errors
-    /// A page could not be read or written, or a message is malformed: the job has to end.
-    pub fn drive(&mut self) -> Result<bool, UserError> {
-        let mut worked = self.is_settled && self.poll_conduit()?;
-        if worked && self.is_settled {
-            // The arrivals were for the rooms above only.
-            return Ok(true);
-        }
-        self.work.extend(self.refused.drain(..));
-        worked |= self.outbox.flush();
-        worked |= self.poll_conduit()?;
-        worked |= self.storage.poll(&mut self.events, &mut self.work)?;
-        worked |= self.poll_closing();
-        self.poll_loans();
-        // Threads that wait for such a page to be dropped look for it; the engine does not.
-        worked |= self.frames.retry_victims() && self.files.waiting > 0;
-        self.handle_events();
-        self.balance_frames();
-        self.retry_held();
-        self.retry_dismissed();
-        self.write_aged();
-        if self.shipping.is_waiting() {
-            self.send_shipments();
-        }
-        self.storage.advance(&mut self.work);
-        // A flush without dirty data completes here, and no other drive may follow.
-        self.answer_flushes();
-        self.is_settled = self.has_nothing_in_flight();
-        self.broken.clone().map_or(Ok(worked), Err)
-    }
-
     /// Takes the next work item, to be performed in order and without the lock.
     pub fn take_work(&mut self) -> Option<Work> {
         let work = self.work.pop_front();
@@ -384,107 +350,10 @@ impl Engine {
         self.outbox.keep(to, bytes);
     }
 
-    fn poll_closing(&mut self) -> bool {
-        let before = self.closing.len();
-        let closing = std::mem::take(&mut self.closing);
-        for page in closing {
-            match self.space.poll_closed(page) {
-                Some(frame) => self.on_closed(page, frame),
-                None => self.closing.push(page),
-            }
-        }
-        before != self.closing.len()
-    }
-
-    fn handle(&mut self, event: Event) {
-        self.events.push_back(event);
-        self.handle_events();
-    }
-
-    /// Stops once the job has to end, since the protocol's state may be inconsistent.
-    fn handle_events(&mut self) {
-        while self.broken.is_none() {
-            while let Some(event) = self.events.pop_front() {
-                if let Some(page) = self.page_at_home(&event) {
-                    if self.storage.has_jobs(page) {
-                        self.hold_back(page, event);
-                        continue;
-                    }
-                    if let Err(refused) = self.storage.unmap_blocks(page) {
-                        self.broken = Some(refused);
-                        return;
-                    }
-                }
-                self.note_message(&event);
-                let noted = self.note_event(&event);
-                let mut actions = std::mem::take(&mut self.actions);
-                if stats::is_on() {
-                    self.page_statistics.on_event(&event, &self.protocol.cache);
-                }
-                let released = page_released_by(&event);
-                let flushing = !self.protocol.cache.flushed();
-                if let Err(violation) = self.protocol.handle(event, &mut actions) {
-                    self.broken = Some(arrivals::refused(violation));
-                    return;
-                }
-                noted.into_iter().for_each(|page| self.note_writer(page));
-                self.has_event |= flushing && self.protocol.cache.flushed();
-                for action in actions.drain(..) {
-                    if stats::is_on() {
-                        self.page_statistics.on_action(&action);
-                    }
-                    self.act(action);
-                }
-                self.outbox.end_event();
-                self.actions = actions;
-                let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
-                frame.into_iter().for_each(|frame| self.frames.release(frame));
-            }
-            // A search without a victim may have queued write-backs.
-            match self.next_eviction() {
-                Some(frame) => self.events.push_back(Event::Evict(frame)),
-                None if self.events.is_empty() => return,
-                None => {}
-            }
-        }
-    }
-
     /// The page in an operation's frame is complete.
     pub fn end_lay_over(&mut self, operation: usize) {
         self.storage.on_whole(operation, &mut self.events, &mut self.work);
         self.handle_events();
-    }
-
-    /// The page of a message to this home.
-    fn page_at_home(&self, event: &Event) -> Option<PageId> {
-        let Event::Message { message, .. } = event else { return None };
-        let is_to_home = matches!(message.body, CoherenceBody::Home(_)) && self.is_home(message.page);
-        is_to_home.then_some(message.page)
-    }
-
-    /// Notes the effect of a message to the cache on the page's frame and meter.
-    fn note_message(&mut self, event: &Event) {
-        let Event::Message { from, message } = event else { return };
-        let CoherenceBody::Cache(body) = message.body else { return };
-        let is_taken = match body {
-            ToCache::Invalidate { .. } | ToCache::Relay { .. } => true,
-            ToCache::Forward(forward) => forward.access == Access::Write,
-            ToCache::Data { .. } => return self.note_source(*from, message.page),
-            ToCache::Evicted { .. } => return self.files.forget_unwritten(message.page),
-            ToCache::Unread => {
-                let frame = self.protocol.cache.frame_of(message.page);
-                return frame.into_iter().for_each(|frame| self.frames.mark_filled(frame));
-            }
-            _ => false,
-        };
-        if !is_taken {
-            return;
-        }
-        // The next holder will write it, and it may leave this pool if it comes back.
-        self.files.forget_unwritten(message.page);
-        if self.space.own.table.is_open(message.page, Access::Write) {
-            self.shipping.meters.on_lost(message.page);
-        }
     }
 
     /// Whether the page exists and this rank is its home.
