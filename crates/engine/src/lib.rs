@@ -7,7 +7,6 @@
 mod actions;
 mod aging;
 mod arrivals;
-mod as_in_paper;
 mod background;
 mod block_frames;
 mod closing_reports;
@@ -162,6 +161,24 @@ pub struct EngineOptions {
     /// Maximum number of pages on offer. The last resident copy of a page is offered to other ranks before its
     /// eviction, and pages of others are kept in idle frames. 0, as without cooperative caching: neither.
     pub offers_max: u32,
+    /// What the engine does to save time later.
+    pub optimisations: Optimisations,
+}
+
+/// Optimisations of an engine. A job uses all; the cluster model measures them one by one.
+#[derive(Clone, Copy, Debug)]
+pub struct Optimisations {
+    /// Pages are read and evicted ahead of need.
+    pub works_ahead: bool,
+    /// Pages with a copy in another pool are evicted first.
+    pub spares_only_copies: bool,
+    /// Messages to a peer are sent together.
+    pub bundles: bool,
+}
+
+impl Optimisations {
+    /// All optimisations.
+    pub const ALL: Optimisations = Optimisations { works_ahead: true, spares_only_copies: true, bundles: true };
 }
 
 impl Engine {
@@ -174,7 +191,8 @@ impl Engine {
         receiver: Arc<dyn Receiver>,
         options: EngineOptions,
     ) -> Engine {
-        let EngineOptions { policy, cooperative, ships, offers_max } = options;
+        let EngineOptions { policy, cooperative, ships, offers_max, optimisations } = options;
+        let Optimisations { works_ahead, spares_only_copies, bundles } = optimisations;
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
         Engine {
@@ -183,16 +201,16 @@ impl Engine {
             closing_reports: ClosingReports::default(),
             receiver,
             frames: Frames::new(Arc::clone(&space), frames, policy),
-            prefetch: Prefetch::new(page_bytes, frames),
+            prefetch: Prefetch::new(page_bytes, frames, works_ahead),
             guests: Guests::new(&*conduit, frames, if cooperative { offers_max } else { 0 }),
-            reserve: Reserve::new(frames, page_bytes),
+            reserve: Reserve::new(if works_ahead { frames } else { 0 }, page_bytes),
             block_frames: BlockFrames::new(frames, page_bytes / BLOCK_BYTES, FRAMES_MIN),
             cleaned_ahead: 0,
-            spares_only_copies: true,
+            spares_only_copies,
             pins: PinSet::new(frames),
             awaits_loans: false,
             is_settled: false,
-            outbox: Outbox::new(Arc::clone(&conduit)),
+            outbox: Outbox::new(Arc::clone(&conduit), bundles),
             shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
             served: Slab::new(),
             held: OrderedMap::new(),

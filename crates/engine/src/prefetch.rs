@@ -16,8 +16,6 @@ const AHEAD_MIN: u32 = 4;
 
 /// The pages being read ahead, and the streams that call for them.
 pub(super) struct Prefetch {
-    /// If false, pages are fetched on a miss only.
-    pub(super) is_on: bool,
     streams: Streams,
     in_flight: HashSet<PageId>,
     /// Maximum number of pages in flight. More would delay pages with waiting threads.
@@ -25,14 +23,16 @@ pub(super) struct Prefetch {
 }
 
 impl Prefetch {
-    pub(super) fn new(page_bytes: usize, frames: u32) -> Prefetch {
+    /// Unless it `is_on`, pages are fetched on a miss only.
+    pub(super) fn new(page_bytes: usize, frames: u32, is_on: bool) -> Prefetch {
         // Read-ahead must not evict the pages of one instruction, which would then miss them in turn for ever, nor
         // pages in repeated use.
         let frames_ahead = (frames / POOL_PART).max(AHEAD_MIN).min(frames / 4).min(frames.saturating_sub(FRAMES_MIN));
         // Half of the pool is left to pages in use, for any number of streams.
         let frames_shared = (frames / 2).min(frames.saturating_sub(FRAMES_MIN));
         let streams = Streams::new(page_bytes, frames_ahead, frames_shared);
-        Prefetch { is_on: true, streams, in_flight: HashSet::new(), under_way_max: (frames as usize / 2).max(1) }
+        let under_way_max = if is_on { (frames as usize / 2).max(1) } else { 0 };
+        Prefetch { streams, in_flight: HashSet::new(), under_way_max }
     }
 
     /// Number of pages in flight.
@@ -78,7 +78,7 @@ impl Engine {
     }
 
     fn prefetch(&mut self, space: Space, range: Option<RangeInclusive<u32>>) {
-        let Some(range) = range.filter(|_| self.prefetch.is_on) else { return };
+        let Some(range) = range else { return };
         // One waiting page may be the page that triggered this read-ahead. Further demand misses must not wait for
         // evictions on its behalf.
         if self.protocol.cache.starving() > 1 {
@@ -104,7 +104,7 @@ mod tests {
 
     /// Maximum read-ahead of a stream in a pool of `frames` frames, in pages.
     fn window(frames: u32) -> u32 {
-        let mut prefetch = Prefetch::new(4096, frames);
+        let mut prefetch = Prefetch::new(4096, frames, true);
         prefetch.streams.expect(PageId::of_segment(Rank(0), 0));
         let miss = |index| prefetch.streams.on_miss(PageId::of_segment(Rank(0), index), 1 << 20);
         (0..64).filter_map(miss).map(|range| range.end() - range.start() + 1).max().unwrap_or_default()
@@ -119,7 +119,7 @@ mod tests {
     fn streams_side_by_side_leave_half_of_a_small_pool_for_pages_in_use() {
         for frames in [8, 12, 16, 32, 64] {
             for streams in 1..8_u32 {
-                let mut prefetch = Prefetch::new(64 << 10, frames);
+                let mut prefetch = Prefetch::new(64 << 10, frames, true);
                 let page = |stream: u32, index: u32| PageId::of_segment(Rank(0), stream * 1000 + index);
                 (0..streams).for_each(|stream| prefetch.streams.expect(page(stream, 0)));
                 let mut ahead = vec![0; streams as usize];
