@@ -1,6 +1,6 @@
 //! The stages of a drive: take in, admit, decide, carry out, complete.
 
-use super::eviction::page_released_by;
+use super::paging::page_released_by;
 use super::{Engine, arrivals};
 use vgasnet_protocol::coherence::{Access, CoherenceBody, Event, PageId, ToCache};
 use vgasnet_settings::UserError;
@@ -53,7 +53,7 @@ impl Engine {
         self.decide(event)?;
         self.carry_out();
         let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
-        frame.into_iter().for_each(|frame| self.frames.release(frame));
+        frame.into_iter().for_each(|frame| self.paging.release(frame));
         Ok(())
     }
 
@@ -65,9 +65,9 @@ impl Engine {
         worked |= self.poll_conduit()?;
         worked |= self.storage.poll(&mut self.events, &mut self.work)?;
         worked |= self.poll_closing();
-        self.poll_loans();
+        self.has_event |= self.paging.take_returned_loans();
         // Threads that wait for such a page to be dropped look for it; the engine does not.
-        worked |= self.frames.retry_victims() && self.files.waiting > 0;
+        worked |= self.paging.retry_victims() && self.files.waiting > 0;
         Ok(worked)
     }
 
@@ -126,18 +126,6 @@ impl Engine {
         self.is_settled = self.has_nothing_in_flight();
     }
 
-    fn poll_closing(&mut self) -> bool {
-        let before = self.closing.len();
-        let closing = std::mem::take(&mut self.closing);
-        for page in closing {
-            match self.space.poll_closed(page) {
-                Some(frame) => self.on_closed(page, frame),
-                None => self.closing.push(page),
-            }
-        }
-        before != self.closing.len()
-    }
-
     /// The page of a message to this home.
     fn page_at_home(&self, event: &Event) -> Option<PageId> {
         let Event::Message { message, .. } = event else { return None };
@@ -152,11 +140,11 @@ impl Engine {
         let is_taken = match body {
             ToCache::Invalidate { .. } | ToCache::Relay { .. } => true,
             ToCache::Forward(forward) => forward.access == Access::Write,
-            ToCache::Data { .. } => return self.note_source(*from, message.page),
+            ToCache::Data { .. } => return self.paging.on_data(*from, message.page, &self.protocol),
             ToCache::Evicted { .. } => return self.files.forget_unwritten(message.page),
             ToCache::Unread => {
                 let frame = self.protocol.cache.frame_of(message.page);
-                return frame.into_iter().for_each(|frame| self.frames.mark_filled(frame));
+                return frame.into_iter().for_each(|frame| self.paging.mark_filled(frame));
             }
             _ => false,
         };

@@ -8,27 +8,25 @@ mod actions;
 mod aging;
 mod arrivals;
 mod background;
-mod block_frames;
 mod closing_reports;
 mod drive;
 mod driver;
-mod eviction;
+mod evicting;
 mod fault_service;
+mod fetching;
 mod file_flushes;
 mod file_sizes;
 mod file_state;
 mod files;
-mod guests;
 mod host_barriers;
 mod job_barrier;
-mod loans;
 mod locks;
 mod outbox;
 mod page_statistics;
+mod paging;
 mod pending;
 mod performing;
-mod pins;
-mod prefetch;
+mod pinning;
 pub mod request;
 mod serving;
 mod shipping;
@@ -48,8 +46,8 @@ pub use file_flushes::OwnFlush;
 pub use file_state::FileState;
 pub use files::{Unwritten, joined};
 pub use outbox::messages_in;
+pub use paging::TooManyPins;
 pub use pending::Pending;
-pub use pins::TooManyPins;
 pub use shipping::{Delivery, Shipment};
 pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, PageRead, StorageServer};
 pub use tuning::protocol;
@@ -62,27 +60,24 @@ use crate::request::Part;
 use arrivals::Arrived;
 use closing_reports::ClosingReports;
 use files::OpenFiles;
-use guests::Guests;
 use outbox::Outbox;
 use page_statistics::PageStatistics;
-use pins::PinSet;
-use prefetch::Prefetch;
+use paging::Paging;
 use serving::Served;
 use shipping::Shipping;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet_conduit::Conduit;
-use vgasnet_memory::{AddressSpace, FRAMES_MIN, Frames};
+use vgasnet_memory::{AddressSpace, Frames};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::Barrier;
 use vgasnet_protocol::coherence::{Action, Event, Outgoing, PageId, Protocol, Waiter};
 use vgasnet_protocol::file_locks::FileLocks;
 use vgasnet_protocol::ordered::OrderedMap;
-use vgasnet_protocol::replacement::{BlockFrames, PolicyKind, Reserve};
+use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::shipping::Meters;
 use vgasnet_settings::UserError;
-use vgasnet_storage::BLOCK_BYTES;
 use write_behind::WriteBehind;
 use writes::KnownWrites;
 
@@ -105,26 +100,13 @@ pub struct Engine {
     closing_reports: ClosingReports,
     receiver: Arc<dyn Receiver>,
     storage: StorageServer,
-    frames: Frames,
-    prefetch: Prefetch,
-    guests: Guests,
-    reserve: Reserve,
-    block_frames: BlockFrames,
-    /// Number of early write-backs of pages that were due for eviction.
-    cleaned_ahead: u64,
-    /// Pages with a copy in another pool are evicted first.
-    spares_only_copies: bool,
-    pins: PinSet,
-    /// More frames are lent than the pins allow, and have been asked back.
-    awaits_loans: bool,
+    paging: Paging,
     /// Nothing is in flight and no request has arrived since the last full drive, except messages for the rooms above.
     is_settled: bool,
     /// Parts waiting for a page; a [`Waiter`] is an index into it.
     parts: Slab<Part>,
     /// Page transfers in flight.
     transfers: Slab<Outgoing>,
-    /// Closing pages that are still pinned.
-    closing: Vec<PageId>,
     events: VecDeque<Event>,
     actions: Vec<Action>,
     outbox: Outbox,
@@ -191,8 +173,7 @@ impl Engine {
         receiver: Arc<dyn Receiver>,
         options: EngineOptions,
     ) -> Engine {
-        let EngineOptions { policy, cooperative, ships, offers_max, optimisations } = options;
-        let Optimisations { works_ahead, spares_only_copies, bundles } = optimisations;
+        let EngineOptions { cooperative, ships, optimisations, .. } = options;
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
         Engine {
@@ -200,17 +181,9 @@ impl Engine {
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
             closing_reports: ClosingReports::default(),
             receiver,
-            frames: Frames::new(Arc::clone(&space), frames, policy),
-            prefetch: Prefetch::new(page_bytes, frames, works_ahead),
-            guests: Guests::new(&*conduit, frames, if cooperative { offers_max } else { 0 }),
-            reserve: Reserve::new(if works_ahead { frames } else { 0 }, page_bytes),
-            block_frames: BlockFrames::new(frames, page_bytes / BLOCK_BYTES, FRAMES_MIN),
-            cleaned_ahead: 0,
-            spares_only_copies,
-            pins: PinSet::new(frames),
-            awaits_loans: false,
+            paging: Paging::new(Arc::clone(&space), conduit.ranks(), frames, &options),
             is_settled: false,
-            outbox: Outbox::new(Arc::clone(&conduit), bundles),
+            outbox: Outbox::new(Arc::clone(&conduit), optimisations.bundles),
             shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
             served: Slab::new(),
             held: OrderedMap::new(),
@@ -222,7 +195,6 @@ impl Engine {
             storage,
             parts: Slab::new(),
             transfers: Slab::new(),
-            closing: Vec::new(),
             events: VecDeque::new(),
             actions: Vec::new(),
             arrived: Vec::new(),
@@ -248,17 +220,17 @@ impl Engine {
 
     /// The frames of the own pool.
     pub fn frames(&self) -> &Frames {
-        &self.frames
+        self.paging.frames()
     }
 
     /// Pages by which streams advance: the engine is told of the first use of one page in this many.
     pub fn stream_step(&self) -> u32 {
-        self.prefetch.step()
+        self.paging.stream_step()
     }
 
     /// Number of early write-backs of pages that were due for eviction.
     pub fn cleaned_ahead(&self) -> u64 {
-        self.cleaned_ahead
+        self.paging.cleaned_ahead()
     }
 
     /// Takes a part of an operation on an absent page: ships it to the page's holder or makes it wait for the page.
@@ -271,7 +243,7 @@ impl Engine {
     fn fetch_for(&mut self, part: Part) {
         let Some(part) = self.pass_or_hold(part) else { return };
         let page = part.piece.page;
-        self.guests.on_missed();
+        self.paging.on_missed();
         self.page_statistics.on_part(&part);
         // Puts of whole pages do not read, so no read-ahead follows.
         if part.overwrites(self.space.page_bytes()) {
@@ -330,7 +302,7 @@ impl Engine {
     /// Whether every page dirty at the last flush is written back. Pages pinned by the client do not count: they are
     /// written back when it unpins them.
     pub fn is_flushed(&self) -> bool {
-        self.protocol.cache.flushed() || self.protocol.cache.unflushed().all(|page| self.is_pinned(page))
+        self.protocol.cache.flushed() || self.protocol.cache.unflushed().all(|page| self.paging.is_pinned(page))
     }
 
     /// Handles an event that results from work outside the lock.
@@ -342,7 +314,7 @@ impl Engine {
     pub fn take_work(&mut self) -> Option<Work> {
         let work = self.work.pop_front();
         if let Some(Work::UnmapUnused { frame, .. }) = &work {
-            self.frames.on_unmapping(*frame);
+            self.paging.on_unmapping(*frame);
         }
         work
     }
@@ -378,10 +350,5 @@ impl Engine {
     fn is_home(&self, page: PageId) -> bool {
         let spaces = self.protocol.spaces();
         spaces.has(page) && spaces.home(page) == self.space.rank
-    }
-
-    /// Whether the client has pinned the page.
-    fn is_pinned(&self, page: PageId) -> bool {
-        self.space.is_own(page) && self.pins.has(page.index)
     }
 }
