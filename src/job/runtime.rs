@@ -11,7 +11,7 @@ use std::io;
 use std::sync::Arc;
 use vgasnet_conduit::Conduit;
 use vgasnet_engine::request::Completions;
-use vgasnet_engine::{self as engine, CallerWork, Driver, Engine, EngineOptions, Fail, StorageServer};
+use vgasnet_engine::{self as engine, CallerWork, Driver, Engine, EngineOptions, Fail, Optimisations, StorageServer};
 use vgasnet_memory::{
     AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Segments, Shape,
     all_frames, block_frames, guard_end, memories, staging_frames,
@@ -114,6 +114,7 @@ impl Runtime {
             cooperative: config.cooperative,
             ships: config.ships.then_some(REQUEST_BYTES),
             offers_max: if config.keeps_guests { offers_max(shapes[rank.index()].frames) } else { 0 },
+            optimisations: Optimisations::ALL,
         };
         let engine = Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _, options);
         let driver = Arc::new(Driver::new(engine, Arc::new(Completions::default()), config.cooperative, fail));

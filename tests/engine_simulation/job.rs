@@ -18,8 +18,8 @@ use std::time::Duration;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
 use vgasnet_engine::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet_engine::{
-    BlockCopies, Delivery, EndedRead, Engine, EngineOptions, OverlaidBlocks, PageRead, Received, Receiver, Shipment,
-    StorageServer, Work,
+    BlockCopies, Delivery, EndedRead, Engine, EngineOptions, Optimisations, OverlaidBlocks, PageRead, Received,
+    Receiver, Shipment, StorageServer, Work,
 };
 use vgasnet_memory::{
     self as memory, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, Segments, all_frames, staging_frames,
@@ -453,6 +453,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(D
         cooperative: shape.cooperative,
         ships: shape.ships,
         offers_max: shape.offers_max,
+        optimisations: Optimisations::ALL,
     };
     Node {
         engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), options),

@@ -1,21 +1,19 @@
 //! How the engine carries out the protocol's actions.
 
-use super::{Engine, Work};
+use super::paging::{CloseStep, ClosedPage};
+use super::{Engine, Work, pinning};
 use crate::request::{Copy, Part};
+use std::collections::VecDeque;
 use vgasnet_conduit::{Token, Transfer};
-use vgasnet_memory::Closing;
-use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::{
-    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, ToCache, ToHome, Waiter,
-};
-use vgasnet_protocol::replacement::FillKind;
+use vgasnet_protocol::coherence::{Access, Action, Event, FrameId, Outgoing, PageId, Waiter};
+use vgasnet_protocol::guests::GuestMessage;
 
 impl Engine {
     /// Carries out an action, or queues it for the storage, the conduit or another thread.
     pub(super) fn act(&mut self, action: Action) {
         match action {
             Action::Send { to, message } => {
-                self.note_frame(&message);
+                self.paging.on_sent(&message, &self.protocol.cache);
                 if to == self.space.rank {
                     self.events.push_back(Event::Message { from: to, message });
                 } else {
@@ -24,16 +22,13 @@ impl Engine {
             }
             Action::Open { page, frame, access, waiters } => self.open(page, frame, access, &waiters),
             Action::Close(page) => {
-                if !(self.space.is_own(page) && self.pins.defer_close(page.index)) {
+                if !self.paging.defer_close(page) {
                     self.close(page);
                 }
             }
             Action::Transfer(outgoing) => self.transfer(outgoing),
             Action::Clear { page, frame } => {
-                // A page never written is zeros in the file, too.
-                self.space.own.blocks.clear(frame);
-                // A fresh frame holds zeros already.
-                if self.frames.is_zeros(frame) {
+                if self.paging.clear(frame) {
                     self.events.push_back(Event::Cleared(page));
                 } else {
                     self.work.push_back(Work::Clear { page, frame });
@@ -51,78 +46,36 @@ impl Engine {
             }
             Action::Hurry { page, priority } => self.storage.raise_priority(page, priority),
             Action::GiveUp(page) => {
-                self.prefetch.on_opened(page);
-                self.on_guest_not_come(page);
+                let offered_by = self.paging.on_given_up(page);
+                offered_by.into_iter().for_each(|rank| self.decline(rank, page));
             }
             Action::Fail { page, frame, waiters, cause } => {
-                self.on_guest_not_come(page);
-                self.fail(page, frame, &waiters, cause);
+                let offered_by = self.paging.on_given_up(page);
+                offered_by.into_iter().for_each(|rank| self.decline(rank, page));
+                self.fail(frame, &waiters, cause);
             }
             Action::Unwritten { page, cause } => self.on_unwritten(page, cause),
             Action::Recalled { page, cause } => self.on_recalled(page, cause),
-            Action::Dismissed(page) => self.guests.on_dismissed(page),
+            Action::Dismissed(page) => self.paging.on_dismissed(page),
         }
     }
 
     /// Opens a page and queues the operations waiting for it.
     fn open(&mut self, page: PageId, frame: FrameId, access: Access, waiters: &[Waiter]) {
         let is_wanted = !waiters.is_empty();
-        if is_wanted {
-            self.space.own.table.take_ahead(frame);
-        }
-        self.space.open(page, frame, access, is_wanted);
+        let opened = self.paging.open(page, frame, access, is_wanted);
         if access == Access::Write {
-            self.frames.set_second_copy(frame, false);
             self.on_dirtied(page);
         }
-        // Operations that joined the fetch are its first use.
-        let is_ahead = self.prefetch.on_opened(page);
-        let is_guest = self.on_guest_came(page, frame);
-        let kind = match (is_wanted, is_ahead, is_guest) {
-            (false, true, _) => FillKind::Ahead,
-            (false, false, true) => FillKind::AsGuest,
-            _ => FillKind::ForUse,
-        };
-        self.frames.fill(frame, page, is_wanted, kind);
-        if is_ahead {
-            if !is_wanted {
-                self.space.own.table.mark_ahead(frame);
-            }
+        if let Some(rank) = opened.kept_for {
+            self.outbox.send(rank, &GuestMessage::Kept { page }.encode());
+        }
+        if opened.is_ahead {
             self.page_statistics.on_ahead(page, is_wanted);
         }
         if is_wanted {
             let parts = self.take_parts(page, waiters);
             self.work.push_back(Work::Copies { page, frame, parts });
-        }
-    }
-
-    /// Notes the source of a page. If it came from another holder's pool to be read, the holder keeps a copy, and this
-    /// one is the second.
-    pub(super) fn note_source(&mut self, from: Rank, page: PageId) {
-        let spaces = self.protocol.spaces();
-        let is_second = self.spares_only_copies && spaces.has(page) && spaces.home(page) != from;
-        if let Some(frame) = self.protocol.cache.frame_of(page) {
-            self.frames.set_second_copy(frame, is_second);
-        }
-        if is_second {
-            self.guests.on_came_back();
-        }
-    }
-
-    /// Notes the effect of an outgoing message on a frame of this rank.
-    fn note_frame(&mut self, message: &CoherenceMessage) {
-        if let Some(frame) = message.frame() {
-            self.frames.reserve(frame);
-            self.reserve.on_taken();
-            self.block_frames.on_page_missed();
-        }
-        if let CoherenceBody::Home(ToHome::Acknowledge { .. }) | CoherenceBody::Cache(ToCache::Acknowledge { .. }) =
-            message.body
-        {
-            // This rank's copy is gone. If its frame is reserved for a new copy of the page, nothing is known about the
-            // new one's blocks.
-            let kept = self.protocol.cache.frame_of(message.page);
-            kept.into_iter().for_each(|frame| self.space.own.blocks.mark_all(frame));
         }
     }
 
@@ -157,28 +110,33 @@ impl Engine {
     fn take_parts(&mut self, page: PageId, waiters: &[Waiter]) -> Vec<Part> {
         let parts: Vec<Part> = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
         for _ in parts.iter().filter(|part| matches!(part.copy, Copy::Pin(_))) {
-            self.pins.on_pinned(page.index);
+            self.paging.on_pinned(page.index);
         }
         parts
     }
 
     /// Closes a page, now or once it is unpinned and given back.
     pub(super) fn close(&mut self, page: PageId) {
-        match self.space.close(page) {
-            Closing::Done(frame) => self.on_closed(page, frame),
-            Closing::Pinned => {
-                self.ask_back_lent(page);
-                self.closing.push(page);
-            }
+        match self.paging.close(page) {
+            CloseStep::Closed(closed) => finish_close(closed, &mut self.events, &mut self.work),
+            CloseStep::Pinned { asks_back: true } => pinning::ask_back(&mut self.outbox, page),
+            CloseStep::Pinned { asks_back: false } => {}
         }
     }
 
-    /// Called when a page is closed. It is unmapped before the protocol is told.
-    pub(super) fn on_closed(&mut self, page: PageId, frame: FrameId) {
-        if self.frames.is_mapped(page, frame) {
-            self.work.push_back(Work::Unmap { page, frame });
-        } else {
-            self.events.push_back(Event::Closed(page));
-        }
+    /// Looks for closing pages that are closed by now. Returns whether there was one.
+    pub(super) fn poll_closing(&mut self) -> bool {
+        let (events, work) = (&mut self.events, &mut self.work);
+        self.paging.poll_closing(|closed| finish_close(closed, events, work))
+    }
+}
+
+/// A closed page is unmapped before the protocol is told.
+fn finish_close(closed: ClosedPage, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
+    let ClosedPage { page, frame, is_mapped } = closed;
+    if is_mapped {
+        work.push_back(Work::Unmap { page, frame });
+    } else {
+        events.push_back(Event::Closed(page));
     }
 }

@@ -84,7 +84,7 @@ impl Driver {
         let host_barriers = space.shared_by_all().map(|memory| HostBarriers::new(memory, ranks));
         Driver {
             arrivals_visible: conduit.capabilities().wakes_on_arrival,
-            stream_step: engine.prefetch.step(),
+            stream_step: engine.stream_step(),
             large_pages: Arc::clone(engine.frames().large_pages()),
             engine: Mutex::new(engine),
             conduit,

@@ -6,25 +6,23 @@
 
 mod actions;
 mod arrivals;
-mod as_in_paper;
-mod block_frames;
 mod closing_reports;
+mod drive;
 mod driver;
-mod eviction;
+mod evicting;
 mod fault_service;
+mod fetching;
 mod file_service;
 mod file_waits;
 mod file_writes;
-mod guests;
 mod host_barriers;
 mod job_barrier;
-mod loans;
 mod outbox;
 mod page_statistics;
+mod paging;
 mod pending;
 mod performing;
-mod pins;
-mod prefetch;
+mod pinning;
 pub mod request;
 mod serving;
 mod shared_files;
@@ -40,8 +38,8 @@ pub use arrivals::{Received, Receiver, TAG_ABOVE};
 pub use driver::{Driver, Fail, Locked};
 pub use file_service::{FileState, OwnFlush, Purpose, Unwritten, WritesSince, joined};
 pub use outbox::messages_in;
+pub use paging::TooManyPins;
 pub use pending::Pending;
-pub use pins::TooManyPins;
 pub use shipping::{Delivery, Shipment};
 pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, PageRead, StorageServer};
 pub use tuning::protocol;
@@ -52,29 +50,24 @@ pub use work::Work;
 use crate::request::Part;
 use arrivals::Arrived;
 use closing_reports::ClosingReports;
-use eviction::page_released_by;
 use file_service::FileService;
-use guests::Guests;
 use outbox::Outbox;
 use page_statistics::PageStatistics;
-use pins::PinSet;
-use prefetch::Prefetch;
+use paging::Paging;
 use serving::Served;
 use shipping::Shipping;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet_conduit::Conduit;
-use vgasnet_memory::{AddressSpace, FRAMES_MIN, Frames};
+use vgasnet_memory::{AddressSpace, Frames};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::Barrier;
-use vgasnet_protocol::coherence::{Access, Action, CoherenceBody, Event, Outgoing, PageId, Protocol, ToCache, Waiter};
+use vgasnet_protocol::coherence::{Action, Event, Outgoing, PageId, Protocol, Waiter};
 use vgasnet_protocol::ordered::OrderedMap;
-use vgasnet_protocol::replacement::{BlockFrames, PolicyKind, Reserve};
+use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::shipping::Meters;
 use vgasnet_settings::UserError;
-use vgasnet_stats as stats;
-use vgasnet_storage::BLOCK_BYTES;
 
 /// First byte of the client barrier's messages. The coherence protocol's own tags are smaller.
 const TAG_BARRIER: u8 = 32;
@@ -95,26 +88,13 @@ pub struct Engine {
     closing_reports: ClosingReports,
     receiver: Arc<dyn Receiver>,
     storage: StorageServer,
-    frames: Frames,
-    prefetch: Prefetch,
-    guests: Guests,
-    reserve: Reserve,
-    block_frames: BlockFrames,
-    /// Number of early write-backs of pages that were due for eviction.
-    cleaned_ahead: u64,
-    /// Pages with a copy in another pool are evicted first.
-    spares_only_copies: bool,
-    pins: PinSet,
-    /// More frames are lent than the pins allow, and have been asked back.
-    awaits_loans: bool,
+    paging: Paging,
     /// Nothing is in flight and no request has arrived since the last full drive, except messages for the rooms above.
     is_settled: bool,
     /// Parts waiting for a page; a [`Waiter`] is an index into it.
     parts: Slab<Part>,
     /// Page transfers in flight.
     transfers: Slab<Outgoing>,
-    /// Closing pages that are still pinned.
-    closing: Vec<PageId>,
     events: VecDeque<Event>,
     actions: Vec<Action>,
     outbox: Outbox,
@@ -148,6 +128,24 @@ pub struct EngineOptions {
     /// Maximum number of pages on offer. The last resident copy of a page is offered to other ranks before its
     /// eviction, and pages of others are kept in idle frames. 0, as without cooperative caching: neither.
     pub offers_max: u32,
+    /// What the engine does to save time later.
+    pub optimisations: Optimisations,
+}
+
+/// Optimisations of an engine. A job uses all; the cluster model measures them one by one.
+#[derive(Clone, Copy, Debug)]
+pub struct Optimisations {
+    /// Pages are read and evicted ahead of need.
+    pub works_ahead: bool,
+    /// Pages with a copy in another pool are evicted first.
+    pub spares_only_copies: bool,
+    /// Messages to a peer are sent together.
+    pub bundles: bool,
+}
+
+impl Optimisations {
+    /// All optimisations.
+    pub const ALL: Optimisations = Optimisations { works_ahead: true, spares_only_copies: true, bundles: true };
 }
 
 impl Engine {
@@ -160,7 +158,7 @@ impl Engine {
         receiver: Arc<dyn Receiver>,
         options: EngineOptions,
     ) -> Engine {
-        let EngineOptions { policy, cooperative, ships, offers_max } = options;
+        let EngineOptions { cooperative, ships, optimisations, .. } = options;
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
         Engine {
@@ -168,17 +166,9 @@ impl Engine {
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
             closing_reports: ClosingReports::default(),
             receiver,
-            frames: Frames::new(Arc::clone(&space), frames, policy),
-            prefetch: Prefetch::new(page_bytes, frames),
-            guests: Guests::new(&*conduit, frames, if cooperative { offers_max } else { 0 }),
-            reserve: Reserve::new(frames, page_bytes),
-            block_frames: BlockFrames::new(frames, page_bytes / BLOCK_BYTES, FRAMES_MIN),
-            cleaned_ahead: 0,
-            spares_only_copies: true,
-            pins: PinSet::new(frames),
-            awaits_loans: false,
+            paging: Paging::new(Arc::clone(&space), conduit.ranks(), frames, &options),
             is_settled: false,
-            outbox: Outbox::new(Arc::clone(&conduit)),
+            outbox: Outbox::new(Arc::clone(&conduit), optimisations.bundles),
             shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
             served: Slab::new(),
             held: OrderedMap::new(),
@@ -190,7 +180,6 @@ impl Engine {
             storage,
             parts: Slab::new(),
             transfers: Slab::new(),
-            closing: Vec::new(),
             events: VecDeque::new(),
             actions: Vec::new(),
             arrived: Vec::new(),
@@ -213,17 +202,17 @@ impl Engine {
 
     /// The frames of the own pool.
     pub fn frames(&self) -> &Frames {
-        &self.frames
+        self.paging.frames()
     }
 
     /// Pages by which streams advance: the engine is told of the first use of one page in this many.
     pub fn stream_step(&self) -> u32 {
-        self.prefetch.step()
+        self.paging.stream_step()
     }
 
     /// Number of early write-backs of pages that were due for eviction.
     pub fn cleaned_ahead(&self) -> u64 {
-        self.cleaned_ahead
+        self.paging.cleaned_ahead()
     }
 
     /// Takes a part of an operation on an absent page: ships it to the page's holder or makes it wait for the page.
@@ -236,7 +225,7 @@ impl Engine {
     fn fetch_for(&mut self, part: Part) {
         let Some(part) = self.pass_or_hold(part) else { return };
         let page = part.piece.page;
-        self.guests.on_missed();
+        self.paging.on_missed();
         self.page_statistics.on_part(&part);
         // Puts of whole pages do not read, so no read-ahead follows.
         if part.overwrites(self.space.page_bytes()) {
@@ -295,7 +284,7 @@ impl Engine {
     /// Whether every page dirty at the last flush is written back. Pages pinned by the client do not count: they are
     /// written back when it unpins them.
     pub fn is_flushed(&self) -> bool {
-        self.protocol.cache.flushed() || self.protocol.cache.unflushed().all(|page| self.is_pinned(page))
+        self.protocol.cache.flushed() || self.protocol.cache.unflushed().all(|page| self.paging.is_pinned(page))
     }
 
     /// Handles an event that results from work outside the lock.
@@ -303,44 +292,11 @@ impl Engine {
         self.handle(event);
     }
 
-    /// Handles all arrivals. Returns whether there were any.
-    ///
-    /// # Errors
-    /// A page could not be read or written, or a message is malformed: the job has to end.
-    pub fn drive(&mut self) -> Result<bool, UserError> {
-        let mut worked = self.is_settled && self.poll_conduit()?;
-        if worked && self.is_settled {
-            // The arrivals were for the rooms above only.
-            return Ok(true);
-        }
-        self.work.extend(self.refused.drain(..));
-        worked |= self.outbox.flush();
-        worked |= self.poll_conduit()?;
-        worked |= self.storage.poll(&mut self.events, &mut self.work)?;
-        worked |= self.poll_closing();
-        self.poll_loans();
-        // Threads that wait for such a page to be dropped look for it; the engine does not.
-        worked |= self.frames.retry_victims() && self.files.is_awaited();
-        self.handle_events();
-        self.balance_frames();
-        self.retry_held();
-        self.retry_dismissed();
-        self.write_aged();
-        if self.shipping.is_waiting() {
-            self.send_shipments();
-        }
-        self.storage.advance(&mut self.work);
-        // A flush without dirty data completes here, and no other drive may follow.
-        self.answer_flushes();
-        self.is_settled = self.has_nothing_in_flight();
-        self.broken.clone().map_or(Ok(worked), Err)
-    }
-
     /// Takes the next work item, to be performed in order and without the lock.
     pub fn take_work(&mut self) -> Option<Work> {
         let work = self.work.pop_front();
         if let Some(Work::UnmapUnused { frame, .. }) = &work {
-            self.frames.on_unmapping(*frame);
+            self.paging.on_unmapping(*frame);
         }
         work
     }
@@ -366,117 +322,15 @@ impl Engine {
         self.outbox.keep(to, bytes);
     }
 
-    fn poll_closing(&mut self) -> bool {
-        let before = self.closing.len();
-        let closing = std::mem::take(&mut self.closing);
-        for page in closing {
-            match self.space.poll_closed(page) {
-                Some(frame) => self.on_closed(page, frame),
-                None => self.closing.push(page),
-            }
-        }
-        before != self.closing.len()
-    }
-
-    fn handle(&mut self, event: Event) {
-        self.events.push_back(event);
-        self.handle_events();
-    }
-
-    /// Stops once the job has to end, since the protocol's state may be inconsistent.
-    fn handle_events(&mut self) {
-        while self.broken.is_none() {
-            while let Some(event) = self.events.pop_front() {
-                if let Some(page) = self.page_at_home(&event) {
-                    if self.storage.has_jobs(page) {
-                        self.hold_back(page, event);
-                        continue;
-                    }
-                    if let Err(refused) = self.storage.unmap_blocks(page) {
-                        self.broken = Some(refused);
-                        return;
-                    }
-                }
-                self.note_message(&event);
-                let noted = self.note_event(&event);
-                let mut actions = std::mem::take(&mut self.actions);
-                if stats::is_on() {
-                    self.page_statistics.on_event(&event, &self.protocol.cache);
-                }
-                let released = page_released_by(&event);
-                let flushing = !self.protocol.cache.flushed();
-                if let Err(violation) = self.protocol.handle(event, &mut actions) {
-                    self.broken = Some(arrivals::refused(violation));
-                    return;
-                }
-                noted.into_iter().for_each(|page| self.note_writer(page));
-                self.has_event |= flushing && self.protocol.cache.flushed();
-                for action in actions.drain(..) {
-                    if stats::is_on() {
-                        self.page_statistics.on_action(&action);
-                    }
-                    self.act(action);
-                }
-                self.outbox.end_event();
-                self.actions = actions;
-                let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
-                frame.into_iter().for_each(|frame| self.frames.release(frame));
-            }
-            // A search without a victim may have queued write-backs.
-            match self.next_eviction() {
-                Some(frame) => self.events.push_back(Event::Evict(frame)),
-                None if self.events.is_empty() => return,
-                None => {}
-            }
-        }
-    }
-
     /// The page in an operation's frame is complete.
     pub fn end_lay_over(&mut self, operation: usize) {
         self.storage.on_whole(operation, &mut self.events, &mut self.work);
         self.handle_events();
     }
 
-    /// The page of a message to this home.
-    fn page_at_home(&self, event: &Event) -> Option<PageId> {
-        let Event::Message { message, .. } = event else { return None };
-        let is_to_home = matches!(message.body, CoherenceBody::Home(_)) && self.is_home(message.page);
-        is_to_home.then_some(message.page)
-    }
-
-    /// Notes the effect of a message to the cache on the page's frame and meter.
-    fn note_message(&mut self, event: &Event) {
-        let Event::Message { from, message } = event else { return };
-        let CoherenceBody::Cache(body) = message.body else { return };
-        let is_taken = match body {
-            ToCache::Invalidate { .. } | ToCache::Relay { .. } => true,
-            ToCache::Forward(forward) => forward.access == Access::Write,
-            ToCache::Data { .. } => return self.note_source(*from, message.page),
-            ToCache::Evicted { .. } => return self.files.forget_unwritten(message.page),
-            ToCache::Unread => {
-                let frame = self.protocol.cache.frame_of(message.page);
-                return frame.into_iter().for_each(|frame| self.frames.mark_filled(frame));
-            }
-            _ => false,
-        };
-        if !is_taken {
-            return;
-        }
-        // The next holder will write it, and it may leave this pool if it comes back.
-        self.files.forget_unwritten(message.page);
-        if self.space.own.table.is_open(message.page, Access::Write) {
-            self.shipping.meters.on_lost(message.page);
-        }
-    }
-
     /// Whether the page exists and this rank is its home.
     fn is_home(&self, page: PageId) -> bool {
         let spaces = self.protocol.spaces();
         spaces.has(page) && spaces.home(page) == self.space.rank
-    }
-
-    /// Whether the client has pinned the page.
-    fn is_pinned(&self, page: PageId) -> bool {
-        self.space.is_own(page) && self.pins.has(page.index)
     }
 }

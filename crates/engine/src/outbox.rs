@@ -30,8 +30,8 @@ struct Together {
     messages: usize,
     /// Further events with messages for the same bundle follow.
     is_held: bool,
-    /// If false, each message is sent alone.
-    is_on: bool,
+    /// Maximum size of the bundle, in bytes.
+    bytes_max: usize,
 }
 
 /// Messages waiting for one peer, in order.
@@ -63,12 +63,12 @@ impl Queues {
 }
 
 impl Together {
-    fn new() -> Together {
-        Together { to: Rank(0), bytes: Vec::new(), messages: 0, is_held: false, is_on: true }
+    fn new(bytes_max: usize) -> Together {
+        Together { to: Rank(0), bytes: Vec::new(), messages: 0, is_held: false, bytes_max }
     }
 
     fn has_room(&self, to: Rank, len_bytes: usize) -> bool {
-        self.messages == 0 || self.is_on && self.to == to && self.bytes.len() + 1 + len_bytes <= MESSAGE_BYTES_MIN
+        self.messages == 0 || self.to == to && self.bytes.len() + 1 + len_bytes <= self.bytes_max
     }
 }
 
@@ -92,9 +92,10 @@ pub(super) fn unbundle(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 impl Outbox {
-    /// An empty outbox for this conduit.
-    pub(super) fn new(conduit: Arc<dyn Conduit>) -> Outbox {
-        Outbox { conduit, waiting: OrderedMap::new(), tried_first: Rank(0), together: Together::new() }
+    /// An empty outbox for this conduit. Unless it `bundles`, each message is sent alone.
+    pub(super) fn new(conduit: Arc<dyn Conduit>, bundles: bool) -> Outbox {
+        let together = Together::new(if bundles { MESSAGE_BYTES_MIN } else { 0 });
+        Outbox { conduit, waiting: OrderedMap::new(), tried_first: Rank(0), together }
     }
 
     /// Sends a message of the library's own, now or when the conduit has room.
@@ -161,10 +162,6 @@ impl Outbox {
         }
         bytes.clear();
         self.together.bytes = bytes;
-    }
-
-    pub(super) fn bundle_nothing(&mut self) {
-        self.together.is_on = false;
     }
 
     /// Keeps a client's message until the conduit has room.

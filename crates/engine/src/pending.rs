@@ -32,19 +32,19 @@ impl Engine {
     pub(super) fn has_nothing_in_flight(&self) -> bool {
         let is_quiet = self.events.is_empty() && self.work.is_empty() && !self.is_held_up() && self.broken.is_none();
         let is_stored = !self.storage.is_busy() && self.files.is_idle();
-        let has_frames = self.closing.is_empty() && !self.awaits_loans && self.protocol.cache.starving() == 0;
-        is_quiet && is_stored && has_frames && !self.shipping.is_waiting() && !self.guests.has_dismissed()
+        let has_frames = self.paging.is_idle() && self.protocol.cache.starving() == 0;
+        is_quiet && is_stored && has_frames && !self.shipping.is_waiting()
     }
 
     /// The pending work. It is bounded by the job's frames and the client's operations.
     pub fn pending(&self) -> Pending {
         Pending {
             messages: self.outbox.len(),
-            parts: self.parts.len() + self.held_parts() + self.guests.parts(),
+            parts: self.parts.len() + self.held_parts() + self.paging.waiting_parts(),
             transfers: self.transfers.len(),
             storage_operations: self.storage.operations(),
-            closing: self.closing.len(),
-            ahead: self.prefetch.in_flight(),
+            closing: self.paging.closing(),
+            ahead: self.paging.pages_ahead(),
             work: self.work.len() + self.refused.len(),
             shipped: self.shipping.len(),
             served: self.served.len(),

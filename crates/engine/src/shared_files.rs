@@ -79,7 +79,7 @@ impl Engine {
             if is_closed {
                 self.files.forget_unwritten(page);
                 let frame = self.protocol.cache.forget_page(page, &mut actions);
-                self.frames.use_otherwise(frame);
+                self.paging.on_dropped(frame);
             } else {
                 leaving.insert(page);
             }
@@ -169,9 +169,8 @@ impl Engine {
     }
 
     /// A page could not be read: fails the operations waiting for it.
-    pub(super) fn fail(&mut self, page: PageId, frame: FrameId, waiters: &[Waiter], cause: Cause) {
-        self.frames.mark_filled(frame);
-        self.prefetch.on_opened(page);
+    pub(super) fn fail(&mut self, frame: FrameId, waiters: &[Waiter], cause: Cause) {
+        self.paging.mark_filled(frame);
         let parts = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
         self.work.push_back(Work::Fail { parts, cause });
     }

@@ -387,7 +387,7 @@ impl Engine {
 
     /// Whether the pool has spare frames: some are free without evictions, and none serves for blocks.
     fn has_room(&self) -> bool {
-        let is_full = self.storage.frames_for_blocks() > 0 || self.reserve.wants_more(0);
+        let is_full = self.storage.frames_for_blocks() > 0 || self.paging.is_short();
         !is_full && self.protocol.cache.surplus_frames() > 0
     }
 
@@ -409,7 +409,7 @@ impl Engine {
         }
         if self.protocol.home.has_entry(page) {
             if part.copy.access() == Access::Write && tries < TRIES_MAX && self.protocol.home.has_only_guests(page) {
-                self.dismiss_guests_for(part, tries);
+                self.events.extend(self.paging.wait_for_dismissal(part, tries).then_some(Event::Dismiss(page)));
                 return None;
             }
             let user = self.protocol.home.stable_user(page, part.copy.access());
@@ -435,7 +435,7 @@ impl Engine {
         stats::add(Row::FaultBlock, u64::from(part.copy.mapped_access().is_some()));
         let is_here = self.storage.has_blocks(&part);
         if !is_here && is_written {
-            self.block_frames.on_blocks_missed(1);
+            self.paging.on_blocks_missed(1);
         }
         stats::add(Row::BlockHits, u64::from(is_here));
         self.storage.start_on_blocks(part, is_written, &mut self.work);

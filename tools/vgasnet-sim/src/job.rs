@@ -27,11 +27,8 @@ const TABLES_MAX: u128 = 8 << 30;
 pub struct Ways {
     pub options: EngineOptions,
     pub as_in_paper: AsInPaper,
-    /// Read-ahead, early eviction and write-back by blocks are on.
+    /// The protocol is this library's and not the paper's. Dirty pages are written back by blocks.
     pub is_ours: bool,
-    pub spares: bool,
-    /// Messages to one rank are bundled.
-    pub bundles: bool,
     pub hints: Hints,
     pub hosts_are_known: bool,
     pub home_keeps: bool,

@@ -8,7 +8,7 @@ use crate::program::{Data, Order, Program, false_sharing, rewrite};
 use crate::rank::{CALL_NANOS, VirtualRank};
 use crate::shared_files::Shared;
 use serde::Serialize;
-use vgasnet_engine::EngineOptions;
+use vgasnet_engine::{EngineOptions, Optimisations};
 use vgasnet_protocol::coherence::AsInPaper;
 use vgasnet_protocol::guests::offers_max;
 use vgasnet_protocol::replacement::PolicyKind;
@@ -199,32 +199,27 @@ impl Point {
         let frames = machine.frames_at(self.scale);
         machine.node.pool = frames * machine.node.page;
         let is_ours = self.protocol == ProtocolKind::Ours;
+        let Point { spares, notices_wait, hints, home_keeps, .. } = *self;
+        let optimisations = Optimisations {
+            works_ahead: is_ours,
+            spares_only_copies: is_ours && spares,
+            bundles: is_ours && notices_wait,
+        };
         let options = EngineOptions {
             policy: if is_ours { PolicyKind::default() } else { PolicyKind::Clock },
             cooperative: self.cooperative,
             ships: is_ours.then_some(REQUEST_BYTES),
             offers_max: if is_ours && self.guests { offers_max(frames as u32) } else { 0 },
+            optimisations,
         };
         let as_in_paper = AsInPaper {
-            notices_at_once: !is_ours || !self.notices_wait,
+            notices_at_once: !is_ours || !notices_wait,
             invalidations_unawaited: !is_ours,
             readers_at_once: !is_ours || !self.tree,
         };
-        let Point { spares, notices_wait, hints, home_keeps, .. } = *self;
-        let spares = is_ours && spares;
         let cyclic_homes = self.homes == Homes::Cyclic;
         let hosts_are_known = self.hosts_are_known && !as_in_paper.readers_at_once;
-        let ways = Ways {
-            options,
-            as_in_paper,
-            is_ours,
-            spares,
-            bundles: notices_wait,
-            hints,
-            hosts_are_known,
-            home_keeps,
-            cyclic_homes,
-        };
+        let ways = Ways { options, as_in_paper, is_ours, hints, hosts_are_known, home_keeps, cyclic_homes };
         let mut job = VirtualJob::new(&machine, self.ranks, data, ways)?;
         job.empty()?;
         (0..self.passes).map(|pass| self.pass(&mut job, data, pass)).collect()

@@ -73,7 +73,7 @@ pub struct Common {
 impl VirtualRank {
     pub fn new(common: &Common, rank: Rank) -> VirtualRank {
         let Common { world, memories, shapes, hosts, ways, segments } = common;
-        let Ways { options, as_in_paper, is_ours, spares, bundles, home_keeps, cyclic_homes, .. } = *ways;
+        let Ways { options, as_in_paper, is_ours, home_keeps, cyclic_homes, .. } = *ways;
         let page_bytes = world.machine().node.page as usize;
         let conduit: Arc<dyn Conduit> =
             Arc::new(VirtualConduit { world: Arc::clone(world), rank, memories: Arc::clone(memories) });
@@ -93,17 +93,7 @@ impl VirtualRank {
         let protocol = if home_keeps { protocol.keeping_at_home() } else { protocol };
         let protocol = if as_in_paper.readers_at_once { protocol.telling_itself(usize::MAX) } else { protocol };
         let protocol = protocol.following_paper(as_in_paper);
-        let mut engine =
-            Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), options);
-        if !is_ours {
-            engine = engine.not_ahead();
-        }
-        if !spares {
-            engine = engine.sparing_nothing();
-        }
-        if !bundles {
-            engine = engine.bundling_nothing();
-        }
+        let engine = Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), options);
         VirtualRank {
             step: engine.stream_step(),
             world: Arc::clone(world),

@@ -64,10 +64,8 @@ impl Network {
     pub fn steps(self) -> Vec<Step> {
         let mut steps = STEPS.to_vec();
         // The network learns of the pool after the pool has been mapped.
-        let after = steps
-            .iter()
-            .position(|step| matches!(step, Step::Job("memory is there", ..)))
-            .expect("it is a step");
+        let after =
+            steps.iter().position(|step| matches!(step, Step::Job("memory is there", ..))).expect("it is a step");
         match self {
             Network::Mpi => steps.insert(after + 1, Step::Job("pools", 0, 0)),
             Network::Gasnet => {

@@ -1,11 +1,10 @@
 //! Pages of the own segment pinned by the client.
 
-use super::{Driver, Engine};
+use super::Paging;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::time::{Duration, Instant};
-use vgasnet_memory::{FRAMES_MIN, PageAccess};
-use vgasnet_protocol::coherence::{Access, FrameId};
+use vgasnet_memory::FRAMES_MIN;
+use vgasnet_protocol::coherence::{Cache, FrameId, PageId};
 
 /// Pages that stay in the pool because of the client's pins.
 #[derive(Debug)]
@@ -41,9 +40,6 @@ pub enum TooManyPins {
     Lent(u32),
 }
 
-/// Timeout for lent frames. Neighbours return them at once, unless they are stopped.
-const LOANS_PATIENCE: Duration = Duration::from_secs(5);
-
 /// Maximum number of pins of a page. The page table counts up to 2^24, including uses in progress.
 const PINS_OF_PAGE_MAX: u32 = 1 << 20;
 
@@ -61,14 +57,14 @@ impl PinSet {
     }
 
     /// A page of the set is now pinned in the page table.
-    pub(super) fn on_pinned(&mut self, index: u32) {
+    pub fn on_pinned(&mut self, index: u32) {
         if let Some(pin) = self.pages.get_mut(&index) {
             pin.in_table += 1;
         }
     }
 
     /// Defers the closing of a page pinned by the client. Returns whether it is pinned.
-    pub(super) fn defer_close(&mut self, index: u32) -> bool {
+    pub fn defer_close(&mut self, index: u32) -> bool {
         let pin = self.pages.get_mut(&index).filter(|pin| pin.in_table > 0);
         pin.map(|pin| pin.close_deferred = true).is_some()
     }
@@ -123,111 +119,56 @@ impl PinSet {
     }
 }
 
-impl Engine {
-    /// Adds pages of the own segment to the pin set. The caller then waits for loans ([`Driver::await_loans`]) and pins
-    /// each page in the page table.
+impl Paging {
+    /// Adds pages of the own segment to the pin set, which lowers the limit on lent frames.
     ///
     /// # Errors
     /// There are too many pages or pins; none is added.
     pub fn add_pins(&mut self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
         self.pins.add(pages)?;
         self.count_pins();
-        self.ask_back_for_pins();
         Ok(())
+    }
+
+    /// Pages in lent frames to ask back because more frames are lent than the pins allow.
+    pub fn lent_beyond_limit(&mut self, cache: &Cache) -> impl Iterator<Item = PageId> {
+        let table = self.space.own.table;
+        let too_many = table.lent_too_many();
+        self.awaits_loans |= too_many > 0;
+        let frames = if too_many > 0 { cache.frames() } else { 0 };
+        let lent = (0..frames).map(FrameId).filter(move |frame| table.is_lent(*frame)).take(too_many as usize);
+        lent.filter_map(move |frame| cache.page_in(frame).filter(|_| table.ask_back(frame)))
+    }
+
+    /// Whether awaited loans have returned since the last call.
+    pub fn take_returned_loans(&mut self) -> bool {
+        let have_returned = self.awaits_loans && self.space.own.table.lent_too_many() == 0;
+        self.awaits_loans &= !have_returned;
+        have_returned
+    }
+
+    /// Undoes one [`Paging::add_pins`] of pages that were not pinned in the page table.
+    pub fn take_back_pins(&mut self, pages: RangeInclusive<u32>) {
+        self.pins.take_back(pages);
+        self.count_pins();
+    }
+
+    /// Undoes one [`Paging::add_pins`]. Returns the pages to close now, or `None` without a change if not all are
+    /// pinned.
+    pub fn remove_pins(&mut self, pages: RangeInclusive<u32>) -> Option<Vec<u32>> {
+        let closing = self.pins.remove(pages)?;
+        self.count_pins();
+        Some(closing)
+    }
+
+    /// A page of the pin set is now pinned in the page table.
+    pub fn on_pinned(&mut self, index: u32) {
+        self.pins.on_pinned(index);
     }
 
     /// Lowers the limit on lent frames to leave room for the pins.
     fn count_pins(&self) {
         self.space.own.table.set_client_pins(self.pins.pages.len() as u32);
-    }
-
-    /// Asks back lent frames in excess of the limit.
-    fn ask_back_for_pins(&mut self) {
-        let table = self.space.own.table;
-        let too_many = table.lent_too_many();
-        if too_many == 0 {
-            return;
-        }
-        self.awaits_loans = true;
-        let lent = (0..self.protocol.cache.frames()).map(FrameId).filter(|frame| table.is_lent(*frame));
-        for frame in lent.take(too_many as usize) {
-            if let Some(page) = self.protocol.cache.page_in(frame).filter(|_| table.ask_back(frame)) {
-                self.send_asking(page);
-            }
-        }
-    }
-
-    /// Signals the return of loans to waiting threads.
-    pub(super) fn poll_loans(&mut self) {
-        if self.awaits_loans && self.space.own.table.lent_too_many() == 0 {
-            (self.awaits_loans, self.has_event) = (false, true);
-        }
-    }
-
-    /// Undoes one [`Engine::add_pins`] of pages that were not pinned in the page table.
-    fn take_back_pins(&mut self, pages: RangeInclusive<u32>) {
-        self.pins.take_back(pages);
-        self.count_pins();
-    }
-
-    /// Pins and maps a page of the pin set, if it is open. Returns whether it did. The engine's lock keeps the page
-    /// from being closed meanwhile.
-    pub fn pin_now(&mut self, index: u32, access: Access) -> bool {
-        let Some(view) = self.space.view.clone() else { return false };
-        match view.access(index, access) {
-            PageAccess::Pinned { first_use, .. } => {
-                self.pins.on_pinned(index);
-                if first_use {
-                    self.prefetch_after_use(self.space.own_page(index));
-                }
-                true
-            }
-            PageAccess::Missed => false,
-            PageAccess::Refused(_) => {
-                // Nothing closes under the engine's lock, so no thread waits for the unpin.
-                let _ = view.unpin(index);
-                false
-            }
-        }
-    }
-
-    /// Undoes one [`Engine::add_pins`] of these pages. Returns whether all were pinned; if not, nothing changes. The
-    /// caller then undoes the pins in the page table.
-    pub fn remove_pins(&mut self, pages: RangeInclusive<u32>) -> bool {
-        let Some(closing) = self.pins.remove(pages.clone()) else { return false };
-        self.count_pins();
-        for index in closing {
-            self.close(self.space.own_page(index));
-        }
-        // A page may be waiting for one of these frames.
-        for index in pages {
-            let frame = self.protocol.cache.frame_of(self.space.own_page(index));
-            frame.into_iter().for_each(|frame| self.frames.release(frame));
-        }
-        self.handle_events();
-        true
-    }
-}
-
-impl Driver {
-    /// After [`Engine::add_pins`], waits until the lent frames are within the limit.
-    ///
-    /// # Errors
-    /// Neighbours do not return frames. The pages have been removed from the pin set.
-    pub fn await_loans(&self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
-        let table = &self.space.own.table;
-        let has_room = || table.lent_too_many() == 0;
-        if !has_room() {
-            self.step();
-            self.wait_until_or(&has_room, Some(Instant::now() + LOANS_PATIENCE));
-        }
-        match table.lent_too_many() {
-            0 => Ok(()),
-            missing => {
-                self.engine().take_back_pins(pages);
-                Err(TooManyPins::Lent(missing))
-            }
-        }
     }
 }
 

@@ -1,0 +1,160 @@
+//! The stages of a drive: take in, admit, decide, carry out, complete.
+
+use super::paging::page_released_by;
+use super::{Engine, arrivals};
+use vgasnet_protocol::coherence::{Access, CoherenceBody, Event, PageId, ToCache};
+use vgasnet_settings::UserError;
+use vgasnet_stats as stats;
+
+impl Engine {
+    /// Handles all arrivals. Returns whether there were any.
+    ///
+    /// # Errors
+    /// A page could not be read or written, or a message is malformed: the job has to end.
+    pub fn drive(&mut self) -> Result<bool, UserError> {
+        let mut worked = self.is_settled && self.poll_conduit()?;
+        if worked && self.is_settled {
+            // The arrivals were for the rooms above only.
+            return Ok(true);
+        }
+        worked |= self.take_in()?;
+        self.handle_events();
+        self.complete_drive();
+        self.broken.clone().map_or(Ok(worked), Err)
+    }
+
+    pub(super) fn handle(&mut self, event: Event) {
+        self.events.push_back(event);
+        self.handle_events();
+    }
+
+    /// Handles all events, and evicts pages for those that wait for a frame. Stops once the job has to end, since the
+    /// protocol's state may be inconsistent.
+    pub(super) fn handle_events(&mut self) {
+        while self.broken.is_none() {
+            while let Some(event) = self.events.pop_front() {
+                if let Err(error) = self.handle_next(event) {
+                    self.broken = Some(error);
+                    return;
+                }
+            }
+            // A search without a victim may have queued write-backs.
+            match self.next_eviction() {
+                Some(frame) => self.events.push_back(Event::Evict(frame)),
+                None if self.events.is_empty() => return,
+                None => {}
+            }
+        }
+    }
+
+    fn handle_next(&mut self, event: Event) -> Result<(), UserError> {
+        let Some(event) = self.admit(event)? else { return Ok(()) };
+        let released = page_released_by(&event);
+        self.decide(event)?;
+        self.carry_out();
+        let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
+        frame.into_iter().for_each(|frame| self.paging.release(frame));
+        Ok(())
+    }
+
+    /// Takes in arrivals, completed storage operations, and pages and frames that other threads have let go. Returns
+    /// whether there were any.
+    fn take_in(&mut self) -> Result<bool, UserError> {
+        self.work.extend(self.refused.drain(..));
+        let mut worked = self.outbox.flush();
+        worked |= self.poll_conduit()?;
+        worked |= self.storage.poll(&mut self.events, &mut self.work)?;
+        worked |= self.poll_closing();
+        self.has_event |= self.paging.take_returned_loans();
+        // Threads that wait for such a page to be dropped look for it; the engine does not.
+        worked |= self.paging.retry_victims() && self.files.is_awaited();
+        Ok(worked)
+    }
+
+    /// Returns the event, unless it has to wait for jobs on blocks of its page.
+    fn admit(&mut self, event: Event) -> Result<Option<Event>, UserError> {
+        if let Some(page) = self.page_at_home(&event) {
+            if self.storage.has_jobs(page) {
+                self.hold_back(page, event);
+                return Ok(None);
+            }
+            self.storage.unmap_blocks(page)?;
+        }
+        Ok(Some(event))
+    }
+
+    /// Passes an event to the protocol. Its decisions are actions.
+    fn decide(&mut self, event: Event) -> Result<(), UserError> {
+        self.note_message(&event);
+        let written = self.note_event(&event);
+        if stats::is_on() {
+            self.page_statistics.on_event(&event, &self.protocol.cache);
+        }
+        let was_flushing = !self.protocol.cache.flushed();
+        self.protocol.handle(event, &mut self.actions).map_err(arrivals::refused)?;
+        written.into_iter().for_each(|page| self.note_writer(page));
+        self.has_event |= was_flushing && self.protocol.cache.flushed();
+        Ok(())
+    }
+
+    /// Carries out the actions of one event.
+    fn carry_out(&mut self) {
+        let mut actions = std::mem::take(&mut self.actions);
+        for action in actions.drain(..) {
+            if stats::is_on() {
+                self.page_statistics.on_action(&action);
+            }
+            self.act(action);
+        }
+        self.actions = actions;
+        self.outbox.end_event();
+    }
+
+    /// Once all events are handled: moves frames between pages and blocks, resumes parts that can go on, and starts
+    /// storage operations.
+    fn complete_drive(&mut self) {
+        self.balance_frames();
+        self.retry_held();
+        self.retry_dismissed();
+        self.write_aged();
+        if self.shipping.is_waiting() {
+            self.send_shipments();
+        }
+        self.storage.advance(&mut self.work);
+        // A flush without dirty data completes here, and no other drive may follow.
+        self.answer_flushes();
+        self.is_settled = self.has_nothing_in_flight();
+    }
+
+    /// The page of a message to this home.
+    fn page_at_home(&self, event: &Event) -> Option<PageId> {
+        let Event::Message { message, .. } = event else { return None };
+        let is_to_home = matches!(message.body, CoherenceBody::Home(_)) && self.is_home(message.page);
+        is_to_home.then_some(message.page)
+    }
+
+    /// Notes the effect of a message to the cache on the page's frame and meter.
+    fn note_message(&mut self, event: &Event) {
+        let Event::Message { from, message } = event else { return };
+        let CoherenceBody::Cache(body) = message.body else { return };
+        let is_taken = match body {
+            ToCache::Invalidate { .. } | ToCache::Relay { .. } => true,
+            ToCache::Forward(forward) => forward.access == Access::Write,
+            ToCache::Data { .. } => return self.paging.on_data(*from, message.page, &self.protocol),
+            ToCache::Evicted { .. } => return self.files.forget_unwritten(message.page),
+            ToCache::Unread => {
+                let frame = self.protocol.cache.frame_of(message.page);
+                return frame.into_iter().for_each(|frame| self.paging.mark_filled(frame));
+            }
+            _ => false,
+        };
+        if !is_taken {
+            return;
+        }
+        // The next holder will write it, and it may leave this pool if it comes back.
+        self.files.forget_unwritten(message.page);
+        if self.space.own.table.is_open(message.page, Access::Write) {
+            self.shipping.meters.on_lost(message.page);
+        }
+    }
+}
