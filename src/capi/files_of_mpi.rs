@@ -28,3 +28,32 @@ entry_points! {
         Ok(OK)
     }
 }
+
+entry_points! {
+    unsafe fn vgasnet_mpi_begin_caching(is_counted: *mut c_int) -> c_int {
+        is_counted.write(attached()?.files().begin_caching().into());
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_mpi_is_caching_barred(is_barred: *mut c_int) -> c_int {
+        is_barred.write(attached()?.files().is_caching_barred().into());
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_mpi_bar_caching(still_cached: *mut u64) -> c_int {
+        still_cached.write(attached()?.files().bar_caching());
+        Ok(OK)
+    }
+}
+
+entry_points! {
+    fn vgasnet_mpi_end_caching() -> c_int {
+        attached()?.files().end_caching();
+        Ok(OK)
+    }
+
+    fn vgasnet_mpi_bar_own_caching() -> c_int {
+        attached()?.files().bar_own_caching();
+        Ok(OK)
+    }
+}

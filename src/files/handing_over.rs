@@ -44,4 +44,29 @@ impl Files {
         let cut = self.cut_to_end(file);
         cut.map_err(|error| FileError::io(&file.path, "get its size", errno_of(&error)))
     }
+
+    /// Whether this rank's MPI program may cache one more file for writing. If so, it is counted.
+    pub fn begin_caching(&self) -> bool {
+        self.driver().engine().begin_caching()
+    }
+
+    /// A counted file is cached no more.
+    pub fn end_caching(&self) {
+        self.driver().engine().end_caching();
+    }
+
+    /// Bars caching on this rank only.
+    pub fn bar_own_caching(&self) {
+        self.driver().engine().bar_caching();
+    }
+
+    /// Bars caching on all ranks. Returns the number of files that are still cached.
+    pub fn bar_caching(&self) -> u64 {
+        self.driver().bar_caching()
+    }
+
+    /// Whether caching is barred here.
+    pub fn is_caching_barred(&self) -> bool {
+        self.driver().engine().is_caching_barred()
+    }
 }

@@ -7,7 +7,7 @@ use crate::am::{BadEntry, CLIENT_FIRST, Entry};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
-use vgasnet_conduit::{Conduit, Region, RegionSizes, SLOW, of_other_version};
+use vgasnet_conduit::{Conduit, ConduitError, Region, RegionSizes, SLOW, of_other_version};
 use vgasnet_memory::{FRAMES_MIN, Reservation, Segment, Shape, all_frames, table_bytes, with_homes};
 use vgasnet_protocol::{Rank, Spaces};
 use vgasnet_settings::UserError;
@@ -50,7 +50,7 @@ impl Job {
             pool_bytes: all_frames(shape.frames, page_bytes) as usize * page_bytes,
             table_bytes: table_bytes(shape, page_bytes),
         };
-        conduit.attach(sizes).map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
+        conduit.attach(sizes).map_err(|error| not_attached(conduit.rank(), &error))?;
         if !conduit.capabilities().second_mapping && conduit.rank().0 == 0 {
             say(&format!(
                 "rank 0: {ATTACH}: over {} segments cannot be loaded from and stored to directly; use gets and puts",
@@ -237,6 +237,13 @@ pub(super) fn reserving<T>(what: &str, take: impl FnOnce() -> T) -> T {
         true
     };
     watched(tell, take)
+}
+
+/// An error of a conduit's attach may name the rank it comes from, as the user's line does.
+fn not_attached(own: Rank, error: &ConduitError) -> Failure {
+    let text = error.to_string();
+    let line = text.strip_prefix(&format!("rank {own}: ")).unwrap_or(&text);
+    Failure::new(FailureClass::Resource, line)
 }
 
 /// Checks the values told by all ranks.

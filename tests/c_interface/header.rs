@@ -79,7 +79,7 @@ fn before_mpis_with_buffers() -> impl Iterator<Item = &'static str> {
 
 /// The interposed functions of MPI, and the functions that `libvgasnet-mpi-io.so` calls before or instead of MPI's.
 fn before_mpis() -> impl Iterator<Item = &'static str> {
-    const ENDS: [&str; 8] = [
+    const ENDS: [&str; 13] = [
         "MPI_Init",
         "MPI_Init_thread",
         "MPI_Finalize",
@@ -88,6 +88,11 @@ fn before_mpis() -> impl Iterator<Item = &'static str> {
         "vgasnet_mpi_file_descriptor",
         "vgasnet_mpi_file_hand_over",
         "vgasnet_mpi_file_rescue",
+        "vgasnet_mpi_begin_caching",
+        "vgasnet_mpi_end_caching",
+        "vgasnet_mpi_is_caching_barred",
+        "vgasnet_mpi_bar_caching",
+        "vgasnet_mpi_bar_own_caching",
     ];
     ENDS.into_iter().filter(|_| cfg!(feature = "mpi")).chain(before_mpis_with_buffers())
 }

@@ -99,7 +99,9 @@ fn too_few_descriptors_are_a_line() {
 #[test]
 fn too_small_a_limit_on_files_is_a_line() {
     let program = ways(Linking::Shared);
-    for (limit_blocks, line) in [(8, "vgasnetrun: making shared memory"), (2000, "vgasnet: rank 0: vgasnet_attach: ")] {
+    for (limit_blocks, line) in
+        [(8, "vgasnetrun: making shared memory"), (2000, "vgasnet: rank 0: vgasnet_attach: shared memory of ")]
+    {
         let script = format!("ulimit -f {limit_blocks}; exec \"$@\"");
         let mut command = Command::new("sh");
         command.args(["-c", &script, "limited"]).arg(tool("vgasnetrun")).args(["-n", "1"]).arg(&program).arg("copies");

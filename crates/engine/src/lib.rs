@@ -6,6 +6,7 @@
 
 mod actions;
 mod arrivals;
+mod caching_bar;
 mod closing_reports;
 mod drive;
 mod driver;

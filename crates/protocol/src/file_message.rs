@@ -25,6 +25,9 @@ pub enum FileAsk {
     HoldEnd,
     /// The sender no longer needs the receiver's end held.
     ReleaseEnd,
+    /// About no file: the receiver, a rank of an MPI program, caches no further file for writing, and returns the number of files that it
+    /// still caches.
+    BarCaching,
 }
 
 /// A superset of some pages of a file. Page n maps to bit n modulo 64, which separates a small or contiguous set well.
@@ -76,7 +79,7 @@ pub struct FileMessage {
     /// Zero.
     pub padding: u32,
     /// Answer to [`FileAsk::End`], [`FileAsk::Size`] or [`FileAsk::HoldEnd`]: the end, in bytes. [`FileAsk::Flush`]: the pages, as a
-    /// [`PageFilter`]. [`FileAsk::Take`]: the increment; in its answer, the old value.
+    /// [`PageFilter`]. [`FileAsk::Take`]: the increment; in its answer, the old value. Answer to [`FileAsk::BarCaching`]: the number.
     pub value: u64,
 }
 

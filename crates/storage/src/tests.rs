@@ -4,6 +4,7 @@ use super::*;
 use std::io::Write;
 use std::os::fd::AsFd;
 
+mod failing_syncs;
 mod named;
 mod opening;
 mod spill;

@@ -2,6 +2,7 @@
 
 use crate::access;
 use crate::closing;
+use crate::company;
 use crate::control::{self, Pointer};
 use crate::ffi::{self, Status, put};
 use crate::opening::{self, HandlePlace, Wanted};
@@ -78,6 +79,17 @@ calls! {
         if job::library().is_some() {
             rescue::all("MPI_Abort");
         }
+        next()
+    };
+
+    MPI_Comm_spawn(command argv processes info root comm new codes) |next|
+        company::come("MPI_Comm_spawn", handle(comm), int(root), next);
+    MPI_Comm_spawn_multiple(count commands argv processes info root comm new codes) |next|
+        company::come("MPI_Comm_spawn_multiple", handle(comm), int(root), next);
+    MPI_Comm_accept(port info root comm new) |next| company::come("MPI_Comm_accept", handle(comm), int(root), next);
+    MPI_Comm_connect(port info root comm new) |next| company::come("MPI_Comm_connect", handle(comm), int(root), next);
+    MPI_Comm_join(descriptor new) |next| {
+        company::expect("MPI_Comm_join");
         next()
     };
 

@@ -25,8 +25,9 @@ impl CachedFile {
     /// Gives up the claim: the team caches nothing any more. If MPI continues, the handle becomes a guest, so that a
     /// team that caches the file next does not overwrite MPI's writes with its whole blocks.
     fn end_claim(&self, after: After) {
-        let Hold::Own { claim, .. } = &self.hold else { return };
+        let Hold::Own { claim, permit, .. } = &self.hold else { return };
         let claim = claim.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(permit.lock().unwrap_or_else(PoisonError::into_inner).take());
         if after != After::Nothing {
             claim.and_then(Claim::of_mpi).into_iter().for_each(|claim| claims::keep(self.handle, claim));
         }

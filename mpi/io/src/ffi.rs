@@ -69,6 +69,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_comm_free(comm: u64) -> c_int;
     fn vgasnet_mpi_io_place(comm: u64, rank: *mut c_int, ranks: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_place_of_all(rank: *mut c_int, ranks: *mut c_int) -> c_int;
+    fn vgasnet_mpi_io_has_parents() -> c_int;
     fn vgasnet_mpi_io_world_ranks(comm: u64, ranks: c_int, members: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_meet(comm: u64) -> c_int;
     fn vgasnet_mpi_io_least(comm: u64, numbers: *mut c_int, count: c_int) -> c_int;
@@ -152,6 +153,12 @@ fn place_of_all() -> (u32, u32) {
     (rank as u32, ranks as u32)
 }
 
+/// Whether the process was spawned by others. MPI has been initialised.
+pub fn has_parents() -> bool {
+    // SAFETY: MPI runs.
+    (unsafe { vgasnet_mpi_io_has_parents() }) != 0
+}
+
 /// The number by which lines name this rank.
 pub fn world_rank() -> u32 {
     place_of_all().0
@@ -194,10 +201,21 @@ impl Comm {
 
     /// Its ranks as ranks of `MPI_COMM_WORLD`, if all are there.
     pub fn world_ranks(&self) -> Option<Vec<u32>> {
+        let (members, are_all_there) = self.places();
+        are_all_there.then(|| members.into_iter().map(|rank| rank as u32).collect())
+    }
+
+    /// Whether this is the first of its ranks in this `MPI_COMM_WORLD`.
+    pub fn is_first_of_world(&self) -> bool {
+        self.rank == 0 || self.places().0.iter().position(|rank| *rank >= 0) == Some(self.rank as usize)
+    }
+
+    /// Its ranks as ranks of `MPI_COMM_WORLD`, or -1, and whether all are there.
+    fn places(&self) -> (Vec<c_int>, bool) {
         let mut members = vec![0; self.ranks as usize];
         // SAFETY: there is room for all of them.
         let found = unsafe { vgasnet_mpi_io_world_ranks(self.handle, self.ranks as c_int, members.as_mut_ptr()) };
-        (found != 0).then(|| members.into_iter().map(|rank| rank as u32).collect())
+        (members, found != 0)
     }
 
     /// Waits in MPI until all ranks have arrived. Collective. Precedes all collective calls of vgasnet: a rank that

@@ -3,6 +3,7 @@
 
 use crate::calls::{finalize, start};
 use crate::closing;
+use crate::company;
 use crate::control::{self, Pointer};
 use crate::ffi::{self, put};
 use crate::opening::{self, HandlePlace, Wanted};
@@ -65,6 +66,19 @@ fortran! {
         next()
     };
     mpi_finalize_, mpi_finalize_f08_ => () |next| finalize(next);
+
+    mpi_comm_spawn_, mpi_comm_spawn_f08_ => (command argv processes info root comm new codes; len len2) |next|
+        company::come("MPI_Comm_spawn", comm_of(int(comm)), int(root), next);
+    mpi_comm_spawn_multiple_, mpi_comm_spawn_multiple_f08_ => (count commands argv processes info root comm new codes; len len2) |next|
+        company::come("MPI_Comm_spawn_multiple", comm_of(int(comm)), int(root), next);
+    mpi_comm_accept_, mpi_comm_accept_f08_ => (port info root comm new; len) |next|
+        company::come("MPI_Comm_accept", comm_of(int(comm)), int(root), next);
+    mpi_comm_connect_, mpi_comm_connect_f08_ => (port info root comm new; len) |next|
+        company::come("MPI_Comm_connect", comm_of(int(comm)), int(root), next);
+    mpi_comm_join_, mpi_comm_join_f08_ => (descriptor new) |next| {
+        company::expect("MPI_Comm_join");
+        next()
+    };
 
     mpi_file_open_, mpi_file_open_f08_ => (comm name mode info place; len) |next| {
         let wanted = || Wanted {

@@ -4,7 +4,7 @@
 use crate::ffi::{self, Comm};
 use crate::patterns::Patterns;
 use crate::vgasnet::{self, Library};
-use crate::{rescue, say, settings};
+use crate::{company, rescue, say, settings};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use vgasnet_mpi_front::{environment, is_its_mpi, keeping_handlers};
@@ -23,6 +23,7 @@ pub fn start() {
         let library = try_start()?;
         OWN_RANK.store(ffi::world_rank(), Ordering::Relaxed);
         OWN_PROCESS.store(std::process::id(), Ordering::Relaxed);
+        company::expect_parents(&library);
         // vgasnet has registered its exit handler by now, so this one runs first.
         // SAFETY: the function exists until the process ends: libraries possibly needed by MPI are not unloaded.
         unsafe { libc::atexit(at_exit) };

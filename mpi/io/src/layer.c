@@ -115,12 +115,18 @@ int vgasnet_mpi_io_place_of_all(int *rank, int *ranks) {
     return vgasnet_mpi_io_place(FROM_HANDLE(MPI_COMM_WORLD), rank, ranks);
 }
 
-/* The ranks of a communicator as ranks of MPI_COMM_WORLD. Returns 0 if one of them is missing there. */
+/* Whether the process was spawned. */
+int vgasnet_mpi_io_has_parents(void) {
+    MPI_Comm parents;
+    return NEXT(Comm_get_parent)(&parents) == MPI_SUCCESS && parents != MPI_COMM_NULL;
+}
+
+/* The ranks of a communicator as ranks of MPI_COMM_WORLD, or -1. Returns 0 if one of them is missing there. */
 int vgasnet_mpi_io_world_ranks(uint64_t comm, int ranks, int *members) {
     MPI_Group group, world;
     int i, *places = malloc((size_t)ranks * sizeof *places), is_found = 0;
     if (places == NULL) return 0;
-    for (i = 0; i < ranks; ++i) places[i] = i;
+    for (i = 0; i < ranks; ++i) places[i] = i, members[i] = -1;
     if (NEXT(Comm_group)(TO_HANDLE(MPI_Comm, comm), &group) == MPI_SUCCESS) {
         if (NEXT(Comm_group)(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
             is_found = NEXT(Group_translate_ranks)(group, ranks, places, world, members) == MPI_SUCCESS;
@@ -128,7 +134,10 @@ int vgasnet_mpi_io_world_ranks(uint64_t comm, int ranks, int *members) {
         }
         NEXT(Group_free)(&group);
     }
-    for (i = 0; i < ranks && is_found; ++i) is_found = members[i] != MPI_UNDEFINED;
+    for (i = 0; i < ranks; ++i) {
+        if (members[i] == MPI_UNDEFINED) members[i] = -1;
+        is_found = is_found && members[i] >= 0;
+    }
     free(places);
     return is_found;
 }

@@ -9,6 +9,7 @@
 //! - [`view`] locates the bytes of a view, and [`layout`], [`types`] and [`named`] the bytes of a datatype;
 //!   [`transfer`] combines the two.
 //! - [`queue`] runs non-blocking operations.
+//! - [`claims`] finds other handles of a file, [`company`] bars caching, and [`watch`] and [`through`] hand files over.
 //!
 //! MPI's handles and macros stay in C (`layer.c`, `types.c`); in [`ffi`] they are integers. [`vgasnet`] is vgasnet's C
 //! interface.
@@ -23,6 +24,7 @@ mod accesses;
 mod calls;
 mod claims;
 mod closing;
+mod company;
 mod control;
 mod descriptors;
 mod direct;

@@ -2,6 +2,7 @@
 //! MPI opens the file, so a refused file is neither created nor changed.
 
 use crate::claims::{self, Claim};
+use crate::company::Permit;
 use crate::descriptors;
 use crate::ffi::{self, Comm, constants};
 use crate::files::{self, CachedFile, own_files};
@@ -54,7 +55,14 @@ enum Server {
     /// vgasnet, with the file of another handle.
     Shared { comm: Comm, first: Arc<CachedFile> },
     /// vgasnet, with a team of these ranks.
-    Own { comm: Comm, members: Vec<u32>, path: CString, claim: Option<Claim> },
+    Own { comm: Comm, members: Vec<u32>, path: CString, rights: Rights },
+}
+
+/// A team's rights to a file, at its first rank.
+struct Rights {
+    claim: Option<Claim>,
+    /// Present if the file may be written.
+    permit: Option<Permit>,
 }
 
 /// Others cache and write the file, and do not hand it back.
@@ -78,7 +86,7 @@ pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place
     let wanted = wanted();
     // MPI reports the error of a communicator that cannot open files.
     let Some(theirs) = Comm::of(wanted.comm) else { return next() };
-    let server = match choose(&wanted, &theirs) {
+    let server = match choose(library, &wanted, &theirs) {
         Ok(server) => server,
         Err(Taken) => return refuse(place),
     };
@@ -89,7 +97,7 @@ pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place
     let has_failed = code != SUCCESS || place.get() == constants().file_null;
     let opened = match server {
         Server::Mpi(claims) => {
-            if !has_failed && theirs.rank == 0 {
+            if !has_failed && theirs.is_first_of_world() {
                 leave_to_mpi(&wanted, place.get(), claims, &others);
             }
             return code;
@@ -106,8 +114,8 @@ pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place
             share(library, &wanted, place.get(), comm, &first);
             Ok(())
         }
-        Server::Own { comm, members, path, claim } => {
-            cache(library, &wanted, place.get(), (comm, members, path), claim)
+        Server::Own { comm, members, path, rights } => {
+            cache(library, &wanted, place.get(), (comm, members, path), rights)
         }
     };
     match opened {
@@ -129,7 +137,11 @@ fn refuse(place: &impl HandlePlace) -> c_int {
 /// Descriptors of the file that the first rank already has. If descriptors are about to run short, MPI's own descriptor
 /// is identified by exclusion of these.
 fn descriptors_of(wanted: &Wanted<'_>, theirs: &Comm) -> Vec<c_int> {
-    if theirs.rank == 0 && wanted.may_write() { descriptors::writable_of(&c_paths_of(wanted.name)) } else { Vec::new() }
+    if wanted.may_write() && theirs.is_first_of_world() {
+        descriptors::writable_of(&c_paths_of(wanted.name))
+    } else {
+        Vec::new()
+    }
 }
 
 /// At the first rank: MPI serves a handle it has opened, which has claims while it is open. `others` are the earlier
@@ -178,7 +190,7 @@ fn tell_taken(wanted: &Wanted<'_>) -> bool {
 }
 
 /// Collective. Duplicates the communicator only for files that the library may serve.
-fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
+fn choose(library: &'static Library, wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     if theirs.rank == 0 {
         wanted.hints.tell();
     }
@@ -187,10 +199,10 @@ fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     let members = theirs.world_ranks();
     let is_of_world = members.is_some();
     let (true, Some(members)) = (paths.len() == 1, members) else {
-        let is_first_writer = theirs.rank == 0 && wanted.may_write();
+        // Other processes may lack the library, the first rank included.
+        let is_first_writer = wanted.may_write() && theirs.is_first_of_world();
         let (claims, are_free) = if is_first_writer { settled_claims(wanted.name) } else { (Vec::new(), true) };
-        // Processes of another MPI_COMM_WORLD may lack the library. There is no agreement with them, and no joint
-        // refusal.
+        // There is no agreement with processes of another MPI_COMM_WORLD, and no joint refusal.
         let are_free = if is_of_world { theirs.agree([are_free]) == [true] } else { are_free || tell_taken(wanted) };
         return if are_free { Ok(Server::Mpi(claims)) } else { Err(Taken) };
     };
@@ -228,10 +240,14 @@ fn choose(wanted: &Wanted<'_>, theirs: &Comm) -> Result<Server, Taken> {
     }
     let mut claim = claim.or_else(claim_it);
     // MPI's writes would be lost in the whole blocks of a team that caches and writes the file.
-    let owns = all_mean_it && claim.as_mut().is_none_or(Claim::become_owner);
+    let permit = if all_mean_it && is_first_writer { Permit::of(library) } else { None };
+    let is_permitted = permit.is_some() || !is_first_writer;
+    let owns = all_mean_it && is_permitted && claim.as_mut().is_none_or(Claim::become_owner);
     let [owns, is_settled] = comm.agree([owns || comm.rank > 0, owns || is_free(&claim)]);
     match path {
-        Some(path) if owns && all_mean_it => return Ok(Server::Own { comm, members, path, claim }),
+        Some(path) if owns && all_mean_it => {
+            return Ok(Server::Own { comm, members, path, rights: Rights { claim, permit } });
+        }
         _ => comm.free(),
     }
     if is_settled { Ok(Server::Mpi(claim.into_iter().collect())) } else { Err(Taken) }
@@ -270,7 +286,7 @@ fn cache(
     wanted: &Wanted<'_>,
     handle: u64,
     (comm, members, path): (Comm, Vec<u32>, CString),
-    claim: Option<Claim>,
+    Rights { claim, permit }: Rights,
 ) -> Result<(), Taken> {
     // The file may not have existed before MPI opened it. If two communicators create it at once, one of them or both
     // are late, and leave it to MPI.
@@ -304,7 +320,7 @@ fn cache(
         return Ok(());
     };
     let (name, identity) = (u64::from(members[0]) << 32 | tag, Identity::of(&path));
-    let hold = Hold::Own { team, name, identity, claim: Mutex::new(claim) };
+    let hold = Hold::Own { team, name, identity, claim: Mutex::new(claim), permit: Mutex::new(permit) };
     let mut file = CachedFile::new(library, (handle, file), path, comm, hold);
     // A file that is only read is never handed over.
     file.decider = wanted.may_write().then_some(0);

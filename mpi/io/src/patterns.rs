@@ -33,6 +33,11 @@ impl Patterns {
         PATTERNS.get_or_init(|| Patterns::new(&environment::var_os("VGASNET_MPI_FILES").unwrap_or_default()))
     }
 
+    /// Whether the user names no files.
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
     /// Whether a pattern matches a path.
     pub fn match_path(&self, path: &CStr) -> bool {
         let whole = absolute(path);

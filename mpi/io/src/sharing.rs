@@ -5,6 +5,7 @@
 //! of only some of them.
 
 use crate::claims::Claim;
+use crate::company::Permit;
 use crate::direct::Direct;
 use crate::ffi::{self, Comm, constants};
 use crate::files::{CachedFile, has_atomic_second};
@@ -27,6 +28,8 @@ pub enum Hold {
         identity: Option<Identity>,
         /// At its first rank.
         claim: Mutex<Option<Claim>>,
+        /// There as well, if it may be written.
+        permit: Mutex<Option<Permit>>,
     },
     /// It uses the file of another handle.
     Shared {

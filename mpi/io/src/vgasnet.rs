@@ -121,6 +121,11 @@ functions! {
     mpi_file_descriptor: fn(File, *mut c_int) -> c_int;
     mpi_file_hand_over: fn(File) -> c_int;
     mpi_file_rescue: fn(File) -> c_int;
+    mpi_begin_caching: fn(*mut c_int) -> c_int;
+    mpi_end_caching: fn() -> c_int;
+    mpi_is_caching_barred: fn(*mut c_int) -> c_int;
+    mpi_bar_caching: fn(*mut u64) -> c_int;
+    mpi_bar_own_caching: fn() -> c_int;
 }
 
 /// A failed call. The user has been told the reason.
@@ -260,6 +265,43 @@ impl Library {
     pub fn rescue(&self, file: File) -> Result<(), Failed> {
         // SAFETY: it takes any number.
         check(unsafe { (self.mpi_file_rescue)(file) })
+    }
+
+    /// Whether this rank may cache one more file for writing. If so, the file is counted until `end_caching`.
+    pub fn begin_caching(&self) -> bool {
+        let mut is_counted = 0;
+        // SAFETY: there is room for the answer.
+        let code = unsafe { (self.mpi_begin_caching)(&mut is_counted) };
+        code == OK && is_counted != 0
+    }
+
+    /// A counted file is cached no more.
+    pub fn end_caching(&self) {
+        // SAFETY: it may be called once vgasnet runs.
+        let _code = unsafe { (self.mpi_end_caching)() };
+    }
+
+    /// Whether this rank's cached files have to be handed over.
+    pub fn is_caching_barred(&self) -> bool {
+        let mut is_barred = 0;
+        // SAFETY: there is room for the answer.
+        let code = unsafe { (self.mpi_is_caching_barred)(&mut is_barred) };
+        code == OK && is_barred != 0
+    }
+
+    /// Has no rank of the job cache further files for writing. Returns the number of files still cached. Not
+    /// collective.
+    pub fn bar_caching(&self) -> u64 {
+        let mut still_cached = 0;
+        // SAFETY: there is room for the number.
+        let _code = unsafe { (self.mpi_bar_caching)(&mut still_cached) };
+        still_cached
+    }
+
+    /// The same for this rank alone.
+    pub fn bar_own_caching(&self) {
+        // SAFETY: it may be called once vgasnet runs.
+        let _code = unsafe { (self.mpi_bar_own_caching)() };
     }
 
     /// Syncs all writes to the disk.

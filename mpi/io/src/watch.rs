@@ -1,7 +1,9 @@
-//! Watches cached files open for writing for other writers: a thread checks regularly for guests (`claims.rs`). If one
-//! has arrived, the team hands the file over (`through.rs`), by threads of its own, since the program may be anywhere
+//! Watches cached files open for writing for other writers: a thread checks regularly for guests (`claims.rs`) and for
+//! processes without claims (`company.rs`). If one has arrived, the team hands the file over (`through.rs`), by threads of its own, since the program may be anywhere
 //! meanwhile.
 
+use crate::claims::Claim;
+use crate::company::Permit;
 use crate::direct::Direct;
 use crate::files::{CachedFile, shared_with};
 use crate::sharing::Hold;
@@ -35,8 +37,12 @@ struct Watched {
 static WATCHED: Mutex<Watched> = Mutex::new(Watched { files: VecDeque::new(), has_thread: false });
 static HAS_FILES: Condvar = Condvar::new();
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn watched() -> MutexGuard<'static, Watched> {
-    WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&WATCHED)
 }
 
 /// Watches a file until it is closed or handed over.
@@ -78,10 +84,10 @@ fn wanted(file: &CachedFile) -> Option<u64> {
     if file.comm.rank > 0 {
         return file.comm.has_message(0, HOLD).then(|| file.comm.receive(0, HOLD).ok()).flatten();
     }
-    let Hold::Own { claim, .. } = &file.hold else { return None };
-    let has_guests =
-        claim.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|claim| claim.has_guests());
-    if has_guests { file.through.decide_to_hold() } else { None }
+    let Hold::Own { claim, permit, .. } = &file.hold else { return None };
+    let has_guests = || lock(claim).as_ref().is_some_and(Claim::has_guests);
+    let is_revoked = lock(permit).as_ref().is_some_and(Permit::is_revoked);
+    if is_revoked || has_guests() { file.through.decide_to_hold() } else { None }
 }
 
 /// Hands a file over, in a new thread if possible.
@@ -115,8 +121,9 @@ fn hand_over(file: &CachedFile, joint_calls: u64) {
         let _told = file.comm.receive(0, GO_ON);
     }
     others.clone().for_each(|rank| _ = file.comm.receive(rank, SYNCED));
-    if let Hold::Own { claim, .. } = &file.hold {
-        claim.lock().unwrap_or_else(PoisonError::into_inner).iter_mut().for_each(|claim| _ = claim.become_guest());
+    if let Hold::Own { claim, permit, .. } = &file.hold {
+        lock(claim).iter_mut().for_each(|claim| _ = claim.become_guest());
+        drop(lock(permit).take());
     }
     others.for_each(|rank| file.comm.send(rank, GO_ON, 0));
     file.through.let_through(direct, synced);

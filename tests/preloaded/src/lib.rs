@@ -312,6 +312,30 @@ impl Program {
         self.start(Some(libraries), ranks, arguments, variables)
     }
 
+    /// Runs it with libraries preloaded before and after the suite's, each with colons between them. There may be none.
+    pub fn run_between(
+        &self,
+        [before, behind]: [&str; 2],
+        ranks: u32,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Ended {
+        let own = self.suite.library().display().to_string();
+        let all: Vec<&str> = [before, &own, behind].into_iter().filter(|part| !part.is_empty()).collect();
+        self.start(Some(all.join(":")), ranks, arguments, variables)
+    }
+
+    /// Runs it with other libraries preloaded, with colons between them, and without the suite's.
+    pub fn run_with_others(
+        &self,
+        libraries: &str,
+        ranks: u32,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Ended {
+        self.start(Some(libraries.to_owned()), ranks, arguments, variables)
+    }
+
     /// Runs it unchanged.
     pub fn run_without(&self, ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
         self.start(None, ranks, arguments, variables)

@@ -23,6 +23,7 @@ pub use own_flushes::OwnFlush;
 pub use unwritten::{Unwritten, joined};
 pub(super) use write_behind::Resumed;
 
+use super::caching_bar::CachingBar;
 use crate::request::Part;
 use aging::Aging;
 use byte_locks::ByteLocks;
@@ -51,6 +52,7 @@ pub(super) struct FileService {
     aging: Aging,
     locks: ByteLocks,
     writes: KnownWrites,
+    caching: CachingBar,
     /// Threads waiting for a file event without notification.
     waiting: u32,
 }
@@ -80,6 +82,7 @@ impl FileService {
             aging: Aging::default(),
             locks: ByteLocks::new(rank, ranks, message_bytes_max),
             writes: KnownWrites::default(),
+            caching: CachingBar::default(),
             waiting: 0,
         }
     }
@@ -112,6 +115,16 @@ impl FileService {
     /// The same, to be changed.
     pub(super) fn writes_mut(&mut self) -> &mut KnownWrites {
         &mut self.writes
+    }
+
+    /// This rank's part in barring caches of MPI programs' files.
+    pub(super) fn caching(&self) -> &CachingBar {
+        &self.caching
+    }
+
+    /// The same, to be changed.
+    pub(super) fn caching_mut(&mut self) -> &mut CachingBar {
+        &mut self.caching
     }
 
     /// The flushes at this home.
@@ -180,8 +193,12 @@ impl FileService {
             let is_awaited = self.questions.on_answer(message.id, message);
             return is_awaited.then_some(Handled::Answered).ok_or("an answer about a file that nobody has asked for");
         }
+        if message.ask == FileAsk::BarCaching {
+            return Ok(Handled::Answer(FileMessage { is_answer: true, value: self.caching.bar(), ..message }));
+        }
         let state = self.open.state(space).ok_or("a question about a file that is not open")?;
         let value = match message.ask {
+            FileAsk::BarCaching => value,
             FileAsk::Flush => return Ok(Handled::Flush(message)),
             FileAsk::Size => {
                 return Ok(Handled::Messages(self.sizes.ask(from, message, self.open.others_of(space))));
