@@ -147,7 +147,7 @@ impl Ops {
     /// Copies the bytes up to the nearer page border, if both pages are open. Returns their number.
     fn copy_page_to_page(&self, from: Remote, to: Remote) -> Result<usize, UserError> {
         let (Some(from), Some(to)) = (self.first_piece(from)?, self.first_piece(to)?) else { return Ok(0) };
-        let _copying = CopyGuard::new();
+        let _copying = CopyGuard::begin();
         let Some(source) = self.pin_anywhere(from.page, Access::Read) else { return Ok(0) };
         let mut copied = 0;
         if let Some(target) = self.pin_anywhere(to.page, Access::Write) {

@@ -99,7 +99,7 @@ impl Ops {
     /// The client's memory in `copy` is valid for the piece's length.
     #[inline]
     pub(super) unsafe fn hit(&self, piece: &Piece, copy: &Copy) -> bool {
-        let _copying = CopyGuard::new();
+        let _copying = CopyGuard::begin();
         // Borrowed, not moved: a move would read in 16-byte words what was just written in words of other sizes, a
         // store-forwarding stall of nanoseconds.
         let pinned = self.pin_anywhere(piece.page, copy.access());
@@ -115,7 +115,7 @@ impl Ops {
     /// # Safety
     /// The client's memory in each copy is valid for its piece's length.
     pub(super) unsafe fn hit_all(&self, pieces: impl Iterator<Item = Piece>, copy: impl Fn(&Piece) -> Copy) -> bool {
-        let _copying = CopyGuard::new();
+        let _copying = CopyGuard::begin();
         let mut pinned: Vec<(PinnedPage, Piece, Copy)> = Vec::new();
         for piece in pieces {
             let copy = copy(&piece);

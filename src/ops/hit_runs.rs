@@ -101,7 +101,7 @@ impl Ops {
         let page_bytes = self.space.page_bytes();
         // A run of at most a page that begins outside this range does not reach into the own segment.
         let near_own = own.base.saturating_sub(page_bytes)..own.base + own.size_bytes;
-        let copying = CopyGuard::new();
+        let copying = CopyGuard::begin();
         let mut held: Option<HeldPage> = None;
         let mut done = 0;
         for (at, run) in batch.left().iter().enumerate() {

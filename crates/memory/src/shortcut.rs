@@ -132,7 +132,7 @@ impl Shortcut {
     #[inline(always)]
     pub fn put_number<T: Scalar>(&self, number: T, rank: u32, address: usize) -> Put {
         let Some(reach) = self.reach(rank) else { return Put::Missed };
-        let _copying = CopyGuard::new();
+        let _copying = CopyGuard::begin();
         // SAFETY: the objects on the path live until the process ends.
         let pinned = unsafe { reach.pin::<T>(rank, address) };
         let Some(PinnedNumber { entry, at }) = pinned else { return Put::Missed };

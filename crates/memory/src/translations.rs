@@ -217,7 +217,7 @@ impl Translations {
         let bytes = Bytes { rank, address, offset_max: (1 << self.reach.page_shift) - len_bytes };
         // SAFETY: `self` owns the objects that its reach points to.
         let Translation { entry, frame, pool } = unsafe { self.reach.find(rank, address) };
-        let _copying = CopyGuard::new();
+        let _copying = CopyGuard::begin();
         let Some(offset_bytes) = entry.pin_quickly(&bytes) else { return Put::Missed };
         pool.blocks.mark(pool.frame_of(entry), offset_bytes, len_bytes);
         // SAFETY: the bytes are inside the frame, which the pin keeps for their page, and outside the client's memory.

@@ -81,7 +81,7 @@ pub struct CopyGuard(PhantomData<*mut ()>);
 impl CopyGuard {
     /// Defers signals from now on. The page is pinned after this.
     #[inline(always)]
-    pub fn new() -> CopyGuard {
+    pub fn begin() -> CopyGuard {
         mark().begin();
         CopyGuard(PhantomData)
     }

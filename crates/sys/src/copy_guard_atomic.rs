@@ -8,7 +8,7 @@ pub struct CopyGuard(SignalGuard);
 
 impl CopyGuard {
     /// Defers signals from now on. The page is pinned after this.
-    pub fn new() -> CopyGuard {
+    pub fn begin() -> CopyGuard {
         CopyGuard(SignalGuard::brief())
     }
 
