@@ -17,7 +17,7 @@ impl Engine {
             Action::Send { to, message } => {
                 self.note_frame(&message);
                 if to == self.space.rank {
-                    self.events.push_back(Event::Message { from: to, message });
+                    self.queue.raise(Event::Message { from: to, message });
                 } else {
                     self.outbox.send_together(to, &message.encode());
                 }
@@ -34,14 +34,14 @@ impl Engine {
                 self.space.own.blocks.clear(frame);
                 // A fresh frame holds zeros already.
                 if self.frames.is_zeros(frame) {
-                    self.events.push_back(Event::Cleared(page));
+                    self.queue.raise(Event::Cleared(page));
                 } else {
-                    self.work.push_back(Work::Clear { page, frame });
+                    self.queue.add(Work::Clear { page, frame });
                 }
             }
             Action::Fill { page, frame, waiter } => {
-                let part = Box::new(self.parts.remove(waiter.0 as usize));
-                self.work.push_back(Work::Fill { page, frame, part });
+                let part = Box::new(self.waiting.take(waiter));
+                self.queue.add(Work::Fill { page, frame, part });
             }
             Action::Load { page, to, frame, priority } => {
                 self.storage.load(page, to, frame, priority);
@@ -92,7 +92,7 @@ impl Engine {
         }
         if is_wanted {
             let parts = self.take_parts(page, waiters);
-            self.work.push_back(Work::Copies { page, frame, parts });
+            self.queue.add(Work::Copies { page, frame, parts });
         }
     }
 
@@ -128,9 +128,8 @@ impl Engine {
 
     fn transfer(&mut self, outgoing: Outgoing) {
         let pool = &self.space.own.pool;
-        // Tokens of pages are even. The storage server's are odd.
-        let token = Token(self.transfers.insert(outgoing) as u64 * 2);
-        self.work.push_back(Work::Put(Transfer {
+        let token = self.waiting.begin_transfer(outgoing);
+        self.queue.add(Work::Put(Transfer {
             peer: outgoing.forward.to,
             peer_offset_bytes: pool.offset_bytes(outgoing.forward.frame),
             own_offset_bytes: pool.offset_bytes(outgoing.from),
@@ -142,7 +141,7 @@ impl Engine {
     /// A page has been written into another rank's frame. A rank of this host also learns which blocks the file may
     /// lack.
     pub(super) fn on_transferred(&mut self, token: Token) {
-        let outgoing = self.transfers.remove(token.0 as usize / 2);
+        let outgoing = self.waiting.end_transfer(token);
         let (blocks, forward) = (&self.space.own.blocks, &outgoing.forward);
         if let Some(its) = self.space.blocks(forward.to) {
             blocks.pass_on(outgoing.from, its, forward.frame);
@@ -155,7 +154,7 @@ impl Engine {
     }
 
     fn take_parts(&mut self, page: PageId, waiters: &[Waiter]) -> Vec<Part> {
-        let parts: Vec<Part> = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
+        let parts = self.waiting.take_all(waiters);
         for _ in parts.iter().filter(|part| matches!(part.copy, Copy::Pin(_))) {
             self.pins.on_pinned(page.index);
         }
@@ -176,9 +175,9 @@ impl Engine {
     /// Called when a page is closed. It is unmapped before the protocol is told.
     pub(super) fn on_closed(&mut self, page: PageId, frame: FrameId) {
         if self.frames.is_mapped(page, frame) {
-            self.work.push_back(Work::Unmap { page, frame });
+            self.queue.add(Work::Unmap { page, frame });
         } else {
-            self.events.push_back(Event::Closed(page));
+            self.queue.raise(Event::Closed(page));
         }
     }
 }

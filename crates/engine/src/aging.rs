@@ -125,7 +125,7 @@ impl Engine {
             self.write_behind.aging.pages.remove(&page);
             if dirty.is_some() {
                 stats::count(Row::FileAged);
-                self.events.push_back(Event::WriteBack(page));
+                self.queue.raise(Event::WriteBack(page));
             }
         }
         let aging = &mut self.write_behind.aging;

@@ -35,7 +35,7 @@ impl Engine {
 
     fn take_returned_frame(&mut self) -> bool {
         let returned = self.storage.take_returned_frame();
-        self.events.extend(returned.map(Event::Freed));
+        self.queue.raise_all(returned.map(Event::Freed));
         returned.is_some()
     }
 

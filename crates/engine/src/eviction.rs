@@ -19,7 +19,7 @@ impl Engine {
                 return victim;
             }
             // The events may concern the next victim.
-            if !self.events.is_empty() {
+            if self.queue.has_events() {
                 return None;
             }
         }
@@ -58,9 +58,9 @@ impl Engine {
         }
         // Every frame is held or in use. Some may hold pages that another home will send once this one has served it.
         if need == Need::Now && victim.is_none() && cache.fetches_for_others() {
-            self.events.push_back(Event::NoVictim);
+            self.queue.raise(Event::NoVictim);
         }
-        self.work.extend(self.frames.passed_mapped().map(|(page, frame)| Work::UnmapUnused { page, frame }));
+        self.queue.add_all(self.frames.passed_mapped().map(|(page, frame)| Work::UnmapUnused { page, frame }));
         let asked_back: Vec<PageId> = self.frames.asked_back().collect();
         asked_back.into_iter().for_each(|page| self.send_asking(page));
         self.clean_ahead(victim);
@@ -79,7 +79,7 @@ impl Engine {
             if let Some(page) = dirty.filter(|_| is_idle && victim != Some(frame)) {
                 stats::count(Row::CleanedAhead);
                 self.cleaned_ahead += 1;
-                self.events.push_back(Event::WriteBack(page));
+                self.queue.raise(Event::WriteBack(page));
             }
         }
     }

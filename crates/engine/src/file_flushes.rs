@@ -169,7 +169,7 @@ impl Engine {
     /// A page that a flush asked for is written back, or has failed.
     pub(super) fn on_recalled(&mut self, page: PageId, cause: Option<Cause>) {
         if self.files.flushing.on_recalled(page, cause) {
-            self.events.push_back(Event::Recall(page));
+            self.queue.raise(Event::Recall(page));
         }
     }
 

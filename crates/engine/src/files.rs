@@ -134,7 +134,7 @@ impl Engine {
         self.protocol.remove_file(space);
         self.storage.remove_file(space);
         if let Err(violation) = self.locks.forget_file(space) {
-            self.broken = Some(UserError::new(violation.to_string()));
+            self.status.break_by(UserError::new(violation.to_string()));
         }
         self.files.open.remove(&space);
     }
@@ -236,8 +236,8 @@ impl Engine {
     pub(super) fn fail(&mut self, page: PageId, frame: FrameId, waiters: &[Waiter], cause: Cause) {
         self.frames.mark_filled(frame);
         self.prefetch.on_opened(page);
-        let parts = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
-        self.work.push_back(Work::Fail { parts, cause });
+        let parts = self.waiting.take_all(waiters);
+        self.queue.add(Work::Fail { parts, cause });
     }
 
     /// A dirty page of this rank could not be written.
@@ -272,7 +272,7 @@ impl Engine {
             return self.outbox.send(to, message.as_bytes());
         }
         if let Err(what) = self.on_file_message(to, message.as_bytes()) {
-            self.broken = Some(UserError::new(what));
+            self.status.break_by(UserError::new(what));
         }
     }
 
@@ -287,7 +287,7 @@ impl Engine {
                 Some(awaited @ None) => *awaited = Some(message),
                 _ => return Err("an answer about a file that nobody has asked for"),
             }
-            self.has_event = true;
+            self.status.note_event();
             return Ok(());
         }
         let Some(file) = self.files.open.get(&message.space) else {
@@ -322,7 +322,7 @@ impl Engine {
         let Some(file) = self.files.open.get_mut(&space) else { return };
         file.state.refusal.store(cause.0, Ordering::Relaxed);
         file.state.note_error(cause);
-        self.has_event = true;
+        self.status.note_event();
     }
 }
 

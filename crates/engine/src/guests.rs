@@ -182,7 +182,7 @@ impl Engine {
         let parts = self.guests.dismissing.entry(page).or_default();
         parts.push((part, tries));
         if parts.len() == 1 {
-            self.events.push_back(Event::Dismiss(page));
+            self.queue.raise(Event::Dismiss(page));
         }
     }
 
@@ -190,8 +190,7 @@ impl Engine {
     pub(super) fn retry_dismissed(&mut self) {
         while let Some(page) = self.guests.dismissed.pop() {
             for (part, tries) in self.guests.dismissing.remove(&page).into_iter().flatten() {
-                let kept = self.do_at_home(part, tries + 1);
-                kept.into_iter().for_each(|part| self.want(part));
+                self.do_at_home_or_fetch(part, tries + 1);
             }
             self.handle_events();
         }

@@ -7,105 +7,91 @@
 mod actions;
 mod aging;
 mod arrivals;
+mod arriving;
 mod as_in_paper;
-mod background;
 mod block_frames;
-mod closing_reports;
+mod bytes;
 mod driver;
 mod eviction;
-mod fault_service;
 mod file_flushes;
 mod file_sizes;
 mod file_state;
 mod files;
 mod guests;
-mod host_barriers;
-mod job_barrier;
 mod loans;
 mod locks;
+mod meeting;
+mod meetings;
 mod outbox;
 mod page_statistics;
 mod pending;
-mod performing;
 mod pins;
 mod prefetch;
+mod queue;
 pub mod request;
-mod serving;
-mod shipping;
-mod sleepers;
+mod small_operations;
+mod status;
 mod storage_queue;
 mod storage_server;
 mod tuning;
-mod wait;
-mod wait_mode;
+mod waiting;
 mod work;
 mod write_behind;
 mod writes;
 
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
-pub use driver::{Driver, Fail, Locked};
+pub use driver::{CallerWork, Driver, Fail, Locked, WaitMode};
 pub use file_flushes::OwnFlush;
 pub use file_state::FileState;
 pub use files::{Unwritten, joined};
 pub use outbox::messages_in;
 pub use pending::Pending;
 pub use pins::TooManyPins;
-pub use shipping::{Delivery, Shipment};
-pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, PageRead, StorageServer};
+pub use storage_server::{EndedRead, PageRead, StorageServer};
 pub use tuning::protocol;
-pub use wait::CallerWork;
-pub use wait_mode::WaitMode;
-pub use work::Work;
+pub use work::{BlockCopies, BlockPlace, Delivery, OverlaidBlocks, Shipment, Work};
 pub use writes::{Purpose, WritesSince};
 
 use crate::request::Part;
-use arrivals::Arrived;
-use closing_reports::ClosingReports;
+use arrivals::Arrivals;
+use bytes::Bytes;
 use eviction::page_released_by;
 use files::OpenFiles;
 use guests::Guests;
+use meetings::Meetings;
 use outbox::Outbox;
 use page_statistics::PageStatistics;
 use pins::PinSet;
 use prefetch::Prefetch;
-use serving::Served;
-use shipping::Shipping;
-use slab::Slab;
-use std::collections::VecDeque;
+use queue::Queue;
+use status::Status;
 use std::sync::Arc;
 use vgasnet_conduit::Conduit;
 use vgasnet_memory::{AddressSpace, FRAMES_MIN, Frames};
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::barrier::Barrier;
-use vgasnet_protocol::coherence::{Access, Action, CoherenceBody, Event, Outgoing, PageId, Protocol, ToCache, Waiter};
+use vgasnet_protocol::coherence::{Access, CoherenceBody, Event, PageId, Protocol, ToCache};
 use vgasnet_protocol::file_locks::FileLocks;
-use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::replacement::{BlockFrames, PolicyKind, Reserve};
 use vgasnet_protocol::shipping::Meters;
 use vgasnet_settings::UserError;
 use vgasnet_stats as stats;
 use vgasnet_storage::BLOCK_BYTES;
+use waiting::Waiting;
 use write_behind::WriteBehind;
 use writes::KnownWrites;
-
-/// First byte of the client barrier's messages. The coherence protocol's own tags are smaller.
-const TAG_BARRIER: u8 = 32;
-
-/// First byte of the messages of the barrier at the end of the job.
-const TAG_FAREWELL: u8 = 33;
-
-/// First byte of a bundle of coherence messages.
-const TAG_BUNDLE: u8 = 30;
 
 /// The engine of one rank.
 pub struct Engine {
     conduit: Arc<dyn Conduit>,
     space: Arc<AddressSpace>,
     protocol: Protocol,
-    barrier: Barrier,
-    farewell: Barrier,
-    closing_reports: ClosingReports,
-    receiver: Arc<dyn Receiver>,
+    meetings: Meetings,
+    arrivals: Arrivals,
+    bytes: Bytes,
+    outbox: Outbox,
+    waiting: Waiting,
+    queue: Queue,
+    status: Status,
     storage: StorageServer,
     frames: Frames,
     prefetch: Prefetch,
@@ -119,35 +105,13 @@ pub struct Engine {
     pins: PinSet,
     /// More frames are lent than the pins allow, and have been asked back.
     awaits_loans: bool,
-    /// Nothing is in flight and no request has arrived since the last full drive, except messages for the rooms above.
-    is_settled: bool,
-    /// Parts waiting for a page; a [`Waiter`] is an index into it.
-    parts: Slab<Part>,
-    /// Page transfers in flight.
-    transfers: Slab<Outgoing>,
     /// Closing pages that are still pinned.
     closing: Vec<PageId>,
-    events: VecDeque<Event>,
-    actions: Vec<Action>,
-    outbox: Outbox,
-    shipping: Shipping,
-    /// Requests of other ranks for bytes of pages.
-    served: Slab<Served>,
-    /// Messages to this home about pages with jobs on their blocks, held until the jobs end.
-    held: OrderedMap<PageId, Vec<Event>>,
     page_statistics: PageStatistics,
-    arrived: Vec<Arrived>,
     writes: KnownWrites,
     files: OpenFiles,
     write_behind: WriteBehind,
     locks: FileLocks,
-    work: VecDeque<Work>,
-    /// Transfers refused by the conduit for lack of room, until the next drive.
-    refused: Vec<Work>,
-    /// An event other than an operation's completion has happened, and threads may be waiting for it.
-    has_event: bool,
-    /// The error that ends the job.
-    broken: Option<UserError>,
 }
 
 /// An engine's options.
@@ -179,10 +143,20 @@ impl Engine {
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
         Engine {
-            barrier: Barrier::new(conduit.rank(), conduit.ranks()),
-            farewell: Barrier::new(conduit.rank(), conduit.ranks()),
-            closing_reports: ClosingReports::default(),
-            receiver,
+            meetings: Meetings::new(conduit.rank(), conduit.ranks()),
+            arrivals: Arrivals::new(receiver),
+            bytes: Bytes::new(
+                space.rank,
+                meters,
+                page_bytes,
+                conduit.message_bytes_max(),
+                ships.is_some(),
+                cooperative,
+            ),
+            outbox: Outbox::new(Arc::clone(&conduit)),
+            waiting: Waiting::default(),
+            queue: Queue::default(),
+            status: Status::default(),
             frames: Frames::new(Arc::clone(&space), frames, policy),
             prefetch: Prefetch::new(page_bytes, frames),
             guests: Guests::new(&*conduit, frames, if cooperative { offers_max } else { 0 }),
@@ -192,31 +166,22 @@ impl Engine {
             spares_only_copies: true,
             pins: PinSet::new(frames),
             awaits_loans: false,
-            is_settled: false,
-            outbox: Outbox::new(Arc::clone(&conduit)),
-            shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
-            served: Slab::new(),
-            held: OrderedMap::new(),
             page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
             locks: FileLocks::new(conduit.ranks(), conduit.message_bytes_max()),
             conduit,
             space,
             protocol,
             storage,
-            parts: Slab::new(),
-            transfers: Slab::new(),
             closing: Vec::new(),
-            events: VecDeque::new(),
-            actions: Vec::new(),
-            arrived: Vec::new(),
             writes: KnownWrites::default(),
             files: OpenFiles::default(),
             write_behind: WriteBehind::default(),
-            work: VecDeque::new(),
-            refused: Vec::new(),
-            has_event: false,
-            broken: None,
         }
+    }
+
+    /// The transport and the job's address space.
+    fn conduit_and_space(&self) -> (Arc<dyn Conduit>, Arc<AddressSpace>) {
+        (Arc::clone(&self.conduit), Arc::clone(&self.space))
     }
 
     /// The protocol's state.
@@ -258,7 +223,7 @@ impl Engine {
         self.page_statistics.on_part(&part);
         // Puts of whole pages do not read, so no read-ahead follows.
         if part.overwrites(self.space.page_bytes()) {
-            let waiter = Waiter(self.parts.insert(part) as u32);
+            let waiter = self.waiting.add(part);
             return self.handle(Event::Overwrite { page, waiter });
         }
         self.outbox.begin_together();
@@ -274,7 +239,7 @@ impl Engine {
             self.note_wanted(&part);
         }
         let (page, access) = (part.piece.page, part.copy.access());
-        let waiter = Waiter(self.parts.insert(part) as u32);
+        let waiter = self.waiting.add(part);
         self.handle(Event::Want { page, access, waiter });
     }
 
@@ -289,7 +254,7 @@ impl Engine {
         let read = self.storage.take_read(page).or_else(|| self.storage.take_block_read(blocks_to_read));
         if read.is_some() {
             // Other operations started by the part must not wait for the read.
-            self.storage.advance(&mut self.work);
+            self.storage.advance(self.queue.todo());
         }
         read
     }
@@ -299,8 +264,8 @@ impl Engine {
     /// # Errors
     /// The page could not be read: the job has to end.
     pub fn end_read(&mut self, read: EndedRead) -> Result<(), UserError> {
-        self.is_settled = false;
-        self.storage.end_read(read, &mut self.events, &mut self.work)?;
+        self.status.unsettle();
+        self.storage.end_read(read, self.queue.todo())?;
         self.handle_events();
         Ok(())
     }
@@ -326,57 +291,72 @@ impl Engine {
     /// # Errors
     /// A page could not be read or written, or a message is malformed: the job has to end.
     pub fn drive(&mut self) -> Result<bool, UserError> {
-        let mut worked = self.is_settled && self.poll_conduit()?;
-        if worked && self.is_settled {
+        let mut worked = self.status.is_settled() && self.poll_conduit()?;
+        if worked && self.status.is_settled() {
             // The arrivals were for the rooms above only.
             return Ok(true);
         }
-        self.work.extend(self.refused.drain(..));
+        self.queue.retry_refused();
         worked |= self.outbox.flush();
         worked |= self.poll_conduit()?;
-        worked |= self.storage.poll(&mut self.events, &mut self.work)?;
+        worked |= self.storage.poll(self.queue.todo())?;
         worked |= self.poll_closing();
         self.poll_loans();
         // Threads that wait for such a page to be dropped look for it; the engine does not.
-        worked |= self.frames.retry_victims() && self.files.waiting > 0;
+        worked |= self.frames.retry_victims() && self.is_awaited_for_files();
         self.handle_events();
         self.balance_frames();
         self.retry_held();
         self.retry_dismissed();
         self.write_aged();
-        if self.shipping.is_waiting() {
+        if self.bytes.is_waiting() {
             self.send_shipments();
         }
-        self.storage.advance(&mut self.work);
+        self.storage.advance(self.queue.todo());
         // A flush without dirty data completes here, and no other drive may follow.
         self.answer_flushes();
-        self.is_settled = self.has_nothing_in_flight();
-        self.broken.clone().map_or(Ok(worked), Err)
+        self.status.end_drive(self.has_nothing_in_flight());
+        self.status.check().map(|()| worked)
     }
 
     /// Takes the next work item, to be performed in order and without the lock.
     pub fn take_work(&mut self) -> Option<Work> {
-        let work = self.work.pop_front();
+        let work = self.queue.next_work();
         if let Some(Work::UnmapUnused { frame, .. }) = &work {
             self.frames.on_unmapping(*frame);
         }
         work
     }
 
+    /// Whether work items wait for a thread.
+    fn has_work(&self) -> bool {
+        self.queue.has_work()
+    }
+
+    /// A request has arrived: the next drive is a full one.
+    fn unsettle(&mut self) {
+        self.status.unsettle();
+    }
+
+    /// Whether threads wait for a file event without notification.
+    fn is_awaited_for_files(&self) -> bool {
+        self.files.waiting > 0
+    }
+
     /// Takes back a transfer refused by the conduit. It is queued again at the next drive and delays no other work
     /// until then.
     pub fn put_back(&mut self, work: Work) {
-        self.refused.push(work);
+        self.queue.put_back(work);
     }
 
     /// Whether an event has happened since the last call for which threads may be waiting.
     pub fn take_event(&mut self) -> bool {
-        std::mem::take(&mut self.has_event)
+        self.status.take_event()
     }
 
     /// Whether messages or transfers wait for room in the conduit, which bounds all sleeps.
     pub fn is_held_up(&self) -> bool {
-        !self.outbox.is_empty() || !self.refused.is_empty()
+        !self.outbox.is_empty() || self.queue.has_refused()
     }
 
     /// Keeps a message of the rooms above until the conduit has room.
@@ -397,38 +377,38 @@ impl Engine {
     }
 
     fn handle(&mut self, event: Event) {
-        self.events.push_back(event);
+        self.queue.raise(event);
         self.handle_events();
     }
 
     /// Stops once the job has to end, since the protocol's state may be inconsistent.
     fn handle_events(&mut self) {
-        while self.broken.is_none() {
-            while let Some(event) = self.events.pop_front() {
+        while !self.status.is_broken() {
+            while let Some(event) = self.queue.next_event() {
                 if let Some(page) = self.page_at_home(&event) {
                     if self.storage.has_jobs(page) {
-                        self.hold_back(page, event);
+                        self.bytes.hold(page, event);
                         continue;
                     }
                     if let Err(refused) = self.storage.unmap_blocks(page) {
-                        self.broken = Some(refused);
+                        self.status.break_by(refused);
                         return;
                     }
                 }
                 self.note_message(&event);
                 let noted = self.note_event(&event);
-                let mut actions = std::mem::take(&mut self.actions);
+                let mut actions = self.queue.take_actions();
                 if stats::is_on() {
                     self.page_statistics.on_event(&event, &self.protocol.cache);
                 }
                 let released = page_released_by(&event);
                 let flushing = !self.protocol.cache.flushed();
                 if let Err(violation) = self.protocol.handle(event, &mut actions) {
-                    self.broken = Some(arrivals::refused(violation));
+                    self.status.break_by(arrivals::refused(violation));
                     return;
                 }
                 noted.into_iter().for_each(|page| self.note_writer(page));
-                self.has_event |= flushing && self.protocol.cache.flushed();
+                self.status.note_event_if(flushing && self.protocol.cache.flushed());
                 for action in actions.drain(..) {
                     if stats::is_on() {
                         self.page_statistics.on_action(&action);
@@ -436,14 +416,14 @@ impl Engine {
                     self.act(action);
                 }
                 self.outbox.end_event();
-                self.actions = actions;
+                self.queue.return_actions(actions);
                 let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
                 frame.into_iter().for_each(|frame| self.frames.release(frame));
             }
             // A search without a victim may have queued write-backs.
             match self.next_eviction() {
-                Some(frame) => self.events.push_back(Event::Evict(frame)),
-                None if self.events.is_empty() => return,
+                Some(frame) => self.queue.raise(Event::Evict(frame)),
+                None if !self.queue.has_events() => return,
                 None => {}
             }
         }
@@ -451,7 +431,7 @@ impl Engine {
 
     /// The page in an operation's frame is complete.
     pub fn end_lay_over(&mut self, operation: usize) {
-        self.storage.on_whole(operation, &mut self.events, &mut self.work);
+        self.storage.on_whole(operation, self.queue.todo());
         self.handle_events();
     }
 
@@ -483,7 +463,7 @@ impl Engine {
         // The next holder will write it, and it may leave this pool if it comes back.
         self.files.forget_unwritten(message.page);
         if self.space.own.table.is_open(message.page, Access::Write) {
-            self.shipping.meters.on_lost(message.page);
+            self.bytes.on_lost(message.page);
         }
     }
 

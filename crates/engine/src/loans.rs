@@ -29,7 +29,7 @@ impl Engine {
             return Err("a request for a frame of a page that does not exist");
         }
         // The frame may already be on its way back.
-        self.work.push_back(Work::GiveBack { index });
+        self.queue.add(Work::GiveBack { index });
         Ok(())
     }
 }

@@ -47,13 +47,13 @@ impl Engine {
                 Action::Send { to, bytes } if to == self.space.rank => {
                     let mut more = Vec::new();
                     if let Err(violation) = self.locks.on_message(to, &bytes, &mut more) {
-                        self.broken = Some(UserError::new(violation.to_string()));
+                        self.status.break_by(UserError::new(violation.to_string()));
                         return;
                     }
                     actions.extend(more);
                 }
                 Action::Send { to, bytes } => self.outbox.send(to, &bytes),
-                Action::Granted(_) => self.has_event = true,
+                Action::Granted(_) => self.status.note_event(),
             }
         }
     }

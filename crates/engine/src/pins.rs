@@ -160,7 +160,8 @@ impl Engine {
     /// Signals the return of loans to waiting threads.
     pub(super) fn poll_loans(&mut self) {
         if self.awaits_loans && self.space.own.table.lent_too_many() == 0 {
-            (self.awaits_loans, self.has_event) = (false, true);
+            self.awaits_loans = false;
+            self.status.note_event();
         }
     }
 
@@ -215,7 +216,7 @@ impl Driver {
     /// # Errors
     /// Neighbours do not return frames. The pages have been removed from the pin set.
     pub fn await_loans(&self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
-        let table = &self.space.own.table;
+        let table = &self.space().own.table;
         let has_room = || table.lent_too_many() == 0;
         if !has_room() {
             self.step();

@@ -10,6 +10,7 @@
 //! The most urgent operation goes first. The number of background operations in the storage is bounded
 //! ([`Background`]).
 
+mod background;
 mod blocks;
 mod byte_jobs;
 mod failure;
@@ -19,17 +20,17 @@ mod page_read;
 mod runs;
 mod spilled;
 
-pub use byte_jobs::{BlockCopies, BlockPlace, OverlaidBlocks};
 pub use page_read::{EndedRead, PageRead};
 
-use super::background::Background;
+use super::queue::Todo;
 use super::storage_queue::{Need, StorageQueue, Waiting};
 use super::work::Work;
+use background::Background;
 use blocks::{BLOCK_TOKEN, Blocks};
 use home_page::{HomeFiles, HomePage};
 use page_read::READ_BYTES_MAX;
 use slab::Slab;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use vgasnet_conduit::{Token, Transfer};
@@ -203,7 +204,7 @@ impl StorageServer {
     /// # Errors
     /// An operation on the backing file failed. No other copy of the page is accounted for, so the job cannot go on.
     /// Only a background load may fail. Or a block could not be unmapped.
-    pub(super) fn poll(&mut self, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) -> Result<bool, UserError> {
+    pub(super) fn poll(&mut self, todo: &mut Todo) -> Result<bool, UserError> {
         self.check_unmapped()?;
         if self.storage.in_flight() == 0 {
             return Ok(false);
@@ -212,9 +213,9 @@ impl StorageServer {
         self.storage.poll(&mut |token, result| completed.push((token, result)));
         for (token, result) in &completed {
             if *token >= BLOCK_TOKEN {
-                self.complete_block(*token, result, work)?;
+                self.complete_block(*token, result, todo)?;
             } else {
-                self.complete(*token as usize, result, events, work)?;
+                self.complete(*token as usize, result, todo)?;
             }
         }
         Ok(!completed.is_empty() || self.drains_ended() != drains)
@@ -224,13 +225,7 @@ impl StorageServer {
     ///
     /// # Errors
     /// As [`StorageServer::poll`].
-    fn complete(
-        &mut self,
-        id: usize,
-        result: &io::Result<()>,
-        events: &mut VecDeque<Event>,
-        work: &mut VecDeque<Work>,
-    ) -> Result<(), UserError> {
+    fn complete(&mut self, id: usize, result: &io::Result<()>, todo: &mut Todo) -> Result<(), UserError> {
         let operation = &mut self.operations[id];
         operation.in_background.take().into_iter().for_each(|led| self.background.on_ended(led));
         let operation = *operation;
@@ -239,13 +234,13 @@ impl StorageServer {
             (_, _, Err(_)) if is_ahead => {
                 self.forget(id);
                 self.forgotten += 1;
-                events.push_back(Event::LoadFailed { page: operation.page, cause: None });
+                todo.raise(Event::LoadFailed { page: operation.page, cause: None });
             }
             (_, _, Err(error)) if operation.place.is_of_segment() => return Err(self.failure(&operation, error)),
             (direction, _, Err(error)) => {
                 self.forget(id);
                 let (page, cause) = (operation.page, cause_of(error));
-                events.push_back(match direction {
+                todo.raise(match direction {
                     IoDirection::Read => Event::LoadFailed { page, cause: Some(cause) },
                     IoDirection::Write => Event::StoreFailed { page, cause },
                 });
@@ -254,8 +249,8 @@ impl StorageServer {
                 if !operation.place.is_of_segment() {
                     count_of_file(operation.direction, self.space.page_bytes());
                 }
-                if self.is_whole_or_lays_over(id, work) {
-                    self.on_whole(id, events, work);
+                if self.is_whole_or_lays_over(id, todo) {
+                    self.on_whole(id, todo);
                 }
             }
             (IoDirection::Write, _, Ok(())) => {
@@ -265,7 +260,7 @@ impl StorageServer {
                 }
                 match self.next_part(id) {
                     Some(_) => self.wait(id, Need::Nothing),
-                    None => events.push_back(self.finish(id)),
+                    None => todo.raise(self.finish(id)),
                 }
             }
         }
@@ -273,18 +268,18 @@ impl StorageServer {
     }
 
     /// The page read is complete in its operation's memory.
-    pub(super) fn on_whole(&mut self, id: usize, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
+    pub(super) fn on_whole(&mut self, id: usize, todo: &mut Todo) {
         let operation = self.operations[id];
         match operation.staging {
-            Some(staging) => work.push_back(Work::Put(self.transfer(id, &operation, staging))),
-            None => events.push_back(self.finish(id)),
+            Some(staging) => todo.add(Work::Put(self.transfer(id, &operation, staging))),
+            None => todo.raise(self.finish(id)),
         }
     }
 
     /// A transfer requested by this server is complete.
-    pub(super) fn on_transferred(&mut self, id: usize, events: &mut VecDeque<Event>) {
+    pub(super) fn on_transferred(&mut self, id: usize, todo: &mut Todo) {
         match self.operations[id].direction {
-            IoDirection::Read => events.push_back(self.finish(id)),
+            IoDirection::Read => todo.raise(self.finish(id)),
             IoDirection::Write => self.wait(id, Need::Nothing),
         }
     }
@@ -330,13 +325,13 @@ impl StorageServer {
 
     /// Starts the next steps of operations, as far as there are staging frames and room in the storage. Called once all
     /// events have been handled, so that adjacent operations in the file are merged.
-    pub(super) fn advance(&mut self, work: &mut VecDeque<Work>) {
-        self.advance_blocks(work);
+    pub(super) fn advance(&mut self, todo: &mut Todo) {
+        self.advance_blocks(todo);
         while let Some(waiting) = self.next_ready() {
             let run = self.run_from(&waiting);
             let begun = match waiting.need {
                 Need::Nothing => self.submit(&run),
-                need => usize::from(self.begin_staged(waiting.id, need, work)),
+                need => usize::from(self.begin_staged(waiting.id, need, todo)),
             };
             for (id, part) in &run[..begun] {
                 let waiting = self.waiting_of(*id).expect("it was waiting");
@@ -366,12 +361,12 @@ impl StorageServer {
     }
 
     /// Begins an operation with an available staging frame. Returns whether the storage had room for it.
-    fn begin_staged(&mut self, id: usize, need: Need, work: &mut VecDeque<Work>) -> bool {
+    fn begin_staged(&mut self, id: usize, need: Need, todo: &mut Todo) -> bool {
         let staging = self.staging_free.pop().expect("it is ready");
         self.operations[id].staging = Some(staging);
         if need == Need::StoreStaging {
             self.stores_left -= 1;
-            work.push_back(Work::Get(self.transfer(id, &self.operations[id], staging)));
+            todo.add(Work::Get(self.transfer(id, &self.operations[id], staging)));
             return true;
         }
         let has_begun = self.submit(&[(id, self.whole())]) == 1;

@@ -133,7 +133,7 @@ impl Engine {
         self.write_behind.next = PageId { index: page.index + 1, ..page };
         self.write_behind.aging.on_written(page);
         self.write_behind.note_recent(page);
-        self.events.push_back(Event::WriteBack(page));
+        self.queue.raise(Event::WriteBack(page));
     }
 
     /// Resumes parts held until fewer pages are dirty. If no page can be written, they fail.
@@ -142,7 +142,7 @@ impl Engine {
             if self.may_pass(part.piece.page) {
                 self.fetch_for(part);
             } else if let Some(cause) = self.refusal_to_dirty(part.piece.page) {
-                self.work.push_back(Work::Fail { parts: vec![part], cause });
+                self.queue.add(Work::Fail { parts: vec![part], cause });
             } else {
                 self.write_behind.held.push_front(part);
                 break;
@@ -152,7 +152,7 @@ impl Engine {
             self.write_one_behind(nth == 0);
         }
         // The write-backs must reach the storage in this drive, since no other may follow.
-        if !self.events.is_empty() {
+        if self.queue.has_events() {
             self.handle_events();
         }
     }

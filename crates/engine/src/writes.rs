@@ -102,7 +102,7 @@ impl Engine {
             Some(awaited @ None) => *awaited = Some(answer),
             _ => return Err("an answer about writes that nobody has asked for"),
         }
-        self.has_event = true;
+        self.status.note_event();
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl Engine {
         self.note_opened_blocks();
         // Stores to mapped blocks are not noticed.
         if let Err(refused) = self.storage.unmap_blocks_of(question.first..question.end) {
-            self.broken = Some(refused);
+            self.status.break_by(refused);
         }
         if question.writes_back == 1 {
             let own = self.space.rank;
@@ -159,7 +159,7 @@ impl Engine {
     /// The other rank that requested a part, if one did.
     fn asked_by(&self, part: &Part) -> Option<Rank> {
         match part.completion {
-            Completion::Served(id) => Some(self.sender_of(id)),
+            Completion::Served(id) => Some(self.bytes.sender_of(id)),
             _ => None,
         }
     }

@@ -25,9 +25,9 @@ mod zeros;
 
 pub(super) use io::BLOCK_TOKEN;
 
-use super::byte_jobs::{BlockCopies, BlockPlace};
 use super::home_page::HomePage;
 use crate::request::{Copy, Part};
+use crate::work::{BlockCopies, BlockPlace};
 use files::Files;
 use frames::Serving;
 use mapped::{InSlot, MappedBlocks};

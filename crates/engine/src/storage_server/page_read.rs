@@ -5,11 +5,10 @@
 //! submitting thread and wakes it for this, so a page for a thread waiting elsewhere takes two wake-ups.
 
 use super::{BLOCK_TOKEN, Need, Operation, StorageServer};
-use crate::work::Work;
-use std::collections::VecDeque;
+use crate::queue::Todo;
 use std::io;
 use std::sync::Arc;
-use vgasnet_protocol::coherence::{Event, PageId, Priority};
+use vgasnet_protocol::coherence::{PageId, Priority};
 use vgasnet_settings::UserError;
 use vgasnet_storage::{BlockingReader, IoDirection, IoOperation};
 
@@ -62,18 +61,13 @@ impl StorageServer {
     ///
     /// # Errors
     /// As [`StorageServer::poll`].
-    pub(crate) fn end_read(
-        &mut self,
-        read: EndedRead,
-        events: &mut VecDeque<Event>,
-        work: &mut VecDeque<Work>,
-    ) -> Result<(), UserError> {
+    pub(crate) fn end_read(&mut self, read: EndedRead, todo: &mut Todo) -> Result<(), UserError> {
         if read.token >= BLOCK_TOKEN {
             self.blocks_by_threads -= 1;
-            return self.complete_block(read.token, &read.result, work);
+            return self.complete_block(read.token, &read.result, todo);
         }
         self.by_threads -= 1;
-        self.complete(read.token as usize, &read.result, events, work)
+        self.complete(read.token as usize, &read.result, todo)
     }
 
     /// Number of blocks waiting to be read.

@@ -1,9 +1,9 @@
 //! Blocks of files. Unlike blocks of segments they may fail, and a flush writes all blocks of a file.
 
-use super::super::byte_jobs::BlockCopies;
 use super::super::home_page::HomePage;
 use super::flushes::Flushes;
 use super::{Block, Blocks, Job, Slot, State};
+use crate::work::BlockCopies;
 use std::ops::Range;
 use vgasnet_memory::Piece;
 use vgasnet_protocol::coherence::Cause;
