@@ -1,9 +1,9 @@
 //! How the engine carries out the protocol's actions.
 
 use super::paging::{CloseStep, ClosedPage};
+use super::queue::Todo;
 use super::{Engine, Work, pinning};
 use crate::request::{Copy, Part};
-use std::collections::VecDeque;
 use vgasnet_conduit::{Token, Transfer};
 use vgasnet_protocol::coherence::{Access, Action, Event, FrameId, Outgoing, PageId, Waiter};
 use vgasnet_protocol::guests::GuestMessage;
@@ -15,7 +15,7 @@ impl Engine {
             Action::Send { to, message } => {
                 self.paging.on_sent(&message, &self.protocol.cache);
                 if to == self.space.rank {
-                    self.events.push_back(Event::Message { from: to, message });
+                    self.queue.raise(Event::Message { from: to, message });
                 } else {
                     self.outbox.send_together(to, &message.encode());
                 }
@@ -29,14 +29,14 @@ impl Engine {
             Action::Transfer(outgoing) => self.transfer(outgoing),
             Action::Clear { page, frame } => {
                 if self.paging.clear(frame) {
-                    self.events.push_back(Event::Cleared(page));
+                    self.queue.raise(Event::Cleared(page));
                 } else {
-                    self.work.push_back(Work::Clear { page, frame });
+                    self.queue.add(Work::Clear { page, frame });
                 }
             }
             Action::Fill { page, frame, waiter } => {
-                let part = Box::new(self.parts.remove(waiter.0 as usize));
-                self.work.push_back(Work::Fill { page, frame, part });
+                let part = Box::new(self.waiting.take(waiter));
+                self.queue.add(Work::Fill { page, frame, part });
             }
             Action::Load { page, to, frame, priority } => {
                 self.storage.load(page, to, frame, priority);
@@ -75,15 +75,14 @@ impl Engine {
         }
         if is_wanted {
             let parts = self.take_parts(page, waiters);
-            self.work.push_back(Work::Copies { page, frame, parts });
+            self.queue.add(Work::Copies { page, frame, parts });
         }
     }
 
     fn transfer(&mut self, outgoing: Outgoing) {
         let pool = &self.space.own.pool;
-        // Tokens of pages are even. The storage server's are odd.
-        let token = Token(self.transfers.insert(outgoing) as u64 * 2);
-        self.work.push_back(Work::Put(Transfer {
+        let token = self.waiting.begin_transfer(outgoing);
+        self.queue.add(Work::Put(Transfer {
             peer: outgoing.forward.to,
             peer_offset_bytes: pool.offset_bytes(outgoing.forward.frame),
             own_offset_bytes: pool.offset_bytes(outgoing.from),
@@ -95,7 +94,7 @@ impl Engine {
     /// A page has been written into another rank's frame. A rank of this host also learns which blocks the file may
     /// lack.
     pub(super) fn on_transferred(&mut self, token: Token) {
-        let outgoing = self.transfers.remove(token.0 as usize / 2);
+        let outgoing = self.waiting.end_transfer(token);
         let (blocks, forward) = (&self.space.own.blocks, &outgoing.forward);
         if let Some(its) = self.space.blocks(forward.to) {
             blocks.pass_on(outgoing.from, its, forward.frame);
@@ -108,7 +107,7 @@ impl Engine {
     }
 
     fn take_parts(&mut self, page: PageId, waiters: &[Waiter]) -> Vec<Part> {
-        let parts: Vec<Part> = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
+        let parts = self.waiting.take_all(waiters);
         for _ in parts.iter().filter(|part| matches!(part.copy, Copy::Pin(_))) {
             self.paging.on_pinned(page.index);
         }
@@ -118,7 +117,7 @@ impl Engine {
     /// Closes a page, now or once it is unpinned and given back.
     pub(super) fn close(&mut self, page: PageId) {
         match self.paging.close(page) {
-            CloseStep::Closed(closed) => finish_close(closed, &mut self.events, &mut self.work),
+            CloseStep::Closed(closed) => finish_close(closed, self.queue.todo()),
             CloseStep::Pinned { asks_back: true } => pinning::ask_back(&mut self.outbox, page),
             CloseStep::Pinned { asks_back: false } => {}
         }
@@ -126,17 +125,17 @@ impl Engine {
 
     /// Looks for closing pages that are closed by now. Returns whether there was one.
     pub(super) fn poll_closing(&mut self) -> bool {
-        let (events, work) = (&mut self.events, &mut self.work);
-        self.paging.poll_closing(|closed| finish_close(closed, events, work))
+        let todo = self.queue.todo();
+        self.paging.poll_closing(|closed| finish_close(closed, todo))
     }
 }
 
 /// A closed page is unmapped before the protocol is told.
-fn finish_close(closed: ClosedPage, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
+fn finish_close(closed: ClosedPage, todo: &mut Todo) {
     let ClosedPage { page, frame, is_mapped } = closed;
     if is_mapped {
-        work.push_back(Work::Unmap { page, frame });
+        todo.add(Work::Unmap { page, frame });
     } else {
-        events.push_back(Event::Closed(page));
+        todo.raise(Event::Closed(page));
     }
 }

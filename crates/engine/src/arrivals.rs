@@ -1,19 +1,18 @@
 //! Arrivals from the conduit. The sink decodes and queues them; the engine acts on them afterwards.
 
-use super::closing_reports::{self, ReportPart, TAG_REPORT, TAG_REPORT_TAKEN};
-use super::outbox::unbundle;
-use super::{Engine, TAG_BARRIER, TAG_BUNDLE, TAG_FAREWELL, storage_server};
-use vgasnet_conduit::{Arrival, Token};
+use super::meetings::{self, ReportPart, TAG_BARRIER, TAG_FAREWELL, TAG_REPORT, TAG_REPORT_TAKEN};
+use super::outbox::{TAG_BUNDLE, unbundle};
+use std::sync::Arc;
+use vgasnet_conduit::{Arrival, Conduit, Token};
 use vgasnet_protocol::barrier::BarrierMessage;
 use vgasnet_protocol::byte_message::{TAG_ANSWER, TAG_REQUEST};
-use vgasnet_protocol::coherence::{CoherenceMessage, Event};
+use vgasnet_protocol::coherence::CoherenceMessage;
 use vgasnet_protocol::file_locks::TAG_FILE_LOCKS;
 use vgasnet_protocol::file_message::TAG_FILE;
 use vgasnet_protocol::guests::GuestMessage;
 use vgasnet_protocol::writes::TAG_WRITES;
 use vgasnet_protocol::{LoanMessage, Rank, Violation};
 use vgasnet_settings::UserError;
-use vgasnet_stats::{self as stats, Row};
 
 /// Least first byte of messages for the rooms above the engine.
 pub const TAG_ABOVE: u8 = 40;
@@ -65,23 +64,12 @@ pub(super) enum Arrived {
     Corrupt(String),
 }
 
-impl Engine {
-    pub(super) fn poll_conduit(&mut self) -> Result<bool, UserError> {
-        let (arrived, receiver) = (&mut self.arrived, &*self.receiver);
-        let mut worked = self.conduit.poll(&mut |arrival| note_all(arrival, receiver, arrived));
-        let mut arrived = std::mem::take(&mut self.arrived);
-        for one in arrived.drain(..) {
-            worked = true;
-            self.on_arrived(one)?;
-        }
-        self.arrived = arrived;
-        Ok(worked)
-    }
-
-    fn on_arrived(&mut self, arrived: Arrived) -> Result<(), UserError> {
+impl Arrived {
+    /// Whether it is a message of the engine's own that the statistics count.
+    pub(super) fn is_counted(&self) -> bool {
         use Arrived::{AskedBack, Barrier, ByteAnswer, ByteRequest, Farewell, Guest, Protocol, Writes};
-        if matches!(
-            arrived,
+        matches!(
+            self,
             Protocol(..)
                 | Barrier(..)
                 | Farewell(..)
@@ -90,54 +78,33 @@ impl Engine {
                 | ByteAnswer(..)
                 | Writes(..)
                 | Guest(..)
-        ) {
-            stats::count(Row::ProtocolReceived);
-        }
-        self.is_settled &= matches!(arrived, Arrived::Event);
-        match arrived {
-            Arrived::Event => self.has_event = true,
-            Arrived::Protocol(from, message) => self.handle(Event::Message { from, message }),
-            Arrived::Barrier(from, message) => {
-                let taken = self.barrier.on_message(from, message, &mut self.outbox.for_barrier(TAG_BARRIER));
-                taken.map_err(refused)?;
-                self.look_at_barriers();
-            }
-            Arrived::Farewell(from, message) => {
-                let taken = self.farewell.on_message(from, message, &mut self.outbox.for_barrier(TAG_FAREWELL));
-                taken.map_err(refused)?;
-                self.look_at_barriers();
-            }
-            Arrived::AskedBack(from, index) => {
-                self.on_asked_back(index).map_err(|what| refused(Violation::new(from, what)))?;
-            }
-            Arrived::ReportPart(from, part) => {
-                self.on_report_part(from, &part).map_err(|what| refused(Violation::new(from, what)))?;
-            }
-            Arrived::ReportTaken => self.on_report_taken(),
-            ByteRequest(from, bytes) => {
-                self.on_byte_request(from, bytes).map_err(|what| refused(Violation::new(from, what)))?;
-            }
-            ByteAnswer(from, bytes) => {
-                self.on_byte_answer(from, &bytes).map_err(|what| refused(Violation::new(from, what)))?;
-            }
-            Writes(from, bytes) => {
-                self.on_writes_message(from, &bytes).map_err(|what| refused(Violation::new(from, what)))?;
-            }
-            Guest(from, message) => {
-                self.on_guest_message(from, message).map_err(|what| refused(Violation::new(from, what)))?;
-            }
-            Arrived::Locks(from, bytes) => self.on_lock_message(from, &bytes).map_err(refused)?,
-            Arrived::File(from, bytes) => {
-                self.on_file_message(from, &bytes).map_err(|what| refused(Violation::new(from, what)))?;
-            }
-            Arrived::Complete(token) => match storage_server::operation_of(token) {
-                Some(id) => self.storage.on_transferred(id, &mut self.events),
-                None => self.on_transferred(token),
-            },
-            Arrived::Violation(violation) => return Err(refused(violation)),
-            Arrived::Corrupt(what) => return Err(UserError::new(what)),
-        }
-        Ok(())
+        )
+    }
+}
+
+/// Decodes arrivals, and keeps the memory of their list.
+pub(super) struct Arrivals {
+    receiver: Arc<dyn Receiver>,
+    list: Vec<Arrived>,
+}
+
+impl Arrivals {
+    /// Messages for the rooms above go to `receiver`.
+    pub(super) fn new(receiver: Arc<dyn Receiver>) -> Arrivals {
+        Arrivals { receiver, list: Vec::new() }
+    }
+
+    /// Polls the conduit. Returns whether it has done anything, and the arrivals in order.
+    /// [`Arrivals::return_list`] gives the emptied list back.
+    pub(super) fn poll(&mut self, conduit: &dyn Conduit) -> (bool, Vec<Arrived>) {
+        let (list, receiver) = (&mut self.list, &*self.receiver);
+        let worked = conduit.poll(&mut |arrival| note_all(arrival, receiver, list));
+        (worked, std::mem::take(list))
+    }
+
+    /// Takes the list back for the next poll.
+    pub(super) fn return_list(&mut self, list: Vec<Arrived>) {
+        self.list = list;
     }
 }
 
@@ -174,7 +141,7 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         LoanMessage::TAG => {
             LoanMessage::decode(bytes).map(|LoanMessage::AskedBack { index }| Arrived::AskedBack(from, index)).ok()
         }
-        TAG_REPORT => closing_reports::decode(bytes).map(|part| Arrived::ReportPart(from, part)),
+        TAG_REPORT => meetings::decode_report(bytes).map(|part| Arrived::ReportPart(from, part)),
         TAG_REQUEST => Some(Arrived::ByteRequest(from, bytes.to_vec())),
         TAG_ANSWER => Some(Arrived::ByteAnswer(from, bytes.to_vec())),
         TAG_FILE_LOCKS => Some(Arrived::Locks(from, bytes.to_vec())),
@@ -192,4 +159,46 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         _ => CoherenceMessage::decode(bytes).ok().map(|message| Arrived::Protocol(from, message)),
     };
     Some(known.unwrap_or(Arrived::Violation(Violation::new(from, MALFORMED))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes messages with tag 40, notes those with 41 and refuses the others.
+    struct Above;
+
+    impl Receiver for Above {
+        fn on_message(&self, _: Rank, bytes: &[u8]) -> Result<Received, &'static str> {
+            match bytes[0] {
+                TAG_ABOVE => Ok(Received::Event),
+                41 => Ok(Received::Noted),
+                _ => Err("a message that is none"),
+            }
+        }
+    }
+
+    fn decoded(bytes: &[u8]) -> Vec<Arrived> {
+        let mut arrived = Vec::new();
+        note_all(Arrival::Message { from: Rank(3), bytes }, &Above, &mut arrived);
+        arrived
+    }
+
+    #[test]
+    fn messages_for_the_rooms_above_are_handed_on_at_once() {
+        assert!(matches!(decoded(&[TAG_ABOVE])[..], [Arrived::Event]));
+        assert!(decoded(&[41]).is_empty());
+        assert!(matches!(decoded(&[42])[..], [Arrived::Violation(_)]));
+    }
+
+    #[test]
+    fn malformed_messages_are_violations_of_their_senders() {
+        let barrier = BarrierMessage::decode(&[TAG_BARRIER]);
+        assert!(barrier.is_err());
+        for bytes in [&[TAG_BARRIER][..], &[TAG_REPORT, 0, 0], &[TAG_REPORT_TAKEN, 0], &[], &[TAG_BUNDLE, 9, 0]] {
+            let arrived = decoded(bytes);
+            assert!(matches!(arrived[..], [Arrived::Violation(_)]), "{bytes:?}: {arrived:?}");
+            assert!(!arrived[0].is_counted());
+        }
+    }
 }

@@ -12,36 +12,36 @@ impl Engine {
     /// # Errors
     /// A page could not be read or written, or a message is malformed: the job has to end.
     pub fn drive(&mut self) -> Result<bool, UserError> {
-        let mut worked = self.is_settled && self.poll_conduit()?;
-        if worked && self.is_settled {
+        let mut worked = self.status.is_settled() && self.poll_conduit()?;
+        if worked && self.status.is_settled() {
             // The arrivals were for the rooms above only.
             return Ok(true);
         }
         worked |= self.take_in()?;
         self.handle_events();
         self.complete_drive();
-        self.broken.clone().map_or(Ok(worked), Err)
+        self.status.check().map(|()| worked)
     }
 
     pub(super) fn handle(&mut self, event: Event) {
-        self.events.push_back(event);
+        self.queue.raise(event);
         self.handle_events();
     }
 
     /// Handles all events, and evicts pages for those that wait for a frame. Stops once the job has to end, since the
     /// protocol's state may be inconsistent.
     pub(super) fn handle_events(&mut self) {
-        while self.broken.is_none() {
-            while let Some(event) = self.events.pop_front() {
+        while !self.status.is_broken() {
+            while let Some(event) = self.queue.next_event() {
                 if let Err(error) = self.handle_next(event) {
-                    self.broken = Some(error);
+                    self.status.break_by(error);
                     return;
                 }
             }
             // A search without a victim may have queued write-backs.
             match self.next_eviction() {
-                Some(frame) => self.events.push_back(Event::Evict(frame)),
-                None if self.events.is_empty() => return,
+                Some(frame) => self.queue.raise(Event::Evict(frame)),
+                None if !self.queue.has_events() => return,
                 None => {}
             }
         }
@@ -60,12 +60,12 @@ impl Engine {
     /// Takes in arrivals, completed storage operations, and pages and frames that other threads have let go. Returns
     /// whether there were any.
     fn take_in(&mut self) -> Result<bool, UserError> {
-        self.work.extend(self.refused.drain(..));
+        self.queue.retry_refused();
         let mut worked = self.outbox.flush();
         worked |= self.poll_conduit()?;
-        worked |= self.storage.poll(&mut self.events, &mut self.work)?;
+        worked |= self.storage.poll(self.queue.todo())?;
         worked |= self.poll_closing();
-        self.has_event |= self.paging.take_returned_loans();
+        self.status.note_event_if(self.paging.take_returned_loans());
         // Threads that wait for such a page to be dropped look for it; the engine does not.
         worked |= self.paging.retry_victims() && self.files.is_awaited();
         Ok(worked)
@@ -75,7 +75,7 @@ impl Engine {
     fn admit(&mut self, event: Event) -> Result<Option<Event>, UserError> {
         if let Some(page) = self.page_at_home(&event) {
             if self.storage.has_jobs(page) {
-                self.hold_back(page, event);
+                self.bytes.hold(page, event);
                 return Ok(None);
             }
             self.storage.unmap_blocks(page)?;
@@ -91,22 +91,24 @@ impl Engine {
             self.page_statistics.on_event(&event, &self.protocol.cache);
         }
         let was_flushing = !self.protocol.cache.flushed();
-        self.protocol.handle(event, &mut self.actions).map_err(arrivals::refused)?;
+        let mut actions = self.queue.take_actions();
+        self.protocol.handle(event, &mut actions).map_err(arrivals::refused)?;
+        self.queue.return_actions(actions);
         written.into_iter().for_each(|page| self.note_writer(page));
-        self.has_event |= was_flushing && self.protocol.cache.flushed();
+        self.status.note_event_if(was_flushing && self.protocol.cache.flushed());
         Ok(())
     }
 
     /// Carries out the actions of one event.
     fn carry_out(&mut self) {
-        let mut actions = std::mem::take(&mut self.actions);
+        let mut actions = self.queue.take_actions();
         for action in actions.drain(..) {
             if stats::is_on() {
                 self.page_statistics.on_action(&action);
             }
             self.act(action);
         }
-        self.actions = actions;
+        self.queue.return_actions(actions);
         self.outbox.end_event();
     }
 
@@ -117,13 +119,13 @@ impl Engine {
         self.retry_held();
         self.retry_dismissed();
         self.write_aged();
-        if self.shipping.is_waiting() {
+        if self.bytes.is_waiting() {
             self.send_shipments();
         }
-        self.storage.advance(&mut self.work);
+        self.storage.advance(self.queue.todo());
         // A flush without dirty data completes here, and no other drive may follow.
         self.answer_flushes();
-        self.is_settled = self.has_nothing_in_flight();
+        self.status.end_drive(self.has_nothing_in_flight());
     }
 
     /// The page of a message to this home.
@@ -154,7 +156,7 @@ impl Engine {
         // The next holder will write it, and it may leave this pool if it comes back.
         self.files.forget_unwritten(message.page);
         if self.space.own.table.is_open(message.page, Access::Write) {
-            self.shipping.meters.on_lost(message.page);
+            self.bytes.on_lost(message.page);
         }
     }
 }

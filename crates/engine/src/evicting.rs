@@ -22,7 +22,7 @@ impl Engine {
                 return victim;
             }
             // The events may concern the next victim.
-            if !self.events.is_empty() {
+            if self.queue.has_events() {
                 return None;
             }
         }
@@ -33,11 +33,11 @@ impl Engine {
         let victim = self.paging.next_victim(need, cache, stays);
         // Every frame is held or in use. Some may hold pages that another home will send once this one has served it.
         if need == Need::Now && victim.is_none() && cache.fetches_for_others() {
-            self.events.push_back(Event::NoVictim);
+            self.queue.raise(Event::NoVictim);
         }
-        self.work.extend(self.paging.passed_mapped().map(|(page, frame)| Work::UnmapUnused { page, frame }));
+        self.queue.add_all(self.paging.passed_mapped().map(|(page, frame)| Work::UnmapUnused { page, frame }));
         self.paging.asked_back().for_each(|page| pinning::ask_back(&mut self.outbox, page));
-        self.events.extend(self.paging.clean_ahead(victim, cache, stays).map(Event::WriteBack));
+        self.queue.raise_all(self.paging.clean_ahead(victim, cache, stays).map(Event::WriteBack));
         victim
     }
 
@@ -79,7 +79,7 @@ impl Engine {
 
     fn take_returned_frame(&mut self) -> bool {
         let returned = self.storage.take_returned_frame();
-        self.events.extend(returned.map(Event::Freed));
+        self.queue.raise_all(returned.map(Event::Freed));
         returned.is_some()
     }
 

@@ -83,8 +83,7 @@ impl Engine {
     pub(super) fn retry_dismissed(&mut self) {
         while let Some(parts) = self.paging.take_dismissed() {
             for (part, tries) in parts {
-                let kept = self.do_at_home(part, tries + 1);
-                kept.into_iter().for_each(|part| self.want(part));
+                self.do_at_home_or_fetch(part, tries + 1);
             }
             self.handle_events();
         }

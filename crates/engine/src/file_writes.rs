@@ -25,7 +25,7 @@ impl Engine {
     #[inline(never)]
     fn pass_or_hold_of_file(&mut self, part: Part) -> Option<Part> {
         let (passed, behind) = self.files.pass_or_hold(part, &self.protocol.cache, &self.space.own.table);
-        self.events.extend(behind.map(Event::WriteBack));
+        self.queue.raise_all(behind.map(Event::WriteBack));
         passed
     }
 
@@ -38,13 +38,13 @@ impl Engine {
         if let Some(time) = self.files.note_age(page, cache) {
             self.storage.ring_in(Some(time));
         }
-        self.events.extend(self.files.next_behind_after(page, cache, table).map(Event::WriteBack));
+        self.queue.raise_all(self.files.next_behind_after(page, cache, table).map(Event::WriteBack));
     }
 
     /// Starts the write-back of the next dirty page.
     fn write_one_behind(&mut self, is_awaited: bool) {
         let next = self.files.next_behind(is_awaited, &self.protocol.cache, &self.space.own.table);
-        self.events.extend(next.map(Event::WriteBack));
+        self.queue.raise_all(next.map(Event::WriteBack));
     }
 
     /// Resumes parts held until fewer pages are dirty. If no page can be written, they fail.
@@ -52,14 +52,14 @@ impl Engine {
         while let Some(resumed) = self.files.resume(&self.protocol.cache) {
             match resumed {
                 Resumed::Passes(part) => self.fetch_for(part),
-                Resumed::Fails(part, cause) => self.work.push_back(Work::Fail { parts: vec![part], cause }),
+                Resumed::Fails(part, cause) => self.queue.add(Work::Fail { parts: vec![part], cause }),
             }
         }
         for nth in 0..self.files.writes_due() {
             self.write_one_behind(nth == 0);
         }
         // The write-backs must reach the storage in this drive, since no other may follow.
-        if !self.events.is_empty() {
+        if self.queue.has_events() {
             self.handle_events();
         }
     }
@@ -95,7 +95,7 @@ impl Engine {
             self.storage.flush_blocks_of_files();
         }
         stats::add(Row::FileAged, aged.pages().len() as u64);
-        self.events.extend(aged.pages().iter().map(|page| Event::WriteBack(*page)));
+        self.queue.raise_all(aged.pages().iter().map(|page| Event::WriteBack(*page)));
         self.storage.ring_in(aged.next_in());
         self.handle_events();
     }
@@ -137,7 +137,7 @@ impl Engine {
         if !self.files.writes_mut().on_answer(answer) {
             return Err("an answer about writes that nobody has asked for");
         }
-        self.has_event = true;
+        self.status.note_event();
         Ok(())
     }
 
@@ -153,7 +153,7 @@ impl Engine {
         self.note_opened_blocks();
         // Stores to mapped blocks are not noticed.
         if let Err(refused) = self.storage.unmap_blocks_of(question.first..question.end) {
-            self.broken = Some(refused);
+            self.status.break_by(refused);
         }
         if question.writes_back == 1 {
             let writable = self.files.writes().writable_by(self.space.rank, question);
@@ -189,7 +189,7 @@ impl Engine {
     /// The other rank that requested a part, if one did.
     fn asked_by(&self, part: &Part) -> Option<Rank> {
         match part.completion {
-            Completion::Served(id) => Some(self.sender_of(id)),
+            Completion::Served(id) => Some(self.bytes.sender_of(id)),
             _ => None,
         }
     }

@@ -6,114 +6,79 @@
 
 mod actions;
 mod arrivals;
+mod arriving;
+mod bytes;
 mod caching_bar;
-mod closing_reports;
 mod drive;
 mod driver;
 mod evicting;
-mod fault_service;
 mod fetching;
 mod file_service;
 mod file_waits;
 mod file_writes;
-mod host_barriers;
-mod job_barrier;
+mod meeting;
+mod meetings;
 mod outbox;
 mod page_statistics;
 mod paging;
 mod pending;
-mod performing;
 mod pinning;
+mod queue;
 pub mod request;
-mod serving;
 mod shared_files;
-mod shipping;
-mod sleepers;
+mod small_operations;
+mod status;
 mod storage_server;
 mod tuning;
-mod wait;
-mod wait_mode;
+mod waiting;
 mod work;
 
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
-pub use driver::{Driver, Fail, Locked};
+pub use driver::{CallerWork, Driver, Fail, Locked, WaitMode};
 pub use file_service::{FileState, OwnFlush, Purpose, Unwritten, WritesSince, joined};
 pub use outbox::messages_in;
 pub use paging::TooManyPins;
 pub use pending::Pending;
-pub use shipping::{Delivery, Shipment};
-pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, PageRead, StorageServer};
+pub use storage_server::{EndedRead, PageRead, StorageServer};
 pub use tuning::protocol;
-pub use wait::CallerWork;
-pub use wait_mode::WaitMode;
-pub use work::Work;
+pub use work::{BlockCopies, BlockPlace, Delivery, OverlaidBlocks, Shipment, Work};
 
 use crate::request::Part;
-use arrivals::Arrived;
-use closing_reports::ClosingReports;
+use arrivals::Arrivals;
+use bytes::Bytes;
 use file_service::FileService;
+use meetings::Meetings;
 use outbox::Outbox;
 use page_statistics::PageStatistics;
 use paging::Paging;
-use serving::Served;
-use shipping::Shipping;
-use slab::Slab;
-use std::collections::VecDeque;
+use queue::Queue;
+use status::Status;
 use std::sync::Arc;
 use vgasnet_conduit::Conduit;
 use vgasnet_memory::{AddressSpace, Frames};
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::barrier::Barrier;
-use vgasnet_protocol::coherence::{Action, Event, Outgoing, PageId, Protocol, Waiter};
-use vgasnet_protocol::ordered::OrderedMap;
+use vgasnet_protocol::coherence::{Event, PageId, Protocol};
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::shipping::Meters;
 use vgasnet_settings::UserError;
-
-/// First byte of the client barrier's messages. The coherence protocol's own tags are smaller.
-const TAG_BARRIER: u8 = 32;
-
-/// First byte of the messages of the barrier at the end of the job.
-const TAG_FAREWELL: u8 = 33;
-
-/// First byte of a bundle of coherence messages.
-const TAG_BUNDLE: u8 = 30;
+use waiting::Waiting;
 
 /// The engine of one rank.
 pub struct Engine {
     conduit: Arc<dyn Conduit>,
     space: Arc<AddressSpace>,
     protocol: Protocol,
-    barrier: Barrier,
-    farewell: Barrier,
-    closing_reports: ClosingReports,
-    receiver: Arc<dyn Receiver>,
+    meetings: Meetings,
+    arrivals: Arrivals,
+    bytes: Bytes,
+    outbox: Outbox,
+    waiting: Waiting,
+    queue: Queue,
+    status: Status,
     storage: StorageServer,
     paging: Paging,
-    /// Nothing is in flight and no request has arrived since the last full drive, except messages for the rooms above.
-    is_settled: bool,
-    /// Parts waiting for a page; a [`Waiter`] is an index into it.
-    parts: Slab<Part>,
-    /// Page transfers in flight.
-    transfers: Slab<Outgoing>,
-    events: VecDeque<Event>,
-    actions: Vec<Action>,
-    outbox: Outbox,
-    shipping: Shipping,
-    /// Requests of other ranks for bytes of pages.
-    served: Slab<Served>,
-    /// Messages to this home about pages with jobs on their blocks, held until the jobs end.
-    held: OrderedMap<PageId, Vec<Event>>,
-    page_statistics: PageStatistics,
-    arrived: Vec<Arrived>,
     files: FileService,
-    work: VecDeque<Work>,
-    /// Transfers refused by the conduit for lack of room, until the next drive.
-    refused: Vec<Work>,
-    /// An event other than an operation's completion has happened, and threads may be waiting for it.
-    has_event: bool,
-    /// The error that ends the job.
-    broken: Option<UserError>,
+    page_statistics: PageStatistics,
 }
 
 /// An engine's options.
@@ -163,32 +128,33 @@ impl Engine {
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
         Engine {
-            barrier: Barrier::new(conduit.rank(), conduit.ranks()),
-            farewell: Barrier::new(conduit.rank(), conduit.ranks()),
-            closing_reports: ClosingReports::default(),
-            receiver,
-            paging: Paging::new(Arc::clone(&space), conduit.ranks(), frames, &options),
-            is_settled: false,
+            meetings: Meetings::new(conduit.rank(), conduit.ranks()),
+            arrivals: Arrivals::new(receiver),
+            bytes: Bytes::new(
+                space.rank,
+                meters,
+                page_bytes,
+                conduit.message_bytes_max(),
+                ships.is_some(),
+                cooperative,
+            ),
             outbox: Outbox::new(Arc::clone(&conduit), optimisations.bundles),
-            shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
-            served: Slab::new(),
-            held: OrderedMap::new(),
+            waiting: Waiting::default(),
+            queue: Queue::default(),
+            status: Status::default(),
+            paging: Paging::new(Arc::clone(&space), conduit.ranks(), frames, &options),
             page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
             files: FileService::new(space.rank, conduit.ranks(), conduit.message_bytes_max()),
             conduit,
             space,
             protocol,
             storage,
-            parts: Slab::new(),
-            transfers: Slab::new(),
-            events: VecDeque::new(),
-            actions: Vec::new(),
-            arrived: Vec::new(),
-            work: VecDeque::new(),
-            refused: Vec::new(),
-            has_event: false,
-            broken: None,
         }
+    }
+
+    /// The transport and the job's address space.
+    fn conduit_and_space(&self) -> (Arc<dyn Conduit>, Arc<AddressSpace>) {
+        (Arc::clone(&self.conduit), Arc::clone(&self.space))
     }
 
     /// The protocol's state.
@@ -230,7 +196,7 @@ impl Engine {
         self.page_statistics.on_part(&part);
         // Puts of whole pages do not read, so no read-ahead follows.
         if part.overwrites(self.space.page_bytes()) {
-            let waiter = Waiter(self.parts.insert(part) as u32);
+            let waiter = self.waiting.add(part);
             return self.handle(Event::Overwrite { page, waiter });
         }
         self.outbox.begin_together();
@@ -246,7 +212,7 @@ impl Engine {
             self.note_wanted(&part);
         }
         let (page, access) = (part.piece.page, part.copy.access());
-        let waiter = Waiter(self.parts.insert(part) as u32);
+        let waiter = self.waiting.add(part);
         self.handle(Event::Want { page, access, waiter });
     }
 
@@ -261,7 +227,7 @@ impl Engine {
         let read = self.storage.take_read(page).or_else(|| self.storage.take_block_read(blocks_to_read));
         if read.is_some() {
             // Other operations started by the part must not wait for the read.
-            self.storage.advance(&mut self.work);
+            self.storage.advance(self.queue.todo());
         }
         read
     }
@@ -271,8 +237,8 @@ impl Engine {
     /// # Errors
     /// The page could not be read: the job has to end.
     pub fn end_read(&mut self, read: EndedRead) -> Result<(), UserError> {
-        self.is_settled = false;
-        self.storage.end_read(read, &mut self.events, &mut self.work)?;
+        self.status.unsettle();
+        self.storage.end_read(read, self.queue.todo())?;
         self.handle_events();
         Ok(())
     }
@@ -295,27 +261,42 @@ impl Engine {
 
     /// Takes the next work item, to be performed in order and without the lock.
     pub fn take_work(&mut self) -> Option<Work> {
-        let work = self.work.pop_front();
+        let work = self.queue.next_work();
         if let Some(Work::UnmapUnused { frame, .. }) = &work {
             self.paging.on_unmapping(*frame);
         }
         work
     }
 
+    /// Whether work items wait for a thread.
+    fn has_work(&self) -> bool {
+        self.queue.has_work()
+    }
+
+    /// A request has arrived: the next drive is a full one.
+    fn unsettle(&mut self) {
+        self.status.unsettle();
+    }
+
+    /// Whether threads wait for a file event without notification.
+    fn is_awaited_for_files(&self) -> bool {
+        self.files.is_awaited()
+    }
+
     /// Takes back a transfer refused by the conduit. It is queued again at the next drive and delays no other work
     /// until then.
     pub fn put_back(&mut self, work: Work) {
-        self.refused.push(work);
+        self.queue.put_back(work);
     }
 
     /// Whether an event has happened since the last call for which threads may be waiting.
     pub fn take_event(&mut self) -> bool {
-        std::mem::take(&mut self.has_event)
+        self.status.take_event()
     }
 
     /// Whether messages or transfers wait for room in the conduit, which bounds all sleeps.
     pub fn is_held_up(&self) -> bool {
-        !self.outbox.is_empty() || !self.refused.is_empty()
+        !self.outbox.is_empty() || self.queue.has_refused()
     }
 
     /// Keeps a message of the rooms above until the conduit has room.
@@ -325,7 +306,7 @@ impl Engine {
 
     /// The page in an operation's frame is complete.
     pub fn end_lay_over(&mut self, operation: usize) {
-        self.storage.on_whole(operation, &mut self.events, &mut self.work);
+        self.storage.on_whole(operation, self.queue.todo());
         self.handle_events();
     }
 

@@ -1,14 +1,16 @@
 //! Messages waiting for room in the conduit.
 
-use super::{TAG_ABOVE, TAG_BUNDLE};
+use super::TAG_ABOVE;
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 use vgasnet_conduit::{Busy, Conduit, MESSAGE_BYTES_MIN, Urgency};
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::barrier::BarrierMessage;
 use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_stats::{self as stats, Row};
+
+/// First byte of a bundle of coherence messages.
+pub(super) const TAG_BUNDLE: u8 = 30;
 
 /// The messages of one engine on their way to the conduit.
 ///
@@ -189,11 +191,7 @@ impl Outbox {
         worked
     }
 
-    /// A sink for a barrier's messages, which begin with `tag`.
-    pub(super) fn for_barrier(&mut self, tag: u8) -> impl FnMut(Rank, BarrierMessage) + '_ {
-        move |to, message| self.send(to, &message.encode(tag))
-    }
-
+    /// Whether no message waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -30,25 +30,26 @@ pub struct Pending {
 impl Engine {
     /// Whether a drive has nothing to do until a message or a request arrives.
     pub(super) fn has_nothing_in_flight(&self) -> bool {
-        let is_quiet = self.events.is_empty() && self.work.is_empty() && !self.is_held_up() && self.broken.is_none();
+        let is_quiet =
+            !self.queue.has_events() && !self.queue.has_work() && !self.is_held_up() && !self.status.is_broken();
         let is_stored = !self.storage.is_busy() && self.files.is_idle();
         let has_frames = self.paging.is_idle() && self.protocol.cache.starving() == 0;
-        is_quiet && is_stored && has_frames && !self.shipping.is_waiting()
+        is_quiet && is_stored && has_frames && !self.bytes.is_waiting()
     }
 
     /// The pending work. It is bounded by the job's frames and the client's operations.
     pub fn pending(&self) -> Pending {
         Pending {
             messages: self.outbox.len(),
-            parts: self.parts.len() + self.held_parts() + self.paging.waiting_parts(),
-            transfers: self.transfers.len(),
+            parts: self.waiting.parts() + self.held_parts() + self.paging.waiting_parts(),
+            transfers: self.waiting.transfers(),
             storage_operations: self.storage.operations(),
             closing: self.paging.closing(),
             ahead: self.paging.pages_ahead(),
-            work: self.work.len() + self.refused.len(),
-            shipped: self.shipping.len(),
-            served: self.served.len(),
-            held: self.held.len(),
+            work: self.queue.work_items(),
+            shipped: self.bytes.shipped(),
+            served: self.bytes.served(),
+            held: self.bytes.pages_held(),
         }
     }
 }

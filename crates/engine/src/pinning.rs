@@ -79,7 +79,7 @@ impl Engine {
             return Err("a request for a frame of a page that does not exist");
         }
         // The frame may already be on its way back.
-        self.work.push_back(Work::GiveBack { index });
+        self.queue.add(Work::GiveBack { index });
         Ok(())
     }
 }
@@ -90,7 +90,7 @@ impl Driver {
     /// # Errors
     /// Neighbours do not return frames. The pages have been removed from the pin set.
     pub fn await_loans(&self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
-        let table = &self.space.own.table;
+        let table = &self.space().own.table;
         let has_room = || table.lent_too_many() == 0;
         if !has_room() {
             self.step();

@@ -58,7 +58,7 @@ impl Engine {
         self.protocol.remove_file(space);
         self.storage.remove_file(space);
         if let Err(violation) = self.files.locks_mut().forget_file(space) {
-            self.broken = Some(UserError::new(violation.to_string()));
+            self.status.break_by(UserError::new(violation.to_string()));
         }
         self.files.open_mut().close(space);
     }
@@ -160,7 +160,7 @@ impl Engine {
 
     /// Refuses further writes to a file by this rank.
     fn refuse(&mut self, space: Space, cause: Cause) {
-        self.has_event |= self.files.open().refuse(space, cause);
+        self.status.note_event_if(self.files.open().refuse(space, cause));
     }
 
     /// Notes a failed operation of this rank.
@@ -171,8 +171,8 @@ impl Engine {
     /// A page could not be read: fails the operations waiting for it.
     pub(super) fn fail(&mut self, frame: FrameId, waiters: &[Waiter], cause: Cause) {
         self.paging.mark_filled(frame);
-        let parts = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
-        self.work.push_back(Work::Fail { parts, cause });
+        let parts = self.waiting.take_all(waiters);
+        self.queue.add(Work::Fail { parts, cause });
     }
 
     /// A dirty page of this rank could not be written.
@@ -220,7 +220,7 @@ impl Engine {
     /// A page that a flush asked for is written back, or has failed.
     pub(super) fn on_recalled(&mut self, page: PageId, cause: Option<Cause>) {
         if self.files.flushes_mut().on_recalled(page, cause) {
-            self.events.push_back(Event::Recall(page));
+            self.queue.raise(Event::Recall(page));
         }
     }
 
@@ -272,7 +272,7 @@ impl Engine {
             return self.outbox.send(to, message.as_bytes());
         }
         if let Err(what) = self.on_file_message(to, message.as_bytes()) {
-            self.broken = Some(UserError::new(what));
+            self.status.break_by(UserError::new(what));
         }
     }
 
@@ -283,7 +283,7 @@ impl Engine {
     /// Handles a question or an answer.
     pub(super) fn on_file_message(&mut self, from: Rank, bytes: &[u8]) -> Result<(), &'static str> {
         match self.files.on_message(from, bytes)? {
-            Handled::Answered => self.has_event = true,
+            Handled::Answered => self.status.note_event(),
             Handled::Answer(answer) => self.send_about_file(from, answer),
             Handled::Flush(message) => self.flush_at_home(from, message),
             Handled::Messages(messages) => self.send_all_about_file(messages),
@@ -325,10 +325,10 @@ impl Engine {
         loop {
             match self.files.locks_mut().next_action() {
                 Ok(Some(Action::Send { to, bytes })) => self.outbox.send(to, &bytes),
-                Ok(Some(Action::Granted(_))) => self.has_event = true,
+                Ok(Some(Action::Granted(_))) => self.status.note_event(),
                 Ok(None) => return,
                 Err(violation) => {
-                    self.broken = Some(UserError::new(violation.to_string()));
+                    self.status.break_by(UserError::new(violation.to_string()));
                     return;
                 }
             }

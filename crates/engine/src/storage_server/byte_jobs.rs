@@ -1,43 +1,15 @@
 //! Small operations in file blocks of pages that no rank holds, and their effects on pages in flight.
 
 use super::{Need, Order, StorageServer, cause_of};
+use crate::queue::Todo;
 use crate::request::Part;
-use crate::work::Work;
-use std::collections::VecDeque;
+use crate::work::{BlockCopies, OverlaidBlocks, Work};
 use std::io;
 use std::ops::Range;
 use vgasnet_memory::{BlockMapper, Extent, mapping_refused};
-use vgasnet_protocol::coherence::{Cause, FrameId, PageId};
+use vgasnet_protocol::coherence::{FrameId, PageId};
 use vgasnet_protocol::ordered::OrderedSet;
 use vgasnet_settings::UserError;
-
-/// A job with all of its blocks.
-#[derive(Debug)]
-pub struct BlockCopies {
-    /// The job, for [`StorageServer::end_on_blocks`] after the copies.
-    pub job: usize,
-    /// The part.
-    pub part: Part,
-    /// Its bytes, block by block.
-    pub places: Vec<BlockPlace>,
-    /// Why the whole job fails: a block of a file could not be read.
-    pub failed: Option<Cause>,
-}
-
-/// Bytes of a part in one block.
-#[derive(Clone, Copy, Debug)]
-pub struct BlockPlace {
-    /// Their address.
-    pub memory: *mut u8,
-    /// Their offset in the part's piece.
-    pub start_bytes: usize,
-    /// Their number.
-    pub len_bytes: usize,
-}
-
-// SAFETY: the block cache's memory is mapped until the process ends and belongs to the copies until their job has
-// ended, in any thread.
-unsafe impl Send for BlockPlace {}
 
 impl StorageServer {
     /// Largest part for [`StorageServer::start_on_blocks`], in bytes.
@@ -130,20 +102,20 @@ impl StorageServer {
 
     /// Takes a part that reads or writes bytes of a page of this home. No rank may hold the page or be about to.
     /// `is_written`: the file has bytes of the page.
-    pub(crate) fn start_on_blocks(&mut self, part: Part, is_written: bool, work: &mut VecDeque<Work>) {
+    pub(crate) fn start_on_blocks(&mut self, part: Part, is_written: bool, todo: &mut Todo) {
         let page = self.files.number(part.piece.page);
         let refusal = self.blocks.refusal(page).filter(|_| part.copy.is_put());
         if let Some(cause) = refusal {
-            return work.push_back(Work::Fail { parts: vec![part], cause });
+            return todo.add(Work::Fail { parts: vec![part], cause });
         }
-        work.extend(self.blocks.start(part, page, is_written).map(|copies| Work::Blocks(Box::new(copies))));
+        todo.add_all(self.blocks.start(part, page, is_written).map(|copies| Work::Blocks(Box::new(copies))));
     }
 
     /// The copies of a job are done. Returns its page if the page has no other job.
-    pub(crate) fn end_on_blocks(&mut self, job: usize, work: &mut VecDeque<Work>) -> Option<PageId> {
+    pub(crate) fn end_on_blocks(&mut self, job: usize, todo: &mut Todo) -> Option<PageId> {
         let (ready, page) = self.blocks.end(job);
-        extend(work, ready);
-        extend(work, self.blocks.go_on());
+        extend(todo, ready);
+        extend(todo, self.blocks.go_on());
         page.map(|page| self.files.page(page))
     }
 
@@ -159,9 +131,9 @@ impl StorageServer {
 
     /// Gives blocks to waiting jobs, and submits reads and writes of blocks. Blocks of pages in flight stay unchanged.
     #[inline(never)]
-    pub(super) fn advance_blocks(&mut self, work: &mut VecDeque<Work>) {
+    pub(super) fn advance_blocks(&mut self, todo: &mut Todo) {
         // The write-back of a page may have freed its dirty blocks.
-        extend(work, self.blocks.go_on());
+        extend(todo, self.blocks.go_on());
         let operations = &self.operations;
         self.blocks.advance(&mut *self.storage, |page| operations.of_page(page).is_none());
     }
@@ -175,7 +147,7 @@ impl StorageServer {
         &mut self,
         token: u64,
         result: &io::Result<()>,
-        work: &mut VecDeque<Work>,
+        todo: &mut Todo,
     ) -> Result<(), UserError> {
         let (page, direction) = self.blocks.operation_of(token);
         let (ready, written) = match result {
@@ -183,7 +155,7 @@ impl StorageServer {
             Err(error) if page.is_of_segment() => return Err(self.failure_at(direction, self.files.page(page), error)),
             Err(error) => self.blocks.on_failed(token, cause_of(error)),
         };
-        extend(work, ready);
+        extend(todo, ready);
         // Pages rarely wait for their blocks, and checking all of a page's blocks is slow.
         let waited_for = written.filter(|page| self.operations.waits_for_blocks(*page));
         let waited_for = waited_for.filter(|page| !self.blocks.is_writing(*page));
@@ -214,39 +186,23 @@ impl StorageServer {
     /// A page has been read into its operation's memory. Queues the overlay of its dirty blocks. Returns whether there
     /// are none.
     #[inline(never)]
-    pub(super) fn is_whole_or_lays_over(&mut self, id: usize, work: &mut VecDeque<Work>) -> bool {
+    pub(super) fn is_whole_or_lays_over(&mut self, id: usize, todo: &mut Todo) -> bool {
         let blocks = self.blocks.dirty_of(self.operations.get(id).order().place);
         if blocks.is_empty() {
             return true;
         }
         let page = self.memory_of(id);
         let copies = blocks.into_iter().map(|(offset_bytes, block)| (block, page.wrapping_add(offset_bytes)));
-        work.push_back(Work::LayOver { operation: id, blocks: OverlaidBlocks(copies.collect()) });
+        // SAFETY: both are blocks of mapped memory. The dirty block does not change while its page is in flight, and the
+        // frame is the operation's.
+        let blocks = unsafe { OverlaidBlocks::new(copies) };
+        todo.add(Work::LayOver { operation: id, blocks });
         false
     }
 }
 
-/// Blocks to copy: source and destination.
-#[derive(Debug)]
-pub struct OverlaidBlocks(Vec<(*mut u8, *mut u8)>);
-
-// SAFETY: the memory is mapped until the process ends and belongs to the copies until the engine is told of their end,
-// in any thread.
-unsafe impl Send for OverlaidBlocks {}
-
-impl OverlaidBlocks {
-    /// Copies the blocks.
-    pub fn run(&self) {
-        for (from, to) in &self.0 {
-            // SAFETY: both are blocks. The dirty block does not change while its page is in flight, and the frame is
-            // the operation's.
-            unsafe { from.copy_to_nonoverlapping(*to, vgasnet_storage::BLOCK_BYTES) };
-        }
-    }
-}
-
-fn extend(work: &mut VecDeque<Work>, ready: Vec<BlockCopies>) {
-    work.extend(ready.into_iter().map(|copies| Work::Blocks(Box::new(copies))));
+fn extend(todo: &mut Todo, ready: Vec<BlockCopies>) {
+    todo.add_all(ready.into_iter().map(|copies| Work::Blocks(Box::new(copies))));
 }
 
 impl StorageServer {

@@ -22,9 +22,9 @@ mod spilled;
 mod staging;
 mod storage_queue;
 
-pub use byte_jobs::{BlockCopies, BlockPlace, OverlaidBlocks};
 pub use page_read::{EndedRead, PageRead};
 
+use super::queue::Todo;
 use super::work::Work;
 use background::Background;
 use blocks::{BLOCK_TOKEN, Blocks};
@@ -32,7 +32,6 @@ use home_files::HomeFiles;
 use page_operations::{Operation, Order, PageOperations};
 use page_read::ThreadReads;
 use staging::Staging;
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use storage_queue::{Need, Waiting};
@@ -151,7 +150,7 @@ impl StorageServer {
     /// # Errors
     /// An operation on the backing file failed. No other copy of the page is accounted for, so the job cannot go on.
     /// Only a background load may fail. Or a block could not be unmapped.
-    pub(super) fn poll(&mut self, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) -> Result<bool, UserError> {
+    pub(super) fn poll(&mut self, todo: &mut Todo) -> Result<bool, UserError> {
         self.check_unmapped()?;
         if self.storage.in_flight() == 0 {
             return Ok(false);
@@ -160,9 +159,9 @@ impl StorageServer {
         self.storage.poll(&mut |token, result| completed.push((token, result)));
         for (token, result) in &completed {
             if *token >= BLOCK_TOKEN {
-                self.complete_block(*token, result, work)?;
+                self.complete_block(*token, result, todo)?;
             } else {
-                self.complete(*token as usize, result, events, work)?;
+                self.complete(*token as usize, result, todo)?;
             }
         }
         Ok(!completed.is_empty() || self.drains_ended() != drains)
@@ -172,13 +171,7 @@ impl StorageServer {
     ///
     /// # Errors
     /// As [`StorageServer::poll`].
-    fn complete(
-        &mut self,
-        id: usize,
-        result: &io::Result<()>,
-        events: &mut VecDeque<Event>,
-        work: &mut VecDeque<Work>,
-    ) -> Result<(), UserError> {
+    fn complete(&mut self, id: usize, result: &io::Result<()>, todo: &mut Todo) -> Result<(), UserError> {
         let left = self.operations.leave_background(id);
         left.into_iter().for_each(|led| self.background.on_ended(led));
         let operation = *self.operations.get(id);
@@ -188,13 +181,13 @@ impl StorageServer {
             (_, Err(_)) if is_ahead => {
                 self.forget(id);
                 self.forgotten += 1;
-                events.push_back(Event::LoadFailed { page, cause: None });
+                todo.raise(Event::LoadFailed { page, cause: None });
             }
             (_, Err(error)) if place.is_of_segment() => return Err(self.failure_at(direction, page, error)),
             (_, Err(error)) => {
                 self.forget(id);
                 let cause = cause_of(error);
-                events.push_back(match direction {
+                todo.raise(match direction {
                     IoDirection::Read => Event::LoadFailed { page, cause: Some(cause) },
                     IoDirection::Write => Event::StoreFailed { page, cause },
                 });
@@ -203,8 +196,8 @@ impl StorageServer {
                 if !place.is_of_segment() {
                     count_of_file(direction, self.space.page_bytes());
                 }
-                if self.is_whole_or_lays_over(id, work) {
-                    self.on_whole(id, events, work);
+                if self.is_whole_or_lays_over(id, todo) {
+                    self.on_whole(id, todo);
                 }
             }
             (IoDirection::Write, Ok(())) => {
@@ -214,7 +207,7 @@ impl StorageServer {
                 }
                 match self.next_part(id) {
                     Some(_) => self.operations.wait(id, Need::Nothing),
-                    None => events.push_back(self.finish(id)),
+                    None => todo.raise(self.finish(id)),
                 }
             }
         }
@@ -222,17 +215,17 @@ impl StorageServer {
     }
 
     /// The page read is complete in its operation's memory.
-    pub(super) fn on_whole(&mut self, id: usize, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
+    pub(super) fn on_whole(&mut self, id: usize, todo: &mut Todo) {
         match self.operations.get(id).staging() {
-            Some(staging) => work.push_back(Work::Put(self.transfer(id, staging))),
-            None => events.push_back(self.finish(id)),
+            Some(staging) => todo.add(Work::Put(self.transfer(id, staging))),
+            None => todo.raise(self.finish(id)),
         }
     }
 
     /// A transfer requested by this server is complete.
-    pub(super) fn on_transferred(&mut self, id: usize, events: &mut VecDeque<Event>) {
+    pub(super) fn on_transferred(&mut self, id: usize, todo: &mut Todo) {
         match self.operations.get(id).order().direction {
-            IoDirection::Read => events.push_back(self.finish(id)),
+            IoDirection::Read => todo.raise(self.finish(id)),
             IoDirection::Write => self.operations.wait(id, Need::Nothing),
         }
     }
@@ -250,13 +243,13 @@ impl StorageServer {
 
     /// Starts the next steps of operations, as far as there are staging frames and room in the storage. Called once all
     /// events have been handled, so that adjacent operations in the file are merged.
-    pub(super) fn advance(&mut self, work: &mut VecDeque<Work>) {
-        self.advance_blocks(work);
+    pub(super) fn advance(&mut self, todo: &mut Todo) {
+        self.advance_blocks(todo);
         while let Some(waiting) = self.next_ready() {
             let run = self.run_from(&waiting);
             let begun = match waiting.need {
                 Need::Nothing => self.submit(&run),
-                need => usize::from(self.begin_staged(waiting.id, need, work)),
+                need => usize::from(self.begin_staged(waiting.id, need, todo)),
             };
             for (id, part) in &run[..begun] {
                 self.operations.begin(*id, *part);
@@ -280,11 +273,11 @@ impl StorageServer {
     }
 
     /// Begins an operation with an available staging frame. Returns whether the storage had room for it.
-    fn begin_staged(&mut self, id: usize, need: Need, work: &mut VecDeque<Work>) -> bool {
+    fn begin_staged(&mut self, id: usize, need: Need, todo: &mut Todo) -> bool {
         let staging = self.staging.take(need);
         self.operations.set_staging(id, staging);
         if need == Need::StoreStaging {
-            work.push_back(Work::Get(self.transfer(id, staging)));
+            todo.add(Work::Get(self.transfer(id, staging)));
             return true;
         }
         let has_begun = self.submit(&[(id, self.whole())]) == 1;

@@ -6,11 +6,10 @@
 
 use super::home_page::HomePage;
 use super::{BLOCK_TOKEN, StorageServer};
-use crate::work::Work;
-use std::collections::VecDeque;
+use crate::queue::Todo;
 use std::io;
 use std::sync::Arc;
-use vgasnet_protocol::coherence::{Event, PageId};
+use vgasnet_protocol::coherence::PageId;
 use vgasnet_settings::UserError;
 use vgasnet_storage::{BlockingReader, FileSlot, IoDirection, IoOperation, Storage};
 
@@ -93,18 +92,13 @@ impl StorageServer {
     ///
     /// # Errors
     /// As [`StorageServer::poll`].
-    pub(crate) fn end_read(
-        &mut self,
-        read: EndedRead,
-        events: &mut VecDeque<Event>,
-        work: &mut VecDeque<Work>,
-    ) -> Result<(), UserError> {
+    pub(crate) fn end_read(&mut self, read: EndedRead, todo: &mut Todo) -> Result<(), UserError> {
         if read.token >= BLOCK_TOKEN {
             self.thread_reads.blocks -= 1;
-            return self.complete_block(read.token, &read.result, work);
+            return self.complete_block(read.token, &read.result, todo);
         }
         self.thread_reads.pages -= 1;
-        self.complete(read.token as usize, &read.result, events, work)
+        self.complete(read.token as usize, &read.result, todo)
     }
 
     /// Number of blocks waiting to be read.

@@ -1,7 +1,6 @@
 //! Blocks of files. Unlike blocks of segments they may fail, and a flush writes all blocks of a file. Files are named by
 //! their slots in the storage.
 
-use super::super::byte_jobs::BlockCopies;
 use super::super::home_page::HomePage;
 use super::dirty_set::DirtySet;
 use super::jobs::Needed;
@@ -9,6 +8,7 @@ use super::numbering::Block;
 use super::refusals::Refusals;
 use super::slots::State;
 use super::{BLOCK_TOKEN, Blocks};
+use crate::work::BlockCopies;
 use std::ops::Range;
 use vgasnet_memory::Piece;
 use vgasnet_protocol::coherence::Cause;

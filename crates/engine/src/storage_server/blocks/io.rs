@@ -1,11 +1,11 @@
 //! I/O between the block cache and the file.
 
-use super::super::byte_jobs::BlockCopies;
 use super::super::count_of_file;
 use super::super::home_page::HomePage;
 use super::Blocks;
 use super::numbering::{Block, Numbering};
 use super::slots::{Slots, State};
+use crate::work::BlockCopies;
 use std::ops::Range;
 use vgasnet_stats::{self as stats, Row};
 use vgasnet_storage::{BLOCK_BYTES, FileSlot, IoDirection, IoOperation, Storage};

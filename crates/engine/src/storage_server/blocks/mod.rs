@@ -28,9 +28,9 @@ mod zeros;
 
 pub(super) use io::BLOCK_TOKEN;
 
-use super::byte_jobs::{BlockCopies, BlockPlace};
 use super::home_page::HomePage;
 use crate::request::{Copy, Part};
+use crate::work::{BlockCopies, BlockPlace};
 use cleaning::Cleaning;
 use dirty_set::DirtySet;
 use jobs::{Jobs, Needed, Ready};

@@ -1,27 +1,19 @@
-//! Closing reports: the bytes that each rank sends to rank 0 when its program has ended.
-//!
-//! A rank sends its report before it exits, so rank 0 waits for no rank that is gone. A rank unable to send one has
-//! none.
+//! The parts of closing reports: the bytes that each rank sends to rank 0 when its program has ended.
 
-use super::{Driver, Engine};
-use std::time::{Duration, Instant};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::ordered::OrderedMap;
 
 /// First byte of a part of a report. The offset of the part and the report's length follow, 4 bytes each, then the
 /// part.
-pub(super) const TAG_REPORT: u8 = 35;
+pub(crate) const TAG_REPORT: u8 = 35;
 
 /// First byte of the acknowledgement of a whole report.
-pub(super) const TAG_REPORT_TAKEN: u8 = 36;
+pub(crate) const TAG_REPORT_TAKEN: u8 = 36;
 
 const HEAD_BYTES: usize = 9;
 
 /// Maximum length of a report, in bytes.
 const REPORT_BYTES_MAX: usize = 64 << 10;
-
-/// Timeout for reports and their acknowledgement. Later ones have been lost in the network.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The reports received, and the state of this rank's own.
 #[derive(Debug, Default)]
@@ -40,14 +32,14 @@ struct Report {
 
 /// A part of a rank's report, from a message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ReportPart {
+pub(crate) struct ReportPart {
     offset_bytes: usize,
     whole_bytes: usize,
     bytes: Box<[u8]>,
 }
 
 /// Decodes a part of a rank's report.
-pub(super) fn decode(message: &[u8]) -> Option<ReportPart> {
+pub(crate) fn decode(message: &[u8]) -> Option<ReportPart> {
     let (head, bytes) = message.split_at_checked(HEAD_BYTES)?;
     let number = |at: usize| Some(u32::from_ne_bytes(head.get(at..at + 4)?.try_into().ok()?) as usize);
     let (offset_bytes, whole_bytes) = (number(1)?, number(5)?);
@@ -58,7 +50,7 @@ pub(super) fn decode(message: &[u8]) -> Option<ReportPart> {
 
 impl ClosingReports {
     /// Adds a part. Returns whether the rank's report is complete.
-    fn take(&mut self, from: Rank, part: &ReportPart) -> Result<bool, &'static str> {
+    pub(super) fn take(&mut self, from: Rank, part: &ReportPart) -> Result<bool, &'static str> {
         let whole_bytes = part.whole_bytes;
         let report =
             self.of.entry(from).or_insert_with(|| Report { bytes: vec![0; whole_bytes], missing_bytes: whole_bytes });
@@ -72,64 +64,35 @@ impl ClosingReports {
         Ok(is_complete)
     }
 
-    fn complete(&self) -> impl Iterator<Item = (Rank, &[u8])> {
+    /// Rank 0 has this rank's whole report.
+    pub(super) fn on_taken(&mut self) {
+        self.is_own_taken = true;
+    }
+
+    /// Whether rank 0 has this rank's whole report.
+    pub(super) fn is_own_taken(&self) -> bool {
+        self.is_own_taken
+    }
+
+    /// Number of ranks with complete reports.
+    pub(super) fn count(&self) -> usize {
+        self.complete
+    }
+
+    /// The complete reports.
+    pub(super) fn complete(&self) -> impl Iterator<Item = (Rank, &[u8])> {
         self.of.iter().filter(|(_, report)| report.missing_bytes == 0).map(|(rank, report)| (*rank, &*report.bytes))
     }
 }
 
-impl Engine {
-    /// Handles a part of a rank's report.
-    pub(super) fn on_report_part(&mut self, from: Rank, part: &ReportPart) -> Result<(), &'static str> {
-        if self.space.rank != Rank(0) || from == Rank(0) {
-            return Err("a closing report, which is for rank 0");
-        }
-        if self.closing_reports.take(from, part)? {
-            self.has_event = true;
-            // Through shared memory no message is lost.
-            if !self.conduit.capabilities().wakes_on_arrival {
-                self.outbox.send(from, &[TAG_REPORT_TAKEN]);
-            }
-        }
-        Ok(())
-    }
-
-    /// Rank 0 has this rank's whole report.
-    pub(super) fn on_report_taken(&mut self) {
-        self.closing_reports.is_own_taken = true;
-        self.has_event = true;
-    }
-
-    fn send_report(&mut self, report: &[u8]) {
-        assert!(report.len() <= REPORT_BYTES_MAX, "{} bytes of a closing report", report.len());
-        let part_bytes_max = self.conduit.message_bytes_max() - HEAD_BYTES;
-        for (place, part) in report.chunks(part_bytes_max).enumerate() {
-            let [offset, whole] = [place * part_bytes_max, report.len()].map(|bytes| (bytes as u32).to_ne_bytes());
-            self.outbox.send(Rank(0), &[&[TAG_REPORT], &offset[..], &whole, part].concat());
-        }
-    }
-}
-
-impl Driver {
-    /// Sends the report of this rank to rank 0. Called once, by any other rank. Returns when delivery is certain, or
-    /// after a few seconds.
-    pub fn send_closing_report(&self, report: &[u8]) {
-        self.engine().send_report(report);
-        let is_safe = self.conduit.capabilities().wakes_on_arrival;
-        let is_delivered = || {
-            let engine = self.engine();
-            engine.closing_reports.is_own_taken || (is_safe && engine.outbox.is_empty())
-        };
-        self.wait_until_or(&is_delivered, Some(Instant::now() + PATIENCE));
-    }
-
-    /// The reports received. Called by rank 0 when all programs have ended: then every rank has sent its report or is
-    /// about to, unless it was lost.
-    pub fn receive_closing_reports(&self) -> Vec<(Rank, Vec<u8>)> {
-        let others = self.conduit.ranks() as usize - 1;
-        let has_all = || self.engine().closing_reports.complete == others;
-        self.wait_until_or(&has_all, Some(Instant::now() + PATIENCE));
-        self.engine().closing_reports.complete().map(|(rank, bytes)| (rank, bytes.to_vec())).collect()
-    }
+/// The messages of a rank's report, to rank 0.
+pub(super) fn messages(report: &[u8], message_bytes_max: usize) -> impl Iterator<Item = Vec<u8>> + '_ {
+    assert!(report.len() <= REPORT_BYTES_MAX, "{} bytes of a closing report", report.len());
+    let part_bytes_max = message_bytes_max - HEAD_BYTES;
+    report.chunks(part_bytes_max).enumerate().map(move |(place, part)| {
+        let [offset, whole] = [place * part_bytes_max, report.len()].map(|bytes| (bytes as u32).to_ne_bytes());
+        [&[TAG_REPORT], &offset[..], &whole, part].concat()
+    })
 }
 
 #[cfg(test)]
@@ -147,6 +110,17 @@ mod tests {
         assert_eq!(parts.each_ref().map(|part| reports.take(Rank(2), part)), [Ok(false), Ok(true)]);
         assert_eq!(reports.complete().collect::<Vec<_>>(), [(Rank(2), &b"abcde"[..])]);
         assert!(reports.take(Rank(2), &parts[0]).is_err(), "it has sent all");
+    }
+
+    #[test]
+    fn the_messages_of_a_report_are_its_parts() {
+        let report: Vec<u8> = (0..100).collect();
+        let mut reports = ClosingReports::default();
+        let taken: Vec<bool> = messages(&report, HEAD_BYTES + 40)
+            .map(|message| reports.take(Rank(2), &decode(&message).expect("a part")).expect("it is new"))
+            .collect();
+        assert_eq!(taken, [false, false, true]);
+        assert_eq!(reports.complete().collect::<Vec<_>>(), [(Rank(2), &*report)]);
     }
 
     #[test]

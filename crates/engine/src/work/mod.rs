@@ -1,7 +1,12 @@
 //! Work outside the engine's lock: copies between frames and the client's memory, and between frames; unmapping pages.
 
-use super::shipping::{Delivery, Shipment};
-use super::storage_server::{BlockCopies, OverlaidBlocks};
+mod block_copies;
+mod shipment;
+
+pub use block_copies::{BlockCopies, BlockPlace, OverlaidBlocks};
+pub(crate) use shipment::describe;
+pub use shipment::{Delivery, Shipment};
+
 use crate::request::Part;
 use vgasnet_conduit::Transfer;
 use vgasnet_protocol::coherence::{Cause, FrameId, PageId};

@@ -1,13 +1,14 @@
 //! Waiting: which thread drives the engine, which ones sleep, and the work of client threads meanwhile.
 
-use super::sleepers::{Awaited, Happened, Sleepers, time_left};
+use super::callers::CallerWork;
+use super::sleepers::{Awaited, Happened, time_left};
+use super::spinning::{Idle, Spin, gives_way, look, look_eagerly};
 use super::{Driver, WaitMode};
 use crate::request::CompletionId;
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use vgasnet_conduit::{SLOW, Sleeper, give_way};
+use vgasnet_conduit::{SLOW, Sleeper};
 use vgasnet_settings::UserError;
 use vgasnet_stats::{self as stats, Row};
 use vgasnet_sys::{self as sys, SignalGuard};
@@ -15,28 +16,16 @@ use vgasnet_sys::{self as sys, SignalGuard};
 /// Maximum work items per poll, so that a flood of messages does not keep the caller from other work.
 const POLL_WORK_MAX: usize = 64;
 
-/// Work of the rooms above for client threads in calls: running handlers, driving collectives.
-pub trait CallerWork: Send + Sync {
-    /// Whether this thread may do such work. A thread in a handler may not.
-    fn may_work(&self) -> bool;
-
-    /// Whether there is any work.
-    fn is_pending(&self) -> bool;
-
-    /// Does one item of work. Returns whether there was any.
-    fn work(&self) -> bool;
-}
-
 impl Driver {
     /// Sets the work of the rooms above. Called once.
     pub fn set_caller_work(&self, work: Arc<dyn CallerWork>) {
-        assert!(self.callers.set(work).is_ok(), "the rooms above are put together once");
+        self.callers.set(work);
     }
 
     /// Drives the engine once, and does some work of the rooms above, if this thread may.
     pub fn poll(&self) {
         self.step_if_needed();
-        if let Some(callers) = self.callers.get().filter(|callers| callers.may_work()) {
+        if let Some(callers) = self.callers.for_this_thread() {
             let mut left = POLL_WORK_MAX;
             while left > 0 && callers.work() {
                 left -= 1;
@@ -95,7 +84,7 @@ impl Driver {
     }
 
     fn wait_for(&self, done: &dyn Fn() -> bool, awaited: Awaited, end: Option<Instant>) {
-        let callers = self.callers.get().filter(|callers| callers.may_work());
+        let callers = self.callers.for_this_thread();
         let mut rounds = 0_u32;
         if sys::has_raised_copy() {
             self.refuse_in_raised_copy();
@@ -107,7 +96,7 @@ impl Driver {
             let has_work = || self.is_host_barrier_released() || callers.is_some_and(|callers| callers.is_pending());
             let is_over = || done() || has_work();
             if !self.watch(&is_over) {
-                self.wait_for_engine(&is_over, awaited, end, self.spin());
+                self.wait_for_engine(&is_over, awaited, end, self.spinning.in_call());
             }
             // Every eighth round only: reading the clock takes a tenth of a round trip.
             rounds += 1;
@@ -137,7 +126,7 @@ impl Driver {
             return;
         }
         // A thread that leaves work to others gives way at any cost.
-        let callers = self.callers.get().filter(|callers| callers.may_work() && !callers.is_pending());
+        let callers = self.callers.for_this_thread().filter(|callers| !callers.is_pending());
         let Some(callers) = callers else { return std::thread::yield_now() };
         let signals = SignalGuard::new();
         let (end, has_work) = (Some(Instant::now() + BACK_OFF_MAX), || callers.is_pending());
@@ -157,7 +146,7 @@ impl Driver {
     /// Spins briefly without becoming the driver, until `done` or an arrival: a message that wakes only a driver may be
     /// in flight. Returns whether there was either.
     fn watch(&self, done: &dyn Fn() -> bool) -> bool {
-        let may_spin = !self.spin().limit.is_zero() && !self.unfinished.load(Ordering::SeqCst);
+        let may_spin = self.spinning.in_call().is_any() && !self.outstanding.is_unfinished();
         may_spin && look_eagerly(&|| done() || self.has_arrivals()) && {
             self.step_if_needed();
             true
@@ -167,7 +156,7 @@ impl Driver {
     /// As [`Driver::watch`], but short enough for client conditions that depend on other events, and without driving.
     pub fn spin_briefly(&self, done: &dyn Fn() -> bool) -> bool {
         const LOOKS: u32 = 16;
-        let may_spin = self.arrivals_visible && !self.spin().limit.is_zero() && !self.unfinished.load(Ordering::SeqCst);
+        let may_spin = self.arrivals_visible && self.spinning.in_call().is_any() && !self.outstanding.is_unfinished();
         may_spin && look(LOOKS, &|| done() || self.has_arrivals())
     }
 
@@ -211,7 +200,7 @@ impl Driver {
             if worked {
                 idle.end();
             } else if idle.gives_way_to(&self.sleepers)
-                || !idle.spin(self.unfinished.load(Ordering::SeqCst), &|| {
+                || !idle.spin(self.outstanding.is_unfinished(), &|| {
                     self.has_arrivals() || done() || table.unpin_notices() != notices
                 })
             {
@@ -224,12 +213,12 @@ impl Driver {
     /// Sleeps until an arrival for the driver or until `done`. `notices` is the count of unpin notices before its last
     /// drive.
     fn sleep_as_driver(&self, notices: u32, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard) {
-        let held_up = self.sleep_limit();
+        let held_up = self.outstanding.sleep_limit();
         let limit = held_up.into_iter().chain(time_left(end)).min();
         let has_more = || self.is_host_barrier_released() || self.space.own.table.unpin_notices() != notices;
-        let stay = || done() || has_more() || self.is_held_up() != held_up.is_some();
+        let stay = || done() || has_more() || self.outstanding.is_held_up() != held_up.is_some();
         // The client's signal handlers run while this thread sleeps. If one faults, the helper serves it.
-        signals.except(|| self.conduit.sleep(Sleeper::Caller, self.storage_doorbell(), limit, &stay));
+        signals.except(|| self.conduit.sleep(Sleeper::Caller, self.helper.doorbell(), limit, &stay));
     }
 
     /// Hands driving over to a waiting thread, or else to the helper.
@@ -237,8 +226,8 @@ impl Driver {
         self.sleepers.stop_driving();
         let missed = self.conduit.set_driving(false) || self.space.own.table.unpin_notices() != notices;
         // A helper that went to sleep during this thread's drive does not watch the storage.
-        let rings_unseen = || self.rings_later.load(Ordering::SeqCst) && !self.helper_watches.load(Ordering::SeqCst);
-        if !self.sleepers.offer(awaited) && (missed || self.unfinished.load(Ordering::SeqCst) || rings_unseen()) {
+        let rings_unseen = || self.outstanding.rings_later() && !self.helper.watches();
+        if !self.sleepers.offer(awaited) && (missed || self.outstanding.is_unfinished() || rings_unseen()) {
             self.conduit.wake(self.space.rank);
         }
     }
@@ -267,130 +256,15 @@ impl Driver {
 
     /// Sets the time that a driver spins before it sleeps, in microseconds, unless the client sets a wait mode.
     pub fn set_spin(&self, spin_us: u32) {
-        self.spin_us.store(spin_us, Ordering::Relaxed);
+        self.spinning.set(spin_us);
     }
 
     /// The time that a driver spins before it sleeps in the present wait mode.
     pub fn spin_limit(&self) -> Duration {
-        match WaitMode::current() {
-            WaitMode::Spin => Duration::MAX,
-            WaitMode::Block => Duration::ZERO,
-            WaitMode::SpinBlock => Duration::from_micros(self.spin_us.load(Ordering::Relaxed).into()),
-        }
+        self.spinning.limit()
     }
-
-    fn spin(&self) -> Spin {
-        /// For a rank without a processor of its own: letting the others run is faster than a sleep and its wake-up.
-        const TURNS: u32 = 4;
-        let limit = self.spin_limit();
-        let is_crowded = limit.is_zero() && WaitMode::current() == WaitMode::SpinBlock;
-        Spin { limit, limit_for_others: limit, yields: true, turns: if is_crowded { TURNS } else { 0 } }
-    }
-
-    /// Spinning of a thread in a SIGSEGV handler while it waits for a page. It does not yield: on a busy machine this
-    /// costs a time slice of milliseconds, whereas a sleeping thread runs as soon as it is woken. Another rank that has
-    /// the page may need this processor; the disk does not.
-    pub(super) fn spin_in_fault(&self) -> Spin {
-        const SPIN_FOR_OTHERS_MAX: Duration = Duration::from_micros(20);
-        let limit = self.spin().limit;
-        let limit_for_others = match WaitMode::current() {
-            WaitMode::Spin => limit,
-            WaitMode::Block | WaitMode::SpinBlock => limit.min(SPIN_FOR_OTHERS_MAX),
-        };
-        Spin { limit, limit_for_others, yields: false, turns: 0 }
-    }
-}
-
-/// As [`give_way`]. A thread that never sleeps always yields: the awaited rank may need this processor.
-fn gives_way(may_sleep: bool) -> bool {
-    if may_sleep {
-        return give_way();
-    }
-    std::thread::yield_now();
-    true
 }
 
 fn is_past(end: Option<Instant>) -> bool {
     end.is_some_and(|end| Instant::now() >= end)
-}
-
-/// Spins briefly and keeps the processor: an answer comes sooner than another thread would be scheduled. Returns
-/// whether there was one.
-fn look_eagerly(has_any: &dyn Fn() -> bool) -> bool {
-    look(64, has_any)
-}
-
-fn look(times: u32, has_any: &dyn Fn() -> bool) -> bool {
-    (0..times).any(|_| {
-        std::hint::spin_loop();
-        has_any()
-    })
-}
-
-/// How an idle driver spins before it sleeps.
-#[derive(Clone, Copy)]
-pub(super) struct Spin {
-    /// Time limit while operations of this rank are in flight.
-    limit: Duration,
-    /// Time limit otherwise.
-    limit_for_others: Duration,
-    /// Whether it yields to other threads in between.
-    yields: bool,
-    /// Yields instead, if it does not spin.
-    turns: u32,
-}
-
-/// State of an idle driver until it sleeps.
-struct Idle {
-    spin: Spin,
-    /// It has slept since there last was work.
-    has_slept: bool,
-    is_eager: bool,
-    since: Option<Instant>,
-    /// Yields so far.
-    turns: u32,
-}
-
-impl Idle {
-    fn new(spin: Spin) -> Idle {
-        Idle { spin, has_slept: false, is_eager: true, since: None, turns: 0 }
-    }
-
-    fn end(&mut self) {
-        (self.has_slept, self.is_eager, self.since, self.turns) = (false, true, None, 0);
-    }
-
-    fn on_slept(&mut self) {
-        (self.has_slept, self.is_eager, self.since) = (true, true, None);
-    }
-
-    /// Whether it sleeps at once because other threads are waiting, one of which may be about to run.
-    fn gives_way_to(&self, sleepers: &Sleepers) -> bool {
-        !self.spin.yields && self.spin.limit != Duration::MAX && sleepers.has_any()
-    }
-
-    /// Returns whether to drive again at once instead of sleeping. While it is eager, it watches for `has_any` itself.
-    fn spin(&mut self, is_unfinished: bool, has_any: &dyn Fn() -> bool) -> bool {
-        /// Limit between two sleeps, when no arrival is imminent.
-        const BETWEEN_SLEEPS_MAX: Duration = Duration::from_micros(50);
-        let limit = if is_unfinished { self.spin.limit } else { self.spin.limit_for_others };
-        let limit = if self.has_slept && limit != Duration::MAX { limit.min(BETWEEN_SLEEPS_MAX) } else { limit };
-        if limit.is_zero() {
-            self.turns += 1;
-            return self.turns <= self.spin.turns && give_way();
-        }
-        if std::mem::take(&mut self.is_eager) {
-            self.is_eager = look_eagerly(has_any);
-            return true;
-        }
-        if self.spin.yields {
-            // A thread just woken may need this processor.
-            if !gives_way(limit != Duration::MAX) {
-                return false;
-            }
-        } else {
-            self.is_eager = true;
-        }
-        self.since.get_or_insert_with(Instant::now).elapsed() < limit
-    }
 }

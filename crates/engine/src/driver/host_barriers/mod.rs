@@ -23,10 +23,8 @@ struct Words {
 
 /// This rank's part in both barriers.
 pub(super) struct HostBarriers<'a> {
-    /// The unnamed barrier, of which a rank may begin several.
-    pub unnamed: HostBarrier<'a>,
-    /// The named barrier.
-    pub named: NamedHostBarrier<'a>,
+    unnamed: HostBarrier<'a>,
+    named: NamedHostBarrier<'a>,
 }
 
 impl HostBarriers<'static> {
@@ -43,7 +41,17 @@ impl HostBarriers<'static> {
     }
 }
 
-impl HostBarriers<'_> {
+impl<'a> HostBarriers<'a> {
+    /// The unnamed barrier, of which a rank may begin several.
+    pub(super) fn unnamed(&self) -> &HostBarrier<'a> {
+        &self.unnamed
+    }
+
+    /// The named barrier.
+    pub(super) fn named(&self) -> &NamedHostBarrier<'a> {
+        &self.named
+    }
+
     /// Whether this rank's barrier is complete and no thread has taken note yet.
     #[inline]
     pub(super) fn is_released(&self) -> bool {

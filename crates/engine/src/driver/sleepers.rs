@@ -40,13 +40,6 @@ impl Happened {
     /// An event for which any thread in a call may be waiting.
     pub(super) const EVENT: Happened = Happened((1 << SLOTS) - 1);
 
-    /// The completion of one awaited event.
-    pub(super) fn of(awaited: Awaited) -> Happened {
-        let mut happened = Happened::default();
-        happened.add(awaited);
-        happened
-    }
-
     /// Adds the completion of an awaited event.
     pub(super) fn add(&mut self, awaited: Awaited) {
         let any = u64::from(awaited.0 < SLOTS);

@@ -1,10 +1,9 @@
 //! Serves faulting threads, and runs the helper thread for threads that may not drive.
 
 use super::Driver;
-use super::driver::HELD_UP_SLEEP;
+use super::outstanding::HELD_UP_SLEEP;
 use super::sleepers::Awaited;
 use crate::request::{Fault, FaultId, Part};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vgasnet_conduit::Sleeper;
 use vgasnet_protocol::streams::ends_step;
@@ -33,13 +32,13 @@ impl Driver {
             }
             let end = Instant::now() + PATIENCE;
             let awaited = Awaited::page(fault.wants().0);
-            self.wait_for_engine(&|| fault.is_over(), awaited, Some(end), self.spin_in_fault());
-            if !self.mailbox.fall_asleep(fault) {
+            self.wait_for_engine(&|| fault.is_over(), awaited, Some(end), self.spinning.in_fault());
+            if !self.helper.mailbox().fall_asleep(fault) {
                 return true;
             }
             self.conduit.wake_helper();
         } else {
-            self.mailbox.post(fault);
+            self.helper.mailbox().post(fault);
             self.conduit.wake_helper();
             fault.wait(Some(PATIENCE));
         }
@@ -50,18 +49,18 @@ impl Driver {
     /// while the thread goes on.
     pub fn note_first_use(&self, index: u32) {
         if ends_step(index, self.stream_step) {
-            self.mailbox.hint(index);
+            self.helper.mailbox().hint(index);
             self.conduit.wake_helper();
         }
     }
 
     /// Body of the helper thread, until the process ends.
     pub fn help(&self) -> ! {
-        let table = &self.space.own.table;
+        let (table, mailbox) = (&self.space.own.table, self.helper.mailbox());
         loop {
             let notices = table.unpin_notices();
             let took = self.take_faults();
-            let faulted = self.mailbox.has_sleepers();
+            let faulted = mailbox.has_sleepers();
             let has_driver = self.sleepers.has_driver();
             if !has_driver || faulted || took {
                 while self.drive() {}
@@ -69,30 +68,31 @@ impl Driver {
                 self.delegate();
             }
             // A driver watches the storage itself. The doorbell rings until the driver polls and would wake the helper.
-            let also = if has_driver { None } else { self.storage_doorbell() };
+            let also = if has_driver { None } else { self.helper.doorbell() };
             // A sleeping driver may be the faulting thread in its signal handler. Then no other thread looks.
-            let limit = if has_driver && faulted { Some(HELD_UP_SLEEP) } else { self.sleep_limit() };
-            self.helper_watches.store(also.is_some(), Ordering::SeqCst);
-            self.conduit.sleep(Sleeper::Helper, also, limit, &|| {
+            let limit = if has_driver && faulted { Some(HELD_UP_SLEEP) } else { self.outstanding.sleep_limit() };
+            let stay = || {
                 table.unpin_notices() != notices
                     || (has_driver && !self.sleepers.has_driver())
-                    || (limit.is_none() && self.is_held_up())
-                    || self.mailbox.has_any()
-            });
-            self.helper_watches.store(false, Ordering::SeqCst);
+                    || (limit.is_none() && self.outstanding.is_held_up())
+                    || mailbox.has_any()
+            };
+            let sleep = || self.conduit.sleep(Sleeper::Helper, also, limit, &stay);
+            self.helper.sleep_watching(also.is_some(), sleep);
         }
     }
 
     /// Submits the posted faults and read-ahead hints. Returns whether there were any.
     fn take_faults(&self) -> bool {
-        let has_any = self.mailbox.has_any();
+        let mailbox = self.helper.mailbox();
+        let has_any = mailbox.has_any();
         if has_any {
-            let mut engine = self.lock();
-            for fault in self.mailbox.take() {
+            let mut engine = self.engine.lock_deferred();
+            for fault in mailbox.take() {
                 let page = self.space.own_page(fault.wants().0);
                 engine.submit(Part::of_fault(page, fault));
             }
-            for index in self.mailbox.take_hints() {
+            for index in mailbox.take_hints() {
                 engine.prefetch_after_use(self.space.own_page(index));
             }
         }

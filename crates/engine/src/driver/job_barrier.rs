@@ -1,51 +1,17 @@
 //! The client's barrier of all ranks, and the barrier at the end of the job.
 
-use super::host_barriers::{HostBarriers, Passed};
-use super::{Driver, Engine, TAG_BARRIER, TAG_FAREWELL};
+use super::Driver;
+use super::host_barriers::Passed;
 use crate::request::CompletionId;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::barrier::{Barrier, Misuse, Name};
+use vgasnet_protocol::barrier::{Misuse, Name};
 use vgasnet_stats::{self as stats, Row};
 use vgasnet_sys::interposed;
 
 /// A rank that waits for the end polls the conduit's step counts at this interval: a rank that does not wait passes on
 /// no messages.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-
-impl Engine {
-    /// The client's barrier.
-    pub fn barrier(&mut self) -> &mut Barrier {
-        &mut self.barrier
-    }
-
-    /// Arrives at the client's barrier.
-    ///
-    /// # Errors
-    /// The client has notified already.
-    pub fn notify_barrier(&mut self, name: Name) -> Result<(), Misuse> {
-        let notified = self.barrier.notify(name, &mut self.outbox.for_barrier(TAG_BARRIER));
-        self.look_at_barriers();
-        notified
-    }
-
-    /// Notes that this rank's program has ended. Called once.
-    pub fn leave(&mut self) {
-        let left = self.farewell.notify(Name::Anonymous, &mut self.outbox.for_barrier(TAG_FAREWELL));
-        assert_eq!(left, Ok(()), "a rank leaves once");
-        self.look_at_barriers();
-    }
-
-    /// Whether every rank's program has ended.
-    pub fn everyone_left(&self) -> bool {
-        self.farewell.is_released()
-    }
-
-    pub(super) fn look_at_barriers(&mut self) {
-        self.has_event |= self.barrier.is_released() || self.farewell.is_released();
-    }
-}
 
 impl Driver {
     /// Arrives at the barrier. Without cooperative caching, this rank's dirty pages are written back first.
@@ -56,9 +22,9 @@ impl Driver {
         // For a library loaded by dlopen: barriers are frequent and off the fast paths.
         interposed::look_again();
         self.flush_before_barrier();
-        match &self.host_barriers {
+        match self.barriers.of_host() {
             Some(barriers) => {
-                if barriers.named.notify(name)? {
+                if barriers.named().notify(name)? {
                     self.wake_other_ranks();
                 }
             }
@@ -70,7 +36,7 @@ impl Driver {
 
     /// Without cooperative caching, writes this rank's dirty pages back. Called before any barrier of all ranks.
     pub fn flush_before_barrier(&self) {
-        if self.flushes_at_barriers {
+        if self.barriers.flush() {
             self.flush();
         }
     }
@@ -78,7 +44,7 @@ impl Driver {
     /// Begins the barrier of ranks that all share memory; `None` if they do not. Returns its completion, unless it is
     /// complete.
     pub fn begin_host_barrier(&self) -> Option<Option<CompletionId>> {
-        let (awaited, lets_go) = self.host_barriers.as_ref()?.unnamed.begin(self.completions());
+        let (awaited, lets_go) = self.barriers.of_host()?.unnamed().begin(self.completions());
         if lets_go {
             self.wake_other_ranks();
         }
@@ -88,14 +54,14 @@ impl Driver {
     /// The statistics row of a wait for this completion, which may be a barrier of ranks that share memory.
     #[cold]
     pub(super) fn row_of(&self, completion: CompletionId) -> Row {
-        let is_barrier = self.host_barriers.as_ref().is_some_and(|barriers| barriers.unnamed.has_begun(completion));
+        let is_barrier = self.barriers.of_host().is_some_and(|barriers| barriers.unnamed().has_begun(completion));
         if is_barrier { Row::WaitBarrier } else { Row::WaitPage }
     }
 
     /// Whether a barrier of ranks that share memory is complete and no thread of this rank has taken note yet.
     #[inline]
     pub(super) fn is_host_barrier_released(&self) -> bool {
-        self.host_barriers.as_ref().is_some_and(HostBarriers::is_released)
+        self.barriers.is_released()
     }
 
     /// Takes note of a completed barrier. Returns whether there was one.
@@ -106,12 +72,12 @@ impl Driver {
 
     #[inline(never)]
     fn pass_released(&self) -> bool {
-        let Some(barriers) = &self.host_barriers else { return false };
-        let Passed { is_over, lets_go } = barriers.unnamed.pass(self.completions());
+        let Some(barriers) = self.barriers.of_host() else { return false };
+        let Passed { is_over, lets_go } = barriers.unnamed().pass(self.completions());
         if lets_go {
             self.wake_other_ranks();
         }
-        let is_over = barriers.named.pass() | is_over;
+        let is_over = barriers.named().pass() | is_over;
         if is_over {
             self.notify();
         }
@@ -140,8 +106,8 @@ impl Driver {
                 return Ok(matched);
             }
             let _waiting = stats::wait(Row::WaitBarrier);
-            match &self.host_barriers {
-                Some(barriers) => self.wait_until(&|| barriers.named.is_over()),
+            match self.barriers.of_host() {
+                Some(barriers) => self.wait_until(&|| barriers.named().is_over()),
                 None => self.wait_until(&|| self.engine().barrier().is_released()),
             }
         }
@@ -157,16 +123,16 @@ impl Driver {
     }
 
     fn finish_barrier(&self, name: Name) -> Result<Option<bool>, Misuse> {
-        match &self.host_barriers {
-            Some(barriers) => barriers.named.finish(name),
+        match self.barriers.of_host() {
+            Some(barriers) => barriers.named().finish(name),
             None => self.engine().barrier().finish(name),
         }
     }
 
     /// Whether every rank has arrived and the client has not ended the barrier.
     pub fn barrier_is_released(&self) -> bool {
-        match &self.host_barriers {
-            Some(barriers) => barriers.named.may_finish(),
+        match self.barriers.of_host() {
+            Some(barriers) => barriers.named().may_finish(),
             None => self.engine().barrier().is_released(),
         }
     }
@@ -176,8 +142,8 @@ impl Driver {
     /// # Errors
     /// No barrier has just ended, or the names did not match.
     pub fn barrier_result(&self) -> Result<Name, Misuse> {
-        match &self.host_barriers {
-            Some(barriers) => barriers.named.result(),
+        match self.barriers.of_host() {
+            Some(barriers) => barriers.named().result(),
             None => self.engine().barrier().result(),
         }
     }
@@ -185,7 +151,7 @@ impl Driver {
     /// Announces the end of this rank's program, which the conduit has counted as a step, and serves the other ranks
     /// until all programs have ended, or until shortly after `end`. Returns whether all have.
     pub fn leave(&self, end: Option<Instant>) -> bool {
-        if !self.has_left.swap(true, Ordering::SeqCst) {
+        if self.barriers.begin_leaving() {
             self.engine().leave();
             self.step();
         }

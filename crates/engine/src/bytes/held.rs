@@ -1,0 +1,27 @@
+//! Messages to this home about pages with jobs on their blocks, held until the jobs end.
+
+use vgasnet_protocol::coherence::{Event, PageId};
+use vgasnet_protocol::ordered::OrderedMap;
+
+/// The held messages by page, in order of arrival.
+#[derive(Debug, Default)]
+pub(super) struct HeldMessages(OrderedMap<PageId, Vec<Event>>);
+
+impl HeldMessages {
+    pub(super) fn hold(&mut self, page: PageId, message: Event) {
+        self.0.entry(page).or_default().push(message);
+    }
+
+    pub(super) fn has(&self, page: PageId) -> bool {
+        self.0.contains_key(&page)
+    }
+
+    pub(super) fn release(&mut self, page: PageId) -> Option<Vec<Event>> {
+        self.0.remove(&page)
+    }
+
+    /// Number of pages with held messages.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}

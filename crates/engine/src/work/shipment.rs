@@ -1,0 +1,87 @@
+//! Requests to other ranks for bytes of their pages, and the results of such requests.
+
+use crate::request::{Atomic, Copy, Part};
+use vgasnet_memory::Piece;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::byte_message::{AtomicOp, PieceHead, PieceKind};
+use zerocopy::IntoBytes;
+
+/// A request to be sent once the bytes that it writes have been collected.
+#[derive(Debug)]
+pub struct Shipment {
+    /// The receiver.
+    pub to: Rank,
+    /// The heads of the request and of its pieces.
+    pub heads: Vec<u8>,
+    payload: Vec<Source>,
+}
+
+/// The result of a shipped part.
+#[derive(Debug)]
+pub struct Delivery {
+    /// The part.
+    pub part: Part,
+    /// The bytes read, for a part that reads.
+    pub bytes: Vec<u8>,
+}
+
+/// Source of bytes that a request writes: the memory of a part, or the part itself.
+#[derive(Debug)]
+pub(crate) struct Source(Bytes);
+
+#[derive(Debug)]
+enum Bytes {
+    Memory(*const u8, usize),
+    Repeated(u8, usize),
+    Operands([u8; 16]),
+}
+
+// SAFETY: the pointers are to memory of parts, which belongs to them until they are done, in any thread.
+unsafe impl Send for Source {}
+
+impl Shipment {
+    /// A request with these heads, which writes the bytes of `payload`.
+    pub(crate) fn new(to: Rank, heads: Vec<u8>, payload: Vec<Source>) -> Shipment {
+        Shipment { to, heads, payload }
+    }
+
+    /// Collects the bytes that the request writes. Called without the engine's lock, since they may be the client's.
+    pub fn collect(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for source in &self.payload {
+            match &source.0 {
+                Bytes::Memory(from, len_bytes) => {
+                    // SAFETY: this lies in the part's memory, which does not change until the part is done.
+                    bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(*from, *len_bytes) });
+                }
+                Bytes::Repeated(byte, len_bytes) => bytes.resize(bytes.len() + len_bytes, *byte),
+                Bytes::Operands(operands) => bytes.extend_from_slice(operands),
+            }
+        }
+        bytes
+    }
+}
+
+/// The head of a piece with some bytes of a part, and the source of the bytes that it writes.
+pub(crate) fn describe(part: &Part, start_bytes: usize, len_bytes: usize) -> (PieceHead, Option<Source>) {
+    let (kind, op, source) = match &part.copy {
+        Copy::Get(_) => (PieceKind::Get, AtomicOp::Add, None),
+        Copy::Put(from) => {
+            let source = Bytes::Memory(from.wrapping_add(start_bytes), len_bytes);
+            (PieceKind::Put, AtomicOp::Add, Some(source))
+        }
+        Copy::PutOwned(from, _) => {
+            let source = Bytes::Memory(from[start_bytes..].as_ptr(), len_bytes);
+            (PieceKind::Put, AtomicOp::Add, Some(source))
+        }
+        Copy::Set(byte) => (PieceKind::Put, AtomicOp::Add, Some(Bytes::Repeated(*byte, len_bytes))),
+        Copy::Atomic(Atomic { op, operands, .. }) => {
+            let operands = operands.as_bytes().try_into().expect("two numbers");
+            (PieceKind::Atomic, *op, Some(Bytes::Operands(operands)))
+        }
+        Copy::MakeResident(_) | Copy::Pin(_) => unreachable!("only transfers are shipped"),
+    };
+    let Piece { page, offset_bytes, .. } = part.piece;
+    let (offset_bytes, len_bytes) = ((offset_bytes + start_bytes) as u32, len_bytes as u16);
+    (PieceHead { page, offset_bytes, len_bytes, kind, op }, source.map(Source))
+}
