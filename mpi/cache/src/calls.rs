@@ -156,10 +156,19 @@ calls! {
         if !windows::is_any_cached() {
             return next();
         }
+        if let Some(error) = gets::leave_at_once(handle(win), int(target), next) {
+            return error;
+        }
         let (origin_count, target_count) = (short(origin_count), short(target_count));
         Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }.get_now(next)
     };
     MPI_Rget(origin origin_count origin_type target displacement target_count target_type win request) |next| {
+        if !windows::is_any_cached() {
+            return next();
+        }
+        if let Some(error) = gets::leave_at_once(handle(win), int(target), next) {
+            return error;
+        }
         let (origin_count, target_count) = (short(origin_count), short(target_count));
         Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }
             .get_by_request(request, next)

@@ -148,6 +148,20 @@ fn leave(window: &Window, call: &Get, next: impl Fn() -> c_int) -> c_int {
     error
 }
 
+/// A get that certainly goes to MPI, before its other arguments are looked at. If it may not, returns nothing.
+#[inline(always)]
+pub fn leave_at_once(win: u64, target: i32, next: impl Fn() -> c_int) -> Option<c_int> {
+    let window = windows::find_at_once(win)?;
+    let target = window.target(target)?;
+    if pending::has_any() || !window.trial.leaves_at_once() {
+        return None;
+    }
+    count_alone(&COUNTS.gets_passed);
+    let error = next();
+    window.on_left(target);
+    Some(error)
+}
+
 /// A get that is left to MPI writes its buffer. Copies of gets in flight to the same buffer are not kept.
 #[cold]
 fn overwrite(window: &Window, call: &Get) {

@@ -22,13 +22,15 @@ const OPEN_GETS_MAX: u32 = 1 << 16;
 const KEPT_PERCENT: u64 = 105;
 
 /// The part of the time that trials of the other way may cost, as a divisor.
-const TRIAL_PART: u64 = 32;
+const TRIAL_PART: u64 = 64;
 
 /// Bounds of the number of gets between two probes.
 const RUN_GETS_MIN: u64 = 1 << 12;
 const RUN_GETS_MAX: u64 = 1 << 26;
 
-/// Maximum number of gets by the cache before a further probe, for copies to gather.
+/// Bounds of the number of gets by the cache before a further probe, for copies to gather. They double with each probe in
+/// vain.
+const WARM_GETS_MIN: u32 = 1 << 8;
 const WARM_GETS_MAX: u32 = 1 << 16;
 
 /// Maximum number of gets by the cache before the first probe of a window. In mode checked copies end with each epoch,
@@ -83,7 +85,7 @@ fn median(mut values: Vec<u64>) -> u64 {
 
 impl Trial {
     pub fn new(mode: Mode) -> Trial {
-        let state = State { stage: Stage::Warm, warm_gets: first_gets(mode).min(1 << 10) };
+        let state = State { stage: Stage::Warm, warm_gets: WARM_GETS_MIN };
         Trial { is_left: AtomicBool::new(false), gets_left: AtomicU32::new(first_gets(mode)), state: Mutex::new(state) }
     }
 
@@ -91,7 +93,7 @@ impl Trial {
     pub fn restart(&self, space: u32, mode: Mode) {
         meter::release(space);
         let mut state = lock(&self.state);
-        *state = State { stage: Stage::Warm, warm_gets: first_gets(mode).min(1 << 10) };
+        *state = State { stage: Stage::Warm, warm_gets: WARM_GETS_MIN };
         self.is_left.store(false, Ordering::Relaxed);
         self.gets_left.store(first_gets(mode), Ordering::Relaxed);
     }
@@ -110,6 +112,17 @@ impl Trial {
             left => self.gets_left.store(left - 1, Ordering::Relaxed),
         }
         self.is_left()
+    }
+
+    /// As [`Trial::leaves`], without a step. If it returns false, the get is not counted.
+    #[inline(always)]
+    pub fn leaves_at_once(&self) -> bool {
+        let left = self.gets_left.load(Ordering::Relaxed);
+        let leaves = self.is_left() && left > 0;
+        if leaves {
+            self.gets_left.store(left - 1, Ordering::Relaxed);
+        }
+        leaves
     }
 
     /// One more step of the stage. Another thread's step is enough.
@@ -194,7 +207,7 @@ impl State {
             self.warm_gets = (2 * self.warm_gets).min(WARM_GETS_MAX);
             tried * (cached - plain) / plain * TRIAL_PART
         } else {
-            self.warm_gets = first_gets(Mode::Checked);
+            self.warm_gets = WARM_GETS_MIN;
             probe.of_way[1] * plain.saturating_sub(cached) / cached.max(1) * TRIAL_PART
         };
         (is_left, Stage::Chosen, gets.clamp(RUN_GETS_MIN, RUN_GETS_MAX) as u32)

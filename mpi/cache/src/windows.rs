@@ -58,6 +58,17 @@ fn later_slot_of(handle: u64) -> Option<usize> {
     slots(handle).take(reach + 1).find(|slot| HANDLES[*slot].load(Ordering::Acquire) == handle)
 }
 
+/// As [`find`], but it may miss a window.
+#[inline(always)]
+pub fn find_at_once(handle: u64) -> Option<&'static Window> {
+    let first = place(handle);
+    if HANDLES[first].load(Ordering::Acquire) != handle {
+        return None;
+    }
+    // SAFETY: as for `find`.
+    unsafe { WINDOWS[first].load(Ordering::Acquire).as_ref() }
+}
+
 /// The window of a handle, if it may be cached. It exists until the program frees it.
 #[inline]
 pub fn find(handle: u64) -> Option<&'static Window> {
