@@ -2,7 +2,7 @@
 //!
 //! A rank starts the process and sends it a byte for each step. The process answers with its measurements so far.
 
-use crate::plan::{Job, Mapping, Spec, Workload};
+use crate::plan::{Job, Mapping, Spec};
 use crate::rank::fail;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,6 +16,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use vgasnet_measuring::cgroup;
 use vgasnet_measuring::memory::Memory;
 use vgasnet_storage::BackingFile;
+
+/// The baseline, where it is missing.
+pub const NO_MAPPED_FILE: &str = "mmap in as much memory";
+
+/// Its memory.
+pub const MAPPED_MEMORY: &str =
+    "mmap has as much memory as a rank takes, page cache included: the pool, a 16th of it, and 12M";
 
 /// Bytes written to a file at a time.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -33,10 +40,8 @@ struct Running {
 }
 
 impl<T: DeserializeOwned> Process<T> {
-    /// Starts the process for `workload`.
-    pub fn start(workload: Workload, spec: &Spec) -> Process<T> {
-        let start =
-            |mapping| Running::start(workload, mapping, spec).map_err(|error| format!("starting a process: {error}"));
+    pub fn start(spec: &Spec) -> Process<T> {
+        let start = |mapping| Running::start(mapping, spec).map_err(|error| format!("starting a process: {error}"));
         let running = spec.mapping.as_ref().map_err(String::clone).and_then(start);
         Process { running, found: PhantomData }
     }
@@ -52,8 +57,8 @@ impl<T: DeserializeOwned> Process<T> {
 }
 
 impl Running {
-    fn start(workload: Workload, mapping: &Mapping, spec: &Spec) -> io::Result<Running> {
-        let spec = Spec { workload, mapping: Ok(mapping.clone()), ..spec.clone() };
+    fn start(mapping: &Mapping, spec: &Spec) -> io::Result<Running> {
+        let spec = Spec { is_mapped: true, mapping: Ok(mapping.clone()), ..spec.clone() };
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("rank").arg(serde_json::to_string(&spec)?).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;

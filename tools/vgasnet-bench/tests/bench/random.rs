@@ -133,7 +133,7 @@ fn without_cgroups_nothing_is_mapped_and_a_line_says_why() {
             let results: Value = serde_json::from_slice(&output.stdout).unwrap();
             let reason = results["runs"][0]["mapped_not_run"].as_str().unwrap();
             assert!(reason.contains("/sys/fs/cgroup"), "{reason}");
-            assert!(said.contains(&format!("no mmap beside it: {reason}\n")), "{said}");
+            assert!(said.contains(&format!("NOT RUN: mmap in as much memory: {reason}\n")), "{said}");
         }
     });
 }

@@ -64,7 +64,7 @@ fn sizes_of_the_data_are_swept_with_and_without_cooperation() {
     }
     assert_eq!(runs.len(), at);
     let pairs = results["cooperative"].as_array().unwrap();
-    assert_eq!((pairs.len(), &pairs[1]["subject"]), (at / 2, &", sequential, 24M".into()));
+    assert_eq!((pairs.len(), &pairs[1]["subject"]), (at / 2, &"sequential, 24M".into()));
     let is_behind = pairs.iter().any(|pair| pair["ranks"] == 2 && number(pair, "speedup") * 1.05 < 1.0);
     let reached = runs.iter().all(|run| run["reached_all"] == true);
     assert_eq!(results["reached_all"], reached && !is_behind);

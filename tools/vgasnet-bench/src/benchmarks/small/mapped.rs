@@ -1,0 +1,67 @@
+//! Small loads and stores of a file mapped by a process with the memory of a rank.
+
+use super::measure::{DISK, load, median_us, store};
+use super::reference::Reference;
+use super::{Access, SIZES_BYTES, word};
+use crate::mapped::{self, answer, turn, written_file};
+use crate::plan::{Mapping, Spec};
+use crate::rank::fail;
+use serde::{Deserialize, Serialize};
+use vgasnet_measuring::memory::Memory;
+
+/// The median time of an access, in one round.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Times {
+    pub access: Access,
+    pub size_bytes: usize,
+    pub us: f64,
+}
+
+/// The access of the process for a reference.
+pub fn access(reference: Reference) -> Option<Access> {
+    match reference {
+        Reference::MappedLoad => Some(Access::Load),
+        Reference::MappedStore => Some(Access::Store),
+        _ => None,
+    }
+}
+
+/// The work of the process: one round per step.
+pub fn serve(spec: &Spec, accesses: &[Access]) {
+    mapped::serve(spec, |mapping| rounds(spec, accesses, mapping));
+}
+
+fn rounds(spec: &Spec, accesses: &[Access], mapping: &Mapping) {
+    let bytes = word(spec, 0).to_le_bytes();
+    let fill = |_, part: &mut [u8]| part.chunks_exact_mut(bytes.len()).for_each(|to| to.copy_from_slice(&bytes));
+    let memory = written_file(&mapping.dir, spec.data_bytes, fill);
+    let memory = memory.unwrap_or_else(|error| fail(format!("a file in {}: {error}", mapping.dir.display())));
+    memory.use_at_random();
+    let mut random = fastrand::Rng::with_seed(spec.seed);
+    let accesses = accesses.iter().filter(|access| access.is_by_instruction());
+    loop {
+        let of_access = |access: &Access| SIZES_BYTES.map(|size_bytes| (*access, size_bytes));
+        let times = accesses.clone().flat_map(of_access).map(|(access, size_bytes)| {
+            let us = time(spec, &memory, &mut random, access, size_bytes);
+            Times { access, size_bytes, us }
+        });
+        answer(Ok(times.collect::<Vec<_>>()));
+        if !turn() {
+            return;
+        }
+    }
+}
+
+fn time(spec: &Spec, memory: &Memory, random: &mut fastrand::Rng, access: Access, size_bytes: usize) -> f64 {
+    let (places, mut bytes) = (spec.data_bytes / size_bytes as u64, word(spec, 0).to_le_bytes().repeat(size_bytes / 8));
+    median_us(DISK, || {
+        let at = memory.start().wrapping_add((random.u64(0..places) * size_bytes as u64) as usize);
+        // SAFETY: the mapping is as long as the data. The file has no other user.
+        unsafe {
+            match access {
+                Access::Store => store(at, &bytes),
+                _ => load(&mut bytes, at),
+            }
+        }
+    })
+}
