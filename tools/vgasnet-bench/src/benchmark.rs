@@ -2,7 +2,6 @@
 
 use crate::launch::run_jobs;
 use crate::plan::{Data, Job, Spec};
-use crate::plot::Chart;
 use crate::rank::Rank;
 use crate::report::{Figures, Kind, Output, Report, Run};
 use crate::{Stop, launch, rank};
@@ -25,9 +24,6 @@ pub trait Benchmark: Args + FromArgMatches + Serialize + DeserializeOwned {
 
     /// Whether small accesses are measured. In other benchmarks they bring pages to the pool instead of being shipped.
     const IS_SMALL: bool = false;
-
-    /// Drawn with `--plot`.
-    const CHARTS: &'static [Chart] = &[];
 
     /// The name in the results.
     fn mode(&self) -> &'static str {
@@ -88,7 +84,7 @@ fn run<B: Benchmark>(matches: &ArgMatches) -> Result<u8, Stop> {
     let is_checked = matches.try_get_one::<bool>("check").is_ok_and(|check| check == Some(&true));
     let output = Output::open(path("json"), path("plot"))?;
     let report = options.run()?;
-    output.show::<B>(&report)?;
+    output.show(B::NAME, &report)?;
     Ok(u8::from(is_checked && report.has_reached_all() == Some(false)))
 }
 

@@ -17,6 +17,7 @@ mod mapped;
 mod options;
 mod plan;
 mod plot;
+mod prelude;
 mod programs;
 mod rank;
 mod report;

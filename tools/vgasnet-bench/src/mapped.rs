@@ -90,28 +90,32 @@ impl Drop for Running {
 }
 
 /// The work of the process. It enters the cgroup before it allocates memory, so all its memory is counted there.
-/// `begin` is called at the first step, and does this step and the following ones.
-pub fn serve(spec: &Spec, begin: impl FnOnce(&Mapping)) {
+/// `begin` is called at the first step. Its result does this step and the following ones.
+pub fn serve<T: Serialize, S: FnMut() -> T>(spec: &Spec, begin: impl FnOnce(&Mapping) -> S) {
     // SAFETY: the call touches no memory.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let mapping = spec.mapping.as_ref().map_err(String::clone);
     let entered = mapping.and_then(|mapping| cgroup::enter(&mapping.cgroup).map(|()| mapping));
-    if !turn() {
+    if !has_step() {
         return;
     }
-    match entered {
-        Ok(mapping) => begin(mapping),
-        Err(reason) => answer(Err::<(), _>(reason)),
+    match entered.map(begin) {
+        Ok(mut step) => {
+            answer(Ok(step()));
+            while has_step() {
+                answer(Ok(step()));
+            }
+        }
+        Err(reason) => answer(Err::<T, _>(reason)),
     }
 }
 
-/// Waits for a step. Returns whether there is one.
-pub fn turn() -> bool {
+/// Waits for a step.
+fn has_step() -> bool {
     io::stdin().read_exact(&mut [0]).is_ok()
 }
 
-/// Ends a step.
-pub fn answer<T: Serialize>(answer: Result<T, String>) {
+fn answer<T: Serialize>(answer: Result<T, String>) {
     let text = serde_json::to_string(&answer).unwrap_or_else(|error| fail(format!("an answer: {error}")));
     // A rank that has ended needs no answer.
     writeln!(io::stdout(), "{text}").ok();
@@ -125,7 +129,17 @@ pub fn file_bytes(len_bytes: u64, job: &Job) -> u64 {
 
 /// Writes a file of [`file_bytes`] by direct I/O, since reads of unwritten blocks do not reach the disk. Calls `fill`
 /// with the offset of each part. Maps the file.
-pub fn written_file(dir: &Path, len_bytes: u64, mut fill: impl FnMut(u64, &mut [u8])) -> io::Result<Memory> {
+pub fn written_file(mapping: &Mapping, len_bytes: u64, fill: impl FnMut(u64, &mut [u8])) -> Memory {
+    let written = write_and_map(&mapping.dir, len_bytes, fill);
+    written.unwrap_or_else(|error| fail_in(mapping, &error))
+}
+
+/// Ends the job because of the file.
+pub fn fail_in(mapping: &Mapping, error: &io::Error) -> ! {
+    fail(format!("a mapped file in {}: {error}", mapping.dir.display()))
+}
+
+fn write_and_map(dir: &Path, len_bytes: u64, mut fill: impl FnMut(u64, &mut [u8])) -> io::Result<Memory> {
     let backing = BackingFile::create(dir, len_bytes).unwrap_or_else(|error| fail(error.to_string()));
     let file = File::from(backing.as_fd().try_clone_to_owned()?);
     // Direct I/O needs aligned memory.

@@ -1,42 +1,22 @@
-//! Charts of the results: bars, and lines if sizes span orders of magnitude.
+//! Charts of values next to their baselines, from the same rows as the tables: bars, or lines for the rows of a matrix.
 
 use crate::report::Run;
-use crate::rows::{Row, Unit};
+use crate::rows::{Row, Unit, head};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Display;
-use std::ops::Range;
 use vgasnet_settings::format_size;
 
-/// Values of rows, each next to a value of the same row to compare with.
-pub struct Chart {
-    /// Placeholders are `{page}`, `{by}` and `{label}`, the label of the row that has the rows.
-    pub title: &'static str,
-    /// The list of rows in each job, as `streams` or `cases.rows`. Empty: a row for each job.
-    pub rows: &'static str,
-    /// If not empty, a chart for each value of this name.
-    pub by: &'static str,
-    pub value: &'static str,
-    pub reference: &'static str,
-    /// If not empty, lines over the values of this name, with both axes logarithmic.
-    pub over: &'static str,
-}
-
-impl Chart {
-    pub const fn bars(title: &'static str, rows: &'static str, value: &'static str, reference: &'static str) -> Chart {
-        Chart { title, rows, by: "", value, reference, over: "" }
-    }
-}
-
-/// A chart with its rows.
-struct Drawn<'a> {
-    chart: &'a Chart,
+/// Rows with the same two values.
+struct Chart<'a> {
     title: String,
+    value: &'a str,
+    baseline: &'a str,
     /// Labels and rows.
     rows: Vec<(String, &'a Row)>,
 }
 
-/// Width and height of a chart of lines, and the least width of a chart of bars.
+/// Width of a chart of lines, height of each chart, and the least width of a chart of bars.
 const SIZE: (u32, u32) = (900, 440);
 const WIDTH_MIN: u32 = 640;
 
@@ -48,76 +28,42 @@ const LETTER_WIDTH: u32 = 7;
 
 const GREY: RGBColor = RGBColor(150, 150, 150);
 
-const COLOURS: [RGBColor; 8] = [
-    RGBColor(31, 119, 180),
-    RGBColor(174, 199, 232),
-    RGBColor(214, 39, 40),
-    RGBColor(255, 152, 150),
-    RGBColor(44, 160, 44),
-    RGBColor(152, 223, 138),
-    RGBColor(148, 103, 189),
-    RGBColor(197, 176, 213),
-];
-
-/// Draws the charts, one below another.
-pub fn draw(charts: &[Chart], runs: &[Run]) -> Result<String, String> {
-    let mut all: Vec<Drawn<'_>> = Vec::new();
-    charts.iter().for_each(|chart| add_rows(chart, runs, &mut all));
-    let width = all.iter().map(Drawn::width).max().unwrap_or(0).max(WIDTH_MIN);
+/// Times and rates as bars next to their baselines, one chart below another.
+pub fn draw(benchmark: &str, runs: &[Run]) -> Result<String, String> {
+    let mut all: Vec<Chart<'_>> = Vec::new();
+    for run in runs {
+        let setting = if run.setting.number("ranks").is_nan() { String::new() } else { label(run, runs) };
+        collect(&mut all, benchmark, &run.figures.row, &setting);
+    }
+    let width = all.iter().map(Chart::width).max().unwrap_or(0).max(WIDTH_MIN);
     let mut image = String::new();
     let size = (width, SIZE.1 * all.len().max(1) as u32);
     let area = SVGBackend::with_string(&mut image, size).into_drawing_area();
     area.fill(&WHITE).map_err(text)?;
-    for (area, drawn) in area.split_evenly((all.len().max(1), 1)).iter().zip(&all) {
-        if drawn.chart.over.is_empty() { drawn.bars(area) } else { drawn.lines(area) }?;
+    for (area, chart) in area.split_evenly((all.len().max(1), 1)).iter().zip(&all) {
+        if chart.is_matrix() { chart.lines(area) } else { chart.bars(area) }?;
     }
     area.present().map_err(text)?;
     drop(area);
     Ok(image)
 }
 
-/// Adds the rows of all runs. Those with the same title are in one chart.
-fn add_rows<'a>(chart: &'a Chart, runs: &'a [Run], all: &mut Vec<Drawn<'a>>) {
-    for run in runs {
-        let (setting, row) = (label(run, runs), &run.figures.row);
-        let page = format_size(run.setting.number("page_bytes") as u64);
-        let title = chart.title.replace("{page}", &page);
-        if chart.rows.is_empty() {
-            // Labelled jobs of the same setting are together.
-            let (title, bar) = if row.label.is_empty() {
-                (title, setting)
-            } else {
-                (format!("{title}; {setting}"), row.label.clone())
-            };
-            add(chart, all, title, bar, row);
-            continue;
-        }
-        let (name, below) = chart.rows.split_once('.').unwrap_or((chart.rows, ""));
-        let setting = if row.label.is_empty() { setting } else { format!("{setting}, {}", row.label) };
-        let title = if runs.len() > 1 { format!("{title}; {setting}") } else { title };
-        let groups = if below.is_empty() { std::slice::from_ref(row) } else { row.list(name) };
-        for group in groups {
-            let title = title.replace("{label}", &group.label);
-            for row in group.list(if below.is_empty() { name } else { below }) {
-                let by = if row.text(chart.by).is_empty() {
-                    row.number(chart.by).to_string()
-                } else {
-                    row.text(chart.by).into()
-                };
-                add(chart, all, title.replace("{by}", &by), row.label.clone(), row);
-            }
+/// Adds the values of a row, and of the rows in it. A row without a label is labelled by its setting.
+fn collect<'a>(all: &mut Vec<Chart<'a>>, subject: &str, row: &'a Row, setting: &str) {
+    let parts = |parts: &[&str]| parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(", ");
+    let (label, setting) = if row.label.is_empty() { (setting, "") } else { (&*row.label, setting) };
+    for (value, baseline) in row.compared().iter().filter(|(value, _)| !row.number(value).is_nan()) {
+        let subject = parts(&[subject, &row.group, setting]);
+        let title = format!("{subject}: {}; in grey {}", head(value), head(baseline));
+        match all.iter_mut().find(|chart| chart.title == title) {
+            Some(chart) => chart.rows.push((label.to_owned(), row)),
+            None => all.push(Chart { title, value, baseline, rows: vec![(label.to_owned(), row)] }),
         }
     }
-}
-
-/// Adds a row to the chart with this title.
-fn add<'a>(chart: &'a Chart, all: &mut Vec<Drawn<'a>>, title: String, label: String, row: &'a Row) {
-    if row.number(chart.value).is_nan() {
-        return;
-    }
-    match all.iter_mut().find(|drawn| drawn.title == title) {
-        Some(drawn) => drawn.rows.push((label, row)),
-        None => all.push(Drawn { chart, title, rows: vec![(label, row)] }),
+    for (name, rows) in row.lists() {
+        let (subject, setting) =
+            (parts(&[subject, &name.replace('_', " ")]), if setting.is_empty() { label } else { setting });
+        rows.iter().for_each(|row| collect(all, &subject, row, setting));
     }
 }
 
@@ -137,9 +83,13 @@ fn label(run: &Run, runs: &[Run]) -> String {
     label
 }
 
-impl Drawn<'_> {
+impl Chart<'_> {
+    fn is_matrix(&self) -> bool {
+        self.rows.iter().any(|(_, row)| !row.column.is_empty())
+    }
+
     fn width(&self) -> u32 {
-        if !self.chart.over.is_empty() {
+        if self.is_matrix() {
             return SIZE.0;
         }
         let distance = self.rows.iter().map(|(label, _)| label.len() as u32 * LETTER_WIDTH).max().unwrap_or(0);
@@ -148,18 +98,16 @@ impl Drawn<'_> {
 
     /// The name of the unit, and a value in it.
     fn unit(&self) -> (&'static str, f64) {
-        Unit::of(self.chart.value).0.map_or(("", 1.0), |unit| (unit.name, unit.size))
+        Unit::of(self.value).0.map_or(("", 1.0), |unit| (unit.name, unit.size))
     }
 
     fn bars(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), String> {
         let (unit, size) = self.unit();
-        let number =
-            |row: &Row, name: &str| Some(row.number(name) / size).filter(|value| value.is_finite()).unwrap_or(0.0);
-        let pairs: Vec<[f64; 2]> = self
-            .rows
-            .iter()
-            .map(|(_, row)| [self.chart.value, self.chart.reference].map(|name| number(row, name)))
-            .collect();
+        let pair = |(_, row): &(String, &Row)| {
+            let number = |name: &str| Some(row.number(name) / size).filter(|value| value.is_finite());
+            [self.value, self.baseline].map(|name| number(name).unwrap_or(0.0))
+        };
+        let pairs: Vec<[f64; 2]> = self.rows.iter().map(pair).collect();
         let top = pairs.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max) * 1.1;
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, ("sans-serif", 17))
@@ -168,12 +116,7 @@ impl Drawn<'_> {
             .y_label_area_size(70)
             .build_cartesian_2d(-0.5..pairs.len() as f64 - 0.5, 0.0..top)
             .map_err(text)?;
-        // A label stands at a whole number, in the middle of a pair.
-        let name = |at: &f64| {
-            let is_whole = (at - at.round()).abs() < 1e-6 && *at > -0.1;
-            let row = self.rows.get(at.round() as usize).filter(|_| is_whole);
-            row.map_or_else(String::new, |(label, _)| label.clone())
-        };
+        let name = |at: &f64| whole(*at, &self.rows).map_or_else(String::new, |(label, _)| label.clone());
         let mut mesh = chart.configure_mesh();
         mesh.disable_x_mesh()
             .x_labels(2 * pairs.len() + 1)
@@ -181,57 +124,50 @@ impl Drawn<'_> {
             .y_desc(unit)
             .draw()
             .map_err(text)?;
-        for (at, [value, reference]) in pairs.into_iter().enumerate() {
+        for (at, [value, baseline]) in pairs.into_iter().enumerate() {
             let middle = at as f64;
             let rectangles = [
-                Rectangle::new([(middle - BAR, 0.0), (middle, value)], COLOURS[0].filled()),
-                Rectangle::new([(middle, 0.0), (middle + BAR, reference)], GREY.filled()),
+                Rectangle::new([(middle - BAR, 0.0), (middle, value)], RGBColor(31, 119, 180).filled()),
+                Rectangle::new([(middle, 0.0), (middle + BAR, baseline)], GREY.filled()),
             ];
             chart.draw_series(rectangles).map_err(text)?;
         }
         Ok(())
     }
 
-    /// The points of each label, and in grey the references of the first.
-    fn series(&self) -> Vec<(String, RGBColor, Vec<(f64, f64)>)> {
-        let mut all: Vec<(String, RGBColor, Vec<(f64, f64)>)> = Vec::new();
-        let mut references = Vec::new();
-        for (label, row) in &self.rows {
-            let at = all.iter().position(|(other, ..)| other == label).unwrap_or(all.len());
-            if at == all.len() {
-                all.push((label.clone(), COLOURS[at % COLOURS.len()], Vec::new()));
-            }
-            let point = |name: &str| (row.number(self.chart.over), row.number(name));
-            all[at].2.push(point(self.chart.value));
-            references.extend((at == 0).then(|| point(self.chart.reference)));
-        }
-        references.retain(|point| !point.1.is_nan());
-        if !references.is_empty() {
-            all.push((Unit::of(self.chart.reference).1, GREY, references));
-        }
-        all
-    }
-
+    /// A line for each label over the columns, and in grey the baselines of the first.
     fn lines(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), String> {
-        /// Room for the legend, right of the largest size.
-        const LEGEND: f64 = 60.0;
-        let all = self.series();
-        let points = all.iter().flat_map(|(_, _, points)| points);
-        let sizes = range(points.clone().map(|point| point.0));
-        let sizes = (sizes.start..sizes.end * LEGEND).log_scale();
-        let values = range(points.map(|point| point.1)).log_scale();
+        let mut columns: Vec<&str> = Vec::new();
+        let mut series: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
+        let mut baselines = Vec::new();
+        for (label, row) in &self.rows {
+            let column = position(&mut columns, |column| *column == row.column, || &row.column) as f64;
+            let line = position(&mut series, |(other, _)| other == label, || (label, Vec::new()));
+            series[line].1.push((column, row.number(self.value)));
+            baselines.extend(Some((column, row.number(self.baseline))).filter(|point| line == 0 && !point.1.is_nan()));
+        }
+        let colours = (0..series.len()).map(|line| Palette99::pick(line).to_rgba().to_backend_color());
+        let mut colours: Vec<RGBColor> =
+            colours.map(|colour| RGBColor(colour.rgb.0, colour.rgb.1, colour.rgb.2)).collect();
+        if !baselines.is_empty() {
+            series.push((self.baseline, baselines));
+            colours.push(GREY);
+        }
+        let values = series.iter().flat_map(|(_, points)| points).map(|point| point.1);
+        let (least, most) = (values.clone().fold(f64::INFINITY, f64::min), values.fold(0.0, f64::max));
+        // The legend has room right of the last column.
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, ("sans-serif", 17))
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(80)
-            .build_cartesian_2d(sizes, values)
+            .build_cartesian_2d(-0.5..columns.len() as f64 * 1.6, (least / 2.0..most * 2.0).log_scale())
             .map_err(text)?;
-        let number = |value: &f64| value.to_string();
+        let name = |at: &f64| whole(*at, &columns).map_or_else(String::new, ToString::to_string);
         let mut mesh = chart.configure_mesh();
-        mesh.x_desc(self.chart.over.replace('_', " ")).y_desc(self.unit().0);
-        mesh.x_label_formatter(&number).y_label_formatter(&number).draw().map_err(text)?;
-        for (label, colour, points) in all {
+        mesh.x_labels(4 * columns.len()).x_label_formatter(&name).y_desc(self.unit().0);
+        mesh.y_label_formatter(&|value: &f64| value.to_string()).draw().map_err(text)?;
+        for ((label, points), colour) in series.into_iter().zip(colours) {
             let style = colour.stroke_width(2);
             let drawn = chart.draw_series([PathElement::new(points.clone(), style)]).map_err(text)?;
             drawn.label(label).legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
@@ -242,10 +178,18 @@ impl Drawn<'_> {
     }
 }
 
-/// The range of the values, with room at either end.
-fn range(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
-    let (least, most) = (values.clone().fold(f64::INFINITY, f64::min), values.fold(0.0, f64::max));
-    least / 2.0..most * 2.0
+/// The item at a whole number of an axis.
+fn whole<T>(at: f64, items: &[T]) -> Option<&T> {
+    let is_whole = (at - at.round()).abs() < 1e-6 && at > -0.1;
+    items.get(at.round() as usize).filter(|_| is_whole)
+}
+
+/// The position of an item, added if it is missing.
+fn position<T>(items: &mut Vec<T>, is_it: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> usize {
+    items.iter().position(is_it).unwrap_or_else(|| {
+        items.push(new());
+        items.len() - 1
+    })
 }
 
 fn text(error: impl Display) -> String {

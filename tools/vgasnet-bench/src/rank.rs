@@ -120,6 +120,16 @@ impl Rank {
         }
     }
 
+    /// Puts whole pages to `owner`'s segment, each filled by `page`, which gets the offset. The last may be partial.
+    pub fn fill(&self, owner: u32, data_bytes: u64, mut page: impl FnMut(u64, &mut [u8])) {
+        let mut bytes = vec![0; self.page_bytes];
+        for offset in (0..data_bytes).step_by(self.page_bytes) {
+            let part = &mut bytes[..self.page_bytes.min((data_bytes - offset) as usize)];
+            page(offset, part);
+            self.put(owner, offset, part);
+        }
+    }
+
     #[inline]
     fn remote(&self, rank: u32, offset: u64, len_bytes: usize) -> Remote {
         let base = self.segment_base(rank);

@@ -97,7 +97,7 @@ impl Figures {
     }
 
     /// Whether plain I/O bypassed the page cache.
-    pub fn is_direct(self, is_direct: bool) -> Figures {
+    pub fn with_direct(self, is_direct: bool) -> Figures {
         self.with("plain_is_direct", is_direct)
     }
 
@@ -179,8 +179,8 @@ impl Report {
             return self.runs.iter().map(run).fold(self.head.clone(), |all, row| all.and(&row));
         }
         let row = self.head.clone().rows("runs", self.runs.iter().map(run).collect());
-        let is_timed = self.runs.iter().any(|run| !run.figures.row.number(TIME).is_nan());
-        let row = if is_timed { row.rows("cooperative", self.pairs().iter().map(Pair::row).collect()) } else { row };
+        let pairs: Vec<Row> = self.pairs().iter().map(Pair::row).collect();
+        let row = if pairs.is_empty() { row } else { row.rows("cooperative", pairs) };
         row.keep_some("reached_all", self.has_reached_all())
     }
 
@@ -190,8 +190,7 @@ impl Report {
         let has_lists = |run: &Run| run.figures.row.lists().next().is_some();
         // Jobs without lists are the rows of one table.
         for runs in self.runs.chunk_by(|one, other| !has_lists(one) && !has_lists(other)) {
-            let row =
-                |run: &Run| run.setting.clone().and(&run.figures.row).relabelled(run.figures.row.label.clone());
+            let row = |run: &Run| run.setting.clone().and(&run.figures.row).relabelled(run.figures.row.label.clone());
             text += &lists("", &runs.iter().map(row).collect::<Vec<_>>(), 0);
             let mut lines = Vec::new();
             for figures in runs.iter().map(|run| &run.figures) {
@@ -207,7 +206,7 @@ impl Report {
             let targets = runs.iter().filter(is_shown).flat_map(|run| &run.figures.targets);
             text += &table("target", &targets.map(Target::row).collect::<Vec<_>>(), 0);
         }
-        self.pairs().iter().fold(text, |text, pair| text + &pair.line())
+        text + &table("cooperative caching", &self.pairs().iter().map(Pair::row).collect::<Vec<_>>(), 0)
     }
 }
 
@@ -244,18 +243,10 @@ impl Pair<'_> {
 
     fn row(&self) -> Row {
         let (setting, label) = (&self.with.setting, &self.with.figures.row.label);
-        let row = Row::default().keep("ranks", setting.number("ranks") as u64);
-        let row = row.keep("peer_memory", setting.is("peer_memory", true));
-        row.keep_some("subject", (!label.is_empty()).then_some(label)).keep("speedup", self.speedup())
-    }
-
-    fn line(&self) -> String {
-        let (setting, label) = (&self.with.setting, &self.with.figures.row.label);
-        let peer = if setting.is("peer_memory", true) { "on" } else { "off" };
-        let subject = if label.is_empty() { String::new() } else { format!(", {label}") };
-        let behind = if self.is_behind() { ", which is behind" } else { "" };
-        let (ranks, speedup) = (setting.number("ranks"), self.speedup());
-        format!("cooperative caching, -n {ranks}, peer memory {peer}{subject}: {speedup:.2} times as fast{behind}\n")
+        let row = Row::labelled(&**label).show("ranks", setting.number("ranks") as u64);
+        let row = row.show("peer_memory", setting.is("peer_memory", true));
+        let row = row.keep_some("subject", (!label.is_empty()).then_some(label)).show("speedup", self.speedup());
+        if self.is_behind() { row.show("verdict", "behind") } else { row }
     }
 }
 
@@ -316,8 +307,16 @@ fn matrix(name: &str, rows: &[Row], indent: usize) -> String {
     aligned(&lines, indent)
 }
 
+/// A single row wider than this is a column.
+const WIDTH_MAX: usize = 120;
+
 /// Columns of equal width: the first to the left, the others to the right.
 fn aligned(lines: &[Vec<String>], indent: usize) -> String {
+    let is_wide = |line: &Vec<String>| line.iter().map(|cell| cell.chars().count() + 2).sum::<usize>() > WIDTH_MAX;
+    if lines.len() == 2 && lines[0].len() > 2 && lines.iter().any(is_wide) {
+        let pairs = lines[0].iter().zip(&lines[1]).map(|(head, cell)| vec![head.clone(), cell.clone()]);
+        return aligned(&pairs.collect::<Vec<_>>(), indent);
+    }
     let width = |at: usize| lines.iter().filter_map(|line| line.get(at)).map(|cell| cell.chars().count()).max();
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     if lines.len() < 2 || columns == 0 {
@@ -362,7 +361,7 @@ impl Output {
     }
 
     /// Writes the results, and draws the image if requested.
-    pub fn show<B: Benchmark>(&self, report: &Report) -> Result<(), Stop> {
+    pub fn show(&self, benchmark: &str, report: &Report) -> Result<(), Stop> {
         let written = |error: io::Error| Stop::failure(format!("writing the results: {error}"));
         let json = serde_json::to_string_pretty(&Json(&report.json())).map_err(|error| written(error.into()))? + "\n";
         let text = report.text();
@@ -373,7 +372,7 @@ impl Output {
             replace("--json", self.json.as_deref(), || Ok(json))?;
             io::stdout().write_all(text.as_bytes()).map_err(written)?;
         }
-        replace("--plot", self.plot.as_deref(), || plot::draw(B::CHARTS, &report.runs))
+        replace("--plot", self.plot.as_deref(), || plot::draw(benchmark, &report.runs))
     }
 }
 

@@ -13,7 +13,11 @@ pub struct Row {
     pub label: String,
     /// The column of a matrix. Rows with the same label form one of its lines.
     pub column: String,
+    /// Rows with the same group are in one chart.
+    pub group: String,
     fields: Vec<Field>,
+    /// Names of values and of their baselines, for charts.
+    compared: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,6 +67,22 @@ impl Row {
         }
     }
 
+    /// Adds the value of a round: the value shown is the median, and JSON also has the rounds, as `NAME_each`.
+    pub fn add(&mut self, name: &str, value: f64) {
+        let name_each = format!("{name}_each");
+        let mut each = self.numbers(&name_each);
+        each.push(value);
+        self.fields.retain(|field| field.name != name && field.name != name_each);
+        *self = std::mem::take(self).median(name, &each);
+    }
+
+    /// Leaves these values to JSON.
+    pub fn hide(mut self, names: &[&str]) -> Row {
+        let hidden = self.fields.iter_mut().filter(|field| names.contains(&&*field.name));
+        hidden.for_each(|field| field.is_shown = false);
+        self
+    }
+
     /// Shows the median of all rounds. JSON also has the rounds, as `NAME_each`.
     pub fn median(self, name: &str, each: &[f64]) -> Row {
         self.show(name, median(each)).keep(&format!("{name}_each"), each)
@@ -71,7 +91,23 @@ impl Row {
     /// Shows a value divided by its baseline, both of this row.
     pub fn ratio(self, name: &str, value: &str, baseline: &str) -> Row {
         let ratio = self.number(value) / self.number(baseline);
-        self.show(name, ratio)
+        self.show(name, ratio).against(value, baseline)
+    }
+
+    /// Shows how many times as fast as its baseline a time is.
+    pub fn speedup(self, name: &str, time: &str, baseline: &str) -> Row {
+        let ratio = self.number(baseline) / self.number(time);
+        self.show(name, ratio).against(time, baseline)
+    }
+
+    /// Draws a value next to another one of this row.
+    pub fn against(mut self, value: &str, baseline: &str) -> Row {
+        self.compared.push((value.to_owned(), baseline.to_owned()));
+        self
+    }
+
+    pub fn in_group(self, group: impl Into<String>) -> Row {
+        Row { group: group.into(), ..self }
     }
 
     pub fn rows(self, name: &str, rows: Vec<Row>) -> Row {
@@ -105,6 +141,7 @@ impl Row {
     /// Adds all fields of another row.
     pub fn and(mut self, other: &Row) -> Row {
         self.fields.extend_from_slice(&other.fields);
+        self.compared.extend_from_slice(&other.compared);
         self
     }
 
@@ -142,6 +179,11 @@ impl Row {
         self.lists().find(|(other, _)| *other == name).map_or(&[], |(_, rows)| rows)
     }
 
+    /// The values to draw, each with its baseline.
+    pub fn compared(&self) -> &[(String, String)] {
+        &self.compared
+    }
+
     /// The names and cells of a table.
     pub fn cells(&self) -> impl Iterator<Item = (&str, String)> {
         let shown = self.fields.iter().filter(|field| field.is_shown);
@@ -159,6 +201,16 @@ impl Row {
             Data::Rows(rows) => Some((&*field.name, &rows[..])),
         })
     }
+}
+
+/// The name of a value in JSON.
+pub fn name(value: impl Serialize) -> String {
+    to_value(value).as_str().unwrap_or_default().to_owned()
+}
+
+/// The same in words.
+pub fn words(value: impl Serialize) -> String {
+    name(value).replace('_', " ")
 }
 
 fn to_value(value: impl Serialize) -> Value {
@@ -190,13 +242,14 @@ pub struct Unit {
 }
 
 /// An end comes before ends that are part of it.
-const UNITS: [Unit; 6] = [
+const UNITS: [Unit; 7] = [
     Unit { end: "bytes_per_second", name: "GB/s", size: 1e9 },
     Unit { end: "per_second", name: "1/s", size: 1.0 },
     Unit { end: "seconds", name: "s", size: 1.0 },
     Unit { end: "us", name: "us", size: 1.0 },
     Unit { end: "ns", name: "ns", size: 1.0 },
     Unit { end: "bytes", name: "", size: 1.0 },
+    Unit { end: "bytes_all_ranks", name: "", size: 1.0 },
 ];
 
 impl Unit {
@@ -226,7 +279,7 @@ fn cell(name: &str, value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(values) => values.iter().map(|value| cell(name, value)).collect::<Vec<_>>().join(" "),
         Value::Number(number) => match (number.as_u64(), unit) {
-            (Some(bytes), Some(Unit { end: "bytes", .. })) => format_size_about(bytes),
+            (Some(bytes), Some(Unit { name: "", .. })) => format_size_about(bytes),
             (Some(whole), _) => whole.to_string(),
             (None, unit) => digits(number.as_f64().unwrap_or(f64::NAN) / unit.map_or(1.0, |unit| unit.size)),
         },

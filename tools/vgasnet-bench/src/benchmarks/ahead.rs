@@ -1,20 +1,8 @@
 //! The latency of a miss during read-ahead of a large range, compared with a miss on an idle disk.
 
 use crate::Stop;
-use crate::baseline::quantile;
-use crate::benchmark::Benchmark;
-use crate::options::{LARGE_AND_SMALL, Setup};
-use crate::plan::{BLOCK_BYTES, DATA_BYTES_DEFAULT, Job, Spec};
-use crate::rank::{Rank, block_buffer, fail};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use std::hint::black_box;
-use std::time::{Duration, Instant};
+use crate::prelude::*;
 use vgasnet::ops::Advice;
-use vgasnet_measuring::progress;
-use vgasnet_settings::parse_size;
 
 /// Misses in one measurement.
 const MISSES: u64 = 32;

@@ -2,17 +2,8 @@
 
 use super::cyclic::load;
 use crate::Stop;
-use crate::benchmark::Benchmark;
-use crate::mapped::{self, NO_MAPPED_FILE, Process, answer, written_file};
-use crate::options::{CHECK_ALL, Setup};
-use crate::plan::{FRAMES_MIN, Job, Mapping, Spec};
-use crate::rank::Rank;
-use crate::report::{Bound, Figures, Run};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use std::time::Instant;
-use vgasnet_settings::parse_size;
+use crate::mapped::{self, NO_MAPPED_FILE, Process, written_file};
+use crate::prelude::*;
 
 /// The unit of shuffling. The size of the data is a multiple of it.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -60,10 +51,7 @@ impl Benchmark for Blocks {
 
     fn measure(&self, rank: &Rank, spec: &Spec) -> Figures {
         let mapped = Process::<Vec<f64>>::start(spec).step();
-        let block = vec![1; BLOCK_BYTES];
-        for offset in (0..spec.data_bytes).step_by(BLOCK_BYTES) {
-            rank.put(0, offset, &block);
-        }
+        rank.fill(0, spec.data_bytes, |_, page| page.fill(1));
         rank.write_back();
         rank.empty_pool();
         // SAFETY: the segment starts with the data, and the data is no longer written.
@@ -73,7 +61,7 @@ impl Benchmark for Blocks {
             Ok(each) => row.median("mapped_seconds", each),
             Err(why) => row.show("mapped_seconds", f64::NAN).keep("mapped_not_run", why),
         };
-        let row = row.ratio("mapped_to_segment", "mapped_seconds", "seconds");
+        let row = row.speedup("mapped_to_segment", "seconds", "mapped_seconds");
         let ratio = mapped.is_ok().then_some(row.number("mapped_to_segment"));
         Figures::of(row).not_run(mapped.err().map(|why| format!("{NO_MAPPED_FILE}: {why}"))).target(
             "blocks_to_mmap",
@@ -86,8 +74,9 @@ impl Benchmark for Blocks {
 
     fn serve(&self, spec: &Spec) {
         mapped::serve(spec, |mapping| {
-            let found = mapped_rounds(mapping, spec);
-            answer(found.map_err(|error| format!("a file in {}: {error}", mapping.dir.display())));
+            let memory = written_file(mapping, spec.data_bytes, |_, _| ());
+            // SAFETY: the mapping is as long as the data. The file has no other user.
+            move || unsafe { rounds(memory.start(), spec) }
         });
     }
 
@@ -117,10 +106,4 @@ unsafe fn rounds(start: *const u8, spec: &Spec) -> Vec<f64> {
         begun.elapsed().as_secs_f64()
     };
     (0..spec.repeat).map(round).collect()
-}
-
-fn mapped_rounds(mapping: &Mapping, spec: &Spec) -> std::io::Result<Vec<f64>> {
-    let memory = written_file(&mapping.dir, spec.data_bytes, |_, _| ())?;
-    // SAFETY: the mapping is as long as the data. The file has no other user.
-    Ok(unsafe { rounds(memory.start(), spec) })
 }

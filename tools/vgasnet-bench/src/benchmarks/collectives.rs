@@ -1,22 +1,10 @@
 //! Throughput of collectives of large blocks to all ranks, compared with a copy of the same size by one thread.
 
 use crate::Stop;
-use crate::baseline::{PageCopies, median};
-use crate::benchmark::Benchmark;
-use crate::options::{Judging, Setup, Switch, within};
-use crate::plan::{Data, Job, Spec};
-use crate::plot::Chart;
-use crate::rank::{Rank, fail};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
+use crate::prelude::*;
 use vgasnet::coll::{Call, Caller, Syncs};
-use vgasnet_measuring::memory::Memory;
-use vgasnet_measuring::progress;
 use vgasnet_protocol::collectives::TEAM_ALL;
 use vgasnet_protocol::collectives::plan::CollectiveKind;
-use vgasnet_settings::parse_size;
 
 /// Collectives in one measurement.
 const TIMES: u32 = 4;
@@ -47,12 +35,6 @@ pub struct Collectives {
 impl Benchmark for Collectives {
     const NAME: &'static str = "collectives";
     const DATA: Data = Data::None;
-    const CHARTS: &'static [Chart] = &[Chart::bars(
-        "Bytes that come to all ranks in collectives; in grey memcpy by one thread",
-        "collectives",
-        "bytes_per_second",
-        "copy_bytes_per_second",
-    )];
 
     fn plan(&self) -> Result<Vec<Job>, Stop> {
         let least_bytes = u64::from(self.ranks);
@@ -74,10 +56,13 @@ impl Benchmark for Collectives {
         ];
         let (source, destination) = (Memory::allocated(total_bytes, true), Memory::allocated(total_bytes, true));
         let mut copies = rank.is_first().then(|| PageCopies::new(total_bytes));
-        let mut seconds_each: [[Vec<f64>; 2]; 3] = Default::default();
+        let mut rows = kinds.map(|(name, kind, block_bytes)| {
+            let received_bytes = received_bytes(kind, ranks, block_bytes);
+            Row::labelled(name.replace('_', " ")).keep("name", name).show("received_bytes", received_bytes)
+        });
         let bar = progress::bar(rank.is_first(), "collectives", u64::from(spec.repeat) * kinds.len() as u64);
         for round in 0..=spec.repeat {
-            for ((_, kind, block_bytes), each) in kinds.into_iter().zip(&mut seconds_each) {
+            for ((_, kind, block_bytes), row) in kinds.into_iter().zip(&mut rows) {
                 fill(rank, kind, &source, block_bytes, round);
                 rank.barrier();
                 let collective = || collective(rank, kind, &source, &destination, block_bytes);
@@ -87,25 +72,22 @@ impl Benchmark for Collectives {
                 rank.barrier();
                 // The first round only touches the memory.
                 if let Some(copied) = copied.filter(|_| round > 0) {
-                    let copied = copied * received_bytes(kind, ranks, block_bytes) as f64 / total_bytes as f64;
-                    each[0].push(seconds.as_secs_f64() / f64::from(TIMES));
-                    each[1].push(copied);
+                    row.add("seconds", seconds.as_secs_f64() / f64::from(TIMES));
+                    row.add("copy_seconds", copied * row.number("received_bytes") / total_bytes as f64);
                     bar.inc(1);
                 }
             }
         }
-        let row = |((name, kind, block_bytes), [seconds, copied]): ((&str, CollectiveKind, usize), &[Vec<f64>; 2])| {
-            let received_bytes = received_bytes(kind, ranks, block_bytes);
-            let row = Row::labelled(name.replace('_', " ")).keep("name", name).show("received_bytes", received_bytes);
-            row.show("bytes_per_second", received_bytes as f64 / median(seconds))
-                .show("copy_bytes_per_second", received_bytes as f64 / median(copied))
-                .ratio("to_memcpy", "bytes_per_second", "copy_bytes_per_second")
-                .keep("seconds_each", seconds)
-                .keep("copy_seconds_each", copied)
-        };
-        let rows: Vec<Row> = kinds.into_iter().zip(&seconds_each).map(row).collect();
+        let rows = rows.map(|row| {
+            let [own, copy] = ["seconds", "copy_seconds"].map(|name| row.number("received_bytes") / row.number(name));
+            let row = row
+                .hide(&["seconds", "copy_seconds"])
+                .show("bytes_per_second", own)
+                .show("copy_bytes_per_second", copy);
+            row.ratio("to_memcpy", "bytes_per_second", "copy_bytes_per_second")
+        });
         let [broadcast, _, exchange] = [0, 1, 2].map(|at| rows[at].number("to_memcpy"));
-        Figures::of(Row::default().rows("collectives", rows))
+        Figures::of(Row::default().rows("collectives", rows.into()))
             .target("broadcast_to_memcpy", "broadcast, all ranks, to memcpy", broadcast, Bound::AtLeast, 0.5)
             .target("exchange_to_memcpy", "exchange, all ranks, to memcpy", exchange, Bound::AtLeast, 0.5)
     }

@@ -1,15 +1,7 @@
 //! A cyclic scan over twice the pool, by gets and by loads: the fraction of pages not read from the disk in each round.
 
 use crate::Stop;
-use crate::benchmark::Benchmark;
-use crate::options::{Setup, within};
-use crate::plan::{FRAMES_MIN, Job, Spec};
-use crate::rank::{Rank, disk_bytes, fail};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use std::time::Instant;
+use crate::prelude::*;
 
 /// Rounds before the first that counts. They fill the pool and show the scan to the replacement policy.
 const ROUNDS_BEFORE: u32 = 2;
@@ -71,10 +63,7 @@ impl Benchmark for Loop {
         if !rank.is_first() {
             return Figures::default();
         }
-        let page = vec![1; rank.page_bytes];
-        for offset in (0..spec.data_bytes).step_by(rank.page_bytes) {
-            rank.put(0, offset, &page);
-        }
+        rank.fill(0, spec.data_bytes, |_, page| page.fill(1));
         rank.write_back();
         let mut buffer = vec![0; GET_BYTES];
         let gets = rounds(rank, spec, || {

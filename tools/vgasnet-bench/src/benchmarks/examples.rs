@@ -3,22 +3,8 @@
 mod runs;
 
 use crate::Stop;
-use crate::baseline::median;
-use crate::benchmark::Benchmark;
-use crate::options::{CHECK_ALL, Judging, MpiOptions, within};
-use crate::plot::Chart;
-use crate::report::Bound::{AtLeast, AtMost};
-use crate::report::{Figures, Report};
-use crate::rows::Row;
-use clap::Args;
+use crate::prelude::*;
 use runs::{Examples, Said};
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
-use vgasnet_measuring::progress;
-use vgasnet_settings::parse_size;
-
-const CHARTS: &[Chart] =
-    &[Chart::bars("Times by memory over the bytes of others; in grey uncached", "rows", "seconds", "baseline_seconds")];
 
 #[derive(Args, Serialize, Deserialize)]
 struct ProgramOptions {
@@ -95,7 +81,6 @@ pub struct Lcc {
 
 impl Benchmark for Lcc {
     const NAME: &'static str = "lcc";
-    const CHARTS: &'static [Chart] = CHARTS;
 
     fn run(&self) -> Result<Report, Stop> {
         let args = ["--scale", &self.scale.to_string(), "--seed", &self.program.seed.to_string()].map(str::to_owned);
@@ -147,7 +132,6 @@ pub struct BarnesHut {
 
 impl Benchmark for BarnesHut {
     const NAME: &'static str = "barnes-hut";
-    const CHARTS: &'static [Chart] = CHARTS;
 
     /// The examples' own cache is compared at its worst amount of memory.
     fn run(&self) -> Result<Report, Stop> {
@@ -230,14 +214,14 @@ struct WayRow {
     /// The memory divided by the remote bytes.
     part: Option<f64>,
     memory_bytes: u64,
-    seconds: Vec<f64>,
+    row: Row,
     /// The output of the last round.
     last: Said,
 }
 
 fn seconds(rows: &[WayRow], way: Way, part: f64) -> Option<f64> {
     let same = |row: &&WayRow| row.way == way && row.part.is_none_or(|its| (its - part).abs() < 1e-9);
-    rows.iter().find(same).map(|row| median(&row.seconds))
+    rows.iter().find(same).map(|row| row.row.number("seconds"))
 }
 
 /// The measured fractions of the remote bytes.
@@ -246,20 +230,17 @@ fn parts(rows: &[WayRow]) -> impl Iterator<Item = f64> {
 }
 
 impl WayRow {
-    fn row(&self, all: &[WayRow]) -> Row {
-        let part = self.part.map_or_else(String::new, |part| format!(", {part}"));
-        let percent = 100.0 * self.last.hits as f64 / self.last.gets.max(1) as f64;
-        Row::labelled(format!("{}{part}", self.way.name()))
-            .keep("way", self.way)
-            .keep_some("part", self.part)
-            .show("memory_bytes", self.memory_bytes)
-            .median("seconds", &self.seconds)
-            .keep("baseline_seconds", seconds(all, self.way.baseline(), 0.0))
-            .ratio("speedup", "baseline_seconds", "seconds")
-            .keep("gets", self.last.gets)
-            .keep("bytes", self.last.bytes)
-            .keep("hits", self.last.hits)
-            .show("hit_percent", (self.last.hits > 0).then_some(percent))
+    fn new(way: Way, part: Option<f64>, memory_bytes: u64) -> WayRow {
+        let part_words = part.map_or_else(String::new, |part| format!(", {part}"));
+        let row = Row::labelled(format!("{}{part_words}", way.name())).keep("way", way).keep_some("part", part);
+        WayRow { way, part, memory_bytes, row: row.show("memory_bytes", memory_bytes), last: Said::default() }
+    }
+
+    fn compared(&self, all: &[WayRow]) -> Row {
+        let Said { gets, bytes, hits, .. } = self.last;
+        let row = self.row.clone().keep("baseline_seconds", seconds(all, self.way.baseline(), 0.0));
+        let row = row.speedup("speedup", "seconds", "baseline_seconds").keep("gets", gets).keep("bytes", bytes);
+        row.keep("hits", hits).show("hit_percent", (hits > 0).then_some(100.0 * hits as f64 / gets.max(1) as f64))
     }
 }
 
@@ -289,8 +270,12 @@ impl Program<'_> {
             for row in &mut rows {
                 let said = examples.run(row.way, row.memory_bytes, &self.cached_args, self.mpi_mode);
                 let said = said.map_err(|why| Stop::failure(format!("{}, {}: {why}", self.name, row.way.name())))?;
-                self.check(&examples, &said)?;
-                row.seconds.push(said.seconds);
+                // All ways find the same result.
+                if said.checksum != examples.first.checksum {
+                    let (found, other) = (said.checksum, &examples.first.checksum);
+                    return Err(Stop::failure(format!("{} found {found} and {other} with other memory", self.name)));
+                }
+                row.row.add("seconds", said.seconds);
                 row.last = said;
                 bar.inc(1);
             }
@@ -304,13 +289,13 @@ impl Program<'_> {
             .show("page_bytes", options.page)
             .show("two_hosts", options.two_hosts)
             .keep("repeat", options.repeat)
-            .show("remote_bytes", examples.remote_bytes())
-            .rows("rows", rows.iter().map(|row| row.row(&rows)).collect());
+            .show("remote_bytes", examples.first.remote_bytes)
+            .rows("rows", rows.iter().map(|row| row.compared(&rows)).collect());
         let full = parts(&rows).find(|part| *part >= 1.0);
         let ratio = |slow: Way, fast: Way| Some(seconds(&rows, slow, full?)? / seconds(&rows, fast, full?)?);
         let [cached, by_mpi] = [ratio(Way::Uncached, Way::Cached), ratio(Way::Mpi, Way::MpiCached)];
         let figures = Figures::of(row)
-            .not_run(examples.mpi_not_run().map(|why| format!("by MPI: {why}")))
+            .not_run(examples.mpi.not_run().map(|why| format!("by MPI: {why}")))
             .target("uncached_to_cached", "uncached to cached, memory for all", cached, AtLeast, 5.0)
             .target("mpi_to_cached", "plain MPI to MPI cached, memory for all", by_mpi, AtLeast, 5.0);
         Ok(Report::of_figures(self.name, judge(&rows, figures)))
@@ -318,33 +303,19 @@ impl Program<'_> {
 
     /// The measurements: each way once, or with each amount of memory.
     fn rows(&self, examples: &Examples<'_>) -> Vec<WayRow> {
-        let row = |way, part, memory_bytes| WayRow { way, part, memory_bytes, seconds: vec![], last: Said::default() };
         let mut rows = Vec::new();
         for &way in self.ways.iter().filter(|way| examples.has(**way)) {
             if !way.has_memory() {
-                rows.push(row(way, None, 0));
+                rows.push(WayRow::new(way, None, 0));
                 continue;
             }
             for &part in &self.options.parts {
                 // Whole pages, so all ways have the same memory.
-                let pages = (part * examples.remote_bytes() as f64 / self.options.page as f64).round() as u64;
+                let pages = (part * examples.first.remote_bytes as f64 / self.options.page as f64).round() as u64;
                 let bytes = pages.max(1) * self.options.page;
-                rows.push(row(way, Some(part), bytes.max(way.memory_bytes_min())));
+                rows.push(WayRow::new(way, Some(part), bytes.max(way.memory_bytes_min())));
             }
         }
         rows
-    }
-
-    /// Checks that all ways find the same result.
-    fn check(&self, examples: &Examples<'_>, said: &Said) -> Result<(), Stop> {
-        if said.checksum == examples.checksum() {
-            return Ok(());
-        }
-        Err(Stop::failure(format!(
-            "{} found {} and {} with other memory",
-            self.name,
-            said.checksum,
-            examples.checksum()
-        )))
     }
 }

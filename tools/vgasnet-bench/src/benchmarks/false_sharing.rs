@@ -1,17 +1,7 @@
 //! Every rank puts ten single bytes into one page of rank 0, then waits at a barrier, repeatedly.
 
 use crate::Stop;
-use crate::baseline::median;
-use crate::benchmark::Benchmark;
-use crate::options::{Modes, Setup, within};
-use crate::plan::{Job, Spec, in_all_modes};
-use crate::plot::Chart;
-use crate::rank::{Rank, fail};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use vgasnet_measuring::progress;
+use crate::prelude::*;
 
 /// Puts of a rank between two barriers.
 const PUTS: u64 = 10;
@@ -42,12 +32,6 @@ fn is_judged(ranks: u32, peer_memory: bool) -> bool {
 impl Benchmark for FalseSharing {
     const NAME: &'static str = "false-sharing";
     const IS_SMALL: bool = true;
-    const CHARTS: &'static [Chart] = &[Chart::bars(
-        "Ten puts a rank into one page, and a barrier; in grey the barrier alone",
-        "",
-        "round_seconds",
-        "barrier_seconds",
-    )];
 
     fn plan(&self) -> Result<Vec<Job>, Stop> {
         let jobs = in_all_modes(self, &self.modes, &self.setup)?;
@@ -58,10 +42,11 @@ impl Benchmark for FalseSharing {
     }
 
     fn measure(&self, rank: &Rank, spec: &Spec) -> Figures {
-        let (rounds, mut times, mut barriers) = (self.rounds, Vec::new(), Vec::new());
+        let rounds = self.rounds;
+        let mut row = Row::default().show("rounds", rounds).keep("puts_per_rank_and_round", PUTS);
         let bar = progress::bar(rank.is_first(), "sharing a page", u64::from(spec.repeat) * u64::from(rounds));
         for repetition in 0..spec.repeat {
-            barriers.push(rank.time(|| (0..rounds).for_each(|_| rank.barrier())).as_secs_f64());
+            row.add("barriers_seconds", rank.time(|| (0..rounds).for_each(|_| rank.barrier())).as_secs_f64());
             let time = rank.time(|| {
                 for round in 0..rounds {
                     for put in 0..PUTS {
@@ -72,17 +57,16 @@ impl Benchmark for FalseSharing {
                 }
             });
             check(rank, value(repetition, rounds - 1));
-            times.push(time.as_secs_f64());
+            row.add("time_seconds", time.as_secs_f64());
         }
-        let row = Row::default().show("rounds", rounds).keep("puts_per_rank_and_round", PUTS);
-        let row = row.median("time_seconds", &times);
+        let barrier_seconds = row.number("barriers_seconds") / f64::from(rounds);
         let round_seconds = row.number("time_seconds") / f64::from(rounds);
         let row = row
+            .hide(&["barriers_seconds"])
             .show("round_seconds", round_seconds)
             .show("puts_per_second", (u64::from(rank.ranks) * PUTS) as f64 / round_seconds)
-            .show("barrier_seconds", median(&barriers) / f64::from(rounds))
-            .ratio("round_to_barrier", "round_seconds", "barrier_seconds")
-            .keep("barriers_seconds_each", barriers);
+            .show("barrier_seconds", barrier_seconds)
+            .ratio("round_to_barrier", "round_seconds", "barrier_seconds");
         let judged = is_judged(rank.ranks, rank.has_peer_memory()).then_some(row.number("round_to_barrier"));
         Figures::of(row).target(
             "round_to_barrier",

@@ -4,19 +4,8 @@
 mod threads;
 
 use crate::Stop;
-use crate::baseline::{PageCopies, median, quantile};
-use crate::benchmark::Benchmark;
 use crate::disk::{Buffers, PlainFile};
-use crate::options::{Judging, LARGE_AND_SMALL, Setup, Switch, within};
-use crate::plan::{FRAMES_MIN, Job, Spec};
-use crate::plot::Chart;
-use crate::rank::{Rank, fail};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use std::time::Instant;
-use vgasnet_measuring::progress;
+use crate::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The rank with the pages of the kinds `neighbour_*` in its pool.
@@ -51,20 +40,6 @@ pub struct Fault {
 
 impl Benchmark for Fault {
     const NAME: &'static str = "fault";
-    const CHARTS: &'static [Chart] = &[
-        Chart::bars(
-            "First access to a page of {page}, median; in grey a copy of it",
-            "faults",
-            "median_us",
-            "copy_page_us",
-        ),
-        Chart::bars(
-            "Loads from pages of {page} in no order; in grey plain reads, many in flight",
-            "threads",
-            "pages_per_second",
-            "plain_pages_per_second",
-        ),
-    ];
 
     fn mode(&self) -> &'static str {
         if self.threads.is_empty() { "fault" } else { "fault-threads" }
@@ -170,9 +145,9 @@ struct Notes {
     words: Vec<u64>,
     plain: PlainFile,
     copies: PageCopies,
-    mapped_load_ns: Vec<f64>,
     copy_us: Vec<f64>,
     plain_us: Vec<f64>,
+    row: Row,
 }
 
 /// The word written to a page for a kind, by any rank.
@@ -271,9 +246,9 @@ impl Notes {
             words: vec![0; pages as usize],
             plain: PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::LargePages),
             copies: PageCopies::new(rank.page_bytes),
-            mapped_load_ns: Vec::new(),
             copy_us: Vec::new(),
             plain_us: Vec::new(),
+            row: Row::default(),
         }
     }
 
@@ -304,6 +279,7 @@ impl Notes {
                 .show("max_us", quantile(us, 1.0))
                 .show("less_a_copy_us", median(us) - copy_us)
                 .keep("copy_page_us", copy_us)
+                .ratio("to_copy", "median_us", "copy_page_us")
         };
         let faults: Vec<Row> = KINDS.iter().zip(taken_us).map(row).collect();
         let us = |name: &str| faults.iter().find(|fault| fault.is("kind", name)).map(|fault| fault.number("median_us"));
@@ -315,13 +291,14 @@ impl Notes {
             ("neighbour_store", "store, page of a neighbour, us", rounded_us),
         ];
         let judged = names.map(|(name, meaning, copy_us)| (name, meaning, us(name), OVERHEAD_US + copy_us));
-        let row = Row::default()
+        let row = self
+            .row
+            .clone()
             .show("copy_page_us", copy_us)
             .show("plain_read_page_us", median(&self.plain_us))
             .show("plain_read_page_p99_us", quantile(&self.plain_us, 0.99))
-            .show("mapped_load_ns", median(&self.mapped_load_ns))
             .rows("faults", faults);
-        let figures = Figures::of(row).is_direct(self.plain.is_direct);
+        let figures = Figures::of(row).with_direct(self.plain.is_direct);
         judged.into_iter().fold(figures, |figures, (name, meaning, us, most_us)| {
             figures.target(name, meaning, us, Bound::AtMost, most_us)
         })
@@ -357,7 +334,7 @@ impl Notes {
         for &page in window {
             self.check(page, load(rank, offset(rank, page)), kind);
         }
-        self.mapped_load_ns.push(start.elapsed().as_secs_f64() * 1e9 / window.len() as f64);
+        self.row.add("mapped_load_ns", start.elapsed().as_secs_f64() * 1e9 / window.len() as f64);
         self.copy_us.extend(window.iter().map(|_| self.copies.run() * 1e6));
         if kind.before == Before::WrittenBack {
             let page_bytes = rank.page_bytes as u64;

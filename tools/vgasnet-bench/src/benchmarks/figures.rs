@@ -13,12 +13,11 @@ mod targets;
 mod two_hosts;
 
 use crate::benchmark::Entry;
-use crate::options::within;
+use crate::prelude::*;
 use crate::{Stop, launch};
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::{ArgMatches, FromArgMatches};
 use page::Page;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use vgasnet_conduit::whole_file;
 use vgasnet_sim::paper::{self, Choice, Figures};
 use vgasnet_sim::parts::{self, Compared};

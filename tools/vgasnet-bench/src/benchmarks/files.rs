@@ -9,15 +9,7 @@ mod programs;
 mod sequential;
 
 use crate::Stop;
-use crate::benchmark::Benchmark;
-use crate::options::{CHECK_ALL, Judging, within};
-use crate::plot::Chart;
-use crate::report::Report;
-use crate::rows::Row;
-use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
-use vgasnet_settings::{format_size_about, parse_size};
+use crate::prelude::*;
 
 /// Bytes of a BT-IO point.
 const POINT_BYTES: u64 = 40;
@@ -130,8 +122,6 @@ impl Class {
 
 impl Benchmark for Files {
     const NAME: &'static str = "files";
-    const CHARTS: &'static [Chart] =
-        &[Chart::bars("{label}; in grey vgasnet", "cases.rows", "seconds", "vgasnet_seconds")];
 
     fn run(&self) -> Result<Report, Stop> {
         measure::run(self)
@@ -157,18 +147,6 @@ enum Pattern {
 }
 
 impl Pattern {
-    /// Its name for the program.
-    fn name(self) -> &'static str {
-        match self {
-            Pattern::SlidingWindow => "sliding-window",
-            Pattern::BtioFull => "btio-full",
-            Pattern::BtioSimple => "btio-simple",
-            Pattern::Flash => "flash",
-            Pattern::Sequential => "sequential",
-            Pattern::Rows => "rows",
-        }
-    }
-
     fn is_btio(self) -> bool {
         matches!(self, Pattern::BtioFull | Pattern::BtioSimple)
     }
@@ -198,11 +176,6 @@ impl Way {
             Way::MpiIoAtomic => "MPI-IO, atomic",
             Way::Locks => "pread, pwrite, locks",
         }
-    }
-
-    /// Its name in JSON.
-    fn json(self) -> serde_json::Value {
-        serde_json::to_value(self).unwrap_or_default()
     }
 
     /// Whether a pattern runs this way. Only in the sliding window do ranks read bytes written concurrently by others.
@@ -287,7 +260,7 @@ impl Case {
     }
 
     fn row(&self) -> Row {
-        let label = format!("{}, {} ranks, {}", self.pattern.name(), self.ranks, self.label);
+        let label = format!("{}, {} ranks, {}", name(self.pattern), self.ranks, self.label);
         let row = Row::labelled(label).keep("pattern", self.pattern).keep("ranks", self.ranks).keep("size", self.size);
         row.keep("unit", self.unit).keep("label", &self.label).show("moved_bytes", self.moved_bytes)
     }

@@ -1,20 +1,10 @@
 //! One program over GASNet-EX, run with this library and with another installation, in alternating rounds.
 
 use crate::Stop;
-use crate::baseline::median;
-use crate::benchmark::Benchmark;
-use crate::options::{CHECK_ALL, Judging, within};
-use crate::plot::Chart;
+use crate::prelude::*;
 use crate::programs::{Folder, compile, include_dir, own_dir, said, with_vgasnet};
-use crate::report::{Bound, Figures, Report};
-use crate::rows::Row;
-use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use vgasnet_measuring::progress;
-use vgasnet_settings::{format_size, parse_size};
 
 /// Bytes filled at a time by the program.
 const SPREAD_UNIT_BYTES: u64 = 64 << 10;
@@ -76,25 +66,8 @@ enum Network {
     Udp,
 }
 
-impl Network {
-    fn name(self) -> &'static str {
-        match self {
-            Network::Smp => "smp",
-            Network::Udp => "udp",
-        }
-    }
-}
-
 impl Benchmark for GasnetEx {
     const NAME: &'static str = "gasnet-ex";
-    const CHARTS: &'static [Chart] = &[Chart {
-        title: "GASNet-EX, {by} ranks; in grey the other one",
-        rows: "rows",
-        by: "ranks",
-        value: "ns",
-        reference: "other_ns",
-        over: "",
-    }];
 
     fn run(&self) -> Result<Report, Stop> {
         let most = self.pool / 2 / SPREAD_UNIT_BYTES * SPREAD_UNIT_BYTES;
@@ -121,7 +94,7 @@ impl GasnetEx {
     fn measure(&self, programs: &Programs<'_>, ranks: u32) -> Result<Vec<Row>, Stop> {
         let failed = |whose: &str, why: String| Stop::failure(format!("gasnet-ex, {ranks} ranks, {whose}: {why}"));
         let bar = progress::bar(true, "gasnet-ex", u64::from(self.repeat));
-        let mut all: BTreeMap<String, [Vec<f64>; 2]> = BTreeMap::new();
+        let mut all: BTreeMap<String, Row> = BTreeMap::new();
         for _ in 0..self.repeat {
             let ours = programs.run_ours(ranks).map_err(|why| failed("vgasnet", why))?;
             let other = match programs.other_not_run() {
@@ -129,23 +102,22 @@ impl GasnetEx {
                 None => programs.run_other(ranks).map_err(|why| failed("the other", why))?,
             };
             for (name, times) in ours {
-                let [own_ns, other_ns] = all.entry(name.clone()).or_default();
-                own_ns.push(median(&times));
-                other_ns.extend(other.get(&name).map(|times| median(times)));
+                let row = all.entry(name.clone()).or_insert_with(|| {
+                    let row = Row::labelled(name.replace('_', " ")).in_group(format!("{ranks} ranks"));
+                    row.keep("name", &name).show("ranks", ranks)
+                });
+                row.add("ns", median(&times));
+                if let Some(times) = other.get(&name) {
+                    row.add("other_ns", median(times));
+                }
             }
             bar.inc(1);
         }
-        let row = |(name, [own_ns, other_ns]): (&String, &[Vec<f64>; 2])| {
-            let row =
-                Row::labelled(name.replace('_', " ")).keep("name", name).show("ranks", ranks).median("ns", own_ns);
-            if other_ns.is_empty() {
-                return row.keep("other_ns_each", other_ns);
-            }
-            let row = row.median("other_ns", other_ns);
+        let compared = |row: Row| {
             let more = row.number("ns") - row.number("other_ns");
-            row.show("more_ns", more).ratio("to_other", "ns", "other_ns")
+            if more.is_nan() { row } else { row.show("more_ns", more).ratio("to_other", "ns", "other_ns") }
         };
-        Ok(all.iter().map(row).collect())
+        Ok(all.into_values().map(compared).collect())
     }
 }
 
@@ -264,7 +236,7 @@ fn of_vgasnet(dir: &Path) -> Vec<String> {
 /// Compiles the program for another installation, with flags from its package.
 fn of_other(prefix: &Path, network: Network, source: &Path, folder: &Folder) -> Result<PathBuf, String> {
     let prefix = prefix.canonicalize().map_err(|error| format!("--other {}: {error}", prefix.display()))?;
-    let package = format!("gasnet-{}-par", network.name());
+    let package = format!("gasnet-{}-par", name(network));
     let ask = |options: &[&str]| {
         let mut command = Command::new("pkg-config");
         said(command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).args(options).arg(&package))

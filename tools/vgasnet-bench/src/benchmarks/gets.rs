@@ -9,21 +9,10 @@ mod keys;
 mod measure;
 
 use crate::Stop;
-use crate::baseline::median;
-use crate::benchmark::Benchmark;
 use crate::launch::run_job;
-use crate::options::{CHECK_ALL, Judging, MpiOptions, Setup, within};
-use crate::plan::{Data, FRAMES_MIN, Job, Spec};
-use crate::plot::Chart;
-use crate::rank::Rank;
-use crate::report::Bound::{AtLeast, AtMost};
-use crate::report::{Figures, Report, Run};
-use crate::rows::Row;
-use clap::{Args, ValueEnum};
+use crate::prelude::*;
 use keys::fill_page;
 use measure::Measuring;
-use serde::{Deserialize, Serialize};
-use vgasnet_settings::{format_size, parse_size};
 
 /// Rank 0, and the ranks it reads from.
 const RANKS: u32 = 8;
@@ -118,27 +107,12 @@ impl Benchmark for Gets {
     const NAME: &'static str = "gets";
     const DATA: Data = Data::Each;
     const IS_SMALL: bool = true;
-    const CHARTS: &'static [Chart] = &[
-        Chart::bars("A get that hits; in grey memcpy (Figure 7)", "sizes.rows", "hit_ns", "copy_ns"),
-        Chart::bars("A get that misses; in grey an uncached one (Figure 8)", "sizes.rows", "miss_us", "uncached_us"),
-        Chart::bars("All draws; in grey uncached (Figure 9)", "drawn", "seconds", "uncached_seconds"),
-        Chart::bars(
-            "Hits of all draws; in grey the part of the memory in use (Figures 10, 11)",
-            "drawn",
-            "hit_ratio",
-            "occupancy_last",
-        ),
-    ];
 
     fn measure(&self, rank: &Rank, spec: &Spec) -> Figures {
-        let mut page = vec![0; rank.page_bytes];
-        for offset in (0..spec.data_bytes).step_by(rank.page_bytes) {
-            fill_page(rank.me, offset, &mut page);
-            rank.put(rank.me, offset, &page);
-        }
+        rank.fill(rank.me, spec.data_bytes, |offset, page| fill_page(rank.me, offset, page));
         rank.barrier();
         let figures = rank.is_first().then(|| {
-            fill_pool(rank, spec, &mut page);
+            fill_pool(rank, spec);
             Measuring::new(rank, spec, self).run()
         });
         rank.barrier();
@@ -184,10 +158,11 @@ impl Gets {
 
 /// Leaves no frame of rank 0's pool free. It holds rank 0's own pages, and whole pages of the last home, which are
 /// never drawn.
-fn fill_pool(rank: &Rank, spec: &Spec, page: &mut [u8]) {
+fn fill_pool(rank: &Rank, spec: &Spec) {
+    let mut page = vec![0; rank.page_bytes];
     let left_bytes = rank.pool_bytes - spec.data_bytes;
     for offset in (0..left_bytes.min(spec.data_bytes)).step_by(rank.page_bytes) {
-        rank.get(RANKS - 1, offset, page);
+        rank.get(RANKS - 1, offset, &mut page);
     }
 }
 

@@ -3,21 +3,9 @@
 mod random;
 
 use crate::Stop;
-use crate::baseline::{Copies, median};
-use crate::benchmark::Benchmark;
 use crate::disk::{Buffers, PlainFile};
-use crate::options::{Setup, ranks, within};
-use crate::plan::{BLOCK_BYTES, Data, Job, OUTSIDE_POOL_BYTES, Spec};
-use crate::rank::{Rank, block_buffer, disk_bytes, fail};
-use crate::report::Bound::{AtLeast, AtMost};
-use crate::report::{Figures, Kind};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use std::hint::black_box;
-use std::time::{Duration, Instant};
+use crate::prelude::*;
 use vgasnet_measuring::memory::pss_bytes;
-use vgasnet_measuring::progress;
 
 /// The size of the segment touched for the memory target, in pools.
 const SEGMENT_POOLS: u64 = 16;
@@ -35,7 +23,7 @@ const SCAN_BYTES_MAX: u64 = 512 << 20;
 const SMALL_GETS: u32 = 1 << 20;
 
 /// Gets of 4 MiB in one measurement.
-const LARGE_GETS: usize = 64;
+const LARGE_GETS: u64 = 64;
 
 /// Source blocks used round robin, so none stays in the nearest caches; fewer with a small pool.
 const SOURCES_MAX: u64 = 16;
@@ -103,32 +91,38 @@ fn one_place(rank: &Rank, spec: &Spec, figures: Figures) -> Figures {
     // A neighbour finds the blocks in this pool.
     (0..sources(rank)).for_each(|block| rank.get(rank.me, block * BLOCK_BYTES, &mut block_buffer()));
     rank.barrier();
-    let (mut hits, mut misses) = (Hits::default(), Misses::default());
+    let mut row = figures.row.keep("sources", sources(rank));
     if rank.is_first() {
         for _ in 0..spec.repeat {
-            hits.measure(rank);
+            measure_hits(rank, &mut row);
             bar.inc(1);
         }
         let scan_bytes = (spec.data_bytes / 2).min(SCAN_BYTES_MAX);
         let mut plain = PlainFile::new(rank.storage_dir(), scan_bytes, Buffers::SmallPages);
+        let mut disk_read_bytes = 0;
         for _ in 0..spec.repeat {
-            misses.measure(rank, &mut plain);
+            disk_read_bytes = measure_misses(rank, &mut plain, &mut row);
             bar.inc(1);
         }
+        row = row.keep("cold_read_bytes", plain.size_bytes()).keep("cold_disk_read_bytes", disk_read_bytes);
+        row = row.keep("plain_bytes", plain.size_bytes()).keep("plain_is_direct", plain.is_direct);
         rank.empty_pool();
     }
     drop(bar);
     // Pages stay in the pool of the reading rank, so each round reads different ones.
     let places = (spec.data_bytes - rank.pool_bytes) / BUSY_READ_BYTES;
-    let rounds = 0..places.min(u64::from(spec.repeat));
-    let busy: Vec<f64> = rounds.map(|round| read_from_busy(rank, round * BUSY_READ_BYTES)).collect();
-    let allowed_bytes = u64::from(rank.ranks) * (rank.pool_bytes + OUTSIDE_POOL_BYTES);
-    let row = hits.row(figures.row, rank);
-    let row = misses.row(row).median("busy_home_32_mib_seconds", &busy).keep("pss_bytes_all_ranks", pss_bytes);
+    for round in 0..places.min(u64::from(spec.repeat)) {
+        row.add("busy_home_32_mib_seconds", read_from_busy(rank, round * BUSY_READ_BYTES));
+    }
+    let row = row.keep("pss_bytes_all_ranks", pss_bytes);
     let number = |name: &str| row.number(name);
     let [small, busy] = ["get_8_bytes_hit_ns", "busy_home_32_mib_seconds"].map(number);
-    let [one, turns, neighbour, cold] =
-        ["one_source", "sources_in_turn", "neighbour", "cold_read"].map(|name| number(&format!("{name}_to_baseline")));
+    let one = number("copy_4_mib_one_source_seconds") / number("get_4_mib_hit_one_source_seconds");
+    let copy = number("copy_4_mib_sources_in_turn_seconds");
+    let turns = copy / number("get_4_mib_hit_sources_in_turn_seconds");
+    let neighbour = copy / number("get_4_mib_neighbour_seconds");
+    let cold = number("plain_seconds") / number("cold_read_seconds");
+    let allowed_bytes = u64::from(rank.ranks) * (rank.pool_bytes + OUTSIDE_POOL_BYTES);
     let memory = pss_bytes as f64 / allowed_bytes as f64;
     Figures { row, ..figures }
         .target("get_8_bytes_hit_ns", "8-byte get that hits, ns", small, AtMost, 60.0)
@@ -140,78 +134,30 @@ fn one_place(rank: &Rank, spec: &Spec, figures: Figures) -> Figures {
         .target("memory_to_allowed", "memory to ranks x (pool + 64 MiB)", memory, AtMost, 1.0)
 }
 
-/// Times of gets that hit and of copies, by round.
-#[derive(Default)]
-struct Hits {
-    get_8_bytes_ns: Vec<f64>,
-    one_source: Vec<f64>,
-    one_source_copy: Vec<f64>,
-    in_turn: Vec<f64>,
-    in_turn_copy: Vec<f64>,
-    neighbour: Vec<f64>,
+/// Adds a round of gets that hit, and of copies.
+fn measure_hits(rank: &Rank, row: &mut Row) {
+    let (mut buffer, sources) = (block_buffer(), sources(rank));
+    row.add("get_8_bytes_hit_ns", small_get_ns(rank));
+    row.add("get_4_mib_hit_one_source_seconds", large_get_seconds(rank, 0, 1, &mut buffer));
+    row.add("copy_4_mib_one_source_seconds", Copies::new(1).run(&mut buffer));
+    row.add("get_4_mib_hit_sources_in_turn_seconds", large_get_seconds(rank, 0, sources, &mut buffer));
+    row.add("copy_4_mib_sources_in_turn_seconds", Copies::new(sources as usize).run(&mut buffer));
+    row.add("get_4_mib_neighbour_seconds", large_get_seconds(rank, 1, sources, &mut buffer));
 }
 
-impl Hits {
-    fn measure(&mut self, rank: &Rank) {
-        self.get_8_bytes_ns.push(small_get_ns(rank));
-        let (mut buffer, sources) = (block_buffer(), sources(rank));
-        self.one_source.push(large_get_seconds(rank, 0, 1, &mut buffer));
-        self.one_source_copy.push(Copies::new(1).run(&mut buffer));
-        self.in_turn.push(large_get_seconds(rank, 0, sources, &mut buffer));
-        self.in_turn_copy.push(Copies::new(sources as usize).run(&mut buffer));
-        self.neighbour.push(large_get_seconds(rank, 1, sources, &mut buffer));
-    }
-
-    fn row(&self, row: Row, rank: &Rank) -> Row {
-        row.median("get_8_bytes_hit_ns", &self.get_8_bytes_ns)
-            .keep("get_4_mib_hit_one_source_seconds_each", &self.one_source)
-            .keep("copy_4_mib_one_source_seconds_each", &self.one_source_copy)
-            .keep("sources", sources(rank))
-            .keep("get_4_mib_hit_sources_in_turn_seconds_each", &self.in_turn)
-            .keep("copy_4_mib_sources_in_turn_seconds_each", &self.in_turn_copy)
-            .keep("get_4_mib_neighbour_seconds_each", &self.neighbour)
-            .keep("one_source_to_baseline", median(&self.one_source_copy) / median(&self.one_source))
-            .keep("sources_in_turn_to_baseline", median(&self.in_turn_copy) / median(&self.in_turn))
-            .keep("neighbour_to_baseline", median(&self.in_turn_copy) / median(&self.neighbour))
-    }
-}
-
-/// Times of cold reads by round.
-#[derive(Default)]
-struct Misses {
-    bytes: u64,
-    seconds: Vec<f64>,
-    /// Bytes read from the disk in the last round.
-    disk_read_bytes: u64,
-    plain_seconds: Vec<f64>,
-    is_direct: bool,
-}
-
-impl Misses {
-    /// Reads as much of this rank's own segment as the plain file has, starting with an empty pool.
-    fn measure(&mut self, rank: &Rank, plain: &mut PlainFile) {
-        self.plain_seconds.push(plain.read());
-        (self.bytes, self.is_direct) = (plain.size_bytes(), plain.is_direct);
-        rank.empty_pool();
-        let mut buffer = block_buffer();
-        let [before, _] = disk_bytes();
-        let start = Instant::now();
-        for offset in (0..self.bytes).step_by(buffer.len()) {
-            rank.get(0, offset, &mut buffer[..BLOCK_BYTES.min(self.bytes - offset) as usize]);
+/// Adds a cold read of as much of this rank's own segment as the plain file has, and of the file. Returns the bytes
+/// read from the disk.
+fn measure_misses(rank: &Rank, plain: &mut PlainFile, row: &mut Row) -> u64 {
+    row.add("plain_seconds", plain.read());
+    rank.empty_pool();
+    let (mut buffer, [before, _], bytes) = (block_buffer(), disk_bytes(), plain.size_bytes());
+    let read = seconds(|| {
+        for offset in (0..bytes).step_by(buffer.len()) {
+            rank.get(0, offset, &mut buffer[..BLOCK_BYTES.min(bytes - offset) as usize]);
         }
-        self.seconds.push(start.elapsed().as_secs_f64());
-        self.disk_read_bytes = disk_bytes()[0] - before;
-    }
-
-    fn row(&self, row: Row) -> Row {
-        row.keep("cold_read_bytes", self.bytes)
-            .median("cold_read_seconds", &self.seconds)
-            .keep("cold_disk_read_bytes", self.disk_read_bytes)
-            .keep("plain_bytes", self.bytes)
-            .median("plain_seconds", &self.plain_seconds)
-            .keep("plain_is_direct", self.is_direct)
-            .keep("cold_read_to_baseline", median(&self.plain_seconds) / median(&self.seconds))
-    }
+    });
+    row.add("cold_read_seconds", read);
+    disk_bytes()[0] - before
 }
 
 /// Writes to every page of this rank's segment. Returns the memory used by all ranks together.
@@ -235,22 +181,14 @@ fn sources(rank: &Rank) -> u64 {
 fn small_get_ns(rank: &Rank) -> f64 {
     let mut bytes = [0; 8];
     rank.get(0, 0, &mut bytes);
-    let start = Instant::now();
-    for get in 0..SMALL_GETS {
-        rank.get(0, u64::from(get % 512) * 8, black_box(&mut bytes));
-    }
-    start.elapsed().as_secs_f64() * 1e9 / f64::from(SMALL_GETS)
+    let mut get = |at: u32| rank.get(0, u64::from(at % 512) * 8, black_box(&mut bytes));
+    seconds(|| (0..SMALL_GETS).for_each(&mut get)) * 1e9 / f64::from(SMALL_GETS)
 }
 
 fn large_get_seconds(rank: &Rank, from: u32, sources: u64, to: &mut [u8]) -> f64 {
-    for source in 0..sources {
-        rank.get(from, source * BLOCK_BYTES, to);
-    }
-    let start = Instant::now();
-    for get in 0..LARGE_GETS {
-        rank.get(from, get as u64 % sources * BLOCK_BYTES, black_box(&mut *to));
-    }
-    start.elapsed().as_secs_f64() / LARGE_GETS as f64
+    let mut get = |at: u64| rank.get(from, at % sources * BLOCK_BYTES, black_box(&mut *to));
+    (0..sources).for_each(&mut get);
+    seconds(|| (0..LARGE_GETS).for_each(&mut get)) / LARGE_GETS as f64
 }
 
 /// Rank 1 reads pages that only rank 0's file has, while rank 0 computes.

@@ -1,19 +1,8 @@
 //! Transfers of many small pieces by lists of addresses, compared with plain copies of the same pieces.
 
 use crate::Stop;
-use crate::benchmark::Benchmark;
-use crate::options::Setup;
-use crate::plan::{Job, Spec};
-use crate::rank::{Rank, fail};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use std::hint::black_box;
-use std::time::Instant;
+use crate::prelude::*;
 use vgasnet::ops::{Direction, Region, runs};
-use vgasnet_measuring::memory::Memory;
-use vgasnet_measuring::progress;
 
 /// Bytes of a piece.
 const PIECE_BYTES: usize = 64;
@@ -60,17 +49,16 @@ impl Benchmark for Lists {
         let kinds = kinds.map(|(name, direction, holder, in_order)| {
             fill(rank, holder, spec.data_bytes);
             let places = places(in_order, spec);
-            let (mut lists, mut copies) = (vec![], vec![]);
+            let mut row = Row::labelled(name).keep("name", name);
             if rank.is_first() {
                 let memory = Memory::allocated(spec.data_bytes as usize, true);
                 for _ in 0..spec.repeat {
-                    lists.push(transfer_ns(rank, direction, &places));
-                    copies.push(copy_ns(&memory, direction, &places));
+                    row.add("list_ns", transfer_ns(rank, direction, &places));
+                    row.add("copy_ns", copy_ns(&memory, direction, &places));
                     bar.inc(1);
                 }
             }
             rank.barrier();
-            let row = Row::labelled(name).keep("name", name).median("list_ns", &lists).median("copy_ns", &copies);
             row.ratio("to_copy", "list_ns", "copy_ns")
         });
         let names = [
@@ -90,9 +78,7 @@ impl Benchmark for Lists {
 /// `holder` writes all data, so the pages are in its pool.
 fn fill(rank: &Rank, holder: u32, data_bytes: u64) {
     if rank.me == holder {
-        for page in (0..data_bytes).step_by(rank.page_bytes) {
-            rank.put(0, page, &vec![0x33; rank.page_bytes.min((data_bytes - page) as usize)]);
-        }
+        rank.fill(0, data_bytes, |_, page| page.fill(0x33));
     }
     rank.barrier();
 }
@@ -135,7 +121,5 @@ fn copy_ns(memory: &Memory, direction: Direction, places: &[usize]) -> f64 {
 
 fn ns_a_piece(do_list: impl Fn()) -> f64 {
     do_list();
-    let start = Instant::now();
-    (0..LISTS).for_each(|_| do_list());
-    start.elapsed().as_secs_f64() * 1e9 / (LISTS * PIECES) as f64
+    seconds(|| (0..LISTS).for_each(|_| do_list())) * 1e9 / (LISTS * PIECES) as f64
 }

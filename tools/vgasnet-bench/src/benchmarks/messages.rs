@@ -1,28 +1,15 @@
 //! Active Messages between two ranks: the round trip of a short message, and the throughput of a stream of medium ones.
 
 use crate::Stop;
-use crate::baseline::{PageCopies, median};
-use crate::benchmark::Benchmark;
-use crate::options::{Judging, Setup, within};
-use crate::plan::{Job, Spec};
-use crate::plot::Chart;
-use crate::rank::{Rank, fail};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
-use clap::Args;
+use crate::prelude::*;
 use nix::sys::eventfd::EventFd;
-use serde::{Deserialize, Serialize};
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
 use vgasnet::am::{Destination, Entry, Envelope, PAYLOAD_BYTES_MAX, Token};
 use vgasnet::job;
-use vgasnet_measuring::memory::Memory;
-use vgasnet_measuring::progress;
 use vgasnet_protocol::active_message::Args as Arguments;
-use vgasnet_settings::format_size;
 
 /// Payload sizes of the streams.
 const PAYLOADS_BYTES: [usize; 3] = [512, 8 << 10, PAYLOAD_BYTES_MAX];
@@ -67,20 +54,6 @@ pub struct Messages {
 
 impl Benchmark for Messages {
     const NAME: &'static str = "messages";
-    const CHARTS: &'static [Chart] = &[
-        Chart::bars(
-            "Round trip of a short message; in grey two threads through eventfds",
-            "",
-            "short_round_trip_us",
-            "eventfd_round_trip_us",
-        ),
-        Chart::bars(
-            "Medium messages in a stream; in grey memcpy",
-            "streams",
-            "bytes_per_second",
-            "copy_bytes_per_second",
-        ),
-    ];
 
     fn plan(&self) -> Result<Vec<Job>, Stop> {
         Ok(vec![Job::new(self, 2, &self.setup)?])
@@ -102,20 +75,19 @@ impl Benchmark for Messages {
     fn measure(&self, rank: &Rank, spec: &Spec) -> Figures {
         let rounds = 1 + PAYLOADS_BYTES.len() as u64;
         let bar = progress::bar(rank.is_first(), "messages", rounds * u64::from(spec.repeat));
-        let (mut short, mut eventfd) = (Vec::new(), Vec::new());
+        let mut row = Row::default().show("processors", processors());
         for _ in 0..spec.repeat {
-            let taken = exchange(rank, || round_trips(rank, self.messages));
-            short.extend(taken.map(|seconds| seconds * 1e6 / f64::from(self.messages)));
-            if rank.is_first() {
-                eventfd.push(eventfd_round_trip_us());
+            if let Some(seconds) = exchange(rank, || round_trips(rank, self.messages)) {
+                row.add("short_round_trip_us", seconds * 1e6 / f64::from(self.messages));
+                row.add("eventfd_round_trip_us", eventfd_round_trip_us());
             }
             bar.inc(1);
         }
         let sources = Memory::allocated(SOURCES_BYTES, true);
         let streams = PAYLOADS_BYTES.map(|payload_bytes| stream(rank, spec, &sources, payload_bytes, || bar.inc(1)));
         let page_get_us: Vec<f64> = (0..PAGES).map(|_| page_get_us(rank)).collect();
-        let row = Row::default().show("processors", processors()).median("short_round_trip_us", &short);
-        let row = row.median("eventfd_round_trip_us", &eventfd).keep("page_get_us_each", page_get_us);
+        let row = row.ratio("short_to_eventfd", "short_round_trip_us", "eventfd_round_trip_us");
+        let row = row.keep("page_get_us_each", page_get_us);
         // Each of the two ranks needs a processor.
         let round_trip = (processors() >= 2).then_some(row.number("short_round_trip_us"));
         let largest = streams.last().map(|stream| stream.number("to_memcpy"));
@@ -128,25 +100,24 @@ impl Benchmark for Messages {
 /// Successive Medium requests with payloads of one size, and `memcpy` of a payload between uncached places.
 fn stream(rank: &Rank, spec: &Spec, sources: &Memory, payload_bytes: usize, step: impl Fn()) -> Row {
     let messages = (STREAM_BYTES / payload_bytes).min(STREAM_MESSAGES_MAX);
-    let (mut seconds_each, mut copy_seconds) = (Vec::new(), Vec::new());
+    let label = format!("payload of {}", format_size(payload_bytes as u64));
+    let mut row = Row::labelled(label).keep("payload_bytes", payload_bytes);
     let mut copies = PageCopies::new(payload_bytes);
     for _ in 0..spec.repeat {
-        seconds_each.extend(exchange(rank, || send(rank, sources, payload_bytes, messages)));
-        if rank.is_first() {
-            let seconds: f64 = (0..messages).map(|_| copies.run()).sum();
-            copy_seconds.push(seconds / messages as f64);
+        if let Some(seconds) = exchange(rank, || send(rank, sources, payload_bytes, messages)) {
+            let copy_seconds: f64 = (0..messages).map(|_| copies.run()).sum();
+            row.add("seconds", seconds);
+            row.add("copy_seconds", copy_seconds);
         }
         check_arrived(rank, (payload_bytes * messages) as u64);
         step();
     }
-    let seconds = median(&seconds_each);
-    Row::labelled(format!("payload of {}", format_size(payload_bytes as u64)))
-        .keep("payload_bytes", payload_bytes)
-        .show("messages_per_second", messages as f64 / seconds)
-        .show("bytes_per_second", (payload_bytes * messages) as f64 / seconds)
-        .show("copy_bytes_per_second", payload_bytes as f64 / median(&copy_seconds))
+    let [own, copy] = ["seconds", "copy_seconds"].map(|name| messages as f64 / row.number(name));
+    row.hide(&["seconds", "copy_seconds"])
+        .show("messages_per_second", own)
+        .show("bytes_per_second", payload_bytes as f64 * own)
+        .show("copy_bytes_per_second", payload_bytes as f64 * copy)
         .ratio("to_memcpy", "bytes_per_second", "copy_bytes_per_second")
-        .keep("seconds_each", seconds_each)
 }
 
 extern "C" fn on_short(token: *mut c_void) {

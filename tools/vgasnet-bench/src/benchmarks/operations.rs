@@ -5,18 +5,9 @@ mod timed;
 
 use crate::Stop;
 use crate::at_random::{mean_of_ranks, owners_and_threads};
-use crate::benchmark::Benchmark;
-use crate::options::{Setup, ranks, within};
-use crate::plan::{Data, Job, Spec};
-use crate::rank::Rank;
-use crate::report::{Figures, Kind as ReportKind};
-use crate::rows::Row;
-use clap::Args;
+use crate::prelude::*;
+use crate::report::Kind as ReportKind;
 use kinds::Kind;
-use serde::{Deserialize, Serialize};
-use vgasnet_measuring::memory::Memory;
-use vgasnet_measuring::progress;
-use vgasnet_settings::{format_size_about, parse_size};
 
 /// Bytes of the operations. Places are multiples of 8, so some of the longer operations span two pages.
 const SIZES_BYTES: [usize; 5] = [1, 4, 8, 64, 200];
@@ -69,7 +60,9 @@ impl Benchmark for Operations {
         // One memory per thread, so no two threads copy in the same memory.
         let memories: Vec<Memory> = (0..self.threads).map(|_| Memory::allocated(self.size as usize, true)).collect();
         let starts: Vec<usize> = memories.iter().map(|memory| memory.start().expose_provenance()).collect();
-        fill(rank, spec.data_bytes);
+        // The pages are in the rank's own pool, for itself and its neighbour.
+        rank.fill(rank.me, spec.data_bytes, |_, page| page.fill(BYTE));
+        rank.barrier();
         let bar = progress::bar(rank.is_first(), "operations", cells.len() as u64);
         let measured = cells.iter().map(|cell| {
             bar.inc(1);
@@ -95,7 +88,12 @@ impl Cell {
     fn measure(&self, rank: &Rank, spec: &Spec, starts: &[usize]) -> Row {
         let Cell { kind, size_bytes, threads, neighbour } = self;
         let owner = if *neighbour { (rank.me + 1) % rank.ranks } else { rank.me };
-        let (mut ns_each, mut copy_ns_each) = (Vec::new(), Vec::new());
+        let whose = if *neighbour { "neighbour" } else { "own" };
+        let mut row = Row::cell(format!("{} of {size_bytes} bytes", name(kind)), format!("{whose}, {threads} threads"))
+            .keep("kind", name(kind))
+            .keep("size_bytes", size_bytes)
+            .keep("threads", threads)
+            .keep("neighbour", neighbour);
         for round in 0..=spec.repeat {
             let copy = |thread: u32| timed::copies(rank, self, starts[thread as usize], spec.data_bytes, thread);
             let copy_ns = mean_of_ranks(rank, *threads, copy);
@@ -103,33 +101,17 @@ impl Cell {
                 mean_of_ranks(rank, *threads, |thread| timed::operations(rank, self, owner, spec.data_bytes, thread));
             // The first round brings the pages into place.
             if round > 0 {
-                copy_ns_each.push(copy_ns);
-                ns_each.push(ns);
+                row.add("ns", ns);
+                row.add("copy_ns", copy_ns);
             }
         }
-        let whose = if *neighbour { "neighbour" } else { "own" };
-        let row = Row::cell(format!("{} of {size_bytes} bytes", kind.name()), format!("{whose}, {threads} threads"))
-            .keep("kind", kind.name())
-            .keep("size_bytes", size_bytes)
-            .keep("threads", threads)
-            .keep("neighbour", neighbour);
-        row.median("ns", &ns_each).median("copy_ns", &copy_ns_each).ratio("to_copy", "ns", "copy_ns")
+        row.ratio("to_copy", "ns", "copy_ns")
     }
-}
-
-/// Each rank writes its segment, so the pages are in its own pool, for itself and its neighbour.
-fn fill(rank: &Rank, data_bytes: u64) {
-    let page = vec![BYTE; rank.page_bytes];
-    for offset in (0..data_bytes).step_by(rank.page_bytes) {
-        let len_bytes = (data_bytes - offset).min(rank.page_bytes as u64) as usize;
-        rank.put(rank.me, offset, &page[..len_bytes]);
-    }
-    rank.barrier();
 }
 
 fn cells(rank: &Rank, threads: u32) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for kind in Kind::ALL {
+    for &kind in Kind::value_variants() {
         for size_bytes in SIZES_BYTES.into_iter().filter(|size_bytes| *size_bytes <= kind.size_bytes_max()) {
             let cell = |(neighbour, threads)| Cell { kind, size_bytes, threads, neighbour };
             cells.extend(owners_and_threads(rank, threads).into_iter().map(cell));

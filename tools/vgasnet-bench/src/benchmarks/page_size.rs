@@ -1,22 +1,9 @@
 //! Pages read by one rank, by location: in their home's pool, in a third rank's pool, or on the home's disk.
 
 use crate::Stop;
-use crate::baseline::median;
-use crate::benchmark::Benchmark;
-use crate::options::{Judging, Setup};
-use crate::plan::{Job, Spec};
-use crate::plot::Chart;
-use crate::rank::{Rank, fail};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use std::hint::black_box;
-use std::time::Instant;
-use vgasnet_measuring::memory::Memory;
-use vgasnet_measuring::progress;
+use crate::prelude::*;
 use vgasnet_protocol::coherence::PageId;
-use vgasnet_settings::{PAGE_BYTES_MAX, page_bytes_min, parse_size};
+use vgasnet_settings::{PAGE_BYTES_MAX, page_bytes_min};
 
 /// The home, the reader, and a third rank.
 const RANKS: u32 = 3;
@@ -59,26 +46,6 @@ pub struct PageSize {
 
 impl Benchmark for PageSize {
     const NAME: &'static str = "page-size";
-    const CHARTS: &'static [Chart] = &[
-        Chart::bars(
-            "Pages in the home's pool, read by one rank; in grey a copy out of a pool",
-            "",
-            "home_pool_bytes_per_second",
-            "home_raw_bytes_per_second",
-        ),
-        Chart::bars(
-            "Pages in the pool of a third rank, read by one rank; in grey a copy out of a pool",
-            "",
-            "third_pool_bytes_per_second",
-            "third_raw_bytes_per_second",
-        ),
-        Chart::bars(
-            "Pages on the home's disk, read by one rank; in grey a copy out of a pool",
-            "",
-            "home_disk_bytes_per_second",
-            "home_raw_bytes_per_second",
-        ),
-    ];
 
     fn plan(&self) -> Result<Vec<Job>, Stop> {
         let job = |setup: Setup| {
@@ -99,28 +66,33 @@ impl Benchmark for PageSize {
         // The system has to find memory for unused frames.
         measure(rank, spec, &mut buffer, None);
         let bar = progress::bar(rank.is_first(), "pages", u64::from(spec.repeat));
-        let mut seconds_each: [Vec<f64>; 5] = Default::default();
+        let mut row = Row::default().keep("size_bytes", spec.data_bytes);
         for _ in 0..spec.repeat {
             let home = measure(rank, spec, &mut buffer, Some(HOME));
             let third = measure(rank, spec, &mut buffer, Some(THIRD));
             let disk = measure(rank, spec, &mut buffer, None);
             let round = [home.get, third.get, disk.get, home.copy, third.copy];
-            seconds_each.iter_mut().zip(round).for_each(|(each, seconds)| each.push(seconds));
+            PLACES.iter().zip(round).for_each(|(place, seconds)| row.add(&format!("{place}_seconds"), seconds));
             bar.inc(1);
         }
-        figures(rank, spec, &seconds_each)
+        figures(rank, spec, row)
     }
 }
 
+const PLACES: [&str; 5] = ["home_pool", "third_pool", "home_disk", "home_raw", "third_raw"];
+
 /// Memory of a third rank is never slower than the disk.
-fn figures(rank: &Rank, spec: &Spec, seconds_each: &[Vec<f64>; 5]) -> Figures {
-    let places = ["home_pool", "third_pool", "home_disk", "home_raw", "third_raw"];
-    let mut row = Row::default().keep("size_bytes", spec.data_bytes);
-    for (place, each) in places.iter().zip(seconds_each) {
-        row = row.show(&format!("{place}_bytes_per_second"), spec.data_bytes as f64 / median(each));
-        row = row.keep(&format!("{place}_seconds_each"), each);
-    }
-    let [home, third, disk, home_raw, third_raw] = places.map(|place| row.number(&format!("{place}_bytes_per_second")));
+fn figures(rank: &Rank, spec: &Spec, row: Row) -> Figures {
+    let row = PLACES.iter().fold(row, |row, place| {
+        let seconds = format!("{place}_seconds");
+        let rate = spec.data_bytes as f64 / row.number(&seconds);
+        row.hide(&[&seconds]).show(&format!("{place}_bytes_per_second"), rate)
+    });
+    let row = row
+        .ratio("home_pool_to_copy", "home_pool_bytes_per_second", "home_raw_bytes_per_second")
+        .ratio("third_pool_to_copy", "third_pool_bytes_per_second", "third_raw_bytes_per_second")
+        .ratio("home_disk_to_copy", "home_disk_bytes_per_second", "home_raw_bytes_per_second");
+    let [home, third, disk, home_raw, third_raw] = PLACES.map(|place| row.number(&format!("{place}_bytes_per_second")));
     let meaning = "pool of a third rank to disk of the home";
     let is_large = |ratio: f64| (rank.page_bytes >= LARGE_PAGE_BYTES).then_some(ratio);
     Figures::of(row)
@@ -166,12 +138,6 @@ fn measure(rank: &Rank, spec: &Spec, buffer: &mut Memory, holder: Option<u32>) -
     let all = rank.gather([median(&each[0]).to_bits(), median(&each[1]).to_bits(), 0, 0]);
     let [get, copy, ..] = all[READER as usize].map(f64::from_bits);
     Times { get, copy }
-}
-
-fn seconds(work: impl FnOnce()) -> f64 {
-    let start = Instant::now();
-    work();
-    start.elapsed().as_secs_f64()
 }
 
 fn get(rank: &Rank, spec: &Spec, buffer: &mut Memory) {

@@ -1,30 +1,11 @@
 //! Every rank reads the data of rank 0, all at once: in order, or at random.
 
 use crate::Stop;
-use crate::baseline::copy_seconds;
-use crate::benchmark::Benchmark;
 use crate::disk::{Buffers, PlainFile};
 use crate::input::{self, Checked, Data, Input};
-use crate::options::{Modes, Setup, Switch};
-use crate::plan::{BLOCK_BYTES, DATA_BYTES_DEFAULT, Job, Spec, in_all_modes};
-use crate::plot::Chart;
-use crate::rank::{Rank, block_buffer, disk_bytes};
-use crate::report::{Figures, Kind};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
+use crate::prelude::*;
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 use std::rc::Rc;
-use vgasnet_measuring::progress;
-use vgasnet_settings::parse_size;
-
-const CHARTS: &[Chart] = &[Chart::bars(
-    "Throughput of all ranks; in grey one process with plain reads",
-    "",
-    "throughput_bytes_per_second",
-    "plain_read_bytes_per_second",
-)];
 
 #[derive(Args, Clone, Serialize, Deserialize)]
 struct Reads {
@@ -65,7 +46,6 @@ pub struct Sequential {
 impl Benchmark for Sequential {
     const NAME: &'static str = "sequential";
     const KIND: Kind = Kind::JobsWithoutTargets;
-    const CHARTS: &'static [Chart] = CHARTS;
 
     fn plan(&self) -> Result<Vec<Job>, Stop> {
         self.reads.plan(|reads| Sequential { reads })
@@ -86,7 +66,6 @@ pub struct Random {
 impl Benchmark for Random {
     const NAME: &'static str = "random";
     const KIND: Kind = Kind::JobsWithoutTargets;
-    const CHARTS: &'static [Chart] = CHARTS;
 
     fn plan(&self) -> Result<Vec<Job>, Stop> {
         self.reads.plan(|reads| Random { reads })
@@ -131,13 +110,14 @@ impl Reads {
         let mut plain = rank.is_first().then(|| PlainFile::new(rank.storage_dir(), spec.data_bytes, buffers));
         let mut buffer = block_buffer();
         let mut checked = Checked::default();
-        let (mut times, mut plain_times, mut copy_times) = (Vec::new(), Vec::new(), Vec::new());
+        let row = Row::default().show("size_bytes", spec.data_bytes).keep("get_bytes", BLOCK_BYTES);
+        let mut row = row.keep("input", &self.input).keep("fill_seconds", fill_seconds);
         let (mut bytes_read, mut bytes_from_disk) = (0, 0);
         let bar = progress::bar(rank.is_first(), "reading", u64::from(spec.repeat) * spec.blocks());
         for round in 0..spec.repeat {
             if let Some(plain) = &mut plain {
-                plain_times.push(plain.read());
-                copy_times.push(copy_seconds(&mut buffer));
+                row.add("plain_seconds", plain.read());
+                row.add("copy_4_mib_seconds", copy_seconds(&mut buffer));
             }
             rank.empty_pool();
             bytes_read = 0;
@@ -149,7 +129,7 @@ impl Reads {
                     });
             });
             bytes_from_disk = disk_bytes()[0] - before;
-            times.push(time.as_secs_f64());
+            row.add("time_seconds", time.as_secs_f64());
         }
         drop(bar);
         let all = rank.gather([bytes_read, checked.bytes, checked.seconds.to_bits(), bytes_from_disk]);
@@ -157,22 +137,19 @@ impl Reads {
         let sum = |word: usize| all.iter().map(|told| told[word]).sum::<u64>();
         let slowest = all.iter().map(|told| f64::from_bits(told[2])).fold(0.0, f64::max);
         let checksum_seconds = slowest / f64::from(spec.repeat);
-        let plain_row = Row::default().median("plain_seconds", &plain_times).median("copy_4_mib_seconds", &copy_times);
-        let row = Row::default().show("size_bytes", spec.data_bytes).keep("get_bytes", BLOCK_BYTES);
-        let row = row.keep("input", &self.input).keep("fill_seconds", fill_seconds).median("time_seconds", &times);
-        let throughput = sum(0) as f64 / row.number("time_seconds");
+        let [time, plain_time, copy_time] =
+            ["time_seconds", "plain_seconds", "copy_4_mib_seconds"].map(|name| row.number(name));
         let row = row
-            .show("throughput_bytes_per_second", throughput)
-            .show("plain_read_bytes_per_second", plain.size_bytes() as f64 / plain_row.number("plain_seconds"))
+            .hide(&["plain_seconds", "copy_4_mib_seconds"])
+            .show("throughput_bytes_per_second", sum(0) as f64 / time)
+            .show("plain_read_bytes_per_second", plain.size_bytes() as f64 / plain_time)
             .ratio("throughput_to_plain", "throughput_bytes_per_second", "plain_read_bytes_per_second")
-            .show("memcpy_bytes_per_second", BLOCK_BYTES as f64 / plain_row.number("copy_4_mib_seconds"))
+            .show("memcpy_bytes_per_second", BLOCK_BYTES as f64 / copy_time)
             .ratio("throughput_to_memcpy", "throughput_bytes_per_second", "memcpy_bytes_per_second")
-            .keep("bytes_read_all_ranks", sum(0))
             .show("disk_read_bytes_all_ranks", sum(3))
-            .keep("plain_seconds_each", plain_times)
+            .keep("bytes_read_all_ranks", sum(0))
             .keep("plain_bytes", plain.size_bytes())
             .keep("plain_is_direct", plain.is_direct)
-            .keep("copy_4_mib_seconds_each", copy_times)
             .keep("checked_bytes", sum(1))
             .keep("checksum_seconds", checksum_seconds);
         let compared = format!(

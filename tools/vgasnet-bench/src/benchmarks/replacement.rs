@@ -8,14 +8,8 @@ mod simulate;
 mod traces;
 
 use crate::Stop;
-use crate::benchmark::Benchmark;
-use crate::options::within;
-use crate::report::{Bound, Figures, Report};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
+use crate::prelude::*;
 use simulate::Cache;
-use std::path::PathBuf;
 use traces::Trace;
 use vgasnet_protocol::replacement::PolicyKind;
 

@@ -6,18 +6,10 @@ mod measure;
 mod reference;
 
 use crate::Stop;
-use crate::benchmark::Benchmark;
 use crate::calls;
 use crate::mapped::file_bytes;
-use crate::options::{Judging, LARGE_AND_SMALL, Setup, ranks};
-use crate::plan::{Data, FRAMES_MIN, Job, Spec};
-use crate::plot::Chart;
-use crate::rank::{Rank, fail};
-use crate::report::{Figures, Run};
-use clap::{Args, ValueEnum};
+use crate::prelude::*;
 use measure::Measuring;
-use serde::{Deserialize, Serialize};
-use vgasnet_measuring::progress;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of the accesses.
@@ -80,14 +72,6 @@ impl Benchmark for Small {
     const NAME: &'static str = "small";
     const DATA: Data = Data::Each;
     const IS_SMALL: bool = true;
-    const CHARTS: &'static [Chart] = &[Chart {
-        title: "A {by} at random places, pages of {page}; in grey what it is compared with",
-        rows: "rows",
-        by: "access",
-        value: "us",
-        reference: "reference_us",
-        over: "size_bytes",
-    }];
 
     /// Small pages first, because large ones are judged against them.
     fn plan(&self) -> Result<Vec<Job>, Stop> {
@@ -176,16 +160,6 @@ pub enum Access {
 }
 
 impl Access {
-    fn name(self) -> &'static str {
-        match self {
-            Access::Get => "get",
-            Access::Put => "put",
-            Access::Atomic => "atomic",
-            Access::Load => "load",
-            Access::Store => "store",
-        }
-    }
-
     /// Whether the access changes bytes. Measured atomic operations add 0.
     fn is_write(self) -> bool {
         matches!(self, Access::Put | Access::Store)
@@ -214,22 +188,9 @@ impl Place {
     /// Pools come last in a round, because pages in pools are no longer only on the disk.
     const ALL: [Place; 4] = [Place::OwnDisk, Place::NeighbourDisk, Place::OwnPool, Place::NeighbourPool];
 
-    fn name(self) -> &'static str {
-        match self {
-            Place::OwnPool => "own pool",
-            Place::NeighbourPool => "neighbour's pool",
-            Place::OwnDisk => "own disk",
-            Place::NeighbourDisk => "neighbour's disk",
-        }
-    }
-
     /// The name, for ranks on different hosts or on one.
-    fn name_of(self, is_far: bool) -> &'static str {
-        match self {
-            Place::NeighbourPool if is_far => "other host's pool",
-            Place::NeighbourDisk if is_far => "other host's disk",
-            _ => self.name(),
-        }
+    fn words(self, is_far: bool) -> String {
+        words(self).replace("neighbour", if is_far { "other host's" } else { "neighbour's" })
     }
 
     fn is_pool(self) -> bool {
@@ -281,14 +242,17 @@ fn add_together(rank: &Rank, spec: &Spec) -> f64 {
 
 /// Writes the whole own segment, since reads of unwritten blocks do not reach the disk.
 fn fill(rank: &Rank, spec: &Spec) {
-    let bytes = word(spec, rank.me).to_le_bytes().repeat(rank.page_bytes / 8);
     let bar = progress::bar(rank.is_first(), "filling", spec.data_bytes / rank.page_bytes as u64);
-    for offset in (0..spec.data_bytes).step_by(rank.page_bytes) {
-        rank.put(rank.me, offset, &bytes);
+    rank.fill(rank.me, spec.data_bytes, |_, page| {
+        repeat(word(spec, rank.me), page);
         bar.inc(1);
-    }
+    });
     rank.write_back();
     rank.barrier();
+}
+
+fn repeat(word: u64, bytes: &mut [u8]) {
+    bytes.chunks_exact_mut(8).for_each(|to| to.copy_from_slice(&word.to_le_bytes()));
 }
 
 /// The word repeated throughout a segment.
@@ -313,8 +277,7 @@ fn prepare(rank: &Rank, spec: &Spec, cell: &Cell) {
     let holder = if cell.place == Place::OwnPool { 0 } else { NEIGHBOUR };
     if rank.me == holder {
         // Smaller puts might be shipped to the page.
-        let bytes = word(spec, cell.home()).to_le_bytes().repeat(rank.page_bytes / 8);
-        (0..window_bytes(rank)).step_by(rank.page_bytes).for_each(|offset| rank.put(cell.home(), offset, &bytes));
+        rank.fill(cell.home(), window_bytes(rank), |_, page| repeat(word(spec, cell.home()), page));
     }
     rank.barrier();
 }

@@ -1,20 +1,8 @@
 //! Data larger than the pool, read and written from start to end, compared with plain I/O at its best depth.
 
 use crate::Stop;
-use crate::baseline::median;
-use crate::benchmark::Benchmark;
 use crate::disk::{Buffers, PlainFile, Step, blocks};
-use crate::options::{LARGE_AND_SMALL, Setup};
-use crate::plan::{BLOCK_BYTES, DATA_BYTES_DEFAULT, FRAMES_MIN, Job, Spec};
-use crate::rank::{Rank, block_buffer, disk_bytes, fail};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use std::hint::black_box;
-use std::time::Instant;
-use vgasnet_measuring::progress;
-use vgasnet_settings::parse_size;
+use crate::prelude::*;
 
 /// Depths of plain I/O. With blocks of 4 MiB, disks gain nothing from more.
 const DEPTHS: [usize; 4] = [1, 2, 4, 8];
@@ -83,8 +71,6 @@ enum Io {
     ReadsAndWrites,
 }
 
-const IOS: [Io; 3] = [Io::Reads, Io::Writes, Io::ReadsAndWrites];
-
 impl Benchmark for Stream {
     const NAME: &'static str = "stream";
 
@@ -98,59 +84,51 @@ impl Benchmark for Stream {
         let mut file = PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::LargePages);
         put(rank, spec);
         let bar = progress::bar(true, "streams", u64::from(spec.repeat) * (WAYS.len() + 3 * DEPTHS.len()) as u64);
-        let mut passes = [const { (Vec::new(), [0; 2]) }; 4];
-        let mut plain: [[Vec<f64>; DEPTHS.len()]; 3] = Default::default();
+        let mut passes = WAYS.each_ref().map(|way| Row::labelled(way.name).keep("way", way.name));
+        let mut moved_bytes = [[0; 2]; WAYS.len()];
+        let plain = |io| DEPTHS.map(|depth| Row::default().keep("io", io).keep("depth", depth));
+        let mut plain = [Io::Reads, Io::Writes, Io::ReadsAndWrites].map(plain);
         for _ in 0..spec.repeat {
-            for (at, (way, (seconds_each, moved_bytes))) in WAYS.iter().zip(&mut passes).enumerate() {
+            for (at, (way, row)) in WAYS.iter().zip(&mut passes).enumerate() {
                 // Each kind of plain I/O precedes the first way compared with it.
                 if WAYS.iter().position(|other| other.io == way.io) == Some(at) {
-                    for (depth, each) in DEPTHS.iter().zip(&mut plain[way.io as usize]) {
-                        each.push(way.io.seconds(&mut file, *depth, spec));
+                    for (depth, row) in DEPTHS.iter().zip(&mut plain[way.io as usize]) {
+                        row.add("seconds", way.io.seconds(&mut file, *depth, spec));
                         bar.inc(1);
                     }
                 }
                 rank.empty_pool();
-                let (before, start) = (disk_bytes(), Instant::now());
-                (way.run)(rank, spec);
-                seconds_each.push(start.elapsed().as_secs_f64());
+                let before = disk_bytes();
+                row.add("seconds", seconds(|| (way.run)(rank, spec)));
                 let now = disk_bytes();
-                *moved_bytes = [now[0] - before[0], now[1] - before[1]];
+                moved_bytes[at] = [now[0] - before[0], now[1] - before[1]];
                 bar.inc(1);
             }
         }
-        figures(spec, &passes, &plain).is_direct(file.is_direct)
+        let ratios: Vec<Row> = WAYS.iter().zip(&passes).map(|(way, pass)| way.compared(spec, pass, &plain)).collect();
+        let moved = |(row, [read, written]): (Row, [u64; 2])| {
+            row.show("disk_read_bytes", read).show("disk_written_bytes", written)
+        };
+        let passes = passes.into_iter().zip(moved_bytes).map(moved).collect();
+        let row = Row::default().show("data_bytes", spec.data_bytes).rows("ratios", ratios.clone());
+        let row = row.rows("passes", passes).rows("plain", plain.concat());
+        let figures = Figures::of(row).with_direct(file.is_direct);
+        WAYS.iter().zip(&ratios).fold(figures, |figures, (Way { target: (name, meaning, least), .. }, ratio)| {
+            figures.target(name, meaning, ratio.number("to_plain"), AtLeast, *least)
+        })
     }
 }
 
-fn figures(spec: &Spec, passes: &[(Vec<f64>, [u64; 2]); 4], plain: &[[Vec<f64>; DEPTHS.len()]; 3]) -> Figures {
-    let data_bytes = spec.data_bytes as f64;
-    let ratio = |(way, (seconds_each, _)): (&Way, &(Vec<f64>, [u64; 2]))| {
-        let depths = DEPTHS.iter().zip(plain[way.io as usize].iter().map(|each| median(each)));
-        let best = depths.min_by(|one, other| one.1.total_cmp(&other.1));
-        let (depth, seconds) = best.map_or((0, f64::NAN), |(depth, seconds)| (*depth, seconds));
-        Row::labelled(way.name)
-            .keep("way", way.name)
-            .show("bytes_per_second", data_bytes / median(seconds_each))
-            .show("plain_bytes_per_second", data_bytes / seconds)
-            .show("plain_io", way.io)
-            .show("plain_depth", depth)
-            .ratio("to_plain", "bytes_per_second", "plain_bytes_per_second")
-    };
-    let ratios: Vec<Row> = WAYS.iter().zip(passes).map(ratio).collect();
-    let pass = |(way, (seconds_each, [read, written])): (&Way, &(Vec<f64>, [u64; 2]))| {
-        let row = Row::labelled(way.name).keep("way", way.name).median("seconds", seconds_each);
-        row.show("disk_read_bytes", read).show("disk_written_bytes", written)
-    };
-    let depth = |io: Io| {
-        let rows = DEPTHS.iter().zip(&plain[io as usize]);
-        rows.map(move |(depth, each)| Row::default().keep("io", io).keep("depth", depth).keep("seconds_each", each))
-    };
-    let row = Row::default().show("data_bytes", spec.data_bytes).rows("ratios", ratios.clone());
-    let row = row.rows("passes", WAYS.iter().zip(passes).map(pass).collect());
-    let figures = Figures::of(row.rows("plain", IOS.into_iter().flat_map(depth).collect()));
-    WAYS.iter().zip(&ratios).fold(figures, |figures, (Way { target: (name, meaning, least), .. }, ratio)| {
-        figures.target(name, meaning, ratio.number("to_plain"), Bound::AtLeast, *least)
-    })
+impl Way {
+    /// Compares passes with plain I/O at its best depth.
+    fn compared(&self, spec: &Spec, pass: &Row, plain: &[[Row; DEPTHS.len()]; 3]) -> Row {
+        let rate = |row: &Row| spec.data_bytes as f64 / row.number("seconds");
+        let depths = DEPTHS.iter().zip(plain[self.io as usize].iter().map(rate));
+        let (depth, plain_rate) = depths.max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((&0, f64::NAN));
+        let row = Row::labelled(self.name).keep("way", self.name).show("bytes_per_second", rate(pass));
+        let row = row.show("plain_bytes_per_second", plain_rate).show("plain_io", self.io).show("plain_depth", depth);
+        row.ratio("to_plain", "bytes_per_second", "plain_bytes_per_second")
+    }
 }
 
 impl Io {

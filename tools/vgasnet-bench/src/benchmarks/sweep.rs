@@ -2,21 +2,10 @@
 
 use super::reads::{blocks, fill, read};
 use crate::Stop;
-use crate::benchmark::Benchmark;
 use crate::input::{Checked, Data};
-use crate::options::{Judging, Setup, Switch, ranks};
-use crate::plan::{Job, Spec};
-use crate::plot::Chart;
-use crate::rank::{Rank, block_buffer, disk_bytes};
-use crate::report::{Bound, Figures, Run};
-use crate::rows::Row;
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use crate::prelude::*;
 use std::rc::Rc;
 use vgasnet::job;
-use vgasnet_measuring::progress;
-use vgasnet_settings::{format_size, parse_size};
 
 /// The pool and page size if neither an option nor the environment sets them: many small pages, so that one message too
 /// many shows.
@@ -60,12 +49,6 @@ pub struct Sweep {
 
 impl Benchmark for Sweep {
     const NAME: &'static str = "sweep";
-    const CHARTS: &'static [Chart] = &[Chart::bars(
-        "Throughput; in grey without cooperative caching",
-        "",
-        "cooperative_bytes_per_second",
-        "throughput_bytes_per_second",
-    )];
 
     fn plan(&self) -> Result<Vec<Job>, Stop> {
         let counting = Rc::new(Counting::new(self.setup.stats)?);
@@ -134,7 +117,9 @@ impl Benchmark for Sweep {
     fn compare(&self, job: &Job, mut figures: Figures, before: &[Run], _peak_bytes: Option<u64>) -> Figures {
         if let Some(with) = before.last().filter(|_| !job.config.cooperative) {
             let throughput = with.figures.row.number("throughput_bytes_per_second");
-            figures.row = figures.row.keep("cooperative_bytes_per_second", throughput);
+            let row = figures.row.keep("cooperative_bytes_per_second", throughput);
+            let (with, without) = ("cooperative_bytes_per_second", "throughput_bytes_per_second");
+            figures.row = row.ratio("cooperative_to_this", with, without);
         }
         figures
     }

@@ -4,20 +4,9 @@
 
 use super::small::{POOL, POOL_BYTES_DEFAULT, SEGMENT_POOLS};
 use crate::Stop;
-use crate::baseline::median;
-use crate::benchmark::Benchmark;
 use crate::calls;
-use crate::mapped::{self, MAPPED_MEMORY, NO_MAPPED_FILE, Process, answer, file_bytes, turn, written_file};
-use crate::options::{CHECK_ALL, Setup, ranks};
-use crate::plan::{Data, FRAMES_MIN, Job, Mapping, Spec};
-use crate::rank::{Rank, fail};
-use crate::report::{Bound, Figures, Run};
-use crate::rows::{Json, Row};
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use std::time::{Duration, Instant};
-use vgasnet_measuring::memory::Memory;
-use vgasnet_measuring::progress;
+use crate::mapped::{self, MAPPED_MEMORY, NO_MAPPED_FILE, Process, file_bytes, written_file};
+use crate::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The page sizes to measure.
@@ -75,11 +64,7 @@ impl Benchmark for Table {
 
     fn measure(&self, rank: &Rank, spec: &Spec) -> Figures {
         let bar = progress::bar(rank.is_first(), "inserts into a table", 3 + 3 * u64::from(spec.repeat));
-        let mut page = vec![0; rank.page_bytes];
-        for offset in (0..spec.data_bytes).step_by(rank.page_bytes) {
-            fill(spec, offset, &mut page);
-            rank.put(rank.me, offset, &page);
-        }
+        rank.fill(rank.me, spec.data_bytes, |offset, page| fill(spec, offset, page));
         rank.write_back();
         bar.inc(1);
         let mut process = Process::<f64>::start(spec);
@@ -91,35 +76,39 @@ impl Benchmark for Table {
         rank.barrier();
         inserter.insert(&by_puts, BEFORE);
         bar.inc(1);
-        let mut rates: [Vec<f64>; 3] = Default::default();
+        let mut row = Row::default();
         for _ in 0..spec.repeat {
-            rates[0].push(of_all_ranks(rank, || inserter.insert(&by_puts, ROUND)));
+            row.add("puts_per_second", of_all_ranks(rank, || inserter.insert(&by_puts, ROUND)));
             bar.inc(1);
-            rates[1].push(of_all_ranks(rank, || inserter.insert(&by_stores, ROUND)));
+            row.add("stores_per_second", of_all_ranks(rank, || inserter.insert(&by_stores, ROUND)));
             bar.inc(1);
             let mapped = of_all_ranks(rank, || mapped_round(&mut process, &mut not_run));
+            // Without the rate of one rank there is none of all.
             if mapped.is_nan() {
+                row.add("mapped_per_second", f64::NAN);
                 not_run.get_or_insert_with(|| "another rank has no mapped file".into());
             } else {
-                rates[2].push(mapped);
+                row.add("mapped_per_second", mapped);
             }
             bar.inc(1);
         }
-        let mapped = not_run.is_none().then(|| median(&rates[2]));
-        let row = Row::default()
-            .median("puts_per_second", &rates[0])
-            .median("stores_per_second", &rates[1])
-            .show("mapped_per_second", mapped)
+        let row = row
             .ratio("puts_to_mapped", "puts_per_second", "mapped_per_second")
             .ratio("stores_to_mapped", "stores_per_second", "mapped_per_second")
-            .keep("mapped_per_second_each", &rates[2])
             .keep("mapped_not_run", &not_run);
+        let is_mapped = not_run.is_none();
         let figures = Figures::of(row).not_run(not_run.map(|why| format!("{NO_MAPPED_FILE}: {why}")));
-        if mapped.is_some() { figures.remark(MAPPED_MEMORY) } else { figures }
+        if is_mapped { figures.remark(MAPPED_MEMORY) } else { figures }
     }
 
     fn serve(&self, spec: &Spec) {
-        mapped::serve(spec, |mapping| rounds(spec, mapping));
+        mapped::serve(spec, |mapping| {
+            let memory = written_file(mapping, spec.data_bytes, |offset, part| fill(spec, offset, part));
+            memory.use_at_random();
+            let (mut inserter, mut time) = (Inserter::new(spec), BEFORE);
+            // The first step prepares.
+            move || inserter.insert(&ByStores(memory.start().cast()), std::mem::replace(&mut time, ROUND))
+        });
     }
 
     /// With the last page size the best one is judged.
@@ -256,17 +245,4 @@ fn of_all_ranks(rank: &Rank, rate: impl FnOnce() -> f64) -> f64 {
     rank.barrier();
     let all = rank.gather([rate().to_bits(), 0, 0, 0]);
     all.iter().map(|told| f64::from_bits(told[0])).sum()
-}
-
-/// The work of the process that maps a file: it writes the table in the first step, and inserts in each further one.
-fn rounds(spec: &Spec, mapping: &Mapping) {
-    let memory: Memory = written_file(&mapping.dir, spec.data_bytes, |offset, part| fill(spec, offset, part))
-        .unwrap_or_else(|error| fail(format!("a file in {}: {error}", mapping.dir.display())));
-    memory.use_at_random();
-    let words = ByStores(memory.start().cast());
-    let mut inserter = Inserter::new(spec);
-    answer(Ok(inserter.insert(&words, BEFORE)));
-    while turn() {
-        answer(Ok(inserter.insert(&words, ROUND)));
-    }
 }

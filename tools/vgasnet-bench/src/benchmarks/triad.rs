@@ -9,16 +9,8 @@ mod mapped;
 mod out_of_core;
 
 use crate::Stop;
-use crate::benchmark::Benchmark;
-use crate::options::{CHECK_ALL, Judging, Setup};
-use crate::plan::{Job, Spec};
-use crate::plot::Chart;
-use crate::rank::Rank;
-use crate::report::{Figures, Run};
+use crate::prelude::*;
 use arrays::{ARRAYS, Arrays};
-use clap::Args;
-use serde::{Deserialize, Serialize};
-use vgasnet_settings::{format_size, parse_size};
 
 /// a = b + s * c over arrays in a rank's own segment, by loads and stores, in the pool and larger than it
 #[derive(Args, Serialize, Deserialize)]
@@ -37,14 +29,8 @@ pub struct Triad {
     judging: Judging,
 }
 
-const fn compared(rows: &'static str) -> Chart {
-    let title = "Triad over three arrays in the own segment; in grey what it is compared with";
-    Chart::bars(title, rows, "segment_bytes_per_second", "bytes_per_second")
-}
-
 impl Benchmark for Triad {
     const NAME: &'static str = "triad";
-    const CHARTS: &'static [Chart] = &[compared("baselines"), compared("plain"), compared("mapped")];
 
     fn plan(&self) -> Result<Vec<Job>, Stop> {
         let job = Job::new(self, 1, &self.setup)?.with_frames(ARRAYS)?;

@@ -2,10 +2,9 @@
 //! gets.
 
 use super::{ProgramOptions, Way};
-use crate::programs::mpi::{Mpi, Network};
+use crate::prelude::*;
+use crate::programs::mpi::{Mpi, Network, OverMpi};
 use crate::programs::{Folder, compile, own_dir, said, sources, two_hosts, with_vgasnet};
-use serde::Deserialize;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use vgasnet_hosts::Hosts;
 
@@ -33,10 +32,10 @@ pub struct Examples<'a> {
     args: Vec<String>,
     program: PathBuf,
     vgasnetrun: PathBuf,
-    mpi: Result<(Mpi, PathBuf), String>,
+    pub mpi: OverMpi,
     hosts: Option<Hosts>,
     /// Output of a run with memory for everything.
-    first: Said,
+    pub first: Said,
     _folder: Folder,
 }
 
@@ -49,16 +48,11 @@ impl<'a> Examples<'a> {
         let include = source.join("../include").canonicalize().unwrap_or_else(|_| dir.join("../include"));
         let file = source.join(name).with_extension("c");
         let program = compile("cc", &file, &with_vgasnet(&include, &dir), &folder, name)?;
-        let mpi = if options.no_mpi { Err("--no-mpi".to_owned()) } else { Mpi::find(&options.mpi) };
-        let mpi = mpi.and_then(|mpi| {
-            let program = compile(&mpi.mpicc, &file, &["-DUSE_MPI".to_owned()], &folder, &format!("{name}-mpi"))?;
-            Ok((mpi, program))
-        });
-        let hosts = if options.two_hosts {
-            Some(Hosts::new(&format!("bench-{}", std::process::id()), folder.path())?)
-        } else {
-            None
-        };
+        let with_mpi =
+            |mpi: &Mpi| compile(&mpi.mpicc, &file, &["-DUSE_MPI".to_owned()], &folder, &format!("{name}-mpi"));
+        let mpi = OverMpi::new(options.no_mpi, || Mpi::find(&options.mpi), with_mpi);
+        let hosts = || Hosts::new(&format!("bench-{}", std::process::id()), folder.path());
+        let hosts = options.two_hosts.then(hosts).transpose()?;
         let args = args.iter().map(String::as_str).chain(["--no-check", "--json"]).map(str::to_owned).collect();
         let (vgasnetrun, first) = (dir.join("vgasnetrun"), Said::default());
         let mut examples = Examples { options, args, program, vgasnetrun, mpi, hosts, first, _folder: folder };
@@ -66,29 +60,12 @@ impl<'a> Examples<'a> {
         Ok(examples)
     }
 
-    /// Distinct bytes read by a rank from others.
-    pub fn remote_bytes(&self) -> u64 {
-        self.first.remote_bytes
-    }
-
-    pub fn checksum(&self) -> &str {
-        &self.first.checksum
-    }
-
     /// Whether this way can be measured.
     pub fn has(&self, way: Way) -> bool {
         match way {
-            Way::Mpi => self.mpi.is_ok(),
-            Way::MpiCached => self.mpi.as_ref().is_ok_and(|(mpi, _)| mpi.preload.is_ok()),
+            Way::Mpi => self.mpi.0.is_ok(),
+            Way::MpiCached => self.mpi.is_preloaded(),
             _ => true,
-        }
-    }
-
-    /// The reason for missing ways over MPI.
-    pub fn mpi_not_run(&self) -> Option<String> {
-        match &self.mpi {
-            Err(why) => Some(why.clone()),
-            Ok((mpi, _)) => mpi.preload.as_ref().err().cloned(),
         }
     }
 
@@ -137,7 +114,7 @@ impl<'a> Examples<'a> {
         let mut command = match &self.hosts {
             None => Command::new(&self.vgasnetrun),
             Some(hosts) => {
-                let mpi = self.mpi.as_ref().map_err(|why| format!("two hosts need an MPI: {why}"))?;
+                let mpi = self.mpi.get().map_err(|why| format!("two hosts need an MPI: {why}"))?;
                 two_hosts(hosts, &mpi.0, &self.vgasnetrun)
             }
         };
@@ -154,7 +131,7 @@ impl<'a> Examples<'a> {
     }
 
     fn by_mpi(&self, cached: Option<(&str, u64)>) -> Result<Said, String> {
-        let (mpi, program) = self.mpi.as_ref().map_err(Clone::clone)?;
+        let (mpi, program) = self.mpi.get()?;
         let network = if self.hosts.is_some() { Network::Tcp } else { Network::SharedMemory };
         parse(&mpi.run(self.hosts.as_ref(), network, self.options.mpi_ranks, program, &self.args, cached)?)
     }

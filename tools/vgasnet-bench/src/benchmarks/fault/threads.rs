@@ -3,18 +3,12 @@
 
 use super::Fault;
 use crate::Stop;
-use crate::baseline::median;
 use crate::disk::{Buffers, PlainFile, Step};
-use crate::options::Setup;
-use crate::plan::{FRAMES_MIN, Job, Spec};
-use crate::rank::{Rank, fail, leave_alternate_stack};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
+use crate::prelude::*;
+use crate::rank::leave_alternate_stack;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
-use vgasnet_measuring::progress;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The pages loaded from, in pools: most of them displace another one.
@@ -32,16 +26,17 @@ pub fn job(options: &Fault, setup: &Setup) -> Result<Job, Stop> {
 pub fn measure(threads: &[u32], rank: &Rank, spec: &Spec) -> Figures {
     let pages = spec.data_bytes / rank.page_bytes as u64;
     // Whole pages are written, since reads of unwritten blocks do not reach the disk.
-    let mut bytes = vec![0; rank.page_bytes];
-    for page in 0..pages {
-        bytes.fill(page as u8);
+    rank.fill(0, spec.data_bytes, |offset, bytes| {
+        let page = offset / rank.page_bytes as u64;
         let at = in_page(rank, page);
+        bytes.fill(page as u8);
         bytes[at..at + 8].copy_from_slice(&word(spec, page).to_le_bytes());
-        rank.put(0, page * rank.page_bytes as u64, &bytes);
-    }
+    });
     rank.write_back();
     let mut plain = PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::LargePages);
-    let (mut plain_seconds, mut taken) = (Vec::new(), vec![[Vec::new(), Vec::new()]; threads.len()]);
+    let label = |threads: u32| format!("{threads} {}", if threads == 1 { "thread" } else { "threads" });
+    let row = |threads: &u32| Row::labelled(label(*threads)).keep("threads", threads);
+    let (mut plain_row, mut rows): (Row, Vec<Row>) = (Row::default(), threads.iter().map(row).collect());
     let mut random = fastrand::Rng::with_seed(spec.seed);
     let mut order: Vec<u64> = (0..pages).collect();
     let bar = progress::bar(true, "threads", u64::from(spec.repeat) * (1 + threads.len() as u64));
@@ -50,38 +45,38 @@ pub fn measure(threads: &[u32], rank: &Rank, spec: &Spec) -> Figures {
         let len_bytes = rank.page_bytes;
         let step = |&page: &u64| Step { is_write: false, offset_bytes: page * len_bytes as u64, len_bytes };
         let seconds = plain.side_by_side(order.iter().map(step));
-        plain_seconds.push(seconds.unwrap_or_else(|error| fail(format!("reading plainly: {error}"))));
+        plain_row.add("plain_seconds", seconds.unwrap_or_else(|error| fail(format!("reading plainly: {error}"))));
         bar.inc(1);
-        for (threads, [seconds, processor]) in threads.iter().zip(&mut taken) {
+        for (threads, row) in threads.iter().zip(&mut rows) {
             random.shuffle(&mut order);
             rank.empty_pool();
             let before = processor_seconds();
-            seconds.push(load_all(rank, spec, &order, *threads));
-            processor.push(processor_seconds() - before);
+            row.add("seconds", load_all(rank, spec, &order, *threads));
+            row.add("processor_seconds", processor_seconds() - before);
             bar.inc(1);
         }
     }
-    let plain_rate = pages as f64 / median(&plain_seconds);
-    let row = |(threads, [seconds, processor]): (&u32, &[Vec<f64>; 2])| {
-        Row::labelled(format!("{threads} {}", if *threads == 1 { "thread" } else { "threads" }))
-            .keep("threads", threads)
-            .show("pages_per_second", pages as f64 / median(seconds))
-            .show("processor_us_each", median(processor) * 1e6 / pages as f64)
-            .keep("plain_pages_per_second", plain_rate)
-            .ratio("to_plain", "pages_per_second", "plain_pages_per_second")
-            .keep("seconds_each", seconds)
+    let rate = |row: &Row, name: &str| pages as f64 / row.number(name);
+    let plain_rate = rate(&plain_row, "plain_seconds");
+    let compared = |row: Row| {
+        let (own, processor_us) = (rate(&row, "seconds"), 1e6 / rate(&row, "processor_seconds"));
+        let row = row
+            .hide(&["seconds", "processor_seconds"])
+            .show("pages_per_second", own)
+            .show("processor_us_each", processor_us);
+        let row = row.keep("plain_pages_per_second", plain_rate);
+        row.ratio("to_plain", "pages_per_second", "plain_pages_per_second")
     };
-    let rows: Vec<Row> = threads.iter().zip(&taken).map(row).collect();
+    let rows: Vec<Row> = rows.into_iter().map(compared).collect();
     // At least as many threads as plain reads in flight come near plain reads.
     let most = threads.iter().zip(&rows).max_by_key(|(threads, _)| **threads);
     let most = most.filter(|(threads, _)| **threads as usize >= PlainFile::IN_FLIGHT_MAX);
     let to_plain = most.map(|(_, row)| row.number("to_plain"));
-    let row = Row::default()
+    let row = plain_row
         .show("plain_pages_per_second", plain_rate)
         .show("plain_in_flight", PlainFile::IN_FLIGHT_MAX)
-        .rows("threads", rows)
-        .keep("plain_seconds_each", plain_seconds);
-    Figures::of(row).is_direct(plain.is_direct).target(
+        .rows("threads", rows);
+    Figures::of(row).with_direct(plain.is_direct).target(
         "threads_to_plain",
         "loads of most threads to plain reads",
         to_plain,

@@ -1,15 +1,11 @@
 //! Alternating rounds of all ways, and their targets.
 
 use super::programs::{Order, Programs, Times};
-use super::sequential::{Direct, Loops};
+use super::sequential::Loops;
 use super::{Case, Files, Pattern, Way};
 use crate::Stop;
-use crate::baseline::median;
-use crate::report::Bound::AtLeast;
-use crate::report::{Figures, Report};
-use crate::rows::Row;
+use crate::prelude::*;
 use serde_json::Value;
-use vgasnet_measuring::progress;
 
 /// Pages in the pool of a rank that writes rows.
 const POOL_PAGES_OF_ROWS: u64 = 16;
@@ -42,48 +38,22 @@ const WANTED: [Wanted; 8] = {
     ]
 };
 
-/// One way of a case, by round.
-struct WayTimes {
-    way: Way,
-    ends_with_sync: bool,
-    written: Vec<f64>,
-    read: Vec<f64>,
-    /// Peak memory of its ranks.
-    peak_bytes: Option<u64>,
+/// The row of a way: seconds from open to close of all files.
+fn row_of(way: Way, ends_with_sync: bool) -> Row {
+    let end = if ends_with_sync { "sync" } else { "close" };
+    Row::labelled(format!("{}, {end}", way.name())).keep("way", way).keep("ends_with_sync", ends_with_sync)
 }
 
-impl WayTimes {
-    fn new(way: Way, ends_with_sync: bool) -> WayTimes {
-        WayTimes { way, ends_with_sync, written: Vec::new(), read: Vec::new(), peak_bytes: None }
-    }
-
-    fn add(&mut self, times: Times, peak_bytes: Option<u64>) {
-        self.written.push(times.written_seconds);
-        self.read.push(times.read_seconds);
-        self.peak_bytes = self.peak_bytes.max(peak_bytes);
-    }
-
-    /// From open to close of all files.
-    fn seconds(&self) -> Vec<f64> {
-        self.written.iter().zip(&self.read).map(|(written, read)| written + read).collect()
-    }
-
-    fn row(&self) -> Row {
-        let end = if self.ends_with_sync { "sync" } else { "close" };
-        let row = Row::labelled(format!("{}, {end}", self.way.name()));
-        row.keep("way", self.way)
-            .keep("ends_with_sync", self.ends_with_sync)
-            .median("seconds", &self.seconds())
-            .median("written_seconds", &self.written)
-            .median("read_seconds", &self.read)
-            .keep_some("peak_bytes", self.peak_bytes)
-    }
+fn add(row: &mut Row, times: Times) {
+    row.add("seconds", times.written_seconds + times.read_seconds);
+    row.add("written_seconds", times.written_seconds);
+    row.add("read_seconds", times.read_seconds);
 }
 
 pub fn run(options: &Files) -> Result<Report, Stop> {
     let cases = Case::all(options).map_err(Stop::usage)?;
     let programs = Programs::new(options).map_err(Stop::failure)?;
-    let mut not_run: Vec<String> = programs.mpi_not_run().into_iter().map(|why| format!("MPI-IO: {why}")).collect();
+    let mut not_run: Vec<String> = programs.by_mpi.not_run().into_iter().map(|why| format!("MPI-IO: {why}")).collect();
     let mut measuring = Measuring { options, programs: &programs, not_run: &mut not_run };
     let rows = cases.iter().map(|case| measuring.case(case)).collect::<Result<Vec<_>, _>>()?;
     let sequential = measuring.if_chosen(Pattern::Sequential, Measuring::sequential)?;
@@ -93,13 +63,13 @@ pub fn run(options: &Files) -> Result<Report, Stop> {
     let row = sequential.iter().fold(row, |row, figures| row.row("sequential", figures.clone()));
     let row = moves.iter().fold(row, |row, figures| row.row("rows", figures.clone()));
     let mut figures = Figures::of(row).not_run(not_run);
-    for (pattern, ranks, size, way, name, meaning, least) in WANTED {
+    for (pattern, ranks, size, way, target, meaning, least) in WANTED {
         let is_same =
             |case: &Case| case.pattern == pattern && case.ranks == ranks && size.is_none_or(|size| case.size == size);
-        let of_way = |row: &&Row| row.is("way", way.json()) && row.is("ends_with_sync", true);
+        let of_way = |row: &&Row| row.is("way", name(way)) && row.is("ends_with_sync", true);
         let same = cases.iter().zip(&rows).filter(|(case, _)| is_same(case)).flat_map(|(_, row)| row.list("rows"));
         let ratios = same.filter(of_way).map(|row| row.number("to_vgasnet"));
-        figures = figures.target(name, meaning, ratios.min_by(f64::total_cmp), AtLeast, least);
+        figures = figures.target(target, meaning, ratios.min_by(f64::total_cmp), AtLeast, least);
     }
     let worse = sequential.map(|row| row.number("written_to_vgasnet").min(row.number("read_to_vgasnet")));
     let moves = moves.map(|row| row.number("fewer_moves"));
@@ -134,35 +104,36 @@ impl Measuring<'_> {
     fn case(&mut self, case: &Case) -> Result<Row, Stop> {
         let ends: &[bool] = if self.options.only_sync { &[true] } else { &[true, false] };
         let ways = self.programs.ways(case);
-        let mut all: Vec<WayTimes> = Vec::new();
+        // A way, its end, its row, and the peak memory of its ranks.
+        let mut all: Vec<(Way, bool, Row, Option<u64>)> = Vec::new();
         for end in ends {
-            all.extend(ways.iter().map(|way| WayTimes::new(*way, *end)));
+            all.extend(ways.iter().map(|way| (*way, *end, row_of(*way, *end), None)));
         }
         let mut checksum = String::new();
-        let bar = progress::bar(true, case.pattern.name(), u64::from(self.options.repeat) * all.len() as u64);
+        let bar = progress::bar(true, "files", u64::from(self.options.repeat) * all.len() as u64);
         for _ in 0..self.options.repeat {
-            for one in &mut all {
+            for (way, ends_with_sync, row, peak_bytes) in &mut all {
                 // A separate cgroup per run, so no run finds file pages cached by another.
                 let limit = self.programs.limit(case).map_err(|why| self.note(format!("no limit on memory: {why}")));
                 let limit = limit.ok();
                 let path = limit.as_ref().map(|limit| limit.path());
-                let order = Order { limit: path, ..self.order(one.way, one.ends_with_sync) };
+                let order = Order { limit: path, ..self.order(*way, *ends_with_sync) };
                 let ran = self.programs.run(case, &order);
-                let (times, sum) = ran.map_err(|why| failed(case, one.way, &why))?;
-                one.add(times, limit.and_then(|limit| limit.peak_bytes()));
+                let (times, sum) = ran.map_err(|why| failed(case, *way, &why))?;
+                add(row, times);
+                *peak_bytes = (*peak_bytes).max(limit.and_then(|limit| limit.peak_bytes()));
                 if !checksum.is_empty() && checksum != sum {
-                    return Err(failed(case, one.way, &format!("the checksum is {sum} and not {checksum}")));
+                    return Err(failed(case, *way, &format!("the checksum is {sum} and not {checksum}")));
                 }
                 checksum = sum;
                 bar.inc(1);
             }
         }
-        let rows = all.iter().map(|one| {
-            let is_baseline =
-                |other: &&WayTimes| other.way == Way::Vgasnet && other.ends_with_sync == one.ends_with_sync;
-            let baseline = all.iter().find(is_baseline).map(|other| median(&other.seconds()));
-            let speed = case.moved_bytes as f64 / median(&one.seconds());
-            let row = one.row().show("bytes_per_second", speed).keep("vgasnet_seconds", baseline);
+        let rows = all.iter().map(|(_, end, row, peak_bytes)| {
+            let baseline = all.iter().find(|(way, other, ..)| *way == Way::Vgasnet && other == end);
+            let speed = case.moved_bytes as f64 / row.number("seconds");
+            let row = row.clone().keep_some("peak_bytes", *peak_bytes).show("bytes_per_second", speed);
+            let row = row.keep("vgasnet_seconds", baseline.map(|(_, _, row, _)| row.number("seconds")));
             row.ratio("to_vgasnet", "seconds", "vgasnet_seconds")
         });
         let row = case.row().show("memory_bytes", self.programs.limit_bytes(case)).keep("checksum", checksum);
@@ -181,22 +152,20 @@ impl Measuring<'_> {
         let case = Case::sequential(self.options);
         let mut loops = Loops::new(self.programs.dir(), case.size);
         let order = self.order(Way::Vgasnet, true);
-        let mut own = WayTimes::new(Way::Vgasnet, true);
+        let mut own = row_of(Way::Vgasnet, true);
         for _ in 0..self.options.repeat {
             loops.measure().map_err(|error| Stop::failure(format!("reading and writing plainly: {error}")))?;
             let ran = self.programs.run(&case, &order);
             let (times, _) = ran.map_err(|why| failed(&case, Way::Vgasnet, &why))?;
-            own.add(times, None);
+            add(&mut own, times);
         }
-        let best = |each: fn(&Direct) -> &Vec<f64>, own: &[f64]| {
-            let depths = loops.passes.iter().map(|passes| median(each(passes)));
-            depths.fold(f64::INFINITY, f64::min) / median(own)
+        let best = |name: &str| {
+            loops.passes.iter().map(|row| row.number(name)).fold(f64::INFINITY, f64::min) / own.number(name)
         };
-        let written = best(|passes| &passes.written_seconds_each, &own.written);
-        let read = best(|passes| &passes.read_seconds_each, &own.read);
-        let row = case.row().keep("page_bytes", order.page_bytes).row("vgasnet", own.row());
+        let [written, read] = ["written_seconds", "read_seconds"].map(best);
+        let row = case.row().keep("page_bytes", order.page_bytes).row("vgasnet", own);
         let row = row.keep("is_direct", loops.is_direct());
-        let row = row.rows("direct", loops.passes.iter().map(Direct::row).collect());
+        let row = row.rows("direct", loops.passes);
         Ok(row.show("written_to_vgasnet", written).show("read_to_vgasnet", read))
     }
 
@@ -228,5 +197,5 @@ impl Measuring<'_> {
 }
 
 fn failed(case: &Case, way: Way, why: &str) -> Stop {
-    Stop::failure(format!("{}, {} ranks, {}: {why}", case.pattern.name(), case.ranks, way.name()))
+    Stop::failure(format!("{}, {} ranks, {}: {why}", name(case.pattern), case.ranks, way.name()))
 }

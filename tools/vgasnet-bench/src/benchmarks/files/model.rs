@@ -1,10 +1,10 @@
 //! The final contents of the patterns' files, byte by byte.
 
 use super::{Case, Pattern};
+use crate::prelude::*;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Bytes compared at a time, in whole words.

@@ -1,13 +1,11 @@
 //! The program of the patterns for each way, and its runs.
 
 use super::{Case, Files, Way};
-use crate::programs::mpi::{FILES, Mpi, Network};
+use crate::prelude::*;
+use crate::programs::mpi::{FILES, Mpi, Network, OverMpi};
 use crate::programs::{Folder, compile, include_dir, own_dir, said, with_vgasnet};
-use serde::Deserialize;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use vgasnet_measuring::cgroup::{self, MemoryLimit};
-use vgasnet_settings::format_size;
 
 /// Common sources of the patterns, and a source for each way.
 const SOURCES: [(&str, &str); 8] = [
@@ -38,7 +36,7 @@ pub struct Programs<'a> {
     options: &'a Files,
     by_vgasnet: PathBuf,
     by_locks: PathBuf,
-    by_mpi: Result<(Mpi, PathBuf), String>,
+    pub by_mpi: OverMpi,
     vgasnetrun: PathBuf,
     storage_dir: PathBuf,
     files: Folder,
@@ -68,22 +66,15 @@ impl<'a> Programs<'a> {
         let linked = with_vgasnet(&include_dir(&dir), &dir);
         let by_vgasnet = build("cc", BY_VGASNET, &linked, &sources)?;
         let by_locks = build("cc", BY_LOCKS, &linked, &sources)?;
-        let by_mpi = if options.no_mpi {
-            Err("--no-mpi".to_owned())
-        } else {
-            Mpi::with(&options.mpicc, &FILES, options.mpi_io_library.as_deref())
-        };
-        let by_mpi = by_mpi.and_then(|mpi| {
-            let program = build(&mpi.mpicc, BY_MPI, &[], &sources)?;
-            Ok((mpi, program))
-        });
+        let find = || Mpi::with(&options.mpicc, &FILES, options.mpi_io_library.as_deref());
+        let by_mpi = OverMpi::new(options.no_mpi, find, |mpi| build(&mpi.mpicc, BY_MPI, &[], &sources));
         let storage_dir = storage_dir(options)?;
         let files = Folder::in_dir(&storage_dir)?;
         let vgasnetrun = dir.join("vgasnetrun");
         let mut programs =
             Programs { options, by_vgasnet, by_locks, by_mpi, vgasnetrun, storage_dir, files, _sources: sources };
         let served = programs.is_served();
-        if let (Ok((mpi, _)), Err(why)) = (&mut programs.by_mpi, served) {
+        if let (Ok((mpi, _)), Err(why)) = (&mut programs.by_mpi.0, served) {
             mpi.preload = Err(why);
         }
         Ok(programs)
@@ -91,7 +82,7 @@ impl<'a> Programs<'a> {
 
     /// Checks that the library preloaded before MPI serves files itself: only then does vgasnet write statistics.
     fn is_served(&self) -> Result<(), String> {
-        let (mpi, program) = self.by_mpi.as_ref().map_err(Clone::clone)?;
+        let (mpi, program) = self.by_mpi.get()?;
         mpi.preload.as_ref().map_err(Clone::clone)?;
         let stats = self.files.path().join("stats");
         let mut vars = self.preloaded_vars();
@@ -120,19 +111,11 @@ impl<'a> Programs<'a> {
     /// The available ways for a case.
     pub fn ways(&self, case: &Case) -> Vec<Way> {
         let has = |way: &Way| match way {
-            Way::MpiIo | Way::MpiIoAtomic => self.by_mpi.is_ok(),
-            Way::MpiIoPreloaded => self.by_mpi.as_ref().is_ok_and(|(mpi, _)| mpi.preload.is_ok()),
+            Way::MpiIo | Way::MpiIoAtomic => self.by_mpi.0.is_ok(),
+            Way::MpiIoPreloaded => self.by_mpi.is_preloaded(),
             Way::Vgasnet | Way::Locks => true,
         };
         Way::ALL.into_iter().filter(|way| way.does(case.pattern) && has(way)).collect()
-    }
-
-    /// The reason for missing ways.
-    pub fn mpi_not_run(&self) -> Option<String> {
-        match &self.by_mpi {
-            Err(why) => Some(why.clone()),
-            Ok((mpi, _)) => mpi.preload.as_ref().err().cloned(),
-        }
     }
 
     /// Runs a pattern once on new files and checks them. Returns the times and the checksum.
@@ -140,7 +123,7 @@ impl<'a> Programs<'a> {
         let path = self.files.path().join("file");
         case.prepare(&path)?;
         let mut command = self.command(case.ranks, order)?;
-        command.args([case.pattern.name(), &path.display().to_string()]);
+        command.args([name(case.pattern), path.display().to_string()]);
         let modes = [order.ends_with_sync, order.way != Way::MpiIo].map(u64::from);
         command.args([case.size, case.unit].iter().chain(&modes).map(ToString::to_string));
         let said = match order.limit {
@@ -158,7 +141,7 @@ impl<'a> Programs<'a> {
         let mut by_ranks = Command::new(&self.vgasnetrun);
         by_ranks.args(["-n", &ranks.to_string()]).env("VGASNET_STORAGE_DIR", &self.storage_dir);
         let by_mpi = |vars: Option<&[String]>| {
-            let (mpi, program) = self.by_mpi.as_ref().map_err(Clone::clone)?;
+            let (mpi, program) = self.by_mpi.get()?;
             let mut command = mpi.command(None, Network::SharedMemory, ranks, vars);
             command.arg(program);
             Ok(command)

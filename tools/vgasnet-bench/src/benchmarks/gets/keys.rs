@@ -1,8 +1,7 @@
 //! The distinct gets, and draws of them.
 
 use super::{Gets, RANKS, Ranges, SIZE_POWERS, Sampling};
-use crate::plan::Spec;
-use crate::rank::Rank;
+use crate::prelude::*;
 use std::f64::consts::TAU;
 use std::ops::Range;
 

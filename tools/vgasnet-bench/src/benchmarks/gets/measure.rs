@@ -2,19 +2,10 @@
 
 use super::keys::{Key, Places, draws, is_right};
 use super::{DRAWS_OF_OCCUPANCY, Gets, RANKS, of_sizes};
-use crate::baseline::median;
 use crate::calls;
 use crate::calls::readonly::{ReadOnly, Stats, stats};
-use crate::plan::Spec;
-use crate::rank::{Rank, fail};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
-use std::hint::black_box;
-use std::time::Instant;
-use vgasnet_measuring::memory::Memory;
-use vgasnet_measuring::progress;
+use crate::prelude::*;
 use vgasnet_measuring::progress::ProgressBar;
-use vgasnet_settings::format_size_about;
 
 /// Number and size of the gets in a scan: enough for the cache to find that caching does not pay.
 const SCAN_GETS: usize = 20_000;
@@ -40,9 +31,7 @@ pub struct Measuring<'a> {
 
 /// The time of a call, in microseconds.
 fn us(work: impl FnOnce()) -> f64 {
-    let start = Instant::now();
-    work();
-    start.elapsed().as_secs_f64() * 1e6
+    seconds(work) * 1e6
 }
 
 impl<'a> Measuring<'a> {
@@ -77,8 +66,8 @@ impl<'a> Measuring<'a> {
         let mut sizes: Vec<usize> = self.keys.iter().map(|key| key.size_bytes).collect();
         sizes.sort_unstable();
         sizes.dedup();
-        let latency = |size_bytes| Latency { size_bytes, ..Latency::default() };
-        let mut latencies: Vec<Latency> = sizes.into_iter().map(latency).collect();
+        let row = |size_bytes| Row::labelled(format!("{size_bytes} bytes")).keep("size_bytes", size_bytes);
+        let mut latencies: Vec<Row> = sizes.into_iter().map(row).collect();
         let mut scans = Vec::new();
         for _ in 0..self.spec.repeat {
             self.latencies(&mut latencies);
@@ -88,8 +77,8 @@ impl<'a> Measuring<'a> {
             drop(open);
             bar.inc(1);
         }
-        let measured = latencies.iter().filter(|latency| !latency.hit_ns.is_empty());
-        of_sizes(self.distinct_bytes(), measured.map(Latency::row).collect(), &scans)
+        let measured = latencies.iter().filter(|row| !row.numbers("hit_ns_each").is_empty());
+        of_sizes(self.distinct_bytes(), measured.map(compared).collect(), &scans)
     }
 
     fn drawn(&mut self, cache_bytes: u64, bar: &ProgressBar) -> Figures {
@@ -130,11 +119,12 @@ impl<'a> Measuring<'a> {
     }
 
     /// One round for each size: gets without the cache, first gets with it, hits, and copies.
-    fn latencies(&mut self, latencies: &mut [Latency]) {
+    fn latencies(&mut self, latencies: &mut [Row]) {
         let mut order: Vec<Key> = self.keys.clone();
         let mut uncached: Vec<Vec<f64>> = latencies.iter().map(|_| Vec::new()).collect();
         let mut misses = uncached.clone();
-        let place = |sizes: &[Latency], key: &Key| sizes.partition_point(|latency| latency.size_bytes < key.size_bytes);
+        let size_of = |row: &Row| row.number("size_bytes") as usize;
+        let place = |sizes: &[Row], key: &Key| sizes.partition_point(|row| size_of(row) < key.size_bytes);
         // Of overlapping gets only the first misses all its bytes. The others miss some, and start elsewhere.
         for _ in 0..3 {
             self.random.shuffle(&mut order);
@@ -157,15 +147,15 @@ impl<'a> Measuring<'a> {
             self.get(key);
             self.check(key);
         }
-        for (at, latency) in latencies.iter_mut().enumerate() {
-            latency.uncached_us.push(median(&uncached[at]));
-            latency.miss_us.push(median(&misses[at]));
-            let is_same = |key: &Key| key.size_bytes == latency.size_bytes;
+        for (at, row) in latencies.iter_mut().enumerate() {
+            row.add("uncached_us", median(&uncached[at]));
+            row.add("miss_us", median(&misses[at]));
+            let is_same = |key: &Key| key.size_bytes == size_of(row);
             let here: Vec<Key> = order.iter().copied().filter(|key| is_same(key) && self.is_hit(key)).collect();
             // Of rare sizes all pages may have moved to rank 0's pool.
             if !here.is_empty() {
-                latency.hit_ns.push(self.hits(&here));
-                latency.copy_ns.push(self.copies(&here));
+                row.add("hit_ns", self.hits(&here));
+                row.add("copy_ns", self.copies(&here));
             }
         }
         drop(open);
@@ -253,28 +243,14 @@ impl<'a> Measuring<'a> {
     }
 }
 
-/// Successive gets of one size, by round.
-#[derive(Default)]
-struct Latency {
-    size_bytes: usize,
-    uncached_us: Vec<f64>,
-    /// The first get of its bytes in a read-only range.
-    miss_us: Vec<f64>,
-    hit_ns: Vec<f64>,
-    /// A copy from ordinary memory, over the same number of places.
-    copy_ns: Vec<f64>,
-}
-
-impl Latency {
-    fn row(&self) -> Row {
-        let misses = self.miss_us.iter().zip(&self.uncached_us).map(|(miss, uncached)| miss / uncached);
-        let row = Row::labelled(format!("{} bytes", self.size_bytes)).keep("size_bytes", self.size_bytes);
-        let row = row.median("uncached_us", &self.uncached_us).median("miss_us", &self.miss_us);
-        let row = row.show("miss_to_uncached", median(&misses.collect::<Vec<_>>())).median("hit_ns", &self.hit_ns);
-        let row = row.median("copy_ns", &self.copy_ns).ratio("copy_to_hit", "copy_ns", "hit_ns");
-        let uncached_to_hit = row.number("uncached_us") * 1e3 / row.number("hit_ns");
-        row.show("uncached_to_hit", uncached_to_hit)
-    }
+/// Compares the times of successive gets of one size: without the cache, the first get of its bytes in a read-only range,
+/// a hit, and a copy from ordinary memory, over the same number of places.
+fn compared(row: &Row) -> Row {
+    let [misses, uncached] = ["miss_us_each", "uncached_us_each"].map(|name| row.numbers(name));
+    let ratios: Vec<f64> = misses.iter().zip(&uncached).map(|(miss, uncached)| miss / uncached).collect();
+    let uncached_to_hit = row.number("uncached_us") * 1e3 / row.number("hit_ns");
+    let row = row.clone().show("miss_to_uncached", median(&ratios)).against("miss_us", "uncached_us");
+    row.speedup("copy_to_hit", "hit_ns", "copy_ns").show("uncached_to_hit", uncached_to_hit)
 }
 
 /// All draws, by round, and details of the last round.
@@ -299,7 +275,7 @@ impl Drawn {
             .keep("cache_bytes", cache_bytes)
             .median("seconds", &self.seconds)
             .median("uncached_seconds", &self.uncached_seconds)
-            .ratio("uncached_to_cached", "uncached_seconds", "seconds")
+            .speedup("uncached_to_cached", "seconds", "uncached_seconds")
             .show("hit_ratio", stats.hits as f64 / stats.gets as f64);
         let row = CLASSES.iter().zip(&self.class_us).skip(1).fold(row, |row, ((name, count), us)| {
             let part = 100.0 * count(stats) as f64 / stats.gets as f64;
@@ -308,6 +284,7 @@ impl Drawn {
         let row = class_us.iter().fold(row, |row, (name, us)| row.show(&format!("{name}_us"), us));
         row.keep("stats", stats)
             .show("occupancy_last", self.occupancy.last())
+            .against("hit_ratio", "occupancy_last")
             .keep("occupancy", &self.occupancy)
             .keep("class_us", class_us)
     }

@@ -2,12 +2,7 @@
 
 use crate::at_random::{Places, mean_of_ranks, owners_and_threads, thread_time_ns};
 use crate::calls;
-use crate::plan::Spec;
-use crate::rank::Rank;
-use crate::rows::Row;
-use std::hint::black_box;
-use vgasnet_measuring::memory::Memory;
-use vgasnet_settings::format_size;
+use crate::prelude::*;
 
 /// Sizes of the working set: within a processor's own cache, and beyond. Sizes too large for the pool are omitted.
 const WORKING_SETS: [u64; 3] = [1 << 20, 16 << 20, 128 << 20];
@@ -39,20 +34,19 @@ pub fn run(rank: &Rank, spec: &Spec, threads: u32) -> Vec<Row> {
         }
         rank.barrier();
         for (neighbour, threads) in owners_and_threads(rank, threads) {
-            let (mut get_ns, mut load_ns) = (Vec::new(), Vec::new());
+            let whose = if neighbour { "neighbour's" } else { "own" };
+            let label = format!("8 bytes in {}, {threads} threads, {whose} pool", format_size(bytes));
+            let row = Row::labelled(label).keep("working_set_bytes", bytes).keep("threads", threads);
+            let mut row = row.keep("neighbour", neighbour);
             for round in 0..=spec.repeat {
                 let load = mean_of_ranks(rank, threads, |thread| loads(rank, start, bytes, thread));
                 let get = mean_of_ranks(rank, threads, |thread| gets(rank, neighbour, bytes, thread));
                 // The first round brings the pages into place.
                 if round > 0 {
-                    load_ns.push(load);
-                    get_ns.push(get);
+                    row.add("get_ns", get);
+                    row.add("load_ns", load);
                 }
             }
-            let whose = if neighbour { "neighbour's" } else { "own" };
-            let label = format!("8 bytes in {}, {threads} threads, {whose} pool", format_size(bytes));
-            let row = Row::labelled(label).keep("working_set_bytes", bytes).keep("threads", threads);
-            let row = row.keep("neighbour", neighbour).median("get_ns", &get_ns).median("load_ns", &load_ns);
             let over_load_ns = row.number("get_ns") - row.number("load_ns");
             found.push(row.show("over_load_ns", over_load_ns));
         }

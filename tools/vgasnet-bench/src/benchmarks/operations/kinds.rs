@@ -1,7 +1,10 @@
 //! The kinds of gets and puts.
 
+use crate::prelude::*;
+
 /// A kind of get or put.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     Get,
     Put,
@@ -16,22 +19,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 8] =
-        [Kind::Get, Kind::Put, Kind::GetVal, Kind::PutVal, Kind::GetNb, Kind::PutNb, Kind::GetNbi, Kind::PutNbi];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Get => "get",
-            Kind::Put => "put",
-            Kind::GetVal => "get_val",
-            Kind::PutVal => "put_val",
-            Kind::GetNb => "get_nb",
-            Kind::PutNb => "put_nb",
-            Kind::GetNbi => "get_nbi",
-            Kind::PutNbi => "put_nbi",
-        }
-    }
-
     pub fn is_get(self) -> bool {
         matches!(self, Kind::Get | Kind::GetVal | Kind::GetNb | Kind::GetNbi)
     }

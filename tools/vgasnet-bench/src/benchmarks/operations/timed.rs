@@ -3,8 +3,7 @@
 use super::{BYTE, Cell, Kind};
 use crate::at_random::{Places, thread_time_ns};
 use crate::calls::{self, values};
-use crate::rank::{Rank, fail};
-use std::hint::black_box;
+use crate::prelude::*;
 use std::ptr::with_exposed_provenance_mut;
 
 /// Operations of a thread in one measurement.
@@ -72,7 +71,7 @@ pub fn operations(rank: &Rank, cell: &Cell, owner: u32, data_bytes: u64, thread:
         }),
     };
     if let Some(at) = work.buffers.iter().position(|byte| *byte != BYTE) {
-        let (kind, found) = (cell.kind.name(), work.buffers[at]);
+        let (kind, found) = (name(cell.kind), work.buffers[at]);
         fail(format!("a {kind} of {len_bytes} bytes of rank {owner} has brought {found:#04x}, not {BYTE:#04x}"));
     }
     ns

@@ -2,13 +2,8 @@
 
 use super::reference::{Reference, ReferenceCell, References};
 use super::{Access, Cell, IN_FLIGHT, SIZES_BYTES};
-use crate::baseline::median;
 use crate::mapped::{MAPPED_MEMORY, NO_MAPPED_FILE};
-use crate::plan::Job;
-use crate::report::Bound::{AtLeast, AtMost};
-use crate::report::Figures;
-use crate::rows::Row;
-use vgasnet_settings::format_size;
+use crate::prelude::*;
 use vgasnet_storage::BLOCK_BYTES;
 
 /// Sizes that are judged: one word, and one block of the disk.
@@ -22,7 +17,8 @@ fn in_matrix(label: String, size_bytes: usize, in_flight: u32) -> Row {
 pub fn of(cells: &[Cell], references: &References, adds_per_second: &[f64], is_far: bool) -> Figures {
     let row = |cell: &Cell| {
         let reference = references.cells().find(|reference| reference.is_of(cell));
-        in_matrix(format!("{} {}", cell.access.name(), cell.place.name_of(is_far)), cell.size_bytes, cell.in_flight)
+        in_matrix(format!("{} {}", name(cell.access), cell.place.words(is_far)), cell.size_bytes, cell.in_flight)
+            .in_group(name(cell.access))
             .keep("access", cell.access)
             .keep("place", cell.place)
             .keep("size_bytes", cell.size_bytes)
@@ -33,7 +29,7 @@ pub fn of(cells: &[Cell], references: &References, adds_per_second: &[f64], is_f
             .ratio("to_reference", "us", "reference_us")
     };
     let reference = |cell: &ReferenceCell| {
-        in_matrix(cell.reference.name().into(), cell.size_bytes, cell.in_flight)
+        in_matrix(words(cell.reference), cell.size_bytes, cell.in_flight)
             .keep("reference", cell.reference)
             .keep("size_bytes", cell.size_bytes)
             .keep("in_flight", cell.in_flight)
@@ -47,7 +43,7 @@ pub fn of(cells: &[Cell], references: &References, adds_per_second: &[f64], is_f
     if let Some(adds) = adds {
         row = row.show("adds_per_second", adds);
     }
-    let figures = Figures::of(row.keep("raw_read_us", raw_read_us)).is_direct(references.is_direct());
+    let figures = Figures::of(row.keep("raw_read_us", raw_read_us)).with_direct(references.is_direct());
     let is_mapped = |cell: &ReferenceCell| matches!(cell.reference, Reference::MappedLoad | Reference::MappedStore);
     match &references.mapped_not_run {
         Some(why) => figures.with("mapped_not_run", why).remark(format!("NOT RUN: {NO_MAPPED_FILE}: {why}")),
@@ -80,7 +76,7 @@ pub fn judged(job: &Job, mut figures: Figures, small_pages: Option<&Row>, is_alo
     }
     let raw_read_us = figures.row.number("raw_read_us");
     let worst = |access: Access, place: &str, in_flight: u32, ratio: &dyn Fn(&Row) -> f64| {
-        let is_it = |row: &&Row| row.is("access", access.name()) && row.is("place", place);
+        let is_it = |row: &&Row| row.is("access", name(access)) && row.is("place", place);
         let judged = rows.iter().filter(is_it).filter(|row| JUDGED_BYTES.iter().any(|size| has(row, *size, in_flight)));
         judged.map(ratio).filter(|ratio| !ratio.is_nan()).max_by(f64::total_cmp)
     };
@@ -91,9 +87,9 @@ pub fn judged(job: &Job, mut figures: Figures, small_pages: Option<&Row>, is_alo
         (Access::Put, "neighbour_disk", 2.0, "put, neighbour's disk"),
     ];
     for (access, place, most, what) in names {
-        let (name, meaning) = (format!("{}_{place}_to_raw_read", access.name()), format!("{what}, to a raw read"));
+        let (target, meaning) = (format!("{}_{place}_to_raw_read", name(access)), format!("{what}, to a raw read"));
         figures = figures.target(
-            &name,
+            &target,
             &meaning,
             worst(access, place, 1, &|row| row.number("us") / raw_read_us),
             AtMost,
@@ -101,10 +97,10 @@ pub fn judged(job: &Job, mut figures: Figures, small_pages: Option<&Row>, is_alo
         );
     }
     for (access, place, _, what) in names {
-        let (name, meaning) =
-            (format!("{}s_{place}_to_raw_rate", access.name()), format!("64 times {what}, to the raw rate"));
+        let (target, meaning) =
+            (format!("{}s_{place}_to_raw_rate", name(access)), format!("64 times {what}, to the raw rate"));
         let to_raw = worst(access, place, IN_FLIGHT, &|row| row.number("to_reference"));
-        figures = figures.target(&name, &meaning, to_raw.map(|to_raw| 1.0 / to_raw), AtLeast, 0.7);
+        figures = figures.target(&target, &meaning, to_raw.map(|to_raw| 1.0 / to_raw), AtLeast, 0.7);
     }
     let loads = worst(Access::Load, "own_disk", 1, &|row| row.number("to_small_page"));
     let adds = Some(figures.row.number("adds_per_second") / 1e6).filter(|adds| !adds.is_nan() && job.ranks > 1);

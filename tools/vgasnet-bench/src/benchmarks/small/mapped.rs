@@ -2,12 +2,9 @@
 
 use super::measure::{DISK, load, median_us, store};
 use super::reference::Reference;
-use super::{Access, SIZES_BYTES, word};
-use crate::mapped::{self, answer, turn, written_file};
-use crate::plan::{Mapping, Spec};
-use crate::rank::fail;
-use serde::{Deserialize, Serialize};
-use vgasnet_measuring::memory::Memory;
+use super::{Access, SIZES_BYTES, repeat, word};
+use crate::mapped::{self, written_file};
+use crate::prelude::*;
 
 /// The median time of an access, in one round.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,28 +25,21 @@ pub fn access(reference: Reference) -> Option<Access> {
 
 /// The work of the process: one round per step.
 pub fn serve(spec: &Spec, accesses: &[Access]) {
-    mapped::serve(spec, |mapping| rounds(spec, accesses, mapping));
-}
-
-fn rounds(spec: &Spec, accesses: &[Access], mapping: &Mapping) {
-    let bytes = word(spec, 0).to_le_bytes();
-    let fill = |_, part: &mut [u8]| part.chunks_exact_mut(bytes.len()).for_each(|to| to.copy_from_slice(&bytes));
-    let memory = written_file(&mapping.dir, spec.data_bytes, fill);
-    let memory = memory.unwrap_or_else(|error| fail(format!("a file in {}: {error}", mapping.dir.display())));
-    memory.use_at_random();
-    let mut random = fastrand::Rng::with_seed(spec.seed);
-    let accesses = accesses.iter().filter(|access| access.is_by_instruction());
-    loop {
-        let of_access = |access: &Access| SIZES_BYTES.map(|size_bytes| (*access, size_bytes));
-        let times = accesses.clone().flat_map(of_access).map(|(access, size_bytes)| {
-            let us = time(spec, &memory, &mut random, access, size_bytes);
-            Times { access, size_bytes, us }
-        });
-        answer(Ok(times.collect::<Vec<_>>()));
-        if !turn() {
-            return;
+    mapped::serve(spec, |mapping| {
+        let memory = written_file(mapping, spec.data_bytes, |_, part| repeat(word(spec, 0), part));
+        memory.use_at_random();
+        let mut random = fastrand::Rng::with_seed(spec.seed);
+        let accesses = accesses.iter().filter(|access| access.is_by_instruction());
+        let all = accesses.flat_map(|access| SIZES_BYTES.map(|size_bytes| (*access, size_bytes)));
+        let all: Vec<(Access, usize)> = all.collect();
+        move || -> Vec<Times> {
+            let mut times = |access, size_bytes| {
+                let us = time(spec, &memory, &mut random, access, size_bytes);
+                Times { access, size_bytes, us }
+            };
+            all.iter().map(|(access, size_bytes)| times(*access, *size_bytes)).collect()
         }
-    }
+    });
 }
 
 fn time(spec: &Spec, memory: &Memory, random: &mut fastrand::Rng, access: Access, size_bytes: usize) -> f64 {

@@ -2,14 +2,9 @@
 
 use super::reference::References;
 use super::{Access, Cell, IN_FLIGHT, NEIGHBOUR, SIZE_BYTES_MAX, SIZES_BYTES, window_bytes, word};
-use crate::baseline::median;
 use crate::calls;
-use crate::plan::Spec;
-use crate::rank::{Rank, fail};
-use std::hint::black_box;
+use crate::prelude::*;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
-use std::time::{Duration, Instant};
-use vgasnet_measuring::memory::Memory;
 
 /// Durations of the measurement of a cell in a round, with minimum numbers of samples: for accesses of disks, and for
 /// the faster hits.
@@ -155,7 +150,7 @@ impl<'a> Measuring<'a> {
         self.one(cell, offset);
         self.rank.get(home, offset, &mut self.buffer.bytes()[..len_bytes]);
         if self.buffer.bytes()[..len_bytes] != self.sources[home as usize][..len_bytes] {
-            let (name, place) = (cell.access.name(), cell.place.name());
+            let (name, place) = (name(cell.access), words(cell.place));
             fail(format!("a {name} of {len_bytes} bytes, {place}, is not seen by a get after it"));
         }
         invert(&mut self.sources[home as usize]);
@@ -166,7 +161,7 @@ impl<'a> Measuring<'a> {
     fn check(&mut self, cell: &Cell) {
         let (expected, found) = (&self.sources[cell.home() as usize][..cell.size_bytes], self.buffer.bytes());
         if !cell.access.is_write() && &found[..cell.size_bytes] != expected {
-            let (name, place, size_bytes) = (cell.access.name(), cell.place.name(), cell.size_bytes);
+            let (name, place, size_bytes) = (name(cell.access), words(cell.place), cell.size_bytes);
             fail(format!("a {name} of {size_bytes} bytes, {place}, has other bytes than were written"));
         }
     }

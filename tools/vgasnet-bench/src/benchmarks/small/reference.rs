@@ -6,10 +6,7 @@ use super::measure::{DISK, HITS, Limits, load, median_us};
 use super::{Access, Cell, IN_FLIGHT, SIZE_BYTES_MAX, SIZES_BYTES, window_bytes};
 use crate::disk::{Buffers, PlainFile, Step};
 use crate::mapped::Process;
-use crate::plan::Spec;
-use crate::rank::{Rank, fail};
-use serde::Serialize;
-use vgasnet_measuring::memory::Memory;
+use crate::prelude::*;
 use vgasnet_storage::BLOCK_BYTES;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -31,18 +28,6 @@ pub struct ReferenceCell {
     pub in_flight: u32,
     /// For one access.
     pub us_each: Vec<f64>,
-}
-
-impl Reference {
-    pub fn name(self) -> &'static str {
-        match self {
-            Reference::RawRead => "raw read",
-            Reference::RawWrite => "raw write",
-            Reference::MappedLoad => "load, mmap",
-            Reference::MappedStore => "store, mmap",
-            Reference::Copy => "copy within memory",
-        }
-    }
 }
 
 impl ReferenceCell {

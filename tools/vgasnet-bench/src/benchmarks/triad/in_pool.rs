@@ -2,15 +2,8 @@
 
 use super::arrays::{ARRAYS, Arrays};
 use super::scalar;
-use crate::baseline::{median, quantile};
-use crate::plan::Spec;
-use crate::rank::fail;
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
+use crate::prelude::*;
 use std::collections::VecDeque;
-use std::time::Instant;
-use vgasnet_measuring::memory::Memory;
-use vgasnet_measuring::progress;
 
 /// Turns of each memory in one repetition.
 const TURNS: u32 = 16;
@@ -68,8 +61,8 @@ fn figures(array_bytes: u64, seconds_each: &[Vec<f64>; 3], large_page_bytes: [u6
     };
     let [segment_best, malloc_best] = [0, 1].map(|at: usize| quantile(&seconds_each[at], 0.0));
     let row = row
-        .ratio("segment_to_malloc", "segment_bytes_per_second", "malloc_bytes_per_second")
-        .ratio("segment_to_malloc_large_pages", "segment_bytes_per_second", "malloc_large_pages_bytes_per_second")
+        .keep("segment_to_malloc", segment / rate(&seconds_each[1]))
+        .keep("segment_to_malloc_large_pages", segment / rate(&seconds_each[2]))
         .keep("segment_to_malloc_best", malloc_best / segment_best)
         .show("segment_large_pages", vgasnet_settings::format_size(large_page_bytes[0]))
         .show("large_pages_anonymous", setting("enabled"))

@@ -2,35 +2,32 @@
 
 use super::arrays::{ARRAYS, Arrays};
 use super::out_of_core::Passes;
-use crate::mapped::{self, answer, turn};
-use crate::plan::{Mapping, Spec};
-use crate::rank::fail;
+use crate::mapped::{self, fail_in};
+use crate::prelude::*;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use vgasnet_measuring::memory::Memory;
 use vgasnet_storage::BackingFile;
 
 /// The work of the process: it writes the arrays in the first step, and runs a triad in each further one.
 pub fn serve(spec: &Spec) {
-    mapped::serve(spec, |mapping| triads(spec, mapping));
-}
-
-fn triads(spec: &Spec, mapping: &Mapping) {
-    let file = BackingFile::create(&mapping.dir, spec.data_bytes).unwrap_or_else(|error| fail(error.to_string()));
-    let failed = |error: io::Error| format!("mapping a file in {}: {error}", mapping.dir.display());
-    let memory = Memory::of_file(file.as_fd(), spec.data_bytes as usize);
-    let memory = memory.unwrap_or_else(|error| fail(failed(error)));
-    // SAFETY: the mapping is page-aligned and as long as the arrays. The file has no other user. The mapping outlives
-    // the arrays.
-    let mut arrays = unsafe { Arrays::new(memory.start(), spec.data_bytes / ARRAYS, spec.seed) };
-    let write_back = || write_back(file.as_fd()).unwrap_or_else(|error| fail(failed(error)));
-    let mut passes = Passes::default();
-    passes.initialise(&mut arrays, write_back);
-    answer(Ok(&passes));
-    while turn() {
-        passes.run(&mut arrays, write_back);
-        answer(Ok(&passes));
-    }
+    mapped::serve(spec, |mapping| {
+        let file = BackingFile::create(&mapping.dir, spec.data_bytes).unwrap_or_else(|error| fail(error.to_string()));
+        let memory = Memory::of_file(file.as_fd(), spec.data_bytes as usize);
+        let memory = memory.unwrap_or_else(|error| fail_in(mapping, &error));
+        let (mut passes, mut is_initialised, mapping) = (Passes::default(), false, mapping.clone());
+        move || {
+            // SAFETY: the mapping is page-aligned and as long as the arrays. The file has no other user. The mapping
+            // outlives the arrays.
+            let mut arrays = unsafe { Arrays::new(memory.start(), spec.data_bytes / ARRAYS, spec.seed) };
+            let write_back = || write_back(file.as_fd()).unwrap_or_else(|error| fail_in(&mapping, &error));
+            if std::mem::replace(&mut is_initialised, true) {
+                passes.run(&mut arrays, write_back);
+            } else {
+                passes.initialise(&mut arrays, write_back);
+            }
+            passes.clone()
+        }
+    });
 }
 
 /// Waits until the disk has all stores. Unlike `msync` this does not flush the disk's own cache; the other ways do not

@@ -2,22 +2,15 @@
 
 use super::arrays::{ARRAYS, Arrays};
 use super::scalar;
-use crate::baseline::median;
 use crate::disk::{Buffers, PlainFile, Step, blocks};
 use crate::mapped::{NO_MAPPED_FILE, Process};
-use crate::plan::Spec;
-use crate::rank::{Rank, disk_bytes, fail};
-use crate::report::{Bound, Figures};
-use crate::rows::Row;
-use serde::{Deserialize, Serialize};
-use std::time::Instant;
-use vgasnet_measuring::progress;
+use crate::prelude::*;
 
 /// Blocks between the read of a block and its write, so neither waits.
 const WRITE_LAG_BLOCKS: usize = 16;
 
 /// Triads through memory to a disk.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Passes {
     pub initialise_seconds: f64,
     pub loop_seconds_each: Vec<f64>,
@@ -95,7 +88,7 @@ pub fn run(rank: &Rank, arrays: &mut Arrays<'_>, array_bytes: u64, spec: &Spec) 
     let large_page_bytes = arrays.large_page_bytes();
     figures(array_bytes, &segment, &plain, mapped, moved_bytes)
         .with("segment_large_page_bytes", large_page_bytes)
-        .is_direct(large.is_direct)
+        .with_direct(large.is_direct)
 }
 
 /// Nearly as fast as the disk, and faster than the kernel's own paging, if that was measured. With small pages, chance
