@@ -21,6 +21,13 @@ pub fn mean_of_ranks(rank: &Rank, threads: u32, work: impl Fn(u32) -> f64 + Sync
     all.iter().map(|told| f64::from_bits(told[0])).sum::<f64>() / f64::from(rank.ranks)
 }
 
+/// The combinations to measure: own pool and neighbour's, with one thread and with `threads`.
+pub fn owners_and_threads(rank: &Rank, threads: u32) -> Vec<(bool, u32)> {
+    let owners: &[bool] = if rank.ranks > 1 { &[false, true] } else { &[false] };
+    let threads = if threads > 1 { vec![1, threads] } else { vec![1] };
+    owners.iter().flat_map(|neighbour| threads.iter().map(move |threads| (*neighbour, *threads))).collect()
+}
+
 /// Multiples of 8 below a power of two, independent of the loaded values.
 pub struct Places {
     state: u64,

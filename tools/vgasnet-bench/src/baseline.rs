@@ -71,6 +71,13 @@ impl PageCopies {
     }
 }
 
+/// The time of some work.
+pub fn seconds(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
 /// The middle value; of an even number of values the lower one.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)

@@ -8,14 +8,20 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Display, Path};
 use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The data in the segment of rank 0.
-pub enum Data {
+pub enum Data<'a> {
     Pattern { seed: u64 },
-    File { file: File, path: String, sums: Vec<u64> },
+    File { file: File, path: Display<'a>, sums: Vec<u64> },
+}
+
+/// A file, and a descriptor of a file in memory with the checksum of each of its blocks.
+pub struct Input<'a> {
+    pub path: &'a Path,
+    pub sums_fd: i32,
 }
 
 /// The checked bytes, and the time for their checksums.
@@ -25,13 +31,13 @@ pub struct Checked {
     pub seconds: f64,
 }
 
-impl Data {
-    /// Opens the data named by `spec`. Ends the job if the file cannot be read.
-    pub fn open(spec: &Spec) -> Data {
-        let (Some(path), Some(sums_fd)) = (&spec.input, spec.sums_fd) else { return Data::Pattern { seed: spec.seed } };
+impl<'a> Data<'a> {
+    /// Opens the input, or else generates a pattern. Ends the job if the file cannot be read.
+    pub fn open(seed: u64, input: Option<Input<'a>>) -> Data<'a> {
+        let Some(Input { path, sums_fd }) = input else { return Data::Pattern { seed } };
         let sums = std::fs::read(format!("/proc/self/fd/{sums_fd}"));
         let opened = sums.and_then(|sums| Ok((sums, File::open(path)?)));
-        let path = path.display().to_string();
+        let path = path.display();
         let (sums, file) = opened.unwrap_or_else(|error| fail(format!("{path}: {error}")));
         Data::File { file, path, sums: words(&sums).collect() }
     }

@@ -2,7 +2,7 @@
 //!
 //! A rank starts the process and sends it a byte for each step. The process answers with its measurements so far.
 
-use crate::plan::{Job, Mapping, Spec, Workload};
+use crate::plan::{Job, Mapping, Spec};
 use crate::rank::fail;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,6 +16,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use vgasnet_measuring::cgroup;
 use vgasnet_measuring::memory::Memory;
 use vgasnet_storage::BackingFile;
+
+/// The baseline, where it is missing.
+pub const NO_MAPPED_FILE: &str = "mmap in as much memory";
+
+/// Its memory.
+pub const MAPPED_MEMORY: &str =
+    "mmap has as much memory as a rank takes, page cache included: the pool, a 16th of it, and 12M";
 
 /// Bytes written to a file at a time.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -33,10 +40,8 @@ struct Running {
 }
 
 impl<T: DeserializeOwned> Process<T> {
-    /// Starts the process for `workload`.
-    pub fn start(workload: Workload, spec: &Spec) -> Process<T> {
-        let start =
-            |mapping| Running::start(workload, mapping, spec).map_err(|error| format!("starting a process: {error}"));
+    pub fn start(spec: &Spec) -> Process<T> {
+        let start = |mapping| Running::start(mapping, spec).map_err(|error| format!("starting a process: {error}"));
         let running = spec.mapping.as_ref().map_err(String::clone).and_then(start);
         Process { running, found: PhantomData }
     }
@@ -52,8 +57,8 @@ impl<T: DeserializeOwned> Process<T> {
 }
 
 impl Running {
-    fn start(workload: Workload, mapping: &Mapping, spec: &Spec) -> io::Result<Running> {
-        let spec = Spec { workload, mapping: Ok(mapping.clone()), ..spec.clone() };
+    fn start(mapping: &Mapping, spec: &Spec) -> io::Result<Running> {
+        let spec = Spec { is_mapped: true, mapping: Ok(mapping.clone()), ..spec.clone() };
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("rank").arg(serde_json::to_string(&spec)?).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
@@ -85,28 +90,32 @@ impl Drop for Running {
 }
 
 /// The work of the process. It enters the cgroup before it allocates memory, so all its memory is counted there.
-/// `begin` is called at the first step, and does this step and the following ones.
-pub fn serve(spec: &Spec, begin: impl FnOnce(&Mapping)) {
+/// `begin` is called at the first step. Its result does this step and the following ones.
+pub fn serve<T: Serialize, S: FnMut() -> T>(spec: &Spec, begin: impl FnOnce(&Mapping) -> S) {
     // SAFETY: the call touches no memory.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let mapping = spec.mapping.as_ref().map_err(String::clone);
     let entered = mapping.and_then(|mapping| cgroup::enter(&mapping.cgroup).map(|()| mapping));
-    if !turn() {
+    if !has_step() {
         return;
     }
-    match entered {
-        Ok(mapping) => begin(mapping),
-        Err(reason) => answer(Err::<(), _>(reason)),
+    match entered.map(begin) {
+        Ok(mut step) => {
+            answer(Ok(step()));
+            while has_step() {
+                answer(Ok(step()));
+            }
+        }
+        Err(reason) => answer(Err::<T, _>(reason)),
     }
 }
 
-/// Waits for a step. Returns whether there is one.
-pub fn turn() -> bool {
+/// Waits for a step.
+fn has_step() -> bool {
     io::stdin().read_exact(&mut [0]).is_ok()
 }
 
-/// Ends a step.
-pub fn answer<T: Serialize>(answer: Result<T, String>) {
+fn answer<T: Serialize>(answer: Result<T, String>) {
     let text = serde_json::to_string(&answer).unwrap_or_else(|error| fail(format!("an answer: {error}")));
     // A rank that has ended needs no answer.
     writeln!(io::stdout(), "{text}").ok();
@@ -120,7 +129,17 @@ pub fn file_bytes(len_bytes: u64, job: &Job) -> u64 {
 
 /// Writes a file of [`file_bytes`] by direct I/O, since reads of unwritten blocks do not reach the disk. Calls `fill`
 /// with the offset of each part. Maps the file.
-pub fn written_file(dir: &Path, len_bytes: u64, mut fill: impl FnMut(u64, &mut [u8])) -> io::Result<Memory> {
+pub fn written_file(mapping: &Mapping, len_bytes: u64, fill: impl FnMut(u64, &mut [u8])) -> Memory {
+    let written = write_and_map(&mapping.dir, len_bytes, fill);
+    written.unwrap_or_else(|error| fail_in(mapping, &error))
+}
+
+/// Ends the job because of the file.
+pub fn fail_in(mapping: &Mapping, error: &io::Error) -> ! {
+    fail(format!("a mapped file in {}: {error}", mapping.dir.display()))
+}
+
+fn write_and_map(dir: &Path, len_bytes: u64, mut fill: impl FnMut(u64, &mut [u8])) -> io::Result<Memory> {
     let backing = BackingFile::create(dir, len_bytes).unwrap_or_else(|error| fail(error.to_string()));
     let file = File::from(backing.as_fd().try_clone_to_owned()?);
     // Direct I/O needs aligned memory.

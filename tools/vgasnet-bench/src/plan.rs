@@ -1,10 +1,14 @@
 //! Jobs as requested by the options, and the orders of their ranks.
 
 use crate::Stop;
-use crate::gets;
-use crate::options::{Access, Modes, Setup};
+use crate::benchmark::Benchmark;
+use crate::options::{Modes, Setup};
+use crate::rows::Row;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::any::Any;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use vgasnet_memory::block_frames;
 use vgasnet_settings::{Config, Machine, environment, format_size, format_size_about};
 use vgasnet_storage as storage;
@@ -12,8 +16,14 @@ use vgasnet_storage as storage;
 /// The size of a get, and the unit for filling and checking data.
 pub const BLOCK_BYTES: u64 = 4 << 20;
 
+/// The data if no option sets its size.
+pub const DATA_BYTES_DEFAULT: u64 = 1 << 30;
+
 /// Memory allowed to a rank in addition to its pool.
-const OUTSIDE_POOL_BYTES: u64 = 64 << 20;
+pub const OUTSIDE_POOL_BYTES: u64 = 64 << 20;
+
+/// Frames needed by loads and stores besides those that are measured, read ahead or written back.
+pub const FRAMES_MIN: u64 = 7;
 
 /// Memory of a rank's program without the pool and the blocks: about 8M are used.
 const PROGRAM_BYTES: u64 = 12 << 20;
@@ -22,88 +32,31 @@ const PROGRAM_BYTES: u64 = 12 << 20;
 /// out of core.
 const POOL_BYTES_DEFAULT: u64 = 256 << 20;
 
+/// The segments with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Workload {
-    Sequential,
-    Random,
-    PageSize,
-    Sweep,
-    FalseSharing,
-    Hit,
-    Triad,
-    /// A baseline, run by a process that is not a rank.
-    MappedTriad,
-    Fault,
-    FaultThreads,
-    Messages,
-    Lists,
-    Operations,
-    Collectives,
-    Stream,
-    Ahead,
-    Loop,
-    Blocks,
-    /// A baseline, run by a process that is not a rank.
-    MappedBlocks,
-    Small,
-    /// A baseline, run by a process that is not a rank.
-    MappedSmall,
-    Table,
-    /// A baseline, run by a process that is not a rank.
-    MappedTable,
-    Gets,
-}
-
-impl Workload {
-    /// Whether each rank has data.
-    pub fn is_of_each_rank(self) -> bool {
-        matches!(self, Workload::Hit | Workload::Operations | Workload::Small | Workload::Table | Workload::Gets)
-    }
-
-    /// Whether the workload measures small accesses. In other workloads small accesses bring pages to the pool instead
-    /// of being shipped.
-    fn is_of_small_accesses(self) -> bool {
-        matches!(self, Workload::Small | Workload::Table | Workload::FalseSharing | Workload::Gets)
-    }
-
-    /// Its name in JSON.
-    pub fn name(self) -> String {
-        serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
-    }
+pub enum Data {
+    None,
+    /// Only rank 0's.
+    First,
+    Each,
 }
 
 /// Orders to a rank, in JSON on its command line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
-    pub workload: Workload,
-    /// The data on rank 0, or on each rank if [`Workload::is_of_each_rank`]; for [`Workload::Collectives`] the bytes
-    /// received by each rank.
+    pub benchmark: String,
+    pub options: Value,
+    /// The bytes of a segment with data.
     pub data_bytes: u64,
-    /// [`Workload::Hit`]: only random gets. [`Workload::Sweep`]: random order.
-    #[serde(default)]
-    pub only_random: bool,
-    /// Rounds of [`Workload::FalseSharing`], threads of [`Workload::Hit`] and [`Workload::Operations`], faults of a
-    /// kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
-    pub count: u32,
-    /// Numbers of loading threads, for [`Workload::FaultThreads`].
-    pub threads: Vec<u32>,
-    /// For [`Workload::Small`].
-    #[serde(default)]
-    pub accesses: Vec<Access>,
-    /// For [`Workload::Gets`].
-    #[serde(default)]
-    pub gets: Option<gets::Orders>,
+    pub data: Data,
     pub repeat: u32,
     pub seed: u64,
-    pub input: Option<PathBuf>,
-    pub damage_offset: Option<u64>,
     /// The process that maps a file, as a baseline; or the reason for having none.
     pub mapping: Result<Mapping, String>,
+    /// Whether these are orders to that process.
+    pub is_mapped: bool,
     /// An existing file for rank 0's report.
     pub report: PathBuf,
-    /// A descriptor of a file in memory with the checksum of each block of the input.
-    pub sums_fd: Option<i32>,
 }
 
 /// The directory of a file mapped by a process, and the cgroup that limits the process's memory. The process enters the
@@ -115,26 +68,6 @@ pub struct Mapping {
 }
 
 impl Spec {
-    /// Orders without data: each benchmark adds its own.
-    pub fn new(workload: Workload, setup: &Setup) -> Spec {
-        Spec {
-            workload,
-            data_bytes: 0,
-            only_random: false,
-            count: 0,
-            threads: Vec::new(),
-            accesses: Vec::new(),
-            gets: None,
-            repeat: setup.repeat,
-            seed: setup.seed,
-            input: None,
-            damage_offset: None,
-            mapping: Err("this benchmark compares with no mapped file".into()),
-            report: PathBuf::new(),
-            sums_fd: None,
-        }
-    }
-
     /// Number of blocks of the data; the last may be partial.
     pub fn blocks(&self) -> u64 {
         self.data_bytes.div_ceil(BLOCK_BYTES)
@@ -143,10 +76,15 @@ impl Spec {
     pub fn block_bytes(&self, block: u64) -> usize {
         BLOCK_BYTES.min(self.data_bytes - block * BLOCK_BYTES) as usize
     }
+
+    /// Its form on a command line.
+    pub fn to_text(&self) -> Result<String, String> {
+        serde_json::to_string(self).map_err(|error| format!("what a rank is told: {error}"))
+    }
 }
 
 /// One job: its ranks, their environment, their orders.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Job {
     pub ranks: u32,
     pub config: Config,
@@ -155,6 +93,13 @@ pub struct Job {
     pub spec: Spec,
     /// Threads that compute at the same time.
     pub busy: u16,
+    /// Processes that map a file, as a baseline. Together they have the memory of as many ranks.
+    pub mapped_processes: u32,
+    /// Files of baselines, as large as the data.
+    pub baseline_files: u64,
+    pub is_small: bool,
+    /// A file for the ranks, open until the job has ended.
+    pub file: Option<Rc<dyn Any>>,
 }
 
 /// The layout of a segment: the data, then the mail (rank 0 only).
@@ -173,7 +118,7 @@ impl Layout {
         let is_first = rank == 0;
         let bytes_if =
             |is_there: bool, bytes: u64| if is_there { bytes.next_multiple_of(config.page_bytes) } else { 0 };
-        let has_data = (is_first && spec.workload != Workload::Collectives) || spec.workload.is_of_each_rank();
+        let has_data = spec.data == Data::Each || (is_first && spec.data == Data::First);
         let mail_offset = bytes_if(has_data, spec.data_bytes);
         let end = mail_offset + bytes_if(is_first, u64::from(ranks) * MAIL_BYTES);
         Layout { mail_offset, segment_bytes: end.max(config.page_bytes) }
@@ -181,13 +126,24 @@ impl Layout {
 }
 
 impl Job {
+    /// A job on one host with all kinds of caching.
+    pub fn new<B: Benchmark>(options: &B, ranks: u32, setup: &Setup) -> Result<Job, Stop> {
+        Job::in_modes(options, ranks, true, true, setup)
+    }
+
     /// A job with checked settings.
-    pub fn new(ranks: u32, cooperative: bool, peer_memory: bool, setup: &Setup, spec: Spec) -> Result<Job, Stop> {
+    pub fn in_modes<B: Benchmark>(
+        options: &B,
+        ranks: u32,
+        cooperative: bool,
+        peer_memory: bool,
+        setup: &Setup,
+    ) -> Result<Job, Stop> {
         let mut vars = vec![
             ("VGASNET_COOPERATIVE", u8::from(cooperative).to_string()),
             ("VGASNET_PEER_MEMORY", u8::from(peer_memory).to_string()),
         ];
-        if !spec.workload.is_of_small_accesses() {
+        if !B::IS_SMALL {
             vars.push(("VGASNET_SHIP", "0".to_owned()));
         }
         if let Some(dir) = &setup.storage_dir {
@@ -202,7 +158,45 @@ impl Job {
         let others = environment().filter(|(name, _)| vars.iter().all(|(ours, _)| ours != name));
         let all = others.chain(vars.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         let config = Config::from_env(all, ranks, &Machine::observe()).map_err(Stop::usage)?;
-        Ok(Job { ranks, config, vars, spec, busy: setup.busy })
+        let spec = Spec {
+            benchmark: B::NAME.to_owned(),
+            options: serde_json::to_value(options).map_err(Stop::usage)?,
+            data_bytes: 1,
+            data: B::DATA,
+            repeat: setup.repeat,
+            seed: setup.seed,
+            mapping: Err("this benchmark compares with no mapped file".into()),
+            is_mapped: false,
+            report: PathBuf::new(),
+        };
+        let (busy, is_small) = (setup.busy, B::IS_SMALL);
+        Ok(Job { ranks, config, vars, spec, busy, mapped_processes: 0, baseline_files: 0, is_small, file: None })
+    }
+
+    /// The data of each segment that has data, and the number of files for baselines.
+    pub fn with_data(self, data_bytes: u64, baseline_files: u64) -> Job {
+        Job { spec: Spec { data_bytes, ..self.spec }, baseline_files, ..self }
+    }
+
+    /// The same with data in whole pages.
+    pub fn with_pages(self, size: u64, baseline_files: u64) -> Result<Job, Stop> {
+        let whole = size.checked_next_multiple_of(self.config.page_bytes);
+        let whole = whole.filter(|size| (1..=i64::MAX as u64 / 4).contains(size));
+        let refused = || Stop::usage(format!("--size {size} is not possible; give 1 to {}", i64::MAX / 8));
+        Ok(self.with_data(whole.ok_or_else(refused)?, baseline_files))
+    }
+
+    /// Refuses a pool without room for the measured `frames`. Loads and stores need one more.
+    pub fn with_frames(self, frames: u64) -> Result<Job, Stop> {
+        let (page_bytes, pool_bytes) = (self.config.page_bytes, self.config.pool_bytes);
+        let pool_bytes_min = (frames + 1) * page_bytes;
+        if pool_bytes >= pool_bytes_min {
+            return Ok(self);
+        }
+        let [pool, page, least] = [pool_bytes, page_bytes, pool_bytes_min].map(format_size);
+        Err(Stop::usage(format!(
+            "--pool {pool} is too small for this benchmark with pages of {page}; give it at least {least}, or a smaller --page"
+        )))
     }
 
     /// The size of rank 0's segment, the largest.
@@ -213,14 +207,11 @@ impl Job {
     /// The memory allowed to a rank. With small accesses it is no more than the pool, the blocks and the program.
     pub fn rank_memory_bytes(&self) -> u64 {
         let (pool_bytes, page_bytes) = (self.config.pool_bytes, self.config.page_bytes);
-        let extra_bytes = match self.spec.workload {
-            Workload::Small | Workload::Table => {
-                let frames = u32::try_from(pool_bytes / page_bytes).unwrap_or(u32::MAX);
-                u64::from(block_frames(frames, page_bytes as usize)) * page_bytes + PROGRAM_BYTES
-            }
-            _ => OUTSIDE_POOL_BYTES,
-        };
-        pool_bytes + extra_bytes
+        if !self.is_small {
+            return pool_bytes + OUTSIDE_POOL_BYTES;
+        }
+        let frames = u32::try_from(pool_bytes / page_bytes).unwrap_or(u32::MAX);
+        pool_bytes + u64::from(block_frames(frames, page_bytes as usize)) * page_bytes + PROGRAM_BYTES
     }
 
     /// Refuses a job if its disk has no room for the segments and the files of the baselines.
@@ -228,23 +219,7 @@ impl Job {
         let free_bytes = storage::free_bytes(&self.config.storage_dir).map_err(Stop::failure)?;
         let other_bytes = Layout::new(1, self.ranks, &self.spec, &self.config).segment_bytes;
         let others_bytes = u64::from(self.ranks - 1).saturating_mul(other_bytes);
-        let is_out_of_core = self.spec.data_bytes > self.config.pool_bytes;
-        let other_files = match self.spec.workload {
-            Workload::FalseSharing
-            | Workload::Messages
-            | Workload::Lists
-            | Workload::Operations
-            | Workload::Collectives
-            | Workload::Ahead
-            | Workload::PageSize
-            | Workload::Gets
-            | Workload::Sweep => 0,
-            Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
-            Workload::Small => 2,
-            Workload::Table => u64::from(self.ranks),
-            _ => 1,
-        };
-        let plain_bytes = self.spec.data_bytes.saturating_mul(other_files);
+        let plain_bytes = self.spec.data_bytes.saturating_mul(self.baseline_files);
         let needed_bytes =
             [self.segment_bytes_max(), others_bytes, plain_bytes].into_iter().fold(0, u64::saturating_add);
         if needed_bytes <= free_bytes {
@@ -259,19 +234,27 @@ impl Job {
             format_size_about(free_bytes),
         )))
     }
+
+    /// Its properties common to all rounds.
+    pub fn setting(&self, mode: &str) -> Row {
+        let Config { page_bytes, pool_bytes, cooperative, peer_memory, .. } = self.config;
+        let row = Row::default().show("mode", mode).show("ranks", self.ranks);
+        let row = row.show("page_bytes", page_bytes).show("pool_bytes", pool_bytes);
+        let row = row.show("cooperative", cooperative).show("peer_memory", peer_memory);
+        row.keep("repeat", self.spec.repeat).keep("seed", self.spec.seed).keep("busy", self.busy)
+    }
 }
 
-/// The jobs for every combination of modes, in the order of their runs.
-pub fn jobs(modes: &Modes, setup: &Setup, spec: &Spec) -> Result<Vec<Job>, Stop> {
+/// A job for every combination of modes, in the order of their runs.
+pub fn in_all_modes<B: Benchmark>(options: &B, modes: &Modes, setup: &Setup) -> Result<Vec<Job>, Stop> {
     let mut jobs = Vec::new();
     for &ranks in &modes.ranks {
         for &peer_memory in modes.peer_memory.values() {
             for &cooperative in modes.cooperative.values() {
-                jobs.push(Job::new(ranks, cooperative, peer_memory, setup, spec.clone())?);
+                jobs.push(Job::in_modes(options, ranks, cooperative, peer_memory, setup)?);
             }
         }
     }
-    jobs.iter().try_for_each(Job::check_space)?;
     Ok(jobs)
 }
 

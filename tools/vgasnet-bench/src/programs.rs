@@ -1,10 +1,11 @@
-//! C programs compiled and run by the bench: examples, over vgasnet and over MPI.
+//! C programs compiled and run by the bench, over vgasnet and over MPI.
 
-pub mod examples;
 pub mod mpi;
 
+use mpi::Mpi;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use vgasnet_hosts::{ADDRESSES, Hosts, OVER_THE_CABLE};
 
 /// A temporary directory, removed when this is dropped.
 pub struct Folder(PathBuf);
@@ -72,6 +73,15 @@ pub fn with_vgasnet(include: &Path, dir: &Path) -> [String; 4] {
         "-lvgasnet".to_owned(),
         format!("-Wl,--disable-new-dtags,-rpath,{libraries}"),
     ]
+}
+
+/// The launcher of vgasnet's jobs over MPI on two hosts, without a program.
+pub fn two_hosts(hosts: &Hosts, mpi: &Mpi, vgasnetrun: &Path) -> Command {
+    let mut command = words(&hosts.enter());
+    command.env("VGASNET_MPIEXEC", mpi.launcher_on(hosts)).envs(OVER_THE_CABLE);
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.arg(vgasnetrun).args(["--conduit", "mpi", "--hosts", &ADDRESSES.join(",")]);
+    command
 }
 
 /// A command of several words.

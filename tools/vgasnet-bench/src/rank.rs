@@ -1,23 +1,20 @@
 //! A rank of the job, and operations common to all benchmarks.
 
-use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
-use crate::{
-    Stop, ahead, blocks, collectives, cycle, false_sharing, faults, gets, hit, lists, messages, operations, page_size,
-    reads, small, stream, sweep, table, threads, triad,
-};
-use serde::Serialize;
+use crate::benchmark::Benchmark;
+use crate::launch::launcher_variable;
+use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec};
+use crate::report::Figures;
+use crate::{Stop, benchmarks};
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use vgasnet::job::Runtime;
-use vgasnet::job::{self, Failure};
+use vgasnet::am::Entry;
+use vgasnet::job::{self, Failure, Runtime};
 use vgasnet::ops::{Operation, Remote};
 pub use vgasnet_measuring::disk::disk_bytes;
-use vgasnet_settings::UserError;
-
-use vgasnet_conduit::launchers::MPI_RANK_VARIABLES;
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::{Access, PageId};
+use vgasnet_settings::UserError;
 
 /// Errors of this program are reported under this name.
 const CALL: &str = "vgasnet-bench";
@@ -27,52 +24,29 @@ pub fn fail(line: impl Into<String>) -> ! {
     job::fail(CALL, &UserError::new(line))
 }
 
-/// Does the work named by `spec`, and ends the process.
+/// Does the work of the rank's orders, and ends the process.
 pub fn run(spec: &str) -> Result<u8, Stop> {
-    let mut launched = std::iter::once(vgasnet_smp::JOB_VARIABLE).chain(MPI_RANK_VARIABLES);
-    if launched.all(|name| std::env::var_os(name).is_none()) {
+    if launcher_variable().is_none() {
         return Err(Stop::usage("\"rank\" is for the ranks that vgasnet-bench starts; see --help"));
     }
-    let spec: Spec =
-        serde_json::from_str(spec).map_err(|error| Stop::usage(format!("what a rank is told: {error}")))?;
-    if let Some(serve) = mapped_work(spec.workload) {
-        serve(&spec);
-        return Ok(0);
-    }
-    let rank = Rank::start(&spec)?;
-    match spec.workload {
-        Workload::Sequential | Workload::Random => rank.report(&spec, reads::run(&rank, &spec)),
-        Workload::PageSize => rank.report(&spec, page_size::run(&rank, &spec)),
-        Workload::Sweep => rank.report(&spec, sweep::run(&rank, &spec)),
-        Workload::FalseSharing => rank.report(&spec, false_sharing::run(&rank, &spec)),
-        Workload::Hit => rank.report(&spec, hit::run(&rank, &spec)),
-        Workload::Triad | Workload::MappedTriad => rank.report(&spec, triad::run(&rank, &spec)),
-        Workload::Fault => rank.report(&spec, faults::run(&rank, &spec)),
-        Workload::FaultThreads => rank.report(&spec, threads::run(&rank, &spec)),
-        Workload::Messages => rank.report(&spec, messages::run(&rank, &spec)),
-        Workload::Lists => rank.report(&spec, lists::run(&rank, &spec)),
-        Workload::Operations => rank.report(&spec, operations::run(&rank, &spec)),
-        Workload::Collectives => rank.report(&spec, collectives::run(&rank, &spec)),
-        Workload::Stream => rank.report(&spec, stream::run(&rank, &spec)),
-        Workload::Ahead => rank.report(&spec, ahead::run(&rank, &spec)),
-        Workload::Loop => rank.report(&spec, cycle::run(&rank, &spec)),
-        Workload::Blocks | Workload::MappedBlocks => rank.report(&spec, blocks::run(&rank, &spec)),
-        Workload::Small | Workload::MappedSmall => rank.report(&spec, small::run(&rank, &spec)),
-        Workload::Table | Workload::MappedTable => rank.report(&spec, table::run(&rank, &spec)),
-        Workload::Gets => rank.report(&spec, gets::run(&rank, &spec)),
-    }
-    job::exit(0)
+    let told = |error: serde_json::Error| Stop::usage(format!("what a rank is told: {error}"));
+    let spec: Spec = serde_json::from_str(spec).map_err(told)?;
+    let entry = benchmarks::ALL.iter().find(|entry| entry.name == spec.benchmark);
+    let entry = entry.ok_or_else(|| Stop::usage(format!("there is no benchmark {}", spec.benchmark)))?;
+    (entry.rank)(&spec)
 }
 
-/// The work of a process that is not a rank.
-fn mapped_work(workload: Workload) -> Option<fn(&Spec)> {
-    match workload {
-        Workload::MappedTriad => Some(triad::mapped::serve),
-        Workload::MappedBlocks => Some(blocks::serve),
-        Workload::MappedSmall => Some(small::mapped::serve),
-        Workload::MappedTable => Some(table::serve),
-        _ => None,
+/// The work of a rank for a benchmark, or of a process that maps a file.
+pub fn work<B: Benchmark>(spec: &Spec) -> Result<u8, Stop> {
+    let options: B = serde_json::from_value(spec.options.clone()).map_err(Stop::usage)?;
+    if spec.is_mapped {
+        options.serve(spec);
+        return Ok(0);
     }
+    let rank = Rank::start(spec, &mut B::handlers())?;
+    let figures = options.measure(&rank, spec);
+    rank.report(spec, &figures);
+    job::exit(0)
 }
 
 /// This rank after attach.
@@ -86,7 +60,7 @@ pub struct Rank {
 }
 
 impl Rank {
-    fn start(spec: &Spec) -> Result<Rank, Stop> {
+    fn start(spec: &Spec, handlers: &mut [Entry]) -> Result<Rank, Stop> {
         let stop = |failure: Failure| {
             if let Some(line) = failure.line {
                 job::report(CALL, &line);
@@ -98,9 +72,7 @@ impl Rank {
         let (me, ranks, config) = (job.conduit().rank().0, job.conduit().ranks(), job.config());
         let layout = Layout::new(me, ranks, spec, config);
         let first_layout = Layout::new(0, ranks, spec, config);
-        let mut handlers = messages::handlers();
-        let table = if spec.workload == Workload::Messages { &mut handlers[..] } else { &mut [] };
-        let runtime = job::attach_with(layout.segment_bytes, table).map_err(stop)?;
+        let runtime = job::attach_with(layout.segment_bytes, handlers).map_err(stop)?;
         let page_bytes = config.page_bytes as usize;
         Ok(Rank { runtime, me, ranks, page_bytes, pool_bytes: config.pool_bytes, first_layout })
     }
@@ -112,6 +84,11 @@ impl Rank {
     /// The directory of the backing files.
     pub fn storage_dir(&self) -> &'static Path {
         job::job().map_or_else(|| Path::new("/"), |job| &job.config().storage_dir)
+    }
+
+    /// Whether ranks of one host use each other's frames directly.
+    pub fn has_peer_memory(&self) -> bool {
+        job::job().is_some_and(|job| job.config().peer_memory)
     }
 
     /// Waits for all ranks.
@@ -140,6 +117,16 @@ impl Rank {
         // SAFETY: the slice is valid for its length, and not written before the call returns.
         if let Err(error) = unsafe { self.runtime.ops().transfer(Operation::Put(from.as_ptr()), remote) } {
             job::fail(CALL, &error);
+        }
+    }
+
+    /// Puts whole pages to `owner`'s segment, each filled by `page`, which gets the offset. The last may be partial.
+    pub fn fill(&self, owner: u32, data_bytes: u64, mut page: impl FnMut(u64, &mut [u8])) {
+        let mut bytes = vec![0; self.page_bytes];
+        for offset in (0..data_bytes).step_by(self.page_bytes) {
+            let part = &mut bytes[..self.page_bytes.min((data_bytes - offset) as usize)];
+            page(offset, part);
+            self.put(owner, offset, part);
         }
     }
 
@@ -205,12 +192,12 @@ impl Rank {
     }
 
     /// Rank 0 leaves its measurements for the process that started the job.
-    fn report(&self, spec: &Spec, found: impl Serialize) {
+    fn report(&self, spec: &Spec, figures: &Figures) {
         if !self.is_first() {
             return;
         }
         let written = OpenOptions::new().write(true).open(&spec.report);
-        let written = written.and_then(|file| serde_json::to_writer(file, &found).map_err(Into::into));
+        let written = written.and_then(|file| serde_json::to_writer(file, figures).map_err(Into::into));
         if let Err(error) = written {
             fail(format!("cannot leave a report: {error}"));
         }

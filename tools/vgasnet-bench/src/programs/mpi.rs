@@ -15,15 +15,6 @@ pub enum Network {
     SharedMemory,
 }
 
-impl Network {
-    pub fn name(self) -> &'static str {
-        match self {
-            Network::Tcp => "TCP",
-            Network::SharedMemory => "shared memory",
-        }
-    }
-}
-
 /// A library preloaded before MPI.
 pub struct Preload {
     /// Its file names: installed, and as built by cargo.
@@ -117,6 +108,34 @@ impl Mpi {
             command.arg("env").arg(format!("LD_PRELOAD={}", library.display())).args(vars);
         }
         command
+    }
+}
+
+/// A program over MPI, or the reason for having none.
+pub struct OverMpi(pub Result<(Mpi, PathBuf), String>);
+
+impl OverMpi {
+    /// Finds an MPI and compiles the program.
+    pub fn new(
+        is_omitted: bool,
+        find: impl FnOnce() -> Result<Mpi, String>,
+        compile: impl FnOnce(&Mpi) -> Result<PathBuf, String>,
+    ) -> OverMpi {
+        let mpi = if is_omitted { Err("--no-mpi".to_owned()) } else { find() };
+        OverMpi(mpi.and_then(|mpi| compile(&mpi).map(|program| (mpi, program))))
+    }
+
+    pub fn get(&self) -> Result<&(Mpi, PathBuf), String> {
+        self.0.as_ref().map_err(Clone::clone)
+    }
+
+    pub fn is_preloaded(&self) -> bool {
+        self.not_run().is_none()
+    }
+
+    /// The reason for missing programs, with or without the preloaded library.
+    pub fn not_run(&self) -> Option<String> {
+        self.get().and_then(|(mpi, _)| mpi.preload.as_ref().map_err(Clone::clone)).err()
     }
 }
 

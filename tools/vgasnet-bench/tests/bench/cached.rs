@@ -1,9 +1,8 @@
 //! Benchmarks of cached gets.
 
 use crate::check_targets;
-use crate::folder::{BENCH, Folder, number, say_not_run, text};
+use crate::folder::{BENCH, Folder, list, number, say_not_run, text};
 use serde_json::Value;
-use std::fs;
 use std::path::Path;
 
 const SMALL: [&str; 7] = ["gets", "--pool", "8M", "--page", "256K", "--repeat", "1"];
@@ -11,16 +10,15 @@ const SMALL: [&str; 7] = ["gets", "--pool", "8M", "--page", "256K", "--repeat", 
 #[test]
 fn gets_are_measured_by_size_and_by_memory() {
     let folder = Folder::new("gets");
-    let plot = folder.path("plot.svg");
-    for more in [&["--plot", &plot][..], &["--ranges", "overlapping", "--sampling", "uniform", "--seed", "9"]] {
+    for more in [&[][..], &["--ranges", "overlapping", "--sampling", "uniform", "--seed", "9"]] {
         let few = ["--no-mpi", "--distinct", "200", "--draws", "2000", "--cache", "64K,1M"];
-        let results = folder.results(&[&SMALL, &few[..], more].concat());
-        let runs = results["runs"].as_array().unwrap();
+        let (results, image) = folder.drawn(&[&SMALL, &few[..], more].concat());
+        let runs = list(&results, "runs");
         assert_eq!((runs.len(), &results["benchmark"]), (3, &"gets".into()));
         assert_eq!((&runs[0]["ranks"], &runs[0]["peer_memory"]), (&8.into(), &false.into()));
         let sizes = &runs[0]["sizes"];
         assert_eq!(sizes["mpi_not_run"], "--no-mpi");
-        for row in sizes["rows"].as_array().unwrap() {
+        for row in list(sizes, "rows") {
             let to_hit = number(row, "uncached_us") * 1e3 / number(row, "hit_ns");
             assert!((to_hit / number(row, "uncached_to_hit") - 1.0).abs() < 1e-9, "{row}");
         }
@@ -29,9 +27,8 @@ fn gets_are_measured_by_size_and_by_memory() {
         }
         // A missing measurement counts as a missed target.
         assert_eq!(results["reached_all"], false);
+        assert!(image.contains("hit ns; in grey copy ns") && image.contains("1M for copies"));
     }
-    let image = fs::read_to_string(plot).unwrap();
-    assert!(image.contains("Figure 7") && image.contains("1M for copies"));
 }
 
 fn check_draws(drawn: &Value, cache_bytes: u64) {
@@ -41,7 +38,7 @@ fn check_draws(drawn: &Value, cache_bytes: u64) {
     let counted: u64 = classes.iter().map(|class| stats[class].as_u64().unwrap()).sum();
     assert!(counted > 0 && counted <= stats["gets"].as_u64().unwrap(), "{stats}");
     assert!((number(stats, "hits") / number(stats, "gets") - number(drawn, "hit_ratio")).abs() < 1e-9);
-    let occupancy = drawn["occupancy"].as_array().unwrap();
+    let occupancy = list(drawn, "occupancy");
     assert_eq!(occupancy.len(), 20);
     assert!(occupancy.iter().all(|part| (0.0..=1.0).contains(&part.as_f64().unwrap())), "{drawn}");
 }
@@ -62,23 +59,22 @@ fn examples_are_run_in_all_their_ways() {
         return;
     }
     let folder = Folder::new("programs");
-    let plot = folder.path("plot.svg");
-    let common = ["--repeat", "1", "-n", "2", "--mpicc", "none/mpicc", "--parts", "0.5,1", "--plot", &plot];
+    let common = ["--repeat", "1", "-n", "2", "--mpicc", "none/mpicc", "--parts", "0.5,1"];
     let lcc = ["uncached", "page_cache", "cached", "both"];
     let barnes_hut = ["uncached", "direct_mapped", "page_cache", "cached", "both"];
     for (args, ways, names) in [
         (&["lcc", "--scale", "8", "--weighted"][..], &lcc[..], &["uncached_to_cached", "half_to_faster"][..]),
         (&["barnes-hut", "--bodies", "200"], &barnes_hut, &["uncached_to_cached", "direct_mapped_to_cached"]),
     ] {
-        let results = folder.results(&[args, &common].concat());
-        let rows = results["rows"].as_array().unwrap();
+        let (results, image) = folder.drawn(&[args, &common].concat());
+        let rows = list(&results, "rows");
         let found: Vec<&str> = rows.iter().map(|row| row["way"].as_str().unwrap()).collect();
         let expected = ways.iter().flat_map(|way| vec![*way; if *way == "uncached" { 1 } else { 2 }]);
         assert_eq!(found, expected.collect::<Vec<_>>());
         assert!(rows.iter().all(|row| number(row, "seconds") > 0.0 && number(row, "gets") > 0.0), "{results}");
         assert!(results["not_run"][0].as_str().unwrap().contains("none/mpicc"), "{results}");
         check_targets(&results, names, false);
-        assert!(fs::read_to_string(&plot).unwrap().contains("page and get cache, 0.5"));
+        assert!(image.contains("page and get cache, 0.5"));
     }
 }
 

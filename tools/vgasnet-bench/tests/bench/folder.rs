@@ -42,6 +42,13 @@ impl Folder {
         command
     }
 
+    /// Runs the bench, which must succeed. Returns the results, and the text of the plot.
+    pub fn drawn(&self, args: &[&str]) -> (Value, String) {
+        let plot = self.path("plot.svg");
+        let results = self.results(&[args, &["--plot", &plot]].concat());
+        (results, fs::read_to_string(plot).unwrap())
+    }
+
     /// Runs the bench, which must succeed. Returns the results from stdout.
     pub fn results(&self, args: &[&str]) -> Value {
         let output = self.run(&[args, &["--json", "-"]].concat());
@@ -86,4 +93,15 @@ pub fn say_not_run(why: &str) {
 
 pub fn number(value: &Value, field: &str) -> f64 {
     value[field].as_f64().unwrap_or_else(|| panic!("{field} in {value}"))
+}
+
+/// The rows of a list.
+pub fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
+    value[field].as_array().unwrap_or_else(|| panic!("{field} in {value}"))
+}
+
+/// Checks a ratio of two values of a row.
+pub fn check_ratio(row: &Value, ratio: &str, value: &str, baseline: &str) {
+    let expected = number(row, value) / number(row, baseline);
+    assert!(expected > 0.0 && (expected / number(row, ratio) - 1.0).abs() < 1e-9, "{ratio} of {row}");
 }

@@ -2,7 +2,7 @@
 
 use crate::cached::has_library;
 use crate::check_targets;
-use crate::folder::{BENCH, Folder, number, say_not_run, text};
+use crate::folder::{BENCH, Folder, list, number, say_not_run, text};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -57,11 +57,11 @@ fn operations_are_compared_with_those_of_another_one() {
         return say_not_run("gasnet-ex: there is no pkg-config");
     }
     let folder = Folder::new("gasnet-ex");
-    let (prefix, plot) = (folder.path("other"), folder.path("plot.svg"));
+    let prefix = folder.path("other");
     write_prefix(Path::new(&prefix));
-    let more = ["-n", "2", "--other", &prefix, "--network", "udp", "--plot", &plot];
-    let results = folder.results(&[&SMALL[..], &more].concat());
-    let rows = results["rows"].as_array().unwrap();
+    let more = ["-n", "2", "--other", &prefix, "--network", "udp"];
+    let (results, image) = folder.drawn(&[&SMALL[..], &more].concat());
+    let rows = list(&results, "rows");
     let names: Vec<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(names, OPERATIONS);
     for row in rows {
@@ -70,8 +70,7 @@ fn operations_are_compared_with_those_of_another_one() {
     }
     let names = ["rma_more_ns", "message_to_other", "add_own_ns", "add_neighbour_to_message", "event_test_ns"];
     check_targets(&results, &names, true);
-    let image = fs::read_to_string(plot).unwrap();
-    assert!(image.contains("GASNet-EX, 2 ranks") && image.contains("get own random"));
+    assert!(image.contains("gasnet-ex, rows, 2 ranks") && image.contains("get own random"));
 }
 
 #[test]

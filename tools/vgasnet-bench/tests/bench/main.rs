@@ -10,7 +10,7 @@ mod refusals;
 mod sizes;
 mod victims;
 
-use folder::{Folder, number, say_not_run, text, without_cgroups};
+use folder::{Folder, check_ratio, list, number, say_not_run, text, without_cgroups};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -23,10 +23,8 @@ fn check_read(run: &Value, ranks: u64, size_bytes: u64) {
     assert_eq!(run["ranks"], ranks);
     assert_eq!(run["size_bytes"], size_bytes);
     assert_eq!(run["time_seconds_each"].as_array().unwrap().len(), 2);
-    let throughput = number(run, "bytes_read_all_ranks") / number(run, "time_seconds");
-    assert!((throughput / number(run, "throughput_bytes_per_second") - 1.0).abs() < 1e-9);
-    let to_plain = throughput / number(run, "plain_read_bytes_per_second");
-    assert!((to_plain / number(run, "throughput_to_plain") - 1.0).abs() < 1e-9);
+    check_ratio(run, "throughput_bytes_per_second", "bytes_read_all_ranks", "time_seconds");
+    check_ratio(run, "throughput_to_plain", "throughput_bytes_per_second", "plain_read_bytes_per_second");
     assert!(number(run, "throughput_to_memcpy") > 0.0 && number(run, "plain_bytes") >= size_bytes as f64);
     assert!(run["plain_is_direct"].is_boolean());
     assert!(run["disk_read_bytes_all_ranks"].is_u64());
@@ -38,11 +36,10 @@ const SMALL: [&str; 6] = ["--pool", "16M", "--repeat", "2", "--seed", "7"];
 fn both_ways_of_reading_report_what_they_measured() {
     let folder = Folder::new("reads");
     for mode in ["sequential", "random"] {
-        let plot = folder.path("plot.svg");
-        let args = [mode, "-n", "1,2", "--size", "40M", "--cooperative", "both", "--plot", &plot];
-        let results = folder.results(&[&args, &SMALL[..]].concat());
+        let args = [mode, "-n", "1,2", "--size", "40M", "--cooperative", "both"];
+        let (results, image) = folder.drawn(&[&args, &SMALL[..]].concat());
         assert_eq!(results["benchmark"], mode);
-        let runs = results["runs"].as_array().unwrap();
+        let runs = list(&results, "runs");
         for (run, (ranks, cooperative)) in runs.iter().zip([(1, true), (1, false), (2, true), (2, false)]) {
             check_read(run, ranks, 40 << 20);
             assert_eq!(run["cooperative"], cooperative);
@@ -53,10 +50,8 @@ fn both_ways_of_reading_report_what_they_measured() {
             }
         }
         assert_eq!(runs.len(), 4);
-        let speedups = results["cooperative"].as_array().unwrap();
         let expected = number(&runs[3], "time_seconds") / number(&runs[2], "time_seconds");
-        assert!((number(&speedups[1], "speedup") / expected - 1.0).abs() < 1e-9);
-        let image = fs::read_to_string(plot).unwrap();
+        assert!((number(&list(&results, "cooperative")[1], "speedup") / expected - 1.0).abs() < 1e-9);
         assert!(image.starts_with("<svg") && image.contains("2 ranks, not cooperative"), "{image}");
     }
 }
@@ -76,13 +71,13 @@ fn sharing_a_page_reports_rounds_and_barriers() {
     let folder = Folder::new("sharing");
     let args = ["false-sharing", "-n", "3", "--rounds", "5", "--cooperative", "both"];
     let results = folder.results(&[&args, &SMALL[..]].concat());
-    for run in results["runs"].as_array().unwrap() {
+    for run in list(&results, "runs") {
         assert_eq!((&run["rounds"], &run["puts_per_rank_and_round"]), (&5.into(), &10.into()));
         let round = number(run, "time_seconds") / 5.0;
         assert!((round / number(run, "round_seconds") - 1.0).abs() < 1e-9);
         assert!(number(run, "barrier_seconds") > 0.0 && number(run, "puts_per_second") > 0.0);
     }
-    assert_eq!(results["cooperative"].as_array().unwrap().len(), 1);
+    assert_eq!(list(&results, "cooperative").len(), 1);
 }
 
 #[test]
@@ -97,7 +92,7 @@ fn sharing_a_page_has_a_target_where_four_ranks_share_no_memory() {
     let folder = Folder::new("sharing-target");
     let args = ["false-sharing", "-n", "2,4", "--rounds", "5", "--peer-memory", "both"];
     let results = folder.results(&[&args, &SMALL[..]].concat());
-    let runs = results["runs"].as_array().unwrap();
+    let runs = list(&results, "runs");
     for run in runs {
         let is_judged = run["ranks"] == 4 && run["peer_memory"] == false;
         check_targets(run, if is_judged { &["round_to_barrier"] } else { &[] }, true);
@@ -123,7 +118,7 @@ fn every_target_of_hits_is_judged() {
         "memory_to_allowed",
     ];
     check_targets(&results, &expected, true);
-    let targets = results["targets"].as_array().unwrap();
+    let targets = list(&results, "targets");
     assert_eq!(results["segment_bytes"], 16 * (16 << 20));
     let memory = targets.iter().find(|target| target["name"] == "memory_to_allowed").unwrap();
     assert_eq!(memory["reached"], true, "a rank takes its pool and 64 MiB at most: {memory}");
@@ -132,7 +127,7 @@ fn every_target_of_hits_is_judged() {
 
 /// Checks the run's targets, their verdicts, and the overall verdict.
 fn check_targets(run: &Value, names: &[&str], is_complete: bool) {
-    let targets = run["targets"].as_array().unwrap();
+    let targets = list(run, "targets");
     let found: Vec<&str> = targets.iter().map(|target| target["name"].as_str().unwrap()).collect();
     assert_eq!(found, names);
     for target in targets {
@@ -147,37 +142,35 @@ fn check_targets(run: &Value, names: &[&str], is_complete: bool) {
 #[test]
 fn a_triad_in_the_pool_is_compared_with_malloc() {
     let folder = Folder::new("triad-in-pool");
-    let plot = folder.path("plot.svg");
-    let results = folder.results(&["triad", "--pool", "64M", "--size", "16M", "--repeat", "1", "--plot", &plot]);
+    let (results, image) = folder.drawn(&["triad", "--pool", "64M", "--size", "16M", "--repeat", "1"]);
     let run = &results["runs"][0];
     assert_eq!((&run["arrays"], &run["array_bytes"]), (&"in_pool".into(), &(16 << 20).into()));
     check_targets(run, &["in_pool_to_malloc"], true);
     assert_eq!(results["reached_all"], run["reached_all"]);
-    let [segment, malloc, large] =
-        ["segment", "malloc", "malloc_large_pages"].map(|name| number(run, &format!("{name}_bytes_per_second")));
-    let times = run["segment_seconds_each"].as_array().unwrap();
-    assert!(times.len() == run["malloc_seconds_each"].as_array().unwrap().len() && times.len() > 8);
-    assert!((segment / malloc / number(run, "segment_to_malloc") - 1.0).abs() < 1e-9);
-    assert!((segment / large / number(run, "segment_to_malloc_large_pages") - 1.0).abs() < 1e-9);
+    let times = list(run, "segment_seconds_each");
+    assert!(times.len() == list(run, "malloc_seconds_each").len() && times.len() > 8);
+    let names = ["segment_bytes_per_second", "malloc_bytes_per_second", "malloc_large_pages_bytes_per_second"];
+    check_ratio(run, "segment_to_malloc", names[0], names[1]);
+    check_ratio(run, "segment_to_malloc_large_pages", names[0], names[2]);
     let best = number(run, "segment_to_malloc").max(number(run, "segment_to_malloc_best"));
     assert!(best > 0.7, "loads and stores of mapped pages are those of memory: {run}");
-    assert!(fs::read_to_string(plot).unwrap().contains("malloc, large pages"));
+    assert!(image.contains("malloc, large pages"));
 }
 
 const OUT_OF_CORE: [&str; 9] = ["triad", "--pool", "16M", "--page", "1M", "--size", "32M", "--repeat", "2"];
 
 /// Checks the figures of a triad out of core that every machine has.
-fn check_out_of_core(run: &Value) -> f64 {
+fn check_out_of_core(run: &Value) {
     assert_eq!((&run["arrays"], &run["array_bytes"]), (&"out_of_core".into(), &(32 << 20).into()));
     let bytes = 3.0 * f64::from(32 << 20);
-    let segment = number(run, "segment_bytes_per_second");
-    assert!((bytes / number(run, "time_seconds") / segment - 1.0).abs() < 1e-9);
-    let each = |name: &str| run["segment"][name].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).sum();
+    assert!((bytes / number(run, "time_seconds") / number(run, "segment_bytes_per_second") - 1.0).abs() < 1e-9);
+    let each = |name: &str| list(&run["segment"], name).iter().map(|value| value.as_f64().unwrap()).sum();
     let (loops, rest): (f64, f64) = (each("loop_seconds_each"), each("write_back_seconds_each"));
     assert!(loops > 0.0 && rest > 0.0 && loops + rest >= number(run, "time_seconds"));
-    let plain = run["plain"].as_array().unwrap();
+    let plain = list(run, "plain");
     for plain in plain {
-        assert!((segment / number(plain, "bytes_per_second") / number(plain, "segment_to_plain") - 1.0).abs() < 1e-9);
+        assert_eq!(plain["segment_bytes_per_second"], run["segment_bytes_per_second"]);
+        check_ratio(plain, "segment_to_plain", "segment_bytes_per_second", "bytes_per_second");
     }
     let kinds = |field: &str| plain.iter().filter(|one| one[field] == plain[0][field]).count();
     assert_eq!(["buffers", "in_flight", "reads_what_it_writes"].map(kinds), [4, 4, 4]);
@@ -186,16 +179,14 @@ fn check_out_of_core(run: &Value) -> f64 {
         assert!(moved >= bytes * 0.8, "the pool holds no more than a sixth of the arrays: {run}");
         assert!(number(run, "disk_written_bytes") >= f64::from(31 << 20), "the result is on the disk: {run}");
     }
-    segment
 }
 
 #[test]
 fn a_triad_out_of_core_is_compared_with_the_disk_and_with_a_mapped_file() {
     let folder = Folder::new("triad-out-of-core");
-    let plot = folder.path("plot.svg");
-    let results = folder.results(&[&OUT_OF_CORE[..], &["--plot", &plot]].concat());
+    let (results, image) = folder.drawn(&OUT_OF_CORE);
     let run = &results["runs"][0];
-    let segment = check_out_of_core(run);
+    check_out_of_core(run);
     let mut targets = vec![
         "out_of_core_to_plain",
         "out_of_core_to_plain_reading_a",
@@ -207,16 +198,14 @@ fn a_triad_out_of_core_is_compared_with_the_disk_and_with_a_mapped_file() {
         assert_ne!(run["mapped_not_run"].as_str().unwrap(), "");
     } else {
         assert!(run["mapped_not_run"].is_null());
-        assert!(
-            (segment / number(mapped, "bytes_per_second") / number(mapped, "segment_to_mapped") - 1.0).abs() < 1e-9
-        );
+        check_ratio(mapped, "segment_to_mapped", "segment_bytes_per_second", "bytes_per_second");
         assert_eq!(mapped["limit_bytes"], (16 + 64) << 20);
         let peak = mapped["peak_bytes"].as_u64();
         assert!(peak.is_none_or(|peak| (16 << 20..=(16 + 64) << 20).contains(&peak)), "{mapped}");
         targets.push("out_of_core_to_mmap");
     }
     check_targets(run, &targets, !mapped.is_null());
-    assert!(fs::read_to_string(plot).unwrap().contains("plain, 1 in flight"));
+    assert!(image.contains("plain, 1 in flight"));
 }
 
 /// Cgroups of the bench with this process id, anywhere.
@@ -278,9 +267,8 @@ fn what_cannot_be_limited_is_not_run_and_said_so() {
 #[test]
 fn every_kind_of_fault_is_measured() {
     let folder = Folder::new("fault");
-    let plot = folder.path("plot.svg");
-    let results = folder.results(&["fault", "--pool", "64M", "--faults", "24", "--plot", &plot]);
-    let runs = results["runs"].as_array().unwrap();
+    let (results, image) = folder.drawn(&["fault", "--pool", "64M", "--faults", "24"]);
+    let runs = list(&results, "runs");
     assert_eq!(runs.iter().map(|run| run["page_bytes"].as_u64().unwrap()).collect::<Vec<_>>(), [4 << 20, 64 << 10]);
     let kinds = [
         "own_pool_load_first",
@@ -294,14 +282,13 @@ fn every_kind_of_fault_is_measured() {
         "disk_store",
     ];
     for run in runs {
-        let faults = run["faults"].as_array().unwrap();
+        let faults = list(run, "faults");
         for (fault, kind) in faults.iter().zip(kinds) {
             assert_eq!(fault["kind"], kind);
             let (samples, elsewhere) = (number(fault, "samples"), number(fault, "elsewhere"));
             assert!(samples + elsewhere == 24.0 && samples >= 12.0, "{fault}");
-            assert!(number(fault, "min_us") > 0.0 && number(fault, "min_us") <= number(fault, "median_us"));
-            assert!(number(fault, "median_us") <= number(fault, "p99_us"));
-            assert!(number(fault, "p99_us") <= number(fault, "max_us"));
+            let order = ["min_us", "median_us", "p99_us", "max_us"].map(|name| number(fault, name));
+            assert!(order[0] > 0.0 && order.is_sorted(), "{fault}");
             let is_own = ["own_pool_load_again", "own_pool_store_put"].contains(&kind);
             assert!(!is_own || number(fault, "median_us") < 100.0, "mapping a page that is there: {fault}");
         }
@@ -310,7 +297,7 @@ fn every_kind_of_fault_is_measured() {
         assert!(number(run, "mapped_load_ns") < 50_000.0, "no fault where a page is mapped: {run}");
         check_targets(run, &["own_pool_load_again", "own_pool_store_put", "neighbour_load", "neighbour_store"], true);
     }
-    assert!(fs::read_to_string(plot).unwrap().contains("own pool load again"));
+    assert!(image.contains("own pool load again"));
 }
 
 #[test]
@@ -321,8 +308,7 @@ fn streams_are_compared_with_plain_io() {
     assert_eq!((&run["data_bytes"], &run["page_bytes"]), (&(40 << 20).into(), &(1 << 20).into()));
     check_targets(run, &["cold_gets_to_plain", "cold_loads_to_plain", "puts_to_plain", "stores_to_plain"], true);
     if run["plain_is_direct"] == true {
-        let read: Vec<f64> =
-            run["passes"].as_array().unwrap().iter().map(|passes| number(passes, "disk_read_bytes")).collect();
+        let read: Vec<f64> = list(run, "passes").iter().map(|passes| number(passes, "disk_read_bytes")).collect();
         assert_eq!(read[0], f64::from(40 << 20), "the pool was empty, and no page is read twice");
         assert_eq!(read[2], 0.0, "pages that are overwritten whole are not read");
     }
@@ -335,50 +321,43 @@ fn misses_are_measured_beside_read_ahead() {
     let run = &results["runs"][0];
     assert_eq!(run["ahead_bytes"], 128 << 20);
     check_targets(run, &["miss_beside_read_ahead_to_idle"], true);
-    let ratio = number(run, "beside_us") / number(run, "idle_us");
-    assert!((ratio / number(run, "beside_to_idle") - 1.0).abs() < 1e-9 && ratio > 0.0, "{run}");
+    check_ratio(run, "beside_to_idle", "beside_us", "idle_us");
 }
 
 #[test]
 fn threads_that_miss_are_measured_beside_plain_reads() {
     let folder = Folder::new("threads");
-    let plot = folder.path("plot.svg");
-    let args = ["fault", "--threads", "1,16", "--page", "64K", "--pool", "4M", "--repeat", "1", "--plot", &plot];
-    let results = folder.results(&args);
+    let args = ["fault", "--threads", "1,16", "--page", "64K", "--pool", "4M", "--repeat", "1"];
+    let (results, image) = folder.drawn(&args);
     let run = &results["runs"][0];
-    let plain = number(run, "plain_pages_per_second");
-    let threads = run["threads"].as_array().unwrap();
+    let threads = list(run, "threads");
     assert_eq!(threads.iter().map(|rate| number(rate, "threads")).collect::<Vec<_>>(), [1.0, 16.0]);
     for rate in threads {
-        let to_plain = number(rate, "pages_per_second") / plain;
-        assert!((to_plain / number(rate, "to_plain") - 1.0).abs() < 1e-9 && to_plain > 0.0, "{rate}");
+        assert_eq!(rate["plain_pages_per_second"], run["plain_pages_per_second"]);
+        check_ratio(rate, "to_plain", "pages_per_second", "plain_pages_per_second");
         assert!(number(rate, "processor_us_each") > 0.0, "{rate}");
     }
     check_targets(run, &["threads_to_plain"], true);
-    assert!(fs::read_to_string(plot).unwrap().contains("16 threads"));
+    assert!(image.contains("16 threads"));
 }
 
 #[test]
 fn messages_are_measured_beside_the_kernel_and_memcpy() {
     let folder = Folder::new("messages");
-    let plot = folder.path("plot.svg");
-    let results = folder.results(&["messages", "--messages", "500", "--repeat", "2", "--plot", &plot]);
+    let (results, image) = folder.drawn(&["messages", "--messages", "500", "--repeat", "2"]);
     let run = &results["runs"][0];
-    assert_eq!((run["ranks"].as_u64(), run["short_round_trip_us_each"].as_array().unwrap().len()), (Some(2), 2));
-    assert!(number(run, "short_round_trip_us") > 0.0 && number(run, "eventfd_round_trip_us") > 0.0);
-    let streams = run["streams"].as_array().unwrap();
-    assert_eq!(
-        streams.iter().map(|stream| number(stream, "payload_bytes")).collect::<Vec<_>>(),
-        [512.0, 8192.0, 65536.0]
-    );
+    assert_eq!((run["ranks"].as_u64(), list(run, "short_round_trip_us_each").len()), (Some(2), 2));
+    check_ratio(run, "short_to_eventfd", "short_round_trip_us", "eventfd_round_trip_us");
+    let streams = list(run, "streams");
+    let payloads: Vec<f64> = streams.iter().map(|stream| number(stream, "payload_bytes")).collect();
+    assert_eq!(payloads, [512.0, 8192.0, 65536.0]);
     for stream in streams {
-        let to_memcpy = number(stream, "bytes_per_second") / number(stream, "copy_bytes_per_second");
-        assert!((to_memcpy / number(stream, "to_memcpy") - 1.0).abs() < 1e-9 && to_memcpy > 0.0, "{stream}");
+        check_ratio(stream, "to_memcpy", "bytes_per_second", "copy_bytes_per_second");
     }
     if number(run, "processors") >= 2.0 {
         check_targets(run, &["short_round_trip_us", "medium_to_memcpy"], true);
     }
-    assert!(fs::read_to_string(plot).unwrap().contains("payload of 64K"));
+    assert!(image.contains("payload of 64K"));
 }
 
 #[test]
@@ -386,9 +365,9 @@ fn lists_are_measured_beside_copies_of_their_pieces() {
     let folder = Folder::new("lists");
     let results = folder.results(&["lists", "--pool", "8M", "--page", "64K", "--repeat", "2"]);
     let run = &results["runs"][0];
-    for kind in run["kinds"].as_array().unwrap() {
-        assert!(number(kind, "list_ns") > 0.0 && number(kind, "copy_ns") > 0.0, "{kind}");
-        assert_eq!(kind["list_ns_each"].as_array().unwrap().len(), 2);
+    for kind in list(run, "kinds") {
+        check_ratio(kind, "to_copy", "list_ns", "copy_ns");
+        assert_eq!(list(kind, "list_ns_each").len(), 2);
     }
     let [get, put] = ["list_get_own_to_copies", "list_put_own_to_copies"];
     check_targets(run, &[get, put, "list_get_neighbour_to_copies", "list_put_neighbour_to_copies"], true);
@@ -399,7 +378,7 @@ fn a_page_of_a_neighbour_is_faulted_in_without_shared_memory_too() {
     let folder = Folder::new("fault-apart");
     let args = ["fault", "--pool", "8M", "--page", "256K", "--faults", "20", "--peer-memory", "both"];
     let results = folder.results(&args);
-    let apart: Vec<&Value> = results["runs"].as_array().unwrap().iter().map(|run| &run["peer_memory"]).collect();
+    let apart: Vec<&Value> = list(&results, "runs").iter().map(|run| &run["peer_memory"]).collect();
     assert_eq!(apart, [true, false]);
 }
 
@@ -420,7 +399,7 @@ fn a_file_comes_back_byte_for_byte() {
     for mode in ["sequential", "random"] {
         let args = [mode, "-n", "3", "--input", &path, "--cooperative", "both", "--page", "256K"];
         let results = folder.results(&[&args, &SMALL[..]].concat());
-        for run in results["runs"].as_array().unwrap() {
+        for run in list(&results, "runs") {
             check_read(run, 3, size_bytes);
             assert_eq!(number(run, "checked_bytes") as u64 % size_bytes == 0, mode == "sequential");
             assert!(number(run, "checked_bytes") >= number(run, "bytes_read_all_ranks"));

@@ -1,20 +1,18 @@
 //! Benchmarks over several sizes: of pages, and of the data.
 
 use crate::check_targets;
-use crate::folder::{Folder, number};
+use crate::folder::{Folder, list, number};
 use serde_json::Value;
-use std::fs;
 
 #[test]
 fn pages_are_read_from_every_place() {
     let folder = Folder::new("page-size");
-    let plot = folder.path("plot.svg");
     for (page, page_bytes, names) in [
         ("64K", 64 << 10, &["third_pool_to_home_disk"][..]),
         ("1M", 1 << 20, &["third_pool_to_home_disk", "home_pool_to_raw", "third_pool_to_raw"]),
     ] {
-        let args = ["page-size", "--page", page, "--size", "4M", "--pool", "16M", "--repeat", "1", "--plot", &plot];
-        let results = folder.results(&args);
+        let args = ["page-size", "--page", page, "--size", "4M", "--pool", "16M", "--repeat", "1"];
+        let (results, image) = folder.drawn(&args);
         let run = &results["runs"][0];
         assert_eq!((&run["ranks"], &run["page_bytes"]), (&3.into(), &page_bytes.into()));
         assert_eq!(run["size_bytes"], 4 << 20);
@@ -28,7 +26,7 @@ fn pages_are_read_from_every_place() {
         check_targets(run, names, true);
         let to_disk = rate(run, "third_pool") / rate(run, "home_disk");
         assert!((number(&run["targets"][0], "measured") / to_disk - 1.0).abs() < 1e-9);
-        assert!(fs::read_to_string(&plot).unwrap().contains("in the pool of a third rank"));
+        assert!(image.contains("third pool GB/s; in grey third raw GB/s"));
     }
 }
 
@@ -43,10 +41,9 @@ fn rate(run: &Value, place: &str) -> f64 {
 #[test]
 fn sizes_of_the_data_are_swept_with_and_without_cooperation() {
     let folder = Folder::new("sweep");
-    let plot = folder.path("plot.svg");
-    let sizes = ["--pool", "8M", "--page", "64K", "--size", "4M,24M", "--repeat", "1", "--plot", &plot];
-    let results = folder.results(&[&["sweep", "-n", "1,2"], &sizes[..]].concat());
-    let runs = results["runs"].as_array().unwrap();
+    let sizes = ["--pool", "8M", "--page", "64K", "--size", "4M,24M", "--repeat", "1"];
+    let (results, image) = folder.drawn(&[&["sweep", "-n", "1,2"], &sizes[..]].concat());
+    let runs = list(&results, "runs");
     let mut at = 0;
     for ranks in [1_u64, 2] {
         for is_random in [false, true] {
@@ -63,12 +60,12 @@ fn sizes_of_the_data_are_swept_with_and_without_cooperation() {
         }
     }
     assert_eq!(runs.len(), at);
-    let pairs = results["cooperative"].as_array().unwrap();
-    assert_eq!((pairs.len(), &pairs[1]["subject"]), (at / 2, &", sequential, 24M".into()));
+    let pairs = list(&results, "cooperative");
+    assert_eq!((pairs.len(), &pairs[1]["subject"]), (at / 2, &"sequential, 24M".into()));
     let is_behind = pairs.iter().any(|pair| pair["ranks"] == 2 && number(pair, "speedup") * 1.05 < 1.0);
     let reached = runs.iter().all(|run| run["reached_all"] == true);
     assert_eq!(results["reached_all"], reached && !is_behind);
-    assert!(fs::read_to_string(plot).unwrap().contains("in grey without cooperative caching"));
+    assert!(image.contains("cooperative GB/s; in grey throughput GB/s"));
 }
 
 fn check_messages(run: &Value) {

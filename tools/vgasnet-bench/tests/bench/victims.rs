@@ -1,7 +1,7 @@
 //! Pages kept in pools: policies on traces, cyclic scans, shuffled blocks.
 
 use super::check_targets;
-use super::folder::{BENCH, Folder, number, text};
+use super::folder::{BENCH, Folder, list, number, text};
 use serde_json::Value;
 use std::process::Command;
 
@@ -10,10 +10,10 @@ fn policies_are_compared_on_traces() {
     let output = Command::new(BENCH).args(["replacement", "--pages", "1024", "--json", "-"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let results: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let rows = results["rows"].as_array().unwrap();
+    let rows = list(&results, "rows");
     assert_eq!(rows.len(), 7 * 4);
     for row in rows {
-        for ratio in row["hit_ratios"].as_array().unwrap() {
+        for ratio in list(row, "hit_ratios") {
             let ratio = ratio.as_f64().unwrap();
             assert!((0.0..=number(row, "optimum")).contains(&ratio), "{row}");
         }
@@ -46,7 +46,7 @@ fn a_cyclic_scan_beside_idle_ranks_reads_little_from_the_disk() {
 fn shuffled_blocks_are_measured_with_each_pool() {
     let folder = Folder::new("blocks");
     let results = folder.results(&["blocks", "--pools", "4M,8M", "--size", "16M", "--repeat", "1"]);
-    let runs = results["runs"].as_array().unwrap();
+    let runs = list(&results, "runs");
     assert_eq!(runs.len(), 2);
     assert!(runs.iter().all(|run| number(run, "seconds") > 0.0));
     assert!(runs[0]["smaller_pool_seconds"].is_null() && number(&runs[1], "smaller_pool_seconds") > 0.0);
