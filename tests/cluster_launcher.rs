@@ -304,14 +304,34 @@ fn a_host_says_that_a_rank_was_killed_for_want_of_memory() {
 fn a_killed_agent_ends_the_job() {
     let mut job = start(3, &[&rank_program(), "waits"]);
     let pids = job.pids(3);
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pids[0])).expect("a rank");
-    let agent: i32 =
-        stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok()).expect("a parent");
-    // SAFETY: the call takes numbers only, and the number is the agent's of a running rank.
-    assert_eq!(unsafe { libc::kill(agent, libc::SIGKILL) }, 0);
+    kill_agent(parent(pids[0]));
     let ended = job.end();
     assert!(ended.status.is_some_and(|status| status != 0) && ended.stderr.contains("vgasnetrun: "), "{ended:?}");
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
+}
+
+/// The system ends the children of a killed agent. A rank in a script is no such child.
+#[test]
+fn ranks_in_scripts_end_with_a_killed_agent() {
+    let mut job = start(3, &["sh", "-c", &format!("{} waits; exit $?", rank_program())]);
+    let pids = job.pids(3);
+    let begin = Instant::now();
+    kill_agent(parent(parent(pids[0])));
+    wait_until(&format!("still there: {}", pids[0]), || !is_alive(pids[0]));
+    println!("the rank of the killed agent ended after {} ms", begin.elapsed().as_millis());
+    let ended = job.end();
+    assert!(ended.status.is_some_and(|status| status != 0) && ended.stderr.contains("vgasnetrun: "), "{ended:?}");
+    wait_until(&format!("still there of {pids:?}"), || !pids.iter().any(|pid| is_alive(*pid)));
+}
+
+fn parent(pid: i32) -> i32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a rank");
+    stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok()).expect("a parent")
+}
+
+fn kill_agent(agent: i32) {
+    // SAFETY: the call takes numbers only, and the number is the agent's of a running rank.
+    assert_eq!(unsafe { libc::kill(agent, libc::SIGKILL) }, 0);
 }
 
 /// Whether these tests of MPICH's end can run.
