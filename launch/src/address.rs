@@ -3,13 +3,13 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 use std::time::Duration;
 
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn6, bind, listen, setsockopt, socket, sockopt,
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn6, accept4, bind, listen, setsockopt, socket, sockopt,
 };
 
 use vgasnet_smp::{Peer, Strangers, connect_locally, listen_locally, random};
@@ -30,7 +30,7 @@ const CONNECT_PATIENCE: [Duration; 3] =
 
 /// Length of the queue of a listener for other hosts. A flood by strangers fills it, and agents wait behind them: a
 /// longer queue takes longer to empty.
-const QUEUE_MAX: i32 = 512;
+const QUEUE_MAX: i32 = 1024;
 
 /// Time-out of resolving host names.
 const NAMES_PATIENCE: Duration = Duration::from_secs(2);
@@ -137,16 +137,25 @@ impl Listeners {
         Ok(Listeners { unix, tcp, address, strangers: Strangers::default() })
     }
 
-    /// Accepts some of the pending streams. Closes local ones of other users.
+    /// Accepts some of the pending streams, non-blocking. Closes local ones of other users.
     pub(crate) fn accept(&mut self) -> Vec<Stream> {
         let strangers = &mut self.strangers;
         let near = std::iter::from_fn(|| self.unix.accept().ok()).take(ACCEPTED_MAX).map(|(stream, _)| stream);
-        let near = near.filter(|stream| Peer::of(stream).is_ok_and(|peer| !strangers.include(peer))).map(Stream::Unix);
+        let near = near.filter(|stream| Peer::of(stream).is_ok_and(|peer| !strangers.include(peer)));
+        let near = near.filter(|stream| stream.set_nonblocking(true).is_ok()).map(Stream::Unix);
         let some = |tcp: &TcpListener| -> Vec<_> {
-            std::iter::from_fn(|| tcp.accept().ok()).take(ACCEPTED_MAX).map(|(stream, _)| Stream::Tcp(stream)).collect()
+            std::iter::from_fn(|| accept_at_once(tcp)).take(ACCEPTED_MAX).map(Stream::Tcp).collect()
         };
         near.chain(self.tcp.iter().flat_map(some)).collect()
     }
+}
+
+/// A pending stream, by one system call: strangers can make many.
+#[expect(unsafe_code)]
+fn accept_at_once(tcp: &TcpListener) -> Option<TcpStream> {
+    let stream = accept4(tcp.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK).ok()?;
+    // SAFETY: the kernel has just made this descriptor for this process, and nobody else here knows of it.
+    Some(unsafe { OwnedFd::from_raw_fd(stream) }.into())
 }
 
 /// The addresses by which these hosts reach this one, except those of this host itself. `None` if a name is unknown

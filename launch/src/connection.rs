@@ -62,7 +62,20 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(stream: Stream) -> io::Result<Connection> {
         stream.make_nonblocking()?;
-        Ok(Connection { stream, incoming: Vec::new(), outgoing: Vec::new(), is_open: true })
+        Ok(Connection::accepted(stream))
+    }
+
+    /// A connection by a stream that is non-blocking already.
+    pub(crate) fn accepted(stream: Stream) -> Connection {
+        Connection { stream, incoming: Vec::new(), outgoing: Vec::new(), is_open: true }
+    }
+
+    /// Has the system send messages at once, not with later ones.
+    pub(crate) fn hurry(&self) {
+        if let Stream::Tcp(stream) = &self.stream {
+            // Fails for a broken connection, whose end is read next.
+            let _ = stream.set_nodelay(true);
+        }
     }
 
     /// Whether the peer may still send.

@@ -10,7 +10,7 @@ use vgasnet_protocol::{PROTOCOL_VERSION, RankState};
 use vgasnet_smp::raise_descriptor_limit;
 
 use crate::address::{LAUNCHER_VARIABLE, Listeners, Reach};
-use crate::connection::{Connection, Stream};
+use crate::connection::Connection;
 use crate::event_loop::{Role, Watched, run};
 use crate::exit_policy::{Decision, ExitPolicy, Graces, Order};
 use crate::launcher_stderr::IsNoise;
@@ -53,8 +53,8 @@ pub fn supervise(plan: Plan) -> i32 {
 
 struct Supervisor {
     listeners: Listeners,
-    /// Peers without a hello yet, and their deadlines.
-    unauthenticated: Vec<(Connection, Instant)>,
+    /// Peers without a hello yet, oldest first.
+    unauthenticated: Vec<Peer>,
     table: RankTable,
     /// Time of the last agent's arrival.
     came: Instant,
@@ -71,11 +71,21 @@ struct Supervisor {
     host_timeout: Duration,
 }
 
+/// A connected process that has not said who it is.
+struct Peer {
+    connection: Connection,
+    /// Its deadline.
+    late: Instant,
+    /// It may have something to read. Strangers can be many, so the others are left alone.
+    is_ready: bool,
+}
+
 /// The meaning of a descriptor for the supervisor.
 #[derive(Clone, Copy)]
 enum Source {
-    /// A listener, or a peer without a hello.
-    Unauthenticated,
+    Listener,
+    /// A peer without a hello, by its place.
+    Peer(usize),
     Rank(usize),
     Launcher,
 }
@@ -85,12 +95,12 @@ impl Role for Supervisor {
     const BEATS: bool = true;
 
     fn watch<'a>(&'a self, watched: &mut Watched<'a, Source>) {
-        watched.readable(self.listeners.unix.as_fd(), Source::Unauthenticated);
+        watched.readable(self.listeners.unix.as_fd(), Source::Listener);
         for tcp in &self.listeners.tcp {
-            watched.readable(tcp.as_fd(), Source::Unauthenticated);
+            watched.readable(tcp.as_fd(), Source::Listener);
         }
-        for (peer, _) in &self.unauthenticated {
-            watched.connection(peer, Source::Unauthenticated);
+        for (place, peer) in self.unauthenticated.iter().enumerate() {
+            watched.connection(&peer.connection, Source::Peer(place));
         }
         for (rank, entry) in self.table.present() {
             watched.connection(&entry.connection, Source::Rank(rank));
@@ -99,7 +109,7 @@ impl Role for Supervisor {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let late = self.unauthenticated.first().map(|(_, late)| *late);
+        let late = self.unauthenticated.first().map(|peer| peer.late);
         let next = if self.launcher.is_seen_off() { self.launcher.deadline() } else { self.policy.deadline() };
         next.into_iter().chain(late).min()
     }
@@ -114,8 +124,9 @@ impl Role for Supervisor {
 
     fn on_ready(&mut self, source: Source) {
         match source {
-            // `on_time` checks them all, since each has a deadline.
-            Source::Unauthenticated => {}
+            // `on_time` accepts new peers, and checks the deadlines of all.
+            Source::Listener => {}
+            Source::Peer(place) => self.unauthenticated[place].is_ready = true,
             Source::Rank(rank) => self.hear(rank),
             Source::Launcher => self.launcher.reap(Instant::now()),
         }
@@ -184,10 +195,16 @@ impl Supervisor {
     /// Admits agents presenting the cookie.
     fn admit(&mut self) {
         let late = Instant::now() + HELLO_PATIENCE;
-        let new = self.listeners.accept().into_iter().filter_map(|stream: Stream| Connection::new(stream).ok());
-        self.unauthenticated.extend(new.map(|peer| (peer, late)));
+        let new = self.listeners.accept().into_iter().map(Connection::accepted);
+        self.unauthenticated.extend(new.map(|connection| Peer { connection, late, is_ready: true }));
         let surplus = self.unauthenticated.len().saturating_sub(UNAUTHENTICATED_MAX);
-        for (at, (mut peer, late)) in std::mem::take(&mut self.unauthenticated).into_iter().enumerate() {
+        for (at, peer) in std::mem::take(&mut self.unauthenticated).into_iter().enumerate() {
+            let now = Instant::now();
+            if !peer.is_ready && now < peer.late && at >= surplus {
+                self.unauthenticated.push(peer);
+                continue;
+            }
+            let Peer { connection: mut peer, late, .. } = peer;
             peer.fill_hello();
             let own = self.listeners.address.cookie;
             // A peer that knows the cookie is an agent, of whatever version.
@@ -198,8 +215,8 @@ impl Supervisor {
                 }
                 Some(_) if is_agent => self.refuse(peer),
                 None if is_agent && !peer.is_open() => self.refuse(peer),
-                None if peer.is_open() && Instant::now() < late && at >= surplus => {
-                    self.unauthenticated.push((peer, late));
+                None if peer.is_open() && now < late && at >= surplus => {
+                    self.unauthenticated.push(Peer { connection: peer, late, is_ready: false });
                 }
                 // Dropped, and thus closed.
                 _ => {}
@@ -218,6 +235,7 @@ impl Supervisor {
 
     fn welcome(&mut self, mut connection: Connection, rank: Option<u32>, host: String) {
         let Some(place) = self.table.place(rank) else { return };
+        connection.hurry();
         connection.send(&Command::Welcome { timeout_s: self.host_timeout.as_secs() as u32 });
         if let Some(command) = self.current_command {
             connection.send(&command);
