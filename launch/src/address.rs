@@ -28,15 +28,19 @@ const NEAR_PATIENCE: Duration = Duration::from_secs(1);
 const CONNECT_PATIENCE: [Duration; 3] =
     [Duration::from_millis(250), Duration::from_millis(500), Duration::from_millis(1250)];
 
+/// Time for the first bytes to arrive at the listener, in milliseconds. If the queue fills up during the handshake, only
+/// the agent's end is connected, and the system repeats the bytes after ever longer times.
+const ARRIVAL_PATIENCE_MS: u32 = 400;
+
 /// Length of the queue of a listener for other hosts. A flood by strangers fills it, and agents wait behind them: a
 /// longer queue takes longer to empty.
-const QUEUE_MAX: i32 = 1024;
+const QUEUE_MAX: i32 = 256;
 
 /// Time-out of resolving host names.
 const NAMES_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Maximum number of connections accepted at once from each listener.
-const ACCEPTED_MAX: usize = 64;
+/// Maximum number of connections accepted at once from each listener. Agents that are known are served in between.
+const ACCEPTED_MAX: usize = 16;
 
 /// The hosts of a job, as far as known before its launcher starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,12 +106,21 @@ impl Address {
     }
 }
 
-/// Connects to a supervisor, by a new connection after each time-out.
+/// Connects to a supervisor, by a new connection after each time-out. The stream fails if its first bytes do not arrive
+/// soon, until [`may_be_slow`].
 fn connect(host: &SocketAddr) -> io::Result<TcpStream> {
     let mut attempts = CONNECT_PATIENCE.iter().map(|patience| TcpStream::connect_timeout(host, *patience));
     let is_due = |error: &io::Error| error.kind() == io::ErrorKind::TimedOut;
     let first = attempts.find(|attempt| !attempt.as_ref().is_err_and(is_due));
-    first.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))
+    let stream = first.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()))?;
+    setsockopt(&stream, sockopt::TcpUserTimeout, &ARRIVAL_PATIENCE_MS)?;
+    Ok(stream)
+}
+
+/// The supervisor has answered: from now on only silence tells that it is lost.
+pub(crate) fn may_be_slow(stream: &TcpStream) {
+    // Fails for a broken connection, whose end is read next.
+    let _ = setsockopt(stream, sockopt::TcpUserTimeout, &0);
 }
 
 /// The supervisor's listening sockets.

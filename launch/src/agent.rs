@@ -28,8 +28,9 @@ use crate::{StartError, cannot_run_status, host_name, pmi};
 /// Time-out of a supervisor's answer to a hello. Another process at its address, on another network, never answers.
 const WELCOME_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Number of times an agent tries all ways to its supervisor.
-const ATTEMPTS: usize = 3;
+/// Number of times an agent tries all ways to its supervisor, and the time between them.
+const ATTEMPTS: usize = 10;
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs this process as an agent for `program`, a command with its arguments. Returns its exit status.
 ///
@@ -171,7 +172,10 @@ impl Agent {
         let (mut is_refused, begin) = (false, Instant::now());
         // A supervisor drops an agent that stalled before its hello, or was crowded out by strangers.
         let attempts = (0..ATTEMPTS).take_while(|at| *at == 0 || begin.elapsed() < WELCOME_PATIENCE);
-        let mut streams = attempts.flat_map(|_| address.streams());
+        let mut streams = attempts.flat_map(|at| {
+            std::thread::sleep(ATTEMPT_PAUSE * u32::from(at > 0));
+            address.streams()
+        });
         let found = streams.find_map(|stream| match greet(stream, &hello) {
             Greeting::Welcome(connection, timeout) => Some(Some((connection, timeout))),
             Greeting::Refused => {
@@ -339,6 +343,7 @@ fn greet(stream: Stream, hello: &Event) -> Greeting {
         connection.fill();
         match connection.next() {
             Some(Command::Welcome { timeout_s: timeout_s @ 1.. }) => {
+                connection.may_be_slow();
                 return Greeting::Welcome(connection, Duration::from_secs(u64::from(timeout_s)));
             }
             Some(Command::Refuse) => return Greeting::Refused,

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 
 use vgasnet_protocol::wire::{Layout, Malformed};
 
+use crate::address::may_be_slow;
 use crate::wire::{frame, take};
 
 /// Maximum bytes waiting to be sent. A peer exceeding it is about to be given up.
@@ -75,6 +76,13 @@ impl Connection {
         if let Stream::Tcp(stream) = &self.stream {
             // Fails for a broken connection, whose end is read next.
             let _ = stream.set_nodelay(true);
+        }
+    }
+
+    /// Lets messages take any time, now that the peer has answered.
+    pub(crate) fn may_be_slow(&self) {
+        if let Stream::Tcp(stream) = &self.stream {
+            may_be_slow(stream);
         }
     }
 
