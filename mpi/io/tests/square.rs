@@ -23,6 +23,38 @@ fn plays(program: &Program, ranks: u32, seed: &str, first: u32, rounds: u32) {
     let _gone = std::fs::remove_dir_all(dir);
 }
 
+/// As [`plays`], of all pairs of kinds. Some rounds with ordered writes fail under Open MPI without the library as well.
+fn plays_all(program: &Program) {
+    let mut first = 0;
+    while first < KINDS * KINDS {
+        let rounds = KINDS - first % KINDS;
+        let dir = program.scratch("square-all");
+        let path = dir.to_str().expect("a path of ours");
+        let fresh = || {
+            let _gone = std::fs::remove_dir_all(&dir);
+            std::fs::create_dir_all(&dir).expect("cargo's own directory");
+        };
+        fresh();
+        let arguments = [path, "2", &first.to_string(), &rounds.to_string()];
+        let ended = program.run(3, &arguments, &[ALL_FILES, ("SAY_ROUNDS", "1")]);
+        if ended.status == Some(0) && ended.stdout.contains("done") {
+            ended.expect_silence();
+            first += rounds;
+            continue;
+        }
+        let last = ended.stderr.lines().filter_map(|line| line.strip_prefix("round ")?.parse::<u32>().ok()).next_back();
+        let last = last.unwrap_or_else(|| panic!("square.c: 3 ranks, seed 2, from {first}\n{ended}"));
+        fresh();
+        let plain = program.run_without(3, &[path, "2", &last.to_string(), "1"], &[]);
+        assert!(
+            plain.status != Some(0),
+            "square.c: 3 ranks, seed 2, round {last}: fails with the library only\n{ended}"
+        );
+        SUITE.say_not_run(&format!("round {last}, seed 2"), "it fails without the library as well");
+        first = last + 1;
+    }
+}
+
 /// With `CHECK_ALL=1` all pairs of kinds, which takes hours if ranks spin.
 #[test]
 fn handles_of_one_file_lose_nothing_of_each_other() {
@@ -31,9 +63,7 @@ fn handles_of_one_file_lose_nothing_of_each_other() {
         plays(&program, ranks, "1", first, rounds);
     }
     if std::env::var_os("CHECK_ALL").is_some_and(|value| value == "1") {
-        for first in (0..KINDS * KINDS).step_by(KINDS as usize) {
-            plays(&program, 3, "2", first, KINDS);
-        }
+        plays_all(&program);
     }
 }
 
