@@ -80,7 +80,7 @@ use waiting::Waiting;
 use write_behind::WriteBehind;
 use writes::KnownWrites;
 
-/// The engine of one rank.
+/// The engine of one rank. It joins parts with private state: its methods ask one part and hand the answer to another.
 pub struct Engine {
     conduit: Arc<dyn Conduit>,
     space: Arc<AddressSpace>,
