@@ -62,7 +62,7 @@ use vgasnet_protocol::shipping::Meters;
 use vgasnet_settings::UserError;
 use waiting::Waiting;
 
-/// The engine of one rank.
+/// The engine of one rank. It joins parts with private state: its methods ask one part and hand the answer to another.
 pub struct Engine {
     conduit: Arc<dyn Conduit>,
     space: Arc<AddressSpace>,

@@ -149,3 +149,18 @@ impl Idle {
         self.since.get_or_insert_with(Instant::now).elapsed() < limit
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_driver_spins_longer_while_its_own_operations_are_in_flight() {
+        let hour = Duration::from_secs(3600);
+        let spin = Spin { limit: hour, limit_for_others: Duration::ZERO, yields: false, turns: 0 };
+        let mut idle = Idle::new(spin);
+        assert!(idle.spin(true, &|| false) && idle.spin(true, &|| false) && idle.spin(true, &|| true));
+        assert!(!idle.spin(false, &|| true), "it sleeps while others work");
+        assert!(spin.is_any() && !Spin { limit: Duration::ZERO, ..spin }.is_any());
+    }
+}
