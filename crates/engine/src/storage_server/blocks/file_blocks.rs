@@ -158,7 +158,7 @@ impl Blocks {
     /// Drops all blocks of a file from a page on, dirty or not. No job may use them, and none may be in flight.
     pub(in super::super) fn forget_from(&mut self, first: HomePage) {
         self.zeros.forget_from(first);
-        self.forget_blocks(self.numbering.from_page(first));
+        self.forget_blocks(self.numbering.rest_of_file(first));
     }
 
     /// Removes a file without blocks in memory.

@@ -59,7 +59,7 @@ impl Numbering {
     }
 
     /// The blocks of a file from a page on.
-    pub(super) fn from_page(self, first: HomePage) -> Range<Block> {
+    pub(super) fn rest_of_file(self, first: HomePage) -> Range<Block> {
         first.first_block(self.shift)..self.of_file(first.slot()).end
     }
 
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(blocks.clone().map(|block| numbering.place_in_page(block)).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!(numbering.place_in_file(blocks.start + 1), 29);
         assert!(blocks.clone().all(|block| numbering.page_of(block) == page));
-        assert_eq!(numbering.from_page(next), blocks.end..numbering.of_file(2).end);
+        assert_eq!(numbering.rest_of_file(next), blocks.end..numbering.of_file(2).end);
         assert_eq!(numbering.of_file(2).end, numbering.of_page(HomePage::of_file(3, 0)).start);
     }
 
