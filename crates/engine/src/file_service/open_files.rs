@@ -178,7 +178,7 @@ mod tests {
         files.open(SPACE, 9, Arc::default());
         files.set_leaving(SPACE, [page].into_iter().collect());
         assert!(files.stays(page));
-        assert_eq!(files.take_leaving(SPACE).iter().count(), 1);
+        assert_eq!(files.take_leaving(SPACE).len(), 1);
         assert!(!files.stays(page) && files.take_leaving(SPACE).is_empty());
     }
 
