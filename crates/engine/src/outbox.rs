@@ -1,12 +1,11 @@
 //! Messages waiting for room in the conduit.
 
 use super::TAG_ABOVE;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 use vgasnet_conduit::{Busy, Conduit, MESSAGE_BYTES_MIN, Urgency};
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_stats::{self as stats, Row};
 
 /// First byte of a bundle of coherence messages.
@@ -19,7 +18,7 @@ pub(super) const TAG_BUNDLE: u8 = 30;
 pub(super) struct Outbox {
     conduit: Arc<dyn Conduit>,
     /// Peers with waiting messages; none of the queues is empty.
-    waiting: OrderedMap<Rank, Queues>,
+    waiting: BTreeMap<Rank, Queues>,
     /// The first peer of the last flush. The next flush begins behind it, so that peers share the room fairly.
     tried_first: Rank,
     together: Together,
@@ -97,7 +96,7 @@ impl Outbox {
     /// An empty outbox for this conduit. Unless it `bundles`, each message is sent alone.
     pub(super) fn new(conduit: Arc<dyn Conduit>, bundles: bool) -> Outbox {
         let together = Together::new(if bundles { MESSAGE_BYTES_MIN } else { 0 });
-        Outbox { conduit, waiting: OrderedMap::new(), tried_first: Rank(0), together }
+        Outbox { conduit, waiting: BTreeMap::new(), tried_first: Rank(0), together }
     }
 
     /// Sends a message of the library's own, now or when the conduit has room.

@@ -2,13 +2,13 @@
 
 use super::file_service::{FileState, Handled, OwnFlush, Unwritten, joined};
 use super::{Engine, Work};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use vgasnet_memory::{Closing, Extent};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Waiter};
 use vgasnet_protocol::file_locks::{Action, FileLocks, LockId, LockRequest};
 use vgasnet_protocol::file_message::{FileAsk, FileMessage, PageFilter};
-use vgasnet_protocol::ordered::OrderedSet;
 use vgasnet_protocol::{Rank, Space, Stripes, Violation};
 use vgasnet_settings::UserError;
 use vgasnet_storage::NamedFile;
@@ -68,7 +68,7 @@ impl Engine {
     /// descheduled.
     pub fn forget_pages(&mut self, space: Space, first: u32) -> bool {
         let pages: Vec<PageId> = self.protocol.cache.pages_of(space).filter(|page| page.index >= first).collect();
-        let (mut actions, mut leaving) = (Vec::new(), OrderedSet::new());
+        let (mut actions, mut leaving) = (Vec::new(), BTreeSet::new());
         let before = self.files.open_mut().take_leaving(space);
         for page in pages {
             let is_closed = if before.contains(&page) {

@@ -35,7 +35,6 @@ pub mod guests;
 mod hosts;
 mod limits;
 mod loan;
-pub mod ordered;
 mod page_map;
 mod rank;
 mod rank_state;

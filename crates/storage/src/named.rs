@@ -290,7 +290,7 @@ impl NamedFile {
     }
 
     /// Its descriptor, if it has one.
-    pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+    pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.kind {
             Kind::Disk(disk) => Some(disk.file.as_fd()),
             Kind::Memory(_) => None,

@@ -1,11 +1,11 @@
 //! Messages to this home about pages with jobs on their blocks, held until the jobs end.
 
+use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::{Event, PageId};
-use vgasnet_protocol::ordered::OrderedMap;
 
 /// The held messages by page, in order of arrival.
 #[derive(Debug, Default)]
-pub(super) struct HeldMessages(OrderedMap<PageId, Vec<Event>>);
+pub(super) struct HeldMessages(BTreeMap<PageId, Vec<Event>>);
 
 impl HeldMessages {
     pub(super) fn hold(&mut self, page: PageId, message: Event) {

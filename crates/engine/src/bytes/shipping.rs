@@ -8,14 +8,13 @@
 use crate::request::{Copy, Part};
 use crate::work::{Delivery, Shipment, describe};
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::byte_message::{
     ANSWER_HEAD_BYTES, PIECE_HEAD_BYTES, REQUEST_HEAD_BYTES, RequestHead, Status, TAG_REQUEST, read_answer,
 };
 use vgasnet_protocol::coherence::{Cause, PageId};
-use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 use vgasnet_stats::{self as stats, Row};
 use zerocopy::IntoBytes;
 
@@ -36,9 +35,9 @@ pub(super) struct Shipping {
     is_on: bool,
     part_bytes_max: usize,
     message_bytes_max: usize,
-    peers: OrderedMap<Target, Peer>,
+    peers: BTreeMap<Target, Peer>,
     /// Targets that may have another request.
-    ready: OrderedSet<Target>,
+    ready: BTreeSet<Target>,
     parts: Slab<Shipped>,
     /// Number of waiting chunks.
     waiting: usize,
@@ -63,10 +62,6 @@ impl Target {
     pub(super) fn holder(rank: Rank) -> Target {
         Target { rank, is_direct: true }
     }
-}
-
-vgasnet_protocol::ordered_like! {
-    Target: (Rank, u8) = |to| (to.rank, u8::from(to.is_direct));
 }
 
 #[derive(Default)]
@@ -151,8 +146,8 @@ impl Shipping {
             is_on,
             part_bytes_max: PART_BYTES_MAX.min(page_bytes / PAGE_PART_MIN),
             message_bytes_max: message_bytes_max.min(usize::from(u16::MAX)),
-            peers: OrderedMap::new(),
-            ready: OrderedSet::new(),
+            peers: BTreeMap::new(),
+            ready: BTreeSet::new(),
             parts: Slab::new(),
             waiting: 0,
             requests: Slab::new(),

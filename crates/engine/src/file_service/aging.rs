@@ -4,11 +4,11 @@
 //! This is the engine's only clock; the protocol has none. Without dirty file data nobody reads it and no thread wakes.
 
 use super::open_files::OpenFiles;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 use vgasnet_memory::PageTable;
 use vgasnet_protocol::coherence::{Cache, PageId};
-use vgasnet_protocol::ordered::OrderedMap;
 
 /// A file page stays dirty for at most this long, unless it is in use whenever it is examined.
 const AGE_MAX: Duration = Duration::from_secs(5);
@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct Aging {
     clock: Box<dyn Fn() -> Duration + Send>,
     /// Pages that may be dirty, with the time of their first write.
-    pages: OrderedMap<PageId, Duration>,
+    pages: BTreeMap<PageId, Duration>,
     /// Time since which blocks have been dirty. `None` if none are.
     blocks: Option<Duration>,
     /// Time of the next check. `None` if nothing is dirty.
@@ -73,7 +73,7 @@ impl fmt::Debug for Aging {
 impl Default for Aging {
     fn default() -> Aging {
         let begin = Instant::now();
-        Aging { clock: Box::new(move || begin.elapsed()), pages: OrderedMap::new(), blocks: None, next: None }
+        Aging { clock: Box::new(move || begin.elapsed()), pages: BTreeMap::new(), blocks: None, next: None }
     }
 }
 

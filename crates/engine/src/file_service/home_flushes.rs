@@ -1,9 +1,9 @@
 //! Flushes of shared files by single ranks, at a home of the file. The home writes its blocks and recalls the pages that
 //! are dirty in some pool. Then it drains spilled data, if its node has a burst buffer.
 
+use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_message::FileMessage;
-use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::{Rank, Space};
 
 /// A flush in progress.
@@ -21,13 +21,13 @@ struct Flush {
 /// cost does not depend on their number.
 #[derive(Debug, Default)]
 pub struct HomeFlushes {
-    flushes: OrderedMap<u64, Flush>,
+    flushes: BTreeMap<u64, Flush>,
     last: u64,
-    recalls: OrderedMap<PageId, Recalls>,
+    recalls: BTreeMap<PageId, Recalls>,
     /// Flushes with all pages written or failed, which wait for blocks.
-    recalled: OrderedMap<Space, Vec<u64>>,
+    recalled: BTreeMap<Space, Vec<u64>>,
     /// Flushes waiting for spilled data to reach the file.
-    draining: OrderedMap<Space, Vec<u64>>,
+    draining: BTreeMap<Space, Vec<u64>>,
 }
 
 /// The flushes waiting for the write-back of a page. Flushes that begin during a write-back share another one, since

@@ -1,11 +1,11 @@
 //! Homes' knowledge of writes to their pages: this rank's questions to homes, and other ranks' questions to this one.
 
 use super::questions::Questions;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use vgasnet_memory::AddressSpace;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{CoherenceBody, Event, Home, PageId, ToHome};
-use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 use vgasnet_protocol::writes::{AnswerHead, Question, TAG_WRITES, UNWATCH, WATCH, Writes, WrittenPage};
 
 /// Writes to this home's pages, and the questions that this rank has asked.
@@ -13,7 +13,7 @@ use vgasnet_protocol::writes::{AnswerHead, Question, TAG_WRITES, UNWATCH, WATCH,
 pub struct KnownWrites {
     of_own: Writes,
     /// Ranks on whose behalf this one is about to write an own page.
-    acting_for: OrderedMap<u32, Rank>,
+    acting_for: BTreeMap<u32, Rank>,
     questions: Questions<Answer>,
 }
 
@@ -104,7 +104,7 @@ impl KnownWrites {
     }
 
     /// `own` may store to blocks of these pages.
-    pub fn on_opened(&mut self, pages: OrderedSet<u32>, own: Rank) {
+    pub fn on_opened(&mut self, pages: BTreeSet<u32>, own: Rank) {
         pages.into_iter().for_each(|index| self.of_own.on_asked(index, own));
     }
 

@@ -2,16 +2,16 @@
 
 use super::file_state::FileState;
 use super::own_flushes::{OwnFlush, OwnFlushes};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::{Cause, PageId};
-use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 use vgasnet_protocol::{Rank, Space};
 
 /// The open files.
 #[derive(Debug, Default)]
 pub struct OpenFiles {
-    files: OrderedMap<Space, OpenFile>,
+    files: BTreeMap<Space, OpenFile>,
 }
 
 #[derive(Debug)]
@@ -20,9 +20,9 @@ struct OpenFile {
     end: u32,
     state: Arc<FileState>,
     /// Dirty pages that could not be written. They stay until the next flush of the file.
-    unwritten: OrderedSet<PageId>,
+    unwritten: BTreeSet<PageId>,
     /// Pages to be dropped that are still pinned.
-    leaving: OrderedSet<PageId>,
+    leaving: BTreeSet<PageId>,
     flushes: OwnFlushes,
 }
 
@@ -70,12 +70,12 @@ impl OpenFiles {
     }
 
     /// Takes the pages to be dropped that were pinned at the last attempt.
-    pub fn take_leaving(&mut self, space: Space) -> OrderedSet<PageId> {
+    pub fn take_leaving(&mut self, space: Space) -> BTreeSet<PageId> {
         self.files.get_mut(&space).map(|file| std::mem::take(&mut file.leaving)).unwrap_or_default()
     }
 
     /// Keeps the pages to be dropped that are pinned.
-    pub fn set_leaving(&mut self, space: Space, leaving: OrderedSet<PageId>) {
+    pub fn set_leaving(&mut self, space: Space, leaving: BTreeSet<PageId>) {
         if let Some(file) = self.files.get_mut(&space) {
             file.leaving = leaving;
         }

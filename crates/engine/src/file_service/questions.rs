@@ -1,18 +1,18 @@
 //! Questions of this rank to others, each with a thread that waits for the answer.
 
-use vgasnet_protocol::ordered::OrderedMap;
+use std::collections::BTreeMap;
 
 /// The questions, by number. Number 0 is none of theirs.
 #[derive(Debug)]
 pub(super) struct Questions<A> {
     last: u32,
     /// `None` until the answer arrives.
-    answers: OrderedMap<u32, Option<A>>,
+    answers: BTreeMap<u32, Option<A>>,
 }
 
 impl<A> Default for Questions<A> {
     fn default() -> Questions<A> {
-        Questions { last: 0, answers: OrderedMap::new() }
+        Questions { last: 0, answers: BTreeMap::new() }
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn numbers_begin_again_after_the_last() {
-        let mut questions = Questions::<()> { last: u32::MAX - 1, answers: OrderedMap::new() };
+        let mut questions = Questions::<()> { last: u32::MAX - 1, answers: BTreeMap::new() };
         assert_eq!([questions.ask(), questions.ask()], [u32::MAX, 1]);
     }
 }

@@ -1,8 +1,8 @@
 //! The size of a shared file in a large team. A rank asks the first member of its team, which asks all others once for
 //! all pending requests.
 
+use std::collections::BTreeMap;
 use vgasnet_protocol::file_message::{FileAsk, FileMessage, TAG_FILE};
-use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::{Rank, Space};
 
 /// Id of the questions of a round: no thread waits for a single answer.
@@ -13,7 +13,7 @@ type Messages = Vec<(Rank, FileMessage)>;
 
 /// Rounds in progress at a first member.
 #[derive(Debug, Default)]
-pub(super) struct SizeRounds(OrderedMap<Space, Round>);
+pub(super) struct SizeRounds(BTreeMap<Space, Round>);
 
 /// A member may answer before a write that a later request has to see. So requests that arrive during a round wait for
 /// the next one.

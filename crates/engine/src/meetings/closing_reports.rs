@@ -1,7 +1,7 @@
 //! The parts of closing reports: the bytes that each rank sends to rank 0 when its program has ended.
 
+use std::collections::BTreeMap;
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::ordered::OrderedMap;
 
 /// First byte of a part of a report. The offset of the part and the report's length follow, 4 bytes each, then the
 /// part.
@@ -18,7 +18,7 @@ const REPORT_BYTES_MAX: usize = 64 << 10;
 /// The reports received, and the state of this rank's own.
 #[derive(Debug, Default)]
 pub(super) struct ClosingReports {
-    of: OrderedMap<Rank, Report>,
+    of: BTreeMap<Rank, Report>,
     /// Number of ranks with complete reports.
     complete: usize,
     is_own_taken: bool,

@@ -5,10 +5,10 @@
 
 use super::Paging;
 use crate::request::Part;
+use std::collections::BTreeMap;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Cache, FrameId, PageId, Protocol};
 use vgasnet_protocol::guests::{GuestMessage, GuestRoom, Offers, Room};
-use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::replacement::{FillKind, Need};
 use vgasnet_stats::{self as stats, Row};
 
@@ -20,7 +20,7 @@ pub(super) struct Guests {
     offers: Offers,
     room: GuestRoom,
     /// Guests in flight, with the offering rank.
-    incoming: OrderedMap<PageId, Rank>,
+    incoming: BTreeMap<PageId, Rank>,
     /// Number of guests that have arrived.
     came: u64,
 }
@@ -43,7 +43,7 @@ impl Guests {
             is_on: offers_max > 0,
             offers: Offers::new(own, ranks, frames, offers_max),
             room: GuestRoom::new(frames),
-            incoming: OrderedMap::new(),
+            incoming: BTreeMap::new(),
             came: 0,
         }
     }
@@ -192,7 +192,7 @@ impl Paging {
 #[derive(Debug, Default)]
 pub(super) struct Dismissals {
     /// The parts, with their number of attempts.
-    waiting: OrderedMap<PageId, Vec<(Part, u8)>>,
+    waiting: BTreeMap<PageId, Vec<(Part, u8)>>,
     /// Pages that guests have left and [`Paging::take_dismissed`] has not returned.
     done: Vec<PageId>,
 }

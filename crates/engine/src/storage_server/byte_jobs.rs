@@ -4,11 +4,11 @@ use super::{Need, Order, StorageServer, cause_of};
 use crate::queue::Todo;
 use crate::request::Part;
 use crate::work::{BlockCopies, OverlaidBlocks, Work};
+use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;
 use vgasnet_memory::{BlockMapper, Extent, mapping_refused};
 use vgasnet_protocol::coherence::{FrameId, PageId};
-use vgasnet_protocol::ordered::OrderedSet;
 use vgasnet_settings::UserError;
 
 impl StorageServer {
@@ -76,7 +76,7 @@ impl StorageServer {
     }
 
     /// Pages with blocks mapped for stores since the last call.
-    pub(crate) fn take_opened(&mut self) -> OrderedSet<u32> {
+    pub(crate) fn take_opened(&mut self) -> BTreeSet<u32> {
         self.blocks.take_opened()
     }
 

@@ -1,8 +1,8 @@
 //! The files of a home: its backing file, and those on which it does I/O, with their slots in the storage.
 
 use super::home_page::HomePage;
+use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::PageId;
-use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_protocol::{Rank, Space, Spaces};
 
 /// The storage slots of a home's files.
@@ -11,14 +11,14 @@ pub(super) struct HomeFiles {
     rank: Rank,
     /// Homes of the segments' pages.
     segments: Spaces,
-    slots: OrderedMap<Space, u32>,
-    spaces: OrderedMap<u32, Space>,
+    slots: BTreeMap<Space, u32>,
+    spaces: BTreeMap<u32, Space>,
 }
 
 impl HomeFiles {
     /// The files of a rank, initially its backing file only.
     pub(super) fn new(rank: Rank, segments: Spaces) -> HomeFiles {
-        HomeFiles { rank, segments, slots: OrderedMap::new(), spaces: OrderedMap::new() }
+        HomeFiles { rank, segments, slots: BTreeMap::new(), spaces: BTreeMap::new() }
     }
 
     pub(super) fn add(&mut self, file: Space, slot: u32) {

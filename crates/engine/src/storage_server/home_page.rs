@@ -5,10 +5,6 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct HomePage(u64);
 
-vgasnet_protocol::ordered_like! {
-    HomePage: u64 = |page| page.0;
-}
-
 /// Bits of the index in the file.
 const INDEX_BITS: u32 = 32;
 

@@ -1,7 +1,7 @@
 //! The waiting operations of a storage server: by priority, then by age.
 
+use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::Priority;
-use vgasnet_protocol::ordered::OrderedMap;
 
 /// Resource needed by an operation, besides room in the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) struct Waiting {
 /// higher priority.
 #[derive(Debug, Default)]
 pub(super) struct StorageQueue {
-    queues: [[OrderedMap<u64, usize>; NEEDS.len()]; PRIORITIES.len()],
+    queues: [[BTreeMap<u64, usize>; NEEDS.len()]; PRIORITIES.len()],
     /// Number of operations, since the engine checks after each message.
     len: usize,
     /// Operations begun since the oldest one last had its turn.

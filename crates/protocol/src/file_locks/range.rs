@@ -113,8 +113,7 @@ mod tests {
     #[test]
     fn each_home_gets_the_ranges_with_bytes_of_its_own() {
         let stripes = Stripes { homes: Arc::new([Rank(4), Rank(2), Rank(9)]), pages: 2 };
-        let homes =
-            |start, end| by_home(&[range((start, end, Shared))], &stripes, 10).into_iter().map(|(home, _)| home.0);
+        let homes = |start, end| by_home(&[range((start, end, Shared))], &stripes, 10).into_keys().map(|home| home.0);
         assert!(homes(0, 20).eq([4]) && homes(19, 21).eq([2, 4]) && homes(20, 60).eq([2, 9]));
         assert!(homes(40, 80).eq([4, 9]) && homes(0, u64::MAX).eq([2, 4, 9]) && homes(u64::MAX - 1, u64::MAX).eq([4]));
         let both = [range((0, 1, Shared)), range((59, 61, Exclusive))];

@@ -9,10 +9,10 @@ use super::refusals::Refusals;
 use super::slots::State;
 use super::{BLOCK_TOKEN, Blocks};
 use crate::work::BlockCopies;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use vgasnet_memory::Piece;
 use vgasnet_protocol::coherence::Cause;
-use vgasnet_protocol::ordered::OrderedMap;
 use vgasnet_storage::BLOCK_BYTES;
 
 impl Blocks {
@@ -111,7 +111,7 @@ impl Blocks {
     }
 
     /// Files with a failed block write since the last call, and the causes.
-    pub(in super::super) fn take_failures(&mut self) -> OrderedMap<u32, Cause> {
+    pub(in super::super) fn take_failures(&mut self) -> BTreeMap<u32, Cause> {
         self.refusals.take_failures()
     }
 

@@ -3,15 +3,15 @@
 //! Files are named by their slots in the storage.
 
 use super::Block;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 
 /// The files with dirty blocks, and their flushes.
 #[derive(Debug, Default)]
 pub(super) struct Flushes {
-    of_files: OrderedMap<u32, OfFile>,
+    of_files: BTreeMap<u32, OfFile>,
     /// The files with a flush in progress.
-    in_flight: OrderedSet<u32>,
+    in_flight: BTreeSet<u32>,
     /// The file of the last turn.
     last: u32,
 }

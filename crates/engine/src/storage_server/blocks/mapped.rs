@@ -7,10 +7,10 @@
 use super::super::home_page::HomePage;
 use super::Blocks;
 use super::slots::State;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use vgasnet_memory::{BlockMapper, MAPPED_BLOCK_BYTES};
 use vgasnet_protocol::coherence::Access;
-use vgasnet_protocol::ordered::{OrderedMap, OrderedSet};
 use vgasnet_storage::BLOCK_BYTES;
 
 const _: () = assert!(MAPPED_BLOCK_BYTES == BLOCK_BYTES);
@@ -37,7 +37,7 @@ pub(super) struct MappedBlocks {
     /// Access by slot.
     rights: Vec<Option<Access>>,
     /// Number of mapped blocks per page index.
-    of_page: OrderedMap<u32, u32>,
+    of_page: BTreeMap<u32, u32>,
     mapped: u32,
     /// Maximum number of mapped blocks.
     most: u32,
@@ -46,7 +46,7 @@ pub(super) struct MappedBlocks {
     /// Consecutive refusals by the system.
     refusals: u32,
     /// Pages with blocks mapped for stores; `None` until a query wants them.
-    opened: Option<OrderedSet<u32>>,
+    opened: Option<BTreeSet<u32>>,
     /// The system has refused to unmap a block. The job ends at the next drive, before the slot is reused.
     refused: Option<i32>,
 }
@@ -58,7 +58,7 @@ impl MappedBlocks {
         MappedBlocks {
             mapper,
             rights,
-            of_page: OrderedMap::new(),
+            of_page: BTreeMap::new(),
             mapped: 0,
             most,
             hand: 0,
@@ -85,11 +85,11 @@ impl MappedBlocks {
 
     /// Starts noting them.
     pub(super) fn watch(&mut self) {
-        self.opened = Some(OrderedSet::new());
+        self.opened = Some(BTreeSet::new());
     }
 
     /// The pages noted since the last call.
-    pub(super) fn take_opened(&mut self) -> OrderedSet<u32> {
+    pub(super) fn take_opened(&mut self) -> BTreeSet<u32> {
         self.opened.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -227,7 +227,7 @@ impl Blocks {
     }
 
     /// Pages with blocks mapped for stores since the last call.
-    pub(in super::super) fn take_opened(&mut self) -> OrderedSet<u32> {
+    pub(in super::super) fn take_opened(&mut self) -> BTreeSet<u32> {
         self.mapped.as_mut().map(MappedBlocks::take_opened).unwrap_or_default()
     }
 

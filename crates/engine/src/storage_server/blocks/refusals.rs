@@ -1,16 +1,16 @@
 //! Files with blocks that could not be written. Files are named by their slots in the storage.
 
 use super::super::home_page::HomePage;
+use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::Cause;
-use vgasnet_protocol::ordered::OrderedMap;
 
 /// The files with failed writes, and the causes.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     /// A flush of the file retries them.
-    of_files: OrderedMap<u32, Cause>,
+    of_files: BTreeMap<u32, Cause>,
     /// Files with a failed write since the last query.
-    failures: OrderedMap<u32, Cause>,
+    failures: BTreeMap<u32, Cause>,
 }
 
 impl Refusals {
@@ -46,7 +46,7 @@ impl Refusals {
     }
 
     /// Files with a failed write since the last call, and the causes.
-    pub(super) fn take_failures(&mut self) -> OrderedMap<u32, Cause> {
+    pub(super) fn take_failures(&mut self) -> BTreeMap<u32, Cause> {
         std::mem::take(&mut self.failures)
     }
 }

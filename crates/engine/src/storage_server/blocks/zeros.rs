@@ -2,7 +2,7 @@
 //! fills a new file with small records waits only for reads of blocks evicted half written.
 
 use super::super::home_page::HomePage;
-use vgasnet_protocol::ordered::OrderedMap;
+use std::collections::BTreeMap;
 
 /// Maximum words for all pages: with large pages, enough for 32 GiB. Pages without room have all blocks read.
 const WORDS_MAX: usize = 1 << 17;
@@ -14,7 +14,7 @@ const ENTRY_WORDS: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct ZeroBlocks {
     /// One bit per block: whether it has been written.
-    pages: OrderedMap<HomePage, Box<[u64]>>,
+    pages: BTreeMap<HomePage, Box<[u64]>>,
     words: usize,
 }
 
