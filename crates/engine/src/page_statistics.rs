@@ -1,7 +1,6 @@
 //! Statistics of pages, gathered from the protocol's events and actions as they pass. Nothing is kept while statistics
 //! are off.
 
-use super::Engine;
 use crate::request::{Copy, Part};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -243,13 +242,6 @@ impl PageStatistics {
 
     fn is_of_this_host(&self, rank: Rank) -> bool {
         self.conduit.host_of(rank) == self.conduit.host_of(self.space.rank)
-    }
-}
-
-impl Engine {
-    /// Updates the rows that are counted by inspection. Called before a snapshot.
-    pub fn count_used(&mut self) {
-        self.page_statistics.count_used();
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod aging;
 mod byte_locks;
+mod caching_bar;
 mod file_state;
 mod home_flushes;
 mod known_writes;
@@ -23,10 +24,10 @@ pub use own_flushes::OwnFlush;
 pub use unwritten::{Unwritten, joined};
 pub(super) use write_behind::Resumed;
 
-use super::caching_bar::CachingBar;
 use crate::request::Part;
 use aging::Aging;
 use byte_locks::ByteLocks;
+use caching_bar::CachingBar;
 use home_flushes::HomeFlushes;
 use known_writes::KnownWrites;
 use open_files::OpenFiles;

@@ -4,17 +4,14 @@
 //! like a pin: by the borrower's table entry and a notice. Until then its page stays open or closing; nothing else
 //! waits.
 
-use super::outbox::Outbox;
-use super::paging::TooManyPins;
-use super::{Driver, Engine, Work};
+use super::Engine;
+use crate::Work;
+use crate::outbox::Outbox;
+use crate::paging::TooManyPins;
 use std::ops::RangeInclusive;
-use std::time::{Duration, Instant};
 use vgasnet_memory::PageAccess;
 use vgasnet_protocol::LoanMessage;
 use vgasnet_protocol::coherence::{Access, PageId};
-
-/// Timeout for lent frames. Neighbours return them at once, unless they are stopped.
-const LOANS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sends the request for a lent frame to the rank of the page's segment.
 pub(super) fn ask_back(outbox: &mut Outbox, page: PageId) {
@@ -24,7 +21,12 @@ pub(super) fn ask_back(outbox: &mut Outbox, page: PageId) {
 }
 
 impl Engine {
-    /// Adds pages of the own segment to the pin set. The caller then waits for loans ([`Driver::await_loans`]) and pins
+    /// Undoes one [`Engine::add_pins`] of pages that were not pinned in the page table.
+    pub(crate) fn take_back_pins(&mut self, pages: RangeInclusive<u32>) {
+        self.paging.take_back_pins(pages);
+    }
+
+    /// Adds pages of the own segment to the pin set. The caller then waits for loans ([`Driver::await_loans`](crate::Driver::await_loans)) and pins
     /// each page in the page table.
     ///
     /// # Errors
@@ -81,27 +83,5 @@ impl Engine {
         // The frame may already be on its way back.
         self.queue.add(Work::GiveBack { index });
         Ok(())
-    }
-}
-
-impl Driver {
-    /// After [`Engine::add_pins`], waits until the lent frames are within the limit.
-    ///
-    /// # Errors
-    /// Neighbours do not return frames. The pages have been removed from the pin set.
-    pub fn await_loans(&self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
-        let table = &self.space().own.table;
-        let has_room = || table.lent_too_many() == 0;
-        if !has_room() {
-            self.step();
-            self.wait_until_or(&has_room, Some(Instant::now() + LOANS_PATIENCE));
-        }
-        match table.lent_too_many() {
-            0 => Ok(()),
-            missing => {
-                self.engine().paging.take_back_pins(pages);
-                Err(TooManyPins::Lent(missing))
-            }
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Joins the job's meetings ([`Meetings`]) with the rank's messages and waiting threads.
 
 use super::Engine;
-use super::arrivals::refused;
-use super::meetings::{Meetings, ReportPart, TAG_REPORT_TAKEN};
+use crate::arrivals::refused;
+use crate::meetings::{Meetings, ReportPart, TAG_REPORT_TAKEN};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::{Barrier, BarrierMessage, Misuse, Name};
 use vgasnet_settings::UserError;
@@ -73,7 +73,7 @@ impl Engine {
     }
 
     /// Sends this rank's closing report to rank 0.
-    pub(super) fn send_report(&mut self, report: &[u8]) {
+    pub(crate) fn send_report(&mut self, report: &[u8]) {
         for message in Meetings::report_messages(report, self.conduit.message_bytes_max()) {
             self.outbox.send(Rank(0), &message);
         }
@@ -81,18 +81,18 @@ impl Engine {
 
     /// Whether this rank's closing report needs no more of it: rank 0 has it, or, where no message is lost, all
     /// messages have been sent.
-    pub(super) fn is_report_delivered(&self) -> bool {
+    pub(crate) fn is_report_delivered(&self) -> bool {
         let is_safe = self.conduit.capabilities().wakes_on_arrival;
         self.meetings.is_report_taken() || (is_safe && self.outbox.is_empty())
     }
 
     /// Number of ranks with complete closing reports.
-    pub(super) fn reports_complete(&self) -> usize {
+    pub(crate) fn reports_complete(&self) -> usize {
         self.meetings.reports_complete()
     }
 
     /// The complete closing reports.
-    pub(super) fn closing_reports(&self) -> Vec<(Rank, Vec<u8>)> {
+    pub(crate) fn closing_reports(&self) -> Vec<(Rank, Vec<u8>)> {
         self.meetings.reports().map(|(rank, bytes)| (rank, bytes.to_vec())).collect()
     }
 }

@@ -1,7 +1,8 @@
 //! Joins the shared files with protocol and storage: their life, flushes, failures, messages and locks.
 
-use super::file_service::{FileState, Handled, OwnFlush, Unwritten, joined};
-use super::{Engine, Work};
+use super::Engine;
+use crate::Work;
+use crate::file_service::{FileState, Handled, OwnFlush, Unwritten, joined};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,6 +16,11 @@ use vgasnet_storage::NamedFile;
 use zerocopy::IntoBytes;
 
 impl Engine {
+    /// Stops draining to a file that is about to be closed or cut.
+    pub(crate) fn stop_draining(&mut self, space: Space) {
+        self.storage.stop_draining(space);
+    }
+
     /// Opens a file with data in its first `pages` pages. A home of some of them gives the `file` for I/O.
     pub fn open_file(
         &mut self,
@@ -145,7 +151,7 @@ impl Engine {
     }
 
     /// The unwritten data of a file after a flush. If there are none, writes are accepted again.
-    pub(super) fn unwritten_after_flush(&mut self, space: Space) -> Option<Unwritten> {
+    pub(crate) fn unwritten_after_flush(&mut self, space: Space) -> Option<Unwritten> {
         let unwritten = self.unwritten(space);
         if unwritten.is_none() {
             self.files.open().accept(space);
@@ -333,5 +339,25 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Whether one more file may be cached for writing. If so, it is counted.
+    pub fn begin_caching(&mut self) -> bool {
+        self.files.caching_mut().begin()
+    }
+
+    /// A counted file is cached no more.
+    pub fn end_caching(&mut self) {
+        self.files.caching_mut().end();
+    }
+
+    /// Bars caching on this rank.
+    pub fn bar_caching(&mut self) {
+        self.files.caching_mut().bar();
+    }
+
+    /// Whether caching is barred: the files that are still cached have to be handed over.
+    pub fn is_caching_barred(&self) -> bool {
+        self.files.caching().is_barred()
     }
 }

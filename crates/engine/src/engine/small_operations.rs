@@ -2,10 +2,11 @@
 //!
 //! A faulting thread drives on its own stack, which may be small. Code not needed there is kept out of line.
 
+use super::Engine;
+use crate::Work;
 #[cfg(doc)]
-use super::bytes::Bytes;
-use super::bytes::{Outcome, Supply, Way};
-use super::{Engine, Work};
+use crate::bytes::Bytes;
+use crate::bytes::{Outcome, Supply, Way};
 use crate::request::{Copy, Part, ServedId};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, Cause, Event, PageId};

@@ -1,8 +1,9 @@
 //! Joins writes to shared files and own pages with protocol and storage: write-behind, by number and by age, and what
 //! homes know of writes.
 
-use super::file_service::{Purpose, Resumed};
-use super::{Engine, Work};
+use super::Engine;
+use crate::Work;
+use crate::file_service::{Purpose, Resumed};
 use crate::request::{Completion, Part};
 use std::ops::Range;
 use std::time::Duration;
@@ -113,7 +114,7 @@ impl Engine {
     }
 
     /// Whether the answer to a question has arrived.
-    pub(super) fn has_answer_of_writes(&self, id: u32) -> bool {
+    pub(crate) fn has_answer_of_writes(&self, id: u32) -> bool {
         self.files.writes().has_answer(id)
     }
 

@@ -1,7 +1,8 @@
 //! Joins arrivals from the conduit with the parts of the engine that they are for.
 
-use super::arrivals::{Arrived, refused};
-use super::{Engine, storage_server};
+use super::Engine;
+use crate::arrivals::{Arrived, refused};
+use crate::storage_server;
 use vgasnet_protocol::Violation;
 use vgasnet_protocol::coherence::Event;
 use vgasnet_settings::UserError;

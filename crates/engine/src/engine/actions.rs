@@ -1,8 +1,9 @@
 //! How the engine carries out the protocol's actions.
 
-use super::paging::{CloseStep, ClosedPage};
-use super::queue::Todo;
-use super::{Engine, Work, pinning};
+use super::{Engine, pinning};
+use crate::Work;
+use crate::paging::{CloseStep, ClosedPage};
+use crate::queue::Todo;
 use crate::request::{Copy, Part};
 use vgasnet_conduit::{Token, Transfer};
 use vgasnet_protocol::coherence::{Access, Action, Event, FrameId, Outgoing, PageId, Waiter};

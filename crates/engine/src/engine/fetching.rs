@@ -1,7 +1,7 @@
 //! Fetches pages ahead of need, and pages that other ranks offer before they evict them.
 
 use super::Engine;
-use super::paging::OfferAnswer;
+use crate::paging::OfferAnswer;
 use std::ops::RangeInclusive;
 use vgasnet_protocol::coherence::{Event, PageId};
 use vgasnet_protocol::guests::GuestMessage;

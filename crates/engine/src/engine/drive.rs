@@ -1,7 +1,8 @@
 //! The stages of a drive: take in, admit, decide, carry out, complete.
 
-use super::paging::page_released_by;
-use super::{Engine, arrivals};
+use super::Engine;
+use crate::arrivals;
+use crate::paging::page_released_by;
 use vgasnet_protocol::coherence::{Access, CoherenceBody, Event, PageId, ToCache};
 use vgasnet_settings::UserError;
 use vgasnet_stats as stats;

@@ -1,7 +1,8 @@
 //! Calls of client threads about shared files and writes that wait for the engine.
 
-use super::file_service::{Purpose, Unwritten, WritesSince};
-use super::{Driver, Engine};
+use super::Driver;
+use crate::Engine;
+use crate::file_service::{Purpose, Unwritten, WritesSince};
 use std::cell::RefCell;
 use std::ops::Range;
 use vgasnet_protocol::coherence::Cause;
@@ -36,12 +37,12 @@ impl Driver {
 
     /// Whether writes to files may stay spilled on this node's disk.
     pub fn spills(&self) -> bool {
-        self.engine().storage.spills()
+        self.engine().storage().spills()
     }
 
     /// Waits until nothing is in progress for a file here. Its spilled data stay.
     pub fn settle_file(&self, space: Space) {
-        self.engine().storage.stop_draining(space);
+        self.engine().stop_draining(space);
         self.wait_for_files(&|| self.engine().is_quiet_about(space));
     }
 
@@ -64,9 +65,9 @@ impl Driver {
 
     /// Waits for a file event. Another thread may be the driver, so this one checks after each drive.
     pub(super) fn wait_for_files(&self, done: &dyn Fn() -> bool) {
-        self.engine().files.set_awaited(true);
+        self.engine().await_files(true);
         self.wait_until(done);
-        self.engine().files.set_awaited(false);
+        self.engine().await_files(false);
     }
 
     /// Writes this rank's data of a file, in its pool or as a home, as far as possible. Returns the unwritten part, if
@@ -153,5 +154,12 @@ impl Driver {
                 return all.expect("it has an answer");
             }
         }
+    }
+
+    /// Bars caching on all ranks. Returns the number of files that are still cached.
+    pub fn bar_caching(&self) -> u64 {
+        let ranks = self.conduit.ranks();
+        let answers = self.ask_of_file((0..ranks).map(Rank), Space::of_file(0), FileAsk::BarCaching, 0);
+        answers.into_iter().map(|answer| answer.value).sum()
     }
 }

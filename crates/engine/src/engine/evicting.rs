@@ -1,7 +1,8 @@
 //! Evicts pages for those that wait for a frame, moves frames between pages and blocks, and handles the client's hints
 //! about pages that it will not need.
 
-use super::{Engine, Work, pinning};
+use super::{Engine, pinning};
+use crate::Work;
 use std::ops::RangeInclusive;
 use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
