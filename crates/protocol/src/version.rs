@@ -14,7 +14,7 @@ const SOURCES: [&[u8]; 35] = [
     include_bytes!("coherence/home/mod.rs"),
     include_bytes!("coherence/home/entry.rs"),
     include_bytes!("coherence/home/failures.rs"),
-    include_bytes!("coherence/home/files.rs"),
+    include_bytes!("coherence/home/home_files.rs"),
     include_bytes!("collectives/machine.rs"),
     include_bytes!("collectives/message.rs"),
     include_bytes!("collectives/team.rs"),
@@ -34,7 +34,7 @@ const SOURCES: [&[u8]; 35] = [
     include_bytes!("loan.rs"),
     include_bytes!("rank.rs"),
     include_bytes!("rank_state.rs"),
-    include_bytes!("spaces.rs"),
+    include_bytes!("spaces/mod.rs"),
     include_bytes!("wire.rs"),
     include_bytes!("writes.rs"),
 ];

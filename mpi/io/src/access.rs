@@ -1,13 +1,13 @@
 //! Reads and writes. MPI's 40 functions differ in the start of the access and in its completion.
 
+use crate::cached_files::{self, CachedFile, CallFile};
 use crate::ffi::{self, Status, constants};
-use crate::files::{self, CachedFile, Found};
 use crate::queue::{Operation, Outcome, Split, Started, Work};
 use crate::say;
 use crate::transfer::{Memory, Transfer};
 use crate::types::layout_of;
 use crate::vgasnet::{Failed, Piece};
-use crate::view::{Place, View};
+use crate::view::{Extent, View};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -42,7 +42,7 @@ pub struct Access {
 
 /// A checked access: its file, its position, and its memory.
 struct Ready {
-    file: Found,
+    file: CallFile,
     position: u64,
     memory: Memory,
 }
@@ -59,7 +59,7 @@ impl Access {
     /// Checks the access and takes its position. Invalid accesses are left to MPI, so that the program gets MPI's
     /// errors.
     fn prepare(&self) -> Result<Ready, Refusal> {
-        let file = files::find(self.file).ok_or(Refusal::Next)?;
+        let file = cached_files::find(self.file).ok_or(Refusal::Next)?;
         let count = u64::try_from(self.count).map_err(|_| Refusal::Next)?;
         let is_allowed = if self.is_write { file.may_write } else { file.may_read };
         let layout = layout_of(self.datatype).filter(|_| is_allowed);
@@ -154,7 +154,7 @@ struct Later {
 }
 
 impl Later {
-    fn new(file: &Found, position: u64, memory: Memory, is_write: bool) -> Later {
+    fn new(file: &CallFile, position: u64, memory: Memory, is_write: bool) -> Later {
         let (view, moved, errors) = (Arc::clone(file.view()), AtomicU64::new(0), AtomicU64::new(0));
         Later { file: file.shared(), view, position, memory, is_write, moved, errors }
     }
@@ -165,7 +165,7 @@ impl Later {
     }
 
     /// The place and the piece, if there is one of each: only then vgasnet runs the access asynchronously.
-    fn block(&self) -> Option<(Place, Piece)> {
+    fn block(&self) -> Option<(Extent, Piece)> {
         let (memory, is_write) = (self.memory.clone(), self.is_write);
         let block = Transfer { view: &self.view, position: self.position, memory, is_write }.block();
         block.filter(|(_, piece)| piece.len > 0)
@@ -247,7 +247,7 @@ pub fn later(access: &Access, place: *mut c_void, next: impl Fn() -> c_int) -> c
 
 /// Begins the split collective of this name.
 pub fn begin(access: &Access, name: &'static str, next: impl Fn() -> c_int) -> c_int {
-    if let Some(file) = files::find(access.file) {
+    if let Some(file) = cached_files::find(access.file) {
         let split = file.queue.split.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(split) = &*split {
             say(format_args!("{name}_begin: {}_begin has begun; call its end before", split.name));
@@ -270,7 +270,7 @@ pub fn begin(access: &Access, name: &'static str, next: impl Fn() -> c_int) -> c
 
 /// Ends the split collective of this name.
 pub fn end(file: u64, name: &str, status: Status, next: impl Fn() -> c_int) -> c_int {
-    let Some(file) = files::find(file) else { return next() };
+    let Some(file) = cached_files::find(file) else { return next() };
     let mut begun = file.queue.split.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(split) = begun.take_if(|split| split.name == name) else {
         drop(begun);

@@ -1,8 +1,8 @@
 //! The end of a cached file: it is closed, or MPI serves its handles from then on.
 
+use crate::cached_files::{self, CachedFile, shared_with};
 use crate::claims::{self, Claim};
 use crate::ffi;
-use crate::files::{self, CachedFile, shared_with};
 use crate::say;
 use crate::sharing::{Hold, Way};
 use crate::vgasnet::Failed;
@@ -86,7 +86,7 @@ impl CachedFile {
 
     /// A second handle becomes MPI's, since the first is closed. All ranks of the second close the first. Collective.
     fn leave(&self, claim: Option<Claim>) {
-        files::remove(self.handle);
+        cached_files::remove(self.handle);
         claim.into_iter().for_each(|claim| claims::keep(self.handle, claim));
         self.hand_over(self.shared_units());
         if let Hold::Shared { pointer, .. } = &self.hold {
@@ -119,7 +119,7 @@ impl CachedFile {
 /// Leaves the program's open files to MPI, which is about to end. Collective over all ranks; the ranks of a team have
 /// the same files open.
 pub fn close_all() {
-    let mut own = files::all_own_files();
+    let mut own = cached_files::all_own_files();
     own.sort_unstable_by_key(|(name, _)| *name);
     for (_, file) in own {
         if file.comm.rank == 0 {
@@ -128,7 +128,7 @@ pub fn close_all() {
                 "rank {rank}: MPI_Finalize: {path} is open; it is written now, and cached no more; call MPI_File_close before"
             ));
         }
-        files::remove(file.handle);
+        cached_files::remove(file.handle);
         // A file of a session outlives this.
         let _told = file.end(After::MpiAtPointers);
     }
@@ -136,7 +136,7 @@ pub fn close_all() {
 
 /// Closes a file: first here, since MPI may delete it then.
 pub fn close(handle: u64, next: impl Fn() -> c_int) -> c_int {
-    let Some(file) = files::remove(handle) else {
+    let Some(file) = cached_files::remove(handle) else {
         let code = next();
         claims::release(handle);
         return code;
@@ -152,7 +152,7 @@ pub fn close(handle: u64, next: impl Fn() -> c_int) -> c_int {
 
 /// Leaves a file to MPI from now on. Collective.
 pub fn give_up(handle: u64, is_atomic: bool) -> c_int {
-    let Some(file) = files::remove(handle) else { return SUCCESS };
+    let Some(file) = cached_files::remove(handle) else { return SUCCESS };
     let answer = file.end(After::Mpi);
     match file.code(answer) {
         SUCCESS if is_atomic => ffi::set_atomicity(handle),

@@ -1,8 +1,8 @@
 //! Operations on an open file other than reads and writes.
 
+use crate::cached_files::{self, CachedFile, CallFile};
 use crate::closing;
 use crate::ffi::{self, Constants, constants};
-use crate::files::{self, CachedFile, Found};
 use crate::job;
 use crate::types::layout_of;
 use crate::view::View;
@@ -18,7 +18,7 @@ pub fn set_view(
     representation: &[u8],
     next: impl Fn() -> c_int,
 ) -> c_int {
-    let Some(cached) = files::find_idle(file) else { return next() };
+    let Some(cached) = cached_files::find_idle(file) else { return next() };
     match next() {
         SUCCESS => {}
         code => return code,
@@ -41,7 +41,7 @@ pub fn set_view(
 
 /// Leaves the file to MPI, which has the view already. Not possible for a second handle: its accesses by MPI would
 /// bypass the pages of the first.
-fn leave_to_mpi(file: u64, cached: Found) -> c_int {
+fn leave_to_mpi(file: u64, cached: CallFile) -> c_int {
     if cached.is_second() {
         let what = "MPI_File_set_view: a view that only MPI can serve, of a file that is open by another handle, too";
         return cached.code(cached.refuse(what, "set it by the handle that was opened first"));
@@ -53,14 +53,14 @@ fn leave_to_mpi(file: u64, cached: Found) -> c_int {
 
 /// `MPI_File_get_size`.
 pub fn size(file: u64, next: impl Fn() -> c_int) -> Result<u64, c_int> {
-    let Some(cached) = files::find_idle(file) else { return Err(next()) };
+    let Some(cached) = cached_files::find_idle(file) else { return Err(next()) };
     let size = cached.size();
     size.map_err(|failed| cached.code(Err::<(), _>(failed)))
 }
 
 /// `MPI_File_set_size`.
 pub fn set_size(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find_idle(file) else { return next() };
+    let Some(cached) = cached_files::find_idle(file) else { return next() };
     let Ok(bytes) = u64::try_from(bytes) else { return next() };
     if !cached.may_write {
         return next();
@@ -70,7 +70,7 @@ pub fn set_size(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
 
 /// `MPI_File_preallocate`.
 pub fn preallocate(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find_idle(file) else { return next() };
+    let Some(cached) = cached_files::find_idle(file) else { return next() };
     let Ok(bytes) = u64::try_from(bytes) else { return next() };
     if !cached.may_write {
         return next();
@@ -80,13 +80,13 @@ pub fn preallocate(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
 
 /// `MPI_File_sync`.
 pub fn sync(file: u64, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find_idle(file) else { return next() };
+    let Some(cached) = cached_files::find_idle(file) else { return next() };
     cached.code(cached.sync())
 }
 
 /// `MPI_File_set_atomicity`.
 pub fn set_atomicity(file: u64, flag: c_int, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find_idle(file) else { return next() };
+    let Some(cached) = cached_files::find_idle(file) else { return next() };
     let code = cached.code(cached.set_atomic(flag != 0));
     if code == SUCCESS {
         cached.is_atomic.store(flag != 0, Ordering::Relaxed);
@@ -96,7 +96,7 @@ pub fn set_atomicity(file: u64, flag: c_int, next: impl Fn() -> c_int) -> c_int 
 
 /// `MPI_File_get_atomicity`.
 pub fn atomicity(file: u64, next: impl Fn() -> c_int) -> Result<c_int, c_int> {
-    let Some(cached) = files::find_idle(file) else { return Err(next()) };
+    let Some(cached) = cached_files::find_idle(file) else { return Err(next()) };
     Ok(c_int::from(cached.is_atomic()))
 }
 
@@ -109,7 +109,7 @@ pub enum Pointer {
 
 /// `MPI_File_seek`, `MPI_File_seek_shared`.
 pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = files::find_idle(file) else { return next() };
+    let Some(cached) = cached_files::find_idle(file) else { return next() };
     let view = cached.view();
     let Constants { seek_set, seek_current, seek_end, .. } = *constants();
     if ![seek_set, seek_current, seek_end].contains(&whence) {
@@ -141,7 +141,7 @@ pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl 
 
 /// `MPI_File_get_position`, `MPI_File_get_position_shared`.
 pub fn position(file: u64, pointer: Pointer, next: impl Fn() -> c_int) -> Result<u64, c_int> {
-    let Some(cached) = files::find_idle(file) else { return Err(next()) };
+    let Some(cached) = cached_files::find_idle(file) else { return Err(next()) };
     let view = cached.view();
     units(&cached, view, pointer)
 }
@@ -167,7 +167,7 @@ fn units(cached: &CachedFile, view: &View, pointer: Pointer) -> Result<u64, c_in
 pub fn info(file: u64, next: impl Fn() -> c_int, info: impl Fn() -> u64) -> c_int {
     let code = next();
     if code == SUCCESS && job::library().is_some() {
-        let cached = files::find_idle(file);
+        let cached = cached_files::find_idle(file);
         let is_cached = cached.as_ref().is_some_and(|cached| !cached.through.is_on());
         ffi::set_info(info(), c"vgasnet_cache", if is_cached { "enable" } else { "disable" });
         if let Some(cached) = cached.filter(|cached| !cached.ignored_hints.is_empty()) {

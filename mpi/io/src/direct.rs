@@ -3,7 +3,7 @@
 use crate::ffi;
 use crate::say;
 use crate::vgasnet::{Failed, Piece};
-use crate::view::Place;
+use crate::view::Extent;
 use std::ffi::{CString, c_int};
 use std::fs::File;
 use std::mem::ManuallyDrop;
@@ -70,7 +70,7 @@ impl Direct {
     ///
     /// # Safety
     /// The memory may be written.
-    pub unsafe fn read(&self, places: &[Place], pieces: &[Piece], is_atomic: bool) -> Result<u64, Failed> {
+    pub unsafe fn read(&self, places: &[Extent], pieces: &[Piece], is_atomic: bool) -> Result<u64, Failed> {
         self.in_one_step(places, libc::F_RDLCK, is_atomic, || {
             // SAFETY: as the caller says.
             let call = |vectors: &[libc::iovec], offset| unsafe {
@@ -84,7 +84,7 @@ impl Direct {
     ///
     /// # Safety
     /// The memory may be read.
-    pub unsafe fn write(&self, places: &[Place], pieces: &[Piece], is_atomic: bool) -> Result<(), Failed> {
+    pub unsafe fn write(&self, places: &[Extent], pieces: &[Piece], is_atomic: bool) -> Result<(), Failed> {
         self.in_one_step(places, libc::F_WRLCK, is_atomic, || {
             // SAFETY: as the caller says.
             let call = |vectors: &[libc::iovec], offset| unsafe {
@@ -96,7 +96,7 @@ impl Direct {
 
     fn transfer(
         &self,
-        places: &[Place],
+        places: &[Extent],
         pieces: &[Piece],
         what: &str,
         call: impl Fn(&[libc::iovec], i64) -> isize,
@@ -172,7 +172,7 @@ impl Direct {
     /// In mode atomic, others that lock the file, such as MPI, wait meanwhile.
     fn in_one_step<T>(
         &self,
-        places: &[Place],
+        places: &[Extent],
         kind: c_int,
         is_atomic: bool,
         work: impl FnOnce() -> Result<T, Failed>,

@@ -21,6 +21,7 @@
 mod access;
 #[macro_use]
 mod accesses;
+mod cached_files;
 mod calls;
 mod claims;
 mod closing;
@@ -30,7 +31,6 @@ mod descriptors;
 mod direct;
 mod errors;
 mod ffi;
-mod files;
 mod fortran;
 #[cfg(open_mpi)]
 mod fortran_accesses;

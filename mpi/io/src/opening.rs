@@ -1,11 +1,11 @@
 //! `MPI_File_open`: decides which files are cached, and which share the pages of another handle. The ranks agree before
 //! MPI opens the file, so a refused file is neither created nor changed.
 
+use crate::cached_files::{self, CachedFile, own_files};
 use crate::claims::{self, Claim};
 use crate::company::Permit;
 use crate::descriptors;
 use crate::ffi::{self, Comm, constants};
-use crate::files::{self, CachedFile, own_files};
 use crate::job;
 use crate::patterns::Patterns;
 use crate::say;
@@ -350,5 +350,5 @@ fn begin(wanted: &Wanted<'_>, mut file: CachedFile) {
     if file.is_appended {
         file.append();
     }
-    files::add(file);
+    cached_files::add(file);
 }

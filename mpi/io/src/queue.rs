@@ -88,14 +88,14 @@ const THREADS_MAX: usize = 4;
 
 /// Work for some threads of the library, for all files, in order.
 struct Line<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<Contents<T>>,
     is_longer: Condvar,
     thread_name: &'static str,
     /// The endless loop of a thread.
     run: fn(),
 }
 
-struct State<T> {
+struct Contents<T> {
     waiting: VecDeque<T>,
     threads: usize,
     /// Of these, the number waiting for work.
@@ -104,7 +104,7 @@ struct State<T> {
 
 impl<T> Line<T> {
     const fn new(thread_name: &'static str, run: fn()) -> Line<T> {
-        let state = State { waiting: VecDeque::new(), threads: 0, idle: 0 };
+        let state = Contents { waiting: VecDeque::new(), threads: 0, idle: 0 };
         Line { state: Mutex::new(state), is_longer: Condvar::new(), thread_name, run }
     }
 

@@ -4,7 +4,7 @@
 //! One rank has the dirty bytes of all ranks of a file's team written, while their helpers live. An existing thread
 //! does so, waiting at a pipe, since a signal handler must not start one.
 
-use crate::files::{self, CachedFile};
+use crate::cached_files::{self, CachedFile};
 use crate::job;
 use crate::say;
 use std::ffi::{CStr, c_int};
@@ -218,7 +218,7 @@ pub fn all(why: &str) {
 
 /// The files to write. A line says so if another thread keeps the table of files.
 fn open_files(why: &str, end: Instant) -> Vec<Arc<CachedFile>> {
-    until(end, files::written_files).unwrap_or_else(|| {
+    until(end, cached_files::written_files).unwrap_or_else(|| {
         say(format_args!(
             "rank {}: {why}: the files that are open could not be looked at; what was written since they were last synced may be lost; \
              call MPI_File_close or MPI_Finalize before",

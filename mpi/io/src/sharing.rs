@@ -4,11 +4,11 @@
 //! The file belongs to the ranks of its first handle. Their collective operations are not possible for a second handle
 //! of only some of them.
 
+use crate::cached_files::{CachedFile, has_atomic_second};
 use crate::claims::Claim;
 use crate::company::Permit;
 use crate::direct::Direct;
 use crate::ffi::{self, Comm, constants};
-use crate::files::{CachedFile, has_atomic_second};
 use crate::say;
 use crate::through::Joint;
 use crate::vgasnet::{self, Failed, File, Library, Opening, Team};

@@ -1,9 +1,9 @@
 //! Moves bytes between a program's memory and a file seen through a view.
 
-use crate::files::CachedFile;
+use crate::cached_files::CachedFile;
 use crate::layout::Kept;
 use crate::vgasnet::{Failed, Piece};
-use crate::view::{Place, View};
+use crate::view::{Extent, View};
 
 /// Maximum number of places and pieces for one call of vgasnet, unless all have to be one step.
 const ENTRIES_MAX: usize = 1 << 14;
@@ -47,7 +47,7 @@ pub struct Transfer<'a> {
 impl Transfer<'_> {
     /// The place and the piece, if there is exactly one of each.
     #[inline]
-    pub fn block(&self) -> Option<(Place, Piece)> {
+    pub fn block(&self) -> Option<(Extent, Piece)> {
         let bytes = self.memory.bytes();
         let run = self.memory.layout.block_of(self.memory.count)?;
         let address = self.memory.base.wrapping_add(run.at as usize);
@@ -111,14 +111,14 @@ struct Batches<P, M> {
     places: P,
     pieces: M,
     /// The remainders of split entries.
-    place: Option<Place>,
+    place: Option<Extent>,
     piece: Option<Piece>,
     entries_max: usize,
 }
 
-impl<P: Iterator<Item = Place>, M: Iterator<Item = Piece>> Batches<P, M> {
+impl<P: Iterator<Item = Extent>, M: Iterator<Item = Piece>> Batches<P, M> {
     /// Fills both lists with the next batch. Returns its number of bytes.
-    fn next(&mut self, places: &mut Vec<Place>, pieces: &mut Vec<Piece>) -> Option<u64> {
+    fn next(&mut self, places: &mut Vec<Extent>, pieces: &mut Vec<Piece>) -> Option<u64> {
         places.clear();
         pieces.clear();
         let mut bytes = 0;
@@ -133,14 +133,14 @@ impl<P: Iterator<Item = Place>, M: Iterator<Item = Piece>> Batches<P, M> {
             let len = place.len.min(piece.len as u64);
             match places.last_mut() {
                 Some(last) if goes_on => last.len += len,
-                _ => places.push(Place { len, ..place }),
+                _ => places.push(Extent { len, ..place }),
             }
             match pieces.last_mut() {
                 Some(last) if goes_on_here => last.len += len as usize,
                 _ => pieces.push(Piece { len: len as usize, ..piece }),
             }
             (goes_on, goes_on_here) = (len < place.len, len < piece.len as u64);
-            self.place = goes_on.then(|| Place { offset: place.offset + len, len: place.len - len });
+            self.place = goes_on.then(|| Extent { offset: place.offset + len, len: place.len - len });
             let tail = |piece: Piece| Piece { address: piece.address + len as usize, len: piece.len - len as usize };
             self.piece = goes_on_here.then(|| tail(piece));
             bytes += len;
@@ -156,7 +156,7 @@ mod tests {
     /// The pairs of file offset and memory address that all batches together give.
     fn pairs(places: &[(u64, u64)], pieces: &[(usize, usize)], entries_max: usize) -> Vec<(u64, usize)> {
         let mut batches = Batches {
-            places: places.iter().map(|(offset, len)| Place { offset: *offset, len: *len }),
+            places: places.iter().map(|(offset, len)| Extent { offset: *offset, len: *len }),
             pieces: pieces.iter().map(|(address, len)| Piece { address: *address, len: *len }),
             place: None,
             piece: None,
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn entries_that_go_on_are_one() {
         let mut batches = Batches {
-            places: [Place { offset: 0, len: 8 }].into_iter(),
+            places: [Extent { offset: 0, len: 8 }].into_iter(),
             pieces: (0..8).map(|at| Piece { address: 16 * at, len: 1 }),
             place: None,
             piece: None,
@@ -196,6 +196,6 @@ mod tests {
         };
         let (mut places, mut pieces) = (Vec::new(), Vec::new());
         assert_eq!(batches.next(&mut places, &mut pieces), Some(8));
-        assert_eq!((places, pieces.len()), (vec![Place { offset: 0, len: 8 }], 8));
+        assert_eq!((places, pieces.len()), (vec![Extent { offset: 0, len: 8 }], 8));
     }
 }

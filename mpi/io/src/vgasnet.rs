@@ -2,7 +2,7 @@
 //!
 //! It is loaded with local visibility: none of its names take precedence over names of the program's other libraries.
 
-use crate::view::Place;
+use crate::view::Extent;
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -110,8 +110,8 @@ functions! {
     file_take: fn(File, u64, *mut u64) -> c_int;
     file_read_at: fn(File, u64, *mut c_void, usize, *mut usize) -> c_int;
     file_write_at: fn(File, u64, *const c_void, usize) -> c_int;
-    file_readv_at: fn(File, usize, *const Place, usize, *const Piece, *mut usize) -> c_int;
-    file_writev_at: fn(File, usize, *const Place, usize, *const Piece) -> c_int;
+    file_readv_at: fn(File, usize, *const Extent, usize, *const Piece, *mut usize) -> c_int;
+    file_writev_at: fn(File, usize, *const Extent, usize, *const Piece) -> c_int;
     file_read_at_nb: fn(File, u64, *mut c_void, usize, *mut usize) -> Handle;
     file_write_at_nb: fn(File, u64, *const c_void, usize) -> Handle;
     file_error_count: fn(File, *mut u64) -> c_int;
@@ -366,7 +366,7 @@ impl Library {
     ///
     /// # Safety
     /// The memory may be written.
-    pub unsafe fn read(&self, file: File, places: &[Place], pieces: &[Piece]) -> Result<u64, Failed> {
+    pub unsafe fn read(&self, file: File, places: &[Extent], pieces: &[Piece]) -> Result<u64, Failed> {
         let mut read = 0;
         // SAFETY: as the caller says; the lists have these lengths.
         check(unsafe {
@@ -388,7 +388,7 @@ impl Library {
     ///
     /// # Safety
     /// The memory may be read.
-    pub unsafe fn write(&self, file: File, places: &[Place], pieces: &[Piece]) -> Result<(), Failed> {
+    pub unsafe fn write(&self, file: File, places: &[Extent], pieces: &[Piece]) -> Result<(), Failed> {
         // SAFETY: as the caller says; the lists have these lengths.
         check(unsafe {
             match (places, pieces) {
@@ -406,7 +406,7 @@ impl Library {
     ///
     /// # Safety
     /// The memory may be written until the operation was waited for.
-    pub unsafe fn start_read(&self, file: File, place: Place, piece: Piece) -> (Handle, u64) {
+    pub unsafe fn start_read(&self, file: File, place: Extent, piece: Piece) -> (Handle, u64) {
         let mut read = 0;
         // SAFETY: as the caller says.
         let handle =
@@ -418,7 +418,7 @@ impl Library {
     ///
     /// # Safety
     /// The memory may be read, and stays as it is, until the operation was waited for.
-    pub unsafe fn start_write(&self, file: File, place: Place, piece: Piece) -> Handle {
+    pub unsafe fn start_write(&self, file: File, place: Extent, piece: Piece) -> Handle {
         // SAFETY: as the caller says.
         unsafe { (self.file_write_at_nb)(file, place.offset, piece.address as *const c_void, piece.len) }
     }

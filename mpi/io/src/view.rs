@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A run of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub struct Place {
+pub struct Extent {
     pub offset: u64,
     pub len: u64,
 }
@@ -69,9 +69,9 @@ impl View {
 
     /// The single place of the bytes, if the view is contiguous.
     #[inline]
-    pub fn block(&self, position: u64, bytes: u64) -> Option<Place> {
+    pub fn block(&self, position: u64, bytes: u64) -> Option<Extent> {
         let first = self.tile.runs.first().filter(|_| self.is_block())?;
-        Some(Place { offset: self.displacement + first.at as u64 + position, len: bytes })
+        Some(Extent { offset: self.displacement + first.at as u64 + position, len: bytes })
     }
 
     /// Number of bytes of the view before this place of the file.
@@ -85,9 +85,9 @@ impl View {
         tile * self.tile.size + self.tile.runs.iter().map(shown).sum::<u64>()
     }
 
-    fn run_of(&self, tile: u64, run: usize) -> Place {
+    fn run_of(&self, tile: u64, run: usize) -> Extent {
         let Run { at, len } = self.tile.runs[run];
-        Place { offset: self.displacement + tile * self.tile.extent as u64 + at as u64, len }
+        Extent { offset: self.displacement + tile * self.tile.extent as u64 + at as u64, len }
     }
 
     /// Whether the view is contiguous.
@@ -108,13 +108,13 @@ pub struct Places<'a> {
 }
 
 impl Places<'_> {
-    fn piece(&mut self) -> Option<Place> {
+    fn piece(&mut self) -> Option<Extent> {
         if self.left == 0 {
             return None;
         }
         let whole = self.view.run_of(self.tile, self.run);
         let remaining = if self.view.is_block() { self.left } else { whole.len - self.skipped };
-        let piece = Place { offset: whole.offset + self.skipped, len: remaining.min(self.left) };
+        let piece = Extent { offset: whole.offset + self.skipped, len: remaining.min(self.left) };
         self.left -= piece.len;
         self.skipped = 0;
         self.run += 1;
@@ -126,9 +126,9 @@ impl Places<'_> {
 }
 
 impl Iterator for Places<'_> {
-    type Item = Place;
+    type Item = Extent;
 
-    fn next(&mut self) -> Option<Place> {
+    fn next(&mut self) -> Option<Extent> {
         let mut place = self.piece()?;
         loop {
             let before = self.clone();
@@ -179,11 +179,11 @@ mod tests {
     #[test]
     fn tiles_side_by_side_are_one_run() {
         let view = view(4, &[(0, 6), (8, 2)], 10);
-        let runs: Vec<Place> = view.places(6, 10).collect();
-        assert_eq!(runs, [Place { offset: 12, len: 8 }, Place { offset: 22, len: 2 }]);
+        let runs: Vec<Extent> = view.places(6, 10).collect();
+        assert_eq!(runs, [Extent { offset: 12, len: 8 }, Extent { offset: 22, len: 2 }]);
         let bytes = View::of_bytes();
-        assert_eq!(bytes.places(7, 1 << 40).collect::<Vec<_>>(), [Place { offset: 7, len: 1 << 40 }]);
-        assert_eq!(bytes.block(7, 1 << 40), Some(Place { offset: 7, len: 1 << 40 }));
+        assert_eq!(bytes.places(7, 1 << 40).collect::<Vec<_>>(), [Extent { offset: 7, len: 1 << 40 }]);
+        assert_eq!(bytes.block(7, 1 << 40), Some(Extent { offset: 7, len: 1 << 40 }));
         let shifted = made(100, 1, Layout::new(&Shape::Blocks(vec![(8, 4)], Layout::new(&Shape::Bytes(1), 1)), 4))
             .expect("a view");
         assert_eq!(shifted.block(3, 9), shifted.places(3, 9).next());

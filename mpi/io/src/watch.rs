@@ -2,10 +2,10 @@
 //! processes without claims (`company.rs`). If one has arrived, the team hands the file over (`through.rs`), by threads of its own, since the program may be anywhere
 //! meanwhile.
 
+use crate::cached_files::{CachedFile, shared_with};
 use crate::claims::Claim;
 use crate::company::Permit;
 use crate::direct::Direct;
-use crate::files::{CachedFile, shared_with};
 use crate::sharing::Hold;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

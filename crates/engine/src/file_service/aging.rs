@@ -57,7 +57,7 @@ impl Aged {
 
 /// State of a page that may be dirty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum Dirtiness {
     Clean,
     InUse,
     Dirty,
@@ -122,13 +122,13 @@ impl Aging {
     /// Takes the pages and blocks dirty for [`AGE_MAX`], if a check is due.
     pub(super) fn take_aged(&mut self, cache: &Cache, table: &PageTable, files: &OpenFiles) -> Option<Aged> {
         self.take_if(|page| match cache.dirty_frame(page).filter(|_| !files.stays(page)) {
-            None => Found::Clean,
-            Some(frame) if !cache.evictable(frame) || table.is_pinned(frame) => Found::InUse,
-            Some(_) => Found::Dirty,
+            None => Dirtiness::Clean,
+            Some(frame) if !cache.evictable(frame) || table.is_pinned(frame) => Dirtiness::InUse,
+            Some(_) => Dirtiness::Dirty,
         })
     }
 
-    fn take_if(&mut self, find: impl Fn(PageId) -> Found) -> Option<Aged> {
+    fn take_if(&mut self, find: impl Fn(PageId) -> Dirtiness) -> Option<Aged> {
         let next = self.next?;
         let now = (self.clock)();
         if now < next {
@@ -141,12 +141,12 @@ impl Aging {
         let mut is_any_in_use = false;
         pages.retain(|page| {
             let found = find(*page);
-            if found == Found::InUse {
+            if found == Dirtiness::InUse {
                 is_any_in_use = true;
             } else {
                 self.pages.remove(page);
             }
-            found == Found::Dirty
+            found == Dirtiness::Dirty
         });
         let oldest = self.pages.values().copied().chain(self.blocks).min();
         self.next = if is_any_in_use { Some(now + AGAIN) } else { oldest.map(|oldest| oldest + AGE_MAX) };
@@ -180,17 +180,17 @@ mod tests {
     #[test]
     fn data_are_written_when_they_are_five_seconds_old() {
         let ((mut aging, clock), cache) = (aging(), Cache::new(Rank(0), 8, Spaces::new([4])));
-        assert!(aging.is_idle() && aging.take_if(|_| Found::Dirty).is_none());
+        assert!(aging.is_idle() && aging.take_if(|_| Dirtiness::Dirty).is_none());
         assert_eq!(aging.note_page(page(2), &cache), seconds(5));
         assert_eq!(aging.note_page(page(1), &cache), None, "the next check is set");
         clock.store(2, Ordering::Relaxed);
         assert_eq!((aging.note_page(page(2), &cache), aging.note_blocks()), (None, None));
         clock.store(5, Ordering::Relaxed);
-        let aged = aging.take_if(|_| Found::Dirty);
+        let aged = aging.take_if(|_| Dirtiness::Dirty);
         assert_eq!(aged, Some(Aged { has_blocks: false, pages: vec![page(1), page(2)], next_in: seconds(2) }));
-        assert_eq!(aging.take_if(|_| Found::Dirty), None);
+        assert_eq!(aging.take_if(|_| Dirtiness::Dirty), None);
         clock.store(7, Ordering::Relaxed);
-        let aged = aging.take_if(|_| Found::Dirty);
+        let aged = aging.take_if(|_| Dirtiness::Dirty);
         assert_eq!(aged, Some(Aged { has_blocks: true, pages: vec![], next_in: None }));
         assert!(aging.is_idle());
     }
@@ -201,11 +201,11 @@ mod tests {
         (0..4).for_each(|index| _ = aging.note_page(page(index), &cache));
         aging.on_written(page(3));
         clock.store(6, Ordering::Relaxed);
-        let found = |page: PageId| [Found::Clean, Found::InUse, Found::Dirty][page.index as usize];
+        let found = |page: PageId| [Dirtiness::Clean, Dirtiness::InUse, Dirtiness::Dirty][page.index as usize];
         let aged = aging.take_if(found);
         assert_eq!(aged, Some(Aged { has_blocks: false, pages: vec![page(2)], next_in: seconds(1) }));
         clock.store(7, Ordering::Relaxed);
-        let aged = aging.take_if(|_| Found::Dirty);
+        let aged = aging.take_if(|_| Dirtiness::Dirty);
         assert_eq!(aged, Some(Aged { has_blocks: false, pages: vec![page(1)], next_in: None }));
     }
 

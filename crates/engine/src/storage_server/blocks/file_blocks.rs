@@ -6,7 +6,7 @@ use super::dirty_set::DirtySet;
 use super::jobs::Needed;
 use super::numbering::Block;
 use super::refusals::Refusals;
-use super::slots::State;
+use super::slots::SlotState;
 use super::{BLOCK_TOKEN, Blocks};
 use crate::work::BlockCopies;
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ impl Blocks {
     /// Whether a slot has a block that cannot be written for now. It stays in a leaving frame, so jobs may use it.
     pub(super) fn is_unwritten(&self, slot: usize) -> bool {
         let page = self.numbering.page_of(self.slots.block(slot));
-        self.slots.state(slot) == State::Dirty && self.refusal(page).is_some()
+        self.slots.state(slot) == SlotState::Dirty && self.refusal(page).is_some()
     }
 
     /// The storage could not read or write a block of a file. Returns the copies waiting for it, and for a write its
@@ -56,9 +56,9 @@ impl Blocks {
         let slot = (token - BLOCK_TOKEN) as usize;
         let block = self.slots.block(slot);
         let page = self.numbering.page_of(block);
-        if self.slots.state(slot) == State::Writing {
+        if self.slots.state(slot) == SlotState::Writing {
             self.transfers.on_written();
-            let waiting = self.slots.change(slot, State::Writing, State::Dirty);
+            let waiting = self.slots.change(slot, SlotState::Writing, SlotState::Dirty);
             self.dirty.on_write_failed(block);
             self.refusals.on_failed(page.slot(), cause);
             let mut ready = self.served(waiting);
@@ -66,7 +66,7 @@ impl Blocks {
             return (ready, Some(page));
         }
         self.transfers.on_read();
-        let waiting = self.slots.change(slot, State::Wanted, State::Failed);
+        let waiting = self.slots.change(slot, SlotState::Wanted, SlotState::Failed);
         waiting.iter().for_each(|id| self.jobs.fail(*id, cause));
         (self.served(waiting), None)
     }
@@ -101,7 +101,8 @@ impl Blocks {
 
     /// Whether no job uses blocks of a file, and none is being read or written.
     pub(in super::super) fn is_quiet_about(&self, file: u32) -> bool {
-        let is_idle = |at| !self.slots.is_used(at) && matches!(self.slots.state(at), State::Clean | State::Dirty);
+        let is_idle =
+            |at| !self.slots.is_used(at) && matches!(self.slots.state(at), SlotState::Clean | SlotState::Dirty);
         !self.jobs.has_any_of(file) && self.slots.among(self.numbering.of_file(file)).all(|(_, at)| is_idle(at))
     }
 

@@ -4,7 +4,7 @@ use super::super::count_of_file;
 use super::super::home_page::HomePage;
 use super::Blocks;
 use super::numbering::{Block, Numbering};
-use super::slots::{Slots, State};
+use super::slots::{SlotState, Slots};
 use crate::work::BlockCopies;
 use std::ops::Range;
 use vgasnet_stats::{self as stats, Row};
@@ -89,7 +89,7 @@ impl Blocks {
         let (most, mut found) = (self.transfers.writes_left(), Vec::new());
         for _ in 0..self.slots.leaving() {
             let Some(slot) = self.slots.next_leaving() else { break };
-            if self.slots.state(slot) == State::Dirty && self.may_write(slot, may_be_written) {
+            if self.slots.state(slot) == SlotState::Dirty && self.may_write(slot, may_be_written) {
                 found.push(slot);
             }
             if found.len() == most {
@@ -164,8 +164,8 @@ impl Blocks {
         let slot = (token - BLOCK_TOKEN) as usize;
         let block = self.slots.block(slot);
         let page = self.numbering.page_of(block);
-        if self.slots.state(slot) == State::Writing {
-            let waiting = self.slots.change(slot, State::Writing, State::Clean);
+        if self.slots.state(slot) == SlotState::Writing {
+            let waiting = self.slots.change(slot, SlotState::Writing, SlotState::Clean);
             stats::add(Row::DiskWriteBytes, BLOCK_BYTES as u64);
             stats::count(Row::BlockWrites);
             if !page.is_of_segment() {
@@ -185,21 +185,21 @@ impl Blocks {
             count_of_file(IoDirection::Read, BLOCK_BYTES);
         }
         self.transfers.on_read();
-        let waiting = self.slots.change(slot, State::Wanted, State::Clean);
+        let waiting = self.slots.change(slot, SlotState::Wanted, SlotState::Clean);
         (self.served(waiting), None)
     }
 
     /// The page of the block with a token, and whether it is being read or written.
     pub(in super::super) fn operation_of(&self, token: u64) -> (HomePage, IoDirection) {
         let slot = (token - BLOCK_TOKEN) as usize;
-        let is_written = self.slots.state(slot) == State::Writing;
+        let is_written = self.slots.state(slot) == SlotState::Writing;
         let direction = if is_written { IoDirection::Write } else { IoDirection::Read };
         (self.numbering.page_of(self.slots.block(slot)), direction)
     }
 
     /// Whether blocks of the page are being written.
     pub(in super::super) fn is_writing(&self, page: HomePage) -> bool {
-        self.slots.among(self.numbering.of_page(page)).any(|(_, slot)| self.slots.state(slot) == State::Writing)
+        self.slots.among(self.numbering.of_page(page)).any(|(_, slot)| self.slots.state(slot) == SlotState::Writing)
     }
 }
 

@@ -31,7 +31,7 @@ impl Needed {
 
 /// A small operation on blocks.
 #[derive(Debug)]
-struct Job {
+struct BlockJob {
     /// `None` once it has become work.
     part: Option<Part>,
     needed: Needed,
@@ -65,7 +65,7 @@ pub(super) struct Ended {
 /// The jobs.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    jobs: Slab<Job>,
+    jobs: Slab<BlockJob>,
     /// Number of jobs per page.
     of_page: HashMap<HomePage, usize>,
     /// Jobs waiting for slots, in order.
@@ -77,12 +77,12 @@ impl Jobs {
     pub(super) fn add(&mut self, part: Part, needed: Needed, is_written: bool) -> usize {
         *self.of_page.entry(needed.page).or_default() += 1;
         let part = Some(part);
-        self.jobs.insert(Job { part, needed, missing: 0, is_written, failed: None, since: None })
+        self.jobs.insert(BlockJob { part, needed, missing: 0, is_written, failed: None, since: None })
     }
 
     /// Ends a job that has been ready.
     pub(super) fn end(&mut self, id: usize) -> Ended {
-        let Job { needed, failed, .. } = self.jobs.remove(id);
+        let BlockJob { needed, failed, .. } = self.jobs.remove(id);
         let left = self.of_page.get_mut(&needed.page).expect("the page has this job");
         *left -= 1;
         let is_last = *left == 0;

@@ -6,7 +6,7 @@
 
 use super::super::home_page::HomePage;
 use super::Blocks;
-use super::slots::State;
+use super::slots::SlotState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use vgasnet_memory::{BlockMapper, MAPPED_BLOCK_BYTES};
@@ -198,7 +198,7 @@ impl Blocks {
     /// Maps the block in a slot, at least for `access`.
     pub(super) fn map(&mut self, slot: usize, access: Access) {
         let is_watched = self.mapped.as_ref().is_some_and(MappedBlocks::is_watched);
-        let access = if self.slots.state(slot) == State::Dirty && !is_watched { Access::Write } else { access };
+        let access = if self.slots.state(slot) == SlotState::Dirty && !is_watched { Access::Write } else { access };
         let at = self.in_slot(slot);
         for _ in 0..MAP_TRIES {
             let Some(mapped) = &mut self.mapped else { return };

@@ -37,7 +37,7 @@ use jobs::{Jobs, Needed, Ready};
 use mapped::{InSlot, MappedBlocks};
 use numbering::{Block, Numbering};
 use refusals::Refusals;
-use slots::{Slots, State, Step};
+use slots::{SlotState, Slots, Step};
 use std::ops::Range;
 use transfers::Transfers;
 use vgasnet_memory::Piece;
@@ -181,7 +181,7 @@ impl Blocks {
         }
         let here: Vec<usize> = needed.blocks().filter_map(|block| self.slots.find(block)).collect();
         let is_going = |slot: usize| self.slots.is_leaving(slot) && !self.is_unwritten(slot);
-        if here.iter().any(|slot| is_going(*slot) || self.slots.state(*slot) == State::Failed) {
+        if here.iter().any(|slot| is_going(*slot) || self.slots.state(*slot) == SlotState::Failed) {
             return false;
         }
         self.slots.renew_chances();
@@ -198,9 +198,9 @@ impl Blocks {
             let found = self.slots.find(block);
             let slot = found.unwrap_or_else(|| self.fill_slot(block, id));
             let is_missing = match self.slots.state(slot) {
-                State::Wanted => true,
-                State::Filling => found.is_some(),
-                State::Writing => is_put,
+                SlotState::Wanted => true,
+                SlotState::Filling => found.is_some(),
+                SlotState::Writing => is_put,
                 _ => false,
             };
             if is_missing {
@@ -226,7 +226,7 @@ impl Blocks {
 
     /// Vacates an idle slot of the leaving frame.
     fn vacate(&mut self, slot: usize) {
-        if self.slots.state(slot) == State::Clean {
+        if self.slots.state(slot) == SlotState::Clean {
             self.unmap(slot);
         }
         self.slots.vacate(slot);
@@ -235,22 +235,22 @@ impl Blocks {
     /// Gives a block an idle slot for a job. There must be one.
     fn fill_slot(&mut self, block: Block, id: usize) -> usize {
         let at = self.idle_slot();
-        if self.slots.state(at) == State::Clean {
+        if self.slots.state(at) == SlotState::Clean {
             self.unmap(at);
         }
         let Needed { page, is_put, .. } = self.jobs.needed(id);
         let is_filled = self.jobs.part(id).is_some_and(|part| is_put && self.is_whole(part, block));
         let is_zeros = || !self.jobs.is_written(id) || self.zeros.has(page, self.numbering.place_in_page(block));
         let state = match is_filled {
-            true => State::Filling,
-            false if is_zeros() => State::Clean,
-            false => State::Wanted,
+            true => SlotState::Filling,
+            false if is_zeros() => SlotState::Clean,
+            false => SlotState::Wanted,
         };
         self.slots.give(at, block, state);
         match state {
             // SAFETY: the slot was idle, so nothing else uses its memory, which is one block long.
-            State::Clean => unsafe { self.slots.memory(at).write_bytes(0, BLOCK_BYTES) },
-            State::Wanted => self.transfers.want(at),
+            SlotState::Clean => unsafe { self.slots.memory(at).write_bytes(0, BLOCK_BYTES) },
+            SlotState::Wanted => self.transfers.want(at),
             _ => {}
         }
         at
@@ -322,13 +322,13 @@ impl Blocks {
     fn end_on_slot(&mut self, at: usize, is_put: bool, failed: Option<Cause>) -> Vec<usize> {
         let state = self.slots.state(at);
         let readers = match (state, failed) {
-            (State::Filling, None) => self.slots.change(at, state, State::Dirty),
-            (State::Filling, Some(_)) => self.slots.change(at, state, State::Failed),
+            (SlotState::Filling, None) => self.slots.change(at, state, SlotState::Dirty),
+            (SlotState::Filling, Some(_)) => self.slots.change(at, state, SlotState::Failed),
             _ => Vec::new(),
         };
         if let Some(cause) = failed {
             readers.iter().for_each(|id| self.jobs.fail(*id, cause));
-        } else if is_put && matches!(state, State::Clean | State::Filling) {
+        } else if is_put && matches!(state, SlotState::Clean | SlotState::Filling) {
             self.mark_dirty(at);
         }
         readers

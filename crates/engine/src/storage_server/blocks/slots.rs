@@ -16,9 +16,9 @@ use vgasnet_storage::BLOCK_BYTES;
 /// Maximum recently used blocks that the clock hand skips for a job.
 const SECOND_CHANCES: usize = 16;
 
-/// State of a slot.
+/// SlotState of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SlotState {
     /// Its frame does not serve for blocks, or is about to stop.
     Away,
     Free,
@@ -36,7 +36,7 @@ pub(super) enum State {
 #[derive(Debug)]
 struct Slot {
     block: Block,
-    state: State,
+    state: SlotState,
     /// Number of jobs using it.
     users: u32,
     was_used: bool,
@@ -47,12 +47,12 @@ struct Slot {
 }
 
 impl Slot {
-    fn new(state: State) -> Slot {
+    fn new(state: SlotState) -> Slot {
         Slot { block: 0, state, users: 0, was_used: false, mark: 0, readers: Vec::new() }
     }
 
     fn is_idle(&self) -> bool {
-        self.users == 0 && matches!(self.state, State::Free | State::Clean)
+        self.users == 0 && matches!(self.state, SlotState::Free | SlotState::Clean)
     }
 }
 
@@ -91,7 +91,7 @@ impl Slots {
             first_offset_bytes,
             own,
             serving: Serving::new(each),
-            slots: std::iter::repeat_with(|| Slot::new(State::Free)).take(own).collect(),
+            slots: std::iter::repeat_with(|| Slot::new(SlotState::Free)).take(own).collect(),
             of_block: BTreeMap::new(),
             idle: own,
             hand: 0,
@@ -140,7 +140,7 @@ impl Slots {
     }
 
     /// The state of a slot.
-    pub(super) fn state(&self, at: usize) -> State {
+    pub(super) fn state(&self, at: usize) -> SlotState {
         self.slots[at].state
     }
 
@@ -161,7 +161,7 @@ impl Slots {
 
     /// Whether a slot has the bytes of its block.
     pub(super) fn has_bytes(&self, at: usize) -> bool {
-        !matches!(self.slots[at].state, State::Wanted | State::Filling | State::Failed)
+        !matches!(self.slots[at].state, SlotState::Wanted | SlotState::Filling | SlotState::Failed)
     }
 
     /// The memory of a slot.
@@ -187,8 +187,8 @@ impl Slots {
     pub(super) fn end_use(&mut self, at: usize) {
         let slot = &mut self.slots[at];
         slot.users -= 1;
-        if slot.users == 0 && slot.state == State::Failed {
-            slot.state = State::Free;
+        if slot.users == 0 && slot.state == SlotState::Failed {
+            slot.state = SlotState::Free;
             self.of_block.remove(&slot.block);
         }
     }
@@ -220,7 +220,7 @@ impl Slots {
                 self.hand = self.next_behind(at) % self.slots.len();
                 continue;
             }
-            let was_used = std::mem::take(&mut slot.was_used) && slot.state != State::Free;
+            let was_used = std::mem::take(&mut slot.was_used) && slot.state != SlotState::Free;
             if !was_used || self.chances == 0 {
                 return Step::Takes(at);
             }
@@ -235,10 +235,10 @@ impl Slots {
     }
 
     /// Gives an idle slot to a block for a job. Its former block, if any, is gone.
-    pub(super) fn give(&mut self, at: usize, block: Block, state: State) {
+    pub(super) fn give(&mut self, at: usize, block: Block, state: SlotState) {
         let slot = &mut self.slots[at];
         debug_assert!(slot.is_idle(), "only idle slots are given away");
-        if slot.state == State::Clean {
+        if slot.state == SlotState::Clean {
             self.of_block.remove(&slot.block);
         }
         (slot.block, slot.state, slot.users, slot.was_used) = (block, state, 1, true);
@@ -252,7 +252,7 @@ impl Slots {
     }
 
     /// Changes the state of a slot. Returns the jobs that waited for this.
-    pub(super) fn change(&mut self, at: usize, from: State, to: State) -> Vec<usize> {
+    pub(super) fn change(&mut self, at: usize, from: SlotState, to: SlotState) -> Vec<usize> {
         let slot = &mut self.slots[at];
         debug_assert_eq!(slot.state, from, "slot {at} of block {} is about to be {to:?}", slot.block);
         slot.state = to;
@@ -261,21 +261,24 @@ impl Slots {
 
     /// The block of a slot is being written. Puts begin to wait.
     pub(super) fn begin_write(&mut self, at: usize) {
-        self.slots[at].state = State::Writing;
+        self.slots[at].state = SlotState::Writing;
     }
 
     /// The block of a slot is dirty, with this mark if it is a file's and was clean.
     pub(super) fn dirty(&mut self, at: usize, mark: Option<u32>) {
         let slot = &mut self.slots[at];
-        slot.state = State::Dirty;
+        slot.state = SlotState::Dirty;
         slot.mark = mark.unwrap_or(slot.mark);
     }
 
     /// Removes the block of a slot that no job uses.
     pub(super) fn forget(&mut self, at: usize) {
         let slot = &mut self.slots[at];
-        assert!(slot.users == 0 && matches!(slot.state, State::Clean | State::Dirty), "a block in use is forgotten");
-        slot.state = State::Free;
+        assert!(
+            slot.users == 0 && matches!(slot.state, SlotState::Clean | SlotState::Dirty),
+            "a block in use is forgotten"
+        );
+        slot.state = SlotState::Free;
         self.of_block.remove(&slot.block);
     }
 
@@ -289,9 +292,9 @@ impl Slots {
         let (at, each) = (self.serving.add(frame), self.serving.each());
         let first = self.own + at * each;
         if first == self.slots.len() {
-            self.slots.extend(std::iter::repeat_with(|| Slot::new(State::Free)).take(each));
+            self.slots.extend(std::iter::repeat_with(|| Slot::new(SlotState::Free)).take(each));
         } else {
-            self.slots[first..first + each].iter_mut().for_each(|slot| slot.state = State::Free);
+            self.slots[first..first + each].iter_mut().for_each(|slot| slot.state = SlotState::Free);
         }
         self.idle += each;
     }
@@ -326,10 +329,10 @@ impl Slots {
     /// Removes an idle slot of a leaving frame.
     pub(super) fn vacate(&mut self, at: usize) {
         let slot = &mut self.slots[at];
-        if slot.state == State::Clean {
+        if slot.state == SlotState::Clean {
             self.of_block.remove(&slot.block);
         }
-        (slot.state, slot.was_used) = (State::Away, false);
+        (slot.state, slot.was_used) = (SlotState::Away, false);
         self.idle -= 1;
         self.serving.vacate(at - self.own);
     }
@@ -348,7 +351,7 @@ mod tests {
     fn take(slots: &mut Slots, block: Block) -> usize {
         loop {
             if let Step::Takes(at) = slots.step() {
-                slots.give(at, block, State::Wanted);
+                slots.give(at, block, SlotState::Wanted);
                 return at;
             }
         }
@@ -356,7 +359,7 @@ mod tests {
 
     /// Reads the block of a slot and ends the job.
     fn end(slots: &mut Slots, at: usize) -> bool {
-        slots.change(at, State::Wanted, State::Clean);
+        slots.change(at, SlotState::Wanted, SlotState::Clean);
         slots.end_use(at);
         slots.note_idle(at)
     }
@@ -367,7 +370,7 @@ mod tests {
         let at = take(&mut slots, 70);
         slots.wait_for(at, 9);
         assert_eq!((slots.find(70), slots.idle(), slots.has_bytes(at)), (Some(at), 1, false));
-        assert_eq!(slots.change(at, State::Wanted, State::Clean), [9]);
+        assert_eq!(slots.change(at, SlotState::Wanted, SlotState::Clean), [9]);
         slots.end_use(at);
         assert!(!slots.note_idle(at) && slots.is_idle(at) && slots.idle() == 2);
         slots.begin_use(at);
@@ -375,10 +378,10 @@ mod tests {
         slots.end_use(at);
         assert!(!slots.note_idle(at) && !slots.is_idle(at) && slots.mark(at) == 4);
         slots.begin_write(at);
-        slots.change(at, State::Writing, State::Clean);
+        slots.change(at, SlotState::Writing, SlotState::Clean);
         slots.note_idle(at);
         slots.forget(at);
-        assert!(slots.is_empty() && slots.idle() == 2 && slots.state(at) == State::Free);
+        assert!(slots.is_empty() && slots.idle() == 2 && slots.state(at) == SlotState::Free);
     }
 
     #[test]
@@ -386,7 +389,7 @@ mod tests {
         let mut slots = slots(2);
         let at = take(&mut slots, 70);
         slots.begin_use(at);
-        slots.change(at, State::Wanted, State::Failed);
+        slots.change(at, SlotState::Wanted, SlotState::Failed);
         slots.end_use(at);
         assert!(!slots.note_idle(at) && slots.find(70) == Some(at));
         slots.end_use(at);
@@ -404,7 +407,7 @@ mod tests {
         slots.renew_chances();
         assert_eq!([slots.step(), slots.step(), slots.step()], [Step::Spares(0), Step::Spares(1), Step::Takes(0)]);
         slots.note_use(1);
-        slots.give(0, 72, State::Clean);
+        slots.give(0, 72, SlotState::Clean);
         assert_eq!((slots.step(), slots.step()), (Step::Spares(1), Step::Takes(1)));
         assert_eq!(slots.among(0..99).collect::<Vec<_>>(), [(71, 1), (72, 0)]);
     }

@@ -23,7 +23,7 @@
 
 mod ahead;
 mod failures;
-mod files;
+mod file_pages;
 mod for_others;
 mod frames;
 mod free;

@@ -35,9 +35,9 @@
 mod entries;
 mod entry;
 mod failures;
-mod files;
 mod guests;
 mod holders;
+mod home_files;
 mod inspect;
 mod invalidations;
 mod keeping;

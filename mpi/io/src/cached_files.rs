@@ -7,7 +7,7 @@ use crate::rescue;
 use crate::sharing::{Hold, Identity};
 use crate::through::Through;
 use crate::vgasnet::{Failed, File, Library, Piece};
-use crate::view::{Place, View};
+use crate::view::{Extent, View};
 use crate::watch;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,12 +71,12 @@ struct Recent {
 }
 
 /// The file of a call.
-pub struct Found {
+pub struct CallFile {
     /// Present until dropped.
     recent: Option<Box<Recent>>,
 }
 
-impl Found {
+impl CallFile {
     #[inline]
     fn recent(&self) -> &Recent {
         self.recent.as_deref().expect("it is there until the end")
@@ -104,7 +104,7 @@ impl Found {
     }
 }
 
-impl Deref for Found {
+impl Deref for CallFile {
     type Target = CachedFile;
 
     #[inline]
@@ -113,7 +113,7 @@ impl Deref for Found {
     }
 }
 
-impl Drop for Found {
+impl Drop for CallFile {
     #[inline]
     fn drop(&mut self) {
         let recent = self.recent.take();
@@ -131,7 +131,7 @@ fn place_of(handle: u64) -> usize {
 
 /// The cached file of a handle.
 #[inline]
-pub fn find(handle: u64) -> Option<Found> {
+pub fn find(handle: u64) -> Option<CallFile> {
     if COUNT.load(Ordering::Acquire) == 0 {
         return None;
     }
@@ -140,14 +140,14 @@ pub fn find(handle: u64) -> Option<Found> {
     match recent {
         Some(recent) if recent.file.handle == handle && recent.generation == generation => {
             recent.file.through.enter(&recent.is_busy);
-            Some(Found { recent: Some(recent) })
+            Some(CallFile { recent: Some(recent) })
         }
         _ => look_up(handle),
     }
 }
 
 #[cold]
-fn look_up(handle: u64) -> Option<Found> {
+fn look_up(handle: u64) -> Option<CallFile> {
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
     let file = Arc::clone(files.get(&handle)?);
     // Nobody raises it under the lock.
@@ -156,12 +156,12 @@ fn look_up(handle: u64) -> Option<Found> {
     drop(files);
     let is_busy = file.through.add_user();
     file.through.enter(&is_busy);
-    Some(Found { recent: Some(Box::new(Recent { generation, is_busy, file, view })) })
+    Some(CallFile { recent: Some(Box::new(Recent { generation, is_busy, file, view })) })
 }
 
 /// The same for a call that uses no bytes by itself.
-pub fn find_idle(handle: u64) -> Option<Found> {
-    find(handle).inspect(Found::set_idle)
+pub fn find_idle(handle: u64) -> Option<CallFile> {
+    find(handle).inspect(CallFile::set_idle)
 }
 
 /// Changes the files, or the state of one remembered by threads.
@@ -269,7 +269,7 @@ impl CachedFile {
     /// # Safety
     /// The memory may be written.
     #[inline]
-    pub unsafe fn read(&self, places: &[Place], pieces: &[Piece]) -> Result<u64, Failed> {
+    pub unsafe fn read(&self, places: &[Extent], pieces: &[Piece]) -> Result<u64, Failed> {
         match self.through.direct() {
             // SAFETY: as the caller says.
             None => unsafe { self.library.read(self.file, places, pieces) },
@@ -283,7 +283,7 @@ impl CachedFile {
     /// # Safety
     /// The memory may be read.
     #[inline]
-    pub unsafe fn write(&self, places: &[Place], pieces: &[Piece]) -> Result<(), Failed> {
+    pub unsafe fn write(&self, places: &[Extent], pieces: &[Piece]) -> Result<(), Failed> {
         match self.through.direct() {
             // SAFETY: as the caller says.
             None => unsafe { self.library.write(self.file, places, pieces) },
