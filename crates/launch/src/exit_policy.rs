@@ -23,12 +23,11 @@
 //! There are three policies: a launcher's for its job, an agent's for its one rank, and a launcher's for the other
 //! launcher once it has nothing left to do. They differ in their [`Graces`].
 
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use vgasnet_protocol::{RankState, messages};
 
-use crate::rank_table::name_ranks;
+use crate::rank_view::{RankView, name_ranks};
 
 /// Grace periods of processes.
 #[derive(Clone, Copy, Debug)]
@@ -112,33 +111,6 @@ pub struct Outcome {
     pub status: i32,
     /// The first failed rank.
     pub failure: Option<Failure>,
-}
-
-/// The current state of a rank, as known to its launcher.
-#[derive(Clone, Debug)]
-pub(crate) struct RankView {
-    /// Its process; 0 if unknown.
-    pub(crate) pid: u32,
-    /// Its host, if not this one.
-    pub(crate) host: Option<Rc<str>>,
-    /// Its progress.
-    pub(crate) state: RankState,
-    /// Its reason to fail, if reported: its network has failed, possibly because of others' ends.
-    pub(crate) why: Option<Rc<str>>,
-    /// Advice to the user, if it was killed during a memory shortage.
-    pub(crate) shortage: Option<&'static str>,
-    /// Whether it has not ended.
-    pub(crate) is_running: bool,
-}
-
-impl RankView {
-    /// The process, for messages.
-    fn name(&self) -> String {
-        match &self.host {
-            Some(host) => format!("pid {} on {host}", self.pid),
-            None => format!("pid {}", self.pid),
-        }
-    }
 }
 
 /// A decision: an order for every running rank, and a line for the user.

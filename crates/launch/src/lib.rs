@@ -46,6 +46,7 @@ mod pmi;
 mod process;
 mod rank_process;
 mod rank_table;
+mod rank_view;
 mod reports;
 #[allow(unsafe_code, reason = "how signals are handled before they are taken over")]
 mod signals;

@@ -12,11 +12,12 @@ use vgasnet_protocol::RankState;
 use vgasnet_smp::{JOB_VARIABLE, RANKS_MAX, Rendezvous};
 
 use crate::event_loop::{Role, Watched, run};
-use crate::exit_policy::{Decision, End, ExitPolicy, Graces, Outcome, RankView};
+use crate::exit_policy::{Decision, End, ExitPolicy, Graces, Outcome};
 use crate::memory_shortage::MemoryShortage;
 use crate::output::{LabelledPipe, Stream};
 use crate::process::{Process, fix_addresses};
 use crate::rank_process::RankProcess;
+use crate::rank_view::RankView;
 use crate::signals::Signals;
 use crate::{StartError, cannot_run_status, say};
 

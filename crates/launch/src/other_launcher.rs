@@ -10,9 +10,10 @@ use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::Pid;
 use vgasnet_protocol::RankState;
 
-use crate::exit_policy::{End, ExitPolicy, Graces, Order, RankView};
+use crate::exit_policy::{End, ExitPolicy, Graces, Order};
 use crate::launcher_stderr::{IsNoise, LauncherStderr};
 use crate::process::Process;
+use crate::rank_view::RankView;
 use crate::{StartError, cannot_run_status, terminal};
 
 /// Time from the launcher's end until agents that vanished with it are given up. Some launchers end as soon as a rank

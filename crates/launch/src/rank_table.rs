@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use vgasnet_protocol::RankState;
 
 use crate::connection::Connection;
-use crate::exit_policy::RankView;
+use crate::rank_view::RankView;
 
 /// A host, as known to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,15 +145,6 @@ impl RankTable {
     }
 }
 
-/// `rank 2` or `ranks 2, 3`, and the number of further ones.
-pub(crate) fn name_ranks(ranks: &[usize]) -> String {
-    const SHOWN_MAX: usize = 16;
-    let shown: Vec<_> = ranks.iter().take(SHOWN_MAX).map(usize::to_string).collect();
-    let more = ranks.len().saturating_sub(SHOWN_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("rank{} {}{more}", if ranks.len() == 1 { "" } else { "s" }, shown.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,13 +208,5 @@ mod tests {
         assert_eq!(&*Host::new("node7".to_owned(), address, "node1").name, "node7");
         assert_eq!(&*Host::new("box".to_owned(), address, "box").name, "10.77.0.2");
         assert_eq!(Host::new("box".to_owned(), None, "box").elsewhere(), None);
-    }
-
-    #[test]
-    fn many_ranks_are_cut_short() {
-        assert_eq!(name_ranks(&[3]), "rank 3");
-        assert_eq!(name_ranks(&[2, 3]), "ranks 2, 3");
-        let many: Vec<_> = (0..20).collect();
-        assert_eq!(name_ranks(&many), "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 and 4 more");
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::cached_files::{self, CachedFile, CallFile};
 use crate::ffi::{self, Status, constants};
-use crate::queue::{Operation, Outcome, Split, Started, Work};
+use crate::operation::{Operation, Outcome};
+use crate::queue::{Split, Started, Work};
 use crate::say;
 use crate::transfer::{Memory, Transfer};
 use crate::types::layout_of;

@@ -1,7 +1,7 @@
 //! The functions of `layer.c` and `types.c`, by safe names where possible. Handles are 8 bytes.
 
 use crate::layout::Layout;
-use crate::queue::{self, Operation};
+use crate::operation::Operation;
 use crate::say;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -404,7 +404,7 @@ pub fn complete(request: u64) {
 #[unsafe(no_mangle)]
 extern "C" fn vgasnet_mpi_io_outcome(operation: *mut c_void, bytes: *mut i64) -> c_int {
     // SAFETY: `request` gave it to MPI, and it has not been dropped.
-    let outcome = queue::outcome(unsafe { &*operation.cast::<Operation>() });
+    let outcome = unsafe { &*operation.cast::<Operation>() }.outcome();
     // SAFETY: the layer has room for it.
     unsafe { *bytes = outcome.bytes as i64 };
     outcome.code

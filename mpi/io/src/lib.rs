@@ -38,6 +38,7 @@ mod job;
 mod layout;
 mod named;
 mod opening;
+mod operation;
 mod patterns;
 mod queue;
 mod rescue;

@@ -1,21 +1,12 @@
 //! Non-blocking operations and split collectives, concurrent with the program. Some threads of the library begin them,
 //! and run operations that vgasnet cannot run by itself; others wait for operations in flight.
 
+use crate::operation::{Operation, Outcome};
 use crate::vgasnet::{Handle, Library};
 use crate::{ffi, job};
 use std::collections::VecDeque;
-use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-
-/// The result of an operation.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Outcome {
-    /// MPI's code.
-    pub code: c_int,
-    /// Bytes moved.
-    pub bytes: u64,
-}
 
 /// Work for any thread.
 pub trait Work: Send {
@@ -30,36 +21,6 @@ pub trait Work: Send {
 pub enum Started {
     Done(Outcome),
     InFlight(Handle),
-}
-
-/// An operation of a queue.
-#[derive(Debug, Default)]
-pub struct Operation {
-    outcome: Mutex<Option<Outcome>>,
-    is_done: Condvar,
-}
-
-/// The result of an operation with a complete request.
-pub fn outcome(operation: &Operation) -> Outcome {
-    lock(&operation.outcome).unwrap_or_default()
-}
-
-impl Operation {
-    /// Waits until it is done.
-    pub fn wait(&self) -> Outcome {
-        let mut outcome = lock(&self.outcome);
-        loop {
-            match *outcome {
-                Some(outcome) => return outcome,
-                None => outcome = self.is_done.wait(outcome).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
-    }
-
-    fn end(&self, outcome: Outcome) {
-        *lock(&self.outcome) = Some(outcome);
-        self.is_done.notify_all();
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
