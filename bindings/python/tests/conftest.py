@@ -63,7 +63,7 @@ def run(tmp_path: Path) -> Any:
             OMPI_MCA_rmaps_base_oversubscribe="1",
         )
         environment.update(variables)
-        program = HERE / "programs" / name if "/" not in name else HERE.parent.parent / name
+        program = HERE / "programs" / name if "/" not in name else HERE.parents[2] / name
         launcher = launcher or os.environ.get("VGASNETRUN", "vgasnetrun")
         command = [launcher, "-n", str(ranks), sys.executable, str(program), *arguments]
         how = {"capture_output": True, "text": True, "timeout": PATIENCE_S, "stdin": subprocess.DEVNULL}
