@@ -22,7 +22,7 @@ pub use handles::{
     HANDLE_BYTES, comm_of, file_of, file_to_fortran, group_of, handle, handle_at, info, info_of, op_of, request_of,
     type_of, win_of,
 };
-pub use next::{Next, is_its_mpi};
+pub use next::{Next, is_its_mpi, resolve};
 pub use passing::{Passing, Serving, end};
 pub use say::say;
 pub use vgasnet_conduit::{environment, keeping_handlers, whole_file};
