@@ -69,21 +69,6 @@ impl Runtime {
         segments: Box<[Segment]>,
         shapes: &[Shape],
         storage: Box<dyn Storage>,
-        fail: Fail,
-    ) -> Result<Runtime, UserError> {
-        Runtime::with_handlers(conduit, config, segments, shapes, storage, Arc::default(), fail)
-    }
-
-    /// As [`Runtime::new`], with these handlers of Active Messages.
-    ///
-    /// # Errors
-    /// As [`Runtime::new`].
-    pub fn with_handlers(
-        conduit: Arc<dyn Conduit>,
-        config: &Config,
-        segments: Box<[Segment]>,
-        shapes: &[Shape],
-        storage: Box<dyn Storage>,
         handlers: Arc<Handlers>,
         fail: Fail,
     ) -> Result<Runtime, UserError> {
