@@ -19,6 +19,7 @@ use vgasnet_memory::{
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::FrameId;
 use vgasnet_protocol::guests::offers_max;
+use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::shipping::REQUEST_BYTES;
 use vgasnet_protocol::{Hosts, Limits, RankSizes};
 use vgasnet_settings::Config;
@@ -95,7 +96,7 @@ impl Runtime {
         let messages = Arc::new(Messages::new(&*conduit, handlers));
         let spin_us = default_spin_us(&*conduit);
         let options = EngineOptions {
-            policy: config.replacement,
+            policy: PolicyKind::default(),
             cooperative: config.cooperative,
             ships: config.ships.then_some(REQUEST_BYTES),
             offers_max: if config.keeps_guests { offers_max(shapes[rank.index()].frames) } else { 0 },
