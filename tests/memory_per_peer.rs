@@ -113,7 +113,8 @@ fn busy_rank(ranks: u32) -> Runtime {
     let segments = (0..ranks as usize).map(|rank| Segment { base: (rank + 1) << 32, size_bytes }).collect();
     let storage = Box::new(MemoryStorage::new(size_bytes as u64, 2, 1));
     let conduit = Arc::new(Lone { ranks, pool, table });
-    let runtime = Runtime::new(conduit, &config, segments, &shapes, storage, |_, line| panic!("{line}"));
+    let runtime =
+        Runtime::new(conduit, &config, segments, &shapes, storage, Arc::default(), |_, line| panic!("{line}"));
     let runtime = runtime.expect("a thread is left");
     let args = Args::new(&[1, 2, 3]).expect("they are few");
     let short =

@@ -178,12 +178,8 @@ impl Am {
             // SAFETY: as the caller says.
             return unsafe { self.post(to, envelope, is_placed, None, haste) };
         }
-        let payload = if is_placed || envelope.payload_bytes == 0 {
-            &[]
-        } else {
-            // SAFETY: the payload is valid for its length, which is not 0, so the pointer is not null.
-            unsafe { std::slice::from_raw_parts(envelope.payload, envelope.payload_bytes) }
-        };
+        // SAFETY: as the caller says.
+        let payload = unsafe { envelope.bytes(is_placed) };
         // Read before any lock is taken: a payload in the own segment may fault.
         let copied = self.is_in_own_segment(envelope).then(|| payload.to_vec());
         let head = self.head(envelope, is_placed, None);

@@ -58,6 +58,18 @@ impl Envelope {
             Destination::Segment(_) => Category::Long,
         }
     }
+
+    /// The bytes that travel in the message: none if the payload is placed otherwise.
+    ///
+    /// # Safety
+    /// The payload is valid for its length; it is not null, unless the length is 0.
+    pub(super) unsafe fn bytes(&self, is_placed: bool) -> &[u8] {
+        if is_placed || self.payload_bytes == 0 {
+            return &[];
+        }
+        // SAFETY: the caller guarantees the length, which is not 0, so the pointer is not null.
+        unsafe { std::slice::from_raw_parts(self.payload, self.payload_bytes) }
+    }
 }
 
 impl Am {
@@ -191,12 +203,8 @@ impl Am {
     ) {
         messages::count_sent(envelope.handler, envelope.payload_bytes);
         let head = self.head(envelope, is_placed, reply_to);
-        let payload = if is_placed || envelope.payload_bytes == 0 {
-            &[]
-        } else {
-            // SAFETY: the payload is valid for its length, which is not 0, so the pointer is not null.
-            unsafe { std::slice::from_raw_parts(envelope.payload, envelope.payload_bytes) }
-        };
+        // SAFETY: as the caller says.
+        let payload = unsafe { envelope.bytes(is_placed) };
         // A payload in the own segment is copied first: it may fault, which must not happen inside the conduit.
         let copied = self.is_in_own_segment(envelope).then(|| payload.to_vec());
         let payload = copied.as_deref().unwrap_or(payload);

@@ -81,7 +81,7 @@ impl Job {
         })
         .map_err(too_odd)?;
         let segments: Box<[Segment]> = segments.into();
-        let started = Runtime::with_handlers(
+        let started = Runtime::new(
             Arc::clone(&self.conduit),
             &self.config,
             segments,

@@ -19,6 +19,7 @@ use vgasnet_memory::{
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::FrameId;
 use vgasnet_protocol::guests::offers_max;
+use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::shipping::REQUEST_BYTES;
 use vgasnet_protocol::{Hosts, Limits, RankSizes};
 use vgasnet_settings::Config;
@@ -69,21 +70,6 @@ impl Runtime {
         segments: Box<[Segment]>,
         shapes: &[Shape],
         storage: Box<dyn Storage>,
-        fail: Fail,
-    ) -> Result<Runtime, UserError> {
-        Runtime::with_handlers(conduit, config, segments, shapes, storage, Arc::default(), fail)
-    }
-
-    /// As [`Runtime::new`], with these handlers of Active Messages.
-    ///
-    /// # Errors
-    /// As [`Runtime::new`].
-    pub fn with_handlers(
-        conduit: Arc<dyn Conduit>,
-        config: &Config,
-        segments: Box<[Segment]>,
-        shapes: &[Shape],
-        storage: Box<dyn Storage>,
         handlers: Arc<Handlers>,
         fail: Fail,
     ) -> Result<Runtime, UserError> {
@@ -110,7 +96,7 @@ impl Runtime {
         let messages = Arc::new(Messages::new(&*conduit, handlers));
         let spin_us = default_spin_us(&*conduit);
         let options = EngineOptions {
-            policy: config.replacement,
+            policy: PolicyKind::default(),
             cooperative: config.cooperative,
             ships: config.ships.then_some(REQUEST_BYTES),
             offers_max: if config.keeps_guests { offers_max(shapes[rank.index()].frames) } else { 0 },

@@ -1,5 +1,6 @@
 //! The headers and the library agree, and every chapter compiles alone.
 
+use crate::declarations::plain;
 use crate::support::compile::{self, Language};
 use crate::support::run::{say_not_run, succeed};
 use std::collections::BTreeSet;
@@ -36,24 +37,9 @@ fn header_ex() -> String {
     paths.into_iter().map(|path| std::fs::read_to_string(path).expect("a header")).collect()
 }
 
-/// The header without comments, directives and uses of macros.
-fn declarations(header: &str) -> String {
-    let mut rest = header;
-    let mut text = String::new();
-    while let Some((before, comment)) = rest.split_once("/*") {
-        text += before;
-        rest = comment.split_once("*/").expect("a comment ends").1;
-    }
-    text += rest;
-    // A backslash continues a directive on the next line.
-    let text = text.replace("\\\n", " ");
-    let is_macro = |line: &str| line.starts_with('#') || line.starts_with("VGASNET_");
-    text.lines().filter(|line| !is_macro(line)).map(|line| format!("{line}\n")).collect()
-}
-
 /// The functions declared by the header: the name before the first parenthesis of a declaration.
 pub fn declared(header: &str) -> BTreeSet<String> {
-    let declarations = declarations(header);
+    let declarations = plain(header);
     let heads = declarations.split(';').filter_map(|declaration| declaration.split_once('(')).map(|(head, _)| head);
     let names =
         heads.filter_map(|head| head.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next_back());

@@ -94,7 +94,7 @@ pub fn start(settings: &Settings, cooperative: bool, pages: u32) -> Vec<Runtime>
         let storage = MemoryStorage::new(u64::from(pages) * PAGE_BYTES as u64, 2, settings.seed + rank as u64);
         let conduit = Arc::new(hub.conduit(Rank(rank as u32)));
         let segments = (0..ranks).map(segment).collect();
-        Runtime::new(conduit, &config, segments, &shapes, Box::new(Ringing::new(storage)), fail)
+        Runtime::new(conduit, &config, segments, &shapes, Box::new(Ringing::new(storage)), Arc::default(), fail)
     };
     (0..ranks).map(|at| rank(at).expect("a thread is left")).collect()
 }

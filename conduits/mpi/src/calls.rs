@@ -18,51 +18,83 @@ unsafe extern "C" {
     fn vgasnet_mpi_touches(count: i64, datatype: usize) -> c_int;
 }
 
-/// Defines the calls `$name` with these arguments; `$address` are buffers. If one may lie in the segment, `$how`
-/// handles the call: `through_memory`, or a function that ends the job if it does.
+/// Defines the calls `$name` with these arguments, for the kinds in brackets: `always`, or a version of MPI; `large` for
+/// the same with counts of 8 bytes, of MPI 4. `$address` are buffers. If one may lie in the segment, `$how` handles the
+/// call: `through_memory`, or a function that ends the job if it does.
 macro_rules! calls {
-    ($($how:ident $arguments:tt [$($address:ident)+]: $($name:ident)+;)+) => {
-        $(calls!(@group $how $arguments [$($address)+] $($name)+);)+
-        /// The names of the calls in this list.
-        pub(super) const NAMES: &[&str] = &[$($(stringify!($name)),+),+];
-    };
-    (@group $how:ident $arguments:tt $addresses:tt $($name:ident)+) => {
-        $(calls!(@one $how $arguments $addresses $name);)+
-    };
-    (@one $how:ident ($($argument:ident)+) [$($address:ident)+] $name:ident) => {
-        /// See the MPI standard.
-        ///
-        /// # Safety
-        /// As for MPI's.
-        #[unsafe(no_mangle)]
-        #[allow(non_snake_case, reason = "MPI's name")]
-        pub unsafe extern "C" fn $name($($argument: usize),+) -> c_int {
-            unsafe extern "C" {
-                #[link_name = concat!("P", stringify!($name))]
-                fn theirs($($argument: usize),+) -> c_int;
-            }
-            if $(segment::is_suspect($address))||+ {
-                calls!(@suspect $how ($($argument)+) [$($address)+] $name);
-            }
-            // SAFETY: the arguments are the caller's, for MPI.
-            unsafe { theirs($($argument),+) }
+    ($([$($kind:ident)+] $rows:tt)+) => {
+        $($(calls!(@$kind $rows);)+)+
+
+        /// The MPI functions with buffers defined by this library.
+        pub fn names() -> impl Iterator<Item = &'static str> {
+            let mut names: Vec<&'static str> = Vec::new();
+            $($(calls!(@names $kind names $rows);)+)+
+            names.into_iter()
         }
     };
-    (@suspect through_memory ($($argument:ident)+) $addresses:tt $name:ident) => {{
+    (@names always $names:ident {$($how:ident $arguments:tt $addresses:tt: $($name:ident)+;)+}) => {
+        $names.extend([$($(stringify!($name)),+),+]);
+    };
+    (@names large $names:ident {$($how:ident $arguments:tt $addresses:tt: $($name:ident)+;)+}) => {
+        #[cfg(mpi_4_0)]
+        $names.extend([$($(concat!(stringify!($name), "_c")),+),+]);
+    };
+    (@names $version:ident $names:ident $rows:tt) => {
+        #[cfg($version)]
+        calls!(@names always $names $rows);
+    };
+    (@always {$($how:ident $arguments:tt $addresses:tt: $($name:ident)+;)+}) => {
+        $(calls!(@group $how $arguments $addresses "": $($name)+);)+
+    };
+    (@large {$($how:ident $arguments:tt $addresses:tt: $($name:ident)+;)+}) => {
+        $(#[cfg(mpi_4_0)] calls!(@group $how $arguments $addresses "_c": $($name)+);)+
+    };
+    // `refuse_buffer` takes counts of 4 bytes.
+    (@group point_to_point $arguments:tt $addresses:tt "_c": $($name:ident)+) => {
+        calls!(@group non_blocking $arguments $addresses "_c": $($name)+);
+    };
+    (@group $how:ident $arguments:tt $addresses:tt $end:literal: $($name:ident)+) => {
+        $(calls!(@one $how $arguments $addresses concat!(stringify!($name), $end));)+
+    };
+    (@one $how:ident ($($argument:ident)+) [$($address:ident)+] $name:expr) => {
+        const _: () = {
+            /// See the MPI standard.
+            ///
+            /// # Safety
+            /// As for MPI's.
+            #[unsafe(export_name = $name)]
+            unsafe extern "C" fn call($($argument: usize),+) -> c_int {
+                unsafe extern "C" {
+                    #[link_name = concat!("P", $name)]
+                    fn theirs($($argument: usize),+) -> c_int;
+                }
+                if $(segment::is_suspect($address))||+ {
+                    calls!(@suspect $how ($($argument)+) [$($address)+] $name);
+                }
+                // SAFETY: the arguments are the caller's, for MPI.
+                unsafe { theirs($($argument),+) }
+            }
+        };
+    };
+    (@$version:ident $rows:tt) => {
+        #[cfg($version)]
+        calls!(@always $rows);
+    };
+    (@suspect through_memory ($($argument:ident)+) $addresses:tt $name:expr) => {{
         unsafe extern "C" {
-            #[link_name = concat!("vgasnet_", stringify!($name))]
+            #[link_name = concat!("vgasnet_", $name)]
             fn ours($($argument: usize),+) -> c_int;
         }
         // SAFETY: as for MPI's function; this one of `blocking.c` has the same arguments.
         return unsafe { ours($($argument),+) };
     }};
     // With all data at one address, it may be MPI_BOTTOM.
-    (@suspect point_to_point ($buffer:ident $count:ident $type:ident $($more:ident)*) [$address:ident] $name:ident) => {
+    (@suspect point_to_point ($buffer:ident $count:ident $type:ident $($more:ident)*) [$address:ident] $name:expr) => {
         // SAFETY: the caller passes MPI a count and a datatype.
-        unsafe { refuse_buffer(stringify!($name), $buffer, $count as c_int, $type) }
+        unsafe { refuse_buffer($name, $buffer, $count as c_int, $type) }
     };
-    (@suspect $how:ident $arguments:tt [$($address:ident)+] $name:ident) => {
-        $how(stringify!($name), &[$($address),+])
+    (@suspect $how:ident $arguments:tt [$($address:ident)+] $name:expr) => {
+        $how($name, &[$($address),+])
     };
 }
 
@@ -111,27 +143,24 @@ fn unsupported(call: &str, addresses: &[usize]) {
     refuse_addresses(call, addresses, "vgasnet does not do this call on segments", &format!("{COPY} first"));
 }
 
-mod version_3 {
-    use super::*;
-
-    calls! {
+calls! {
+    [always large] {
         through_memory(a b c d e f) [a]: MPI_Send MPI_Ssend MPI_Bsend MPI_Rsend;
         through_memory(a b c d e f g) [a]: MPI_Recv;
         through_memory(a b c d e) [a]: MPI_Mrecv MPI_Bcast;
         through_memory(a b c d e f g h i j k l) [a f]: MPI_Sendrecv;
         through_memory(a b c d e f g h i) [a]: MPI_Sendrecv_replace;
         through_memory(a b c d e f g) [a b]: MPI_Reduce;
-        through_memory(a b c d e f) [a b]: MPI_Allreduce MPI_Scan MPI_Exscan MPI_Reduce_scatter MPI_Reduce_scatter_block;
+        through_memory(a b c d e f) [a b]: MPI_Allreduce MPI_Scan MPI_Exscan MPI_Reduce_scatter
+            MPI_Reduce_scatter_block;
         through_memory(a b c d e) [a b]: MPI_Reduce_local;
         through_memory(a b c d e f g h) [a d]: MPI_Gather MPI_Scatter MPI_Allgatherv;
         through_memory(a b c d e f g h i) [a d]: MPI_Gatherv;
         through_memory(a b c d e f g h i) [a e]: MPI_Scatterv MPI_Alltoallv MPI_Alltoallw;
-        through_memory(a b c d e f g) [a d]: MPI_Allgather MPI_Alltoall MPI_Pack;
-        through_memory(a b c d e f g) [a d]: MPI_Unpack;
+        through_memory(a b c d e f g) [a d]: MPI_Allgather MPI_Alltoall MPI_Pack MPI_Unpack;
         through_memory(a b c d e) [b]: MPI_File_read MPI_File_read_all MPI_File_read_shared MPI_File_read_ordered
             MPI_File_write MPI_File_write_all MPI_File_write_shared MPI_File_write_ordered;
         through_memory(a b c d e f) [c]: MPI_File_read_at MPI_File_read_at_all MPI_File_write_at MPI_File_write_at_all;
-
         point_to_point(a b c d e f g) [a]: MPI_Isend MPI_Issend MPI_Ibsend MPI_Irsend MPI_Irecv MPI_Send_init
             MPI_Ssend_init MPI_Bsend_init MPI_Rsend_init MPI_Recv_init;
         point_to_point(a b c d e) [a]: MPI_Imrecv;
@@ -150,119 +179,43 @@ mod version_3 {
         non_blocking(a b c d) [b]: MPI_File_read_all_begin MPI_File_write_all_begin MPI_File_read_ordered_begin
             MPI_File_write_ordered_begin;
         non_blocking(a b c d e) [c]: MPI_File_read_at_all_begin MPI_File_write_at_all_begin;
-
         one_sided(a b c d e f g h) [a]: MPI_Put MPI_Get;
         one_sided(a b c d e f g h i) [a]: MPI_Accumulate MPI_Rput MPI_Rget;
         one_sided(a b c d e f g h i j) [a]: MPI_Raccumulate;
         one_sided(a b c d e f g h i j k l) [a d]: MPI_Get_accumulate;
         one_sided(a b c d e f g h i j k l m) [a d]: MPI_Rget_accumulate;
-        one_sided(a b c d e f g) [a b]: MPI_Fetch_and_op;
-        one_sided(a b c d e f g) [a b c]: MPI_Compare_and_swap;
         one_sided(a b c d e f) [a]: MPI_Win_create;
-        one_sided(a b c) [b]: MPI_Win_attach;
-
         unsupported(a b) [a]: MPI_Buffer_attach;
-        unsupported(a b c d e f g) [b e]: MPI_Pack_external;
-        unsupported(a b c d e f g) [b e]: MPI_Unpack_external;
+        unsupported(a b c d e f g) [b e]: MPI_Pack_external MPI_Unpack_external;
         unsupported(a b c d e f g) [a d]: MPI_Neighbor_allgather MPI_Neighbor_alltoall;
         unsupported(a b c d e f g h) [a d]: MPI_Neighbor_allgatherv;
         unsupported(a b c d e f g h i) [a e]: MPI_Neighbor_alltoallv MPI_Neighbor_alltoallw;
     }
-}
-
-#[cfg(mpi_3_1)]
-mod version_3_1 {
-    use super::*;
-
-    calls! {
+    [always] {
+        one_sided(a b c d e f g) [a b]: MPI_Fetch_and_op;
+        one_sided(a b c d e f g) [a b c]: MPI_Compare_and_swap;
+        one_sided(a b c) [b]: MPI_Win_attach;
+    }
+    [mpi_3_1 large] {
         non_blocking(a b c d e) [b]: MPI_File_iread_all MPI_File_iwrite_all;
         non_blocking(a b c d e f) [c]: MPI_File_iread_at_all MPI_File_iwrite_at_all;
     }
-}
-
-#[cfg(mpi_4_0)]
-mod version_4 {
-    use super::*;
-
-    calls! {
-        through_memory(a b c d e f) [a]: MPI_Send_c MPI_Ssend_c MPI_Bsend_c MPI_Rsend_c;
-        through_memory(a b c d e f g) [a]: MPI_Recv_c;
-        through_memory(a b c d e) [a]: MPI_Mrecv_c MPI_Bcast_c;
-        through_memory(a b c d e f g h i j k l) [a f]: MPI_Sendrecv_c;
-        through_memory(a b c d e f g h i) [a]: MPI_Sendrecv_replace_c;
-        through_memory(a b c d e f g) [a b]: MPI_Reduce_c;
-        through_memory(a b c d e f) [a b]: MPI_Allreduce_c MPI_Scan_c MPI_Exscan_c MPI_Reduce_scatter_c
-            MPI_Reduce_scatter_block_c;
-        through_memory(a b c d e) [a b]: MPI_Reduce_local_c;
-        through_memory(a b c d e f g h) [a d]: MPI_Gather_c MPI_Scatter_c MPI_Allgatherv_c;
-        through_memory(a b c d e f g h i) [a d]: MPI_Gatherv_c;
-        through_memory(a b c d e f g h i) [a e]: MPI_Scatterv_c MPI_Alltoallv_c MPI_Alltoallw_c;
-        through_memory(a b c d e f g) [a d]: MPI_Allgather_c MPI_Alltoall_c MPI_Pack_c MPI_Unpack_c;
-        through_memory(a b c d e) [b]: MPI_File_read_c MPI_File_read_all_c MPI_File_read_shared_c
-            MPI_File_read_ordered_c MPI_File_write_c MPI_File_write_all_c MPI_File_write_shared_c
-            MPI_File_write_ordered_c;
-        through_memory(a b c d e f) [c]: MPI_File_read_at_c MPI_File_read_at_all_c MPI_File_write_at_c
-            MPI_File_write_at_all_c;
-
-        non_blocking(a b c d e f g) [a]: MPI_Isend_c MPI_Issend_c MPI_Ibsend_c MPI_Irsend_c MPI_Irecv_c
-            MPI_Send_init_c MPI_Ssend_init_c MPI_Bsend_init_c MPI_Rsend_init_c MPI_Recv_init_c MPI_Bcast_init
-            MPI_Bcast_init_c;
-        non_blocking(a b c d e) [a]: MPI_Imrecv_c;
-        non_blocking(a b c d e f) [a]: MPI_Ibcast_c;
-        non_blocking(a b c d e f g h i) [a]: MPI_Psend_init MPI_Precv_init MPI_Isendrecv_replace
-            MPI_Isendrecv_replace_c;
-        non_blocking(a b c d e f g h i j k l) [a f]: MPI_Isendrecv MPI_Isendrecv_c;
-        non_blocking(a b c d e f g h i) [a d]: MPI_Igather_c MPI_Iscatter_c MPI_Iallgatherv_c
-            MPI_Ineighbor_allgatherv_c MPI_Allgather_init MPI_Allgather_init_c MPI_Alltoall_init MPI_Alltoall_init_c
-            MPI_Neighbor_allgather_init MPI_Neighbor_allgather_init_c MPI_Neighbor_alltoall_init
-            MPI_Neighbor_alltoall_init_c;
-        non_blocking(a b c d e f g h i j) [a d]: MPI_Igatherv_c MPI_Gather_init MPI_Gather_init_c MPI_Scatter_init
-            MPI_Scatter_init_c MPI_Allgatherv_init MPI_Allgatherv_init_c MPI_Neighbor_allgatherv_init
-            MPI_Neighbor_allgatherv_init_c;
-        non_blocking(a b c d e f g h i j k) [a d]: MPI_Gatherv_init MPI_Gatherv_init_c;
-        non_blocking(a b c d e f g h i j) [a e]: MPI_Iscatterv_c MPI_Ialltoallv_c MPI_Ialltoallw_c
-            MPI_Ineighbor_alltoallv_c MPI_Ineighbor_alltoallw_c;
-        non_blocking(a b c d e f g h i j k) [a e]: MPI_Scatterv_init MPI_Scatterv_init_c MPI_Alltoallv_init
-            MPI_Alltoallv_init_c MPI_Alltoallw_init MPI_Alltoallw_init_c MPI_Neighbor_alltoallv_init
-            MPI_Neighbor_alltoallv_init_c MPI_Neighbor_alltoallw_init MPI_Neighbor_alltoallw_init_c;
-        non_blocking(a b c d e f g h) [a d]: MPI_Iallgather_c MPI_Ialltoall_c MPI_Ineighbor_allgather_c
-            MPI_Ineighbor_alltoall_c;
-        non_blocking(a b c d e f g h) [a b]: MPI_Ireduce_c MPI_Allreduce_init MPI_Allreduce_init_c
-            MPI_Reduce_scatter_init MPI_Reduce_scatter_init_c MPI_Reduce_scatter_block_init
-            MPI_Reduce_scatter_block_init_c MPI_Scan_init MPI_Scan_init_c MPI_Exscan_init MPI_Exscan_init_c;
-        non_blocking(a b c d e f g h i) [a b]: MPI_Reduce_init MPI_Reduce_init_c;
-        non_blocking(a b c d e f g) [a b]: MPI_Iallreduce_c MPI_Ireduce_scatter_c MPI_Ireduce_scatter_block_c
-            MPI_Iscan_c MPI_Iexscan_c;
-        non_blocking(a b c d e) [b]: MPI_File_iread_c MPI_File_iwrite_c MPI_File_iread_shared_c
-            MPI_File_iwrite_shared_c MPI_File_iread_all_c MPI_File_iwrite_all_c;
-        non_blocking(a b c d e f) [c]: MPI_File_iread_at_c MPI_File_iwrite_at_c MPI_File_iread_at_all_c
-            MPI_File_iwrite_at_all_c;
-        non_blocking(a b c d) [b]: MPI_File_read_all_begin_c MPI_File_write_all_begin_c
-            MPI_File_read_ordered_begin_c MPI_File_write_ordered_begin_c;
-        non_blocking(a b c d e) [c]: MPI_File_read_at_all_begin_c MPI_File_write_at_all_begin_c;
-
-        one_sided(a b c d e f g h) [a]: MPI_Put_c MPI_Get_c;
-        one_sided(a b c d e f g h i) [a]: MPI_Accumulate_c MPI_Rput_c MPI_Rget_c;
-        one_sided(a b c d e f g h i j) [a]: MPI_Raccumulate_c;
-        one_sided(a b c d e f g h i j k l) [a d]: MPI_Get_accumulate_c;
-        one_sided(a b c d e f g h i j k l m) [a d]: MPI_Rget_accumulate_c;
-        one_sided(a b c d e f) [a]: MPI_Win_create_c;
-
-        unsupported(a b) [a]: MPI_Buffer_attach_c;
-        unsupported(a b c d e f g) [b e]: MPI_Pack_external_c MPI_Unpack_external_c;
-        unsupported(a b c d e f g) [a d]: MPI_Neighbor_allgather_c MPI_Neighbor_alltoall_c;
-        unsupported(a b c d e f g h) [a d]: MPI_Neighbor_allgatherv_c;
-        unsupported(a b c d e f g h i) [a e]: MPI_Neighbor_alltoallv_c MPI_Neighbor_alltoallw_c;
+    [mpi_4_0 large] {
+        non_blocking(a b c d e f g) [a]: MPI_Bcast_init;
+        non_blocking(a b c d e f g h i) [a]: MPI_Isendrecv_replace;
+        non_blocking(a b c d e f g h i j k l) [a f]: MPI_Isendrecv;
+        non_blocking(a b c d e f g h i) [a d]: MPI_Allgather_init MPI_Alltoall_init MPI_Neighbor_allgather_init
+            MPI_Neighbor_alltoall_init;
+        non_blocking(a b c d e f g h i j) [a d]: MPI_Gather_init MPI_Scatter_init MPI_Allgatherv_init
+            MPI_Neighbor_allgatherv_init;
+        non_blocking(a b c d e f g h i j k) [a d]: MPI_Gatherv_init;
+        non_blocking(a b c d e f g h i j k) [a e]: MPI_Scatterv_init MPI_Alltoallv_init MPI_Alltoallw_init
+            MPI_Neighbor_alltoallv_init MPI_Neighbor_alltoallw_init;
+        non_blocking(a b c d e f g h) [a b]: MPI_Allreduce_init MPI_Reduce_scatter_init MPI_Reduce_scatter_block_init
+            MPI_Scan_init MPI_Exscan_init;
+        non_blocking(a b c d e f g h i) [a b]: MPI_Reduce_init;
     }
-}
-
-/// The MPI functions with buffers defined by this library.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    #[cfg(not(mpi_3_1))]
-    let (version_3_1, version_4): (&[&str], &[&str]) = (&[], &[]);
-    #[cfg(all(mpi_3_1, not(mpi_4_0)))]
-    let (version_3_1, version_4): (&[&str], &[&str]) = (version_3_1::NAMES, &[]);
-    #[cfg(mpi_4_0)]
-    let (version_3_1, version_4) = (version_3_1::NAMES, version_4::NAMES);
-    [version_3::NAMES, version_3_1, version_4].into_iter().flatten().copied()
+    [mpi_4_0] {
+        non_blocking(a b c d e f g h i) [a]: MPI_Psend_init MPI_Precv_init;
+    }
 }

@@ -23,7 +23,6 @@ use variables::{
     parse_directory, parse_switch, set,
 };
 use vgasnet_protocol::get_cache::MEMORY_MAX;
-use vgasnet_protocol::replacement::PolicyKind;
 
 /// Minimum of `VGASNET_PAGE_SIZE` on any system, in bytes; [`page_bytes_min`] gives it for this one.
 pub const PAGE_BYTES_MIN: u64 = 4 << 10;
@@ -101,8 +100,6 @@ pub struct Config {
     pub home_keeps: bool,
     /// Whether ranks of one host use each other's frames directly.
     pub peer_memory: bool,
-    /// The replacement policy of the pool.
-    pub replacement: PolicyKind,
     /// Whether small operations may be carried out at a rank with their page.
     pub ships: bool,
     /// Maximum memory for copies of gets from read-only ranges, in bytes: from [`GET_CACHE_BYTES_MIN`] to
@@ -194,7 +191,6 @@ impl Config {
             keeps_guests: settings.keeps_guests.unwrap_or(false),
             home_keeps: settings.home_keeps.unwrap_or(false),
             peer_memory: settings.peer_memory.unwrap_or(true),
-            replacement: settings.replacement.unwrap_or_default(),
             ships: settings.ships.unwrap_or(true),
             get_cache_bytes: settings
                 .get_cache_bytes

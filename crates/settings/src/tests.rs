@@ -31,7 +31,6 @@ fn defaults() {
             keeps_guests: false,
             home_keeps: false,
             peer_memory: true,
-            replacement: PolicyKind::ClockPro,
             ships: true,
             get_cache_bytes: GIB / 2,
             checks_readonly: false,
@@ -69,7 +68,6 @@ fn every_variable_is_taken() {
         ("VGASNET_IDLE_POOLS", "1"),
         ("VGASNET_HOME_KEEPS", "1"),
         ("VGASNET_PEER_MEMORY", "0"),
-        ("VGASNET_REPLACEMENT", "clock"),
         ("VGASNET_SHIP", "0"),
         ("VGASNET_GET_CACHE_SIZE", "1M"),
         ("VGASNET_CHECK_READONLY", "1"),
@@ -106,7 +104,6 @@ fn every_variable_is_taken() {
             keeps_guests: true,
             home_keeps: true,
             peer_memory: false,
-            replacement: PolicyKind::Clock,
             ships: false,
             get_cache_bytes: 1 << 20,
             checks_readonly: true,
@@ -163,7 +160,6 @@ fn refuses_malformed_values() {
         let line = refused("VGASNET_GET_CACHE_SIZE", value);
         assert!(line.ends_with("allowed: a size from 64K to 64G"), "{line}");
     }
-    assert!(refused("VGASNET_REPLACEMENT", "lru").ends_with("allowed: clock-pro or clock"));
     for value in ["", "SMP", "pigeon"] {
         assert!(refused("VGASNET_CONDUIT", value).ends_with(&format!("allowed: {CONDUITS}")));
     }

@@ -7,7 +7,6 @@ use super::{CONDUITS, Conduit, GET_CACHE_BYTES_MAX, GET_CACHE_BYTES_MIN, PAGE_BY
 use crate::UserError;
 use std::path::PathBuf;
 use vgasnet_conduit::launchers::{HOST_TIMEOUT_S, PSHM_NODES_VARIABLE};
-use vgasnet_protocol::replacement::PolicyKind;
 
 /// A variable: its help text, and the effect of its value.
 pub struct Variable {
@@ -51,7 +50,6 @@ pub(super) struct Settings {
     pub(super) keeps_guests: Option<bool>,
     pub(super) home_keeps: Option<bool>,
     pub(super) peer_memory: Option<bool>,
-    pub(super) replacement: Option<PolicyKind>,
     pub(super) ships: Option<bool>,
     pub(super) get_cache_bytes: Option<u64>,
     pub(super) checks_readonly: Option<bool>,
@@ -87,7 +85,7 @@ pub(super) const GASNET_CATCH_EXIT: &str = "GASNET_CATCH_EXIT";
 /// GASNet-EX's variable for whether rank 0 shows the environment variables requested by its client.
 pub const GASNET_VERBOSEENV: &str = "GASNET_VERBOSEENV";
 
-pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
+pub(super) const VARIABLES: [Variable; 33 + cfg!(test_faults) as usize] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -161,14 +159,6 @@ pub(super) const VARIABLES: [Variable; 34 + cfg!(test_faults) as usize] = [
         allowed: "0 or 1",
         default: "1",
         set: |settings, value| parse_switch(value).map(|on| settings.peer_memory = Some(on)),
-    },
-    Variable {
-        name: "VGASNET_REPLACEMENT",
-        audience: Audience::Users,
-        meaning: "the page to evict; clock-pro keeps reused pages while others stream through",
-        allowed: "clock-pro or clock",
-        default: "clock-pro",
-        set: |settings, value| parse_policy(value).map(|policy| settings.replacement = Some(policy)),
     },
     Variable {
         name: "VGASNET_SHIP",
@@ -461,14 +451,6 @@ fn parse_homes(value: &str) -> Result<bool, String> {
         "owner" => Ok(false),
         "cyclic" => Ok(true),
         _ => Err("is neither owner nor cyclic".into()),
-    }
-}
-
-fn parse_policy(value: &str) -> Result<PolicyKind, String> {
-    match value {
-        "clock-pro" => Ok(PolicyKind::ClockPro),
-        "clock" => Ok(PolicyKind::Clock),
-        _ => Err("is not a policy".into()),
     }
 }
 

@@ -2,12 +2,11 @@
 
 use crate::LIBRARY;
 use crate::store::Atom;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
 pub use vgasnet_mpi_front::SUCCESS;
-use vgasnet_mpi_front::say;
 
 /// MPI's constants.
 #[repr(C)]
@@ -33,9 +32,6 @@ unsafe extern "C" {
         on_late: extern "C" fn(),
     ) -> c_int;
     fn vgasnet_mpi_cache_members(group: u64, win: u64, ranks: *mut c_int, ranks_max: c_int) -> c_int;
-    fn vgasnet_mpi_cache_flush(win: u64, target: c_int) -> c_int;
-    fn vgasnet_mpi_cache_flush_local(win: u64, target: c_int) -> c_int;
-    fn vgasnet_mpi_cache_look();
     fn vgasnet_mpi_cache_get_bytes(
         origin: *mut c_void,
         bytes: c_int,
@@ -59,22 +55,26 @@ unsafe extern "C" {
     fn vgasnet_mpi_cache_words_raise(words: *mut c_void, at: c_int, target: c_int) -> c_int;
 }
 
+// SAFETY: the windows are the program's, so MPI is initialised.
+unsafe extern "C" {
+    /// Completes the operations in flight to a target, in a passive epoch.
+    #[link_name = "vgasnet_mpi_cache_flush"]
+    pub safe fn flush(win: u64, target: u32) -> c_int;
+    /// As [`flush`], locally.
+    #[link_name = "vgasnet_mpi_cache_flush_local"]
+    pub safe fn flush_local(win: u64, target: u32) -> c_int;
+    /// Lets MPI serve the requests of other processes. The caller is within a call of MPI.
+    #[link_name = "vgasnet_mpi_cache_look"]
+    pub safe fn look_at_messages();
+}
+
 /// MPI's constants. Must be called before all other functions here: it has the layer find the functions it calls.
 pub fn constants() -> &'static Constants {
     static CONSTANTS: OnceLock<Constants> = OnceLock::new();
     CONSTANTS.get_or_init(|| {
-        // SAFETY: nobody calls the functions found by the layer before this has ended.
-        let missing = unsafe { vgasnet_mpi_cache_resolve() };
-        if !missing.is_null() {
-            // SAFETY: it is a C string.
-            let name = unsafe { CStr::from_ptr(missing) }.to_string_lossy();
-            say(LIBRARY, format_args!("{name}: no library of this process has it"));
-            std::process::abort();
-        }
-        let mut constants = Constants::default();
-        // SAFETY: the struct matches the one of `layer.c`.
-        unsafe { vgasnet_mpi_cache_constants(&mut constants) };
-        constants
+        // SAFETY: nobody calls the functions found by the layer before this has ended. The struct matches the one of
+        // `layer.c`.
+        unsafe { vgasnet_mpi_front::resolve(LIBRARY, vgasnet_mpi_cache_resolve, vgasnet_mpi_cache_constants) }
     })
 }
 
@@ -113,24 +113,6 @@ pub fn members(group: u64, win: u64, ranks: usize) -> Option<Vec<u32>> {
     let count = unsafe { vgasnet_mpi_cache_members(group, win, found.as_mut_ptr(), ranks as c_int) };
     let count = usize::try_from(count).ok()?;
     Some(found[..count].iter().map(|rank| *rank as u32).collect())
-}
-
-/// Completes the operations in flight to a target, in a passive epoch.
-pub fn flush(win: u64, target: u32) -> c_int {
-    // SAFETY: the window is the program's.
-    unsafe { vgasnet_mpi_cache_flush(win, target as c_int) }
-}
-
-/// As [`flush`], locally.
-pub fn flush_local(win: u64, target: u32) -> c_int {
-    // SAFETY: the window is the program's.
-    unsafe { vgasnet_mpi_cache_flush_local(win, target as c_int) }
-}
-
-/// Lets MPI serve the requests of other processes.
-pub fn look_at_messages() {
-    // SAFETY: a window was made, so MPI is initialised, and the caller is within a call of MPI.
-    unsafe { vgasnet_mpi_cache_look() }
 }
 
 /// Gets bytes, by atomic operations if `atom` is one.

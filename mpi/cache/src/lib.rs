@@ -1,6 +1,6 @@
 //! `libvgasnet-mpi-cache.so`: a cache of `MPI_Get` for unmodified MPI programs.
 //!
-//! It is loaded before MPI and defines MPI's functions by their names ([`calls`], [`fortran`]). Each call goes on to
+//! It is loaded before MPI and defines MPI's functions by their names ([`calls`], [`news_calls`]). Each call goes on to
 //! the next definition of its name, MPI's own or another library's. `docs/reference/cached-gets.md` documents it for
 //! users.
 //!
@@ -22,13 +22,11 @@ mod calls;
 mod completion;
 mod creation;
 mod ffi;
-mod fortran;
 mod gets;
 mod meter;
 mod near;
 mod news;
-mod news_c;
-mod news_fortran;
+mod news_calls;
 mod origins;
 mod pending;
 mod pools;

@@ -1,8 +1,8 @@
 //! The points at which this process may have learned from another one.
 //!
-//! The library defines every MPI function that can bring news ([`crate::news_c`], [`crate::news_fortran`], and the
-//! calls that complete operations). Each raises one number when it returns. Bytes read before may be stale: another
-//! process may have written since, and told this one.
+//! The library defines every MPI function that can bring news ([`crate::news_calls`], and the calls that complete
+//! operations). Each raises one number when it returns. Bytes read before may be stale: another process may have written
+//! since, and told this one.
 
 use crate::windows;
 use std::ffi::c_int;

@@ -1,4 +1,8 @@
-//! Defines MPI's functions for C callers.
+//! Defines MPI's functions under all their names, from one body each.
+//!
+//! In Fortran, functions are defined where Fortran's calls bypass the C functions: all functions in Open MPI; in MPICH
+//! the functions of `mpi_f08` without buffers. MPI's second names in Fortran are not defined. MPI's functions of these
+//! names call the C functions by `PMPI_`, which are defined.
 
 use std::ffi::CStr;
 
@@ -13,23 +17,57 @@ pub const fn c_string(text: &'static str) -> &'static CStr {
     }
 }
 
-/// Defines functions with these arguments under both of MPI's names. `|next|` calls the next definition with the same
-/// arguments.
+/// Defines functions with these arguments for each kind of caller in brackets. In the body `Arg` reads the caller's
+/// arguments ([`crate::Arguments`]), and `|next|` calls the next definition with the same arguments.
+///
+/// | kind | names |
+/// | --- | --- |
+/// | `c` | `MPI_Get`, `PMPI_Get` |
+/// | `large` | with counts of 8 bytes, of MPI 4: `MPI_Get_c`, `PMPI_Get_c` |
+/// | `fortran` | of mpif.h and `use mpi` in Open MPI: `mpi_get_`; of `mpi_f08`: `mpi_get_f08_` |
+/// | `fortran_buffers` | the same, in Open MPI only. MPICH's functions with buffers call the C functions. |
+/// | `fortran_cptr` | in Open MPI, with a C pointer as result: `mpi_win_allocate_cptr_` |
+///
+/// Arguments behind a semicolon are lengths of Fortran's strings, which come last; in C they are 0.
 ///
 /// A tool loaded before this library calls the function by its `PMPI_` name. A tool loaded after it comes back by the
 /// `PMPI_` name with a call the library has passed on; such a call goes to MPI ([`crate::passing`]).
 ///
-/// Every argument is an integer or a pointer, depending on the MPI. Each is passed on as a whole register or stack
-/// slot, which holds either on 64-bit systems. The upper half of an `int` argument is undefined.
+/// In C every argument is an integer or a pointer, depending on the MPI. Each is passed on as a whole register or stack
+/// slot, which holds either on 64-bit systems. In Fortran every argument is an address. The next definition gets the
+/// caller's own arguments, so MPI itself handles Fortran's own `MPI_BOTTOM` and statuses.
 #[macro_export]
 #[allow(clippy::crate_in_macro_def, reason = "the constant is that of the library that calls this")]
 macro_rules! calls {
-    ($($name:ident ($($argument:ident)*) |$next:ident| $body:expr;)+) => {
-        $(const _: () = {
-            const NAME: &std::ffi::CStr = $crate::c_string(concat!(stringify!($name), "\0"));
-            const PROFILING_NAME: &std::ffi::CStr = $crate::c_string(concat!("P", stringify!($name), "\0"));
+    ($([$($kind:ident)+] $entries:tt)+) => { $($($crate::calls!(@$kind $entries);)+)+ };
+
+    (@c {$($name:ident $($of_fortran:ident)? ($($argument:tt)*) |$next:ident| $body:expr;)+}) => {
+        $($crate::calls!(@in_c $name "" false ($($argument)*) |$next| $body);)+
+    };
+    (@large {$($name:ident $($of_fortran:ident)? ($($argument:tt)*) |$next:ident| $body:expr;)+}) => {
+        $(#[cfg(mpi_4)] $crate::calls!(@in_c $name "_c" true ($($argument)*) |$next| $body);)+
+    };
+    (@fortran {$($of_c:ident $name:ident $arguments:tt |$next:ident| $body:expr;)+}) => {$(
+        #[cfg(open_mpi)]
+        $crate::calls!(@in_fortran $name "_" $arguments |$next| $body);
+        $crate::calls!(@in_fortran $name "_f08_" $arguments |$next| $body);
+    )+};
+    (@fortran_buffers $entries:tt) => {
+        #[cfg(open_mpi)]
+        $crate::calls!(@fortran $entries);
+    };
+    (@fortran_cptr {$($of_c:ident $name:ident $arguments:tt |$next:ident| $body:expr;)+}) => {
+        $(#[cfg(open_mpi)] $crate::calls!(@in_fortran $name "_cptr_" $arguments |$next| $body);)+
+    };
+
+    (@in_c $name:ident $end:literal $is_large:literal ($($argument:ident)* $(; $($length:ident)+)?) |$next:ident| $body:expr) => {
+        const _: () = {
+            const NAME: &std::ffi::CStr = $crate::c_string(concat!(stringify!($name), $end, "\0"));
+            const PROFILING_NAME: &std::ffi::CStr = $crate::c_string(concat!("P", stringify!($name), $end, "\0"));
             static NEXT: $crate::Next = $crate::Next::new(crate::LIBRARY, NAME, PROFILING_NAME);
             static NEXT_PROFILING: $crate::Next = $crate::Next::new(crate::LIBRARY, PROFILING_NAME, NAME);
+            #[allow(dead_code, reason = "not every body reads arguments")]
+            type Arg = $crate::C<$is_large>;
 
             #[inline(always)]
             #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
@@ -51,6 +89,7 @@ macro_rules! calls {
                     let (function, _passing) = from.pass();
                     call(function, $($argument),*)
                 };
+                $($(#[allow(unused_variables, reason = "not every body reads strings")] let $length = 0;)+)?
                 $body
             }
 
@@ -59,7 +98,7 @@ macro_rules! calls {
             /// # Safety
             ///
             /// As for MPI's.
-            #[unsafe(export_name = stringify!($name))]
+            #[unsafe(export_name = concat!(stringify!($name), $end))]
             #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
             unsafe extern "C" fn plain($($argument: usize),*) -> std::ffi::c_int {
                 serve(&NEXT, $($argument),*)
@@ -70,7 +109,7 @@ macro_rules! calls {
             /// # Safety
             ///
             /// As for MPI's.
-            #[unsafe(export_name = concat!("P", stringify!($name)))]
+            #[unsafe(export_name = concat!("P", stringify!($name), $end))]
             #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
             unsafe extern "C" fn profiling($($argument: usize),*) -> std::ffi::c_int {
                 if NEXT_PROFILING.is_passed() {
@@ -78,7 +117,49 @@ macro_rules! calls {
                 }
                 serve(&NEXT_PROFILING, $($argument),*)
             }
-        };)+
+        };
+    };
+
+    (@in_fortran $name:ident $end:literal ($($argument:ident)* $(; $($length:ident)+)?) |$next:ident| $body:expr) => {
+        const _: () = {
+            static NEXT: $crate::Next = $crate::Next::new(
+                crate::LIBRARY,
+                $crate::c_string(concat!(stringify!($name), $end, "\0")),
+                $crate::c_string(concat!("p", stringify!($name), $end, "\0")),
+            );
+            #[allow(dead_code, reason = "not every body reads arguments")]
+            type Arg = $crate::Fortran;
+
+            /// See the MPI standard.
+            ///
+            /// # Safety
+            ///
+            /// As for MPI's.
+            #[unsafe(export_name = concat!(stringify!($name), $end))]
+            #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
+            unsafe extern "C" fn plain($($argument: usize,)* error: *mut std::ffi::c_int $($(, $length: usize)+)?) {
+                let _serving = $crate::Serving::begin();
+                let $next = move || -> std::ffi::c_int {
+                    let mut code: std::ffi::c_int = 0;
+                    let (function, _passing) = NEXT.pass();
+                    // SAFETY: as in C.
+                    unsafe {
+                        let function: unsafe extern "C" fn(
+                            $($crate::calls!(@word $argument),)* *mut std::ffi::c_int
+                            $($(, $crate::calls!(@word $length))+)?
+                        ) = std::mem::transmute(function);
+                        function($($argument,)* &mut code $($(, $length)+)?);
+                    }
+                    code
+                };
+                let code = (move || -> std::ffi::c_int { $body })();
+                // `mpi_f08` programs may omit it.
+                if !error.is_null() {
+                    // SAFETY: the caller has an integer there.
+                    unsafe { *error = code };
+                }
+            }
+        };
     };
     (@word $argument:ident) => { usize };
 }

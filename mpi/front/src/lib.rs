@@ -8,21 +8,17 @@
 // Printing panics if stderr cannot be written.
 #![deny(clippy::print_stderr)]
 
+mod arguments;
 mod calls;
-mod fortran;
 mod handles;
 mod next;
 mod passing;
 mod say;
 
+pub use arguments::{Arguments, C, Fortran};
 pub use calls::c_string;
-#[cfg(open_mpi)]
-pub use handles::request_to_fortran;
-pub use handles::{
-    HANDLE_BYTES, comm_of, file_of, file_to_fortran, group_of, handle, handle_at, info, info_of, op_of, request_of,
-    type_of, win_of,
-};
-pub use next::{Next, is_its_mpi};
+pub use handles::{OfFortran, info};
+pub use next::{Next, is_its_mpi, resolve};
 pub use passing::{Passing, Serving, end};
 pub use say::say;
 pub use vgasnet_conduit::{environment, keeping_handlers, whole_file};

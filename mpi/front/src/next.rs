@@ -96,3 +96,28 @@ pub fn is_its_mpi() -> bool {
     // SAFETY: it asks MPI for its name, by a function with the same arguments in every MPI.
     *IS.get_or_init(|| unsafe { vgasnet_mpi_front_is_its_mpi() != 0 })
 }
+
+/// Has the C layer of a library find the functions it calls, and returns MPI's constants. If there is no such function,
+/// the process ends with a line.
+///
+/// # Safety
+///
+/// `resolve` returns a name or null; `store` stores all of `T`. Nobody calls the layer meanwhile.
+pub unsafe fn resolve<T: Default>(
+    library: &str,
+    resolve: unsafe extern "C" fn() -> *const c_char,
+    store: unsafe extern "C" fn(*mut T),
+) -> T {
+    // SAFETY: as the caller says.
+    let missing = unsafe { resolve() };
+    if !missing.is_null() {
+        // SAFETY: it is a C string.
+        let name = unsafe { CStr::from_ptr(missing) }.to_string_lossy();
+        say(library, format_args!("{name}: no library of this process has it"));
+        std::process::abort();
+    }
+    let mut constants = T::default();
+    // SAFETY: as the caller says.
+    unsafe { store(&mut constants) };
+    constants
+}

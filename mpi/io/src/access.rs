@@ -227,8 +227,12 @@ pub fn now(access: &Access, status: Status, next: impl Fn() -> c_int) -> c_int {
     outcome.code
 }
 
-/// An access with a request. There is room for a handle at `place`.
-pub fn later(access: &Access, place: *mut c_void, next: impl Fn() -> c_int) -> c_int {
+/// Queues an access for which the program does not wait. `begin` prepares its completion: a request, if there is one.
+fn queue(
+    access: &Access,
+    begin: impl FnOnce(&CallFile, &Arc<Operation>) -> Result<Option<u64>, c_int>,
+    next: impl Fn() -> c_int,
+) -> c_int {
     let Ready { file, position, memory } = match access.prepare() {
         Ok(ready) => ready,
         Err(Refusal::Next) => return next(),
@@ -237,13 +241,17 @@ pub fn later(access: &Access, place: *mut c_void, next: impl Fn() -> c_int) -> c
     let operation = Arc::new(Operation::default());
     let work = Later::new(&file, position, memory, access.is_write);
     let is_short = work.is_short();
-    // SAFETY: the program has room for a request there.
-    let request = match unsafe { ffi::request(Arc::clone(&operation), place) } {
-        Ok(request) => request,
+    match begin(&file, &operation) {
+        Ok(request) => file.queue.add(operation, request, Box::new(work), is_short),
         Err(code) => return code,
-    };
-    file.queue.add(operation, Some(request), Box::new(work), is_short);
+    }
     SUCCESS
+}
+
+/// An access with a request. There is room for a handle at `place`.
+pub fn later(access: &Access, place: *mut c_void, next: impl Fn() -> c_int) -> c_int {
+    // SAFETY: the program has room for a request there.
+    queue(access, |_, operation| unsafe { ffi::request(Arc::clone(operation), place) }.map(Some), next)
 }
 
 /// Begins the split collective of this name.
@@ -255,18 +263,12 @@ pub fn begin(access: &Access, name: &'static str, next: impl Fn() -> c_int) -> c
             return file.raise(constants().err_io);
         }
     }
-    let Ready { file, position, memory } = match access.prepare() {
-        Ok(ready) => ready,
-        Err(Refusal::Next) => return next(),
-        Err(Refusal::Code(code)) => return code,
+    let note = |file: &CallFile, operation: &Arc<Operation>| {
+        let split = Split { operation: Arc::clone(operation), name };
+        *file.queue.split.lock().unwrap_or_else(PoisonError::into_inner) = Some(split);
+        Ok(None)
     };
-    let operation = Arc::new(Operation::default());
-    let work = Later::new(&file, position, memory, access.is_write);
-    let is_short = work.is_short();
-    let split = Split { operation: Arc::clone(&operation), name };
-    *file.queue.split.lock().unwrap_or_else(PoisonError::into_inner) = Some(split);
-    file.queue.add(operation, None, Box::new(work), is_short);
-    SUCCESS
+    queue(access, note, next)
 }
 
 /// Ends the split collective of this name.

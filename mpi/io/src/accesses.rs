@@ -1,89 +1,119 @@
-//! Reads and writes for C callers: a table of names for each kind of access, with counts of 4 or 8 bytes.
+//! MPI's functions that read and write. MPICH's of Fortran call the C functions.
 
-use crate::access::{Access, At};
+use crate::access::{self, Access, At};
+use crate::ffi::Status;
 use std::ffi::c_int;
-use vgasnet_mpi_front::handle;
+use vgasnet_mpi_front::{Arguments, calls};
 
-/// A count passed as an `int`.
-#[inline]
-pub fn short(argument: usize) -> i64 {
-    i64::from(argument as c_int)
+/// The buffer and the status of a language's callers.
+trait Buffers: Arguments {
+    fn buffer(argument: usize) -> usize {
+        argument
+    }
+    fn status(argument: usize) -> Status;
 }
 
-/// A count that fills its register.
-#[cfg(mpi_4)]
-#[inline]
-pub fn long(argument: usize) -> i64 {
-    argument as i64
+impl<const IS_LARGE: bool> Buffers for vgasnet_mpi_front::C<IS_LARGE> {
+    fn status(argument: usize) -> Status {
+        Status::C(argument)
+    }
 }
 
-pub fn access([buffer, datatype]: [usize; 2], count: i64, file: usize, at: At, is_write: bool) -> Access {
-    Access { file: file as u64, at, is_write, buffer, count, datatype: handle(datatype) }
+#[cfg(open_mpi)]
+impl Buffers for vgasnet_mpi_front::Fortran {
+    fn buffer(argument: usize) -> usize {
+        if argument as u64 == crate::ffi::constants().fortran_bottom { 0 } else { argument }
+    }
+
+    fn status(argument: usize) -> Status {
+        Status::Fortran(argument)
+    }
 }
 
-/// The name of a split collective, from the name of one of its functions.
-pub fn split_name(function: &'static str) -> &'static str {
-    let name = function.strip_suffix("_c").unwrap_or(function);
-    name.strip_suffix("_begin").unwrap_or(name)
+/// An access with these arguments for memory, count and datatype.
+fn access<A: Buffers>([buffer, count, datatype]: [usize; 3], file: usize, at: At, is_write: bool) -> Access {
+    let (file, buffer, count, datatype) = (A::file(file), A::buffer(buffer), A::count(count), A::datatype(datatype));
+    Access { file, at, is_write, buffer, count, datatype }
 }
 
-/// Defines functions for one kind of access: at an offset, their second argument, or at a pointer.
+/// An access completed before the call returns.
+fn now<A: Buffers>(access: &Access, status: usize, next: impl Fn() -> c_int) -> c_int {
+    access::now(access, A::status(status), next)
+}
+
+/// An access with a request.
+fn later<A: Buffers>(access: &Access, request: usize, next: impl Fn() -> c_int) -> c_int {
+    A::set_request(request, |place| access::later(access, place as *mut std::ffi::c_void, next))
+}
+
+/// Defines functions whose last argument is a status or a request: how the access completes, the argument with an
+/// offset, where the access starts, whether it writes, and the names.
 macro_rules! accesses {
-    ($($way:ident $at:tt $is_write:literal $count:ident: $($name:ident)+;)+) => {
-        $($(accesses!(@$way $at $is_write $count $name);)+)+
-    };
-    (@now offset $is_write:literal $count:ident $name:ident) => {
-        vgasnet_mpi_front::calls! {
-            $name(file offset buf count kind status) |next| $crate::access::now(
-                &$crate::accesses::access([buf, kind], $crate::accesses::$count(count), file, $crate::access::At::Offset(offset as i64), $is_write),
-                $crate::ffi::Status::C(status),
-                next,
-            );
+    ($($how:ident ($($offset:ident)?) $at:ident $is_write:literal: $name:ident $of_fortran:ident;)+) => {
+        calls! {
+            [c large fortran_buffers] {$(
+                $name $of_fortran (file $($offset)? buf count kind last) |next| {
+                    let at = At::$at$((Arg::long($offset)))?;
+                    $how::<Arg>(&access::<Arg>([buf, count, kind], file, at, $is_write), last, next)
+                };
+            )+}
         }
     };
-    (@now $at:ident $is_write:literal $count:ident $name:ident) => {
-        vgasnet_mpi_front::calls! {
-            $name(file buf count kind status) |next| $crate::access::now(
-                &$crate::accesses::access([buf, kind], $crate::accesses::$count(count), file, $crate::access::At::$at, $is_write),
-                $crate::ffi::Status::C(status),
-                next,
-            );
+}
+
+/// Defines the two halves of split collectives.
+macro_rules! splits {
+    ($($name:literal ($($offset:ident)?) $at:ident $is_write:literal: $begin:ident $begin_of_fortran:ident $end:ident $end_of_fortran:ident;)+) => {
+        calls! {
+            [c large fortran_buffers] {$(
+                $begin $begin_of_fortran (file $($offset)? buf count kind) |next| {
+                    let at = At::$at$((Arg::long($offset)))?;
+                    access::begin(&access::<Arg>([buf, count, kind], file, at, $is_write), $name, next)
+                };
+            )+}
+            [c fortran_buffers] {$(
+                $end $end_of_fortran (file buf status) |next| access::end(Arg::file(file), $name, Arg::status(status), next);
+            )+}
         }
     };
-    (@later offset $is_write:literal $count:ident $name:ident) => {
-        vgasnet_mpi_front::calls! {
-            $name(file offset buf count kind request) |next| $crate::access::later(
-                &$crate::accesses::access([buf, kind], $crate::accesses::$count(count), file, $crate::access::At::Offset(offset as i64), $is_write),
-                request as *mut std::ffi::c_void,
-                next,
-            );
-        }
-    };
-    (@later $at:ident $is_write:literal $count:ident $name:ident) => {
-        vgasnet_mpi_front::calls! {
-            $name(file buf count kind request) |next| $crate::access::later(
-                &$crate::accesses::access([buf, kind], $crate::accesses::$count(count), file, $crate::access::At::$at, $is_write),
-                request as *mut std::ffi::c_void,
-                next,
-            );
-        }
-    };
-    (@begin offset $is_write:literal $count:ident $name:ident) => {
-        vgasnet_mpi_front::calls! {
-            $name(file offset buf count kind) |next| $crate::access::begin(
-                &$crate::accesses::access([buf, kind], $crate::accesses::$count(count), file, $crate::access::At::Offset(offset as i64), $is_write),
-                $crate::accesses::split_name(stringify!($name)),
-                next,
-            );
-        }
-    };
-    (@begin $at:ident $is_write:literal $count:ident $name:ident) => {
-        vgasnet_mpi_front::calls! {
-            $name(file buf count kind) |next| $crate::access::begin(
-                &$crate::accesses::access([buf, kind], $crate::accesses::$count(count), file, $crate::access::At::$at, $is_write),
-                $crate::accesses::split_name(stringify!($name)),
-                next,
-            );
-        }
-    };
+}
+
+accesses! {
+    now (offset) Offset false: MPI_File_read_at mpi_file_read_at;
+    now (offset) Offset false: MPI_File_read_at_all mpi_file_read_at_all;
+    now () Individual false: MPI_File_read mpi_file_read;
+    now () Individual false: MPI_File_read_all mpi_file_read_all;
+    now () Shared false: MPI_File_read_shared mpi_file_read_shared;
+    now () Ordered false: MPI_File_read_ordered mpi_file_read_ordered;
+    later (offset) Offset false: MPI_File_iread_at mpi_file_iread_at;
+    later (offset) Offset false: MPI_File_iread_at_all mpi_file_iread_at_all;
+    later () Individual false: MPI_File_iread mpi_file_iread;
+    later () Individual false: MPI_File_iread_all mpi_file_iread_all;
+    later () Shared false: MPI_File_iread_shared mpi_file_iread_shared;
+    now (offset) Offset true: MPI_File_write_at mpi_file_write_at;
+    now (offset) Offset true: MPI_File_write_at_all mpi_file_write_at_all;
+    now () Individual true: MPI_File_write mpi_file_write;
+    now () Individual true: MPI_File_write_all mpi_file_write_all;
+    now () Shared true: MPI_File_write_shared mpi_file_write_shared;
+    now () Ordered true: MPI_File_write_ordered mpi_file_write_ordered;
+    later (offset) Offset true: MPI_File_iwrite_at mpi_file_iwrite_at;
+    later (offset) Offset true: MPI_File_iwrite_at_all mpi_file_iwrite_at_all;
+    later () Individual true: MPI_File_iwrite mpi_file_iwrite;
+    later () Individual true: MPI_File_iwrite_all mpi_file_iwrite_all;
+    later () Shared true: MPI_File_iwrite_shared mpi_file_iwrite_shared;
+}
+
+splits! {
+    "MPI_File_read_at_all" (offset) Offset false:
+        MPI_File_read_at_all_begin mpi_file_read_at_all_begin MPI_File_read_at_all_end mpi_file_read_at_all_end;
+    "MPI_File_read_all" () Individual false:
+        MPI_File_read_all_begin mpi_file_read_all_begin MPI_File_read_all_end mpi_file_read_all_end;
+    "MPI_File_read_ordered" () Ordered false:
+        MPI_File_read_ordered_begin mpi_file_read_ordered_begin MPI_File_read_ordered_end mpi_file_read_ordered_end;
+    "MPI_File_write_at_all" (offset) Offset true:
+        MPI_File_write_at_all_begin mpi_file_write_at_all_begin MPI_File_write_at_all_end mpi_file_write_at_all_end;
+    "MPI_File_write_all" () Individual true:
+        MPI_File_write_all_begin mpi_file_write_all_begin MPI_File_write_all_end mpi_file_write_all_end;
+    "MPI_File_write_ordered" () Ordered true:
+        MPI_File_write_ordered_begin mpi_file_write_ordered_begin MPI_File_write_ordered_end mpi_file_write_ordered_end;
 }

@@ -58,24 +58,14 @@ pub fn size(file: u64, next: impl Fn() -> c_int) -> Result<u64, c_int> {
     size.map_err(|failed| cached.code(Err::<(), _>(failed)))
 }
 
-/// `MPI_File_set_size`.
-pub fn set_size(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
+/// `MPI_File_set_size`, or else `MPI_File_preallocate`.
+pub fn resize(file: u64, bytes: i64, is_exact: bool, next: impl Fn() -> c_int) -> c_int {
     let Some(cached) = cached_files::find_idle(file) else { return next() };
     let Ok(bytes) = u64::try_from(bytes) else { return next() };
     if !cached.may_write {
         return next();
     }
-    cached.code(cached.resize(bytes, true))
-}
-
-/// `MPI_File_preallocate`.
-pub fn preallocate(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
-    let Some(cached) = cached_files::find_idle(file) else { return next() };
-    let Ok(bytes) = u64::try_from(bytes) else { return next() };
-    if !cached.may_write {
-        return next();
-    }
-    cached.code(cached.resize(bytes, false))
+    cached.code(cached.resize(bytes, is_exact))
 }
 
 /// `MPI_File_sync`.

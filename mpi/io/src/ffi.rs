@@ -1,8 +1,8 @@
 //! The functions of `layer.c` and `types.c`, by safe names where possible. Handles are 8 bytes.
 
+use crate::LIBRARY;
 use crate::layout::Layout;
 use crate::operation::Operation;
-use crate::say;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vgasnet_mpi_front::SUCCESS;
@@ -79,11 +79,6 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_receive(comm: u64, rank: c_int, tag: c_int, number: *mut u64) -> c_int;
     fn vgasnet_mpi_io_sums(comm: u64, mine: u64, before: *mut u64, all: *mut u64) -> c_int;
     fn vgasnet_mpi_io_info_set(info: u64, key: *const c_char, value: *const c_char) -> c_int;
-    fn vgasnet_mpi_io_set_atomicity(file: u64) -> c_int;
-    fn vgasnet_mpi_io_close(file: u64);
-    fn vgasnet_mpi_io_seek(file: u64, offset: i64) -> c_int;
-    fn vgasnet_mpi_io_seek_shared(file: u64, offset: i64) -> c_int;
-    fn vgasnet_mpi_io_raise(file: u64, code: c_int) -> c_int;
     fn vgasnet_mpi_io_raise_without_file(code: c_int);
     fn vgasnet_mpi_io_status(place: u64, bytes: i64);
     fn vgasnet_mpi_io_request(operation: *mut c_void, place: *mut c_void, handle: *mut u64) -> c_int;
@@ -97,6 +92,25 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_keep_layout(handle: u64, layout: *mut c_void) -> c_int;
 }
 
+// SAFETY: MPI checks the file, or the file is open.
+unsafe extern "C" {
+    /// Turns mode atomic of MPI's own file on. Collective.
+    #[link_name = "vgasnet_mpi_io_set_atomicity"]
+    pub safe fn set_atomicity(file: u64) -> c_int;
+    /// Closes MPI's own file. Collective.
+    #[link_name = "vgasnet_mpi_io_close"]
+    pub safe fn close(file: u64);
+    /// Sets the individual pointer of MPI's own file.
+    #[link_name = "vgasnet_mpi_io_seek"]
+    pub safe fn seek(file: u64, offset: i64) -> c_int;
+    /// Sets the shared pointer of MPI's own file. Collective.
+    #[link_name = "vgasnet_mpi_io_seek_shared"]
+    pub safe fn seek_shared(file: u64, offset: i64) -> c_int;
+    /// Passes an error to the file's error handler. Returns its code.
+    #[link_name = "vgasnet_mpi_io_raise"]
+    pub safe fn raise(file: u64, code: c_int) -> c_int;
+}
+
 #[cfg(open_mpi)]
 unsafe extern "C" {
     fn vgasnet_mpi_io_fortran_status(place: *mut c_void, bytes: i64);
@@ -106,18 +120,9 @@ unsafe extern "C" {
 pub fn constants() -> &'static Constants {
     static CONSTANTS: OnceLock<Constants> = OnceLock::new();
     CONSTANTS.get_or_init(|| {
-        // SAFETY: nobody calls the functions found by the layer before this has ended.
-        let missing = unsafe { vgasnet_mpi_io_resolve() };
-        if !missing.is_null() {
-            // SAFETY: it is a C string.
-            let name = unsafe { CStr::from_ptr(missing) }.to_string_lossy();
-            say(format_args!("{name}: no library of this process has it"));
-            std::process::abort();
-        }
-        let mut constants = Constants::default();
-        // SAFETY: the struct matches the one of `layer.c`.
-        unsafe { vgasnet_mpi_io_constants(&mut constants) };
-        constants
+        // SAFETY: nobody calls the functions found by the layer before this has ended. The struct matches the one of
+        // `layer.c`.
+        unsafe { vgasnet_mpi_front::resolve(LIBRARY, vgasnet_mpi_io_resolve, vgasnet_mpi_io_constants) }
     })
 }
 
@@ -304,41 +309,11 @@ pub fn set_info(info: u64, key: &CStr, value: &str) {
     let _set = unsafe { vgasnet_mpi_io_info_set(info, key.as_ptr(), value.as_ptr()) };
 }
 
-/// Passes an error to the file's error handler. Returns its code.
-pub fn raise(file: u64, code: c_int) -> c_int {
-    // SAFETY: the file is open.
-    unsafe { vgasnet_mpi_io_raise(file, code) }
-}
-
 /// The same for the error handler of calls without an open file.
 pub fn raise_without_file(code: c_int) -> c_int {
     // SAFETY: MPI runs.
     unsafe { vgasnet_mpi_io_raise_without_file(code) };
     code
-}
-
-/// Turns mode atomic of MPI's own file on. Collective.
-pub fn set_atomicity(file: u64) -> c_int {
-    // SAFETY: the file is open.
-    unsafe { vgasnet_mpi_io_set_atomicity(file) }
-}
-
-/// Closes MPI's own file. Collective.
-pub fn close(file: u64) {
-    // SAFETY: the file is open.
-    unsafe { vgasnet_mpi_io_close(file) }
-}
-
-/// Sets the individual pointer of MPI's own file.
-pub fn seek(file: u64, offset: i64) -> c_int {
-    // SAFETY: the file is open.
-    unsafe { vgasnet_mpi_io_seek(file, offset) }
-}
-
-/// Sets the shared pointer of MPI's own file. Collective.
-pub fn seek_shared(file: u64, offset: i64) -> c_int {
-    // SAFETY: the file is open.
-    unsafe { vgasnet_mpi_io_seek_shared(file, offset) }
 }
 
 /// Stores a number at an address supplied by the caller of an MPI function. Returns MPI's code.

@@ -1,6 +1,6 @@
 //! `libvgasnet-mpi-io.so`: shared files for unmodified MPI programs.
 //!
-//! It is loaded before MPI and defines MPI's functions by their names ([`calls`], [`fortran`]). vgasnet, started in
+//! It is loaded before MPI and defines MPI's functions by their names ([`calls`], [`accesses`]). vgasnet, started in
 //! `MPI_Init`, serves the calls about files named by a hint or by `VGASNET_MPI_FILES`. All other calls go on to the
 //! next definition of their name. `docs/reference/files.md` documents it for users.
 //!
@@ -19,7 +19,6 @@
 #![deny(clippy::print_stderr)]
 
 mod access;
-#[macro_use]
 mod accesses;
 mod cached_files;
 mod calls;
@@ -31,9 +30,6 @@ mod descriptors;
 mod direct;
 mod errors;
 mod ffi;
-mod fortran;
-#[cfg(open_mpi)]
-mod fortran_accesses;
 mod job;
 mod layout;
 mod named;

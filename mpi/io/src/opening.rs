@@ -15,7 +15,7 @@ use crate::vgasnet::{self, Library, Opening};
 use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use vgasnet_mpi_front::SUCCESS;
+use vgasnet_mpi_front::{Arguments, SUCCESS};
 
 /// A program's request to `MPI_File_open`.
 #[derive(Debug)]
@@ -69,16 +69,8 @@ struct Rights {
 #[derive(Debug)]
 struct Taken;
 
-/// The program's place for MPI's handle.
-pub trait HandlePlace {
-    /// The handle stored there.
-    fn get(&self) -> u64;
-    /// Stores `MPI_FILE_NULL`.
-    fn clear(&self);
-}
-
-/// Opens a file by MPI, and has it cached if all ranks want so.
-pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place: &impl HandlePlace) -> c_int {
+/// Opens a file by MPI, and has it cached if all ranks want so. `place` is the program's for MPI's handle.
+pub fn open<'a, A: Arguments>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place: usize) -> c_int {
     let Some(library) = job::library() else {
         job::tell_if_not_started(|| wanted().is_named());
         return next();
@@ -88,49 +80,49 @@ pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place
     let Some(theirs) = Comm::of(wanted.comm) else { return next() };
     let server = match choose(library, &wanted, &theirs) {
         Ok(server) => server,
-        Err(Taken) => return refuse(place),
+        Err(Taken) => return refuse::<A>(place),
     };
     let others = descriptors_of(&wanted, &theirs);
     // An error handler may turn a failure into success.
-    place.clear();
+    A::set_file(place, constants().file_null);
     let code = next();
-    let has_failed = code != SUCCESS || place.get() == constants().file_null;
+    let has_failed = code != SUCCESS || A::file_at(place) == constants().file_null;
     let opened = match server {
         Server::Mpi(claims) => {
             if !has_failed && theirs.is_first_of_world() {
-                leave_to_mpi(&wanted, place.get(), claims, &others);
+                leave_to_mpi(&wanted, A::file_at(place), claims, &others);
             }
             return code;
         }
         // MPI serves a file opened on some ranks only, as well as it can.
         Server::Shared { comm, .. } | Server::Own { comm, .. } if !comm.all(!has_failed) => {
             if !has_failed && comm.rank == 0 {
-                leave_to_mpi(&wanted, place.get(), Vec::new(), &others);
+                leave_to_mpi(&wanted, A::file_at(place), Vec::new(), &others);
             }
             comm.free();
             return code;
         }
         Server::Shared { comm, first } => {
-            share(library, &wanted, place.get(), comm, &first);
+            share(library, &wanted, A::file_at(place), comm, &first);
             Ok(())
         }
         Server::Own { comm, members, path, rights } => {
-            cache(library, &wanted, place.get(), (comm, members, path), rights)
+            cache(library, &wanted, A::file_at(place), (comm, members, path), rights)
         }
     };
     match opened {
         Ok(()) => SUCCESS,
         Err(Taken) => {
-            ffi::close(place.get());
-            refuse(place)
+            ffi::close(A::file_at(place));
+            refuse::<A>(place)
         }
     }
 }
 
 /// Refuses a file cached and written by others. The program gets no handle, and the error handler for calls without a
 /// file is called.
-fn refuse(place: &impl HandlePlace) -> c_int {
-    place.clear();
+fn refuse<A: Arguments>(place: usize) -> c_int {
+    A::set_file(place, constants().file_null);
     ffi::raise_without_file(constants().err_file_in_use)
 }
 

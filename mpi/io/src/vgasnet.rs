@@ -196,7 +196,58 @@ pub struct Opening<'a> {
     pub io_ranks: u32,
 }
 
+/// Functions of a file that take any numbers, without and with an answer.
+macro_rules! of_file {
+    ($($(#[$about:meta])* $name:ident($($argument:ident: $type:ty)?) = $function:ident;)+) => {$(
+        $(#[$about])*
+        pub fn $name(&self, file: File $(, $argument: $type)?) -> Result<(), Failed> {
+            // SAFETY: it takes any number.
+            check(unsafe { (self.$function)(file $(, $argument)?) })
+        }
+    )+};
+    ($($(#[$about:meta])* $name:ident($($argument:ident: $type:ty)?) -> $answer:ty = $function:ident;)+) => {$(
+        $(#[$about])*
+        pub fn $name(&self, file: File $(, $argument: $type)?) -> Result<$answer, Failed> {
+            let mut answer = 0;
+            // SAFETY: there is room for the answer.
+            check(unsafe { (self.$function)(file $(, $argument)?, &mut answer) })?;
+            Ok(answer)
+        }
+    )+};
+}
+
 impl Library {
+    of_file! {
+        /// Closes a file.
+        close() = file_close;
+        /// The file has been synced on all ranks, and no rank caches it any more: closing it has no further effect. Not
+        /// collective.
+        hand_over() = mpi_file_hand_over;
+        /// Flushes any rank's writes to the file system. Not collective.
+        rescue() = mpi_file_rescue;
+        /// Syncs all writes to the disk.
+        sync() = file_sync;
+        /// Flushes this rank's writes to the file system. Not collective.
+        flush() = file_flush;
+        /// Extends the file to at least this size. Not collective.
+        extend(bytes: u64) = file_extend;
+        /// Cuts the file, or adds zeros.
+        set_size(bytes: u64) = file_set_size;
+        /// Reserves space for this many bytes, and extends the file to at least this size.
+        preallocate(bytes: u64) = file_preallocate;
+        /// Sets the shared pointer.
+        set_pointer(value: u64) = file_set_pointer;
+    }
+
+    of_file! {
+        /// The descriptor that vgasnet has of a file until it closes it. Not collective.
+        descriptor() -> c_int = mpi_file_descriptor;
+        /// Bytes of the file.
+        size() -> u64 = file_size;
+        /// Adds to the shared pointer. Returns its former value. Not collective; nor are reads and writes.
+        take(amount: u64) -> u64 = file_take;
+    }
+
     /// Starts vgasnet with an empty segment, in a program with MPI started. Collective over all ranks.
     pub fn start(&self) -> Result<(), Failed> {
         // SAFETY: null pointers stand for the process's own arguments, and for no handlers.
@@ -240,33 +291,6 @@ impl Library {
         Ok(file)
     }
 
-    /// Closes a file.
-    pub fn close(&self, file: File) -> Result<(), Failed> {
-        // SAFETY: it takes any number.
-        check(unsafe { (self.file_close)(file) })
-    }
-
-    /// The descriptor that vgasnet has of a file until it closes it. Not collective.
-    pub fn descriptor(&self, file: File) -> Result<c_int, Failed> {
-        let mut descriptor = -1;
-        // SAFETY: there is room for the descriptor.
-        check(unsafe { (self.mpi_file_descriptor)(file, &mut descriptor) })?;
-        Ok(descriptor)
-    }
-
-    /// The file has been synced on all ranks, and no rank caches it any more: closing it has no further effect. Not
-    /// collective.
-    pub fn hand_over(&self, file: File) -> Result<(), Failed> {
-        // SAFETY: it takes any number.
-        check(unsafe { (self.mpi_file_hand_over)(file) })
-    }
-
-    /// Flushes any rank's writes to the file system. Not collective.
-    pub fn rescue(&self, file: File) -> Result<(), Failed> {
-        // SAFETY: it takes any number.
-        check(unsafe { (self.mpi_file_rescue)(file) })
-    }
-
     /// Whether this rank may cache one more file for writing. If so, the file is counted until `end_caching`.
     pub fn begin_caching(&self) -> bool {
         let mut is_counted = 0;
@@ -304,62 +328,10 @@ impl Library {
         let _code = unsafe { (self.mpi_bar_own_caching)() };
     }
 
-    /// Syncs all writes to the disk.
-    pub fn sync(&self, file: File) -> Result<(), Failed> {
-        // SAFETY: it takes any number.
-        check(unsafe { (self.file_sync)(file) })
-    }
-
-    /// Flushes this rank's writes to the file system. Not collective.
-    pub fn flush(&self, file: File) -> Result<(), Failed> {
-        // SAFETY: it takes any number.
-        check(unsafe { (self.file_flush)(file) })
-    }
-
-    /// Extends the file to at least this size. Not collective.
-    pub fn extend(&self, file: File, bytes: u64) -> Result<(), Failed> {
-        // SAFETY: it takes any number.
-        check(unsafe { (self.file_extend)(file, bytes) })
-    }
-
-    /// Cuts the file, or adds zeros.
-    pub fn set_size(&self, file: File, bytes: u64) -> Result<(), Failed> {
-        // SAFETY: it takes any number.
-        check(unsafe { (self.file_set_size)(file, bytes) })
-    }
-
-    /// Reserves space for this many bytes, and extends the file to at least this size.
-    pub fn preallocate(&self, file: File, bytes: u64) -> Result<(), Failed> {
-        // SAFETY: it takes any number.
-        check(unsafe { (self.file_preallocate)(file, bytes) })
-    }
-
-    /// Bytes of the file.
-    pub fn size(&self, file: File) -> Result<u64, Failed> {
-        let mut bytes = 0;
-        // SAFETY: there is room for the size.
-        check(unsafe { (self.file_size)(file, &mut bytes) })?;
-        Ok(bytes)
-    }
-
     /// Turns mode atomic on or off.
     pub fn set_atomic(&self, file: File, is_atomic: bool) -> Result<(), Failed> {
         // SAFETY: it takes any number.
         check(unsafe { (self.file_set_atomic)(file, c_int::from(is_atomic)) })
-    }
-
-    /// Sets the shared pointer.
-    pub fn set_pointer(&self, file: File, value: u64) -> Result<(), Failed> {
-        // SAFETY: it takes any number.
-        check(unsafe { (self.file_set_pointer)(file, value) })
-    }
-
-    /// Adds to the shared pointer. Returns its former value. Not collective; nor are reads and writes.
-    pub fn take(&self, file: File, amount: u64) -> Result<u64, Failed> {
-        let mut before = 0;
-        // SAFETY: there is room for the number.
-        check(unsafe { (self.file_take)(file, amount, &mut before) })?;
-        Ok(before)
     }
 
     /// Reads bytes from places into pieces. Returns the number of bytes before the end of the file.
