@@ -2,7 +2,7 @@
 
 use crate::creation::Creation;
 use crate::ffi;
-use crate::gets::Get;
+use crate::gets::{Buffer, Get};
 use crate::window::Effect;
 use crate::writers::Write;
 use crate::{completion, creation, gets, news, pools, report, requests, windows, writers};
@@ -129,13 +129,19 @@ impl Transfer {
 /// The write of an accumulate that fetches the bytes of this get.
 fn write_of(get: &Get) -> Write {
     let &Get { target, displacement, target_count: count, target_type: datatype, win, .. } = get;
-    Write { target, displacement, count, datatype, win }
+    Write { target, displacement, count, datatype, win, result: Some(Buffer::of(get)) }
 }
 
 /// The write of an operation.
 fn to(target: usize, displacement: usize, count: i64, datatype: usize, win: usize) -> Write {
     let (datatype, win) = (handle(datatype), handle(win));
-    Write { target: int(target), displacement: long(displacement), count, datatype, win }
+    Write { target: int(target), displacement: long(displacement), count, datatype, win, result: None }
+}
+
+/// The write of an operation on one element, which it fetches.
+fn to_one(result: usize, target: usize, displacement: usize, datatype: usize, win: usize) -> Write {
+    let buffer = Buffer { address: result, count: 1, datatype: handle(datatype) };
+    Write { result: Some(buffer), ..to(target, displacement, 1, datatype, win) }
 }
 
 calls! {
@@ -195,9 +201,9 @@ calls! {
             .rget_accumulate(op, request, next)
     };
     MPI_Fetch_and_op(origin result datatype target displacement op win) |next|
-        writers::update(&to(target, displacement, 1, datatype, win), handle(op), Effect::Fetch, next);
+        writers::update(&to_one(result, target, displacement, datatype, win), handle(op), Effect::Fetch, next);
     MPI_Compare_and_swap(origin compare result datatype target displacement win) |next|
-        writers::write(&to(target, displacement, 1, datatype, win), Effect::Fetch, next);
+        writers::write(&to_one(result, target, displacement, datatype, win), Effect::Fetch, next);
 
     MPI_Win_flush(rank win) |next| news::after_cached(next, move || completion::flush(handle(win), int(rank), true, next));
     MPI_Win_flush_local(rank win) |next| news::after_cached(next, move || completion::flush(handle(win), int(rank), false, next));

@@ -1,7 +1,7 @@
 //! Open MPI's Fortran functions with buffers. MPICH's call the C functions.
 
 use super::{int, make, win};
-use crate::gets::{self, Get};
+use crate::gets::{self, Buffer, Get};
 use crate::window::Effect;
 use crate::writers::{self, Write};
 use crate::{ffi, news, windows};
@@ -38,7 +38,7 @@ fn get(arguments: [usize; 8], next: impl Fn() -> c_int) -> c_int {
 /// The arguments are as for a get into the result buffer.
 fn get_accumulate(arguments: [usize; 8], op: usize, next: impl Fn() -> c_int) -> c_int {
     if !windows::is_any_cached() || !ffi::is_no_op(op_of(int(op))) {
-        return write(write_part(arguments), Effect::Fetch, next);
+        return writers::write(&write_part(arguments), Effect::Fetch, next);
     }
     let get = Get { is_atomic: true, ..get_of(arguments) };
     // SAFETY: as for `get`.
@@ -47,15 +47,16 @@ fn get_accumulate(arguments: [usize; 8], op: usize, next: impl Fn() -> c_int) ->
 
 fn rget_accumulate(arguments: [usize; 8], op: usize, request: usize, next: impl Fn() -> c_int) -> c_int {
     if !windows::is_any_cached() || !ffi::is_no_op(op_of(int(op))) {
-        let write = write_of(write_part(arguments));
-        return writers::write_by_request(&write, next, || request_of(int(request)));
+        return writers::write_by_request(&write_part(arguments), next, || request_of(int(request)));
     }
     rget(&Get { is_atomic: true, ..get_of(arguments) }, request, next)
 }
 
-/// The arguments of the write.
-fn write_part([_, _, _, target, displacement, count, datatype, place]: [usize; 8]) -> [usize; 5] {
-    [target, displacement, count, datatype, place]
+/// The write.
+fn write_part(arguments: [usize; 8]) -> Write {
+    let [_, _, _, target, displacement, count, datatype, place] = arguments;
+    let result = Some(Buffer::of(&get_of(arguments)));
+    Write { result, ..write_of([target, displacement, count, datatype, place]) }
 }
 
 fn get_by_request(arguments: [usize; 8], request: usize, next: impl Fn() -> c_int) -> c_int {
@@ -91,7 +92,14 @@ fn write_of([target, displacement, count, datatype, place]: [usize; 5]) -> Write
         count: i64::from(int(count)),
         datatype: type_of(int(datatype)),
         win: win(place),
+        result: None,
     }
+}
+
+/// The write of an operation on one element, which it fetches.
+fn write_of_one(result: usize, [target, displacement, datatype, place]: [usize; 4]) -> Write {
+    let buffer = Buffer { address: result, count: 1, datatype: type_of(int(datatype)) };
+    Write { result: Some(buffer), ..write_of([target, displacement, one(), datatype, place]) }
 }
 
 /// The count of operations without a count argument.
@@ -121,7 +129,7 @@ fortran! {
     mpi_rget_accumulate_, mpi_rget_accumulate_f08_ => (o n t r rn rt rank at count kind op place request) |next|
         rget_accumulate([r, rn, rt, rank, at, count, kind, place], op, request, next);
     mpi_fetch_and_op_, mpi_fetch_and_op_f08_ => (o r kind rank at op place) |next|
-        update([rank, at, one(), kind, place], op, Effect::Fetch, next);
+        writers::update(&write_of_one(r, [rank, at, kind, place]), op_of(int(op)), Effect::Fetch, next);
     mpi_compare_and_swap_, mpi_compare_and_swap_f08_ => (o c r kind rank at place) |next|
-        write([rank, at, one(), kind, place], Effect::Fetch, next);
+        writers::write(&write_of_one(r, [rank, at, kind, place]), Effect::Fetch, next);
 }

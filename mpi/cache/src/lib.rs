@@ -24,6 +24,7 @@ mod creation;
 mod ffi;
 mod fortran;
 mod gets;
+mod left;
 mod meter;
 mod near;
 mod news;
