@@ -4,7 +4,7 @@
  * the times do not depend on rank 1. */
 #include "common.h"
 
-enum { PAIRS = 1 << 19, COPIED = 1021, FRESH = 2 * PAIRS, LONGS = FRESH + (1 << 19), HALF = 16, GET_NS = 2000 };
+enum { PAIRS = 1 << 19, COPIED = 1021, FRESH = 2 * PAIRS, LONGS = FRESH + (1 << 19), HALF = 16, GET_NS = 500 };
 
 static MPI_Win win;
 static int is_fenced;
@@ -116,8 +116,9 @@ int main(int argc, char **argv) {
     win = make_window(&memory, LONGS, argv[1]);
     if (is_fenced) MPI_Win_fence(0, win);
     else MPI_Win_lock_all(0, win);
+    /* Blocks of gets are short, so that few of them wait for a processor: the library compares their times. */
     tool_get_ns = GET_NS;
-    tool_part_ns = 20000;
+    tool_part_ns = 2000;
     if (rank == 0) {
         tool_instant_target = 1;
         make_left();
