@@ -76,7 +76,7 @@ static void make_near(void) {
         MPI_Get(many, 1024, MPI_LONG, 1, at, 1024, MPI_LONG, win);
         if (at % 64 == 63) MPI_Win_flush(1, win);
     }
-    tool_instant_target = -1;
+    tool_instant_target = TOOL_NOBODY;
     tool_gets = 0;
     for (int i = 0; i < 2; ++i) EQUAL(get(1, 5), 1005);
     EQUAL(tool_gets, 2);

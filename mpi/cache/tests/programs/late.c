@@ -53,6 +53,8 @@ int main(int argc, char **argv) {
         EQUAL(value, 1000 * (1 - rank) + 3);
     }
     EQUAL(tool_gets, 1);
+    /* An unlock tells of stores. */
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
     MPI_Finalize();

@@ -97,13 +97,13 @@ static void expect_copies(void) {
 
 static void write_meanwhile(void) {
     long seven = 7, value = -1;
-    tool_instant_target = -1;
+    tool_instant_target = TOOL_NOBODY;
     MPI_Put(&seven, 1, MPI_LONG, 1, 5, 1, MPI_LONG, win);
     complete();
     tool_instant_target = 1;
     tool_get_ns = 200;
     while (!run_batch()) continue;
-    tool_instant_target = -1;
+    tool_instant_target = TOOL_NOBODY;
     ask(&value, 5, 1);
     complete();
     EQUAL(value, 7);
@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
         make_left();
         if (strcmp(argv[2], "write") == 0) write_meanwhile();
         else use_buffers_twice(), expect_copies();
-        tool_instant_target = -1;
+        tool_instant_target = TOOL_NOBODY;
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (is_fenced) MPI_Win_fence(MPI_MODE_NOSUCCEED, win);

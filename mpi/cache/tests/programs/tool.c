@@ -6,7 +6,7 @@
 #include <time.h>
 
 int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_atoms, tool_refuses;
-int tool_words, tool_refused_target = -1, tool_parts, tool_holds, tool_instant_target = -1;
+int tool_words, tool_refused_target = -1, tool_parts, tool_holds, tool_instant_target = -1000;
 long tool_get_ns, tool_part_ns, tool_word_ns;
 void (*tool_on_allocated)(void);
 
