@@ -1,7 +1,7 @@
 //! MPI's functions about windows and requests, defined by the library.
 
 use crate::creation::Creation;
-use crate::gets::Get;
+use crate::gets::{Buffer, Get};
 use crate::window::Effect;
 use crate::writers::Write;
 use crate::{completion, creation, ffi, gets, news, pools, report, requests, windows, writers};
@@ -85,7 +85,7 @@ fn rget_accumulate<A: Arguments>(arguments: [usize; 8], op: usize, request: usiz
 /// The write of an accumulate that fetches the bytes of this get.
 fn write_of(get: &Get) -> Write {
     let &Get { target, displacement, target_count: count, target_type: datatype, win, .. } = get;
-    Write { target, displacement, count, datatype, win }
+    Write { target, displacement, count, datatype, win, result: Some(Buffer::of(get)) }
 }
 
 /// The write of an operation.
@@ -98,7 +98,14 @@ fn to<A: Arguments>([target, displacement, count, datatype, win]: [usize; 5]) ->
 #[inline]
 fn one_to<A: Arguments>([target, displacement, datatype, win]: [usize; 4]) -> Write {
     let (target, displacement) = (A::int(target), A::long(displacement));
-    Write { target, displacement, count: 1, datatype: A::datatype(datatype), win: A::win(win) }
+    Write { target, displacement, count: 1, datatype: A::datatype(datatype), win: A::win(win), result: None }
+}
+
+/// The write of one element, which the operation fetches.
+#[inline]
+fn fetching<A: Arguments>(result: usize, arguments: [usize; 4]) -> Write {
+    let write = one_to::<A>(arguments);
+    Write { result: Some(Buffer { address: result, count: 1, datatype: write.datatype }), ..write }
 }
 
 calls! {
@@ -165,9 +172,9 @@ calls! {
     }
     [c fortran_buffers] {
         MPI_Fetch_and_op mpi_fetch_and_op (origin result datatype target displacement op win) |next|
-            writers::update(&one_to::<Arg>([target, displacement, datatype, win]), Arg::op(op), Effect::Fetch, next);
+            writers::update(&fetching::<Arg>(result, [target, displacement, datatype, win]), Arg::op(op), Effect::Fetch, next);
         MPI_Compare_and_swap mpi_compare_and_swap (origin compare result datatype target displacement win) |next|
-            writers::write(&one_to::<Arg>([target, displacement, datatype, win]), Effect::Fetch, next);
+            writers::write(&fetching::<Arg>(result, [target, displacement, datatype, win]), Effect::Fetch, next);
     }
 }
 

@@ -6,7 +6,7 @@ use crate::near::Nearness;
 use crate::pending::{self, Filed, Ticket, first_error};
 use crate::report::{COUNTS, count};
 use crate::settings::Mode;
-use crate::window::{Mark, Window, access, lock};
+use crate::window::{Effect, Mark, Window, access, lock};
 use crate::{gets, meter, progress, store, windows, words};
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
@@ -83,16 +83,18 @@ fn flush_metered(handle: u64, rank: c_int, is_there: bool, next: impl Fn() -> c_
     };
     if target.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_passive(target) {
         // Gets left to MPI take nothing but MPI's call. Nothing of them is filed.
-        if window.is_left(target) {
+        if window.trial.is_left() {
             return next();
         }
-        if !window.has_left(target) {
+        if !target.has_left.load(Ordering::SeqCst) {
             count(&COUNTS.flushes_saved);
             progress::on_saved_call();
             return SUCCESS;
         }
     }
-    window.count_left(rank as u32);
+    if !window.trial.is_left() {
+        note_left(window, |number| number == rank as u32);
+    }
     flush_one(window, rank as u32, is_there, next)
 }
 
@@ -120,8 +122,42 @@ fn flush_one(window: &Window, number: u32, is_there: bool, next: impl Fn() -> c_
     }
 }
 
-/// Completes the operations in flight to a target, for the request of a joined get.
-pub fn flush_for_request(window: &Window, number: u32) -> c_int {
+/// Notes and counts the gets left to MPI at some targets. Gets asked for meanwhile are not kept: they may have the same
+/// buffers. Where no epoch is open, none is in flight.
+fn note_left(window: &Window, is_noted: impl Fn(u32) -> bool) -> Vec<u32> {
+    let mut noted = Vec::new();
+    window.left.take(&window.targets, is_noted, |number| {
+        if window.is_accessible(&window.targets[number as usize]) {
+            _ = pending::note_anywhere(window.space, number);
+            window.on_issued(number, Effect::Read);
+            noted.push(number);
+        }
+    });
+    noted
+}
+
+/// A window in mode off is about to be cached. Its gets in flight were not noted, as if left to MPI.
+pub fn leave_open(window: &Window) {
+    for mark in window.mark_all() {
+        window.left.on_get(&window.targets[mark.target as usize], mark.target);
+    }
+}
+
+/// The cache serves a window's gets again. Gets left to MPI are completed if the epoch allows it, else noted. Copies are
+/// dropped if the window was written meanwhile.
+#[cold]
+pub fn catch_up(window: &Window) {
+    window.left.see_writes(|| store::invalidate(window.space));
+    for number in note_left(window, |_| true) {
+        if window.is_passive(&window.targets[number as usize]) {
+            // If MPI refuses, the gets stay noted.
+            flush_local(window, number);
+        }
+    }
+}
+
+/// Completes the operations in flight to a target, locally.
+pub fn flush_local(window: &Window, number: u32) -> c_int {
     flush_one(window, number, false, || ffi::flush_local(window.handle, number))
 }
 
@@ -136,13 +172,15 @@ fn flush_all_metered(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c
         if window.trial.is_left() {
             return next();
         }
-        if !window.has_any_left() {
+        if !window.left.has_gets() {
             count(&COUNTS.flushes_saved);
             progress::on_saved_call();
             return SUCCESS;
         }
     }
-    window.count_all_left();
+    if !window.trial.is_left() {
+        note_left(window, |_| true);
+    }
     let mut refused = SUCCESS;
     loop {
         let in_flight = InFlight::of_all(window);
@@ -208,6 +246,8 @@ fn unlock_one_metered(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_i
     }
     target.access.fetch_and(!access::LOCKED, Ordering::Relaxed);
     window.locks.fetch_sub(1, Ordering::Relaxed);
+    // Behind the call: no get may be asked for during it.
+    window.left.take(&window.targets, |left| left == number, |_| ());
     in_flight.settle(window, true).error
 }
 
@@ -246,6 +286,7 @@ fn unlock_all_metered(handle: u64, next: impl Fn() -> c_int) -> c_int {
 /// An epoch with all targets has ended. Returns the error of a get that joined in vain.
 fn end_all(window: &Window, in_flight: &InFlight, epoch: u32) -> c_int {
     window.access.fetch_and(!epoch, Ordering::Relaxed);
+    window.left.take(&window.targets, |_| true, |_| ());
     let filed = in_flight.settle(window, true);
     window.forget_done();
     filed.error

@@ -6,7 +6,7 @@ use crate::report::{COUNTS, count, line};
 use crate::settings::{self, Mode};
 use crate::window::{Window, lock};
 use crate::windows::{self, WINDOWS_MAX};
-use crate::{gets, meter, news, pending, store};
+use crate::{completion, gets, meter, news, pending, store};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::{Mutex, Once};
@@ -198,6 +198,7 @@ pub fn set_info(handle: u64, info: u64, next: impl Fn() -> c_int) -> c_int {
     if window.mode() == Mode::Off && mode != Mode::Off {
         begin(CALL, mode);
         window.count_from_now();
+        completion::leave_open(window);
     }
     windows::note_mode(mode);
     window.set_mode(mode);

@@ -124,14 +124,73 @@ pub fn reissue(reissues: Vec<Reissue>, window: &Window) {
     }
 }
 
-/// Passes a get on to MPI, and counts it as in flight.
-fn pass(window: &Window, target: i32, next: impl Fn() -> c_int) -> c_int {
+/// A buffer of the program, written by an operation.
+#[derive(Debug)]
+pub struct Buffer {
+    pub address: usize,
+    pub count: i64,
+    pub datatype: u64,
+}
+
+impl Buffer {
+    /// The buffer of a get.
+    pub fn of(call: &Get) -> Buffer {
+        Buffer { address: call.origin, count: call.origin_count, datatype: call.origin_type }
+    }
+
+    /// Start and length, if they are known.
+    fn span(&self) -> Option<(usize, usize)> {
+        if self.count < 1 {
+            return Some((self.address, 0));
+        }
+        let (low, bytes) = ffi::span(self.datatype, self.count)?;
+        Some((self.address.wrapping_add_signed(low as isize), usize::try_from(bytes).ok()?))
+    }
+
+    /// An operation that is not noted writes it. Copies of gets in flight to the same bytes are not kept.
+    #[cold]
+    pub fn overwrite(&self, window: &Window) {
+        let reissues = match self.span() {
+            Some((start, len)) => pending::on_written(start, len),
+            None => pending::on_written_anywhere(),
+        };
+        reissue(reissues, window);
+    }
+}
+
+/// Passes a get on to MPI.
+fn pass(window: &Window, call: &Get, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
     count(&COUNTS.gets_passed);
     let error = next();
-    if error == SUCCESS && window.target(target).is_some() {
-        window.on_issued(target as u32, Effect::Read);
+    if error != SUCCESS || window.target(call.target).is_none() {
+        return (error, None);
     }
-    error
+    (SUCCESS, on_passed(window, call.target as u32, &Buffer::of(call)))
+}
+
+/// MPI was asked for bytes of a target. The ticket is for their request, if there is one.
+pub fn on_passed(window: &Window, number: u32, buffer: &Buffer) -> Option<Ticket> {
+    let ticket = if window.mode() == Mode::Off { None } else { note_passed(window, number, buffer) };
+    window.on_issued(number, Effect::Read);
+    if ticket.is_none() && pending::has_any() {
+        buffer.overwrite(window);
+    }
+    ticket
+}
+
+/// Notes the buffer, unless it is empty.
+fn note_passed(window: &Window, target: u32, buffer: &Buffer) -> Option<Ticket> {
+    let Some((dest, len)) = buffer.span() else {
+        let ticket = pending::note_anywhere(window.space, target);
+        reissue(pending::on_written_anywhere(), window);
+        return Some(ticket);
+    };
+    if len == 0 {
+        return None;
+    }
+    let (ticket, reissues) = pending::note(&Noted { space: window.space, target, atom: Atom::NONE, dest, len }, None);
+    reissue(reissues, window);
+    Some(ticket)
 }
 
 /// Leaves a get to MPI, which is faster. Nothing is counted but that there was such a get.
@@ -140,35 +199,26 @@ fn leave(window: &Window, call: &Get, next: impl Fn() -> c_int) -> c_int {
     count_alone(&COUNTS.gets_passed);
     let error = next();
     if let Some(target) = window.target(call.target) {
-        window.on_left(target);
+        window.left.on_get(target, call.target as u32);
     }
     if pending::has_any() {
-        overwrite(window, call);
+        Buffer::of(call).overwrite(window);
     }
     error
 }
 
 /// A get that certainly goes to MPI, before its other arguments are looked at. If it may not, returns nothing.
 #[inline(always)]
-pub fn leave_at_once(win: u64, target: i32, next: impl Fn() -> c_int) -> Option<c_int> {
+pub fn leave_at_once(win: u64, number: i32, next: impl Fn() -> c_int) -> Option<c_int> {
     let window = windows::find_at_once(win)?;
-    let target = window.target(target)?;
+    let target = window.target(number)?;
     if pending::has_any() || !window.trial.leaves_at_once() {
         return None;
     }
     count_alone(&COUNTS.gets_passed);
     let error = next();
-    window.on_left(target);
+    window.left.on_get(target, number as u32);
     Some(error)
-}
-
-/// A get that is left to MPI writes its buffer. Copies of gets in flight to the same buffer are not kept.
-#[cold]
-fn overwrite(window: &Window, call: &Get) {
-    let span = ffi::span(call.origin_type, call.origin_count);
-    if let Some((low, bytes)) = span.and_then(|(low, bytes)| Some((low, usize::try_from(bytes).ok()?))) {
-        reissue(pending::on_written(call.origin.wrapping_add_signed(low as isize), bytes), window);
-    }
 }
 
 /// Asks MPI for the missing bytes, and notes the get in flight.
@@ -187,10 +237,12 @@ fn fetch(place: &Place<'_>, fill: Option<Fill>, next: impl Fn() -> c_int) -> (c_
     (SUCCESS, Some(ticket))
 }
 
-/// While this rank's writes to a target are in flight, a get may or may not see them. Its bytes are not kept.
+/// While this rank's writes to a target are in flight, a get may or may not see them. While results of fetching
+/// operations are under way, they may come to the get's buffer. Its bytes are not kept.
 fn keep(place: &Place<'_>, fill: Option<Fill>, window: &Window) -> Option<Fill> {
     let target = place.target;
-    if target.writes.load(Ordering::Relaxed) == target.writes_done.load(Ordering::Relaxed) {
+    let has_writes = target.writes.load(Ordering::Relaxed) != target.writes_done.load(Ordering::Relaxed);
+    if !has_writes && !window.has_fetches() {
         return fill;
     }
     if let Some(fill) = fill {
@@ -249,11 +301,16 @@ fn is_ready(place: &Place<'_>) -> bool {
     }
 }
 
-/// Whether a get is left to MPI: the cache does not make the window's gets faster, or not those of the target.
+/// Whether a get is left to MPI: the cache does not make the window's gets faster. If not, the cache is up to date.
 #[inline]
-fn is_left(window: &Window, call: &Get) -> bool {
-    window.trial.leaves(window.space, window.mode())
-        || window.target(call.target).is_some_and(|target| target.nearness.is_near())
+fn is_left(window: &Window) -> bool {
+    if window.trial.leaves(window.space, window.mode()) {
+        return true;
+    }
+    if window.left.is_behind() {
+        completion::catch_up(window);
+    }
+    false
 }
 
 /// `MPI_Get`.
@@ -265,13 +322,36 @@ fn is_left(window: &Window, call: &Get) -> bool {
 pub unsafe fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find_cached(call.win) else { return next() };
     if window.mode() == Mode::Off {
-        return pass(window, call.target, next);
+        return pass(window, call, next).0;
     }
-    let is_left = is_left(window, call);
+    let is_left = is_left(window);
     meter::get(window.space, || {
         // SAFETY: as the caller says.
         if is_left { leave(window, call, &next) } else { unsafe { get_by_cache(window, call, &next) } }
     })
+}
+
+/// How a get that is not left to MPI is served.
+enum Way<'a> {
+    Cached(Place<'a>),
+    /// By MPI, whose copies are as fast.
+    Near(Place<'a>),
+    Passed,
+}
+
+#[inline]
+fn way<'a>(window: &'a Window, call: &Get) -> Way<'a> {
+    match place(window, call) {
+        Some(place) if place.target.nearness.is_near() => Way::Near(place),
+        Some(place) if is_ready(&place) => Way::Cached(place),
+        _ => Way::Passed,
+    }
+}
+
+/// A get from a near target. It is noted for the sake of its buffer.
+fn fetch_near(place: &Place<'_>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
+    count(&COUNTS.gets_passed);
+    fetch(place, None, next)
 }
 
 /// A get that may be cached.
@@ -281,7 +361,11 @@ pub unsafe fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
 /// As for `MPI_Get`.
 #[inline]
 unsafe fn get_by_cache(window: &Window, call: &Get, next: impl Fn() -> c_int) -> c_int {
-    let Some(place) = place(window, call).filter(is_ready) else { return pass(window, call.target, next) };
+    let place = match way(window, call) {
+        Way::Cached(place) => place,
+        Way::Near(place) => return fetch_near(&place, next).0,
+        Way::Passed => return pass(window, call, next).0,
+    };
     // SAFETY: as the caller says.
     match unsafe { look_up(&place) } {
         Outcome::Hit => SUCCESS,
@@ -307,9 +391,9 @@ pub unsafe fn rget(
 ) -> c_int {
     let Some(window) = windows::find_cached(call.win) else { return next() };
     if window.mode() == Mode::Off {
-        return pass(window, call.target, next);
+        return pass(window, call, next).0;
     }
-    let is_left = is_left(window, call);
+    let is_left = is_left(window);
     meter::get(window.space, || {
         if is_left {
             return leave(window, call, &next);
@@ -331,25 +415,30 @@ unsafe fn rget_by_cache(
     complete: impl Fn() -> c_int,
     handle: impl Fn() -> u64,
 ) -> c_int {
-    let Some(place) = place(window, call).filter(is_ready) else { return pass(window, call.target, next) };
+    let place = match way(window, call) {
+        Way::Cached(place) => place,
+        Way::Near(place) => return note_request(fetch_near(&place, next), handle),
+        Way::Passed => return note_request(pass(window, call, next), handle),
+    };
     // SAFETY: as the caller says.
     match unsafe { look_up(&place) } {
         Outcome::Hit => complete(),
         Outcome::Joined => {
             // Its bytes come with another get, unknown to its request.
             join(&place);
-            let error = completion::flush_for_request(window, place.number);
+            let error = completion::flush_local(window, place.number);
             if error == SUCCESS { complete() } else { error }
         }
-        Outcome::Miss { fill, .. } => {
-            let (error, ticket) = fetch(&place, fill, next);
-            let Some(ticket) = ticket else { return error };
-            if !ffi::is_complete_request(handle()) {
-                requests::note(handle(), ticket);
-                return error;
-            }
-            completion::on_request(ticket);
-            error
-        }
+        Outcome::Miss { fill, .. } => note_request(fetch(&place, fill, next), handle),
     }
+}
+
+/// Notes the request of a get with a ticket.
+fn note_request((error, ticket): (c_int, Option<Ticket>), handle: impl Fn() -> u64) -> c_int {
+    match ticket {
+        Some(ticket) if ffi::is_complete_request(handle()) => completion::on_request(ticket),
+        Some(ticket) => requests::note(handle(), ticket),
+        None => {}
+    }
+    error
 }

@@ -23,6 +23,7 @@ mod completion;
 mod creation;
 mod ffi;
 mod gets;
+mod left;
 mod meter;
 mod near;
 mod news;

@@ -24,6 +24,8 @@ enum Purpose {
     Joined { displacement: i64 },
     /// They do not come this way, and a thread is about to ask MPI for them.
     Asking,
+    /// Its buffer is unknown: it may be anywhere.
+    Anywhere,
     /// MPI was asked, and has refused with this code. The call that would complete the get returns it.
     Refused(c_int),
 }
@@ -125,6 +127,8 @@ struct Pending {
     free: Vec<u32>,
     targets: BTreeMap<(u32, u32), OfTarget>,
     origins: Origins,
+    /// Number of gets with unknown buffers.
+    anywhere: usize,
     next_number: u64,
     /// Destinations of joined gets served, or abandoned, before they were noted.
     early: Vec<(usize, bool)>,
@@ -135,6 +139,7 @@ static PENDING: Mutex<Pending> = Mutex::new(Pending {
     free: Vec::new(),
     targets: BTreeMap::new(),
     origins: Origins::new(),
+    anywhere: 0,
     next_number: 1,
     early: Vec::new(),
 });
@@ -168,8 +173,9 @@ impl Pending {
         let is_lacking = match purpose {
             Purpose::Joined { .. } => Some(true),
             Purpose::Asking => Some(false),
-            Purpose::Keep(_) | Purpose::None | Purpose::Refused(_) => None,
+            Purpose::Keep(_) | Purpose::None | Purpose::Anywhere | Purpose::Refused(_) => None,
         };
+        let has_buffer = !matches!(purpose, Purpose::Anywhere);
         let record = Record { space, target, number, atom, dest, len, purpose, has_joined: is_lacking.is_some() };
         let id = self.free.pop().unwrap_or(self.records.len() as u32);
         if id as usize == self.records.len() {
@@ -183,8 +189,10 @@ impl Pending {
             None => drop(of_target.asked.insert(number, id)),
         }
         of_target.lacking += usize::from(is_lacking.is_some());
-        LOW.fetch_min(dest, Ordering::Relaxed);
-        HIGH.fetch_max(dest.saturating_add(len), Ordering::Relaxed);
+        if has_buffer {
+            LOW.fetch_min(dest, Ordering::Relaxed);
+            HIGH.fetch_max(dest.saturating_add(len), Ordering::Relaxed);
+        }
         COUNT.fetch_add(1, Ordering::Relaxed);
         Ticket { id, number, space, target }
     }
@@ -204,7 +212,10 @@ impl Pending {
     /// this.
     fn release(&mut self, id: u32, record: &Record) {
         self.free.push(id);
-        self.origins.remove(record.dest);
+        match record.purpose {
+            Purpose::Anywhere => self.anywhere -= 1,
+            _ => self.origins.remove(record.dest),
+        }
         if let Some(of_target) = self.targets.get_mut(&(record.space, record.target)) {
             of_target.lacking -= usize::from(record.has_joined);
         }
@@ -277,14 +288,15 @@ impl Pending {
     unsafe fn file(&mut self, id: u32) -> c_int {
         let Some(mut record) = self.records[id as usize].take() else { return SUCCESS };
         let mut error = SUCCESS;
-        match std::mem::replace(&mut record.purpose, Purpose::None) {
+        match record.purpose {
             Purpose::Keep(fill) => {
+                record.purpose = Purpose::None;
                 // SAFETY: as the caller says.
                 let served = unsafe { store::fill(fill, record.dest) };
                 self.on_served(record.space, record.target, served);
             }
             Purpose::Refused(code) => error = code,
-            Purpose::None | Purpose::Joined { .. } | Purpose::Asking => {}
+            Purpose::None | Purpose::Anywhere | Purpose::Joined { .. } | Purpose::Asking => {}
         }
         self.release(id, &record);
         error
@@ -292,11 +304,23 @@ impl Pending {
 }
 
 /// Notes a get requested from MPI. If its buffer overlaps another's, neither is kept.
+#[must_use = "a request needs the ticket"]
 pub fn note(noted: &Noted, fill: Option<Fill>) -> (Ticket, Vec<Reissue>) {
     let mut pending = lock();
     let ticket = pending.add(noted, fill.map_or(Purpose::None, Purpose::Keep));
-    let conflicting = pending.origins.insert(ticket.id, noted.dest, noted.len);
+    let mut conflicting = pending.origins.insert(ticket.id, noted.dest, noted.len);
+    if pending.anywhere > 0 {
+        conflicting.push(ticket.id);
+    }
     (ticket, pending.discard(conflicting))
+}
+
+/// Notes gets of a target with unknown buffers. Until they are complete, no get asked for since is kept.
+pub fn note_anywhere(space: u32, target: u32) -> Ticket {
+    let mut pending = lock();
+    pending.anywhere += 1;
+    let noted = Noted { space, target, atom: Atom::NONE, dest: 0, len: 0 };
+    pending.add(&noted, Purpose::Anywhere)
 }
 
 /// Notes a get that joined another.
@@ -348,6 +372,13 @@ pub fn on_written(dest: usize, len: usize) -> Vec<Reissue> {
     let mut pending = lock();
     let conflicting = pending.origins.overwrite(dest, len);
     pending.discard(conflicting)
+}
+
+/// Bytes were written to an unknown buffer: no get in flight is kept.
+pub fn on_written_anywhere() -> Vec<Reissue> {
+    let mut pending = lock();
+    let ids = (0..pending.records.len() as u32).collect();
+    pending.discard(ids)
 }
 
 /// Files the gets of a target up to a number. The gets joined to them have their bytes when this returns.

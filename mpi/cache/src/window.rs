@@ -1,5 +1,6 @@
 //! The state of a window: its targets, open epochs, operations in flight.
 
+use crate::left::Left;
 use crate::near::Nearness;
 use crate::pools::Words;
 use crate::settings::Mode;
@@ -48,8 +49,8 @@ pub struct Target {
     pub unit: i64,
     pub access: AtomicU32,
     is_touched: AtomicBool,
-    /// Whether gets that were left to MPI, and not counted, may be in flight.
-    has_left: AtomicBool,
+    /// Whether gets that were left to MPI, and not counted, may be in flight ([`Left`]).
+    pub has_left: AtomicBool,
     /// The last interval without news in which the target's entries were verified.
     pub looked_at: AtomicU64,
     pub progress: Progress,
@@ -58,8 +59,9 @@ pub struct Target {
     pub writes: AtomicU64,
     pub writes_done: AtomicU64,
     pub writes_told: AtomicU64,
-    /// Fetching operations among them: issued, and told. Their answer proves their application.
+    /// Fetching operations among them: issued, done at the origin, and told. Their answer proves their application.
     pub fetches: AtomicU64,
+    fetches_done: AtomicU64,
     pub fetches_told: AtomicU64,
     /// Its word as last read.
     pub word: AtomicU64,
@@ -111,8 +113,10 @@ pub struct Window {
     touched: Mutex<Vec<u32>>,
     /// The targets of the access epoch begun by `MPI_Win_start`.
     pub started: Mutex<Vec<u32>>,
-    /// As for a target, for all of them.
-    has_left: AtomicBool,
+    /// Fetching operations, to all targets.
+    fetches: AtomicU64,
+    fetches_done: AtomicU64,
+    pub left: Left,
     pub trial: Trial,
     /// Present if the window was created in mode told.
     pub words: Option<Words>,
@@ -150,7 +154,9 @@ impl Window {
             progress: Progress::default(),
             touched: Mutex::default(),
             started: Mutex::default(),
-            has_left: AtomicBool::new(false),
+            fetches: AtomicU64::new(0),
+            fetches_done: AtomicU64::new(0),
+            left: Left::default(),
             trial: Trial::new(mode),
             words,
             is_exposed_to_puts: AtomicBool::new(true),
@@ -175,10 +181,11 @@ impl Window {
     }
 
     /// The window is about to be cached. If it was never cached, uncounted operations may be in flight, so one is
-    /// assumed at each target.
+    /// assumed at each target with an open epoch.
     pub fn count_from_now(&self) {
         if self.is_plain.swap(false, Ordering::Relaxed) {
-            (0..self.targets.len() as u32).for_each(|number| self.on_issued(number, Effect::Fetch));
+            let is_open = |number: &u32| self.is_accessible(&self.targets[*number as usize]);
+            (0..self.targets.len() as u32).filter(is_open).for_each(|number| self.on_issued(number, Effect::Fetch));
         }
     }
 
@@ -213,6 +220,8 @@ impl Window {
             target.writes.fetch_add(1, Ordering::Relaxed);
         }
         if effect == Effect::Fetch {
+            // The sum first, as below.
+            self.fetches.fetch_add(1, Ordering::Relaxed);
             target.fetches.fetch_add(1, Ordering::Relaxed);
         }
         // The sum first. It is never less than the sum of its parts, so if all of it is done, every part is.
@@ -227,51 +236,9 @@ impl Window {
         }
     }
 
-    /// MPI was asked for a get that is not counted.
-    #[inline]
-    pub fn on_left(&self, target: &Target) {
-        // After the call, and in one order with `count_left`: a get that its flush does not complete is noted here.
-        for has_left in [&target.has_left, &self.has_left] {
-            if !has_left.load(Ordering::SeqCst) {
-                has_left.store(true, Ordering::SeqCst);
-            }
-        }
-    }
-
-    /// Whether gets left to MPI may be in flight to a target.
-    #[inline]
-    pub fn has_left(&self, target: &Target) -> bool {
-        target.has_left.load(Ordering::SeqCst)
-    }
-
-    /// The same for any target.
-    #[inline]
-    pub fn has_any_left(&self) -> bool {
-        self.has_left.load(Ordering::SeqCst)
-    }
-
-    /// Counts a get at a target for all that were left to MPI. A flush follows.
-    pub fn count_left(&self, number: u32) {
-        let target = &self.targets[number as usize];
-        if target.has_left.load(Ordering::SeqCst) {
-            // Counted first, so that other threads always find one of both.
-            self.on_issued(number, Effect::Read);
-            target.has_left.store(false, Ordering::SeqCst);
-        }
-    }
-
-    /// The same for all targets.
-    pub fn count_all_left(&self) {
-        if self.has_left.load(Ordering::SeqCst) {
-            (0..self.targets.len() as u32).for_each(|number| self.count_left(number));
-            self.has_left.store(false, Ordering::SeqCst);
-        }
-    }
-
-    /// Whether MPI serves the gets of a target.
-    #[inline]
-    pub fn is_left(&self, target: &Target) -> bool {
-        self.trial.is_left() || target.nearness.is_near()
+    /// Whether results of fetching operations may be under way to buffers of the program.
+    pub fn has_fetches(&self) -> bool {
+        self.fetches_done.load(Ordering::Relaxed) != self.fetches.load(Ordering::Relaxed)
     }
 
     /// The state of a target, before MPI is asked to complete its operations.
@@ -309,6 +276,7 @@ impl Window {
         if is_there {
             target.writes_done.fetch_max(mark.writes, Ordering::Relaxed);
         }
+        raise(&target.fetches_done, &self.fetches_done, mark.fetches);
         let (here, there) = (&self.progress.done_here, &self.progress.done_there);
         raise(&target.progress.done_here, here, mark.issued);
         // A get is complete as soon as its bytes are at the origin.

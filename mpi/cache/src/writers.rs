@@ -1,10 +1,11 @@
 //! Writing operations drop the entries they overlap.
 
 use crate::ffi::{self, SUCCESS};
-use crate::pending::Ticket;
+use crate::gets::Buffer;
+use crate::pending::{self, Ticket};
 use crate::settings::Mode;
 use crate::window::{Effect, Target, Window};
-use crate::{requests, store, windows, words};
+use crate::{gets, requests, store, windows, words};
 use std::ffi::c_int;
 
 /// The write of an operation.
@@ -15,6 +16,8 @@ pub struct Write {
     pub count: i64,
     pub datatype: u64,
     pub win: u64,
+    /// Where it fetches to.
+    pub result: Option<Buffer>,
 }
 
 /// Drops the entries overlapped by an operation.
@@ -28,6 +31,16 @@ fn drop_overlapped(window: &Window, target: &Target, write: &Write) {
     }
 }
 
+/// A write is about to be asked for, or was. While the window's gets are left to MPI, all copies are dropped once, before
+/// the next get by the cache.
+fn forget(window: &Window, target: &Target, write: &Write) {
+    if window.trial.is_left() {
+        window.left.on_write();
+    } else {
+        drop_overlapped(window, target, write);
+    }
+}
+
 /// An operation that writes, and may fetch as well.
 pub fn write(write: &Write, effect: Effect, next: impl Fn() -> c_int) -> c_int {
     let Some((window, target)) =
@@ -36,14 +49,17 @@ pub fn write(write: &Write, effect: Effect, next: impl Fn() -> c_int) -> c_int {
         return next();
     };
     if window.mode() != Mode::Off {
-        drop_overlapped(window, target, write);
+        forget(window, target, write);
     }
     let error = next();
     if error == SUCCESS {
         window.on_issued(write.target as u32, effect);
         // Another thread may have begun a get before this write was counted, and its old bytes would be kept.
         if window.mode() != Mode::Off && ffi::is_thread_multiple() {
-            drop_overlapped(window, target, write);
+            forget(window, target, write);
+        }
+        if let Some(result) = write.result.as_ref().filter(|_| pending::has_any()) {
+            result.overwrite(window);
         }
     }
     error
@@ -61,7 +77,11 @@ pub fn update(write: &Write, op: u64, effect: Effect, next: impl Fn() -> c_int) 
     if let Some(window) =
         windows::find_cached(write.win).filter(|window| error == SUCCESS && window.target(write.target).is_some())
     {
-        window.on_issued(write.target as u32, Effect::Read);
+        let number = write.target as u32;
+        match &write.result {
+            Some(result) => _ = gets::on_passed(window, number, result),
+            None => window.on_issued(number, Effect::Read),
+        }
     }
     error
 }

@@ -109,8 +109,13 @@ fn r9_gets_see_what_their_rank_may_have_learned() {
 #[test]
 fn what_is_outside_is_as_documented() {
     let program = c("outside");
-    let rows: [(&str, &[&str]); 4] =
-        [("message", &["told"]), ("receive", &["told"]), ("window", &["told"]), ("flag", &["checked", "told"])];
+    let rows: [(&str, &[&str]); 5] = [
+        ("message", &["told"]),
+        ("receive", &["told"]),
+        ("window", &["told"]),
+        ("flag", &["checked", "told"]),
+        ("buffer", &["told"]),
+    ];
     for (way, outside) in rows {
         for mode in ["off", "checked", "told"] {
             let ended = passes(&program, 2, &[mode, way]);
@@ -311,6 +316,37 @@ fn gets_go_the_faster_way() {
     for (mode, slow) in [("told", "words"), ("told", "gets"), ("always", "gets")] {
         program.run(2, &[mode, slow], &[("VGASNET_TEST_MPI_CACHE_NEAR", "0")]).expect_done();
     }
+}
+
+/// A program may ask for bytes into a buffer again before the first ones have come, and not look at it.
+#[test]
+fn buffers_in_use_twice_leave_no_copies() {
+    let program = c("buffers");
+    program.run(3, &["always", "near"], &[("VGASNET_TEST_MPI_CACHE_NEAR", "0")]).expect_done();
+    for mode in ["always", "told"] {
+        program.run(3, &[mode, "kinds"], &[("OMPI_MCA_osc", "^rdma")]).expect_done();
+    }
+}
+
+/// The cache begins again while gets left to MPI are in flight, and after writes that dropped no copies.
+#[test]
+fn a_cache_that_begins_again_has_missed_nothing() {
+    let program = c("left");
+    for what in ["flush", "fence", "write"] {
+        program.run(2, &["always", what], &[("VGASNET_TEST_MPI_CACHE_NEAR", "0")]).expect_done();
+    }
+}
+
+/// Some ranks lack the library, or another mode is set there: the others would wait for them silently.
+#[test]
+fn a_window_that_waits_for_a_rank_says_so() {
+    let program = c("late");
+    let file = program.scratch("errors");
+    let ended = program.run(2, &[file.to_str().expect("a path of ours")], &[("VGASNET_MPI_CACHE", "told")]);
+    ended.expect_done();
+    let line = "vgasnet-mpi-cache: rank 0: a window's creation: waits for all ranks of the window; all must load the library, \
+                with VGASNET_MPI_CACHE=told on all or on none";
+    assert_eq!(ended.stderr.lines().filter(|told| *told == line).count(), 1, "{ended}");
 }
 
 /// Readers whose copies nobody can invalidate any more stop using them.

@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* No rank, nor the null process. */
+#define TOOL_NOBODY (-1000)
+
 /* Defined by tool.c. */
 extern int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_dups, tool_atoms, tool_refuses, tool_words, tool_refused_target;
-extern long tool_get_ns, tool_word_ns;
+extern int tool_parts, tool_holds, tool_instant_target;
+extern long tool_get_ns, tool_part_ns, tool_word_ns;
+extern void (*tool_on_allocated)(void);
 
 static int rank, ranks;
 

@@ -85,11 +85,39 @@ static long by_flag(int place) {
     return second;
 }
 
+/* Rank 0 gets the old value from a window that is not cached, and meanwhile the new one into the same buffer. The tool has
+ * the first one come last. */
+static long by_buffer(int place) {
+    static MPI_Win plain = MPI_WIN_NULL;
+    static long *old;
+    long buffer = -1;
+    if (plain == MPI_WIN_NULL) {
+        plain = make_window(&old, PLACES, "off");
+        MPI_Win_lock_all(0, plain);
+    }
+    message(0);
+    if (rank == 1) {
+        memory[place] = -5;
+        MPI_Win_sync(win);
+    }
+    message(1);
+    if (rank == 0) {
+        tool_holds = 1;
+        MPI_Get(&buffer, 1, MPI_LONG, 1, place, 1, MPI_LONG, plain);
+        tool_holds = 0;
+        MPI_Get(&buffer, 1, MPI_LONG, 1, place, 1, MPI_LONG, win);
+        MPI_Win_flush(1, plain);
+        MPI_Win_flush(1, win);
+    }
+    if (place == PLACES - 1) MPI_Win_unlock_all(plain), MPI_Win_free(&plain);
+    return rank == 0 ? get(place) : 0;
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         long (*read_again)(int place);
-    } ways[] = {{"message", by_message}, {"receive", by_receive}, {"window", by_window}, {"flag", by_flag}};
+    } ways[] = {{"message", by_message}, {"receive", by_receive}, {"window", by_window}, {"flag", by_flag}, {"buffer", by_buffer}};
     int old = 0, found = 0;
     start(&argc, &argv);
     win = make_window(&memory, PLACES, argv[1]);
