@@ -81,10 +81,12 @@ fn texts_below(paths: &[&str], is_wanted: impl Fn(&Path) -> bool) -> Vec<String>
     files.map(|file| fs::read_to_string(file).expect("a file")).collect()
 }
 
-/// The texts of the files with this test, `room::name`. The room is the file's name.
+/// The texts of the files with this test, `room::name`. The room is the name of the file or its directory.
 fn text_of_test(name: &str) -> String {
     let (room, test) = name.split_once("::").unwrap_or_else(|| panic!("{name} is no test"));
-    let texts = texts_below(&TESTS, |file| file.file_stem().is_some_and(|stem| stem == room));
+    let module = Path::new(room).join("mod.rs");
+    let texts =
+        texts_below(&TESTS, |file| file.file_stem().is_some_and(|stem| stem == room) || file.ends_with(&module));
     let has_it =
         |text: &String| [format!("fn {test}("), format!("def {test}(")].iter().any(|begin| text.contains(begin));
     texts.into_iter().filter(has_it).collect()
