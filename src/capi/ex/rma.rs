@@ -2,25 +2,16 @@
 
 use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
+use crate::capi::access::{self, Call, check_value_bytes, low_order_bytes, transfer};
 use crate::capi::boundary::{Refusal, attached, enter, entry_points};
-use crate::capi::transfer::{is_done, low_order_bytes};
 use crate::ex::{self, Event, Team};
-use crate::job::{self, Runtime};
 use crate::ops::{Operation, Remote};
-use std::ffi::c_void;
-use vgasnet_memory::{Put, Shortcut};
+use std::ffi::{c_int, c_void};
 use vgasnet_settings::UserError;
 
 /// Largest put copied when its pages are not resident, in bytes. The source of a larger put stays in use until it
 /// completes.
 const COPIED_BYTES_MAX: usize = 64 << 10;
-
-/// The fast path to resident pages, for gets and puts of numbers.
-static SHORTCUT: Shortcut = Shortcut::new();
-
-extern "C" fn clear_shortcut() {
-    SHORTCUT.clear();
-}
 
 /// The remote side of a transfer.
 ///
@@ -32,24 +23,6 @@ unsafe fn remote(team: *const Team, rank: u32, address: *mut c_void, len_bytes: 
     Ok(Remote { rank: unsafe { ex::jobrank(team, rank) }?, address: address.addr(), len_bytes })
 }
 
-/// The runtime. Opens the shortcut to its pages.
-#[inline]
-fn opened() -> Result<&'static Runtime, Refusal> {
-    let runtime = attached()?;
-    SHORTCUT.open(runtime.space().translations(), clear_shortcut);
-    Ok(runtime)
-}
-
-/// Does a transfer.
-///
-/// # Safety
-/// As for `Ops::transfer`.
-unsafe fn transfer(operation: Operation, remote: Remote) -> Result<Outcome, Refusal> {
-    // SAFETY: as the caller says.
-    unsafe { opened()?.ops().transfer(operation, remote) }?;
-    Ok(Outcome::DONE)
-}
-
 /// Starts a transfer with an event.
 ///
 /// # Safety
@@ -57,7 +30,7 @@ unsafe fn transfer(operation: Operation, remote: Remote) -> Result<Outcome, Refu
 unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Event>, Refusal> {
     let root = if matches!(operation, Operation::PutNow(_)) { Event::root_with_free_source } else { Event::root };
     // SAFETY: as the caller says.
-    Ok(unsafe { opened()?.ops().start_explicit(operation, remote) }?.map(root))
+    Ok(unsafe { access::start(operation, remote) }?.map(root))
 }
 
 /// Starts an implicit transfer.
@@ -66,7 +39,7 @@ unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Event>, R
 /// As for `Ops::start_implicit`.
 unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<Outcome, Refusal> {
     // SAFETY: as the caller says.
-    unsafe { opened()?.ops().start_implicit(operation, remote) }?;
+    unsafe { access::start_implicit(operation, remote) }?;
     Ok(Outcome::DONE)
 }
 
@@ -77,50 +50,38 @@ unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<Outcome
 #[inline(always)]
 unsafe fn get_number(team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> bool {
     // SAFETY: as the caller says.
-    unsafe { ex::jobrank_if_any(team, rank).is_some_and(|rank| SHORTCUT.get_to(to.cast(), rank, from.addr(), len)) }
+    unsafe { ex::jobrank_if_any(team, rank).is_some_and(|jobrank| access::get_number(to, jobrank, from, len)) }
 }
 
-/// Puts a number if its page is resident.
+/// Puts a number if its page is resident. Returns whether it did.
 ///
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len` bytes.
 #[inline(always)]
-unsafe fn put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> Put {
+unsafe fn put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> bool {
     // SAFETY: as the caller says.
-    unsafe {
-        match ex::jobrank_if_any(team, rank) {
-            Some(jobrank) => SHORTCUT.put_from(from.cast(), jobrank, to.addr(), len),
-            None => Put::Missed,
-        }
-    }
+    unsafe { ex::jobrank_if_any(team, rank).is_some_and(|jobrank| access::put_number(jobrank, to, from, len)) }
 }
 
-/// Like [`put_number`], for calls with more to do. Returns whether the put is done.
-///
-/// # Safety
-/// As for [`put_number`].
-#[inline(always)]
-unsafe fn has_put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> bool {
-    // SAFETY: as the caller says.
-    is_done(unsafe { put_number(team, rank, to, from, len) })
-}
-
-/// Like [`has_put_number`], by value.
+/// Like [`put_number`], by value.
 ///
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object.
 #[inline(always)]
-unsafe fn has_put_value(team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize) -> bool {
+unsafe fn put_value(team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize) -> bool {
     // SAFETY: as the caller says.
-    unsafe { ex::jobrank_if_any(team, rank) }
-        .is_some_and(|jobrank| is_done(SHORTCUT.put(value, jobrank, to.addr(), len)))
+    unsafe { ex::jobrank_if_any(team, rank) }.is_some_and(|jobrank| access::put_value(jobrank, to, value, len))
 }
 
-/// Wakes the threads waiting for the end of a put done by the shortcut.
-#[cold]
-extern "C" fn end_last_put() -> Outcome {
-    job::runtime().into_iter().for_each(|runtime| runtime.ops().notify_unpinned());
-    Outcome::DONE
+/// Refuses a blocking function's rank, which is no member of the team.
+///
+/// # Safety
+/// `team` is null, or has been the handle of an object.
+#[inline(never)]
+unsafe extern "C" fn refuse(team: *const Team, rank: u32, call: Call) -> c_int {
+    // SAFETY: as the caller says.
+    enter(call, || Ok(unsafe { ex::jobrank(team, rank) }.map(|_| ())?));
+    0
 }
 
 /// See the header, in `include/`.
@@ -136,21 +97,14 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
     len: usize,
     _flags: u32,
 ) -> Outcome {
-    #[inline(never)]
-    unsafe extern "C" fn slowly(
-        team: *const Team,
-        to: *mut c_void,
-        rank: u32,
-        from: *mut c_void,
-        len: usize,
-    ) -> Outcome {
-        // SAFETY: as the function above says.
-        enter("vgasnet_ex_RMA_GetBlocking", || unsafe {
-            transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?)
+    const CALL: Call = &"vgasnet_ex_RMA_GetBlocking";
+    // SAFETY: as the function says.
+    unsafe {
+        Outcome(match ex::jobrank_if_any(team, rank) {
+            Some(jobrank) => access::get(CALL, to, jobrank, from, len),
+            None => refuse(team, rank, CALL),
         })
     }
-    // SAFETY: as the function says.
-    unsafe { if get_number(team, to, rank, from, len) { Outcome::DONE } else { slowly(team, to, rank, from, len) } }
 }
 
 /// See the header, in `include/`.
@@ -166,26 +120,13 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
     len: usize,
     _flags: u32,
 ) -> Outcome {
-    #[inline(never)]
-    unsafe extern "C" fn slowly(
-        team: *const Team,
-        rank: u32,
-        to: *mut c_void,
-        from: *const c_void,
-        len: usize,
-    ) -> Outcome {
-        // SAFETY: as the function above says.
-        enter("vgasnet_ex_RMA_PutBlocking", || unsafe {
-            transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?)
-        })
-    }
+    const CALL: Call = &"vgasnet_ex_RMA_PutBlocking";
     // SAFETY: as the function says.
     unsafe {
-        match put_number(team, rank, to, from, len) {
-            Put::Missed => slowly(team, rank, to, from, len),
-            Put::Done => Outcome::DONE,
-            Put::DoneLast => end_last_put(),
-        }
+        Outcome(match ex::jobrank_if_any(team, rank) {
+            Some(jobrank) => access::put(CALL, jobrank, to, from, len),
+            None => refuse(team, rank, CALL),
+        })
     }
 }
 
@@ -201,19 +142,21 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
     len: usize,
     _flags: u32,
 ) -> u64 {
+    const CALL: Call = &"vgasnet_ex_RMA_GetBlockingVal";
     #[inline(never)]
-    unsafe extern "C" fn slowly(team: *const Team, rank: u32, from: *mut c_void, len: usize) -> u64 {
-        enter("vgasnet_ex_RMA_GetBlockingVal", || {
-            let mut value = 0;
-            // SAFETY: the value has `len` bytes, which is checked. The team is as the function above requires.
-            unsafe { transfer(Operation::Get(low_order_bytes(&raw mut value, len)?), remote(team, rank, from, len)?) }?;
-            Ok(value)
+    unsafe extern "C" fn refuse_value(team: *const Team, rank: u32, len: usize) -> u64 {
+        enter(CALL, || {
+            check_value_bytes(len)?;
+            // SAFETY: the team is as the function above requires.
+            Ok(u64::from(unsafe { ex::jobrank(team, rank) }?))
         })
     }
     // SAFETY: as the function says.
     unsafe {
-        let hit = ex::jobrank_if_any(team, rank).and_then(|jobrank| SHORTCUT.get(jobrank, from.addr(), len));
-        hit.unwrap_or_else(|| slowly(team, rank, from, len))
+        match ex::jobrank_if_any(team, rank) {
+            Some(jobrank) => access::get_value(CALL, jobrank, from, len),
+            None => refuse_value(team, rank, len),
+        }
     }
 }
 
@@ -267,7 +210,7 @@ entry_points! {
         team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize, place: *mut EventPointer, _flags: u32,
     ) -> EventPointer {
         let source = Source::of(place)?;
-        if source != Source::Group && has_put_number(team, rank, to, from, len) {
+        if source != Source::Group && put_number(team, rank, to, from, len) {
             if let Source::Event(place) = source {
                 place.write(pointer(None));
             }
@@ -298,7 +241,7 @@ entry_points! {
         team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize, place: *mut EventPointer, _flags: u32,
     ) -> Outcome {
         let source = Source::of(place)?;
-        if !matches!(source, Source::Event(_)) && has_put_number(team, rank, to, from, len) {
+        if !matches!(source, Source::Event(_)) && put_number(team, rank, to, from, len) {
             return Ok(Outcome::DONE);
         }
         let (remote, from) = (remote(team, rank, to, len)?, from.cast());
@@ -319,17 +262,18 @@ entry_points! {
     unsafe fn vgasnet_ex_RMA_PutBlockingVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
     ) -> Outcome {
-        if has_put_value(team, rank, to, value, len) {
+        if put_value(team, rank, to, value, len) {
             return Ok(Outcome::DONE);
         }
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
-        transfer(Operation::Put(from), remote(team, rank, to, len)?)
+        transfer(Operation::Put(from), remote(team, rank, to, len)?)?;
+        Ok(Outcome::DONE)
     }
 
     unsafe fn vgasnet_ex_RMA_PutNBVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
     ) -> EventPointer {
-        if has_put_value(team, rank, to, value, len) {
+        if put_value(team, rank, to, value, len) {
             return Ok(pointer(None));
         }
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
@@ -339,7 +283,7 @@ entry_points! {
     unsafe fn vgasnet_ex_RMA_PutNBIVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
     ) -> Outcome {
-        if has_put_value(team, rank, to, value, len) {
+        if put_value(team, rank, to, value, len) {
             return Ok(Outcome::DONE);
         }
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
