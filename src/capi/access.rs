@@ -101,8 +101,9 @@ extern "C" fn end_last_put() -> c_int {
 }
 
 // The functions below are inlined into the blocking functions of both interfaces. They handle hits by the shortcut, each
-// for numbers of one length. Every other case is a tail call, so a hit saves no registers. They return 0, so that the
-// calls of functions with a result are tail calls, too. `call` is the function's name.
+// for numbers of one length. Every other case is a tail call, so a hit saves no registers. A number of 8 bytes that
+// misses has a function of its own, so that the hit does not keep the length. They return 0, so that the calls of
+// functions with a result are tail calls, too. `call` is the function's name.
 
 /// The name of a function, in one register.
 pub(super) type Call = &'static &'static str;
@@ -123,10 +124,16 @@ pub(super) unsafe fn get(call: Call, to: *mut c_void, rank: u32, from: *mut c_vo
             get_slowly(to, rank, from, size_of::<u32>(), call)
         }
     }
+    #[inline(never)]
+    unsafe extern "C" fn of_8_bytes(to: *mut c_void, rank: u32, from: *mut c_void, call: Call) -> c_int {
+        // SAFETY: `to` is null, or valid for 8 bytes.
+        unsafe { get_slowly(to, rank, from, VALUE_BYTES, call) }
+    }
     // SAFETY: as the caller says.
     unsafe {
         match len {
-            8 if SHORTCUT.get_number_to::<u64>(to.cast(), rank, from.addr()) => 0,
+            VALUE_BYTES if SHORTCUT.get_number_to::<u64>(to.cast(), rank, from.addr()) => 0,
+            VALUE_BYTES => of_8_bytes(to, rank, from, call),
             4 => of_4_bytes(to, rank, from, call),
             _ => get_slowly(to, rank, from, len, call),
         }
@@ -137,7 +144,7 @@ pub(super) unsafe fn get(call: Call, to: *mut c_void, rank: u32, from: *mut c_vo
 unsafe extern "C" fn get_slowly(to: *mut c_void, rank: u32, from: *mut c_void, len: usize, call: Call) -> c_int {
     let remote = Remote { rank, address: from.addr(), len_bytes: len };
     // SAFETY: `to` is null, or valid for `len` bytes.
-    enter(call, || unsafe { transfer(Operation::Get(to.cast()), remote) });
+    enter(call, || Ok(unsafe { opened()?.ops().transfer(Operation::Get(to.cast()), remote) }?));
     0
 }
 
@@ -158,6 +165,11 @@ pub(super) unsafe fn put(call: Call, rank: u32, to: *mut c_void, from: *const c_
             }
         }
     }
+    #[inline(never)]
+    unsafe extern "C" fn of_8_bytes(rank: u32, to: *mut c_void, from: *const c_void, call: Call) -> c_int {
+        // SAFETY: `from` is null, or valid for 8 bytes.
+        unsafe { put_slowly(rank, to, from, VALUE_BYTES, call) }
+    }
     // SAFETY: as the caller says.
     unsafe {
         if len == 4 {
@@ -167,7 +179,7 @@ pub(super) unsafe fn put(call: Call, rank: u32, to: *mut c_void, from: *const c_
             return put_slowly(rank, to, from, len, call);
         }
         match SHORTCUT.put_number_from::<u64>(from.cast(), rank, to.addr()) {
-            Put::Missed => put_slowly(rank, to, from, len, call),
+            Put::Missed => of_8_bytes(rank, to, from, call),
             Put::Done => 0,
             Put::DoneLast => end_last_put(),
         }
@@ -178,7 +190,7 @@ pub(super) unsafe fn put(call: Call, rank: u32, to: *mut c_void, from: *const c_
 unsafe extern "C" fn put_slowly(rank: u32, to: *mut c_void, from: *const c_void, len: usize, call: Call) -> c_int {
     let remote = Remote { rank, address: to.addr(), len_bytes: len };
     // SAFETY: `from` is null, or valid for `len` bytes.
-    enter(call, || unsafe { transfer(Operation::Put(from.cast()), remote) });
+    enter(call, || Ok(unsafe { opened()?.ops().transfer(Operation::Put(from.cast()), remote) }?));
     0
 }
 

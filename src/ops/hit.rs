@@ -102,9 +102,10 @@ impl Ops {
         // store-forwarding stall of nanoseconds.
         let pinned = self.pin_anywhere(piece.page, copy.access());
         let Some(page) = &pinned else { return false };
-        // SAFETY: the page is pinned for the access that the copy needs. The client's memory in `copy` is valid for the
-        // piece's length.
-        unsafe { self.use_pinned(page, piece, copy) };
+        // SAFETY: the page is pinned for the access that the copy needs, so it stays in its frame. The client's memory in
+        // `copy` is valid for the piece's length.
+        unsafe { copy.run(self.memory_of(page), page.in_frame, piece) };
+        self.end_hit(page, piece, copy);
         true
     }
 
@@ -129,21 +130,15 @@ impl Ops {
         }
         for (page, piece, copy) in pinned {
             // SAFETY: as for `hit`.
-            unsafe { self.use_pinned(&page, &piece, &copy) };
+            unsafe { copy.run(self.memory_of(&page), page.in_frame, &piece) };
+            self.end_hit(&page, &piece, &copy);
         }
         None
     }
 
-    /// Performs a copy in a pinned page and unpins the page.
-    ///
-    /// # Safety
-    /// The page is pinned for the access that the copy needs. The client's memory in `copy` is valid for the piece's
-    /// length.
+    /// Counts a hit, or marks its page, and unpins the page.
     #[inline]
-    unsafe fn use_pinned(&self, page: &PinnedPage, piece: &Piece, copy: &Copy) {
-        let memory = self.memory_of(page);
-        // SAFETY: the page is pinned, so it stays in its frame. The client's memory is valid as the caller says.
-        unsafe { copy.run(memory, page.in_frame, piece) };
+    fn end_hit(&self, page: &PinnedPage, piece: &Piece, copy: &Copy) {
         if stats::is_on() {
             self.count_hit(page.rank, copy.access(), piece.len_bytes);
         } else if matches!(copy, Copy::Get(_) | Copy::Put(_)) && piece.len_bytes < SMALL_BYTES_MAX {

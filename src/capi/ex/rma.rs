@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
-use crate::capi::access::{self, Call, check_value_bytes, low_order_bytes, transfer};
+use crate::capi::access::{self, Call, low_order_bytes, transfer};
 use crate::capi::boundary::{Refusal, attached, enter, entry_points};
 use crate::ex::{self, Event, Team};
 use crate::ops::{Operation, Remote};
@@ -73,17 +73,6 @@ unsafe fn put_value(team: *const Team, rank: u32, to: *mut c_void, value: u64, l
     unsafe { ex::jobrank_if_any(team, rank) }.is_some_and(|jobrank| access::put_value(jobrank, to, value, len))
 }
 
-/// Refuses a blocking function's rank, which is no member of the team.
-///
-/// # Safety
-/// `team` is null, or has been the handle of an object.
-#[inline(never)]
-unsafe extern "C" fn refuse(team: *const Team, rank: u32, call: Call) -> c_int {
-    // SAFETY: as the caller says.
-    enter(call, || Ok(unsafe { ex::jobrank(team, rank) }.map(|_| ())?));
-    0
-}
-
 /// See the header, in `include/`.
 ///
 /// # Safety
@@ -98,11 +87,23 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
     _flags: u32,
 ) -> Outcome {
     const CALL: Call = &"vgasnet_ex_RMA_GetBlocking";
+    #[inline(never)]
+    unsafe extern "C" fn of_team(
+        team: *const Team,
+        to: *mut c_void,
+        rank: u32,
+        from: *mut c_void,
+        len: usize,
+    ) -> c_int {
+        // SAFETY: as the function above says.
+        enter(CALL, || unsafe { transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?) });
+        0
+    }
     // SAFETY: as the function says.
     unsafe {
-        Outcome(match ex::jobrank_if_any(team, rank) {
+        Outcome(match ex::jobrank_quickly(team, rank) {
             Some(jobrank) => access::get(CALL, to, jobrank, from, len),
-            None => refuse(team, rank, CALL),
+            None => of_team(team, to, rank, from, len),
         })
     }
 }
@@ -121,11 +122,23 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
     _flags: u32,
 ) -> Outcome {
     const CALL: Call = &"vgasnet_ex_RMA_PutBlocking";
+    #[inline(never)]
+    unsafe extern "C" fn of_team(
+        team: *const Team,
+        rank: u32,
+        to: *mut c_void,
+        from: *const c_void,
+        len: usize,
+    ) -> c_int {
+        // SAFETY: as the function above says.
+        enter(CALL, || unsafe { transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?) });
+        0
+    }
     // SAFETY: as the function says.
     unsafe {
-        Outcome(match ex::jobrank_if_any(team, rank) {
+        Outcome(match ex::jobrank_quickly(team, rank) {
             Some(jobrank) => access::put(CALL, jobrank, to, from, len),
-            None => refuse(team, rank, CALL),
+            None => of_team(team, rank, to, from, len),
         })
     }
 }
@@ -144,18 +157,19 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
 ) -> u64 {
     const CALL: Call = &"vgasnet_ex_RMA_GetBlockingVal";
     #[inline(never)]
-    unsafe extern "C" fn refuse_value(team: *const Team, rank: u32, len: usize) -> u64 {
+    unsafe extern "C" fn of_team(team: *const Team, rank: u32, from: *mut c_void, len: usize) -> u64 {
         enter(CALL, || {
-            check_value_bytes(len)?;
-            // SAFETY: the team is as the function above requires.
-            Ok(u64::from(unsafe { ex::jobrank(team, rank) }?))
+            let mut value = 0;
+            // SAFETY: the value has `len` bytes, which is checked. The team is as the function above requires.
+            unsafe { transfer(Operation::Get(low_order_bytes(&raw mut value, len)?), remote(team, rank, from, len)?) }?;
+            Ok(value)
         })
     }
     // SAFETY: as the function says.
     unsafe {
-        match ex::jobrank_if_any(team, rank) {
+        match ex::jobrank_quickly(team, rank) {
             Some(jobrank) => access::get_value(CALL, jobrank, from, len),
-            None => refuse_value(team, rank, len),
+            None => of_team(team, rank, from, len),
         }
     }
 }
