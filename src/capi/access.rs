@@ -103,48 +103,51 @@ extern "C" fn end_last_put() -> c_int {
 // The functions below are inlined into the blocking functions of both interfaces. They handle hits by the shortcut, each
 // for numbers of one length. Every other case is a tail call, so a hit saves no registers. A number of 8 bytes that
 // misses has a function of its own, so that the hit does not keep the length. They return 0, so that the calls of
-// functions with a result are tail calls, too. `call` is the function's name.
+// functions with a result are tail calls, too.
 
-/// The name of a function, in one register.
-pub(super) type Call = &'static &'static str;
+/// A blocking function. Its name is part of a type, since passed on it would take a register.
+pub(super) trait Function {
+    /// The name in the library.
+    const NAME: &'static str;
+}
 
 /// Gets bytes.
 ///
 /// # Safety
 /// `to` is null, or valid for `len` bytes.
 #[inline(always)]
-pub(super) unsafe fn get(call: Call, to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int {
+pub(super) unsafe fn get<F: Function>(to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int {
     #[inline(never)]
-    unsafe extern "C" fn of_4_bytes(to: *mut c_void, rank: u32, from: *mut c_void, call: Call) -> c_int {
+    unsafe extern "C" fn of_4_bytes<F: Function>(to: *mut c_void, rank: u32, from: *mut c_void) -> c_int {
         // SAFETY: `to` is null, or valid for 4 bytes.
         unsafe {
             if SHORTCUT.get_number_to::<u32>(to.cast(), rank, from.addr()) {
                 return 0;
             }
-            get_slowly(to, rank, from, size_of::<u32>(), call)
+            get_slowly::<F>(to, rank, from, size_of::<u32>())
         }
     }
     #[inline(never)]
-    unsafe extern "C" fn of_8_bytes(to: *mut c_void, rank: u32, from: *mut c_void, call: Call) -> c_int {
+    unsafe extern "C" fn of_8_bytes<F: Function>(to: *mut c_void, rank: u32, from: *mut c_void) -> c_int {
         // SAFETY: `to` is null, or valid for 8 bytes.
-        unsafe { get_slowly(to, rank, from, VALUE_BYTES, call) }
+        unsafe { get_slowly::<F>(to, rank, from, VALUE_BYTES) }
     }
     // SAFETY: as the caller says.
     unsafe {
         match len {
             VALUE_BYTES if SHORTCUT.get_number_to::<u64>(to.cast(), rank, from.addr()) => 0,
-            VALUE_BYTES => of_8_bytes(to, rank, from, call),
-            4 => of_4_bytes(to, rank, from, call),
-            _ => get_slowly(to, rank, from, len, call),
+            VALUE_BYTES => of_8_bytes::<F>(to, rank, from),
+            4 => of_4_bytes::<F>(to, rank, from),
+            _ => get_slowly::<F>(to, rank, from, len),
         }
     }
 }
 
 #[inline(never)]
-unsafe extern "C" fn get_slowly(to: *mut c_void, rank: u32, from: *mut c_void, len: usize, call: Call) -> c_int {
+unsafe extern "C" fn get_slowly<F: Function>(to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int {
     let remote = Remote { rank, address: from.addr(), len_bytes: len };
     // SAFETY: `to` is null, or valid for `len` bytes.
-    enter(call, || Ok(unsafe { opened()?.ops().transfer(Operation::Get(to.cast()), remote) }?));
+    enter(F::NAME, || Ok(unsafe { opened()?.ops().transfer(Operation::Get(to.cast()), remote) }?));
     0
 }
 
@@ -153,33 +156,33 @@ unsafe extern "C" fn get_slowly(to: *mut c_void, rank: u32, from: *mut c_void, l
 /// # Safety
 /// `from` is null, or valid for `len` bytes.
 #[inline(always)]
-pub(super) unsafe fn put(call: Call, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> c_int {
+pub(super) unsafe fn put<F: Function>(rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> c_int {
     #[inline(never)]
-    unsafe extern "C" fn of_4_bytes(rank: u32, to: *mut c_void, from: *const c_void, call: Call) -> c_int {
+    unsafe extern "C" fn of_4_bytes<F: Function>(rank: u32, to: *mut c_void, from: *const c_void) -> c_int {
         // SAFETY: `from` is null, or valid for 4 bytes.
         unsafe {
             match SHORTCUT.put_number_from::<u32>(from.cast(), rank, to.addr()) {
-                Put::Missed => put_slowly(rank, to, from, size_of::<u32>(), call),
+                Put::Missed => put_slowly::<F>(rank, to, from, size_of::<u32>()),
                 Put::Done => 0,
                 Put::DoneLast => end_last_put(),
             }
         }
     }
     #[inline(never)]
-    unsafe extern "C" fn of_8_bytes(rank: u32, to: *mut c_void, from: *const c_void, call: Call) -> c_int {
+    unsafe extern "C" fn of_8_bytes<F: Function>(rank: u32, to: *mut c_void, from: *const c_void) -> c_int {
         // SAFETY: `from` is null, or valid for 8 bytes.
-        unsafe { put_slowly(rank, to, from, VALUE_BYTES, call) }
+        unsafe { put_slowly::<F>(rank, to, from, VALUE_BYTES) }
     }
     // SAFETY: as the caller says.
     unsafe {
         if len == 4 {
-            return of_4_bytes(rank, to, from, call);
+            return of_4_bytes::<F>(rank, to, from);
         }
         if len != VALUE_BYTES {
-            return put_slowly(rank, to, from, len, call);
+            return put_slowly::<F>(rank, to, from, len);
         }
         match SHORTCUT.put_number_from::<u64>(from.cast(), rank, to.addr()) {
-            Put::Missed => of_8_bytes(rank, to, from, call),
+            Put::Missed => of_8_bytes::<F>(rank, to, from),
             Put::Done => 0,
             Put::DoneLast => end_last_put(),
         }
@@ -187,10 +190,10 @@ pub(super) unsafe fn put(call: Call, rank: u32, to: *mut c_void, from: *const c_
 }
 
 #[inline(never)]
-unsafe extern "C" fn put_slowly(rank: u32, to: *mut c_void, from: *const c_void, len: usize, call: Call) -> c_int {
+unsafe extern "C" fn put_slowly<F: Function>(rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> c_int {
     let remote = Remote { rank, address: to.addr(), len_bytes: len };
     // SAFETY: `from` is null, or valid for `len` bytes.
-    enter(call, || Ok(unsafe { opened()?.ops().transfer(Operation::Put(from.cast()), remote) }?));
+    enter(F::NAME, || Ok(unsafe { opened()?.ops().transfer(Operation::Put(from.cast()), remote) }?));
     0
 }
 
@@ -199,16 +202,16 @@ unsafe extern "C" fn put_slowly(rank: u32, to: *mut c_void, from: *const c_void,
 /// # Safety
 /// If `from` is memory of this rank outside the segment, it is valid for `len` bytes.
 #[inline(always)]
-pub(super) unsafe fn get_value(call: Call, rank: u32, from: *mut c_void, len: usize) -> u64 {
+pub(super) unsafe fn get_value<F: Function>(rank: u32, from: *mut c_void, len: usize) -> u64 {
     #[inline(never)]
-    unsafe extern "C" fn of_4_bytes(rank: u32, from: *mut c_void, call: Call) -> u64 {
+    unsafe extern "C" fn of_4_bytes<F: Function>(rank: u32, from: *mut c_void) -> u64 {
         let hit = SHORTCUT.get_number::<u32>(rank, from.addr());
         // SAFETY: as the caller says.
-        hit.map_or_else(|| unsafe { slowly(rank, from, size_of::<u32>(), call) }, u64::from)
+        hit.map_or_else(|| unsafe { slowly::<F>(rank, from, size_of::<u32>()) }, u64::from)
     }
     #[inline(never)]
-    unsafe extern "C" fn slowly(rank: u32, from: *mut c_void, len: usize, call: Call) -> u64 {
-        enter(call, || {
+    unsafe extern "C" fn slowly<F: Function>(rank: u32, from: *mut c_void, len: usize) -> u64 {
+        enter(F::NAME, || {
             opened()?;
             let mut value = 0;
             let get = Operation::Get(low_order_bytes(&raw mut value, len)?);
@@ -220,9 +223,9 @@ pub(super) unsafe fn get_value(call: Call, rank: u32, from: *mut c_void, len: us
     // SAFETY: as the caller says.
     unsafe {
         match len {
-            VALUE_BYTES => SHORTCUT.get_number(rank, from.addr()).unwrap_or_else(|| slowly(rank, from, len, call)),
-            4 => of_4_bytes(rank, from, call),
-            _ => slowly(rank, from, len, call),
+            VALUE_BYTES => SHORTCUT.get_number(rank, from.addr()).unwrap_or_else(|| slowly::<F>(rank, from, len)),
+            4 => of_4_bytes::<F>(rank, from),
+            _ => slowly::<F>(rank, from, len),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Gets, puts and memsets: blocking, with explicit and with implicit handles, and by value.
 
 use super::access::{
-    self, check_value_bytes, get_number, low_order_bytes, opened, put_number, put_value, start, start_implicit,
-    transfer,
+    self, Function, check_value_bytes, get_number, low_order_bytes, opened, put_number, put_value, start,
+    start_implicit, transfer,
 };
 use super::boundary::{Refusal, attached, entry_points};
 use super::sync::{OperationPointer, ValuePointer, to_pointer};
@@ -24,8 +24,12 @@ macro_rules! blocking {
             /// `to` is null, or valid for `len` bytes.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $get(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
+                struct This;
+                impl Function for This {
+                    const NAME: &'static str = stringify!($get);
+                }
                 // SAFETY: `to` is null, or valid for `len` bytes.
-                unsafe { access::get(&stringify!($get), to, node, from, len) };
+                unsafe { access::get::<This>(to, node, from, len) };
             }
         )*
         $(
@@ -35,8 +39,12 @@ macro_rules! blocking {
             /// `from` is null, or valid for `len` bytes.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $put(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
+                struct This;
+                impl Function for This {
+                    const NAME: &'static str = stringify!($put);
+                }
                 // SAFETY: `from` is null, or valid for `len` bytes.
-                unsafe { access::put(&stringify!($put), node, to, from, len) };
+                unsafe { access::put::<This>(node, to, from, len) };
             }
         )*
     };
@@ -142,8 +150,12 @@ entry_points! {
 /// If `from` is memory of this rank outside the segment, it is valid for `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vgasnet_get_val(node: u32, from: *mut c_void, len: usize) -> u64 {
+    struct This;
+    impl Function for This {
+        const NAME: &'static str = "vgasnet_get_val";
+    }
     // SAFETY: as the caller says.
-    unsafe { access::get_value(&"vgasnet_get_val", node, from, len) }
+    unsafe { access::get_value::<This>(node, from, len) }
 }
 
 entry_points! {

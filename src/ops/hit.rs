@@ -1,6 +1,6 @@
 //! Hits: pages open in this rank's pool or in a neighbour's.
 //!
-//! [`Ops::resolve`] tries [`Ops::hit_small`] and then [`Ops::hit`]: no lock, no message, no system call.
+//! The hit path is [`Ops::hit_small`], and then [`Ops::hit`] by [`Ops::resolve`]: no lock, no message, no system call.
 
 use super::{Operation, Ops, Remote};
 use vgasnet_engine::request::Copy;

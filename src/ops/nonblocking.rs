@@ -97,6 +97,10 @@ impl Ops {
     /// [`Operation::PutNow`] until this returns.
     pub unsafe fn start_explicit(&self, operation: Operation, remote: Remote) -> Result<Option<Handle>, UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
+        if unsafe { self.hit_small(operation, remote) } {
+            return Ok(None);
+        }
+        // SAFETY: as above.
         let resolved = unsafe { self.resolve(operation, remote)? };
         if let Resolved::Done = resolved {
             return Ok(None);
@@ -136,6 +140,10 @@ impl Ops {
     /// operations; for an [`Operation::PutNow`] until this returns.
     pub unsafe fn start_implicit(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
+        if unsafe { self.hit_small(operation, remote) } {
+            return Ok(());
+        }
+        // SAFETY: as above.
         let resolved = unsafe { self.resolve(operation, remote)? };
         if let Resolved::Done = resolved {
             return Ok(());
@@ -188,7 +196,7 @@ impl Ops {
         let get = Operation::Get(low_order);
         // SAFETY: the value has room for eight bytes, and belongs to this get until `wait_value` ends the completion.
         let started = unsafe {
-            if self.get_number(low_order, remote) {
+            if self.get_number(low_order, remote) || self.hit_small(get, remote) {
                 Ok(())
             } else {
                 self.resolve(get, remote).and_then(|resolved| self.start_missing(resolved, completion))

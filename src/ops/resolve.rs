@@ -30,9 +30,9 @@ pub(super) struct Missed {
 }
 
 impl Ops {
-    /// Looks for the bytes of an operation: in recently used pages, in the own memory, in the copies of a declared
-    /// range, and in the pools of this host. Performs the operation up to the first missing page. An operation that is
-    /// done may have been empty.
+    /// Looks for the bytes of an operation that [`Ops::hit_small`] has missed: in the own memory, in the copies of a
+    /// declared range, and in the pools of this host. Performs the operation up to the first missing page. An operation
+    /// that is done may have been empty.
     ///
     /// # Errors
     /// The range is not inside the rank's segment, or declared read-only and would be written; or the client's pointer
@@ -42,10 +42,6 @@ impl Ops {
     /// The client's memory is valid for `remote.len_bytes` bytes, or null.
     #[inline(never)]
     pub(super) unsafe fn resolve(&self, operation: Operation, remote: Remote) -> Result<Resolved, UserError> {
-        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.hit_small(operation, remote) } {
-            return Ok(Resolved::Done);
-        }
         let mut pieces = match self.space.pieces(remote.rank, remote.address, remote.len_bytes) {
             Ok(pieces) => pieces,
             // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.

@@ -73,6 +73,9 @@ impl Ops {
     pub unsafe fn transfer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null; once resolved, not null.
         unsafe {
+            if self.hit_small(operation, remote) {
+                return Ok(());
+            }
             match self.resolve(operation, remote)? {
                 Resolved::Done => {}
                 Resolved::Missed(missed) => self.finish_missing(missed),

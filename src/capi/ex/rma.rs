@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
-use crate::capi::access::{self, Call, low_order_bytes, transfer};
+use crate::capi::access::{self, Function, low_order_bytes, transfer};
 use crate::capi::boundary::{Refusal, attached, enter, entry_points};
 use crate::ex::{self, Event, Team};
 use crate::ops::{Operation, Remote};
@@ -86,7 +86,10 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
     len: usize,
     _flags: u32,
 ) -> Outcome {
-    const CALL: Call = &"vgasnet_ex_RMA_GetBlocking";
+    struct This;
+    impl Function for This {
+        const NAME: &'static str = "vgasnet_ex_RMA_GetBlocking";
+    }
     #[inline(never)]
     unsafe extern "C" fn of_team(
         team: *const Team,
@@ -96,13 +99,13 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
         len: usize,
     ) -> c_int {
         // SAFETY: as the function above says.
-        enter(CALL, || unsafe { transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?) });
+        enter(This::NAME, || unsafe { transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?) });
         0
     }
     // SAFETY: as the function says.
     unsafe {
         Outcome(match ex::jobrank_quickly(team, rank) {
-            Some(jobrank) => access::get(CALL, to, jobrank, from, len),
+            Some(jobrank) => access::get::<This>(to, jobrank, from, len),
             None => of_team(team, to, rank, from, len),
         })
     }
@@ -121,7 +124,10 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
     len: usize,
     _flags: u32,
 ) -> Outcome {
-    const CALL: Call = &"vgasnet_ex_RMA_PutBlocking";
+    struct This;
+    impl Function for This {
+        const NAME: &'static str = "vgasnet_ex_RMA_PutBlocking";
+    }
     #[inline(never)]
     unsafe extern "C" fn of_team(
         team: *const Team,
@@ -131,13 +137,13 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
         len: usize,
     ) -> c_int {
         // SAFETY: as the function above says.
-        enter(CALL, || unsafe { transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?) });
+        enter(This::NAME, || unsafe { transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?) });
         0
     }
     // SAFETY: as the function says.
     unsafe {
         Outcome(match ex::jobrank_quickly(team, rank) {
-            Some(jobrank) => access::put(CALL, jobrank, to, from, len),
+            Some(jobrank) => access::put::<This>(jobrank, to, from, len),
             None => of_team(team, rank, to, from, len),
         })
     }
@@ -155,10 +161,13 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
     len: usize,
     _flags: u32,
 ) -> u64 {
-    const CALL: Call = &"vgasnet_ex_RMA_GetBlockingVal";
+    struct This;
+    impl Function for This {
+        const NAME: &'static str = "vgasnet_ex_RMA_GetBlockingVal";
+    }
     #[inline(never)]
     unsafe extern "C" fn of_team(team: *const Team, rank: u32, from: *mut c_void, len: usize) -> u64 {
-        enter(CALL, || {
+        enter(This::NAME, || {
             let mut value = 0;
             // SAFETY: the value has `len` bytes, which is checked. The team is as the function above requires.
             unsafe { transfer(Operation::Get(low_order_bytes(&raw mut value, len)?), remote(team, rank, from, len)?) }?;
@@ -168,7 +177,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
     // SAFETY: as the function says.
     unsafe {
         match ex::jobrank_quickly(team, rank) {
-            Some(jobrank) => access::get_value(CALL, jobrank, from, len),
+            Some(jobrank) => access::get_value::<This>(jobrank, from, len),
             None => of_team(team, rank, from, len),
         }
     }
