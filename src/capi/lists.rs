@@ -2,7 +2,6 @@
 
 use super::boundary::{Refusal, attached, entry_points};
 use super::sync::{OperationPointer, to_pointer};
-use super::transfer::transfers;
 use crate::ops::{Direction, Region, Run, Strided, runs};
 use std::ffi::c_void;
 use vgasnet_settings::UserError;
@@ -192,6 +191,27 @@ unsafe fn start_implicit(transfer: Result<Transfer<impl Iterator<Item = Run>>, R
     let (ops, (direction, node, runs)) = (attached()?.ops(), transfer?);
     // SAFETY: the local side of each run is valid for its length, or null, until the implicit operations are synced.
     Ok(unsafe { ops.start_runs_implicit(direction, node, runs) }?)
+}
+
+/// Defines the blocking, the explicit and the implicit function of each transfer. The body is the transfer.
+macro_rules! transfers {
+    ($($blocking:ident, $explicit:ident, $implicit:ident($($argument:ident: $type:ty),* $(,)?) $transfer:block)*) => {
+        entry_points! {
+            $(
+                unsafe fn $blocking($($argument: $type),*) {
+                    transfer($transfer)
+                }
+
+                unsafe fn $explicit($($argument: $type),*) -> OperationPointer {
+                    start($transfer)
+                }
+
+                unsafe fn $implicit($($argument: $type),*) {
+                    start_implicit($transfer)
+                }
+            )*
+        }
+    };
 }
 
 transfers! {

@@ -3,6 +3,7 @@
 //! A function here checks its arguments, converts them and calls the Rust interface. `boundary.rs` deals with panics,
 //! errors and calls that come too early.
 
+mod access;
 mod advice;
 mod am;
 mod atomic;

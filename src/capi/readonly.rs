@@ -1,6 +1,7 @@
 //! Ranges declared read-only.
 
 use super::OK;
+use super::access::transfer;
 use super::boundary::{Refusal, attached, entry_points};
 use crate::ops::{EndError, Operation, RangeOptions, Remote};
 use std::ffi::{c_int, c_void};
@@ -70,7 +71,7 @@ entry_points! {
         if !(weight > 0.0 && weight.is_finite()) {
             return Err(UserError::new(format!("the weight is {weight}; give a positive number, 1 for a usual get")).into());
         }
-        Ok(attached()?.ops().transfer(Operation::GetWeighted(dest.cast(), weight), range(node, src, len_bytes))?)
+        transfer(Operation::GetWeighted(dest.cast(), weight), range(node, src, len_bytes))
     }
 
     unsafe fn vgasnet_readonly_stats(stats: *mut c_void, struct_bytes: usize) -> c_int {

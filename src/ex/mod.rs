@@ -29,4 +29,4 @@ pub use primordial::{
     Bound, Client, Endpoint, Primordial, Segment, attach_segment, bound, bound_of_rank, primordial, start,
 };
 pub use system::{RankInfo, Ranks, host, nbrhd, position};
-pub use teams::{Scratch, Team, jobrank, jobrank_if_any, pair};
+pub use teams::{Scratch, Team, jobrank, jobrank_if_any, jobrank_quickly, pair};

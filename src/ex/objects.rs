@@ -105,12 +105,41 @@ pub unsafe fn find<'a, T: Object>(handle: *const T) -> Result<&'a T, UserError> 
 /// As for [`find`].
 #[inline(always)]
 pub(super) unsafe fn find_if_any<'a, T: Object>(handle: *const T) -> Option<&'a T> {
-    if handle.is_null() || handle.addr() % align_of::<Header>() != 0 || !is_known(handle.addr()) {
+    if !is_possible(handle) || !is_known(handle.addr()) {
         return None;
     }
-    // SAFETY: the handle is, or was, an object's: the caller says so, or `is_known` has found it. The object's memory
-    // is never freed and begins with a header, whatever its kind. The mark tells whether it is of this kind.
+    // SAFETY: the handle is, or was, an object's: the caller says so, or `is_known` has found it.
+    unsafe { marked(handle) }
+}
+
+/// Whether a handle may be an object's by its value.
+#[inline(always)]
+fn is_possible<T>(handle: *const T) -> bool {
+    !handle.is_null() && handle.addr() % align_of::<Header>() == 0
+}
+
+/// The object of a handle, if it is of this kind.
+///
+/// # Safety
+/// The handle is, or was, an object's.
+#[inline(always)]
+unsafe fn marked<'a, T: Object>(handle: *const T) -> Option<&'a T> {
+    // SAFETY: the object's memory is never freed and begins with a header, whatever its kind. The mark tells whether it
+    // is of this kind.
     unsafe { ((*handle.cast::<Header>()).mark.load(Ordering::Acquire) == T::MARK).then(|| &*handle) }
+}
+
+/// Like [`find_if_any`], with `None` also if handles are checked: that takes a call, and so registers.
+///
+/// # Safety
+/// As for [`find`].
+#[inline(always)]
+pub(super) unsafe fn find_quickly<'a, T: Object>(handle: *const T) -> Option<&'a T> {
+    if !is_possible(handle) || ARE_CHECKED.load(Ordering::Relaxed) {
+        return None;
+    }
+    // SAFETY: handles are not checked, so the caller says that it is, or was, an object's.
+    unsafe { marked(handle) }
 }
 
 #[cold]

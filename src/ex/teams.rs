@@ -1,6 +1,6 @@
 //! Teams of GASNet-EX: job ranks in an order. A pair of endpoints stands for the team of all ranks.
 
-use super::objects::{Header, Object, find, find_if_any};
+use super::objects::{Header, Object, find, find_if_any, find_quickly};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use vgasnet_protocol::collectives::TEAM_ALL;
 use vgasnet_settings::UserError;
@@ -195,6 +195,19 @@ pub unsafe fn jobrank_if_any(team: *const Team, rank: u32) -> Option<u32> {
     }
     // SAFETY: as the caller says.
     unsafe { find_if_any(team) }?.jobrank_if_any(rank)
+}
+
+/// Like [`jobrank_if_any`], with `None` also if handles are checked.
+///
+/// # Safety
+/// As for [`jobrank`].
+#[inline(always)]
+pub unsafe fn jobrank_quickly(team: *const Team, rank: u32) -> Option<u32> {
+    if team.addr() == PAIR {
+        return Some(rank);
+    }
+    // SAFETY: as the caller says.
+    unsafe { find_quickly(team) }?.jobrank_if_any(rank)
 }
 
 #[cfg(test)]

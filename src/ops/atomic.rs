@@ -95,7 +95,7 @@ impl Ops {
             return self.atomic_to_segment(operation, old.addr()).map(|()| None);
         }
         // SAFETY: `old` is null or valid.
-        if op.is_read() && remote.address % remote.len_bytes == 0 && unsafe { self.get_small(old, remote) } {
+        if op.is_read() && remote.address % remote.len_bytes == 0 && unsafe { self.get_number(old, remote) } {
             return Ok(None);
         }
         self.check_change(&operation)?;

@@ -1,5 +1,6 @@
 //! Operations with client memory in the caller's own segment, and thus in pages, too.
 
+use super::resolve::Resolved;
 use super::{Operation, Ops, Remote};
 use vgasnet_engine::request::{Completion, CompletionId, Continuation, Copy, Part, Reserved};
 use vgasnet_memory::Piece;
@@ -14,29 +15,79 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// Parts submitted to the engine together.
 const TOGETHER: usize = 64;
 
+/// An operation with client memory in the own segment: a copy between two ranges of segments.
+pub(super) struct Between {
+    operation: Operation,
+    from: Remote,
+    to: Remote,
+    /// The outcome for the bytes up to the first page border.
+    first: PageCopy,
+}
+
+/// The outcome of a copy from page to page.
+#[derive(Clone, Copy)]
+pub(super) enum PageCopy {
+    /// As many bytes are copied.
+    Done(usize),
+    /// The source's page is not open on this host.
+    NoSource,
+    /// The target's page is not.
+    NoTarget,
+}
+
 impl Ops {
-    /// Performs such an operation. Bytes are copied from page to page if both pages are open, and otherwise through
-    /// buffers, so that no page is pinned while another is awaited. Buffers of many pages are in flight at a time.
+    /// Resolves an operation with client memory in the own segment: copies its first bytes if both of their pages are
+    /// open.
+    ///
+    /// # Errors
+    /// The client's memory is only partly in the own segment, or the target is declared read-only.
     #[cold]
-    pub(super) fn through_bounce_buffer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
-        let Some(local) = operation.address() else { return Ok(()) };
+    pub(super) fn resolve_between(&self, operation: Operation, remote: Remote) -> Result<Resolved, UserError> {
+        let Some(local) = operation.address() else { return Ok(Resolved::Done) };
         let own = self.space.rank.0;
         self.space.pieces(own, local, remote.len_bytes)?;
         let here = Remote { rank: own, address: local, ..remote };
         let (from, to) = if operation.is_get() { (remote, here) } else { (here, remote) };
         self.check_write(&to)?;
-        if self.copy_page_to_page(from, to)? == remote.len_bytes {
+        let between = Between { operation, from, to, first: self.copy_page_to_page(from, to)? };
+        Ok(if operation.is_get() && between.is_done() { Resolved::Done } else { Resolved::Between(between) })
+    }
+
+    /// Performs the rest of such an operation. Bytes are copied from page to page if both pages are open, and otherwise
+    /// through buffers, so that no page is pinned while another is awaited. Buffers of many pages are in flight at a
+    /// time.
+    #[cold]
+    pub(super) fn finish_between(&self, between: &Between) -> Result<(), UserError> {
+        if between.is_done() {
             return Ok(());
         }
-        if self.keeps_copies(&operation) {
+        if self.keeps_copies(&between.operation) {
             let mut buffer = Vec::new();
-            return self.bring(from, to, |from, to| self.copy_through(&mut buffer, from, to));
+            return between.bring(self, |from, to, _| self.copy_through(&mut buffer, from, to));
         }
         let completion = self.completions().begin();
         let mut on_the_way = OnTheWay::new(completion);
-        let started = self.bring(from, to, |from, to| self.start_through(&mut on_the_way, from, to));
+        let started = between.bring(self, |from, to, known| self.start_through(&mut on_the_way, from, to, known));
         self.submit_missing(&mut on_the_way.parts);
         self.driver.finish(completion);
+        started
+    }
+
+    /// Starts the rest of such an operation. It waits for no page, except that a put with a source to be read at once
+    /// waits for the source's pages, which are this rank's own, and a get that keeps copies for all.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer`]; nothing is started then.
+    #[cold]
+    pub(super) fn start_between(&self, between: &Between, completion: CompletionId) -> Result<(), UserError> {
+        if between.is_done() || self.keeps_copies(&between.operation) {
+            return self.finish_between(between);
+        }
+        let sources = matches!(between.operation, Operation::PutNow(_)).then(|| self.completions().begin());
+        let mut on_the_way = OnTheWay { sources, ..OnTheWay::new(completion) };
+        let started = between.bring(self, |from, to, known| self.start_through(&mut on_the_way, from, to, known));
+        self.submit_missing(&mut on_the_way.parts);
+        sources.into_iter().for_each(|sources| self.driver.finish(sources));
         started
     }
 
@@ -46,77 +97,36 @@ impl Ops {
     }
 
     /// Copies a range to another of the same length: from page to page if both are open, otherwise by `through`, which
-    /// returns the number of leading bytes that it has copied.
+    /// is told of the missing page and returns the number of leading bytes that it has copied. `first` is the outcome
+    /// for the first bytes, if they have been tried.
     pub(super) fn bring(
         &self,
         from: Remote,
         to: Remote,
-        mut through: impl FnMut(Remote, Remote) -> Result<usize, UserError>,
+        mut first: Option<PageCopy>,
+        mut through: impl FnMut(Remote, Remote, PageCopy) -> Result<usize, UserError>,
     ) -> Result<(), UserError> {
         let mut at = 0;
         while at < from.len_bytes {
             let remaining =
                 |side: Remote| Remote { address: side.address + at, len_bytes: side.len_bytes - at, ..side };
-            at += match self.copy_page_to_page(remaining(from), remaining(to))? {
-                0 => through(remaining(from), remaining(to))?,
-                len_bytes => len_bytes,
+            let (from, to) = (remaining(from), remaining(to));
+            at += match first.take().map_or_else(|| self.copy_page_to_page(from, to), Ok)? {
+                PageCopy::Done(len_bytes) => len_bytes,
+                missing => through(from, to, missing)?,
             };
         }
         Ok(())
     }
 
-    /// Whether an operation is a put from the own segment to a segment, or a get into the own one from a segment. With
-    /// read-only copies gets take their ordinary path.
-    pub(super) fn is_between_segments(&self, operation: Operation, remote: Remote) -> bool {
-        let local = match operation {
-            Operation::Put(from) | Operation::PutNow(from) => from.addr(),
-            Operation::Get(to) if !self.readonly.is_any() => to.addr(),
-            Operation::Get(_) | Operation::GetWeighted(..) | Operation::Set(_) => return false,
-        };
-        let is_inside = |rank, address| self.space.pieces(rank, address, remote.len_bytes).is_ok();
-        self.is_own_segment(operation, remote.len_bytes)
-            && is_inside(remote.rank, remote.address)
-            && is_inside(self.space.rank.0, local)
-    }
-
-    /// Performs such a get if source and target lie in one open page each. Returns whether it did.
-    pub(super) fn get_page_to_page(&self, operation: Operation, remote: Remote) -> Result<bool, UserError> {
-        let Some(to) = operation.address().filter(|_| operation.is_get()) else { return Ok(false) };
-        let here = Remote { rank: self.space.rank.0, address: to, ..remote };
-        Ok(self.copy_page_to_page(remote, here)? == remote.len_bytes)
-    }
-
-    /// Starts such an operation. It waits for no page, except that a put with a source to be read at once waits for the
-    /// source's pages, which are this rank's own.
-    ///
-    /// # Errors
-    /// As [`Ops::transfer`]; nothing is started then.
-    #[cold]
-    pub(super) fn start_between_segments(
-        &self,
-        operation: Operation,
-        remote: Remote,
-        completion: CompletionId,
-    ) -> Result<(), UserError> {
-        let Some(local) = operation.address() else { return Ok(()) };
-        let here = Remote { rank: self.space.rank.0, address: local, ..remote };
-        let (from, to) = if operation.is_get() { (remote, here) } else { (here, remote) };
-        self.check_write(&to)?;
-        let sources = matches!(operation, Operation::PutNow(_)).then(|| self.completions().begin());
-        let mut on_the_way = OnTheWay { sources, ..OnTheWay::new(completion) };
-        let started = self.bring(from, to, |from, to| self.start_through(&mut on_the_way, from, to));
-        self.submit_missing(&mut on_the_way.parts);
-        sources.into_iter().for_each(|sources| self.driver.finish(sources));
-        started
-    }
-
-    /// Starts to copy bytes to their page through a buffer, or without room for a buffer waits for the copy. Returns
-    /// the number of bytes.
+    /// Starts to copy bytes to their page through a buffer, or without room for a buffer waits for the copy. A page of
+    /// them is `missing`. Returns the number of bytes.
     pub(super) fn start_through(
         &self,
         on_the_way: &mut OnTheWay,
         from: Remote,
         to: Remote,
+        missing: PageCopy,
     ) -> Result<usize, UserError> {
         let (Some(source), Some(target)) = (self.first_piece(from)?, self.first_piece(to)?) else { return Ok(0) };
         let len_bytes = source.len_bytes.min(target.len_bytes);
@@ -128,8 +138,9 @@ impl Ops {
         let [source, target] = [source, target].map(|piece| Piece { len_bytes, ..piece });
         let mut buffer = vec![0; len_bytes];
         let copy = Copy::Get(buffer.as_mut_ptr());
+        let may_hit = !matches!(missing, PageCopy::NoSource);
         // SAFETY: the buffer is as long as the piece, and nothing else uses it.
-        let part = if unsafe { self.hit(&source, &copy) } {
+        let part = if may_hit && unsafe { self.hit(&source, &copy) } {
             let copy = Copy::PutOwned(buffer.into(), room);
             Part { piece: target, copy, completion: Completion::Counted(on_the_way.completion) }
         } else {
@@ -144,14 +155,17 @@ impl Ops {
         Ok(len_bytes)
     }
 
-    /// Copies the bytes up to the nearer page border, if both pages are open. Returns their number.
-    fn copy_page_to_page(&self, from: Remote, to: Remote) -> Result<usize, UserError> {
-        let (Some(from), Some(to)) = (self.first_piece(from)?, self.first_piece(to)?) else { return Ok(0) };
+    /// Copies the bytes up to the nearer page border, if both pages are open.
+    fn copy_page_to_page(&self, from: Remote, to: Remote) -> Result<PageCopy, UserError> {
+        let (Some(from), Some(to)) = (self.first_piece(from)?, self.first_piece(to)?) else {
+            return Ok(PageCopy::Done(0));
+        };
         let _copying = CopyGuard::begin();
-        let Some(source) = self.pin_anywhere(from.page, Access::Read) else { return Ok(0) };
-        let mut copied = 0;
+        let Some(source) = self.pin_anywhere(from.page, Access::Read) else { return Ok(PageCopy::NoSource) };
+        let mut copy = PageCopy::NoTarget;
         if let Some(target) = self.pin_anywhere(to.page, Access::Write) {
-            copied = from.len_bytes.min(to.len_bytes);
+            let copied = from.len_bytes.min(to.len_bytes);
+            copy = PageCopy::Done(copied);
             stats::add(Row::HitPins, 2);
             self.mark_dirty(&target, to.offset_bytes, copied);
             // SAFETY: both pages are pinned, the target for writing, and the pieces end inside them. The bytes may
@@ -160,10 +174,10 @@ impl Ops {
                 let (source, target) = (source.frame.add(from.offset_bytes), target.frame.add(to.offset_bytes));
                 std::ptr::copy(source, target, copied);
             }
-            self.unpin_page(target);
+            self.unpin_page(&target);
         }
-        self.unpin_page(source);
-        Ok(copied)
+        self.unpin_page(&source);
+        Ok(copy)
     }
 
     fn first_piece(&self, side: Remote) -> Result<Option<Piece>, UserError> {
@@ -180,6 +194,20 @@ impl Ops {
             self.transfer(Operation::Put(buffer.as_ptr()), Remote { len_bytes, ..to })?;
         }
         Ok(len_bytes)
+    }
+}
+
+impl Between {
+    fn is_done(&self) -> bool {
+        matches!(self.first, PageCopy::Done(len_bytes) if len_bytes == self.from.len_bytes)
+    }
+
+    fn bring(
+        &self,
+        ops: &Ops,
+        through: impl FnMut(Remote, Remote, PageCopy) -> Result<usize, UserError>,
+    ) -> Result<(), UserError> {
+        ops.bring(self.from, self.to, Some(self.first), through)
     }
 }
 

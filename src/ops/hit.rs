@@ -1,6 +1,6 @@
 //! Hits: pages open in this rank's pool or in a neighbour's.
 //!
-//! The hit path is [`Ops::hit`], preceded by [`Ops::hit_small`]: no lock, no message, no system call.
+//! The hit path is [`Ops::hit_small`], and then [`Ops::hit`] by [`Ops::resolve`]: no lock, no message, no system call.
 
 use super::{Operation, Ops, Remote};
 use vgasnet_engine::request::Copy;
@@ -34,35 +34,33 @@ impl Ops {
     pub(super) unsafe fn hit_small(&self, operation: Operation, remote: Remote) -> bool {
         // SAFETY: as the caller promises.
         unsafe {
-            match operation {
-                Operation::Get(to) => self.get_small(to, remote),
-                Operation::Put(from) | Operation::PutNow(from) => {
-                    (1..SMALL_BYTES_MAX).contains(&remote.len_bytes) && self.write_small(from, remote)
-                }
-                Operation::GetWeighted(..) | Operation::Set(_) => false,
+            match (operation, remote.len_bytes) {
+                // The boundary's shortcut has missed numbers.
+                (Operation::Get(_), 4 | 8) | (_, 0 | SMALL_BYTES_MAX..) => false,
+                (Operation::Get(to), _) => self.read_small(to, remote),
+                (Operation::Put(from) | Operation::PutNow(from), _) => self.write_small(from, remote),
+                (Operation::GetWeighted(..) | Operation::Set(_), _) => false,
             }
         }
     }
 
-    /// Gets up to [`SMALL_BYTES_MAX`] bytes from one page without a pin.
+    /// Gets a number of 4 or 8 bytes from a recently used page, for calls without a shortcut. Returns whether it did.
     ///
     /// # Safety
     /// The client's memory is valid for as many bytes, or null.
     #[inline(always)]
-    pub(super) unsafe fn get_small(&self, to: *mut u8, remote: Remote) -> bool {
-        let Remote { rank, address, len_bytes } = remote;
+    pub(super) unsafe fn get_number(&self, to: *mut u8, Remote { rank, address, len_bytes }: Remote) -> bool {
         // SAFETY: the client's memory is valid for as many bytes, or null.
         unsafe {
             match len_bytes {
                 8 => self.space.translations().get_to::<u64>(to, rank, address),
                 4 => self.space.translations().get_to::<u32>(to, rank, address),
-                0 | SMALL_BYTES_MAX.. => false,
-                _ => self.read_small(to, remote),
+                _ => false,
             }
         }
     }
 
-    /// As [`Ops::get_small`], of any length.
+    /// Gets less than [`SMALL_BYTES_MAX`] bytes from one page without a pin.
     ///
     /// # Safety
     /// The client's memory is valid for as many bytes, or null.
@@ -104,50 +102,49 @@ impl Ops {
         // store-forwarding stall of nanoseconds.
         let pinned = self.pin_anywhere(piece.page, copy.access());
         let Some(page) = &pinned else { return false };
-        // SAFETY: the page is pinned for the access that the copy needs. The client's memory in `copy` is valid for the
-        // piece's length.
-        unsafe { self.use_pinned(page, piece, copy) };
+        // SAFETY: the page is pinned for the access that the copy needs, so it stays in its frame. The client's memory in
+        // `copy` is valid for the piece's length.
+        unsafe { copy.run(self.memory_of(page), page.in_frame, piece) };
+        self.end_hit(page, piece, copy);
         true
     }
 
-    /// As [`Ops::hit`] of several pieces: performs all or none.
+    /// As [`Ops::hit`] of several pieces: performs all or none. Returns the piece that missed.
     ///
     /// # Safety
     /// The client's memory in each copy is valid for its piece's length.
-    pub(super) unsafe fn hit_all(&self, pieces: impl Iterator<Item = Piece>, copy: impl Fn(&Piece) -> Copy) -> bool {
+    pub(super) unsafe fn hit_all(
+        &self,
+        pieces: impl Iterator<Item = Piece>,
+        copy: impl Fn(&Piece) -> Copy,
+    ) -> Option<Piece> {
         let _copying = CopyGuard::begin();
         let mut pinned: Vec<(PinnedPage, Piece, Copy)> = Vec::new();
         for piece in pieces {
             let copy = copy(&piece);
             let Some(page) = self.pin_anywhere(piece.page, copy.access()) else {
-                pinned.into_iter().for_each(|(page, ..)| self.unpin_page(page));
-                return false;
+                pinned.iter().for_each(|(page, ..)| self.unpin_page(page));
+                return Some(piece);
             };
             pinned.push((page, piece, copy));
         }
         for (page, piece, copy) in pinned {
             // SAFETY: as for `hit`.
-            unsafe { self.use_pinned(&page, &piece, &copy) };
+            unsafe { copy.run(self.memory_of(&page), page.in_frame, &piece) };
+            self.end_hit(&page, &piece, &copy);
         }
-        true
+        None
     }
 
-    /// Performs a copy in a pinned page and unpins the page.
-    ///
-    /// # Safety
-    /// The page is pinned for the access that the copy needs. The client's memory in `copy` is valid for the piece's
-    /// length.
+    /// Counts a hit, or marks its page, and unpins the page.
     #[inline]
-    unsafe fn use_pinned(&self, page: &PinnedPage, piece: &Piece, copy: &Copy) {
-        let memory = self.memory_of(page);
-        // SAFETY: the page is pinned, so it stays in its frame. The client's memory is valid as the caller says.
-        unsafe { copy.run(memory, page.in_frame, piece) };
+    fn end_hit(&self, page: &PinnedPage, piece: &Piece, copy: &Copy) {
         if stats::is_on() {
             self.count_hit(page.rank, copy.access(), piece.len_bytes);
         } else if matches!(copy, Copy::Get(_) | Copy::Put(_)) && piece.len_bytes < SMALL_BYTES_MAX {
             self.mark_read(page);
         }
-        self.end_use(page);
+        self.unpin_page(page);
     }
 
     /// Lets the next small access to the page skip the pin, or another mark. It is not counted.
@@ -216,12 +213,7 @@ impl Ops {
     }
 
     #[inline]
-    pub(super) fn unpin_page(&self, page: PinnedPage) {
-        self.end_use(&page);
-    }
-
-    #[inline]
-    fn end_use(&self, page: &PinnedPage) {
+    pub(super) fn unpin_page(&self, page: &PinnedPage) {
         if self.memory_of(page).table.unpin(page.in_frame) {
             self.driver.notify_unpinned_at(page.rank);
         }

@@ -3,7 +3,7 @@
 
 use super::hit::{PinnedPage, SMALL_BYTES_MAX};
 use super::{Direction, Ops, Run};
-use vgasnet_memory::DIRTY_BLOCK_BYTES;
+use vgasnet_memory::{DIRTY_BLOCK_BYTES, Piece};
 use vgasnet_stats as stats;
 use vgasnet_sys::{self as sys, CopyGuard};
 
@@ -74,11 +74,11 @@ struct HeldPage {
 
 impl Ops {
     /// Performs the first runs of the batch, up to one that misses, crosses a page border, or has its local side null
-    /// or in the own segment.
+    /// or in the own segment. Returns the piece of a run that missed.
     ///
     /// # Safety
     /// The local side of each run is valid for its length, or null.
-    pub(super) unsafe fn hit_runs(&self, direction: Direction, rank: u32, batch: &mut Batch) {
+    pub(super) unsafe fn hit_runs(&self, direction: Direction, rank: u32, batch: &mut Batch) -> Option<Piece> {
         // SAFETY: as the caller says.
         unsafe {
             match direction {
@@ -94,7 +94,7 @@ impl Ops {
     /// # Safety
     /// The local side of each run is valid for its length, or null.
     #[inline(never)]
-    unsafe fn hit_runs_of<const IS_GET: bool>(&self, rank: u32, batch: &mut Batch) {
+    unsafe fn hit_runs_of<const IS_GET: bool>(&self, rank: u32, batch: &mut Batch) -> Option<Piece> {
         let direction = if IS_GET { Direction::Get } else { Direction::Put };
         let counts = stats::is_on();
         let own = self.space.own_segment();
@@ -103,6 +103,7 @@ impl Ops {
         let near_own = own.base.saturating_sub(page_bytes)..own.base + own.size_bytes;
         let copying = CopyGuard::begin();
         let mut held: Option<HeldPage> = None;
+        let mut missed = None;
         let mut done = 0;
         for (at, run) in batch.left().iter().enumerate() {
             let is_near_own = run.local.wrapping_sub(near_own.start) < near_own.len();
@@ -113,7 +114,7 @@ impl Ops {
             let place = match &mut held {
                 Some(held) if is_in(held.start) => held,
                 _ => {
-                    held.take().into_iter().for_each(|held| self.unpin_page(held.page));
+                    held.take().into_iter().for_each(|held| self.unpin_page(&held.page));
                     copying.let_in();
                     // Segments begin at multiples of the page size.
                     let is_alone = batch.left().get(at + 1).is_none_or(|next| (run.remote ^ next.remote) >= page_bytes);
@@ -122,8 +123,13 @@ impl Ops {
                         done += 1;
                         continue;
                     }
-                    let Some(page) = self.hold(direction, rank, run) else { break };
-                    held.insert(page)
+                    match self.hold(direction, rank, run) {
+                        Ok(page) => held.insert(page),
+                        Err(piece) => {
+                            missed = piece;
+                            break;
+                        }
+                    }
                 }
             };
             let offset_bytes = run.remote - place.start;
@@ -139,7 +145,8 @@ impl Ops {
             done += 1;
         }
         batch.first += done;
-        held.into_iter().for_each(|held| self.unpin_page(held.page));
+        held.into_iter().for_each(|held| self.unpin_page(&held.page));
+        missed
     }
 
     /// Gets a small run without a pin, if it lies in one page that is open here. On `false` the contents of the local
@@ -156,16 +163,17 @@ impl Ops {
     }
 
     /// Pins the page of a run, if the run lies in one page that is open here.
-    fn hold(&self, direction: Direction, rank: u32, run: &Run) -> Option<HeldPage> {
-        let piece = self.space.pieces(rank, run.remote, run.len_bytes).ok()?.next()?;
-        if piece.len_bytes != run.len_bytes {
-            return None;
-        }
-        let page = self.pin_anywhere(piece.page, direction.access())?;
+    ///
+    /// # Errors
+    /// The piece of a run in one page that is not open here.
+    fn hold(&self, direction: Direction, rank: u32, run: &Run) -> Result<HeldPage, Option<Piece>> {
+        let first = self.space.pieces(rank, run.remote, run.len_bytes).ok().and_then(|mut pieces| pieces.next());
+        let piece = first.filter(|piece| piece.len_bytes == run.len_bytes).ok_or(None)?;
+        let page = self.pin_anywhere(piece.page, direction.access()).ok_or(Some(piece))?;
         if direction == Direction::Get && run.len_bytes < SMALL_BYTES_MAX && !stats::is_on() {
             self.mark_read(&page);
         }
-        Some(HeldPage { page, start: run.remote - piece.offset_bytes, marked: NO_BLOCK })
+        Ok(HeldPage { page, start: run.remote - piece.offset_bytes, marked: NO_BLOCK })
     }
 
     /// Marks the blocks that a run writes. Most runs lie in the last one marked.

@@ -8,8 +8,9 @@
 use super::hit_runs::Batch;
 use super::nonblocking::{Kind, note_source};
 use super::own_runs::{OWN_RUN_BYTES_MAX, OwnRuns};
-use super::{Operation, Ops, Run};
+use super::{Operation, Ops, Remote, Run};
 use vgasnet_engine::request::{CompletionId, Handle, Part};
+use vgasnet_memory::Piece;
 use vgasnet_protocol::coherence::Access;
 use vgasnet_settings::UserError;
 
@@ -130,7 +131,7 @@ impl Ops {
     ) -> Result<(), UserError> {
         // Even an empty transfer needs a valid rank.
         self.space.pieces(rank, 0, 0)?;
-        let mut waiting = Missed::default();
+        let mut waiting = Missing::default();
         let mut batch = Batch::new();
         while batch.refill(&mut runs) {
             if direction == Direction::Put && self.readonly.is_any() {
@@ -138,71 +139,53 @@ impl Ops {
             }
             loop {
                 // SAFETY: the local side of each run is valid for its length, or null.
-                unsafe { self.hit_runs(direction, rank, &mut batch) };
+                let missed = unsafe { self.hit_runs(direction, rank, &mut batch) };
                 let Some(run) = batch.take() else { break };
                 // SAFETY: the local side of the run is valid for its length, or null, until nothing is pending in
                 // `completion`.
-                unsafe { self.start_run(direction, rank, run, completion, &mut waiting)? };
+                unsafe { self.start_run(direction, run.at(rank), (run, missed), completion, &mut waiting)? };
             }
         }
-        self.submit_missing(&mut waiting.missing);
+        self.submit_missing(&mut waiting.parts);
         self.start_own_runs(direction, rank, &mut waiting.own, completion)
     }
 
-    /// Performs a run, or leaves it or parts of it in `waiting`.
+    /// Performs a run, or leaves it or parts of it in `waiting`. The run comes with its piece if that has missed.
     ///
     /// # Safety
     /// As [`Ops::start_runs`].
     unsafe fn start_run(
         &self,
         direction: Direction,
-        rank: u32,
-        run: Run,
+        remote: Remote,
+        (run, missed): (Run, Option<Piece>),
         completion: CompletionId,
-        waiting: &mut Missed,
+        waiting: &mut Missing,
     ) -> Result<(), UserError> {
-        let operation = direction.operation(run.local);
-        let remote = run.at(rank);
         let is_local = self.is_in_own_memory(remote);
         if is_local || self.space.own_segment().overlaps(run.local, run.len_bytes) {
-            if is_local || run.len_bytes >= OWN_RUN_BYTES_MAX {
-                self.submit_missing(&mut waiting.missing);
-                if self.is_between_segments(operation, remote) {
-                    return self.start_between_segments(operation, remote, completion);
+            if !is_local && run.len_bytes < OWN_RUN_BYTES_MAX {
+                if !waiting.own.add(run) {
+                    self.submit_missing(&mut waiting.parts);
+                    self.start_own_runs(direction, remote.rank, &mut waiting.own, completion)?;
+                    waiting.own.add(run);
                 }
-                // SAFETY: the local side of the run is valid. As it lies in the own segment, or the other side in own
-                // memory outside it, the run is complete on return.
-                return unsafe { self.at_once(operation, remote) }.map(|_| ());
+                return Ok(());
             }
-            if !waiting.own.add(run) {
-                self.submit_missing(&mut waiting.missing);
-                self.start_own_runs(direction, rank, &mut waiting.own, completion)?;
-                waiting.own.add(run);
-            }
-            return Ok(());
+            // The run may wait, and gets that joined an unsubmitted one would wait for ever.
+            self.submit_missing(&mut waiting.parts);
         }
-        self.check_client(operation, run.len_bytes)?;
-        // SAFETY: the local side of the run is valid for its length, and not null, as checked.
-        if self.readonly.is_any() && unsafe { self.by_copy(operation, remote)? } {
-            return Ok(());
+        // SAFETY: the local side of the run is valid for its length, or null, until nothing is pending in `completion`.
+        unsafe {
+            let resolved = self.resolve_after(missed, direction.operation(run.local), remote)?;
+            self.add_rest(resolved, completion, &mut waiting.parts)
         }
-        for piece in self.space.pieces(rank, remote.address, remote.len_bytes)? {
-            // SAFETY: the local side of the run is valid for its length until nothing is pending in `completion`, and
-            // not null, as checked.
-            let part = unsafe {
-                let hits = self.hit(&piece, &operation.copy(&piece));
-                if hits { None } else { self.part_for(&operation, &remote, piece, completion) }
-            };
-            let Some(part) = part else { continue };
-            self.add_missing(&mut waiting.missing, part);
-        }
-        Ok(())
     }
 }
 
 /// The misses of a transfer.
 #[derive(Default)]
-struct Missed {
-    missing: Vec<Part>,
+struct Missing {
+    parts: Vec<Part>,
     own: OwnRuns,
 }

@@ -13,6 +13,7 @@ mod own_memory;
 mod own_runs;
 mod pieces;
 mod readonly;
+mod resolve;
 mod runs;
 mod transfer;
 mod unwaiting_puts;

@@ -1,5 +1,6 @@
 //! Operations started now and synchronised later: explicit handles, implicit handles, access regions.
 
+use super::resolve::Resolved;
 use super::{Operation, Ops, Remote};
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -99,35 +100,20 @@ impl Ops {
         if unsafe { self.hit_small(operation, remote) } {
             return Ok(None);
         }
-        let is_between = self.is_between_segments(operation, remote);
-        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.needs_no_start(is_between, operation, remote)? } {
+        // SAFETY: as above.
+        let resolved = unsafe { self.resolve(operation, remote)? };
+        if let Resolved::Done = resolved {
             return Ok(None);
         }
+        let is_told =
+            matches!(resolved, Resolved::Between(_)) && !operation.is_get() && remote.rank != self.space.rank.0;
         let completion = self.completions().begin();
-        let started = if is_between {
-            self.start_between_segments(operation, remote, completion)
-        } else {
-            // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the handle of this completion is
-            // synced, and not null, as `at_once` has checked.
-            unsafe { self.start(operation, remote, completion) }
-        };
-        let is_told = is_between && !operation.is_get() && remote.rank != self.space.rank.0;
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the handle of this completion is
+        // synced, and not null, since it is resolved.
+        let started = unsafe { self.start_missing(resolved, completion) };
         let handle =
             if is_told { Some(self.completions().handle(completion)) } else { self.handle_unless_done(completion) };
         started.map(|()| handle)
-    }
-
-    /// Performs an operation as [`Ops::at_once`]; between segments only a get without a buffer.
-    ///
-    /// # Safety
-    /// As [`Ops::at_once`].
-    unsafe fn needs_no_start(&self, is_between: bool, operation: Operation, remote: Remote) -> Result<bool, UserError> {
-        if is_between {
-            return self.get_page_to_page(operation, remote);
-        }
-        // SAFETY: as the caller promises.
-        unsafe { self.at_once(operation, remote) }
     }
 
     /// The handle of a completion. If nothing is pending, ends the completion and returns `None`.
@@ -157,18 +143,15 @@ impl Ops {
         if unsafe { self.hit_small(operation, remote) } {
             return Ok(());
         }
-        let is_between = self.is_between_segments(operation, remote);
-        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.needs_no_start(is_between, operation, remote)? } {
+        // SAFETY: as above.
+        let resolved = unsafe { self.resolve(operation, remote)? };
+        if let Resolved::Done = resolved {
             return Ok(());
         }
         let completion = self.implicit_completion(if operation.is_get() { Kind::Get } else { Kind::Put });
-        if is_between {
-            return self.start_between_segments(operation, remote, completion);
-        }
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the thread's implicit operations are
-        // synced, and not null, as `at_once` has checked.
-        unsafe { self.start(operation, remote, completion) }
+        // synced, and not null, since it is resolved.
+        unsafe { self.start_missing(resolved, completion) }
     }
 
     /// As [`Ops::start_implicit`] of an [`Operation::Put`]; a sync of sources waits until the put has read the client's
@@ -213,13 +196,10 @@ impl Ops {
         let get = Operation::Get(low_order);
         // SAFETY: the value has room for eight bytes, and belongs to this get until `wait_value` ends the completion.
         let started = unsafe {
-            if self.hit_small(get, remote) {
+            if self.get_number(low_order, remote) || self.hit_small(get, remote) {
                 Ok(())
             } else {
-                match self.at_once(get, remote) {
-                    Ok(false) => self.start(get, remote, completion),
-                    done => done.map(drop),
-                }
+                self.resolve(get, remote).and_then(|resolved| self.start_missing(resolved, completion))
             }
         };
         if let Err(error) = started {

@@ -3,9 +3,10 @@
 //! They are copied through a buffer, many at a time, so that a small pool does not alternate between the pages of both
 //! sides for each run. A run with a missing page goes through a buffer of its own without a waiting thread.
 
-use super::bounce_buffer::OnTheWay;
+use super::bounce_buffer::{OnTheWay, PageCopy};
 use super::hit_runs::Batch;
 use super::{Direction, Operation, Ops, Remote, Run};
+use std::ops::Range;
 use vgasnet_engine::request::CompletionId;
 use vgasnet_settings::UserError;
 
@@ -85,7 +86,7 @@ impl Ops {
 
     /// Gets runs into the buffer at `start`. Runs with a missing page are started apart and removed from the list.
     fn get_own_runs(&self, way: &Way, start: usize, runs: &mut Vec<(usize, Run)>) -> Result<(), UserError> {
-        let mut misses = Vec::new();
+        let mut misses: Vec<(Range<usize>, Option<PageCopy>)> = Vec::new();
         let mut gets = runs.iter().map(|(at, run)| {
             let Remote { address, len_bytes, .. } = way.from(run);
             Run { local: start + at, remote: address, len_bytes }
@@ -94,14 +95,15 @@ impl Ops {
         while batch.refill(&mut gets) {
             loop {
                 // SAFETY: each run has its own part of the buffer, of its length.
-                unsafe { self.hit_runs(Direction::Get, way.from_rank, &mut batch) };
+                let missed = unsafe { self.hit_runs(Direction::Get, way.from_rank, &mut batch) };
                 let Some(run) = batch.take() else { break };
                 let get = Operation::Get(std::ptr::with_exposed_provenance_mut(run.local));
                 if self.keeps_copies(&get) {
                     // SAFETY: as above.
                     unsafe { self.transfer(get, run.at(way.from_rank))? };
                 } else {
-                    misses.push(run.local - start..run.local - start + run.len_bytes);
+                    let at = run.local - start;
+                    misses.push((at..at + run.len_bytes, missed.map(|_| PageCopy::NoSource)));
                 }
             }
         }
@@ -110,11 +112,11 @@ impl Ops {
         }
         let mut on_the_way = OnTheWay::new(way.completion);
         let mut start_missed = |(at, run): &(usize, Run)| {
-            let next = misses.partition_point(|missed: &std::ops::Range<usize>| missed.end <= *at);
-            if misses.get(next).is_none_or(|missed| missed.start > *at) {
-                return Ok(true);
-            }
-            self.bring(way.from(run), way.to(run), |from, to| self.start_through(&mut on_the_way, from, to))?;
+            let next = misses.partition_point(|(missed, _)| missed.end <= *at);
+            let Some((_, known)) = misses.get(next).filter(|(missed, _)| missed.start <= *at) else { return Ok(true) };
+            self.bring(way.from(run), way.to(run), *known, |from, to, missing| {
+                self.start_through(&mut on_the_way, from, to, missing)
+            })?;
             Ok(false)
         };
         let mut error = None;
@@ -134,11 +136,14 @@ impl Ops {
         while batch.refill(&mut puts) {
             loop {
                 // SAFETY: each run has its own part of the buffer, of its length.
-                unsafe { self.hit_runs(Direction::Put, way.to_rank, &mut batch) };
+                let missed = unsafe { self.hit_runs(Direction::Put, way.to_rank, &mut batch) };
                 let Some(run) = batch.take() else { break };
-                let from = std::ptr::with_exposed_provenance(run.local);
-                // SAFETY: as above.
-                unsafe { self.put_copies(from, run.at(way.to_rank), way.completion, &mut missing)? };
+                let put = Operation::PutNow(std::ptr::with_exposed_provenance(run.local));
+                // SAFETY: as above; the put has read the buffer when this returns.
+                unsafe {
+                    let resolved = self.resolve_after(missed, put, run.at(way.to_rank))?;
+                    self.add_rest(resolved, way.completion, &mut missing)?;
+                }
             }
         }
         self.submit_missing(&mut missing);

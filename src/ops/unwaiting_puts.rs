@@ -68,9 +68,9 @@ impl Ops {
         let operation = Operation::Put(from);
         let pieces = || self.space.pieces(remote.rank, remote.address, remote.len_bytes);
         // SAFETY: the source is valid for all bytes, so for each piece of them.
-        if unsafe { self.hit_all(pieces()?, |piece| operation.copy(piece)) } {
+        let Some(missed) = (unsafe { self.hit_all(pieces()?, |piece| operation.copy(piece)) }) else {
             return Ok(Started::Done);
-        }
+        };
         let Some(mut room) = room.or_else(|| self.copies.take_even_if_large(remote.len_bytes)) else {
             return Ok(Started::NoRoom);
         };
@@ -78,14 +78,11 @@ impl Ops {
         for piece in pieces()? {
             // SAFETY: the source is valid for all bytes, so for this piece of them.
             unsafe {
-                if !self.hit(&piece, &operation.copy(&piece)) {
+                if piece == missed || !self.hit(&piece, &operation.copy(&piece)) {
                     let bytes = std::slice::from_raw_parts(from.add(piece.start_bytes), piece.len_bytes);
                     missing.push((piece, Copy::PutOwned(bytes.into(), room.split_off(piece.len_bytes))));
                 }
             }
-        }
-        if missing.is_empty() {
-            return Ok(Started::Done);
         }
         let last = Arc::new(AtLast { left: AtomicUsize::new(missing.len()), then: then() });
         let parts = missing.into_iter().map(|(piece, copy)| {

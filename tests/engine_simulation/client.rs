@@ -1,5 +1,5 @@
-//! Operations of client threads, one step at a time, in the way of `Ops::start`: each piece is a hit here or at a
-//! neighbour, or goes to the engine.
+//! Operations of client threads, one step at a time, in the way of `Ops::resolve` and `Ops::start_missing`: each piece is
+//! a hit here or at a neighbour, or goes to the engine.
 
 use crate::files::Call;
 use crate::job::{Job, PAGE_BYTES, Task};

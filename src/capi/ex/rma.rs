@@ -2,25 +2,16 @@
 
 use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
+use crate::capi::access::{self, Function, low_order_bytes, transfer};
 use crate::capi::boundary::{Refusal, attached, enter, entry_points};
-use crate::capi::transfer::{is_done, low_order_bytes};
 use crate::ex::{self, Event, Team};
-use crate::job::{self, Runtime};
 use crate::ops::{Operation, Remote};
-use std::ffi::c_void;
-use vgasnet_memory::{Put, Shortcut};
+use std::ffi::{c_int, c_void};
 use vgasnet_settings::UserError;
 
 /// Largest put copied when its pages are not resident, in bytes. The source of a larger put stays in use until it
 /// completes.
 const COPIED_BYTES_MAX: usize = 64 << 10;
-
-/// The fast path to resident pages, for gets and puts of numbers.
-static SHORTCUT: Shortcut = Shortcut::new();
-
-extern "C" fn clear_shortcut() {
-    SHORTCUT.clear();
-}
 
 /// The remote side of a transfer.
 ///
@@ -32,24 +23,6 @@ unsafe fn remote(team: *const Team, rank: u32, address: *mut c_void, len_bytes: 
     Ok(Remote { rank: unsafe { ex::jobrank(team, rank) }?, address: address.addr(), len_bytes })
 }
 
-/// The runtime. Opens the shortcut to its pages.
-#[inline]
-fn opened() -> Result<&'static Runtime, Refusal> {
-    let runtime = attached()?;
-    SHORTCUT.open(runtime.space().translations(), clear_shortcut);
-    Ok(runtime)
-}
-
-/// Does a transfer.
-///
-/// # Safety
-/// As for `Ops::transfer`.
-unsafe fn transfer(operation: Operation, remote: Remote) -> Result<Outcome, Refusal> {
-    // SAFETY: as the caller says.
-    unsafe { opened()?.ops().transfer(operation, remote) }?;
-    Ok(Outcome::DONE)
-}
-
 /// Starts a transfer with an event.
 ///
 /// # Safety
@@ -57,7 +30,7 @@ unsafe fn transfer(operation: Operation, remote: Remote) -> Result<Outcome, Refu
 unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Event>, Refusal> {
     let root = if matches!(operation, Operation::PutNow(_)) { Event::root_with_free_source } else { Event::root };
     // SAFETY: as the caller says.
-    Ok(unsafe { opened()?.ops().start_explicit(operation, remote) }?.map(root))
+    Ok(unsafe { access::start(operation, remote) }?.map(root))
 }
 
 /// Starts an implicit transfer.
@@ -66,7 +39,7 @@ unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Event>, R
 /// As for `Ops::start_implicit`.
 unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<Outcome, Refusal> {
     // SAFETY: as the caller says.
-    unsafe { opened()?.ops().start_implicit(operation, remote) }?;
+    unsafe { access::start_implicit(operation, remote) }?;
     Ok(Outcome::DONE)
 }
 
@@ -77,50 +50,27 @@ unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<Outcome
 #[inline(always)]
 unsafe fn get_number(team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> bool {
     // SAFETY: as the caller says.
-    unsafe { ex::jobrank_if_any(team, rank).is_some_and(|rank| SHORTCUT.get_to(to.cast(), rank, from.addr(), len)) }
+    unsafe { ex::jobrank_if_any(team, rank).is_some_and(|jobrank| access::get_number(to, jobrank, from, len)) }
 }
 
-/// Puts a number if its page is resident.
+/// Puts a number if its page is resident. Returns whether it did.
 ///
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len` bytes.
 #[inline(always)]
-unsafe fn put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> Put {
+unsafe fn put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> bool {
     // SAFETY: as the caller says.
-    unsafe {
-        match ex::jobrank_if_any(team, rank) {
-            Some(jobrank) => SHORTCUT.put_from(from.cast(), jobrank, to.addr(), len),
-            None => Put::Missed,
-        }
-    }
+    unsafe { ex::jobrank_if_any(team, rank).is_some_and(|jobrank| access::put_number(jobrank, to, from, len)) }
 }
 
-/// Like [`put_number`], for calls with more to do. Returns whether the put is done.
-///
-/// # Safety
-/// As for [`put_number`].
-#[inline(always)]
-unsafe fn has_put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> bool {
-    // SAFETY: as the caller says.
-    is_done(unsafe { put_number(team, rank, to, from, len) })
-}
-
-/// Like [`has_put_number`], by value.
+/// Like [`put_number`], by value.
 ///
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object.
 #[inline(always)]
-unsafe fn has_put_value(team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize) -> bool {
+unsafe fn put_value(team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize) -> bool {
     // SAFETY: as the caller says.
-    unsafe { ex::jobrank_if_any(team, rank) }
-        .is_some_and(|jobrank| is_done(SHORTCUT.put(value, jobrank, to.addr(), len)))
-}
-
-/// Wakes the threads waiting for the end of a put done by the shortcut.
-#[cold]
-extern "C" fn end_last_put() -> Outcome {
-    job::runtime().into_iter().for_each(|runtime| runtime.ops().notify_unpinned());
-    Outcome::DONE
+    unsafe { ex::jobrank_if_any(team, rank) }.is_some_and(|jobrank| access::put_value(jobrank, to, value, len))
 }
 
 /// See the header, in `include/`.
@@ -136,21 +86,29 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
     len: usize,
     _flags: u32,
 ) -> Outcome {
+    struct This;
+    impl Function for This {
+        const NAME: &'static str = "vgasnet_ex_RMA_GetBlocking";
+    }
     #[inline(never)]
-    unsafe extern "C" fn slowly(
+    unsafe extern "C" fn of_team(
         team: *const Team,
         to: *mut c_void,
         rank: u32,
         from: *mut c_void,
         len: usize,
-    ) -> Outcome {
+    ) -> c_int {
         // SAFETY: as the function above says.
-        enter("vgasnet_ex_RMA_GetBlocking", || unsafe {
-            transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?)
-        })
+        enter(This::NAME, || unsafe { transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?) });
+        0
     }
     // SAFETY: as the function says.
-    unsafe { if get_number(team, to, rank, from, len) { Outcome::DONE } else { slowly(team, to, rank, from, len) } }
+    unsafe {
+        Outcome(match ex::jobrank_quickly(team, rank) {
+            Some(jobrank) => access::get::<This>(to, jobrank, from, len),
+            None => of_team(team, to, rank, from, len),
+        })
+    }
 }
 
 /// See the header, in `include/`.
@@ -166,26 +124,28 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
     len: usize,
     _flags: u32,
 ) -> Outcome {
+    struct This;
+    impl Function for This {
+        const NAME: &'static str = "vgasnet_ex_RMA_PutBlocking";
+    }
     #[inline(never)]
-    unsafe extern "C" fn slowly(
+    unsafe extern "C" fn of_team(
         team: *const Team,
         rank: u32,
         to: *mut c_void,
         from: *const c_void,
         len: usize,
-    ) -> Outcome {
+    ) -> c_int {
         // SAFETY: as the function above says.
-        enter("vgasnet_ex_RMA_PutBlocking", || unsafe {
-            transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?)
-        })
+        enter(This::NAME, || unsafe { transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?) });
+        0
     }
     // SAFETY: as the function says.
     unsafe {
-        match put_number(team, rank, to, from, len) {
-            Put::Missed => slowly(team, rank, to, from, len),
-            Put::Done => Outcome::DONE,
-            Put::DoneLast => end_last_put(),
-        }
+        Outcome(match ex::jobrank_quickly(team, rank) {
+            Some(jobrank) => access::put::<This>(jobrank, to, from, len),
+            None => of_team(team, rank, to, from, len),
+        })
     }
 }
 
@@ -201,9 +161,13 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
     len: usize,
     _flags: u32,
 ) -> u64 {
+    struct This;
+    impl Function for This {
+        const NAME: &'static str = "vgasnet_ex_RMA_GetBlockingVal";
+    }
     #[inline(never)]
-    unsafe extern "C" fn slowly(team: *const Team, rank: u32, from: *mut c_void, len: usize) -> u64 {
-        enter("vgasnet_ex_RMA_GetBlockingVal", || {
+    unsafe extern "C" fn of_team(team: *const Team, rank: u32, from: *mut c_void, len: usize) -> u64 {
+        enter(This::NAME, || {
             let mut value = 0;
             // SAFETY: the value has `len` bytes, which is checked. The team is as the function above requires.
             unsafe { transfer(Operation::Get(low_order_bytes(&raw mut value, len)?), remote(team, rank, from, len)?) }?;
@@ -212,8 +176,10 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
     }
     // SAFETY: as the function says.
     unsafe {
-        let hit = ex::jobrank_if_any(team, rank).and_then(|jobrank| SHORTCUT.get(jobrank, from.addr(), len));
-        hit.unwrap_or_else(|| slowly(team, rank, from, len))
+        match ex::jobrank_quickly(team, rank) {
+            Some(jobrank) => access::get_value::<This>(jobrank, from, len),
+            None => of_team(team, rank, from, len),
+        }
     }
 }
 
@@ -267,7 +233,7 @@ entry_points! {
         team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize, place: *mut EventPointer, _flags: u32,
     ) -> EventPointer {
         let source = Source::of(place)?;
-        if source != Source::Group && has_put_number(team, rank, to, from, len) {
+        if source != Source::Group && put_number(team, rank, to, from, len) {
             if let Source::Event(place) = source {
                 place.write(pointer(None));
             }
@@ -298,7 +264,7 @@ entry_points! {
         team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize, place: *mut EventPointer, _flags: u32,
     ) -> Outcome {
         let source = Source::of(place)?;
-        if !matches!(source, Source::Event(_)) && has_put_number(team, rank, to, from, len) {
+        if !matches!(source, Source::Event(_)) && put_number(team, rank, to, from, len) {
             return Ok(Outcome::DONE);
         }
         let (remote, from) = (remote(team, rank, to, len)?, from.cast());
@@ -319,17 +285,18 @@ entry_points! {
     unsafe fn vgasnet_ex_RMA_PutBlockingVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
     ) -> Outcome {
-        if has_put_value(team, rank, to, value, len) {
+        if put_value(team, rank, to, value, len) {
             return Ok(Outcome::DONE);
         }
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
-        transfer(Operation::Put(from), remote(team, rank, to, len)?)
+        transfer(Operation::Put(from), remote(team, rank, to, len)?)?;
+        Ok(Outcome::DONE)
     }
 
     unsafe fn vgasnet_ex_RMA_PutNBVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
     ) -> EventPointer {
-        if has_put_value(team, rank, to, value, len) {
+        if put_value(team, rank, to, value, len) {
             return Ok(pointer(None));
         }
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
@@ -339,7 +306,7 @@ entry_points! {
     unsafe fn vgasnet_ex_RMA_PutNBIVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
     ) -> Outcome {
-        if has_put_value(team, rank, to, value, len) {
+        if put_value(team, rank, to, value, len) {
             return Ok(Outcome::DONE);
         }
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;

@@ -12,7 +12,8 @@ pub use vgasnet_getcache::Stats as CopyStats;
 use super::{Operation, Ops, Remote};
 use cache::{Cache, CacheId, CacheLookup, KeepCopy, new_cache};
 use declare::Open;
-use ranges::{Declared, Ranges};
+pub(super) use ranges::Declared;
+use ranges::Ranges;
 use std::sync::{Arc, Mutex, OnceLock};
 use vgasnet_engine::request::{Completion, CompletionId, Copy, Part};
 use vgasnet_getcache::Outcome;
@@ -88,13 +89,6 @@ impl ReadOnly {
         Ok(CacheId(at as u32))
     }
 
-    /// The range containing all of these bytes, if their get may be cached.
-    fn range_of(&self, rank: u32, address: usize, len_bytes: usize) -> Option<Declared> {
-        let range = self.ranges.first_behind(rank, address).ok()??;
-        let is_in = address >= range.start && len_bytes <= range.end - address;
-        (is_in && len_bytes <= range.get_bytes_max as usize).then_some(range)
-    }
-
     /// Refuses writes in a declared range.
     fn check_write(&self, remote: &Remote) -> Result<(), UserError> {
         let Remote { rank, address, len_bytes } = *remote;
@@ -123,24 +117,45 @@ impl Ops {
         self.readonly.stats()
     }
 
-    /// Gets bytes of a declared range, if a copy has all of them. Refuses writes there.
+    /// Gets bytes of a declared range, if a copy has all of them, and leaves the range in `range`. Refuses writes there.
     ///
     /// # Safety
     /// The client's memory is valid for `remote.len_bytes` bytes, and not null.
     #[inline(never)]
-    pub(super) unsafe fn by_copy(&self, operation: Operation, remote: Remote) -> Result<bool, UserError> {
+    pub(super) unsafe fn by_copy(
+        &self,
+        operation: Operation,
+        remote: &Remote,
+        first: &Piece,
+        range: &mut Option<Declared>,
+    ) -> Result<bool, UserError> {
         let (Operation::Get(dest) | Operation::GetWeighted(dest, _)) = operation else {
-            return self.readonly.check_write(&remote).map(|()| false);
+            return self.readonly.check_write(remote).map(|()| false);
         };
-        let Some(range) = self.readonly.range_of(remote.rank, remote.address, remote.len_bytes) else {
+        *range = self.readonly.ranges.first_behind(remote.rank, remote.address).unwrap_or(None);
+        let is_one_piece = first.len_bytes == remote.len_bytes;
+        let Some(range) = range.filter(|range| is_one_piece && range.caches(remote.address, remote.len_bytes)) else {
             return Ok(false);
         };
-        let first = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?.next();
-        let Some(piece) = first.filter(|piece| piece.len_bytes == remote.len_bytes) else { return Ok(false) };
-        let place = CacheLookup::of(&range, remote.address, &piece, self.space.page_bytes());
+        let place = CacheLookup::of(&range, remote.address, first, self.space.page_bytes());
         let cache = self.readonly.cache(range.cache);
         // SAFETY: the client's memory is valid for as many bytes.
         Ok(unsafe { cache.hit(&place.key, place.skip, remote.len_bytes as u32, dest) })
+    }
+
+    /// The declared range with a piece of a get, if the piece may be cached. `range` is the operation's last one; a
+    /// piece behind it may lie in the next one.
+    pub(super) fn range_at(
+        &self,
+        range: &mut Option<Declared>,
+        rank: u32,
+        address: usize,
+        len_bytes: usize,
+    ) -> Option<Declared> {
+        if range.is_some_and(|range| range.end <= address) {
+            *range = self.readonly.ranges.first_behind(rank, address).unwrap_or(None);
+        }
+        range.filter(|range| range.caches(address, len_bytes))
     }
 
     /// Refuses an operation that writes in a range declared by this rank.
@@ -149,35 +164,12 @@ impl Ops {
         if self.readonly.is_any() { self.readonly.check_write(remote) } else { Ok(()) }
     }
 
-    /// The part for a missing piece. `None`: a copy has its bytes, or another get fetches them and counts in
-    /// `completion`.
+    /// The part for a missing piece of a get in a declared range. `None`: a copy has its bytes, or another get fetches
+    /// them and counts in `completion`.
     ///
     /// # Safety
-    /// The client's memory is valid for the bytes of the operation until nothing is pending in `completion`.
-    pub(super) unsafe fn part_for(
-        &self,
-        operation: &Operation,
-        remote: &Remote,
-        piece: Piece,
-        completion: CompletionId,
-    ) -> Option<Part> {
-        let plain = || Part { piece, copy: operation.copy(&piece), completion: Completion::Counted(completion) };
-        let (dest, weight) = match *operation {
-            Operation::Get(dest) if self.readonly.is_any() => (dest, 1.0),
-            Operation::GetWeighted(dest, weight) if self.readonly.is_any() => (dest, weight),
-            _ => return Some(plain()),
-        };
-        let address = remote.address + piece.start_bytes;
-        let Some(range) = self.readonly.range_of(remote.rank, address, piece.len_bytes) else { return Some(plain()) };
-        // SAFETY: as the caller says.
-        unsafe { self.part_or_copy(&range, address, piece, (dest.add(piece.start_bytes), weight), completion) }
-    }
-
-    /// As [`Ops::part_for`], for a piece of a get in a declared range.
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn part_or_copy(
+    /// The client's memory at `dest` is valid for the piece until nothing is pending in `completion`.
+    pub(super) unsafe fn part_or_copy(
         &self,
         range: &Declared,
         address: usize,

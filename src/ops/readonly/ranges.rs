@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 
 /// A range declared read-only, with its cache parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Declared {
+pub(in crate::ops) struct Declared {
     pub(super) rank: u32,
     pub(super) start: usize,
     pub(super) end: usize,
@@ -23,6 +23,12 @@ pub(super) struct Declared {
 }
 
 impl Declared {
+    /// Whether a get of bytes at an address of its rank, not behind its end, may be cached.
+    pub(super) fn caches(&self, address: usize, len_bytes: usize) -> bool {
+        let is_in = address >= self.start && len_bytes <= self.end - address;
+        is_in && len_bytes <= self.get_bytes_max as usize
+    }
+
     /// Whether bytes of a rank's segment overlap it.
     pub(super) fn overlaps(&self, rank: u32, address: usize, len_bytes: usize) -> bool {
         rank == self.rank && address < self.end && self.start - address.min(self.start) < len_bytes
