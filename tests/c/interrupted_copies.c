@@ -129,7 +129,10 @@ static void interrupt_one(const char *way, unsigned char *bytes, unsigned char *
     pthread_t other;
     size_t len;
     barrier();
-    /* Uses the page as below. It is here or at rank 1. */
+    /* Brings the page here. A small put to a page of rank 1 may be sent there by the thread that drives. It would stop,
+     * and the put of TOLD would wait for it. */
+    vgasnet_put(0, at(0, 0), bytes, page_bytes() / 2);
+    /* Uses the page as below. */
     for (int i = 0; i < 3; ++i) {
         vgasnet_put(0, at(0, 0), bytes, strcmp(way, "few") == 0 ? 100 : page_bytes() / 2);
         vgasnet_get(got, 0, at(0, 0), 100);
