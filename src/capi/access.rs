@@ -97,7 +97,13 @@ fn is_done(put: Put) -> bool {
 #[cold]
 extern "C" fn end_last_put() -> c_int {
     job::runtime().into_iter().for_each(|runtime| runtime.ops().notify_unpinned());
-    0
+    done()
+}
+
+/// 0. A caller that knew the answer of a function would set it itself, and not end with the call.
+#[inline(always)]
+pub(super) fn done() -> c_int {
+    std::hint::black_box(0)
 }
 
 // The functions below are inlined into the blocking functions of both interfaces. They handle hits by the shortcut, each
@@ -148,7 +154,7 @@ unsafe extern "C" fn get_slowly<F: Function>(to: *mut c_void, rank: u32, from: *
     let remote = Remote { rank, address: from.addr(), len_bytes: len };
     // SAFETY: `to` is null, or valid for `len` bytes.
     enter(F::NAME, || Ok(unsafe { opened()?.ops().transfer(Operation::Get(to.cast()), remote) }?));
-    0
+    done()
 }
 
 /// Puts bytes.
@@ -194,7 +200,7 @@ unsafe extern "C" fn put_slowly<F: Function>(rank: u32, to: *mut c_void, from: *
     let remote = Remote { rank, address: to.addr(), len_bytes: len };
     // SAFETY: `from` is null, or valid for `len` bytes.
     enter(F::NAME, || Ok(unsafe { opened()?.ops().transfer(Operation::Put(from.cast()), remote) }?));
-    0
+    done()
 }
 
 /// Gets a value.

@@ -35,8 +35,8 @@ impl Ops {
         // SAFETY: as the caller promises.
         unsafe {
             match (operation, remote.len_bytes) {
-                // The boundary's shortcut has missed numbers.
-                (Operation::Get(_), 4 | 8) | (_, 0 | SMALL_BYTES_MAX..) => false,
+                (_, 0 | SMALL_BYTES_MAX..) => false,
+                (Operation::Get(to), 4 | 8) => self.get_number(to, remote),
                 (Operation::Get(to), _) => self.read_small(to, remote),
                 (Operation::Put(from) | Operation::PutNow(from), _) => self.write_small(from, remote),
                 (Operation::GetWeighted(..) | Operation::Set(_), _) => false,
@@ -44,7 +44,7 @@ impl Ops {
         }
     }
 
-    /// Gets a number of 4 or 8 bytes from a recently used page, for calls without a shortcut. Returns whether it did.
+    /// Gets a number of 4 or 8 bytes from a recently used page. Returns whether it did.
     ///
     /// # Safety
     /// The client's memory is valid for as many bytes, or null.

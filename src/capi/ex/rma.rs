@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
-use crate::capi::access::{self, Function, low_order_bytes, transfer};
+use crate::capi::access::{self, Function, done, low_order_bytes, transfer};
 use crate::capi::boundary::{Refusal, attached, enter, entry_points};
 use crate::ex::{self, Event, Team};
 use crate::ops::{Operation, Remote};
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
     ) -> c_int {
         // SAFETY: as the function above says.
         enter(This::NAME, || unsafe { transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?) });
-        0
+        done()
     }
     // SAFETY: as the function says.
     unsafe {
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
     ) -> c_int {
         // SAFETY: as the function above says.
         enter(This::NAME, || unsafe { transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?) });
-        0
+        done()
     }
     // SAFETY: as the function says.
     unsafe {
