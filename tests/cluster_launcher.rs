@@ -205,13 +205,11 @@ fn programs_that_are_no_ranks_simply_run() {
 #[cfg(feature = "mpi")]
 #[test]
 fn a_line_of_open_mpi_that_means_nothing_is_left_out() {
-    use std::os::unix::fs::PermissionsExt;
     let (dir, mpiexec) = (fresh_dir(), vgasnet_mpi::MPIEXEC);
     let noise = "[node:7] plm:rsh: Warning: setpgid(9,9) failed in parent with errno=Permission denied(13)";
     let script = dir.join("mpiexec");
     let say = format!("[ \"$1\" = --version ] || printf '%s\\n' '{noise}' 'a warning' >&2");
-    std::fs::write(&script, format!("#!/bin/sh\n{say}\nexec {mpiexec} \"$@\"\n")).expect("a file of ours");
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("a file of ours");
+    support::run::place_executable(&script, format!("#!/bin/sh\n{say}\nexec {mpiexec} \"$@\"\n").as_bytes());
 
     let version = Command::new(mpiexec).arg("--version").output().expect("a launcher");
     let is_open_mpi = !String::from_utf8_lossy(&version.stdout).to_lowercase().contains("hydra");

@@ -1,9 +1,7 @@
 //! Jobs over MPI on two hosts: network namespaces of this machine, joined by a cable that the test can shape and cut.
 //! Each test makes its hosts and removes them. Without the right to do so, the test prints a line and passes.
 
-use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::support::compile::{self, Language, Linking, source_dir};
-use crate::support::run::{IN_CONTAINERS, Setup, conduit, entries, finish, fresh_dir, say_not_run};
+use crate::support::run::{IN_CONTAINERS, Setup, conduit, entries, finish, fresh_dir, place_executable, say_not_run};
 use crate::support::tools::tool;
 use vgasnet_hosts::{ADDRESSES, OVER_THE_CABLE, is_hydra, run};
 
@@ -153,9 +151,7 @@ impl Hosts {
     }
 
     fn script(&self, name: &str, text: &str) {
-        let path = self.dir.join(name);
-        std::fs::write(&path, text).expect("a file of ours");
-        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("a file of ours");
+        place_executable(&self.dir.join(name), text.as_bytes());
     }
 
     fn storage(&self, name: &str) -> PathBuf {

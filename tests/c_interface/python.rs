@@ -3,10 +3,9 @@
 use crate::declarations::{self, Class, constants, structures};
 use crate::install::{build_dir, launch_as, prefix};
 use crate::support::compile::{self, Language, Linking, library, source_dir};
-use crate::support::run::{conduit, is_across_hosts, say_not_run, succeed};
+use crate::support::run::{conduit, is_across_hosts, place_executable, say_not_run, succeed};
 use crate::support::tools::tool;
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -130,8 +129,7 @@ fn the_installed_package_runs_the_program_of_the_documentation() {
     let program = program.split_once("```").expect("its end").0.replace("1 << 30", "1 << 20");
     let file = build_dir("python").join("program");
     let interpreter = succeed(Command::new(python.get_program()).args(["-c", "import sys; print(sys.executable)"]));
-    std::fs::write(&file, format!("#!{}\n{program}", interpreter.trim())).expect("a file of ours");
-    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).expect("a file of ours");
+    place_executable(&file, format!("#!{}\n{program}", interpreter.trim()).as_bytes());
     let (conduit, package) = (conduit(), prefix().join("share/vgasnet/python"));
     let package = package.to_str().expect("paths of tests are text");
     let variables = [("VGASNET_CONDUIT", conduit.as_str()), ("PYTHONPATH", package), ("PYTHONDONTWRITEBYTECODE", "1")];

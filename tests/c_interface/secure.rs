@@ -1,7 +1,7 @@
 //! A setuid program in C: the library reads no variable of its user.
 
 use crate::support::gasnet::{Compiler, Mode, ex_program};
-use crate::support::run::{fresh_dir, say_not_run};
+use crate::support::run::{fresh_dir, place_executable, say_not_run};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -33,7 +33,8 @@ fn a_program_with_more_rights_takes_no_variable_from_its_user() {
     }
     let dir = fresh_dir();
     let copy = dir.join("program");
-    std::fs::copy(ex_program("ex_secure", Compiler::GccC99, Mode::Seq, &[]), &copy).expect("a file");
+    let program = ex_program("ex_secure", Compiler::GccC99, Mode::Seq, &[]);
+    place_executable(&copy, &std::fs::read(program).expect("a file"));
     let with_mode = |mode| {
         std::os::unix::fs::chown(&copy, None, Some(GROUP)).expect("root may");
         std::fs::set_permissions(&copy, PermissionsExt::from_mode(mode)).expect("root may");

@@ -3,7 +3,7 @@
 
 use crate::install::{build_dir, built, install};
 use crate::support::compile::source_dir;
-use crate::support::run::succeed;
+use crate::support::run::{place_executable, succeed};
 use crate::support::tools::with_default_signals;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -19,9 +19,7 @@ fn directories_below(dir: &Path) -> Vec<String> {
 
 /// A script that stands in for a program, in `dir`.
 pub fn stand_in(dir: &Path, program: &str, text: &str) {
-    let path = dir.join(program);
-    fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a file of ours");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a file of ours");
+    place_executable(&dir.join(program), format!("#!/bin/sh\n{text}\n").as_bytes());
 }
 
 /// As in `/usr/local` of a fresh system, which owns its directories.

@@ -1,7 +1,7 @@
 //! Ranks started for the launcher by other commands: scripts, closed streams, few descriptors, another user.
 
 use crate::support::compile::{Language, Linking, build, program, source_dir};
-use crate::support::run::{Ended, Setup, conduit, finish, fresh_dir, run, run_with, say_not_run};
+use crate::support::run::{Ended, Setup, conduit, finish, fresh_dir, place_executable, run, run_with, say_not_run};
 use crate::support::tools::{tool, with_default_signals};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -162,7 +162,7 @@ fn root_may_start_ranks_as_another_user() {
     std::fs::create_dir(&dir).expect("a new directory");
     std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o777)).expect("a directory of ours");
     let program = dir.join("ways");
-    std::fs::copy(ways(Linking::Static), &program).expect("room");
+    place_executable(&program, &std::fs::read(ways(Linking::Static)).expect("a file"));
     let mut args = NOBODY[1..].to_vec();
     args.extend([program.to_str().expect("a path in UTF-8"), "copies"]);
     let storage = dir.to_str().expect("a path in UTF-8");

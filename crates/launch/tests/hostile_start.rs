@@ -43,7 +43,9 @@ impl Stage {
         let dir = std::env::temp_dir().join(format!("vgasnet-hostile-{}-{name}", std::process::id()));
         std::fs::create_dir(&dir).expect("a directory");
         let (program, gate) = (dir.join("program"), dir.join("gate"));
-        std::fs::copy(example("hostile_start"), &program).expect("a file");
+        // Not by this process: no file can be run while a child that another thread has just forked has it open for writing.
+        let copied = Command::new("cp").args([&example("hostile_start"), &program]).status().expect("coreutils");
+        assert!(copied.success(), "{copied}");
         nix::unistd::mkfifo(&gate, nix::sys::stat::Mode::from_bits_truncate(0o600)).expect("a FIFO");
         for path in [&dir, &gate] {
             nix::unistd::chown(path, Some(OWNER.into()), Some(OWNER.into())).expect("root may");

@@ -15,11 +15,11 @@ mod blocks;
 
 use crate::install::{build_dir, is_here, prefix};
 use crate::support::compile::{library, program_text, source_dir};
-use crate::support::run::{IN_CONTAINERS, files_below, fresh_dir, say_not_run, succeed};
+use crate::support::run::{IN_CONTAINERS, files_below, fresh_dir, place_executable, say_not_run, succeed};
 use crate::support::tools::tool;
 use blocks::{Block, How, blocks_of, commands_of, differences, essential_words, has_command, marked};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -180,9 +180,7 @@ fn stand_ins(dir: &Path) {
     let python = python().map(|python| format!("exec {python} \"$@\"\n"));
     for (name, text) in [("cargo", Some(cargo)), ("python3", python)] {
         let Some(text) = text else { continue };
-        let file = tools.join(name);
-        fs::write(&file, format!("#!/bin/sh\n{text}")).expect("a new file");
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("a file of ours");
+        place_executable(&tools.join(name), format!("#!/bin/sh\n{text}").as_bytes());
     }
 }
 

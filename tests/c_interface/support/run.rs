@@ -255,6 +255,17 @@ pub fn fresh_dir() -> PathBuf {
     dir
 }
 
+/// Places a script or a copy of a program, `contents`, at `path`, to be run. Another process writes it: no file can be run
+/// while a child that some thread of this process has just forked has it open for writing.
+pub fn place_executable(path: &Path, contents: &[u8]) {
+    let mut install = Command::new("install");
+    install.args(["--mode=755", "/dev/stdin"]).arg(path).stdin(Stdio::piped());
+    let mut install = install.spawn().expect("coreutils");
+    install.stdin.take().expect("a pipe").write_all(contents).expect("install reads to the end");
+    let status = install.wait().expect("our child");
+    assert!(status.success(), "{status}");
+}
+
 /// Files with one of these extensions: this path, or files below it.
 pub fn files_below(path: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     if path.is_dir() {
