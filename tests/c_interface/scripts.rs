@@ -173,6 +173,29 @@ fn what_cargo_has_built_is_where_cargo_says() {
     assert!(tools.join("prefix/bin/vgasnet-info").is_file());
 }
 
+/// Cargo fails to build the tests of the protocol.
+#[test]
+fn a_step_of_the_inner_loop_names_the_command_that_repeats_it() {
+    let tools = machine("step-tools", &[("cargo", "case $* in *-p\\ vgasnet-protocol*) exit 101 ;; esac")]);
+    let said_by = |args: &[&str]| {
+        let mut command = script("one");
+        command.args(args).env("CARGO_HOME", &tools);
+        let output = with_programs_of(&tools, &mut command).output().expect("a script");
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        (output.status.code(), said.concat())
+    };
+    let (status, said) = said_by(&["scenario", "transcripts"]);
+    let command = "cargo test --profile quick -p vgasnet-protocol --test coherence -- transcripts --skip exploration::";
+    assert!(status == Some(101) && said.ends_with(&format!("; again: {command}\n")), "{status:?} {said}");
+    let (status, said) = said_by(&["program", "programs::blocking"]);
+    let command = "cargo test --profile quick -p vgasnet --test c_interface -- programs::blocking";
+    assert!(status == Some(0) && said.lines().last().is_some_and(|line| line.ends_with(command)), "{status:?} {said}");
+    for wrong in [&["program"][..], &["crate"], &["nothing", "x"], &[]] {
+        let (status, said) = said_by(wrong);
+        assert!(status == Some(2) && said.starts_with("Usage: scripts/one check"), "{wrong:?}: {status:?} {said}");
+    }
+}
+
 /// From any directory, with a file name relative to it.
 #[test]
 fn the_main_job_takes_a_file_from_where_its_user_is() {
