@@ -2,6 +2,7 @@
 //! shortcut, everything else as a transfer that waits or is started.
 
 use super::boundary::{Refusal, attached, enter};
+use super::preconditions;
 use crate::job::{self, Runtime};
 use crate::ops::{Operation, Remote};
 use std::ffi::{c_int, c_void};
@@ -24,7 +25,10 @@ extern "C" fn clear_shortcut() {
 #[inline]
 pub(super) fn opened() -> Result<&'static Runtime, Refusal> {
     let runtime = attached()?;
-    SHORTCUT.open(runtime.space().translations(), clear_shortcut);
+    // The shortcut looks at no argument.
+    if !preconditions::are_checked() {
+        SHORTCUT.open(runtime.space().translations(), clear_shortcut);
+    }
     Ok(runtime)
 }
 
@@ -149,11 +153,20 @@ pub(super) unsafe fn get<F: Function>(to: *mut c_void, rank: u32, from: *mut c_v
     }
 }
 
+/// Looks at the local side of a blocking transfer, as [`entry_points`](super::boundary::entry_points) do at theirs.
+#[inline(always)]
+fn check_buffer(address: *mut c_void, len: usize) -> Result<(), Refusal> {
+    if preconditions::are_checked() { preconditions::check_buffer(address, len) } else { Ok(()) }
+}
+
 #[inline(never)]
 unsafe extern "C" fn get_slowly<F: Function>(to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int {
     let remote = Remote { rank, address: from.addr(), len_bytes: len };
-    // SAFETY: `to` is null, or valid for `len` bytes.
-    enter(F::NAME, || Ok(unsafe { opened()?.ops().transfer(Operation::Get(to.cast()), remote) }?));
+    enter(F::NAME, || {
+        check_buffer(to, len)?;
+        // SAFETY: `to` is null, or valid for `len` bytes.
+        Ok(unsafe { opened()?.ops().transfer(Operation::Get(to.cast()), remote) }?)
+    });
     done()
 }
 
@@ -198,8 +211,11 @@ pub(super) unsafe fn put<F: Function>(rank: u32, to: *mut c_void, from: *const c
 #[inline(never)]
 unsafe extern "C" fn put_slowly<F: Function>(rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> c_int {
     let remote = Remote { rank, address: to.addr(), len_bytes: len };
-    // SAFETY: `from` is null, or valid for `len` bytes.
-    enter(F::NAME, || Ok(unsafe { opened()?.ops().transfer(Operation::Put(from.cast()), remote) }?));
+    enter(F::NAME, || {
+        check_buffer(from.cast_mut(), len)?;
+        // SAFETY: `from` is null, or valid for `len` bytes.
+        Ok(unsafe { opened()?.ops().transfer(Operation::Put(from.cast()), remote) }?)
+    });
     done()
 }
 

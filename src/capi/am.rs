@@ -56,41 +56,44 @@ entry_points! {
         Ok(())
     }
 
-    unsafe fn vgasnet_AMRequestShortArgs(to: u32, handler: u8, count: usize, args: *const i32) -> c_int {
+    unsafe fn vgasnet_AMRequestShortArgs(to: u32, handler: u8, count: usize, args: *const i32 [count]) -> c_int {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
         attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMRequestMediumArgs(
-        to: u32, handler: u8, source: *mut c_void, len_bytes: usize, count: usize, args: *const i32,
+        to: u32, handler: u8, source: *mut c_void [len_bytes], len_bytes: usize, count: usize, args: *const i32 [count],
     ) -> c_int {
         let envelope = envelope(handler, source, len_bytes, Destination::Buffer, count, args)?;
         attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMRequestLongArgs(
-        to: u32, handler: u8, source: *mut c_void, len_bytes: usize, destination: *mut c_void, count: usize, args: *const i32,
+        to: u32, handler: u8, source: *mut c_void [len_bytes], len_bytes: usize, destination: *mut c_void,
+        count: usize, args: *const i32 [count],
     ) -> c_int {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source, len_bytes, destination, count, args)?;
         attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
-    unsafe fn vgasnet_AMReplyShortArgs(token: *mut c_void, handler: u8, count: usize, args: *const i32) -> c_int {
+    unsafe fn vgasnet_AMReplyShortArgs(token: *mut c_void, handler: u8, count: usize, args: *const i32 [count]) -> c_int {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
         attached()?.am().reply(message(token)?, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMReplyMediumArgs(
-        token: *mut c_void, handler: u8, source: *mut c_void, len_bytes: usize, count: usize, args: *const i32,
+        token: *mut c_void, handler: u8, source: *mut c_void [len_bytes], len_bytes: usize, count: usize,
+        args: *const i32 [count],
     ) -> c_int {
         let envelope = envelope(handler, source, len_bytes, Destination::Buffer, count, args)?;
         attached()?.am().reply(message(token)?, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMReplyLongArgs(
-        token: *mut c_void, handler: u8, source: *mut c_void, len_bytes: usize, destination: *mut c_void, count: usize,
-        args: *const i32,
+        token: *mut c_void, handler: u8, source: *mut c_void [len_bytes], len_bytes: usize, destination: *mut c_void,
+        count: usize,
+        args: *const i32 [count],
     ) -> c_int {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source, len_bytes, destination, count, args)?;

@@ -65,6 +65,13 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    #[cfg(test)]
+    pub(super) fn line(&self) -> &UserError {
+        &self.line
+    }
+}
+
 impl From<UserError> for Refusal {
     #[cold]
     fn from(line: UserError) -> Refusal {
@@ -108,9 +115,10 @@ pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result
 }
 
 /// Defines functions of the C interface. The body is a `Result<T, Refusal>`. Functions that differ
-/// only in their names share it.
+/// only in their names share it. A number of items follows the type of a pointer that leads to more than one, or to none
+/// that this call may use: `to: *mut c_void [len], place: *mut EventPointer [0]`. See [`super::preconditions`].
 macro_rules! entry_points {
-    (@one unsafe $name:ident ($($argument:ident: $type:ty),* $(,)?) [$($result:tt)*] $body:block) => {
+    (@one unsafe $name:ident ($($argument:ident: $type:ty $([$items:expr])?),* $(,)?) [$($result:tt)*] $body:block) => {
         /// See the header, in `include/`.
         ///
         /// # Safety
@@ -119,7 +127,13 @@ macro_rules! entry_points {
         pub unsafe extern "C" fn $name($($argument: $type),*) $($result)* {
             // SAFETY: each pointer is null or valid as the header documents. The body checks the pointers for null
             // where the header forbids null. The functions it calls need no more.
-            crate::capi::boundary::enter(stringify!($name), || unsafe { $body })
+            crate::capi::boundary::enter(stringify!($name), || unsafe {
+                if crate::capi::preconditions::are_checked() {
+                    use crate::capi::preconditions::{self, Argument};
+                    preconditions::check(&[$($argument.seen(&[$(preconditions::items($items))?])),*])?;
+                }
+                $body
+            })
         }
     };
     (@one safe $name:ident ($($argument:ident: $type:ty),* $(,)?) [$($result:tt)*] $body:block) => {

@@ -247,7 +247,7 @@ collectives! {
 
 entry_points! {
     unsafe fn vgasnet_coll_init(
-        images: *const u32, my_image: u32, table: *const FunctionEntry, entries: usize, _flags: c_int,
+        images: *const u32, my_image: u32, table: *const FunctionEntry [entries], entries: usize, _flags: c_int,
     ) {
         let runtime = attached()?;
         if images.is_null() {
@@ -374,7 +374,7 @@ mod tests {
 }
 
 entry_points! {
-    unsafe fn vgasnet_coll_team_of(ranks: usize, rank: *const u32, tag: u32) -> TeamPointer {
+    unsafe fn vgasnet_coll_team_of(ranks: usize, rank: *const u32 [ranks], tag: u32) -> TeamPointer {
         if rank.is_null() || ranks == 0 {
             return Err(UserError::new("a team of no ranks; give the address of their numbers, and how many there are").into());
         }

@@ -195,7 +195,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_file_read_at(
-        file: FilePointer, offset: u64, dest: *mut c_void, nbytes: usize, nread: *mut usize,
+        file: FilePointer, offset: u64, dest: *mut c_void [nbytes], nbytes: usize, nread: *mut usize,
     ) -> c_int {
         let files = attached()?.files();
         let read = files.read(&*files.get(number(file)?)?, Bytes { offset, len: nbytes }, dest.cast())?;
@@ -205,14 +205,15 @@ entry_points! {
         Ok(OK)
     }
 
-    unsafe fn vgasnet_file_write_at(file: FilePointer, offset: u64, src: *const c_void, nbytes: usize) -> c_int {
+    unsafe fn vgasnet_file_write_at(file: FilePointer, offset: u64, src: *const c_void [nbytes], nbytes: usize) -> c_int {
         let files = attached()?.files();
         files.write(&*files.get(number(file)?)?, Bytes { offset, len: nbytes }, src.cast())?;
         Ok(OK)
     }
 
     unsafe fn vgasnet_file_readv_at(
-        file: FilePointer, runs: usize, run: *const FileRange, pieces: usize, piece: *const MemoryVector, nread: *mut usize,
+        file: FilePointer, runs: usize, run: *const FileRange [runs], pieces: usize,
+        piece: *const MemoryVector [pieces], nread: *mut usize,
     ) -> c_int {
         let (files, memory) = (attached()?.files(), memory(pieces, piece).map_err(Refusal::into_bad_argument)?);
         let lists = Lists { places: entries("run", run, runs).map_err(Refusal::into_bad_argument)?, memory: &memory };
@@ -224,7 +225,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_file_writev_at(
-        file: FilePointer, runs: usize, run: *const FileRange, pieces: usize, piece: *const MemoryVector,
+        file: FilePointer, runs: usize, run: *const FileRange [runs], pieces: usize, piece: *const MemoryVector [pieces],
     ) -> c_int {
         let (files, memory) = (attached()?.files(), memory(pieces, piece).map_err(Refusal::into_bad_argument)?);
         let lists = Lists { places: entries("run", run, runs).map_err(Refusal::into_bad_argument)?, memory: &memory };
@@ -285,7 +286,7 @@ fn or_noted<T>(call: &str, result: Result<T, FileError>, nothing: T) -> Result<T
 
 entry_points! {
     unsafe fn vgasnet_file_read_at_nb(
-        file: FilePointer, offset: u64, dest: *mut c_void, nbytes: usize, nread: *mut usize,
+        file: FilePointer, offset: u64, dest: *mut c_void [nbytes], nbytes: usize, nread: *mut usize,
     ) -> OperationPointer {
         let files = attached()?.files();
         let file = files.get(number(file)?)?;
@@ -298,7 +299,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_file_write_at_nb(
-        file: FilePointer, offset: u64, src: *const c_void, nbytes: usize,
+        file: FilePointer, offset: u64, src: *const c_void [nbytes], nbytes: usize,
     ) -> OperationPointer {
         let files = attached()?.files();
         let file = files.get(number(file)?)?;

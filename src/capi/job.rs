@@ -2,7 +2,7 @@
 
 use super::boundary::{self, Refusal, attached, entry_points, initialised};
 use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_IO, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
-use super::{client, debug, last_line};
+use super::{client, debug, last_line, preconditions};
 use crate::am::Entry;
 use crate::job::{self, Arguments, Failure, FailureClass, RankLocation, Runtime};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -77,7 +77,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_attach(
-        table: *mut Entry, entries: c_int, segment_bytes: usize, _min_heap_offset: usize,
+        table: *mut Entry [entries], entries: c_int, segment_bytes: usize, _min_heap_offset: usize,
     ) -> c_int {
         let count = usize::try_from(entries).ok().filter(|count| *count == 0 || !table.is_null());
         let Some(count) = count else {
@@ -101,7 +101,7 @@ entry_points! {
         attached.map_err(|error| Refusal::with_code(ERR_RESOURCE, UserError::new(error.to_string())))
     }
 
-    unsafe fn vgasnet_getNodeInfo(table: *mut RankLocation, entries: c_int) -> c_int {
+    unsafe fn vgasnet_getNodeInfo(table: *mut RankLocation [entries], entries: c_int) -> c_int {
         let job = initialised()?;
         for (at, place) in job.places().take(entries_of(table, entries)?).enumerate() {
             table.add(at).write(place);
@@ -109,7 +109,7 @@ entry_points! {
         Ok(OK)
     }
 
-    unsafe fn vgasnet_getSegmentInfo(table: *mut SegmentInfo, entries: c_int) -> c_int {
+    unsafe fn vgasnet_getSegmentInfo(table: *mut SegmentInfo [entries], entries: c_int) -> c_int {
         let segments = attached()?.space().segments.all();
         for (at, segment) in segments.take(entries_of(table, entries)?).enumerate() {
             let address = std::ptr::without_provenance_mut(segment.base);
@@ -139,6 +139,9 @@ pub(super) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> Resu
         return answer(failure);
     }
     job::watch_signals();
+    if initialised()?.config().strict {
+        preconditions::check_from_now_on();
+    }
     // SAFETY: the function stays loaded for the life of the process: the library cannot be unloaded (build.rs).
     if unsafe { on_exit(at_process_end, std::ptr::null_mut()) } != 0 {
         return Err(UserError::new("the C library refuses an exit handler: there is no memory for it").into());

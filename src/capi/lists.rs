@@ -195,18 +195,20 @@ unsafe fn start_implicit(transfer: Result<Transfer<impl Iterator<Item = Run>>, R
 
 /// Defines the blocking, the explicit and the implicit function of each transfer. The body is the transfer.
 macro_rules! transfers {
-    ($($blocking:ident, $explicit:ident, $implicit:ident($($argument:ident: $type:ty),* $(,)?) $transfer:block)*) => {
+    ($($blocking:ident, $explicit:ident, $implicit:ident(
+        $($argument:ident: $type:ty $([$items:expr])?),* $(,)?
+    ) $transfer:block)*) => {
         entry_points! {
             $(
-                unsafe fn $blocking($($argument: $type),*) {
+                unsafe fn $blocking($($argument: $type $([$items])?),*) {
                     transfer($transfer)
                 }
 
-                unsafe fn $explicit($($argument: $type),*) -> OperationPointer {
+                unsafe fn $explicit($($argument: $type $([$items])?),*) -> OperationPointer {
                     start($transfer)
                 }
 
-                unsafe fn $implicit($($argument: $type),*) {
+                unsafe fn $implicit($($argument: $type $([$items])?),*) {
                     start_implicit($transfer)
                 }
             )*
@@ -216,41 +218,45 @@ macro_rules! transfers {
 
 transfers! {
     vgasnet_putv_bulk, vgasnet_putv_nb_bulk, vgasnet_putv_nbi_bulk(
-        node: u32, to_count: usize, to: *const MemoryVector, from_count: usize, from: *const MemoryVector,
+        node: u32, to_count: usize, to: *const MemoryVector [to_count], from_count: usize,
+        from: *const MemoryVector [from_count],
     ) {
         put(node, vectors((to_count, to), (from_count, from)))
     }
 
     vgasnet_getv_bulk, vgasnet_getv_nb_bulk, vgasnet_getv_nbi_bulk(
-        to_count: usize, to: *const MemoryVector, node: u32, from_count: usize, from: *const MemoryVector,
+        to_count: usize, to: *const MemoryVector [to_count], node: u32, from_count: usize,
+        from: *const MemoryVector [from_count],
     ) {
         get(node, vectors((to_count, to), (from_count, from)))
     }
 
     vgasnet_puti_bulk, vgasnet_puti_nb_bulk, vgasnet_puti_nbi_bulk(
-        node: u32, to_count: usize, to: *const *mut c_void, to_len: usize, from_count: usize,
-        from: *const *mut c_void, from_len: usize,
+        node: u32, to_count: usize, to: *const *mut c_void [to_count], to_len: usize, from_count: usize,
+        from: *const *mut c_void [from_count], from_len: usize,
     ) {
         put(node, indexed((to_count, to, to_len), (from_count, from, from_len)))
     }
 
     vgasnet_geti_bulk, vgasnet_geti_nb_bulk, vgasnet_geti_nbi_bulk(
-        to_count: usize, to: *const *mut c_void, to_len: usize, node: u32, from_count: usize,
-        from: *const *mut c_void, from_len: usize,
+        to_count: usize, to: *const *mut c_void [to_count], to_len: usize, node: u32, from_count: usize,
+        from: *const *mut c_void [from_count], from_len: usize,
     ) {
         get(node, indexed((to_count, to, to_len), (from_count, from, from_len)))
     }
 
     vgasnet_puts_bulk, vgasnet_puts_nb_bulk, vgasnet_puts_nbi_bulk(
-        node: u32, to: *mut c_void, to_strides: *const usize, from: *mut c_void, from_strides: *const usize,
-        counts: *const usize, levels: usize,
+        node: u32, to: *mut c_void, to_strides: *const usize [levels], from: *mut c_void,
+        from_strides: *const usize [levels],
+        counts: *const usize [levels.saturating_add(1)], levels: usize,
     ) {
         put(node, strided_of_1((to, to_strides), (from, from_strides), counts, levels))
     }
 
     vgasnet_gets_bulk, vgasnet_gets_nb_bulk, vgasnet_gets_nbi_bulk(
-        to: *mut c_void, to_strides: *const usize, node: u32, from: *mut c_void, from_strides: *const usize,
-        counts: *const usize, levels: usize,
+        to: *mut c_void, to_strides: *const usize [levels], node: u32, from: *mut c_void,
+        from_strides: *const usize [levels],
+        counts: *const usize [levels.saturating_add(1)], levels: usize,
     ) {
         get(node, strided_of_1((to, to_strides), (from, from_strides), counts, levels))
     }

@@ -19,6 +19,7 @@ mod files_of_mpi;
 mod job;
 mod last_line;
 mod lists;
+mod preconditions;
 mod readonly;
 mod stats;
 mod sync;

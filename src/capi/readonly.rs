@@ -45,7 +45,7 @@ fn range(node: u32, address: *mut c_void, len_bytes: usize) -> Remote {
 
 entry_points! {
     fn vgasnet_readonly_end(node: u32, address: *mut c_void, len_bytes: usize) -> c_int {
-        match attached()?.ops().end_readonly(range(node, address, len_bytes)) {
+        match attached()?.ops().readonly().end(range(node, address, len_bytes)) {
             Ok(()) => Ok(OK),
             Err(EndError::BadArgument(line)) => Err(Refusal::bad_argument(line)),
             // The error ends the job.
@@ -63,19 +63,20 @@ entry_points! {
             return Err(Refusal::bad_argument(line));
         }
         let (ops, options) = (attached()?.ops(), options(given, flags & KEEP != 0)?);
-        ops.begin_readonly(range(node, address, len_bytes), options).map_err(Refusal::bad_argument)?;
+        ops.readonly().begin(range(node, address, len_bytes), options).map_err(Refusal::bad_argument)?;
         Ok(OK)
     }
 
-    unsafe fn vgasnet_get_weighted(dest: *mut c_void, node: u32, src: *mut c_void, len_bytes: usize, weight: f32) {
+    unsafe fn vgasnet_get_weighted(dest: *mut c_void [len_bytes], node: u32, src: *mut c_void, len_bytes: usize,
+    weight: f32) {
         if !(weight > 0.0 && weight.is_finite()) {
             return Err(UserError::new(format!("the weight is {weight}; give a positive number, 1 for a usual get")).into());
         }
         transfer(Operation::GetWeighted(dest.cast(), weight), range(node, src, len_bytes))
     }
 
-    unsafe fn vgasnet_readonly_stats(stats: *mut c_void, struct_bytes: usize) -> c_int {
-        let counts = attached()?.ops().readonly_stats();
+    unsafe fn vgasnet_readonly_stats(stats: *mut c_void [struct_bytes], struct_bytes: usize) -> c_int {
+        let counts = attached()?.ops().readonly().stats();
         let words = [
             counts.gets, counts.hits, counts.partial, counts.joined, counts.direct, counts.conflicting, counts.capacity,
             counts.failing, counts.evicted, counts.bytes_hit, counts.bytes_fetched, counts.entries, counts.bytes_used,

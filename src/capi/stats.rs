@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use vgasnet_stats::{self as stats, ROWS, Snapshot};
 
 entry_points! {
-    unsafe fn vgasnet_stats(stats: *mut c_void, size: usize) -> c_int {
+    unsafe fn vgasnet_stats(stats: *mut c_void [size], size: usize) -> c_int {
         attached()?;
         if stats.is_null() || size < size_of::<u64>() {
             return Err(Refusal::bad_argument(format!(

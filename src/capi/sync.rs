@@ -203,27 +203,30 @@ entry_points! {
 }
 
 entry_points! {
-    unsafe fn vgasnet_wait_syncnb_all | vgasnet_coll_wait_sync_all(handles: *mut OperationPointer, count: usize) {
+    unsafe fn vgasnet_wait_syncnb_all | vgasnet_coll_wait_sync_all(handles: *mut OperationPointer [count], count: usize) {
         wait_all(array(handles, count)?)
     }
 
-    unsafe fn vgasnet_try_syncnb_all | vgasnet_coll_try_sync_all(handles: *mut OperationPointer, count: usize) -> c_int {
+    unsafe fn vgasnet_try_syncnb_all | vgasnet_coll_try_sync_all(handles: *mut OperationPointer [count],
+    count: usize) -> c_int {
         try_sweep(array(handles, count)?, HandleCounts::all, true)
     }
 
-    unsafe fn vgasnet_wait_syncnb_some | vgasnet_coll_wait_sync_some(handles: *mut OperationPointer, count: usize) {
+    unsafe fn vgasnet_wait_syncnb_some | vgasnet_coll_wait_sync_some(handles: *mut OperationPointer [count],
+    count: usize) {
         wait_some(array(handles, count)?)
     }
 
-    unsafe fn vgasnet_try_syncnb_some | vgasnet_coll_try_sync_some(handles: *mut OperationPointer, count: usize) -> c_int {
+    unsafe fn vgasnet_try_syncnb_some | vgasnet_coll_try_sync_some(handles: *mut OperationPointer [count],
+    count: usize) -> c_int {
         try_sweep(array(handles, count)?, HandleCounts::some, true)
     }
 
-    unsafe fn vgasnet_try_syncnb_all_nopoll(handles: *mut OperationPointer, count: usize) -> c_int {
+    unsafe fn vgasnet_try_syncnb_all_nopoll(handles: *mut OperationPointer [count], count: usize) -> c_int {
         try_sweep(array(handles, count)?, HandleCounts::all, false)
     }
 
-    unsafe fn vgasnet_try_syncnb_some_nopoll(handles: *mut OperationPointer, count: usize) -> c_int {
+    unsafe fn vgasnet_try_syncnb_some_nopoll(handles: *mut OperationPointer [count], count: usize) -> c_int {
         try_sweep(array(handles, count)?, HandleCounts::some, false)
     }
 }

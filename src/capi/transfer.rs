@@ -57,7 +57,7 @@ blocking! {
 
 entry_points! {
     unsafe fn vgasnet_get_nb | vgasnet_get_nb_bulk(
-        to: *mut c_void, node: u32, from: *mut c_void, len: usize,
+        to: *mut c_void [len], node: u32, from: *mut c_void, len: usize,
     ) -> OperationPointer {
         if get_number(to, node, from, len) {
             return Ok(to_pointer(None));
@@ -65,7 +65,7 @@ entry_points! {
         Ok(to_pointer(start(Operation::Get(to.cast()), at(node, from, len))?))
     }
 
-    unsafe fn vgasnet_get_nbi | vgasnet_get_nbi_bulk(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
+    unsafe fn vgasnet_get_nbi | vgasnet_get_nbi_bulk(to: *mut c_void [len], node: u32, from: *mut c_void, len: usize) {
         if get_number(to, node, from, len) {
             return Ok(());
         }
@@ -77,14 +77,14 @@ entry_points! {
 macro_rules! started_puts {
     ($($explicit:ident $implicit:ident $operation:ident)*) => {
         entry_points! {$(
-            unsafe fn $explicit(node: u32, to: *mut c_void, from: *mut c_void, len: usize) -> OperationPointer {
+            unsafe fn $explicit(node: u32, to: *mut c_void, from: *mut c_void [len], len: usize) -> OperationPointer {
                 if put_number(node, to, from, len) {
                     return Ok(to_pointer(None));
                 }
                 Ok(to_pointer(start(Operation::$operation(from.cast()), at(node, to, len))?))
             }
 
-            unsafe fn $implicit(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
+            unsafe fn $implicit(node: u32, to: *mut c_void, from: *mut c_void [len], len: usize) {
                 if put_number(node, to, from, len) {
                     return Ok(());
                 }

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-static char bytes[64];
+static char bytes[64] __attribute__((aligned(8)));
 
 static void outside(void) { vgasnet_get(bytes, 0, at(0, 16 * page_bytes() - 4), 8); }
 static void before_segment(void) { vgasnet_put_nb(0, (char *)at(0, 0) - 1, bytes, 1); }
@@ -95,6 +95,29 @@ static void atomic_unknown(void) { vgasnet_atomic_u64_nb(NULL, 0, at(0, 0), 10, 
 static void atomic_no_such_rank(void) { vgasnet_atomic_u32(vgasnet_nodes(), at(0, 0), VGASNET_ATOMIC_SWAP, 1, 0); }
 static void atomic_outside(void) { vgasnet_atomic_u64_nbi(NULL, 0, at(0, 16 * page_bytes()), VGASNET_ATOMIC_CAS, 1, 0); }
 
+/* An address below the first that a system gives out. */
+static void *wild(void) {
+    uintptr_t address = 0x1000;
+    return (void *)address;
+}
+
+/* The page is here, and its path open. */
+static void wild_number(void) {
+    vgasnet_put_val(0, at(0, 0), 1, 8);
+    vgasnet_get(bytes, 0, at(0, 0), 8);
+    vgasnet_get(wild(), 0, at(0, 0), 8);
+}
+
+static void wild_source(void) { vgasnet_put_nb_bulk(0, at(0, 0), wild(), 300); }
+static void wild_table(void) { vgasnet_getSegmentInfo((vgasnet_seginfo_t *)wild(), (int)vgasnet_nodes()); }
+static void wild_list(void) {
+    vgasnet_memvec_t to;
+    to.addr = at(0, 0), to.len = 8;
+    vgasnet_putv_bulk(0, 1, &to, 3, (vgasnet_memvec_t const *)wild());
+}
+static void misaligned_handles(void) { vgasnet_try_syncnb_all((vgasnet_handle_t *)(void *)(bytes + 1), 2); }
+static void short_handles(void) { vgasnet_wait_syncnb_all((vgasnet_handle_t *)(void *)bytes, SIZE_MAX); }
+
 struct error {
     const char *name;
     void (*make)(void);
@@ -102,6 +125,12 @@ struct error {
 
 static const struct error errors[] = {
     {"outside", outside},
+    {"wild-number", wild_number},
+    {"wild-source", wild_source},
+    {"wild-table", wild_table},
+    {"wild-list", wild_list},
+    {"misaligned-handles", misaligned_handles},
+    {"short-handles", short_handles},
     {"before-segment", before_segment},
     {"too-long", too_long},
     {"no-such-rank", no_such_rank},

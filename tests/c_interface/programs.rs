@@ -404,8 +404,14 @@ fn the_exit_status_is_that_of_the_rank_that_ended_the_job() {
 }
 
 /// Errors of `fatal`: its argument, the function that reports the error, and its message.
-const ERRORS: [(&str, &str, &str); 26] = [
+const ERRORS: [(&str, &str, &str); 32] = [
     ("outside", "vgasnet_get", "are not inside the segment of rank 0"),
+    ("wild-number", "vgasnet_get", "the local address is 0x1000, and not all of the 8 bytes from there are memory"),
+    ("wild-source", "vgasnet_put_nb_bulk", "argument 3 is 0x1000, and not all of the 300 bytes"),
+    ("wild-table", "vgasnet_getSegmentInfo", "argument 1 is 0x1000, and not all of the "),
+    ("wild-list", "vgasnet_putv_bulk", "argument 5 is 0x1000, and not all of the 48 bytes"),
+    ("misaligned-handles", "vgasnet_try_syncnb_all", "1; give an address that is a multiple of 8"),
+    ("short-handles", "vgasnet_wait_syncnb_all", "with more items than there are addresses"),
     ("before-segment", "vgasnet_put_nb", "are not inside the segment of rank 0"),
     ("too-long", "vgasnet_memset", "18446744073709551615 bytes"),
     ("no-such-rank", "vgasnet_put_nbi_bulk", "there is no rank "),

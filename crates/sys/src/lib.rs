@@ -23,6 +23,7 @@ pub mod io;
 pub mod leak_check;
 mod loaded_objects;
 mod loader_hooks;
+mod mapped;
 pub mod observers;
 mod peer_memory;
 #[cfg(asan)]
@@ -40,6 +41,7 @@ pub use copy_guard::{CopyGuard, has_raised_copy};
 pub use copying::copy_bytes;
 pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
 pub use errno::{keep_errno, last_errno, set_errno};
+pub use mapped::is_mapped;
 pub use peer_memory::{Process, ReadError, let_descendants_read};
 pub use thread_end::at_thread_end;
 pub use thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};

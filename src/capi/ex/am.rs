@@ -77,15 +77,16 @@ fn bad_local_completion(place: *mut EventPointer, is_reply: bool) -> UserError {
 
 entry_points! {
     unsafe fn vgasnet_ex_AM_RequestShort(
-        team: *const Team, rank: u32, handler: u8, flags: u32, count: usize, args: *const i32,
+        team: *const Team, rank: u32, handler: u8, flags: u32, count: usize, args: *const i32 [count],
     ) -> Outcome {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
         request(team, rank, &envelope, flags)
     }
 
     unsafe fn vgasnet_ex_AM_RequestMedium(
-        team: *const Team, rank: u32, handler: u8, source: *const c_void, len_bytes: usize, place: *mut EventPointer, flags: u32,
-        count: usize, args: *const i32,
+        team: *const Team, rank: u32, handler: u8, source: *const c_void [len_bytes], len_bytes: usize,
+        place: *mut EventPointer [0], flags: u32,
+        count: usize, args: *const i32 [count],
     ) -> Outcome {
         let envelope = envelope(handler, source.cast_mut(), len_bytes, Destination::Buffer, count, args)?;
         note_local_completion(place, false)?;
@@ -93,8 +94,9 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_AM_RequestLong(
-        team: *const Team, rank: u32, handler: u8, source: *const c_void, len_bytes: usize, destination: *mut c_void,
-        place: *mut EventPointer, flags: u32, count: usize, args: *const i32,
+        team: *const Team, rank: u32, handler: u8, source: *const c_void [len_bytes], len_bytes: usize,
+        destination: *mut c_void,
+        place: *mut EventPointer [0], flags: u32, count: usize, args: *const i32 [count],
     ) -> Outcome {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source.cast_mut(), len_bytes, destination, count, args)?;
@@ -103,7 +105,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_AM_ReplyShort(
-        token: *mut c_void, handler: u8, _flags: u32, count: usize, args: *const i32,
+        token: *mut c_void, handler: u8, _flags: u32, count: usize, args: *const i32 [count],
     ) -> Outcome {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
         attached()?.am().reply(message(token)?, &envelope)?;
@@ -111,8 +113,9 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_AM_ReplyMedium(
-        token: *mut c_void, handler: u8, source: *const c_void, len_bytes: usize, place: *mut EventPointer, _flags: u32,
-        count: usize, args: *const i32,
+        token: *mut c_void, handler: u8, source: *const c_void [len_bytes], len_bytes: usize,
+        place: *mut EventPointer [0], _flags: u32,
+        count: usize, args: *const i32 [count],
     ) -> Outcome {
         let envelope = envelope(handler, source.cast_mut(), len_bytes, Destination::Buffer, count, args)?;
         note_local_completion(place, true)?;
@@ -121,8 +124,8 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_AM_ReplyLong(
-        token: *mut c_void, handler: u8, source: *const c_void, len_bytes: usize, destination: *mut c_void,
-        place: *mut EventPointer, _flags: u32, count: usize, args: *const i32,
+        token: *mut c_void, handler: u8, source: *const c_void [len_bytes], len_bytes: usize, destination: *mut c_void,
+        place: *mut EventPointer [0], _flags: u32, count: usize, args: *const i32 [count],
     ) -> Outcome {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source.cast_mut(), len_bytes, destination, count, args)?;
@@ -138,7 +141,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_Token_MaxReplyMedium(
-        token: *mut c_void, _place: *const EventPointer, _flags: u32, count: c_uint,
+        token: *mut c_void, _place: *const EventPointer [0], _flags: u32, count: c_uint,
     ) -> usize {
         message(token)?;
         check_count(count)?;
@@ -146,7 +149,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_Token_MaxReplyLong(
-        token: *mut c_void, _place: *const EventPointer, flags: u32, count: c_uint,
+        token: *mut c_void, _place: *const EventPointer [0], flags: u32, count: c_uint,
     ) -> usize {
         message(token)?;
         check_count(count)?;
@@ -154,7 +157,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_AM_MaxRequestMedium | vgasnet_ex_AM_MaxReplyMedium(
-        team: *const Team, rank: u32, _place: *const EventPointer, _flags: u32, count: c_uint,
+        team: *const Team, rank: u32, _place: *const EventPointer [0], _flags: u32, count: c_uint,
     ) -> usize {
         check_peer(team, rank)?;
         check_count(count)?;
@@ -162,7 +165,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_AM_MaxRequestLong | vgasnet_ex_AM_MaxReplyLong(
-        team: *const Team, rank: u32, _place: *const EventPointer, flags: u32, count: c_uint,
+        team: *const Team, rank: u32, _place: *const EventPointer [0], flags: u32, count: c_uint,
     ) -> usize {
         check_peer(team, rank)?;
         check_count(count)?;

@@ -82,7 +82,8 @@ macro_rules! operations {
     ($($number:ty: $explicit:ident $implicit:ident)*) => {
         entry_points! {$(
             unsafe fn $explicit(
-                domain: *const Domain, result: *mut $number, rank: u32, address: *mut c_void, op: u32, operand: $number,
+                domain: *const Domain, result: *mut $number [0], rank: u32, address: *mut c_void, op: u32,
+                operand: $number,
                 other: $number, flags: u32,
             ) -> EventPointer {
                 let (data_type, operands) = (<$number>::TYPE, (operand.bits(), other.bits()));
@@ -94,7 +95,8 @@ macro_rules! operations {
             }
 
             unsafe fn $implicit(
-                domain: *const Domain, result: *mut $number, rank: u32, address: *mut c_void, op: u32, operand: $number,
+                domain: *const Domain, result: *mut $number [0], rank: u32, address: *mut c_void, op: u32,
+                operand: $number,
                 other: $number, flags: u32,
             ) -> c_int {
                 let (data_type, operands) = (<$number>::TYPE, (operand.bits(), other.bits()));

@@ -131,15 +131,15 @@ entry_points! {
 }
 
 entry_points! {
-    unsafe fn vgasnet_ex_Event_TestSome(events: *mut EventPointer, count: usize, _flags: u32) -> Outcome {
+    unsafe fn vgasnet_ex_Event_TestSome(events: *mut EventPointer [count], count: usize, _flags: u32) -> Outcome {
         Ok(answer(is_some(ex::sweep(array(events, count)?, attached()?.ops())?)))
     }
 
-    unsafe fn vgasnet_ex_Event_TestAll(events: *mut EventPointer, count: usize, _flags: u32) -> Outcome {
+    unsafe fn vgasnet_ex_Event_TestAll(events: *mut EventPointer [count], count: usize, _flags: u32) -> Outcome {
         Ok(answer(ex::sweep(array(events, count)?, attached()?.ops())?.pending == 0))
     }
 
-    unsafe fn vgasnet_ex_Event_WaitSome(events: *mut EventPointer, count: usize, _flags: u32) {
+    unsafe fn vgasnet_ex_Event_WaitSome(events: *mut EventPointer [count], count: usize, _flags: u32) {
         let (events, ops) = (array(events, count)?, attached()?.ops());
         if !is_some(ex::sweep(events, ops)?) {
             ex::wait_any(events, ops)?;
@@ -148,7 +148,7 @@ entry_points! {
         Ok(())
     }
 
-    unsafe fn vgasnet_ex_Event_WaitAll(events: *mut EventPointer, count: usize, _flags: u32) {
+    unsafe fn vgasnet_ex_Event_WaitAll(events: *mut EventPointer [count], count: usize, _flags: u32) {
         let (events, ops) = (array(events, count)?, attached()?.ops());
         Ok(ex::wait_all(events, ops)?)
     }

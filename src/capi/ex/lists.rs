@@ -134,19 +134,21 @@ unsafe fn strided<'a>(
 
 /// Defines the blocking, the explicit and the implicit function of a transfer. Their last argument is the flags.
 macro_rules! transfers {
-    ($($blocking:ident, $explicit:ident, $implicit:ident($($argument:ident: $type:ty),* $(,)?) $asked:block)*) => {
+    ($($blocking:ident, $explicit:ident, $implicit:ident(
+        $($argument:ident: $type:ty $([$items:expr])?),* $(,)?
+    ) $asked:block)*) => {
         entry_points! {
             $(
-                unsafe fn $blocking($($argument: $type,)* _flags: u32) -> c_int {
+                unsafe fn $blocking($($argument: $type $([$items])?,)* _flags: u32) -> c_int {
                     transfer($asked)?;
                     Ok(OK)
                 }
 
-                unsafe fn $explicit($($argument: $type,)* _flags: u32) -> EventPointer {
+                unsafe fn $explicit($($argument: $type $([$items])?,)* _flags: u32) -> EventPointer {
                     start($asked)
                 }
 
-                unsafe fn $implicit($($argument: $type,)* flags: u32) -> c_int {
+                unsafe fn $implicit($($argument: $type $([$items])?,)* flags: u32) -> c_int {
                     start_implicit($asked, flags)?;
                     Ok(OK)
                 }
@@ -157,41 +159,47 @@ macro_rules! transfers {
 
 transfers! {
     vgasnet_ex_VIS_VectorPutBlocking, vgasnet_ex_VIS_VectorPutNB, vgasnet_ex_VIS_VectorPutNBI(
-        team: *const Team, rank: u32, to_count: usize, to: *const MemoryVector, from_count: usize, from: *const MemoryVector,
+        team: *const Team, rank: u32, to_count: usize, to: *const MemoryVector [to_count], from_count: usize,
+        from: *const MemoryVector [from_count],
     ) {
         put((team, rank), Some(vectors((to_count, to), (from_count, from))?))
     }
 
     vgasnet_ex_VIS_VectorGetBlocking, vgasnet_ex_VIS_VectorGetNB, vgasnet_ex_VIS_VectorGetNBI(
-        team: *const Team, to_count: usize, to: *const MemoryVector, rank: u32, from_count: usize, from: *const MemoryVector,
+        team: *const Team, to_count: usize, to: *const MemoryVector [to_count], rank: u32, from_count: usize,
+        from: *const MemoryVector [from_count],
     ) {
         get((team, rank), Some(vectors((to_count, to), (from_count, from))?))
     }
 
     vgasnet_ex_VIS_IndexedPutBlocking, vgasnet_ex_VIS_IndexedPutNB, vgasnet_ex_VIS_IndexedPutNBI(
-        team: *const Team, rank: u32, to_count: usize, to: *const *mut c_void, to_len: usize, from_count: usize,
-        from: *const *mut c_void, from_len: usize,
+        team: *const Team, rank: u32, to_count: usize, to: *const *mut c_void [to_count], to_len: usize,
+        from_count: usize,
+        from: *const *mut c_void [from_count], from_len: usize,
     ) {
         put((team, rank), Some(indexed((to_count, to, to_len), (from_count, from, from_len))?))
     }
 
     vgasnet_ex_VIS_IndexedGetBlocking, vgasnet_ex_VIS_IndexedGetNB, vgasnet_ex_VIS_IndexedGetNBI(
-        team: *const Team, to_count: usize, to: *const *mut c_void, to_len: usize, rank: u32, from_count: usize,
-        from: *const *mut c_void, from_len: usize,
+        team: *const Team, to_count: usize, to: *const *mut c_void [to_count], to_len: usize, rank: u32,
+        from_count: usize,
+        from: *const *mut c_void [from_count], from_len: usize,
     ) {
         get((team, rank), Some(indexed((to_count, to, to_len), (from_count, from, from_len))?))
     }
 
     vgasnet_ex_VIS_StridedPutBlocking, vgasnet_ex_VIS_StridedPutNB, vgasnet_ex_VIS_StridedPutNBI(
-        team: *const Team, rank: u32, to: *mut c_void, to_strides: *const isize, from: *mut c_void, from_strides: *const isize,
-        len_bytes: usize, counts: *const usize, levels: usize,
+        team: *const Team, rank: u32, to: *mut c_void, to_strides: *const isize [levels], from: *mut c_void,
+        from_strides: *const isize [levels],
+        len_bytes: usize, counts: *const usize [levels], levels: usize,
     ) {
         put((team, rank), strided((to, to_strides), (from, from_strides), len_bytes, counts, levels)?)
     }
 
     vgasnet_ex_VIS_StridedGetBlocking, vgasnet_ex_VIS_StridedGetNB, vgasnet_ex_VIS_StridedGetNBI(
-        team: *const Team, to: *mut c_void, to_strides: *const isize, rank: u32, from: *mut c_void, from_strides: *const isize,
-        len_bytes: usize, counts: *const usize, levels: usize,
+        team: *const Team, to: *mut c_void, to_strides: *const isize [levels], rank: u32, from: *mut c_void,
+        from_strides: *const isize [levels],
+        len_bytes: usize, counts: *const usize [levels], levels: usize,
     ) {
         get((team, rank), strided((to, to_strides), (from, from_strides), len_bytes, counts, levels)?)
     }

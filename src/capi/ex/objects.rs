@@ -90,7 +90,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_EP_RegisterHandlers(
-        endpoint: *const Endpoint, table: *mut Description, entries: usize,
+        endpoint: *const Endpoint, table: *mut Description [entries], entries: usize,
     ) -> c_int {
         ex::find(endpoint)?;
         if table.is_null() && entries > 0 {
@@ -261,7 +261,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_EP_PublishBoundSegment(
-        team: *const Team, endpoints: *const *const Endpoint, count: usize, _flags: u32,
+        team: *const Team, endpoints: *const *const Endpoint [count], count: usize, _flags: u32,
     ) -> c_int {
         ex::find(team)?;
         if endpoints.is_null() && count > 0 {

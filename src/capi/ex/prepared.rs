@@ -88,7 +88,8 @@ unsafe fn commit(handle: *mut Prepared, kind: Kind, committed: &Committed) -> Re
 
 entry_points! {
     unsafe fn vgasnet_ex_AM_PrepareRequestMedium(
-        team: *const Team, rank: u32, buffer: *const c_void, least_bytes: usize, most_bytes: usize, place: *mut EventPointer,
+        team: *const Team, rank: u32, buffer: *const c_void, least_bytes: usize, most_bytes: usize,
+        place: *mut EventPointer [0],
         flags: u32, count: c_uint,
     ) -> *mut Prepared {
         let asked = Asked { buffer, least_bytes, most_bytes, place, flags, count };
@@ -97,14 +98,15 @@ entry_points! {
 
     unsafe fn vgasnet_ex_AM_PrepareRequestLong(
         team: *const Team, rank: u32, buffer: *const c_void, least_bytes: usize, most_bytes: usize, destination: *mut c_void,
-        place: *mut EventPointer, flags: u32, count: c_uint,
+        place: *mut EventPointer [0], flags: u32, count: c_uint,
     ) -> *mut Prepared {
         let asked = Asked { buffer, least_bytes, most_bytes, place, flags, count };
         prepare(Target::Request(ex::jobrank(team, rank)?), true, destination.addr(), &asked)
     }
 
     unsafe fn vgasnet_ex_AM_PrepareReplyMedium(
-        token: *mut c_void, buffer: *const c_void, least_bytes: usize, most_bytes: usize, place: *mut EventPointer, flags: u32,
+        token: *mut c_void, buffer: *const c_void, least_bytes: usize, most_bytes: usize,
+        place: *mut EventPointer [0], flags: u32,
         count: c_uint,
     ) -> *mut Prepared {
         let asked = Asked { buffer, least_bytes, most_bytes, place, flags, count };
@@ -113,27 +115,27 @@ entry_points! {
 
     unsafe fn vgasnet_ex_AM_PrepareReplyLong(
         token: *mut c_void, buffer: *const c_void, least_bytes: usize, most_bytes: usize, destination: *mut c_void,
-        place: *mut EventPointer, flags: u32, count: c_uint,
+        place: *mut EventPointer [0], flags: u32, count: c_uint,
     ) -> *mut Prepared {
         let asked = Asked { buffer, least_bytes, most_bytes, place, flags, count };
         prepare(Target::Reply(message(token)?), true, destination.addr(), &asked)
     }
 
     unsafe fn vgasnet_ex_AM_CommitRequestMedium(
-        handle: *mut Prepared, handler: u8, payload_bytes: usize, flags: u32, count: usize, args: *const i32,
+        handle: *mut Prepared, handler: u8, payload_bytes: usize, flags: u32, count: usize, args: *const i32 [count],
     ) -> Outcome {
         commit(handle, REQUEST_MEDIUM, &Committed { handler, payload_bytes, address: 0, flags, count, args })
     }
 
     unsafe fn vgasnet_ex_AM_CommitReplyMedium(
-        handle: *mut Prepared, handler: u8, payload_bytes: usize, flags: u32, count: usize, args: *const i32,
+        handle: *mut Prepared, handler: u8, payload_bytes: usize, flags: u32, count: usize, args: *const i32 [count],
     ) -> Outcome {
         commit(handle, REPLY_MEDIUM, &Committed { handler, payload_bytes, address: 0, flags, count, args })
     }
 
     unsafe fn vgasnet_ex_AM_CommitRequestLong(
         handle: *mut Prepared, handler: u8, payload_bytes: usize, destination: *mut c_void, flags: u32, count: usize,
-        args: *const i32,
+        args: *const i32 [count],
     ) -> Outcome {
         let address = destination.addr();
         commit(handle, REQUEST_LONG, &Committed { handler, payload_bytes, address, flags, count, args })
@@ -141,7 +143,7 @@ entry_points! {
 
     unsafe fn vgasnet_ex_AM_CommitReplyLong(
         handle: *mut Prepared, handler: u8, payload_bytes: usize, destination: *mut c_void, flags: u32, count: usize,
-        args: *const i32,
+        args: *const i32 [count],
     ) -> Outcome {
         let address = destination.addr();
         commit(handle, REPLY_LONG, &Committed { handler, payload_bytes, address, flags, count, args })

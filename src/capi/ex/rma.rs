@@ -212,7 +212,7 @@ impl Source {
 
 entry_points! {
     unsafe fn vgasnet_ex_RMA_GetNB(
-        team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize, _flags: u32,
+        team: *const Team, to: *mut c_void [len], rank: u32, from: *mut c_void, len: usize, _flags: u32,
     ) -> EventPointer {
         if get_number(team, to, rank, from, len) {
             return Ok(pointer(None));
@@ -221,7 +221,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_RMA_GetNBI(
-        team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize, _flags: u32,
+        team: *const Team, to: *mut c_void [len], rank: u32, from: *mut c_void, len: usize, _flags: u32,
     ) -> Outcome {
         if get_number(team, to, rank, from, len) {
             return Ok(Outcome::DONE);
@@ -230,7 +230,8 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_RMA_PutNB(
-        team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize, place: *mut EventPointer, _flags: u32,
+        team: *const Team, rank: u32, to: *mut c_void, from: *const c_void [len], len: usize,
+        place: *mut EventPointer [0], _flags: u32,
     ) -> EventPointer {
         let source = Source::of(place)?;
         if source != Source::Group && put_number(team, rank, to, from, len) {
@@ -261,7 +262,8 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_RMA_PutNBI(
-        team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize, place: *mut EventPointer, _flags: u32,
+        team: *const Team, rank: u32, to: *mut c_void, from: *const c_void [len], len: usize,
+        place: *mut EventPointer [0], _flags: u32,
     ) -> Outcome {
         let source = Source::of(place)?;
         if !matches!(source, Source::Event(_)) && put_number(team, rank, to, from, len) {
