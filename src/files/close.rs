@@ -7,7 +7,6 @@ use super::{Call, FileError, Files, SharedFile};
 use std::io;
 use std::sync::atomic::Ordering;
 use vgasnet_engine::Unwritten;
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::PageFilter;
 use vgasnet_storage::{NamedFile, errno_of};
@@ -31,7 +30,7 @@ impl SharedFile {
     }
 
     pub(super) fn is_home(&self) -> bool {
-        self.stripes.homes.contains(&Rank(self.members[self.me as usize]))
+        self.stripes.homes.contains(&self.members.own())
     }
 }
 
@@ -82,9 +81,9 @@ impl Files {
         self.driver().settle_file(file.space);
         // All writes are done. The claim ends before any rank reports the file closed, so the file is free by then.
         drop(Signalproof::lock(&file.claim).take());
-        self.coll.gather_all(file.team, 0_u32)?;
+        file.members.meet()?;
         self.driver().close_file(file.space);
-        self.coll.free_team(file.team)?;
+        file.members.disband()?;
         written
     }
 
@@ -114,11 +113,11 @@ impl Files {
     pub(super) fn write_all(&self, file: &SharedFile, otherwise: Otherwise) -> Result<(), FileError> {
         // Before this gather, ranks may still ship bytes to the blocks of a home. Without spilling there is nothing to
         // drain.
-        let all = self.coll.gather_all(file.team, [file.known_bytes(), u64::from(self.driver().spills())])?;
+        let all = file.members.gather([file.known_bytes(), u64::from(self.driver().spills())])?;
         let mut unwritten = self.driver().flush_file(file.space);
         if all.iter().any(|[_, spills]| *spills != 0) {
             // By now all ranks have passed their data to the homes, as far as the homes have accepted them.
-            self.coll.gather_all(file.team, 0_u32)?;
+            file.members.meet()?;
             unwritten = self.driver().drain_file(file.space);
         }
         let size = all.into_iter().map(|[end, _]| end).fold(0, u64::max);
@@ -128,7 +127,7 @@ impl Files {
     /// Writes dirty pages missed by [`Files::write_all`]: on request, a page may have moved to a rank that had already
     /// written its own. The homes have it written.
     fn write_moved(&self, file: &SharedFile) -> Result<(), FileError> {
-        let home = file.is_home().then_some(Rank(file.members[file.me as usize]));
+        let home = file.is_home().then_some(file.members.own());
         let cause = self.driver().recall_file(file.space, home.as_slice(), PageFilter::ALL);
         let unwritten = self.driver().engine().unwritten(file.space);
         let unwritten = unwritten.or_else(|| cause.map(|cause| Unwritten { cause, ranges: Vec::new() }));
@@ -150,11 +149,11 @@ impl Files {
         size: u64,
         otherwise: Otherwise,
     ) -> Result<(), FileError> {
-        let causes = self.coll.gather_all(file.team, unwritten.map_or(0, |unwritten| unwritten.cause.0))?;
+        let causes = file.members.gather(unwritten.map_or(0, |unwritten| unwritten.cause.0))?;
         if causes.iter().all(|cause| *cause == 0) {
             return Ok(());
         }
-        let all = self.coll.gather_all(file.team, Told::new(unwritten))?;
+        let all = file.members.gather(Told::new(unwritten))?;
         let Some((cause, bytes)) = of_all(&all, size) else { return Ok(()) };
         // Also on ranks with nothing to write.
         file.state.note_error(cause);
@@ -181,7 +180,7 @@ impl Files {
     /// needs exclusive use of the bytes, on each rank of the team, or the cut could hit a write that begins. Operations
     /// in progress without a call have noted their ends.
     pub(super) fn give_end(&self, file: &SharedFile) -> Result<(), FileError> {
-        let ends = self.coll.gather_all(file.team, file.known_bytes())?;
+        let ends = file.members.gather(file.known_bytes())?;
         let size = ends.into_iter().fold(0, u64::max);
         self.note_size(file, size);
         self.by_first(
@@ -199,14 +198,14 @@ impl Files {
         what: &str,
         work: impl FnOnce(&NamedFile) -> io::Result<()>,
     ) -> Result<(), FileError> {
-        let is_first = file.stripes.homes[0].0 == file.members[file.me as usize];
+        let is_first = file.stripes.homes[0] == file.members.own();
         let done = file.file.as_ref().filter(|_| is_first).map_or(Ok(()), |named| work(named));
         self.agree(file, what, done.err().map(|error| errno_of(&error)))
     }
 
     /// Fails on all ranks if one has an error number.
     fn agree(&self, file: &SharedFile, what: &str, errno: Option<i32>) -> Result<(), FileError> {
-        let all = self.coll.gather_all(file.team, errno.unwrap_or(0))?;
+        let all = file.members.gather(errno.unwrap_or(0))?;
         let failed = all.into_iter().find(|errno| *errno != 0);
         failed.map_or(Ok(()), |errno| {
             file.state.note_error(Cause(errno as u32));

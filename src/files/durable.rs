@@ -39,7 +39,7 @@ impl Files {
         let home = file.named_at_home();
         let synced = home.map_or(Ok(()), NamedFile::sync);
         let errno = synced.err().map_or(0, |error| errno_of(&error));
-        let all = self.coll.gather_all(file.team, errno)?;
+        let all = file.members.gather(errno)?;
         let failed = all.into_iter().find(|errno| *errno != 0);
         if failed.is_none() && !file.state.again.is_doubted() {
             home.into_iter().for_each(|named| _ = named.end_sync(None, &[]));
@@ -64,7 +64,7 @@ impl Files {
         }
         let doubt = file.named_at_home().and_then(NamedFile::doubt);
         let doubt = doubt.map(|Doubt { errno, ranges }| Unwritten { cause: Cause(errno as u32), ranges });
-        let all = self.coll.gather_all(file.team, Told::new(doubt.as_ref()))?;
+        let all = file.members.gather(Told::new(doubt.as_ref()))?;
         let Some((cause, bytes)) = of_all(&all, file.known_bytes()) else { return Ok(()) };
         file.state.note_error(cause);
         Err(FileError::doubtful(&file.path, cause, &bytes))
@@ -78,7 +78,7 @@ impl Files {
             left = later;
             let mut told = [[0_u64; 2]; TOLD];
             told.iter_mut().zip(now).for_each(|(told, range)| *told = [range.start, range.end]);
-            let all = self.coll.gather_all(file.team, told)?;
+            let all = file.members.gather(told)?;
             ranges.extend(all.iter().flatten().map(|[start, end]| *start..*end).filter(|range| !range.is_empty()));
             // A rank with more ranges than fit has filled all entries.
             if all.iter().all(|told| told[TOLD - 1] == [0, 0]) {

@@ -2,23 +2,43 @@
 
 use super::together::Collective;
 use super::{Bytes, Call, FileError, Files, SharedFile};
-use std::sync::atomic::Ordering;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_protocol::file_locks::{LockId, LockMode, LockPurpose, LockRange, LockRequest};
 use vgasnet_stats::{self as stats, Row};
 use vgasnet_sys::Signalproof;
 
+/// The locks of a file on this rank.
+pub(super) struct Locks {
+    /// Calls on the file are atomic, by a lock each.
+    is_atomic: AtomicBool,
+    held: Mutex<Vec<Held>>,
+}
+
 /// A lock held by the program: its range and its identity.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+struct Held {
     offset: u64,
     len: u64,
     id: LockId,
 }
 
-impl SharedFile {
-    /// Whether calls are atomic.
-    pub(super) fn is_atomic(&self) -> bool {
+impl Locks {
+    /// No locks. `is_atomic`: calls on the file are atomic.
+    pub(super) fn new(is_atomic: bool) -> Locks {
+        Locks { is_atomic: AtomicBool::new(is_atomic), held: Mutex::default() }
+    }
+
+    /// Whether calls on the file are atomic.
+    pub(super) fn are_calls_atomic(&self) -> bool {
         self.is_atomic.load(Ordering::Relaxed)
+    }
+
+    /// Takes out the lock of exactly this range.
+    fn take(&self, offset: u64, len: u64) -> Option<LockId> {
+        let mut held = Signalproof::lock(&self.held);
+        let at = held.iter().position(|held| (held.offset, held.len) == (offset, len))?;
+        Some(held.swap_remove(at).id)
     }
 }
 
@@ -33,8 +53,8 @@ impl Files {
         // No call in the new mode starts on any rank while one in the old mode is in progress on another.
         let alone = file.bar();
         self.wait_for_begun(&alone, Collective::SetAtomic(is_atomic));
-        self.coll.gather_all(file.team, 0_u32)?;
-        alone.is_atomic.store(is_atomic, Ordering::Relaxed);
+        file.members.meet()?;
+        alone.locks.is_atomic.store(is_atomic, Ordering::Relaxed);
         Ok(())
     }
 
@@ -50,7 +70,7 @@ impl Files {
             )));
         };
         let id = self.wait_for_lock(file, LockPurpose::Program, &[LockRange { start: offset, end, mode }]);
-        Signalproof::lock(&file.held).push(Held { offset, len, id });
+        Signalproof::lock(&file.locks.held).push(Held { offset, len, id });
         Ok(())
     }
 
@@ -59,22 +79,19 @@ impl Files {
     /// # Errors
     /// This rank has no lock of exactly this range.
     pub fn unlock(&self, file: &SharedFile, offset: u64, len: u64) -> Result<(), FileError> {
-        let mut held = Signalproof::lock(&file.held);
-        let Some(at) = held.iter().position(|held| (held.offset, held.len) == (offset, len)) else {
+        let Some(id) = file.locks.take(offset, len) else {
             let path = file.path.display();
             return Err(FileError::argument(format!(
                 "{path}: {len} bytes from {offset} on are not locked by this rank; unlock what was locked, with the same bytes"
             )));
         };
-        let id = held.swap_remove(at).id;
-        drop(held);
         self.driver().unlock_bytes(id);
         Ok(())
     }
 
     /// Releases all locks of the program: the file is being closed.
     pub(super) fn unlock_all(&self, file: &SharedFile) {
-        let held = std::mem::take(&mut *Signalproof::lock(&file.held));
+        let held = std::mem::take(&mut *Signalproof::lock(&file.locks.held));
         held.into_iter().for_each(|held| self.driver().unlock_bytes(held.id));
     }
 
@@ -86,7 +103,7 @@ impl Files {
         bytes: impl Iterator<Item = Bytes>,
         body: impl FnOnce() -> R,
     ) -> R {
-        if !file.is_atomic() {
+        if !file.locks.are_calls_atomic() {
             return body();
         }
         let range = |bytes: Bytes| LockRange { start: bytes.offset, end: bytes.offset + bytes.len as u64, mode };

@@ -14,8 +14,10 @@ mod error;
 mod found;
 #[cfg(feature = "mpi")]
 mod handing_over;
+mod length;
 mod lists;
 mod locks;
+mod members;
 mod open;
 mod pointer;
 mod refresh;
@@ -35,9 +37,11 @@ use crate::coll::Coll;
 use crate::ops::Ops;
 use calls::Use;
 use found::{Writing, Written};
-use locks::Held;
+use length::Length;
+use locks::Locks;
+use members::Members;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex};
 use table::Table;
 use vgasnet_engine::{Driver, FileState};
@@ -61,14 +65,7 @@ pub struct SharedFile {
     space: Space,
     path: PathBuf,
     access: Access,
-    /// Whether calls are atomic.
-    is_atomic: AtomicBool,
-    /// A team of its own: collective calls of other files never come between its own, and the team given at open may be
-    /// freed.
-    team: u64,
-    members: Box<[u32]>,
-    /// This rank's index among the members.
-    me: u32,
+    members: Members,
     stripes: Stripes,
     /// The file, if this rank sees it.
     file: Option<Arc<NamedFile>>,
@@ -76,15 +73,11 @@ pub struct SharedFile {
     _written: Option<Written>,
     /// The same, at the first rank: no other team or job writes it.
     claim: Mutex<Option<Claim>>,
-    /// The file's size in bytes, as far as this rank knows; never more than its true size.
-    known_bytes: AtomicU64,
-    /// Length to which this rank has extended the file without writing, since its last flush.
-    extended_end: AtomicU64,
+    length: Length,
     state: Arc<FileState>,
     /// The team caches nothing of the file any more, and others may write it: its size is the file system's.
     is_handed_over: AtomicBool,
-    /// The locks held by the program.
-    held: Mutex<Vec<Held>>,
+    locks: Locks,
 }
 
 impl Files {

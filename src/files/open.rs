@@ -1,13 +1,16 @@
 //! Opening a file: collective, on all ranks of a team or on none.
 
 use super::found::{FoundFile, Opened};
+use super::length::Length;
+use super::locks::Locks;
+use super::members::Members;
 use super::transfer::PAGES_MAX;
 use super::{FileError, Files, SharedFile};
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use vgasnet_engine::FileState;
 use vgasnet_memory::STRIPE_BYTES;
@@ -133,19 +136,15 @@ impl Files {
             space: Space::of_file(told.number),
             path: path.to_owned(),
             access: arguments.access,
-            is_atomic: AtomicBool::new(arguments.atomic),
-            team,
-            me,
             file: opened.file.clone().filter(|_| is_able),
             _written: opened.written.take(),
             claim: Mutex::new(opened.claim.take()),
-            known_bytes: AtomicU64::new(size_bytes),
-            extended_end: AtomicU64::new(0),
+            length: Length::new(size_bytes),
             state: Arc::new(FileState::new(others, pointer)),
             is_handed_over: AtomicBool::new(false),
-            held: Mutex::default(),
+            locks: Locks::new(arguments.atomic),
             stripes: self.stripes(homes, arguments.stripe_bytes),
-            members,
+            members: Members::new(Arc::clone(&self.coll), team, members, me),
         };
         let errno = if me == 0 { opened.finish(arguments) } else { 0 };
         self.begin(&file, size_bytes, errno)?;
@@ -166,7 +165,7 @@ impl Files {
         let (named, state) = (file.file.clone(), Arc::clone(&file.state));
         self.driver().engine().open_file(file.space, stripes, pages, named, state);
         // Other ranks may ask this one about the file once all have registered it.
-        let all = self.coll.gather_all(file.team, errno)?;
+        let all = file.members.gather(errno)?;
         let Some(errno) = all.into_iter().find(|errno| *errno != 0) else { return Ok(()) };
         self.driver().close_file(file.space);
         Err(FileError::io(&file.path, "be opened", errno as i32))

@@ -4,7 +4,6 @@
 use super::together::Collective;
 use super::{FileError, Files, SharedFile};
 use std::sync::atomic::Ordering;
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::file_message::FileAsk;
 
 impl Files {
@@ -13,7 +12,7 @@ impl Files {
         if let Some(pointer) = file.state.pointer {
             return pointer.fetch_add(amount, Ordering::Relaxed);
         }
-        let first = Rank(file.members[0]);
+        let first = file.members.first();
         self.driver().ask_of_file(std::iter::once(first), file.space, FileAsk::Take, amount)[0].value
     }
 
@@ -24,10 +23,9 @@ impl Files {
     pub fn set_pointer(&self, file: &SharedFile, value: u64) -> Result<(), FileError> {
         // Earlier takes of all ranks are complete once all have come.
         self.come_together(file, Collective::SetPointer(value))?;
-        if let Some(pointer) = file.state.pointer.filter(|_| file.me == 0) {
+        if let Some(pointer) = file.state.pointer.filter(|_| file.members.is_first()) {
             pointer.store(value, Ordering::Relaxed);
         }
-        self.coll.gather_all(file.team, 0_u32)?;
-        Ok(())
+        file.members.meet()
     }
 }

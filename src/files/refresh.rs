@@ -2,7 +2,6 @@
 
 use super::together::Collective;
 use super::{Call, FileError, Files};
-use std::sync::atomic::Ordering;
 
 impl Files {
     /// Drops the pages of a file open only for reading and asks for its size again: from now on reads find the file
@@ -20,12 +19,11 @@ impl Files {
             Ok(())
         })?;
         self.driver().settle_file_at_home(file.space);
-        let size_bytes = self.coll.gather_all(file.team, size_bytes)?.into_iter().fold(0, u64::max);
+        let size_bytes = file.members.gather(size_bytes)?.into_iter().fold(0, u64::max);
         let pages = size_bytes.div_ceil(self.ops.space().page_bytes() as u64) as u32;
         self.driver().cut_file(file.space, 0, pages);
-        file.known_bytes.store(size_bytes, Ordering::Release);
+        file.length.set(size_bytes);
         // Until all ranks have dropped their pages, one could fetch an old page from another.
-        self.coll.gather_all(file.team, 0_u32)?;
-        Ok(())
+        file.members.meet()
     }
 }

@@ -9,7 +9,6 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vgasnet_engine::request::Handle;
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 use vgasnet_storage::errno_of;
@@ -24,13 +23,7 @@ const NUMBER_BYTES: u64 = 4;
 impl SharedFile {
     /// The file's size in bytes, as far as this rank knows.
     pub(super) fn known_bytes(&self) -> u64 {
-        self.known_bytes.load(Ordering::Acquire).max(self.state.written_end.load(Ordering::Acquire))
-    }
-
-    /// The other ranks with the file open.
-    pub(super) fn others(&self) -> impl Iterator<Item = Rank> + '_ {
-        let is_other = |(at, _): &(usize, &u32)| *at != self.me as usize;
-        self.members.iter().enumerate().filter(is_other).map(|(_, rank)| Rank(*rank))
+        self.length.known().max(self.state.written_end.load(Ordering::Acquire))
     }
 }
 
@@ -88,7 +81,7 @@ impl Files {
     pub(super) fn cut_to_end(&self, file: &SharedFile) -> std::io::Result<()> {
         let Some(named) = &file.file else { return Ok(()) };
         let (driver, start) = (self.driver(), Instant::now());
-        let members = || file.members.iter().map(|rank| Rank(*rank));
+        let members = || file.members.ranks();
         let answers = driver.ask_of_file(members(), file.space, FileAsk::HoldEnd, 0);
         let end = answers.iter().map(|answer| answer.value).fold(file.known_bytes(), u64::max);
         let cut = named.size_bytes().and_then(|bytes| match bytes > end {
@@ -106,10 +99,10 @@ impl Files {
             return file.known_bytes();
         }
         let driver = self.driver();
-        let answers = if file.members.len() <= ASKED_MAX {
-            driver.ask_of_file(file.others(), file.space, FileAsk::End, 0)
+        let answers = if file.members.ranks().len() <= ASKED_MAX {
+            driver.ask_of_file(file.members.others(), file.space, FileAsk::End, 0)
         } else {
-            driver.ask_of_file(std::iter::once(Rank(file.members[0])), file.space, FileAsk::Size, 0)
+            driver.ask_of_file(std::iter::once(file.members.first()), file.space, FileAsk::Size, 0)
         };
         let end = answers.iter().map(|answer| answer.value).fold(file.known_bytes(), u64::max);
         self.note_size(file, end);
@@ -151,8 +144,7 @@ impl Files {
 
     /// Raises the known size to at least `bytes`.
     pub(super) fn note_size(&self, file: &SharedFile, bytes: u64) {
-        let before = file.known_bytes.fetch_max(bytes, Ordering::AcqRel);
-        if bytes > before {
+        if file.length.raise(bytes) {
             let pages = bytes.div_ceil(self.page_bytes()) as u32;
             self.driver().engine().note_end(file.space, pages);
         }
@@ -166,7 +158,7 @@ impl Files {
     pub fn extend(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
         self.check_size(file, bytes)?;
         note_end(file, Bytes { offset: 0, len: bytes as usize });
-        file.extended_end.fetch_max(bytes, Ordering::AcqRel);
+        file.length.extend(bytes);
         Ok(())
     }
 
@@ -176,7 +168,7 @@ impl Files {
     /// # Errors
     /// The file system refuses it for another reason.
     pub(super) fn extend_named(&self, file: &SharedFile) -> Result<(), FileError> {
-        let end = file.extended_end.load(Ordering::Acquire);
+        let end = file.length.extension();
         let Some(last) = end.checked_sub(1) else { return Ok(()) };
         match file.file.as_ref().map_or(Ok(false), |named| named.extend(end)) {
             Ok(true) => {}
@@ -184,8 +176,7 @@ impl Files {
             Err(error) if matches!(errno_of(&error), libc::ENOSPC | libc::EDQUOT) => return Ok(()),
             Err(error) => return Err(file.failed("get its size", Cause(errno_of(&error).unsigned_abs()))),
         }
-        // Another thread may have extended the file by now.
-        let _longer = file.extended_end.compare_exchange(end, 0, Ordering::AcqRel, Ordering::Relaxed);
+        file.length.end_extension(end);
         Ok(())
     }
 
@@ -219,17 +210,17 @@ impl Files {
         self.give_end(file)?;
         let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));
         if resized.is_ok() {
-            file.extended_end.store(0, Ordering::Relaxed);
+            file.length.forget_extension();
             // The last page is read again, without the bytes behind the new end.
             self.forget_behind(file, bytes / self.page_bytes(), bytes)?;
         }
-        self.coll.gather_all(file.team, 0_u32)?;
+        file.members.meet()?;
         resized
     }
 
     /// Whether the file is longer on some rank. All ranks learn its size.
     fn is_longer(&self, file: &SharedFile, bytes: u64) -> Result<bool, FileError> {
-        let ends = self.coll.gather_all(file.team, file.known_bytes())?;
+        let ends = file.members.gather(file.known_bytes())?;
         let size = ends.into_iter().fold(0, u64::max);
         self.note_size(file, size);
         Ok(size > bytes)
@@ -244,7 +235,7 @@ impl Files {
         self.write_all(file, Otherwise::Kept).inspect_err(|_| {
             // The last page stays, and its bytes behind the new end must not come back.
             let zeros = vec![0_u8; end.min(size).saturating_sub(bytes) as usize];
-            let tail = Bytes { offset: bytes, len: if file.me == 0 { zeros.len() } else { 0 } };
+            let tail = Bytes { offset: bytes, len: if file.members.is_first() { zeros.len() } else { 0 } };
             // SAFETY: the buffer has as many bytes, and is outside the segment.
             let zeroed = unsafe { self.transfer(file, Operation::Put(zeros.as_ptr()), tail) };
             // The caller learns of the failed write anyway.
@@ -255,12 +246,12 @@ impl Files {
     /// Has all ranks drop the pages from `first` on. The file has `bytes` bytes now.
     fn forget_behind(&self, file: &SharedFile, first: u64, bytes: u64) -> Result<(), FileError> {
         self.driver().settle_file(file.space);
-        self.coll.gather_all(file.team, 0_u32)?;
+        file.members.meet()?;
         self.driver().settle_file_at_home(file.space);
-        self.coll.gather_all(file.team, 0_u32)?;
+        file.members.meet()?;
         self.driver().cut_file(file.space, first as u32, bytes.div_ceil(self.page_bytes()) as u32);
         file.state.forget_end();
-        file.known_bytes.store(bytes, Ordering::Release);
+        file.length.set(bytes);
         file.file.iter().for_each(|named| named.note_cut(bytes));
         Ok(())
     }

@@ -67,17 +67,20 @@ impl Files {
         let mine = call.joint();
         let tell = || self.tell_alone(file, call);
         let is_checked = self.ops.is_strict().then_some(&tell as &dyn Fn());
-        let all = self.coll.gather_all_or_tell(file.team, mine, is_checked)?;
-        let Some((rank, other)) = file.members.iter().zip(all).find(|(_, joint)| *joint != mine) else { return Ok(()) };
+        let all = file.members.gather_or_tell(mine, is_checked)?;
+        let Some((rank, other)) = file.members.ranks().zip(all).find(|(_, joint)| *joint != mine) else {
+            return Ok(());
+        };
         let (path, name) = (file.path.display(), other.name());
         Err(FileError::argument(if other.name == mine.name {
             format!(
-                "{path}: rank {rank} of the job gives {} in place of {}; give the same on all ranks of the team",
-                other.argument, mine.argument
+                "{path}: rank {} of the job gives {} in place of {}; give the same on all ranks of the team",
+                rank.0, other.argument, mine.argument
             )
         } else {
             format!(
-                "{path}: rank {rank} of the job is in {name}; make the same collective calls in the same order on all ranks of the team"
+                "{path}: rank {} of the job is in {name}; make the same collective calls in the same order on all ranks of the team",
+                rank.0
             )
         }))
     }

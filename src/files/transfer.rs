@@ -93,7 +93,7 @@ impl Files {
         bytes: Bytes,
         to: *mut u8,
     ) -> Result<(usize, Option<Handle>), FileError> {
-        if file.is_atomic() {
+        if file.locks.are_calls_atomic() {
             // SAFETY: as the caller promises.
             return unsafe { self.read(file, bytes, to) }.map(|read| (read, None));
         }
@@ -121,7 +121,7 @@ impl Files {
         bytes: Bytes,
         from: *const u8,
     ) -> Result<Option<Handle>, FileError> {
-        if file.is_atomic() {
+        if file.locks.are_calls_atomic() {
             // SAFETY: as the caller promises.
             return unsafe { self.write(file, bytes, from) }.map(|()| None);
         }
