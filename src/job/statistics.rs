@@ -95,7 +95,7 @@ pub fn own_statistics() -> Option<Snapshot> {
     let Some(runtime) = runtime().filter(|_| stats::is_on()) else { return stats::snapshot() };
     runtime.driver().engine().count_used();
     let mut snapshot = stats::snapshot()?;
-    set_copies(&mut snapshot, &runtime.ops().readonly_stats());
+    set_copies(&mut snapshot, &runtime.ops().readonly().stats());
     Some(snapshot)
 }
 

@@ -29,7 +29,7 @@ impl Ops {
         self.check_change(&operation)?;
         let (piece, copy) = (self.number_at(remote)?, Copy::Atomic(Atomic { op, operands, old: old.as_mut_ptr() }));
         // SAFETY: `old` is as long as the longest number.
-        if !unsafe { self.hit(&piece, &copy) } {
+        if !unsafe { self.hits.hit(&piece, &copy) } {
             let completion = self.completions().begin();
             self.submit_one(piece, copy, completion);
             // The bytes stay until the operation is done.
@@ -95,14 +95,14 @@ impl Ops {
             return self.atomic_to_segment(operation, old.addr()).map(|()| None);
         }
         // SAFETY: `old` is null or valid.
-        if op.is_read() && remote.address % remote.len_bytes == 0 && unsafe { self.get_number(old, remote) } {
+        if op.is_read() && remote.address % remote.len_bytes == 0 && unsafe { self.hits.get_number(old, remote) } {
             return Ok(None);
         }
         self.check_change(&operation)?;
         let piece = self.number_at(remote)?;
         let copy = Copy::Atomic(Atomic { op, operands, old });
         // SAFETY: `old` is null or valid.
-        Ok(if unsafe { self.hit(&piece, &copy) } { None } else { Some((piece, copy)) })
+        Ok(if unsafe { self.hits.hit(&piece, &copy) } { None } else { Some((piece, copy)) })
     }
 
     /// Performs an atomic operation with `old` in the own segment.
@@ -119,7 +119,7 @@ impl Ops {
 
     /// Refuses a change of a number in a range declared read-only by this rank.
     fn check_change(&self, operation: &AtomicOperation) -> Result<(), UserError> {
-        if operation.op.is_read() { Ok(()) } else { self.check_write(&operation.remote) }
+        if operation.op.is_read() { Ok(()) } else { self.readonly.check_write(&operation.remote) }
     }
 
     /// The piece of an aligned number, which lies in one page.

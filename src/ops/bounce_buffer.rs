@@ -48,7 +48,7 @@ impl Ops {
         self.space.pieces(own, local, remote.len_bytes)?;
         let here = Remote { rank: own, address: local, ..remote };
         let (from, to) = if operation.is_get() { (remote, here) } else { (here, remote) };
-        self.check_write(&to)?;
+        self.readonly.check_write(&to)?;
         let between = Between { operation, from, to, first: self.copy_page_to_page(from, to)? };
         Ok(if operation.is_get() && between.is_done() { Resolved::Done } else { Resolved::Between(between) })
     }
@@ -140,7 +140,7 @@ impl Ops {
         let copy = Copy::Get(buffer.as_mut_ptr());
         let may_hit = !matches!(missing, PageCopy::NoSource);
         // SAFETY: the buffer is as long as the piece, and nothing else uses it.
-        let part = if may_hit && unsafe { self.hit(&source, &copy) } {
+        let part = if may_hit && unsafe { self.hits.hit(&source, &copy) } {
             let copy = Copy::PutOwned(buffer.into(), room);
             Part { piece: target, copy, completion: Completion::Counted(on_the_way.completion) }
         } else {
@@ -161,22 +161,22 @@ impl Ops {
             return Ok(PageCopy::Done(0));
         };
         let _copying = CopyGuard::begin();
-        let Some(source) = self.pin_anywhere(from.page, Access::Read) else { return Ok(PageCopy::NoSource) };
+        let Some(source) = self.hits.pin(from.page, Access::Read) else { return Ok(PageCopy::NoSource) };
         let mut copy = PageCopy::NoTarget;
-        if let Some(target) = self.pin_anywhere(to.page, Access::Write) {
+        if let Some(target) = self.hits.pin(to.page, Access::Write) {
             let copied = from.len_bytes.min(to.len_bytes);
             copy = PageCopy::Done(copied);
             stats::add(Row::HitPins, 2);
-            self.mark_dirty(&target, to.offset_bytes, copied);
+            self.hits.mark_dirty(&target, to.offset_bytes, copied);
             // SAFETY: both pages are pinned, the target for writing, and the pieces end inside them. The bytes may
             // overlap.
             unsafe {
                 let (source, target) = (source.frame.add(from.offset_bytes), target.frame.add(to.offset_bytes));
                 std::ptr::copy(source, target, copied);
             }
-            self.unpin_page(&target);
+            self.hits.unpin(&target);
         }
-        self.unpin_page(&source);
+        self.hits.unpin(&source);
         Ok(copy)
     }
 

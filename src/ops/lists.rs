@@ -5,7 +5,7 @@
 //!
 //! Source: the interface of GASNet-1's vector, indexed and strided transfers (reference, K.4).
 
-use super::hit_runs::Batch;
+use super::hits::Batch;
 use super::nonblocking::{Kind, note_source};
 use super::own_runs::{OWN_RUN_BYTES_MAX, OwnRuns};
 use super::{Operation, Ops, Remote, Run};
@@ -135,11 +135,11 @@ impl Ops {
         let mut batch = Batch::new();
         while batch.refill(&mut runs) {
             if direction == Direction::Put && self.readonly.is_any() {
-                batch.left().iter().try_for_each(|run| self.check_write(&run.at(rank)))?;
+                batch.left().iter().try_for_each(|run| self.readonly.check_write(&run.at(rank)))?;
             }
             loop {
                 // SAFETY: the local side of each run is valid for its length, or null.
-                let missed = unsafe { self.hit_runs(direction, rank, &mut batch) };
+                let missed = unsafe { self.hits.runs(direction, rank, &mut batch) };
                 let Some(run) = batch.take() else { break };
                 // SAFETY: the local side of the run is valid for its length, or null, until nothing is pending in
                 // `completion`.

@@ -87,17 +87,17 @@ impl Ops {
                     Operation::Put(_) | Operation::Set(_) => self.add_missing(parts, plain()),
                     Operation::Get(to) | Operation::GetWeighted(to, _) => {
                         let address = remote.address + piece.start_bytes;
-                        let part = match self.range_at(&mut range, remote.rank, address, piece.len_bytes) {
+                        let part = match self.readonly.range_at(&mut range, remote.rank, address, piece.len_bytes) {
                             None => Some(plain()),
                             Some(range) => {
                                 let dest = (to.add(piece.start_bytes), operation.weight());
-                                self.part_or_copy(&range, address, piece, dest, completion)
+                                self.readonly.part_or_copy(&range, address, piece, dest, completion)
                             }
                         };
                         part.into_iter().for_each(|part| self.add_missing(parts, part));
                     }
                 }
-                next = rest.find(|piece| !self.hit(piece, &operation.copy(piece)));
+                next = rest.find(|piece| !self.hits.hit(piece, &operation.copy(piece)));
             }
         }
     }

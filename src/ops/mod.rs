@@ -4,8 +4,7 @@
 mod advice;
 mod atomic;
 mod bounce_buffer;
-mod hit;
-mod hit_runs;
+mod hits;
 mod lists;
 mod missing;
 mod nonblocking;
@@ -23,12 +22,12 @@ pub use atomic::AtomicOperation;
 pub use lists::Direction;
 pub use missing::PARTS_MAX;
 pub use nonblocking::{Implicit, Kind};
-pub use readonly::{CopySettings, CopyStats, EndError, RangeOptions, Report};
+pub use readonly::{CopySettings, CopyStats, EndError, RangeOptions, ReadOnly, Report};
 pub use runs::{Region, Run, Strided, runs};
 pub use transfer::{Operation, Remote};
 pub use unwaiting_puts::{Started, Then};
 
-use readonly::ReadOnly;
+use hits::Hits;
 use std::sync::Arc;
 use vgasnet_engine::Driver;
 use vgasnet_engine::request::{Budget, CompletionId, Completions, Reserved};
@@ -44,8 +43,7 @@ const COPY_OVERHEAD_BYTES: usize = 256;
 pub struct Ops {
     driver: Arc<Driver>,
     space: Arc<AddressSpace>,
-    /// Pages in the pools of neighbours other than their home are used, too.
-    cooperative: bool,
+    hits: Hits,
     /// Room for copies of bytes still to be written by non-blocking operations.
     copies: Budget,
     /// Counts parts of operations without a waiting thread.
@@ -57,13 +55,15 @@ pub struct Ops {
 }
 
 impl Ops {
-    /// Operations performed by `driver`. If `strict`, both ends of a transfer in the own memory must lie in the
+    /// Operations performed by `driver`. If `cooperative`, pages in the pools of neighbours other than their home are used,
+    /// too. If `strict`, both ends of a transfer in the own memory must lie in the
     /// segment.
     pub fn new(driver: Arc<Driver>, cooperative: bool, strict: bool, copies: CopySettings) -> Ops {
         let space = Arc::clone(driver.space());
-        let readonly = ReadOnly::new(copies, space.segments.ranks() as usize);
+        let readonly = ReadOnly::new(Arc::clone(&driver), copies);
         let nobody_waits = driver.completions().begin();
-        Ops { driver, space, cooperative, copies: Budget::new(COPIES_BYTES), nobody_waits, strict, readonly }
+        let hits = Hits::new(Arc::clone(&driver), cooperative);
+        Ops { driver, space, hits, copies: Budget::new(COPIES_BYTES), nobody_waits, strict, readonly }
     }
 
     /// Room for a copy of `len_bytes` bytes, if there is some.
@@ -80,6 +80,16 @@ impl Ops {
     /// The driver of the engine.
     pub fn driver(&self) -> &Arc<Driver> {
         &self.driver
+    }
+
+    /// Makes the engines of this host check whether awaited pages are still pinned.
+    pub fn notify_unpinned(&self) {
+        self.hits.notify_unpinned();
+    }
+
+    /// The ranges declared read-only, and their copies.
+    pub fn readonly(&self) -> &ReadOnly {
+        &self.readonly
     }
 
     /// Whether the user has asked for checks beyond GASNet's.

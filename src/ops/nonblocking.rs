@@ -97,7 +97,7 @@ impl Ops {
     /// [`Operation::PutNow`] until this returns.
     pub unsafe fn start_explicit(&self, operation: Operation, remote: Remote) -> Result<Option<Handle>, UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.hit_small(operation, remote) } {
+        if unsafe { self.hits.small(operation, remote) } {
             return Ok(None);
         }
         // SAFETY: as above.
@@ -140,7 +140,7 @@ impl Ops {
     /// operations; for an [`Operation::PutNow`] until this returns.
     pub unsafe fn start_implicit(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
-        if unsafe { self.hit_small(operation, remote) } {
+        if unsafe { self.hits.small(operation, remote) } {
             return Ok(());
         }
         // SAFETY: as above.
@@ -196,7 +196,7 @@ impl Ops {
         let get = Operation::Get(low_order);
         // SAFETY: the value has room for eight bytes, and belongs to this get until `wait_value` ends the completion.
         let started = unsafe {
-            if self.hit_small(get, remote) {
+            if self.hits.small(get, remote) {
                 Ok(())
             } else {
                 self.resolve(get, remote).and_then(|resolved| self.start_missing(resolved, completion))

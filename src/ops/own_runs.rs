@@ -4,7 +4,7 @@
 //! sides for each run. A run with a missing page goes through a buffer of its own without a waiting thread.
 
 use super::bounce_buffer::{OnTheWay, PageCopy};
-use super::hit_runs::Batch;
+use super::hits::Batch;
 use super::{Direction, Operation, Ops, Remote, Run};
 use std::ops::Range;
 use vgasnet_engine::request::CompletionId;
@@ -76,7 +76,7 @@ impl Ops {
         let (from_rank, to_rank) = if direction == Direction::Get { (rank, own) } else { (own, rank) };
         let way = Way { direction, from_rank, to_rank, completion };
         if self.readonly.is_any() {
-            runs.iter().try_for_each(|(_, run)| self.check_write(&way.to(run)))?;
+            runs.iter().try_for_each(|(_, run)| self.readonly.check_write(&way.to(run)))?;
         }
         let mut buffer = vec![0_u8; len_bytes];
         let start = buffer.as_mut_ptr().expose_provenance();
@@ -95,7 +95,7 @@ impl Ops {
         while batch.refill(&mut gets) {
             loop {
                 // SAFETY: each run has its own part of the buffer, of its length.
-                let missed = unsafe { self.hit_runs(Direction::Get, way.from_rank, &mut batch) };
+                let missed = unsafe { self.hits.runs(Direction::Get, way.from_rank, &mut batch) };
                 let Some(run) = batch.take() else { break };
                 let get = Operation::Get(std::ptr::with_exposed_provenance_mut(run.local));
                 if self.keeps_copies(&get) {
@@ -136,7 +136,7 @@ impl Ops {
         while batch.refill(&mut puts) {
             loop {
                 // SAFETY: each run has its own part of the buffer, of its length.
-                let missed = unsafe { self.hit_runs(Direction::Put, way.to_rank, &mut batch) };
+                let missed = unsafe { self.hits.runs(Direction::Put, way.to_rank, &mut batch) };
                 let Some(run) = batch.take() else { break };
                 let put = Operation::PutNow(std::ptr::with_exposed_provenance(run.local));
                 // SAFETY: as above; the put has read the buffer when this returns.

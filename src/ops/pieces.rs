@@ -74,7 +74,7 @@ impl Ops {
         let copy = Copy::Atomic(Atomic { op, operands, old: std::ptr::null_mut() });
         let completion = self.begin_pieces();
         // SAFETY: `old` is null.
-        if !unsafe { self.hit(&piece, &copy) } {
+        if !unsafe { self.hits.hit(&piece, &copy) } {
             self.submit_one(piece, copy, completion);
         }
         self.end_pieces(completion)
@@ -100,7 +100,7 @@ impl Ops {
         for piece in pieces {
             let copy = operation.copy(&piece);
             // SAFETY: the client's memory is valid for this piece of it.
-            let hits = unsafe { self.hit(&piece, &copy) };
+            let hits = unsafe { self.hits.hit(&piece, &copy) };
             stats::add(Row::FileHits, u64::from(hits));
             if !hits {
                 // With very many pieces, earlier ones may have completed already.

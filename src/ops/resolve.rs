@@ -30,7 +30,7 @@ pub(super) struct Missed {
 }
 
 impl Ops {
-    /// Looks for the bytes of an operation that [`Ops::hit_small`] has missed: in the own memory, in the copies of a
+    /// Looks for the bytes of an operation that `Hits::small` has missed: in the own memory, in the copies of a
     /// declared range, and in the pools of this host. Performs the operation up to the first missing page. An operation
     /// that is done may have been empty.
     ///
@@ -54,11 +54,11 @@ impl Ops {
         let Some(mut piece) = pieces.next() else { return Ok(Resolved::Done) };
         let mut range = None;
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, and not null, as checked.
-        if self.readonly.is_any() && unsafe { self.by_copy(operation, &remote, &piece, &mut range)? } {
+        if self.readonly.is_any() && unsafe { self.readonly.by_copy(operation, &remote, &piece, &mut range)? } {
             return Ok(Resolved::Done);
         }
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for each piece, and not null, as checked.
-        while unsafe { self.hit(&piece, &operation.copy(&piece)) } {
+        while unsafe { self.hits.hit(&piece, &operation.copy(&piece)) } {
             let Some(next) = pieces.next() else { return Ok(Resolved::Done) };
             piece = next;
         }
@@ -80,7 +80,7 @@ impl Ops {
         let Some(first) = missed else { return unsafe { self.resolve(operation, remote) } };
         let mut range = None;
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, and not null.
-        if self.readonly.is_any() && unsafe { self.by_copy(operation, &remote, &first, &mut range)? } {
+        if self.readonly.is_any() && unsafe { self.readonly.by_copy(operation, &remote, &first, &mut range)? } {
             return Ok(Resolved::Done);
         }
         let rest = self.space.pieces(remote.rank, remote.address, 0)?;

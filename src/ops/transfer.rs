@@ -73,7 +73,7 @@ impl Ops {
     pub unsafe fn transfer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null; once resolved, not null.
         unsafe {
-            if self.hit_small(operation, remote) {
+            if self.hits.small(operation, remote) {
                 return Ok(());
             }
             match self.resolve(operation, remote)? {

@@ -37,7 +37,7 @@ impl Ops {
     ) -> Result<Started, UserError> {
         let operation = Operation::Put(from);
         self.check_client(operation, remote.len_bytes)?;
-        self.check_write(&remote)?;
+        self.readonly.check_write(&remote)?;
         if !self.is_own_segment(operation, remote.len_bytes) {
             // SAFETY: as the caller says; the source is outside of the own segment.
             return unsafe { self.put_apart(from, None, remote, then) };
@@ -68,7 +68,7 @@ impl Ops {
         let operation = Operation::Put(from);
         let pieces = || self.space.pieces(remote.rank, remote.address, remote.len_bytes);
         // SAFETY: the source is valid for all bytes, so for each piece of them.
-        let Some(missed) = (unsafe { self.hit_all(pieces()?, |piece| operation.copy(piece)) }) else {
+        let Some(missed) = (unsafe { self.hits.all(pieces()?, |piece| operation.copy(piece)) }) else {
             return Ok(Started::Done);
         };
         let Some(mut room) = room.or_else(|| self.copies.take_even_if_large(remote.len_bytes)) else {
@@ -78,7 +78,7 @@ impl Ops {
         for piece in pieces()? {
             // SAFETY: the source is valid for all bytes, so for this piece of them.
             unsafe {
-                if piece == missed || !self.hit(&piece, &operation.copy(&piece)) {
+                if piece == missed || !self.hits.hit(&piece, &operation.copy(&piece)) {
                     let bytes = std::slice::from_raw_parts(from.add(piece.start_bytes), piece.len_bytes);
                     missing.push((piece, Copy::PutOwned(bytes.into(), room.split_off(piece.len_bytes))));
                 }

@@ -4,8 +4,8 @@
 //! that the next write needs a request. At the end the home names the ranks that have requested to write. Pages only
 //! partly in the range may be written elsewhere: of these the bytes are compared.
 
+use super::ReadOnly;
 use super::ranges::Declared;
-use super::{Operation, Ops, Remote};
 use std::ops::Range;
 use vgasnet_engine::request::{Completion, Copy, Part};
 use vgasnet_engine::{Purpose, WritesSince};
@@ -28,7 +28,7 @@ pub(super) struct Watch {
     edges: Vec<(usize, Vec<u8>)>,
 }
 
-impl Ops {
+impl ReadOnly {
     /// Makes sure that later writes to a range are noticed.
     pub(super) fn watch(&self, range: &Declared, pages: Range<u32>) -> Watch {
         let home = Rank(range.rank);
@@ -45,7 +45,7 @@ impl Ops {
         let mut unchecked = left.iter().filter(|page| whole_pages.contains(&page.index));
         if let Some(page) = unchecked.next() {
             let line = not_checked(range, page, self.start_of(range.rank, page.index), unchecked.count());
-            (self.readonly.settings.report)("vgasnet_readonly_begin", &line);
+            (self.settings.report)("vgasnet_readonly_begin", &line);
         }
         let edges = [
             range.start..self.start_of(range.rank, start).min(range.end),
@@ -90,11 +90,9 @@ impl Ops {
     }
 
     fn bytes_at(&self, rank: u32, range: Range<usize>) -> Vec<u8> {
-        let mut bytes = vec![0; range.len()];
-        let remote = Remote { rank, address: range.start, len_bytes: range.len() };
-        // SAFETY: `bytes` is as long as the get.
-        let got = unsafe { self.transfer(Operation::Get(bytes.as_mut_ptr()), remote) };
-        got.expect("a declared range lies in the segment");
+        let mut bytes = vec![0_u8; range.len()];
+        let pieces = self.space.pieces(rank, range.start, range.len()).expect("a declared range lies in the segment");
+        self.read(pieces, bytes.as_mut_ptr());
         bytes
     }
 
@@ -102,10 +100,16 @@ impl Ops {
     fn read_whole(&self, page: PageId) {
         let mut bytes = vec![0_u8; self.space.page_bytes()];
         let piece = Piece { page, offset_bytes: 0, len_bytes: bytes.len(), start_bytes: 0 };
-        let completion = self.completions().begin();
-        let part = Part { piece, copy: Copy::Get(bytes.as_mut_ptr()), completion: Completion::Counted(completion) };
-        self.driver.submit(std::iter::once(part));
-        // The bytes stay until the part is done.
+        self.read(std::iter::once(piece), bytes.as_mut_ptr());
+    }
+
+    /// Reads pieces by the protocol to memory that has room for all.
+    fn read(&self, pieces: impl Iterator<Item = Piece>, to: *mut u8) {
+        let completion = self.driver.completions().begin();
+        let counted = || Completion::Counted(completion);
+        let copy = |piece: &Piece| Copy::Get(to.wrapping_add(piece.start_bytes));
+        self.driver.submit(pieces.map(|piece| Part { piece, copy: copy(&piece), completion: counted() }));
+        // The memory stays until all parts are done.
         self.driver.finish(completion);
     }
 }

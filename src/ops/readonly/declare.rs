@@ -3,7 +3,7 @@
 use super::cache::CacheId;
 use super::check::Watch;
 use super::ranges::Declared;
-use super::{CopySettings, GET_BYTES_MAX, Ops, RangeOptions, Remote};
+use super::{CopySettings, GET_BYTES_MAX, RangeOptions, ReadOnly, Remote};
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -90,13 +90,13 @@ impl Open {
     }
 }
 
-impl Ops {
+impl ReadOnly {
     /// Declares a range of a rank's segment read-only.
     ///
     /// # Errors
     /// The range is empty, not in the segment, or overlaps another; or an option is out of range.
-    pub fn begin_readonly(&self, range: Remote, options: RangeOptions) -> Result<(), UserError> {
-        let checked = check_options(&options, &self.readonly.settings)?;
+    pub fn begin(&self, range: Remote, options: RangeOptions) -> Result<(), UserError> {
+        let checked = check_options(&options, &self.settings)?;
         let pages = self.pages_of(&range)?;
         let (declared, kept) = self.take_range(&range, checked, options.keeps)?;
         let mut since = None;
@@ -105,8 +105,8 @@ impl Ops {
         } else if options.keeps {
             since = Some(self.driver.writes_since(Rank(range.rank), NEVER, pages.clone(), Purpose::Keep).now);
         }
-        let watch = self.readonly.settings.checks.then(|| self.watch(&declared, pages));
-        let mut open = Signalproof::lock(&self.readonly.open);
+        let watch = self.settings.checks.then(|| self.watch(&declared, pages));
+        let mut open = Signalproof::lock(&self.open);
         let name = self.name_of(&range);
         let begun = open.ranges.get_mut(&name).expect("nobody ends a range that has not begun");
         (begun.is_ready, begun.since, begun.watch) = (true, since, watch);
@@ -118,8 +118,8 @@ impl Ops {
     ///
     /// # Errors
     /// There is none with this rank, address and length.
-    pub fn end_readonly(&self, range: Remote) -> Result<(), EndError> {
-        let mut open = Signalproof::lock(&self.readonly.open);
+    pub fn end(&self, range: Remote) -> Result<(), EndError> {
+        let mut open = Signalproof::lock(&self.open);
         let Remote { rank, address, len_bytes } = range;
         let name = self.name_of(&range);
         let is_it = |begun: &Begun| begun.is_ready && begun.declared.end - address == len_bytes;
@@ -147,21 +147,21 @@ impl Ops {
         keeps: bool,
     ) -> Result<(Declared, Option<Kept>), UserError> {
         let Remote { rank, address, len_bytes } = *range;
-        let mut open = Signalproof::lock(&self.readonly.open);
-        let table = self.readonly.ranges.table_of(rank);
+        let mut open = Signalproof::lock(&self.open);
+        let table = self.ranges.table_of(rank);
         if let Some(Declared { start, end, .. }) = open.find(table, rank, address, len_bytes) {
             return Err(UserError::new(format!(
                 "{len_bytes} bytes at {address:#x} of rank {rank} overlap the range from {start:#x} to {end:#x} that this rank has \
                  declared already; end that one first, or leave it open"
             )));
         }
-        let cache: CacheId = self.readonly.cache_of(cache_bytes, u64::from(self.space.rank.0) + 1)?;
+        let cache: CacheId = self.cache_of(cache_bytes, u64::from(self.space.rank.0) + 1)?;
         let end = address + len_bytes;
         let mut declared = Declared { rank, start: address, end, space: 0, cache, get_bytes_max, object_bytes };
         let mut kept = open.take_kept(&declared);
         declared.space = kept.as_ref().map_or_else(|| open.new_space(), |kept| kept.declared.space);
         if !keeps && kept.take().is_some() {
-            self.readonly.cache(cache).invalidate(declared.space);
+            self.cache(cache).invalidate(declared.space);
         }
         open.begin(table, declared);
         Ok((declared, kept))
@@ -170,7 +170,7 @@ impl Ops {
     /// Drops stale copies of a range that begins again. Returns the time up to which the others are valid.
     fn drop_written(&self, kept: &Kept, pages: Range<u32>) -> u64 {
         let Kept { declared, since } = kept;
-        let cache = self.readonly.cache(declared.cache);
+        let cache = self.cache(declared.cache);
         let written = self.driver.writes_since(Rank(declared.rank), *since, pages, Purpose::Keep);
         if written.has_forgotten {
             cache.invalidate(declared.space);
@@ -183,19 +183,19 @@ impl Ops {
     }
 
     fn forget(&self, open: &mut Open, range: &Declared) {
-        self.readonly.cache(range.cache).invalidate(range.space);
+        self.cache(range.cache).invalidate(range.space);
         open.free_spaces.push(range.space);
     }
 
     fn name_of(&self, range: &Remote) -> Name {
-        (self.readonly.ranges.table_of(range.rank), range.rank, range.address)
+        (self.ranges.table_of(range.rank), range.rank, range.address)
     }
 
     /// Makes the ready ranges of a table visible to gets and puts.
     fn publish(&self, open: &Open, table: u32) {
-        self.readonly.ranges.replace(table, &open.ready(table));
+        self.ranges.replace(table, &open.ready(table));
         // The shortest path of puts does not check ranges.
-        self.space.translations().refuse_puts(self.readonly.is_any());
+        self.space.translations().refuse_puts(self.is_any());
     }
 
     /// The pages of a range.

@@ -9,15 +9,16 @@ pub use cache::Report;
 pub use declare::EndError;
 pub use vgasnet_getcache::Stats as CopyStats;
 
-use super::{Operation, Ops, Remote};
+use super::{Operation, Remote};
 use cache::{Cache, CacheId, CacheLookup, KeepCopy, new_cache};
 use declare::Open;
 pub(super) use ranges::Declared;
 use ranges::Ranges;
 use std::sync::{Arc, Mutex, OnceLock};
+use vgasnet_engine::Driver;
 use vgasnet_engine::request::{Completion, CompletionId, Copy, Part};
 use vgasnet_getcache::Outcome;
-use vgasnet_memory::Piece;
+use vgasnet_memory::{AddressSpace, Piece};
 use vgasnet_settings::UserError;
 use vgasnet_sys::Signalproof;
 
@@ -52,7 +53,9 @@ pub struct RangeOptions {
 }
 
 /// The declared ranges of a rank and its copies.
-pub(super) struct ReadOnly {
+pub struct ReadOnly {
+    driver: Arc<Driver>,
+    space: Arc<AddressSpace>,
     settings: CopySettings,
     ranges: Ranges,
     /// In order of first use.
@@ -61,10 +64,12 @@ pub(super) struct ReadOnly {
 }
 
 impl ReadOnly {
-    /// No declared ranges, for `ranks` ranks.
-    pub(super) fn new(settings: CopySettings, ranks: usize) -> ReadOnly {
+    /// No declared ranges. Missing bytes come by `driver`.
+    pub(super) fn new(driver: Arc<Driver>, settings: CopySettings) -> ReadOnly {
+        let space = Arc::clone(driver.space());
+        let ranges = Ranges::new(space.segments.ranks() as usize);
         let caches = [const { OnceLock::new() }; CACHES_MAX];
-        ReadOnly { settings, ranges: Ranges::new(ranks), caches, open: Mutex::default() }
+        ReadOnly { driver, space, settings, ranges, caches, open: Mutex::default() }
     }
 
     /// Whether any range is declared.
@@ -89,8 +94,8 @@ impl ReadOnly {
         Ok(CacheId(at as u32))
     }
 
-    /// Refuses writes in a declared range.
-    fn check_write(&self, remote: &Remote) -> Result<(), UserError> {
+    /// Refuses writes in a declared range. There are some.
+    fn refuse_write(&self, remote: &Remote) -> Result<(), UserError> {
         let Remote { rank, address, len_bytes } = *remote;
         let found = self.ranges.first_behind(rank, address).unwrap_or_else(|_| {
             let open = Signalproof::lock(&self.open);
@@ -105,16 +110,10 @@ impl ReadOnly {
         }
     }
 
-    fn stats(&self) -> CopyStats {
+    /// Statistics of gets from declared ranges.
+    pub fn stats(&self) -> CopyStats {
         let all = self.caches.iter().filter_map(OnceLock::get).map(|(_, cache)| cache.stats());
         all.fold(CopyStats::default(), |sum, one| sum.plus(&one))
-    }
-}
-
-impl Ops {
-    /// Statistics of gets from declared ranges.
-    pub fn readonly_stats(&self) -> CopyStats {
-        self.readonly.stats()
     }
 
     /// Gets bytes of a declared range, if a copy has all of them, and leaves the range in `range`. Refuses writes there.
@@ -130,15 +129,15 @@ impl Ops {
         range: &mut Option<Declared>,
     ) -> Result<bool, UserError> {
         let (Operation::Get(dest) | Operation::GetWeighted(dest, _)) = operation else {
-            return self.readonly.check_write(remote).map(|()| false);
+            return self.refuse_write(remote).map(|()| false);
         };
-        *range = self.readonly.ranges.first_behind(remote.rank, remote.address).unwrap_or(None);
+        *range = self.ranges.first_behind(remote.rank, remote.address).unwrap_or(None);
         let is_one_piece = first.len_bytes == remote.len_bytes;
         let Some(range) = range.filter(|range| is_one_piece && range.caches(remote.address, remote.len_bytes)) else {
             return Ok(false);
         };
         let place = CacheLookup::of(&range, remote.address, first, self.space.page_bytes());
-        let cache = self.readonly.cache(range.cache);
+        let cache = self.cache(range.cache);
         // SAFETY: the client's memory is valid for as many bytes.
         Ok(unsafe { cache.hit(&place.key, place.skip, remote.len_bytes as u32, dest) })
     }
@@ -153,7 +152,7 @@ impl Ops {
         len_bytes: usize,
     ) -> Option<Declared> {
         if range.is_some_and(|range| range.end <= address) {
-            *range = self.readonly.ranges.first_behind(rank, address).unwrap_or(None);
+            *range = self.ranges.first_behind(rank, address).unwrap_or(None);
         }
         range.filter(|range| range.caches(address, len_bytes))
     }
@@ -161,7 +160,7 @@ impl Ops {
     /// Refuses an operation that writes in a range declared by this rank.
     #[inline]
     pub(super) fn check_write(&self, remote: &Remote) -> Result<(), UserError> {
-        if self.readonly.is_any() { self.readonly.check_write(remote) } else { Ok(()) }
+        if self.is_any() { self.refuse_write(remote) } else { Ok(()) }
     }
 
     /// The part for a missing piece of a get in a declared range. `None`: a copy has its bytes, or another get fetches
@@ -178,16 +177,16 @@ impl Ops {
         completion: CompletionId,
     ) -> Option<Part> {
         let place = CacheLookup::of(range, address, &piece, self.space.page_bytes());
-        let cache = self.readonly.cache(range.cache);
+        let cache = self.cache(range.cache);
         // The fetching thread may finish before this one knows of having joined.
-        self.completions().add(completion);
+        self.driver.completions().add(completion);
         // SAFETY: the client's memory is valid until nothing is pending in `completion`, which counts this get until
         // the waiter is finished.
         let outcome = unsafe { cache.get(&place.key, &place.ask(piece.len_bytes, weight, completion), dest) };
         if outcome == Outcome::Joined {
             return None;
         }
-        self.completions().finish(completion);
+        self.driver.completions().finish(completion);
         let Outcome::Miss { from, fill } = outcome else { return None };
         Some(match fill {
             None => {

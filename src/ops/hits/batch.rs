@@ -1,8 +1,8 @@
 //! Hitting runs of a list. A page is pinned once for consecutive runs in it. A small get alone in its page needs no
 //! pin.
 
-use super::hit::{PinnedPage, SMALL_BYTES_MAX};
-use super::{Direction, Ops, Run};
+use super::{Hits, PinnedPage, SMALL_BYTES_MAX};
+use crate::ops::{Direction, Run};
 use vgasnet_memory::{DIRTY_BLOCK_BYTES, Piece};
 use vgasnet_stats as stats;
 use vgasnet_sys::{self as sys, CopyGuard};
@@ -12,7 +12,7 @@ use vgasnet_sys::{self as sys, CopyGuard};
 const BATCH_RUNS: usize = 128;
 
 /// The next runs of a list.
-pub(super) struct Batch {
+pub(in crate::ops) struct Batch {
     runs: [Run; BATCH_RUNS],
     first: usize,
     end: usize,
@@ -20,7 +20,7 @@ pub(super) struct Batch {
 
 impl Batch {
     /// An empty batch.
-    pub(super) fn new() -> Batch {
+    pub(in crate::ops) fn new() -> Batch {
         let none = Run { local: 0, remote: 0, len_bytes: 0 };
         Batch { runs: [none; BATCH_RUNS], first: 0, end: 0 }
     }
@@ -30,7 +30,7 @@ impl Batch {
     ///
     /// Out of line, since this and the surrounding loop each need all registers.
     #[inline(never)]
-    pub(super) fn refill(&mut self, from: &mut impl Iterator<Item = Run>) -> bool {
+    pub(in crate::ops) fn refill(&mut self, from: &mut impl Iterator<Item = Run>) -> bool {
         debug_assert!(self.first == self.end, "runs are left");
         let mut end = 0;
         while end < BATCH_RUNS {
@@ -48,14 +48,14 @@ impl Batch {
     }
 
     /// Takes the next run.
-    pub(super) fn take(&mut self) -> Option<Run> {
+    pub(in crate::ops) fn take(&mut self) -> Option<Run> {
         let run = self.left().first().copied()?;
         self.first += 1;
         Some(run)
     }
 
     /// Runs not taken yet.
-    pub(super) fn left(&self) -> &[Run] {
+    pub(in crate::ops) fn left(&self) -> &[Run] {
         &self.runs[self.first..self.end]
     }
 }
@@ -72,29 +72,29 @@ struct HeldPage {
     marked: usize,
 }
 
-impl Ops {
+impl Hits {
     /// Performs the first runs of the batch, up to one that misses, crosses a page border, or has its local side null
     /// or in the own segment. Returns the piece of a run that missed.
     ///
     /// # Safety
     /// The local side of each run is valid for its length, or null.
-    pub(super) unsafe fn hit_runs(&self, direction: Direction, rank: u32, batch: &mut Batch) -> Option<Piece> {
+    pub(in crate::ops) unsafe fn runs(&self, direction: Direction, rank: u32, batch: &mut Batch) -> Option<Piece> {
         // SAFETY: as the caller says.
         unsafe {
             match direction {
-                Direction::Get => self.hit_runs_of::<true>(rank, batch),
-                Direction::Put => self.hit_runs_of::<false>(rank, batch),
+                Direction::Get => self.runs_of::<true>(rank, batch),
+                Direction::Put => self.runs_of::<false>(rank, batch),
             }
         }
     }
 
-    /// As [`Ops::hit_runs`], for gets or puts. Out of line, since the loop that makes the runs needs the registers
+    /// As [`Hits::runs`], for gets or puts. Out of line, since the loop that makes the runs needs the registers
     /// itself.
     ///
     /// # Safety
     /// The local side of each run is valid for its length, or null.
     #[inline(never)]
-    unsafe fn hit_runs_of<const IS_GET: bool>(&self, rank: u32, batch: &mut Batch) -> Option<Piece> {
+    unsafe fn runs_of<const IS_GET: bool>(&self, rank: u32, batch: &mut Batch) -> Option<Piece> {
         let direction = if IS_GET { Direction::Get } else { Direction::Put };
         let counts = stats::is_on();
         let own = self.space.own_segment();
@@ -114,7 +114,7 @@ impl Ops {
             let place = match &mut held {
                 Some(held) if is_in(held.start) => held,
                 _ => {
-                    held.take().into_iter().for_each(|held| self.unpin_page(&held.page));
+                    held.take().into_iter().for_each(|held| self.unpin(&held.page));
                     copying.let_in();
                     // Segments begin at multiples of the page size.
                     let is_alone = batch.left().get(at + 1).is_none_or(|next| (run.remote ^ next.remote) >= page_bytes);
@@ -140,12 +140,12 @@ impl Ops {
             // in the own segment, so it does not overlap the frame.
             unsafe { copy_run(direction, place.page.frame.add(offset_bytes), run) };
             if counts {
-                self.count_hit(place.page.rank, direction.access(), run.len_bytes);
+                self.count(place.page.rank, direction.access(), run.len_bytes);
             }
             done += 1;
         }
         batch.first += done;
-        held.into_iter().for_each(|held| self.unpin_page(&held.page));
+        held.into_iter().for_each(|held| self.unpin(&held.page));
         missed
     }
 
@@ -169,7 +169,7 @@ impl Ops {
     fn hold(&self, direction: Direction, rank: u32, run: &Run) -> Result<HeldPage, Option<Piece>> {
         let first = self.space.pieces(rank, run.remote, run.len_bytes).ok().and_then(|mut pieces| pieces.next());
         let piece = first.filter(|piece| piece.len_bytes == run.len_bytes).ok_or(None)?;
-        let page = self.pin_anywhere(piece.page, direction.access()).ok_or(Some(piece))?;
+        let page = self.pin(piece.page, direction.access()).ok_or(Some(piece))?;
         if direction == Direction::Get && run.len_bytes < SMALL_BYTES_MAX && !stats::is_on() {
             self.mark_read(&page);
         }

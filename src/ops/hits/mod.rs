@@ -1,10 +1,16 @@
 //! Hits: pages open in this rank's pool or in a neighbour's.
 //!
-//! The hit path is [`Ops::hit_small`], and then [`Ops::hit`] by [`Ops::resolve`]: no lock, no message, no system call.
+//! The hit path is [`Hits::small`], and then [`Hits::hit`] by `Ops::resolve`: no lock, no message, no system call.
 
-use super::{Operation, Ops, Remote};
+mod batch;
+
+pub(super) use batch::Batch;
+
+use super::{Operation, Remote};
+use std::sync::Arc;
+use vgasnet_engine::Driver;
 use vgasnet_engine::request::Copy;
-use vgasnet_memory::{Piece, Pinned, Put, RankMemory};
+use vgasnet_memory::{AddressSpace, Piece, Pinned, Put, RankMemory};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use vgasnet_stats::{self as stats, Row};
@@ -24,14 +30,28 @@ pub(super) struct PinnedPage {
     pub(super) frame: *mut u8,
 }
 
-impl Ops {
+/// The pages that operations use in place: those in the pools of this host.
+pub(super) struct Hits {
+    driver: Arc<Driver>,
+    space: Arc<AddressSpace>,
+    /// Pages in the pools of neighbours other than their home are used, too.
+    cooperative: bool,
+}
+
+impl Hits {
+    /// The pages of `driver`'s host.
+    pub(super) fn new(driver: Arc<Driver>, cooperative: bool) -> Hits {
+        let space = Arc::clone(driver.space());
+        Hits { driver, space, cooperative }
+    }
+
     /// Performs a get or put of less than [`SMALL_BYTES_MAX`] bytes within one recently used page. Returns whether it
     /// did; false if the client's memory is null or in the own segment.
     ///
     /// # Safety
     /// The client's memory is valid for as many bytes, or null.
     #[inline(always)]
-    pub(super) unsafe fn hit_small(&self, operation: Operation, remote: Remote) -> bool {
+    pub(super) unsafe fn small(&self, operation: Operation, remote: Remote) -> bool {
         // SAFETY: as the caller promises.
         unsafe {
             match (operation, remote.len_bytes) {
@@ -100,20 +120,20 @@ impl Ops {
         let _copying = CopyGuard::begin();
         // Borrowed, not moved: a move would read in 16-byte words what was just written in words of other sizes, a
         // store-forwarding stall of nanoseconds.
-        let pinned = self.pin_anywhere(piece.page, copy.access());
+        let pinned = self.pin(piece.page, copy.access());
         let Some(page) = &pinned else { return false };
         // SAFETY: the page is pinned for the access that the copy needs, so it stays in its frame. The client's memory in
         // `copy` is valid for the piece's length.
         unsafe { copy.run(self.memory_of(page), page.in_frame, piece) };
-        self.end_hit(page, piece, copy);
+        self.end(page, piece, copy);
         true
     }
 
-    /// As [`Ops::hit`] of several pieces: performs all or none. Returns the piece that missed.
+    /// As [`Hits::hit`] of several pieces: performs all or none. Returns the piece that missed.
     ///
     /// # Safety
     /// The client's memory in each copy is valid for its piece's length.
-    pub(super) unsafe fn hit_all(
+    pub(super) unsafe fn all(
         &self,
         pieces: impl Iterator<Item = Piece>,
         copy: impl Fn(&Piece) -> Copy,
@@ -122,8 +142,8 @@ impl Ops {
         let mut pinned: Vec<(PinnedPage, Piece, Copy)> = Vec::new();
         for piece in pieces {
             let copy = copy(&piece);
-            let Some(page) = self.pin_anywhere(piece.page, copy.access()) else {
-                pinned.iter().for_each(|(page, ..)| self.unpin_page(page));
+            let Some(page) = self.pin(piece.page, copy.access()) else {
+                pinned.iter().for_each(|(page, ..)| self.unpin(page));
                 return Some(piece);
             };
             pinned.push((page, piece, copy));
@@ -131,20 +151,20 @@ impl Ops {
         for (page, piece, copy) in pinned {
             // SAFETY: as for `hit`.
             unsafe { copy.run(self.memory_of(&page), page.in_frame, &piece) };
-            self.end_hit(&page, &piece, &copy);
+            self.end(&page, &piece, &copy);
         }
         None
     }
 
     /// Counts a hit, or marks its page, and unpins the page.
     #[inline]
-    fn end_hit(&self, page: &PinnedPage, piece: &Piece, copy: &Copy) {
+    fn end(&self, page: &PinnedPage, piece: &Piece, copy: &Copy) {
         if stats::is_on() {
-            self.count_hit(page.rank, copy.access(), piece.len_bytes);
+            self.count(page.rank, copy.access(), piece.len_bytes);
         } else if matches!(copy, Copy::Get(_) | Copy::Put(_)) && piece.len_bytes < SMALL_BYTES_MAX {
             self.mark_read(page);
         }
-        self.unpin_page(page);
+        self.unpin(page);
     }
 
     /// Lets the next small access to the page skip the pin, or another mark. It is not counted.
@@ -155,12 +175,12 @@ impl Ops {
 
     /// Makes the engines of this host check whether awaited pages are still pinned.
     #[cold]
-    pub fn notify_unpinned(&self) {
+    pub(super) fn notify_unpinned(&self) {
         self.space.memories.iter().for_each(|(rank, _)| self.driver.notify_unpinned_at(rank));
     }
 
     #[cold]
-    pub(super) fn count_hit(&self, rank: usize, access: Access, len_bytes: usize) {
+    pub(super) fn count(&self, rank: usize, access: Access, len_bytes: usize) {
         let (bytes, row, elsewhere) = match access {
             Access::Read => (Row::GetBytes, Row::HitGets, Row::HitGetsNeighbour),
             Access::Write => (Row::PutBytes, Row::HitPuts, Row::HitPutsNeighbour),
@@ -171,7 +191,7 @@ impl Ops {
 
     /// Pins a page in this rank's pool or in a neighbour's, if it is open there.
     #[inline]
-    pub(super) fn pin_anywhere(&self, page: PageId, access: Access) -> Option<PinnedPage> {
+    pub(super) fn pin(&self, page: PageId, access: Access) -> Option<PinnedPage> {
         let (pool, frame) = self.space.translations().last(page);
         if let Some(pinned) = self.pin_in(pool, frame, page, access) {
             return Some(pinned);
@@ -213,7 +233,7 @@ impl Ops {
     }
 
     #[inline]
-    pub(super) fn unpin_page(&self, page: &PinnedPage) {
+    pub(super) fn unpin(&self, page: &PinnedPage) {
         if self.memory_of(page).table.unpin(page.in_frame) {
             self.driver.notify_unpinned_at(page.rank);
         }
