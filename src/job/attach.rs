@@ -30,6 +30,25 @@ pub(super) enum SegmentRequest {
     Later,
 }
 
+/// Rank 0 tells why the segment is for gets and puts alone, where it is.
+fn tell_where_nothing_is_mapped_twice(conduit: &dyn Conduit) {
+    if conduit.rank().0 != 0 {
+        return;
+    }
+    if !conduit.capabilities().second_mapping {
+        say(&format!(
+            "rank 0: {ATTACH}: over {} segments cannot be loaded from and stored to directly; use gets and puts",
+            conduit.name()
+        ));
+    }
+    if is_under_valgrind() {
+        say(&format!(
+            "rank 0: {ATTACH}: valgrind maps no memory twice, so segments cannot be loaded from and stored to; use gets and \
+             puts, or build with -fsanitize=address in place of valgrind"
+        ));
+    }
+}
+
 impl Job {
     /// Agrees with all ranks on sizes and starts the runtime, with these handlers registered.
     pub(super) fn start_runtime(&self, request: SegmentRequest, handlers: &mut [Entry]) -> Result<Runtime, Failure> {
@@ -51,18 +70,7 @@ impl Job {
             table_bytes: table_bytes(shape, page_bytes),
         };
         conduit.attach(sizes).map_err(|error| not_attached(conduit.rank(), &error))?;
-        if !conduit.capabilities().second_mapping && conduit.rank().0 == 0 {
-            say(&format!(
-                "rank 0: {ATTACH}: over {} segments cannot be loaded from and stored to directly; use gets and puts",
-                conduit.name()
-            ));
-        }
-        if is_under_valgrind() && conduit.rank().0 == 0 {
-            say(&format!(
-                "rank 0: {ATTACH}: valgrind maps no memory twice, so segments cannot be loaded from and stored to; use gets and \
-                 puts, or build with -fsanitize=address in place of valgrind"
-            ));
-        }
+        tell_where_nothing_is_mapped_twice(conduit);
         let mapped = check_told(&shapes, "the size of its memory", |rank, shape| {
             is_mapped_whole(conduit, rank, shape, page_bytes)
         });
@@ -226,7 +234,7 @@ impl Job {
 
 /// The segments of ranks of these shapes, with their homes.
 pub(super) fn segments_of(shapes: &[Shape], config: &Config) -> Spaces {
-    with_homes(shapes.iter().map(|shape| shape.pages), config.page_bytes, config.cyclic_homes)
+    with_homes(shapes.iter().map(|shape| shape.pages), config.page_bytes, config.caching.cyclic_homes)
 }
 
 /// Takes space on the disk, and reports `what` if that takes long.

@@ -87,7 +87,7 @@ impl Job {
         let rounded_bytes = size_bytes.checked_next_multiple_of(self.config.page_bytes);
         let rounded_bytes = rounded_bytes.filter(|bytes| *bytes <= room_bytes);
         let Some(rounded_bytes) = rounded_bytes else { return Err(self.too_large(size_bytes)?) };
-        if self.config.cyclic_homes {
+        if self.config.caching.cyclic_homes {
             // The files and places of its pages depend on the sizes of all segments, not yet known.
             return Ok(());
         }

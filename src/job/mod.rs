@@ -218,12 +218,13 @@ pub fn init_over<V: Iterator<Item = (String, String)>>(
     let (mut config, all) = agree(&*conduit, INIT, config, |config| {
         // Attach reports an unusable storage directory.
         max_local_bytes = segment_bytes(&*conduit, config, Config::offered_segment_bytes).unwrap_or(0);
-        let peer_memory = u64::from(config.peer_memory);
-        let (statistics, cyclic_homes) = (statistics::requested_outputs(config), u64::from(config.cyclic_homes));
+        let peer_memory = u64::from(config.caching.peer_memory);
+        let (statistics, cyclic_homes) =
+            (statistics::requested_outputs(config), u64::from(config.caching.cyclic_homes));
         Offer { page_bytes: config.page_bytes, max_local_bytes, statistics, peer_memory, cyclic_homes }
     })?;
     // Barriers and other parts of a host use shared memory on all of its ranks, or on none.
-    config.peer_memory = all.iter().all(|theirs| theirs.peer_memory != 0);
+    config.caching.peer_memory = all.iter().all(|theirs| theirs.peer_memory != 0);
     let same = check_same("VGASNET_PAGE_SIZE", &all, |theirs| theirs.page_bytes)
         .and_then(|()| check_same(HOMES_VARIABLE, &all, |theirs| theirs.cyclic_homes));
     agree(&*conduit, INIT, same.map_err(|line| (FailureClass::BadArgument, line)), |()| ())?;
@@ -360,7 +361,7 @@ impl Job {
 
     /// The places of all ranks, in order.
     pub fn places(&self) -> impl Iterator<Item = RankLocation> {
-        let shares_memory = self.conduit.capabilities().peer_memory && self.config.peer_memory;
+        let shares_memory = self.conduit.capabilities().peer_memory && self.config.caching.peer_memory;
         (0..self.conduit.ranks()).map(move |rank| {
             let host = self.conduit.host_of(Rank(rank));
             RankLocation { host, supernode: if shares_memory { host } else { rank } }

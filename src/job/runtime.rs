@@ -75,7 +75,7 @@ impl Runtime {
     ) -> Result<Runtime, UserError> {
         let rank = conduit.rank();
         let own = shapes[rank.index()];
-        let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.peer_memory);
+        let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.caching.peer_memory);
         let space = AddressSpace::new(rank, Segments::new(segments), memories);
         let (view, block_mapper) = open_view(&conduit, &space, shapes, config)?;
         let space = Arc::new(space.with_view(view.clone()));
@@ -91,19 +91,19 @@ impl Runtime {
         let sizes = shapes.iter().map(|Shape { pages, frames }| RankSizes { pages: *pages, frames: *frames });
         let limits = Limits::new(rank, sizes).with_homes(segments);
         let hosts = Hosts::of((0..conduit.ranks()).map(|rank| conduit.host_of(Rank(rank))));
-        let protocol = engine::protocol(limits, hosts, config.cooperative, page_bytes);
-        let protocol = if config.home_keeps { protocol.keeping_at_home() } else { protocol };
+        let protocol = engine::protocol(limits, hosts, config.caching.cooperative, page_bytes);
+        let protocol = if config.caching.home_keeps { protocol.keeping_at_home() } else { protocol };
         let messages = Arc::new(Messages::new(&*conduit, handlers));
         let spin_us = default_spin_us(&*conduit);
         let options = EngineOptions {
             policy: PolicyKind::default(),
-            cooperative: config.cooperative,
-            ships: config.ships.then_some(REQUEST_BYTES),
-            offers_max: if config.keeps_guests { offers_max(shapes[rank.index()].frames) } else { 0 },
+            cooperative: config.caching.cooperative,
+            ships: config.caching.ships.then_some(REQUEST_BYTES),
+            offers_max: if config.caching.keeps_guests { offers_max(shapes[rank.index()].frames) } else { 0 },
             optimisations: Optimisations::ALL,
         };
         let engine = Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _, options);
-        let driver = Arc::new(Driver::new(engine, Arc::new(Completions::default()), config.cooperative, fail));
+        let driver = Arc::new(Driver::new(engine, Arc::new(Completions::default()), config.caching.cooperative, fail));
         driver.set_spin(spin_us);
         if let Some(view) = view {
             let installed = fault::install(view, Arc::clone(&driver), guard_end(space.own_segment()));
@@ -120,7 +120,7 @@ impl Runtime {
     fn on(driver: Arc<Driver>, messages: Arc<Messages>, config: &Config) -> Runtime {
         let cache_bytes = config.get_cache_bytes as usize;
         let copies = CopySettings { cache_bytes, checks: config.checks_readonly, report: super::report };
-        let ops = Arc::new(Ops::new(Arc::clone(&driver), config.cooperative, config.strict, copies));
+        let ops = Arc::new(Ops::new(Arc::clone(&driver), config.caching.cooperative, config.strict, copies));
         let am = Arc::new(Am::new(Arc::clone(&ops), messages));
         let coll = Coll::new(Arc::clone(&am));
         driver.set_caller_work(Arc::new(Calls { am: Arc::clone(&am), coll: Arc::clone(&coll) }));
@@ -193,13 +193,13 @@ fn open_view(
     let mapper = RemapMapper::new(segment, page_bytes, pool, all_frames(frames, page_bytes))
         .map_err(|error| refused("map the pool a second time", &error))?;
     let lenders = space.lenders(|rank| {
-        let shape = shapes.get(rank.index()).filter(|_| config.cooperative)?;
+        let shape = shapes.get(rank.index()).filter(|_| config.caching.cooperative)?;
         let mapper = mapper.of_neighbour(conduit.pool(rank)?, shape.frames);
         // Pages of a neighbour's pool without a second mapping are copied.
         mapper.ok().map(|mapper| Box::new(mapper) as Box<dyn PageMapper>)
     });
     // Whole pages are mapped if the system cannot map blocks, or if the blocks are at another rank.
-    let has_blocks = config.ships && !config.cyclic_homes && pays_to_map_blocks(page_bytes);
+    let has_blocks = config.caching.ships && !config.caching.cyclic_homes && pays_to_map_blocks(page_bytes);
     let block_mapper = mapper.of_blocks().filter(|_| has_blocks);
     let all_blocks = all_frames(frames, page_bytes) as usize * (page_bytes / BLOCK_BYTES);
     let wanted = block_mapper.as_ref().map_or(0, |_| u32::try_from(all_blocks).unwrap_or(u32::MAX));

@@ -1,6 +1,6 @@
 //! Mistakes of users and failures of machines. Each ends the job without a hang, with a non-zero status and one line
 //! that names the error, the place, the allowed values and the remedy. Nothing is left in the storage folder. Misuse of
-//! the C interface is in `programs.rs`.
+//! the C interface is in `misuse.rs`.
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{entries, finish, fresh_dir, say_not_run};

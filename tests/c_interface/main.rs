@@ -30,6 +30,7 @@ mod install_libraries;
 mod install_pages;
 mod local;
 #[cfg(feature = "mpi")]
+mod misuse;
 mod mpi;
 mod programs;
 mod python;

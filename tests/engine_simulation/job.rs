@@ -281,6 +281,27 @@ impl Job {
                 }
                 None
             }
+            Task::Put(transfer) => self.transfer(rank, transfer, true),
+            Task::Get(transfer) => self.transfer(rank, transfer, false),
+            Task::Read(read) => Some(self.read(read)),
+            Task::EndRead(read) => {
+                node.engine.end_read(read).expect("such reads do not fail");
+                None
+            }
+            of_frame @ (Task::Clear { .. } | Task::Cleared(_) | Task::Fill { .. } | Task::Filled(..)) => {
+                self.step_of_frame(rank, of_frame)
+            }
+            of_mapping @ (Task::Unmap { .. } | Task::Closed(_) | Task::UnmapUnused { .. } | Task::GiveBack { .. }) => {
+                self.step_of_mapping(rank, of_mapping)
+            }
+            of_bytes => self.step_of_bytes(rank, of_bytes),
+        }
+    }
+
+    /// As [`Job::step`], for frames of pages that are not open yet.
+    fn step_of_frame(&mut self, rank: usize, task: Task) -> Option<Task> {
+        let node = &mut self.nodes[rank];
+        match task {
             Task::Clear { page, frame } => {
                 let memory = node.space.own.pool.frame(frame);
                 // SAFETY: the frame is inside the pool, and reserved for an unopened page.
@@ -303,6 +324,14 @@ impl Job {
                 node.engine.complete(Event::Filled(page));
                 Some(Task::Finish(vec![part]))
             }
+            _ => unreachable!("no task of a frame"),
+        }
+    }
+
+    /// As [`Job::step`], for mappings of the own segment.
+    fn step_of_mapping(&mut self, rank: usize, task: Task) -> Option<Task> {
+        let node = &mut self.nodes[rank];
+        match task {
             Task::Unmap { page, frame } => {
                 node.view().unmap(page, frame).expect("there is room to unmap");
                 Some(Task::Closed(page))
@@ -320,14 +349,7 @@ impl Job {
                 node.view().give_back(index).expect("there is room to unmap");
                 None
             }
-            Task::Put(transfer) => self.transfer(rank, transfer, true),
-            Task::Get(transfer) => self.transfer(rank, transfer, false),
-            Task::Read(read) => Some(self.read(read)),
-            Task::EndRead(read) => {
-                node.engine.end_read(read).expect("such reads do not fail");
-                None
-            }
-            of_bytes => self.step_of_bytes(rank, of_bytes),
+            _ => unreachable!("no task of a mapping"),
         }
     }
 
@@ -416,6 +438,19 @@ impl Job {
     }
 }
 
+fn server(shape: &Shape, space: &Arc<AddressSpace>, mapper: &Mapper, storage: Box<dyn Storage>) -> StorageServer {
+    let own = shape.ranks[space.rank.index()];
+    let staging = (own.frames..own.frames + STAGING_FRAMES_MIN).map(FrameId).collect();
+    let blocks = (FrameId(own.frames + staging_frames(PAGE_BYTES)), shape.block_slots);
+    let mut server = StorageServer::new(Arc::clone(space), storage, staging, blocks)
+        .with_gaps(shape.gap_bytes)
+        .with_homes(shape.segments());
+    if shape.mapper.blocks_max > 0 {
+        server = server.with_mapped_blocks(mapper.of_blocks(), shape.mapper.blocks_max);
+    }
+    server
+}
+
 fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(Disk) -> Box<dyn Storage>) -> Node {
     let conduit: Arc<dyn Conduit> = Arc::new(hub.conduit(rank));
     let own = shape.ranks[rank.index()];
@@ -436,14 +471,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(D
     let segments = shape.segments();
     let size_bytes = segments.places_at_home(rank).max(1) * PAGE_BYTES as u64;
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
-    let staging = (own.frames..own.frames + STAGING_FRAMES_MIN).map(FrameId).collect();
-    let blocks = (FrameId(own.frames + staging_frames(PAGE_BYTES)), shape.block_slots);
-    let mut server = StorageServer::new(Arc::clone(&space), storage(disk.clone()), staging, blocks)
-        .with_gaps(shape.gap_bytes)
-        .with_homes(segments.clone());
-    if shape.mapper.blocks_max > 0 {
-        server = server.with_mapped_blocks(mapper.of_blocks(), shape.mapper.blocks_max);
-    }
+    let server = server(shape, &space, &mapper, storage(disk.clone()));
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
     let protocol = Protocol::new(Limits::new(rank, sizes).with_homes(segments), shape.cooperative).in_groups(2);
     let hosts = Hosts::of((0..shape.ranks.len() as u32).map(|rank| rank / shape.ranks.len().min(3) as u32));

@@ -88,7 +88,7 @@ pub fn start(settings: &Settings, cooperative: bool, pages: u32) -> Vec<Runtime>
     hub.attach_all(&vec![sizes; ranks]);
     let config = Config::from_env(std::iter::empty(), 1, &Machine { memory_available_bytes: 1 << 30 });
     let mut config = config.expect("the defaults are valid");
-    (config.page_bytes, config.cooperative) = (PAGE_BYTES as u64, cooperative);
+    (config.page_bytes, config.caching.cooperative) = (PAGE_BYTES as u64, cooperative);
     let segment = |rank| Segment { base: base(rank), size_bytes: pages as usize * PAGE_BYTES };
     let rank = |rank: usize| {
         let storage = MemoryStorage::new(u64::from(pages) * PAGE_BYTES as u64, 2, settings.seed + rank as u64);

@@ -72,7 +72,7 @@ const CONDUITS: &str = match (cfg!(feature = "mpi"), cfg!(feature = "gasnet")) {
 pub struct Transport {
     /// The requested conduit, if there is one.
     pub conduit: Option<Conduit>,
-    /// As [`Config::peer_memory`].
+    /// As [`Caching::peer_memory`].
     pub peer_memory: bool,
 }
 
@@ -89,19 +89,8 @@ pub struct Config {
     pub segment_limit_bytes: Option<u64>,
     /// This rank's share of the host's available memory, in bytes.
     pub memory_share_bytes: u64,
-    /// Whether a page held by some rank is fetched from this rank, not from the backing file.
-    pub cooperative: bool,
-    /// Whether the homes of a segment's pages are all ranks, round robin, not the segment's own rank.
-    pub cyclic_homes: bool,
-    /// Whether pages evicted from the last pool with a copy are offered to other ranks, and pages of others are kept in
-    /// idle frames.
-    pub keeps_guests: bool,
-    /// Whether a home keeps a copy of a page that it reads from its disk for another rank.
-    pub home_keeps: bool,
-    /// Whether ranks of one host use each other's frames directly.
-    pub peer_memory: bool,
-    /// Whether small operations may be carried out at a rank with their page.
-    pub ships: bool,
+    /// Where pages are kept and fetched from.
+    pub caching: Caching,
     /// Maximum memory for copies of gets from read-only ranges, in bytes: from [`GET_CACHE_BYTES_MIN`] to
     /// [`GET_CACHE_BYTES_MAX`].
     pub get_cache_bytes: u64,
@@ -125,22 +114,38 @@ pub struct Config {
     pub unknown: Vec<String>,
 }
 
-impl Config {
-    /// The configuration described by `vars` (name, value), on a host with `ranks_on_host` ranks of this job. Names
-    /// without the prefix `VGASNET_` are ignored, except `TMPDIR` as a default, and two of GASNet's.
-    ///
-    /// # Errors
-    /// A `VGASNET_` name close to a known one, a malformed value, two settings that exclude each other, or a pool
-    /// smaller than a page or larger than the rank's share of the available memory.
-    ///
-    /// # Panics
-    /// If `ranks_on_host` is 0.
-    pub fn from_env(
+/// Where pages are kept and fetched from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caching {
+    /// Whether a page held by some rank is fetched from this rank, not from the backing file.
+    pub cooperative: bool,
+    /// Whether the homes of a segment's pages are all ranks, round robin, not the segment's own rank.
+    pub cyclic_homes: bool,
+    /// Whether pages evicted from the last pool with a copy are offered to other ranks, and pages of others are kept in
+    /// idle frames.
+    pub keeps_guests: bool,
+    /// Whether a home keeps a copy of a page that it reads from its disk for another rank.
+    pub home_keeps: bool,
+    /// Whether ranks of one host use each other's frames directly.
+    pub peer_memory: bool,
+    /// Whether small operations may be carried out at a rank with their page.
+    pub ships: bool,
+}
+
+/// What the environment gives.
+struct Given {
+    settings: Settings,
+    tmpdir: Option<String>,
+    gasnet_limit_bytes: Option<u64>,
+    catches_exit: bool,
+}
+
+impl Given {
+    fn of(
         vars: impl Iterator<Item = (String, String)>,
         ranks_on_host: u32,
         machine: &Machine,
-    ) -> Result<Config, UserError> {
-        assert!(ranks_on_host > 0, "the calling rank is on this host");
+    ) -> Result<Given, UserError> {
         let mut settings = Settings::default();
         let (mut tmpdir, mut gasnet_limit_bytes, mut catches_exit) = (None, None, true);
         for (name, value) in vars {
@@ -160,6 +165,27 @@ impl Config {
                 set(&mut settings, &name, &value)?;
             }
         }
+        Ok(Given { settings, tmpdir, gasnet_limit_bytes, catches_exit })
+    }
+}
+
+impl Config {
+    /// The configuration described by `vars` (name, value), on a host with `ranks_on_host` ranks of this job. Names
+    /// without the prefix `VGASNET_` are ignored, except `TMPDIR` as a default, and two of GASNet's.
+    ///
+    /// # Errors
+    /// A `VGASNET_` name close to a known one, a malformed value, two settings that exclude each other, or a pool
+    /// smaller than a page or larger than the rank's share of the available memory.
+    ///
+    /// # Panics
+    /// If `ranks_on_host` is 0.
+    pub fn from_env(
+        vars: impl Iterator<Item = (String, String)>,
+        ranks_on_host: u32,
+        machine: &Machine,
+    ) -> Result<Config, UserError> {
+        assert!(ranks_on_host > 0, "the calling rank is on this host");
+        let Given { settings, tmpdir, gasnet_limit_bytes, catches_exit } = Given::of(vars, ranks_on_host, machine)?;
         let storage_dir = match (settings.storage_dir, tmpdir) {
             (Some(dir), _) => dir,
             (None, Some(tmpdir)) => parse_directory(&tmpdir)
@@ -170,9 +196,9 @@ impl Config {
         if let Some(limit) = settings.segment_limit_bytes {
             require_a_page("VGASNET_MAX_SEGSIZE", limit, page_bytes)?;
         }
-        let cyclic_homes = settings.cyclic_homes.unwrap_or(false);
-        if cyclic_homes {
-            with_cyclic_homes("VGASNET_COOPERATIVE=0", settings.cooperative != Some(false))?;
+        let caching = settings.caching.or_default();
+        if caching.cyclic_homes {
+            with_cyclic_homes("VGASNET_COOPERATIVE=0", caching.cooperative)?;
             with_cyclic_homes("VGASNET_CHECK_READONLY=1", settings.checks_readonly != Some(true))?;
         }
         let share_bytes = machine.memory_available_bytes / u64::from(ranks_on_host);
@@ -186,12 +212,7 @@ impl Config {
             pool_bytes: pool_bytes / page_bytes * page_bytes,
             segment_limit_bytes: settings.segment_limit_bytes,
             memory_share_bytes: share_bytes,
-            cooperative: settings.cooperative.unwrap_or(true),
-            cyclic_homes,
-            keeps_guests: settings.keeps_guests.unwrap_or(false),
-            home_keeps: settings.home_keeps.unwrap_or(false),
-            peer_memory: settings.peer_memory.unwrap_or(true),
-            ships: settings.ships.unwrap_or(true),
+            caching,
             get_cache_bytes: settings
                 .get_cache_bytes
                 .unwrap_or((pool_bytes / 8).clamp(GET_CACHE_BYTES_MIN, GET_CACHE_BYTES_MAX)),

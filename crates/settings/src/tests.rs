@@ -26,12 +26,14 @@ fn defaults() {
             pool_bytes: 4 * GIB,
             segment_limit_bytes: None,
             memory_share_bytes: 8 * GIB,
-            cooperative: true,
-            cyclic_homes: false,
-            keeps_guests: false,
-            home_keeps: false,
-            peer_memory: true,
-            ships: true,
+            caching: Caching {
+                cooperative: true,
+                cyclic_homes: false,
+                keeps_guests: false,
+                home_keeps: false,
+                peer_memory: true,
+                ships: true,
+            },
             get_cache_bytes: GIB / 2,
             checks_readonly: false,
             spills: false,
@@ -54,57 +56,61 @@ fn the_default_pool_is_whole_pages_between_one_and_the_maximum() {
     assert_eq!(config(&[("VGASNET_PAGE_SIZE", "64M")], 64, GIB).unwrap().pool_bytes, 64 << 20);
 }
 
+/// A value of each variable.
+const VARS: [(&str, &str); 31] = [
+    ("TMPDIR", "/ignored"),
+    ("GASNET_CATCH_EXIT", "no"),
+    ("VGASNET_STORAGE_DIR", "/mnt/nvme"),
+    ("VGASNET_PAGE_SIZE", "64k"),
+    ("VGASNET_POOL_SIZE", "100K"),
+    ("VGASNET_MAX_SEGSIZE", "1T"),
+    ("VGASNET_COOPERATIVE", "0"),
+    ("VGASNET_HOMES", "owner"),
+    ("VGASNET_IDLE_POOLS", "1"),
+    ("VGASNET_HOME_KEEPS", "1"),
+    ("VGASNET_PEER_MEMORY", "0"),
+    ("VGASNET_SHIP", "0"),
+    ("VGASNET_GET_CACHE_SIZE", "1M"),
+    ("VGASNET_CHECK_READONLY", "1"),
+    ("VGASNET_CHECK", "1"),
+    ("VGASNET_FILE_SPILL", "1"),
+    ("VGASNET_FILE_SPILL_SIZE", "2G"),
+    ("VGASNET_STATS", "1"),
+    ("VGASNET_STATS_FILE", "/tmp/stats"),
+    ("VGASNET_CONDUIT", "smp"),
+    ("VGASNET_TEST_IO_ERROR", "write:3"),
+    ("VGASNET_SMP_JOB", "anything at all"),
+    ("VGASNET_HOST_TIMEOUT", "3600"),
+    ("VGASNET_MPIEXEC", "mpiexec -iface v0"),
+    ("VGASNET_LAUNCHER", "anything at all"),
+    ("VGASNET_AGENT", "anything at all"),
+    ("VGASNET_LIBRARY", "anything at all"),
+    ("VGASNET_MPI_FILES", "anything at all"),
+    ("VGASNET_MPI_CACHE", "anything at all"),
+    ("VGASNET_MPI_CACHE_SIZE", "anything at all"),
+    ("VGASNET_MPI_CACHE_STATS", "anything at all"),
+];
+
 #[test]
 fn every_variable_is_taken() {
-    let vars = [
-        ("TMPDIR", "/ignored"),
-        ("GASNET_CATCH_EXIT", "no"),
-        ("VGASNET_STORAGE_DIR", "/mnt/nvme"),
-        ("VGASNET_PAGE_SIZE", "64k"),
-        ("VGASNET_POOL_SIZE", "100K"),
-        ("VGASNET_MAX_SEGSIZE", "1T"),
-        ("VGASNET_COOPERATIVE", "0"),
-        ("VGASNET_HOMES", "owner"),
-        ("VGASNET_IDLE_POOLS", "1"),
-        ("VGASNET_HOME_KEEPS", "1"),
-        ("VGASNET_PEER_MEMORY", "0"),
-        ("VGASNET_SHIP", "0"),
-        ("VGASNET_GET_CACHE_SIZE", "1M"),
-        ("VGASNET_CHECK_READONLY", "1"),
-        ("VGASNET_CHECK", "1"),
-        ("VGASNET_FILE_SPILL", "1"),
-        ("VGASNET_FILE_SPILL_SIZE", "2G"),
-        ("VGASNET_STATS", "1"),
-        ("VGASNET_STATS_FILE", "/tmp/stats"),
-        ("VGASNET_CONDUIT", "smp"),
-        ("VGASNET_TEST_IO_ERROR", "write:3"),
-        ("VGASNET_SMP_JOB", "anything at all"),
-        ("VGASNET_HOST_TIMEOUT", "3600"),
-        ("VGASNET_MPIEXEC", "mpiexec -iface v0"),
-        ("VGASNET_LAUNCHER", "anything at all"),
-        ("VGASNET_AGENT", "anything at all"),
-        ("VGASNET_LIBRARY", "anything at all"),
-        ("VGASNET_MPI_FILES", "anything at all"),
-        ("VGASNET_MPI_CACHE", "anything at all"),
-        ("VGASNET_MPI_CACHE_SIZE", "anything at all"),
-        ("VGASNET_MPI_CACHE_STATS", "anything at all"),
-    ];
     let of_vgasnet = VARIABLES.iter().filter(|variable| variable.audience != Audience::GasnetClients);
-    assert_eq!(vars.len() - 2, of_vgasnet.count());
+    assert_eq!(VARS.len() - 2, of_vgasnet.count());
     assert_eq!(
-        config(&vars, 1, GIB).unwrap(),
+        config(&VARS, 1, GIB).unwrap(),
         Config {
             storage_dir: "/mnt/nvme".into(),
             page_bytes: 64 << 10,
             pool_bytes: 64 << 10,
             segment_limit_bytes: Some(1 << 40),
             memory_share_bytes: GIB,
-            cooperative: false,
-            cyclic_homes: false,
-            keeps_guests: true,
-            home_keeps: true,
-            peer_memory: false,
-            ships: false,
+            caching: Caching {
+                cooperative: false,
+                cyclic_homes: false,
+                keeps_guests: true,
+                home_keeps: true,
+                peer_memory: false,
+                ships: false,
+            },
             get_cache_bytes: 1 << 20,
             checks_readonly: true,
             spills: true,
@@ -122,7 +128,7 @@ fn every_variable_is_taken() {
 #[test]
 fn homes_in_turns_go_with_what_they_can_serve() {
     let homes = ("VGASNET_HOMES", "cyclic");
-    assert!(config(&[homes, ("VGASNET_COOPERATIVE", "1")], 1, GIB).unwrap().cyclic_homes);
+    assert!(config(&[homes, ("VGASNET_COOPERATIVE", "1")], 1, GIB).unwrap().caching.cyclic_homes);
     assert_eq!(
         refused("VGASNET_HOMES", "all"),
         "VGASNET_HOMES=all is neither owner nor cyclic; allowed: owner or cyclic"

@@ -3,7 +3,7 @@
 use super::edit_distance::edit_distance;
 use super::io_fault::IoFault;
 use super::size::{format_size, parse_size};
-use super::{CONDUITS, Conduit, GET_CACHE_BYTES_MAX, GET_CACHE_BYTES_MIN, PAGE_BYTES_MAX, page_bytes_min};
+use super::{CONDUITS, Caching, Conduit, GET_CACHE_BYTES_MAX, GET_CACHE_BYTES_MIN, PAGE_BYTES_MAX, page_bytes_min};
 use crate::UserError;
 use std::path::PathBuf;
 use vgasnet_conduit::launchers::{HOST_TIMEOUT_S, PSHM_NODES_VARIABLE};
@@ -45,12 +45,7 @@ pub(super) struct Settings {
     pub(super) page_bytes: Option<u64>,
     pub(super) pool_bytes: Option<u64>,
     pub(super) segment_limit_bytes: Option<u64>,
-    pub(super) cooperative: Option<bool>,
-    pub(super) cyclic_homes: Option<bool>,
-    pub(super) keeps_guests: Option<bool>,
-    pub(super) home_keeps: Option<bool>,
-    pub(super) peer_memory: Option<bool>,
-    pub(super) ships: Option<bool>,
+    pub(super) caching: GivenCaching,
     pub(super) get_cache_bytes: Option<u64>,
     pub(super) checks_readonly: Option<bool>,
     pub(super) spills: Option<bool>,
@@ -60,6 +55,31 @@ pub(super) struct Settings {
     pub(super) stats: Option<bool>,
     pub(super) stats_file: Option<PathBuf>,
     pub(super) unknown: Vec<String>,
+}
+
+/// The given values of [`Caching`].
+#[derive(Default)]
+pub(super) struct GivenCaching {
+    cooperative: Option<bool>,
+    cyclic_homes: Option<bool>,
+    keeps_guests: Option<bool>,
+    home_keeps: Option<bool>,
+    peer_memory: Option<bool>,
+    ships: Option<bool>,
+}
+
+impl GivenCaching {
+    /// With the defaults filled in.
+    pub(super) fn or_default(&self) -> Caching {
+        Caching {
+            cooperative: self.cooperative.unwrap_or(true),
+            cyclic_homes: self.cyclic_homes.unwrap_or(false),
+            keeps_guests: self.keeps_guests.unwrap_or(false),
+            home_keeps: self.home_keeps.unwrap_or(false),
+            peer_memory: self.peer_memory.unwrap_or(true),
+            ships: self.ships.unwrap_or(true),
+        }
+    }
 }
 
 /// The variable for the transport.
@@ -125,7 +145,7 @@ pub(super) const VARIABLES: [Variable; 33 + cfg!(test_faults) as usize] = [
         meaning: "1: a page held by any rank comes from its memory; 0: from the disk",
         allowed: "0 or 1",
         default: "1",
-        set: |settings, value| parse_switch(value).map(|on| settings.cooperative = Some(on)),
+        set: |settings, value| parse_switch(value).map(|on| settings.caching.cooperative = Some(on)),
     },
     Variable {
         name: HOMES_VARIABLE,
@@ -134,7 +154,7 @@ pub(super) const VARIABLES: [Variable; 33 + cfg!(test_faults) as usize] = [
                   cyclic: round robin over all ranks, 4M or a page at a time; the same on every rank",
         allowed: "owner or cyclic",
         default: "owner",
-        set: |settings, value| parse_homes(value).map(|cyclic| settings.cyclic_homes = Some(cyclic)),
+        set: |settings, value| parse_homes(value).map(|cyclic| settings.caching.cyclic_homes = Some(cyclic)),
     },
     Variable {
         name: "VGASNET_IDLE_POOLS",
@@ -142,7 +162,7 @@ pub(super) const VARIABLES: [Variable; 33 + cfg!(test_faults) as usize] = [
         meaning: "1: a page evicted from the last pool with a copy goes to an idle frame of another rank, if there is one",
         allowed: "0 or 1",
         default: "0",
-        set: |settings, value| parse_switch(value).map(|on| settings.keeps_guests = Some(on)),
+        set: |settings, value| parse_switch(value).map(|on| settings.caching.keeps_guests = Some(on)),
     },
     Variable {
         name: "VGASNET_HOME_KEEPS",
@@ -150,7 +170,7 @@ pub(super) const VARIABLES: [Variable; 33 + cfg!(test_faults) as usize] = [
         meaning: "1: a home that reads a page for another rank keeps a copy in its own pool",
         allowed: "0 or 1",
         default: "0, but 1 with VGASNET_COOPERATIVE=0",
-        set: |settings, value| parse_switch(value).map(|on| settings.home_keeps = Some(on)),
+        set: |settings, value| parse_switch(value).map(|on| settings.caching.home_keeps = Some(on)),
     },
     Variable {
         name: PEER_MEMORY_VARIABLE,
@@ -158,7 +178,7 @@ pub(super) const VARIABLES: [Variable; 33 + cfg!(test_faults) as usize] = [
         meaning: "1: ranks of one host use each other's frames directly; 0: like ranks of other hosts",
         allowed: "0 or 1",
         default: "1",
-        set: |settings, value| parse_switch(value).map(|on| settings.peer_memory = Some(on)),
+        set: |settings, value| parse_switch(value).map(|on| settings.caching.peer_memory = Some(on)),
     },
     Variable {
         name: "VGASNET_SHIP",
@@ -167,7 +187,7 @@ pub(super) const VARIABLES: [Variable; 33 + cfg!(test_faults) as usize] = [
                   the page moves each time",
         allowed: "0 or 1",
         default: "1",
-        set: |settings, value| parse_switch(value).map(|on| settings.ships = Some(on)),
+        set: |settings, value| parse_switch(value).map(|on| settings.caching.ships = Some(on)),
     },
     Variable {
         name: "VGASNET_GET_CACHE_SIZE",
@@ -190,7 +210,7 @@ pub(super) const VARIABLES: [Variable; 33 + cfg!(test_faults) as usize] = [
         audience: Audience::Users,
         meaning: "1: errors ignored by a GASNet built without checks end the program: a second notify of a barrier, a wait without \
                   one, an unlock of a free lock, transfers in the rank's own memory outside its segment, handles of GASNet-EX never given \
-                  out, unequal atomic domains; and a rank reports a wait of 5 s for others in a collective call of a file",
+                  out, unequal atomic domains, pointers that are misaligned or lead to memory that is not mapped; and a rank reports a wait of 5 s for others in a collective call of a file",
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.strict = Some(on)),

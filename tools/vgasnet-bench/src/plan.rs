@@ -10,7 +10,7 @@ use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use vgasnet_memory::block_frames;
-use vgasnet_settings::{Config, Machine, environment, format_size, format_size_about};
+use vgasnet_settings::{Caching, Config, Machine, environment, format_size, format_size_about};
 use vgasnet_storage as storage;
 
 /// The size of a get, and the unit for filling and checking data.
@@ -237,7 +237,7 @@ impl Job {
 
     /// Its properties common to all rounds.
     pub fn setting(&self, mode: &str) -> Row {
-        let Config { page_bytes, pool_bytes, cooperative, peer_memory, .. } = self.config;
+        let Config { page_bytes, pool_bytes, caching: Caching { cooperative, peer_memory, .. }, .. } = self.config;
         let row = Row::default().show("mode", mode).show("ranks", self.ranks);
         let row = row.show("page_bytes", page_bytes).show("pool_bytes", pool_bytes);
         let row = row.show("cooperative", cooperative).show("peer_memory", peer_memory);

@@ -88,7 +88,7 @@ impl Rank {
 
     /// Whether ranks of one host use each other's frames directly.
     pub fn has_peer_memory(&self) -> bool {
-        job::job().is_some_and(|job| job.config().peer_memory)
+        job::job().is_some_and(|job| job.config().caching.peer_memory)
     }
 
     /// Waits for all ranks.

@@ -105,7 +105,7 @@ fn frames(report: &mut Report, config: &Config, machine: &Machine, largest_bytes
             "a pool has fewer than {FRAMES_MIN} pages, so a program that loads from its segment or stores there is ended; set {advice}"
         ));
     }
-    let room = MappingRoom::observe(config.peer_memory && ranks > 1, 0);
+    let room = MappingRoom::observe(config.caching.peer_memory && ranks > 1, 0);
     if let Some(limit) = room.limit_for(Shape { pages, frames }) {
         report.advise(format!(
             "a pool has {frames} pages, more than loads and stores reach at a time; sysctl -w vm.max_map_count={limit}, or a larger \
@@ -128,7 +128,7 @@ fn locked_memory(report: &mut Report, config: &Config) {
 /// A rank maps all pools of the host, its own pool a second time, and its segment.
 fn address_space(report: &mut Report, config: &Config, ranks: u32) {
     let Some(limit_bytes) = limit(Resource::RLIMIT_AS) else { return };
-    let pools = if config.peer_memory { u64::from(ranks) } else { 1 };
+    let pools = if config.caching.peer_memory { u64::from(ranks) } else { 1 };
     let pools_bytes = config.pool_bytes.saturating_mul(pools + 1);
     let (limit, pools) = (format_size_about(limit_bytes), format_size_about(pools_bytes));
     if pools_bytes > limit_bytes {

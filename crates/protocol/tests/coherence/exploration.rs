@@ -155,6 +155,32 @@ fn branch_ahead(all: &mut Exploration, state: &State, scenario: Scenario) {
     }
 }
 
+/// What a rank may do on its own: evict, flush, begin an operation.
+fn branch_rank(all: &mut Exploration, state: &State, scenario: Scenario, rank: Rank) {
+    let at = rank.index();
+    for frame in state.world.evictable(rank) {
+        all.branch(state, |next| next.world.event(rank, Event::Evict(frame)));
+    }
+    // Even if a frame is evictable: the client may have pinned it.
+    if lacks_victim(&state.world, rank) {
+        all.branch(state, |next| next.world.event(rank, Event::NoVictim));
+    }
+    if state.flushes[at] > 0 {
+        all.branch(state, |next| {
+            next.flushes[at] -= 1;
+            next.world.event(rank, Event::Flush);
+        });
+    }
+    if state.ops[at] > 0 && state.world.busy_ops(rank) == 0 {
+        for (page, op) in ops(scenario) {
+            all.branch(state, |next| {
+                next.ops[at] -= 1;
+                next.world.start(rank, page, op);
+            });
+        }
+    }
+}
+
 fn explore(scenario: Scenario) {
     let ranks = scenario.shape.ranks as usize;
     let mut all = Exploration::default();
@@ -192,30 +218,7 @@ fn explore(scenario: Scenario) {
                 all.branch(&state, |next| next.ships -= u8::from(next.world.ship(page, op)));
             }
         }
-        for at in 0..ranks {
-            let rank = Rank(at as u32);
-            for frame in state.world.evictable(rank) {
-                all.branch(&state, |next| next.world.event(rank, Event::Evict(frame)));
-            }
-            // Even if a frame is evictable: the client may have pinned it.
-            if lacks_victim(&state.world, rank) {
-                all.branch(&state, |next| next.world.event(rank, Event::NoVictim));
-            }
-            if state.flushes[at] > 0 {
-                all.branch(&state, |next| {
-                    next.flushes[at] -= 1;
-                    next.world.event(rank, Event::Flush);
-                });
-            }
-            if state.ops[at] > 0 && state.world.busy_ops(rank) == 0 {
-                for (page, op) in ops(scenario) {
-                    all.branch(&state, |next| {
-                        next.ops[at] -= 1;
-                        next.world.start(rank, page, op);
-                    });
-                }
-            }
-        }
+        (0..ranks).for_each(|rank| branch_rank(&mut all, &state, scenario, Rank(rank as u32)));
     }
     println!("{}: {ops_each:?} operations, {} states, all visited", scenario.name, all.seen.len());
 }

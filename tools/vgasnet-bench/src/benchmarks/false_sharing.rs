@@ -35,7 +35,7 @@ impl Benchmark for FalseSharing {
 
     fn plan(&self) -> Result<Vec<Job>, Stop> {
         let jobs = in_all_modes(self, &self.modes, &self.setup)?;
-        if self.check && !jobs.iter().any(|job| is_judged(job.ranks, job.config.peer_memory)) {
+        if self.check && !jobs.iter().any(|job| is_judged(job.ranks, job.config.caching.peer_memory)) {
             return Err(Stop::usage("--check is about 4 ranks that do not share memory; give -n 4 --peer-memory off"));
         }
         Ok(jobs)

@@ -115,7 +115,7 @@ impl Benchmark for Sweep {
 
     /// Next to each job without cooperative caching stands the throughput of the same job with it.
     fn compare(&self, job: &Job, mut figures: Figures, before: &[Run], _peak_bytes: Option<u64>) -> Figures {
-        if let Some(with) = before.last().filter(|_| !job.config.cooperative) {
+        if let Some(with) = before.last().filter(|_| !job.config.caching.cooperative) {
             let throughput = with.figures.row.number("throughput_bytes_per_second");
             let row = figures.row.keep("cooperative_bytes_per_second", throughput);
             let (with, without) = ("cooperative_bytes_per_second", "throughput_bytes_per_second");

@@ -11,7 +11,8 @@ mod shipped;
 
 use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::{
-    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Priority, Protocol, Waiter,
+    Access, Action, Cause, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Priority, Protocol,
+    Waiter,
 };
 use vgasnet_protocol::{Hosts, Limits, Rank, RankSizes, Violation};
 
@@ -363,17 +364,7 @@ impl World {
                 self.flights.push(Flight::Fill { rank, page, frame, waiter, op });
             }
             Action::Hurry { page, priority } => self.hurry(page, priority),
-            Action::Recalled { page, cause } => {
-                self.disks.iter_mut().for_each(|disks| disks.is_unwritten |= cause.is_some());
-                let left = self.recalls.get_mut(&page).expect("it was asked for");
-                *left -= 1;
-                if *left == 0 {
-                    self.recalls.remove(&page);
-                }
-                let (newest, there) = (self.model.get(&page), node.file.get(&page.index));
-                let is_there = newest.is_none_or(|newest| there == Some(newest));
-                assert!(self.is_tainted || cause.is_some() || is_there, "the file lacks bytes of {page:?}");
-            }
+            Action::Recalled { page, cause } => self.note_recalled(rank, page, cause),
             Action::Dismissed(_) => {}
             Action::GiveUp(page) => assert!(node.waiting.values().all(|(wanted, _)| *wanted != page)),
             Action::Unwritten { page, .. } => {
@@ -407,6 +398,19 @@ impl World {
                 }
             }
         }
+    }
+
+    /// A home has recalled a page: unless that failed, the file has its newest bytes.
+    fn note_recalled(&mut self, rank: Rank, page: PageId, cause: Option<Cause>) {
+        self.disks.iter_mut().for_each(|disks| disks.is_unwritten |= cause.is_some());
+        let left = self.recalls.get_mut(&page).expect("it was asked for");
+        *left -= 1;
+        if *left == 0 {
+            self.recalls.remove(&page);
+        }
+        let (newest, there) = (self.model.get(&page), self.nodes[rank.index()].file.get(&page.index));
+        let is_there = newest.is_none_or(|newest| there == Some(newest));
+        assert!(self.is_tainted || cause.is_some() || is_there, "the file lacks bytes of {page:?}");
     }
 
     fn note(&mut self, line: impl FnOnce() -> String) {

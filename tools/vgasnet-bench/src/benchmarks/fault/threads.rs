@@ -56,18 +56,8 @@ pub fn measure(threads: &[u32], rank: &Rank, spec: &Spec) -> Figures {
             bar.inc(1);
         }
     }
-    let rate = |row: &Row, name: &str| pages as f64 / row.number(name);
-    let plain_rate = rate(&plain_row, "plain_seconds");
-    let compared = |row: Row| {
-        let (own, processor_us) = (rate(&row, "seconds"), 1e6 / rate(&row, "processor_seconds"));
-        let row = row
-            .hide(&["seconds", "processor_seconds"])
-            .show("pages_per_second", own)
-            .show("processor_us_each", processor_us);
-        let row = row.keep("plain_pages_per_second", plain_rate);
-        row.ratio("to_plain", "pages_per_second", "plain_pages_per_second")
-    };
-    let rows: Vec<Row> = rows.into_iter().map(compared).collect();
+    let plain_rate = pages as f64 / plain_row.number("plain_seconds");
+    let rows: Vec<Row> = rows.into_iter().map(|row| compared(row, pages, plain_rate)).collect();
     // At least as many threads as plain reads in flight come near plain reads.
     let most = threads.iter().zip(&rows).max_by_key(|(threads, _)| **threads);
     let most = most.filter(|(threads, _)| **threads as usize >= PlainFile::IN_FLIGHT_MAX);
@@ -83,6 +73,18 @@ pub fn measure(threads: &[u32], rank: &Rank, spec: &Spec) -> Figures {
         Bound::AtLeast,
         0.7,
     )
+}
+
+/// The row of a number of threads, with its rate beside plain reads'.
+fn compared(row: Row, pages: u64, plain_rate: f64) -> Row {
+    let rate = |name: &str| pages as f64 / row.number(name);
+    let (own, processor_us) = (rate("seconds"), 1e6 / rate("processor_seconds"));
+    let row = row
+        .hide(&["seconds", "processor_seconds"])
+        .show("pages_per_second", own)
+        .show("processor_us_each", processor_us);
+    let row = row.keep("plain_pages_per_second", plain_rate);
+    row.ratio("to_plain", "pages_per_second", "plain_pages_per_second")
 }
 
 /// Loads once from each page in this order, with this number of threads. Returns seconds.
