@@ -281,7 +281,15 @@ impl Code {
     }
 }
 
-/// Walks and tables lead to functions and files that there are.
+/// The names of functions and files among the texts of a picture.
+fn names_in_picture(svg: &str) -> Vec<String> {
+    let texts = svg.split('<').filter_map(|element| element.split_once('>')).map(|(_, text)| text);
+    let words = texts.flat_map(|text| text.split([' ', ',', ';', '(', ')']));
+    let words = words.map(|word| word.trim_end_matches([':', '.']));
+    words.filter(|word| word.contains("::") || word.ends_with(".rs")).map(str::to_owned).collect()
+}
+
+/// Walks, tables and pictures lead to functions and files that there are.
 #[test]
 fn names_of_code_in_documents_for_engineers_are_in_the_code() {
     let code = Code::of_project();
@@ -296,6 +304,12 @@ fn names_of_code_in_documents_for_engineers_are_in_the_code() {
         wrong.extend(
             spans.into_iter().filter(|span| !code.has(span)).map(|span| format!("{document}: there is no {span}")),
         );
+    }
+    for picture in files_below(&root().join("docs/images/internals")) {
+        let texts = names_in_picture(&fs::read_to_string(&picture).expect("a picture"));
+        names += texts.len();
+        let gone = texts.into_iter().filter(|text| !code.has(text));
+        wrong.extend(gone.map(|text| format!("{}: there is no {text}", picture.display())));
     }
     assert!(names > 500 && wrong.is_empty(), "{names} names\n{}", wrong.join("\n"));
 }
@@ -318,6 +332,12 @@ fn a_text_that_circles_is_found() {
         assert_eq!(complaints(&fine), [""; 0], "{fine}");
     }
     assert_eq!(complaints("- one `what who whose`\n  two\n- three [four](what-who.md)\n"), [""; 0]);
+}
+
+#[test]
+fn pictures_have_names_in_their_texts_alone() {
+    let svg = "<svg a::b><text x='1'>Engine::drive: takes in (a/b.rs)</text><text>page.</text></svg>";
+    assert_eq!(names_in_picture(svg), ["Engine::drive", "a/b.rs"]);
 }
 
 #[test]

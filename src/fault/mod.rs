@@ -4,14 +4,13 @@
 //! pages'. Other pages are fetched in one of two ways:
 //!
 //! - A thread in its ordinary course drives the engine itself, in the handler, so a miss costs no thread switch. The
-//!   fault may be anywhere
-//!   in the client's code, also in malloc or under a lock of the client. The engine needs no such lock, and the library has its own
-//!   allocator. The thread holds no lock of the library: under those no client memory is touched.
+//!   fault may be anywhere in the client's code, also in malloc or under a lock of the client. The engine needs no such
+//!   lock, and the library has its own allocator. The thread holds no lock of the library: under those no client memory
+//!   is touched.
 //! - A thread in a signal handler of the client leaves a request for the helper thread and sleeps: the handler may have
-//!   interrupted the
-//!   library. So does a thread on an alternate stack, which may be small. Such a thread takes no lock and allocates nothing. In a job on
-//!   several hosts every miss goes this way, because the thread may hold the locks of MPI or GASNet. If it holds MPI's, the helper cannot
-//!   get the page, and the rank ends with an error line (`stuck.rs`).
+//!   interrupted the library. So does a thread on an alternate stack, which may be small. Such a thread takes no lock and
+//!   allocates nothing. In a job on several hosts every miss goes this way, because the thread may hold the locks of MPI
+//!   or GASNet. If it holds MPI's, the helper cannot get the page, and the rank ends with an error line (`stuck.rs`).
 
 mod debugger;
 #[cfg(not(target_arch = "x86_64"))]
@@ -284,7 +283,7 @@ impl FaultState {
         // SAFETY: `context` is the ucontext of the calling handler.
         let repeated = unsafe { repeated_fault::is_repeated(context, address) };
         let is_repeated = repeated != Some(false);
-        if self.is_lent(index, access, is_repeated) {
+        if self.borrow_or_give_back(index, access, is_repeated) {
             return stats::count(Row::FaultBorrowed);
         }
         count_miss(access);
@@ -311,7 +310,7 @@ impl FaultState {
 
     /// For a load, maps a missing page in a neighbour's frame. A repeated load has lost such a page and gets one that
     /// stays; a store needs a page of its own. Returns whether the page is mapped.
-    fn is_lent(&self, index: u32, access: Access, is_repeated: bool) -> bool {
+    fn borrow_or_give_back(&self, index: u32, access: Access, is_repeated: bool) -> bool {
         if access == Access::Read && !is_repeated {
             return self.driver.space().borrow(index);
         }

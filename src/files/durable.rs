@@ -1,7 +1,7 @@
 //! Sync brings all written data to the disk. The next sync remembers a failed one.
 //!
 //! Each home records the data written since the last successful sync, and the data not written again since a failed one
-//! (`storage/unsynced.rs`). Each rank records the data it has written again since (`FileState::again`).
+//! (`crates/storage/src/unsynced.rs`). Each rank records the data it has written again since (`FileState::again`).
 
 use super::unwritten::{Told, of_all};
 use super::{FileError, Files, SharedFile};

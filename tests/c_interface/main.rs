@@ -29,8 +29,8 @@ mod install_ex;
 mod install_libraries;
 mod install_pages;
 mod local;
-#[cfg(feature = "mpi")]
 mod misuse;
+#[cfg(feature = "mpi")]
 mod mpi;
 mod programs;
 mod python;

@@ -14,7 +14,7 @@ use vgasnet_protocol::writes::TAG_WRITES;
 use vgasnet_protocol::{LoanMessage, Rank, Violation};
 use vgasnet_settings::UserError;
 
-/// Least first byte of messages for the rooms above the engine.
+/// Least first byte of messages for the rooms above the engine. [`TAG_FILE`], the engine's own, is an exception.
 pub const TAG_ABOVE: u8 = 40;
 
 /// Receives messages for the rooms above the engine. It queues them and returns.
@@ -67,7 +67,10 @@ pub(super) enum Arrived {
 impl Arrived {
     /// Whether it is a message of the engine's own that the statistics count.
     pub(super) fn is_counted(&self) -> bool {
-        use Arrived::{AskedBack, Barrier, ByteAnswer, ByteRequest, Farewell, Guest, Protocol, Writes};
+        use Arrived::{
+            AskedBack, Barrier, ByteAnswer, ByteRequest, Farewell, Guest, Locks, Protocol, ReportPart, ReportTaken,
+            Writes,
+        };
         matches!(
             self,
             Protocol(..)
@@ -78,6 +81,9 @@ impl Arrived {
                 | ByteAnswer(..)
                 | Writes(..)
                 | Guest(..)
+                | Locks(..)
+                | ReportPart(..)
+                | ReportTaken
         )
     }
 }

@@ -4,7 +4,7 @@ use super::Work;
 use std::collections::VecDeque;
 use vgasnet_protocol::coherence::{Action, Event};
 
-/// Events and work that a part of the engine leaves behind. A part can only add; the [`Queue`] alone takes.
+/// Events and work that a component of the engine leaves behind. A component can only add; the [`Queue`] alone takes.
 #[derive(Debug, Default)]
 pub(super) struct Todo {
     events: VecDeque<Event>,
@@ -39,7 +39,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Takes events and work from a part of the engine.
+    /// Takes events and work from a component of the engine.
     pub(super) fn todo(&mut self) -> &mut Todo {
         &mut self.todo
     }

@@ -211,7 +211,7 @@ mod tests {
     fn open_and_used(space: &AddressSpace, page: PageId, frame: FrameId, access: Access) {
         space.open(page, frame, access, false);
         assert!(space.pin_in(0, frame, page, Access::Read).is_some());
-        space.own.table.touch(frame);
+        space.own.table.mark_quick(frame);
         assert!(!space.own.table.unpin(frame));
     }
 

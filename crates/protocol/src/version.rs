@@ -1,13 +1,14 @@
 //! The protocol version, equal on all ranks of a job.
 
 /// The sources defining messages and their handling.
-const SOURCES: [&[u8]; 35] = [
+const SOURCES: [&[u8]; 36] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
     include_bytes!("byte_message.rs"),
     include_bytes!("coherence/mod.rs"),
     include_bytes!("coherence/copy_version.rs"),
     include_bytes!("coherence/message.rs"),
+    include_bytes!("coherence/relay.rs"),
     include_bytes!("coherence/cache/mod.rs"),
     include_bytes!("coherence/cache/failures.rs"),
     include_bytes!("coherence/cache/page.rs"),
@@ -72,6 +73,38 @@ const fn hash(mut hash: u64, mut bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    /// The sources below a directory.
+    fn sources_below(dir: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+        let entries =
+            std::fs::read_dir(dir).expect("a directory of this crate").map(|entry| entry.expect("an entry").path());
+        let below = |path: std::path::PathBuf| {
+            if path.is_dir() {
+                sources_below(&path)
+            } else {
+                vec![(path.clone(), std::fs::read(path).expect("a source"))]
+            }
+        };
+        entries.flat_map(below).collect()
+    }
+
+    /// What has a form in messages is part of the version: ranks of other forms are refused at init.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files")]
+    fn every_source_with_a_layout_counts() {
+        let all = sources_below(std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
+        let has_layout = |source: &[u8]| {
+            let text = str::from_utf8(source).expect("sources are text");
+            ["impl Layout for", "messages! {"].iter().any(|form| text.contains(form))
+        };
+        let forms: Vec<_> =
+            all.iter().filter(|(path, source)| !path.ends_with("version.rs") && has_layout(source)).collect();
+        let missing: Vec<_> =
+            forms.iter().filter(|(_, source)| !SOURCES.contains(&&**source)).map(|(path, _)| path).collect();
+        assert!(forms.len() >= 10 && missing.is_empty(), "{} forms; not in SOURCES: {missing:?}", forms.len());
+    }
 
     #[test]
     fn every_byte_counts() {

@@ -171,7 +171,7 @@ impl Hits {
         let piece = first.filter(|piece| piece.len_bytes == run.len_bytes).ok_or(None)?;
         let page = self.pin(piece.page, direction.access()).ok_or(Some(piece))?;
         if direction == Direction::Get && run.len_bytes < SMALL_BYTES_MAX && !stats::is_on() {
-            self.mark_read(&page);
+            self.mark_quick(&page);
         }
         Ok(HeldPage { page, start: run.remote - piece.offset_bytes, marked: NO_BLOCK })
     }

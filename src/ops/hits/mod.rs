@@ -162,15 +162,15 @@ impl Hits {
         if stats::is_on() {
             self.count(page.rank, copy.access(), piece.len_bytes);
         } else if matches!(copy, Copy::Get(_) | Copy::Put(_)) && piece.len_bytes < SMALL_BYTES_MAX {
-            self.mark_read(page);
+            self.mark_quick(page);
         }
         self.unpin(page);
     }
 
     /// Lets the next small access to the page skip the pin, or another mark. It is not counted.
     #[inline]
-    pub(super) fn mark_read(&self, page: &PinnedPage) {
-        self.space.memories.get(page.rank).inspect(|memory| memory.table.touch(page.in_frame));
+    pub(super) fn mark_quick(&self, page: &PinnedPage) {
+        self.space.memories.get(page.rank).inspect(|memory| memory.table.mark_quick(page.in_frame));
     }
 
     /// Makes the engines of this host check whether awaited pages are still pinned.

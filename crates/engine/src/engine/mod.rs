@@ -1,4 +1,4 @@
-//! The engine joins parts with private state: its methods ask one part and hand the answer to another.
+//! The engine of one rank.
 
 mod actions;
 mod arriving;
@@ -36,7 +36,8 @@ use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::shipping::Meters;
 use vgasnet_settings::UserError;
 
-/// The engine of one rank. It joins parts with private state: its methods ask one part and hand the answer to another.
+/// The engine of one rank. It joins components with private state: its methods ask one component and hand the answer to
+/// another.
 pub struct Engine {
     conduit: Arc<dyn Conduit>,
     space: Arc<AddressSpace>,

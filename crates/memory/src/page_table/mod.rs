@@ -217,8 +217,8 @@ impl PageTable {
     }
 
     /// Marks the page in the frame as readable without a pin; closing it removes the mark.
-    pub fn touch(&self, frame: FrameId) {
-        self.entry(frame).touch();
+    pub fn mark_quick(&self, frame: FrameId) {
+        self.entry(frame).mark_quick();
     }
 
     /// Removes this mark. Returns whether it was there: then there may have been uses without any other trace.
@@ -337,7 +337,7 @@ mod tests {
         assert!(!is_read());
         table.open(PAGE, FrameId(1), Access::Read, false);
         assert!(!is_read(), "its use has to be noted first");
-        table.touch(FrameId(1));
+        table.mark_quick(FrameId(1));
         let (begun, offset_bytes) = entry.begin_read(&BYTES).expect("it is there");
         assert!(entry.was_open(begun) && offset_bytes == 24);
         let others =
@@ -346,11 +346,11 @@ mod tests {
         assert!(table.pin(PAGE, Access::Read).is_some() && entry.was_open(begun), "pins of others do no harm");
         assert!(!table.unpin(FrameId(1)));
         assert!(table.take_used(FrameId(1)) && !is_read());
-        table.touch(FrameId(1));
+        table.mark_quick(FrameId(1));
         assert_eq!(table.close(PAGE), Closing::Done(FrameId(1)));
         assert!(!entry.was_open(begun) && !is_read(), "it was there last, but is closed");
         table.open(PAGE, FrameId(1), Access::Read, false);
-        table.touch(FrameId(1));
+        table.mark_quick(FrameId(1));
         assert!(!entry.was_open(begun), "the same page in the same frame, but not all the time");
         table.mark_ahead(FrameId(1));
         assert!(!is_read(), "the first use of a page that was fetched ahead moves its stream on");
@@ -362,7 +362,7 @@ mod tests {
         let entry = &table.entries[1];
         table.begins_at(FrameId(1), 1, START);
         table.open(PAGE, FrameId(1), Access::Read, false);
-        table.touch(FrameId(1));
+        table.mark_quick(FrameId(1));
         assert!(entry.pin_quickly(&BYTES).is_none(), "it may be read only");
         table.open(PAGE, FrameId(1), Access::Write, false);
         assert!(entry.pin_quickly(&Bytes { rank: 0, ..BYTES }).is_none(), "it is another page");

@@ -277,7 +277,7 @@ impl Entry {
     }
 
     /// Marks the page as readable without a pin.
-    pub(super) fn touch(&self) {
+    pub(super) fn mark_quick(&self) {
         let marked = |before: u64| (before & (READ | AHEAD | QUICK) == READ).then_some(before | QUICK);
         let _ = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, marked);
     }

@@ -1,7 +1,7 @@
 //! The protocol that keeps the copies of a page coherent, as a state machine.
 //!
-//! Each rank has one [`Protocol`]: a [`Home`] with the directory of the pages in its own segment, and a [`Cache`] that
-//! tracks the pages in its frames. [`Protocol::handle`] takes one [`Event`] and appends the resulting [`Action`]s. The
+//! Each rank has one [`Protocol`]: a [`Home`] with the directory of its pages (of its own segment, or of all segments in
+//! turns, and of its stripes of files), and a [`Cache`] that tracks the pages in its frames. [`Protocol::handle`] takes one [`Event`] and appends the resulting [`Action`]s. The
 //! driver (the engine, the simulation, the exploration) carries actions out in any order and at any pace, and answers
 //! each with its event, if it has one. Messages may overtake each other.
 //!

@@ -20,7 +20,8 @@
 //!                                       ▼ First or Write
 //! ```
 //!
-//! `AtHome` occurs only without cooperative caching, as does `Recall`, except for flushes of a file (`recalls.rs`).
+//! `AtHome` occurs without cooperative caching, and where homes keep what they read (`keeping.rs`); `Recall` without
+//! cooperative caching, and for flushes of a file (`recalls.rs`).
 //!
 //! A holder serves one reader of a page at a time, or a small number for small pages. A served reader serves others, so
 //! a page requested by n ranks at once reaches all of them in about log2(n) page times. A nacked read returns to the
