@@ -56,6 +56,10 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
             }
             Arc::new(conduit)
         }
+        #[cfg(not(feature = "mpi"))]
+        settings::Conduit::Mpi => return Err(not_built("mpi")),
+        #[cfg(not(feature = "gasnet"))]
+        settings::Conduit::Gasnet => return Err(not_built("gasnet")),
         #[cfg(feature = "mpi")]
         settings::Conduit::Mpi => {
             let network = vgasnet_mpi::MpiNetwork::start()?;
@@ -91,6 +95,17 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
         ));
     }
     Ok(conduit)
+}
+
+/// The user names a conduit that this library was built without.
+#[cfg(not(all(feature = "mpi", feature = "gasnet")))]
+fn not_built(conduit: &str) -> ConduitError {
+    let allowed = match (cfg!(feature = "mpi"), cfg!(feature = "gasnet")) {
+        (true, _) => "smp or mpi",
+        (_, true) => "smp or gasnet",
+        _ => "smp",
+    };
+    ConduitError(format!("VGASNET_CONDUIT={conduit}: this vgasnet was built without it; allowed: {allowed}"))
 }
 
 /// Number of ranks requested by a user of GASNet's smp conduit, if no launcher has started them.

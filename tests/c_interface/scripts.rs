@@ -1,7 +1,7 @@
 //! `scripts/` and their products in users' surroundings: other directories, files of other software, and linkers,
 //! compilers and package managers unlike the developers'. Stand-ins for these programs record their calls.
 
-use crate::install::{build_dir, built, install, is_here, launch_as, prefix};
+use crate::install::{build_dir, built, built_small, install, is_here, launch_as, prefix};
 use crate::support::compile::source_dir;
 use crate::support::run::{say_not_run, succeed};
 use crate::uninstall::stand_in;
@@ -37,18 +37,18 @@ fn files_of_others_stay() {
     fs::create_dir(root.join("include")).expect("a directory of ours");
     let theirs = root.join("include/gasnet.h");
     fs::write(&theirs, "theirs").expect("a file of ours");
-    let said = refused(&install(&[]).arg(&root).arg(built()).output().expect("a script"));
+    let said = refused(&install(&[]).arg(&root).arg(built_small()).output().expect("a script"));
     assert!(said.contains(&format!("{}, one of 1 such files, is there", theirs.display())), "{said}");
     // In a directory of their own the names are free.
     let apart = ["--gasnet", "gasnet"];
-    succeed(install(&apart).arg(&root).arg(built()));
-    succeed(install(&apart).arg(&root).arg(built()));
+    succeed(install(&apart).arg(&root).arg(built_small()));
+    succeed(install(&apart).arg(&root).arg(built_small()));
     // A file to be copied later is in the way. Known only after the other files are copied.
     let program = root.join("bin/vgasnet-info");
     succeed(install(&["--uninstall"]).arg(&root));
     fs::create_dir(root.join("bin")).expect("it was removed");
     symlink("nowhere", &program).expect("a new link");
-    let said = refused(&install(&apart).arg(&root).arg(built()).output().expect("a script"));
+    let said = refused(&install(&apart).arg(&root).arg(built_small()).output().expect("a script"));
     assert!(said.contains("bin/vgasnet-info, one of 1 such"), "{said}");
     assert_eq!(fs::read_link(&program).expect("it stays"), Path::new("nowhere"));
     assert_eq!(fs::read_to_string(&theirs).expect("it stays"), "theirs");
@@ -59,7 +59,7 @@ fn files_of_others_stay() {
 #[test]
 fn a_removal_that_was_interrupted_is_done_again() {
     let (root, tools) = (build_dir("interrupted").join("prefix"), build_dir("interrupting"));
-    succeed(install(&[]).arg(&root).arg(built()));
+    succeed(install(&[]).arg(&root).arg(built_small()));
     stand_in(&tools, "rm", "case $* in */include/vgasnet.h) exit 1 ;; esac\nexec /bin/rm \"$@\"");
     let mut command = install(&["--uninstall"]);
     let output = with_programs_of(&tools, command.arg(&root)).output().expect("a script");
@@ -86,7 +86,7 @@ fn directories_may_be_named_in_several_ways() {
     for (libdir, name, up) in [("lib/", "lib", "../../.."), ("./lib//x/", "lib/x", "../../../.."), (".", ".", "../..")]
     {
         let root = build_dir("named").join("prefix");
-        succeed(install(&["--libdir", libdir, "--gasnet-ex", "./ex/"]).arg(&root).arg(built()));
+        succeed(install(&["--libdir", libdir, "--gasnet-ex", "./ex/"]).arg(&root).arg(built_small()));
         assert!(root.join(name).join("libvgasnet.so").is_file() && root.join("ex/lib/libvgasnet.so").is_file());
         let config = root.join(name).join("cmake/vgasnet/vgasnet-config.cmake");
         let config = fs::read_to_string(config).expect("CMake's file");
@@ -107,9 +107,9 @@ fn another_linker_may_be_ld() {
         format!("case \" $* \" in *' --version '*) echo other ;; *' -r '*) exit 1 ;; *) exec {real} \"$@\" ;; esac");
     stand_in(&tools, "ld", &other);
     let root = build_dir("linked").join("prefix");
-    succeed(with_programs_of(&tools, install(&[]).arg(&root).arg(built())));
+    succeed(with_programs_of(&tools, install(&[]).arg(&root).arg(built_small())));
     stand_in(&tools, "ld.bfd", &other);
-    let output = with_programs_of(&tools, install(&[]).arg(&root).arg(built())).output().expect("a script");
+    let output = with_programs_of(&tools, install(&[]).arg(&root).arg(built_small())).output().expect("a script");
     let said = refused(&output);
     assert!(said.contains("ld.bfd is none of GNU's"), "{said}");
 }
@@ -356,11 +356,11 @@ fn no_script_heeds_cdpath() {
     for (path, from, program, built) in [
         (
             ".:/tmp",
-            built().parent().expect("a directory"),
+            built_small().parent().expect("a directory"),
             source_dir().join("scripts/install"),
-            built().file_name().expect("a name"),
+            built_small().file_name().expect("a name"),
         ),
-        (elsewhere.to_str().expect("text"), source_dir(), PathBuf::from("scripts/install"), built().as_os_str()),
+        (elsewhere.to_str().expect("text"), source_dir(), PathBuf::from("scripts/install"), built_small().as_os_str()),
     ] {
         let (mut command, install) = (Command::new("sh"), install(&[]));
         command.args(["-c", "exec \"$@\"", "sh"]).arg(program).args(install.get_args());

@@ -1,7 +1,7 @@
 //! `scripts/install` and `scripts/deb` leave everything else on the machine unchanged: directories, software, and no
 //! temporary files.
 
-use crate::install::{build_dir, built, install};
+use crate::install::{build_dir, built_small, install};
 use crate::support::compile::source_dir;
 use crate::support::run::{place_executable, succeed};
 use crate::support::tools::with_default_signals;
@@ -32,13 +32,13 @@ fn directories_that_were_there_stay() {
     let before = directories_below(&root);
     // Twice: directories made by an earlier installation do not count as others'.
     for _ in 0..2 {
-        succeed(install(&[]).arg(&root).arg(built()));
+        succeed(install(&[]).arg(&root).arg(built_small()));
     }
     assert!(root.join("share/man/man3").is_dir());
     succeed(install(&["--uninstall"]).arg(&root));
     assert_eq!(directories_below(&root), before);
     let new = root.join("new");
-    succeed(install(&[]).arg(&new).arg(built()));
+    succeed(install(&[]).arg(&new).arg(built_small()));
     succeed(install(&["--uninstall"]).arg(&new));
     assert!(!new.exists());
 }
@@ -55,7 +55,7 @@ fn directories_and_links_are_kept_and_all_users_read() {
     let mut command = Command::new("sh");
     command.args(["-c", "umask 077; exec \"$@\"", "sh"]).arg(installation.get_program()).args(installation.get_args());
     let variables = installation.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    succeed(command.arg(&root).arg(built()).env_remove("DESTDIR").envs(variables));
+    succeed(command.arg(&root).arg(built_small()).env_remove("DESTDIR").envs(variables));
     assert_eq!(fs::metadata(&lib).expect("it is there").permissions().mode() & 0o7777, 0o2775);
     assert_eq!(fs::read_link(root.join("lib64")).expect("a link"), Path::new("lib"));
     let unread = Command::new("find").arg(&root).args(["!", "-type", "l", "!", "-perm", "-a=r"]).output();
@@ -111,7 +111,7 @@ fn nothing_is_installed_on_the_machine() {
         for argument in &arguments[1..] {
             match *argument {
                 "PREFIX" => command.arg(&out),
-                "BUILT" => command.arg(built()),
+                "BUILT" => command.arg(built_small()),
                 other => command.arg(other),
             };
         }
@@ -139,7 +139,7 @@ fn a_signal_leaves_no_temporary_tree() {
         }
         for script in ["install", "deb"] {
             let mut command = Command::new(source_dir().join("scripts").join(script));
-            command.arg(&out).arg(built()).env_remove("DESTDIR").env("PATH", &path).env("TMPDIR", &temporary);
+            command.arg(&out).arg(built_small()).env_remove("DESTDIR").env("PATH", &path).env("TMPDIR", &temporary);
             let output = with_default_signals(&mut command).output().expect("a script");
             assert_eq!(output.status.code(), Some(1), "{script} after {signal}: {output:?}");
             let left: Vec<_> = fs::read_dir(&temporary).expect("a directory of ours").collect();

@@ -51,21 +51,11 @@ pub fn page_bytes_min() -> u64 {
 pub enum Conduit {
     /// Shared memory between the ranks of one host.
     Smp,
-    /// MPI between hosts.
-    #[cfg(feature = "mpi")]
+    /// MPI between hosts. A library may be built without it.
     Mpi,
-    /// GASNet between hosts.
-    #[cfg(feature = "gasnet")]
+    /// GASNet between hosts. A library may be built without it.
     Gasnet,
 }
-
-/// The conduits of this build, as users write them.
-const CONDUITS: &str = match (cfg!(feature = "mpi"), cfg!(feature = "gasnet")) {
-    (false, false) => "smp",
-    (true, false) => "smp or mpi",
-    (false, true) => "smp or gasnet",
-    (true, true) => "smp, mpi or gasnet",
-};
 
 /// The settings with which a conduit starts, before the ranks of the job know each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

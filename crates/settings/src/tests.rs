@@ -167,7 +167,7 @@ fn refuses_malformed_values() {
         assert!(line.ends_with("allowed: a size from 64K to 64G"), "{line}");
     }
     for value in ["", "SMP", "pigeon"] {
-        assert!(refused("VGASNET_CONDUIT", value).ends_with(&format!("allowed: {CONDUITS}")));
+        assert!(refused("VGASNET_CONDUIT", value).contains("allowed: smp, or mpi or gasnet"));
     }
     assert!(refused("GASNET_CATCH_EXIT", "perhaps").contains("is neither yes nor no"));
     for value in ["", "4", "3601", "1.5", "soon"] {
@@ -293,17 +293,12 @@ fn the_documents_have_every_variable_that_is_for_somebody() {
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/settings.md")).unwrap();
     let tables: Vec<_> =
         document.split("| variable | meaning | allowed | default |\n| --- | --- | --- | --- |\n").collect();
-    // Builds differ in their conduits.
-    let allowed = |variable: &Variable| match variable.name {
-        CONDUIT_VARIABLE => "smp, or mpi or gasnet where they were built in",
-        _ => variable.allowed,
-    };
     let audiences = [Audience::Users, Audience::GasnetClients, Audience::MpiPrograms];
     assert_eq!(tables.len() - 1, audiences.len());
     for (audience, table) in audiences.into_iter().zip(&tables[1..]) {
         let rows: Vec<_> = table.lines().take_while(|line| line.starts_with('|')).collect();
         let expected = variables(audience).map(|variable| {
-            format!("| `{}` | {} | {} | {} |", variable.name, variable.meaning, allowed(variable), variable.default)
+            format!("| `{}` | {} | {} | {} |", variable.name, variable.meaning, variable.allowed, variable.default)
         });
         assert_eq!(rows, expected.collect::<Vec<_>>());
     }

@@ -49,14 +49,18 @@ fn describe_in_short(page: &mut Page, docstring: &Docstring) {
     }
 }
 
+/// The documented declarations of each chapter.
+static DOCUMENTED: LazyLock<Vec<Vec<(Docstring, String)>>> =
+    LazyLock::new(|| CHAPTERS.iter().map(|(_, text)| documented(text)).collect());
+
 /// The page of a function or function-like macro. `None` if no chapter declares it.
 pub(crate) fn text_of(function: &str) -> Option<String> {
-    CHAPTERS.iter().find_map(|(name, text)| {
-        let (docstring, code) = documented(text).into_iter().find_map(|(docstring, code)| {
-            let code = with_number(&code, function);
+    CHAPTERS.iter().zip(&*DOCUMENTED).find_map(|((name, text), declarations)| {
+        let (docstring, code) = declarations.iter().find_map(|(docstring, code)| {
+            let code = with_number(code, function);
             (called(&code).as_deref() == Some(function)).then_some((docstring, code))
         })?;
-        Some(page_of(function, name, &docstring, &code, &head(text)))
+        Some(page_of(function, name, docstring, &code, &head(text)))
     })
 }
 

@@ -21,6 +21,7 @@ use clap_complete::Shell;
 use completions::completions;
 use page::Page;
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 
 /// A hidden option: only the installation needs it.
 const OPTION: &str = "--generate";
@@ -57,19 +58,41 @@ pub fn print(command: Command, what: &str, extras: PageExtras<'_>) -> bool {
     true
 }
 
-/// Prints a page of no tool: the interface, a function of it as `interface:vgasnet_get`, or the settings. False if
-/// there is no page of this name.
+/// Prints a page of no tool: the interface, a function of it as `interface:vgasnet_get`, or the settings. Of
+/// `interface-pages:DIR`, reads names of functions from standard input, a line each, writes their pages into `DIR`, and
+/// prints the names that have no page. False if there is no page of this name.
 pub fn print_page(program: &str, what: &str) -> bool {
     let text = match what {
         "interface" => interface::text(),
         "settings" => settings_page::text(),
-        _ => match what.strip_prefix("interface:").and_then(interface::text_of) {
-            Some(text) => text,
-            None => return false,
+        _ => match (what.strip_prefix("interface:"), what.strip_prefix("interface-pages:")) {
+            (Some(function), _) => match interface::text_of(function) {
+                Some(text) => text,
+                None => return false,
+            },
+            (_, Some(dir)) => write_pages(Path::new(dir)).unwrap_or_else(|error| {
+                eprintln!("{program}: {dir}: {error}");
+                std::process::exit(1);
+            }),
+            _ => return false,
         },
     };
     write_out(program, text.as_bytes());
     true
+}
+
+/// Writes the pages of the functions that standard input names into a directory. Returns the names without one, a line
+/// each.
+fn write_pages(dir: &Path) -> std::io::Result<String> {
+    let mut without = String::new();
+    for function in std::io::stdin().lines() {
+        let function = function?;
+        match interface::text_of(&function) {
+            Some(text) => std::fs::write(dir.join(format!("{function}.3")), text)?,
+            None => without += &format!("{function}\n"),
+        }
+    }
+    Ok(without)
 }
 
 /// Writes to standard output. A closed pipe is ignored; any other error ends the program.
