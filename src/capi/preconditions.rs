@@ -3,7 +3,7 @@
 //! Null pointers are the functions' own matter: some take them.
 
 use super::boundary::Refusal;
-use crate::ex::Team;
+use crate::ex::{Client, Domain, Endpoint, Segment, Team};
 use std::any::TypeId;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,14 +66,25 @@ impl<T: 'static> Argument for *mut T {
 
 impl<T: 'static> Argument for *const T {
     fn seen(self, items: &[usize]) -> Seen {
-        // A pair of endpoints is no address.
-        if items == [0] || TypeId::of::<T>() == TypeId::of::<Team>() {
+        if items == [0] || is_handle::<T>() {
             return Seen::default();
         }
         // `c_void` counts as one byte.
         let items = items.first().copied().unwrap_or(usize::from(size_of::<T>() > 1));
         Seen { address: self.addr(), align_bytes: align_of::<T>(), len_bytes: items.checked_mul(size_of::<T>()) }
     }
+}
+
+/// Whether pointers to this type are handles of GASNet-EX's objects: [`crate::ex::find`] knows those given out.
+fn is_handle<T: 'static>() -> bool {
+    let objects = [
+        TypeId::of::<Client>(),
+        TypeId::of::<Domain>(),
+        TypeId::of::<Endpoint>(),
+        TypeId::of::<Segment>(),
+        TypeId::of::<Team>(),
+    ];
+    objects.contains(&TypeId::of::<T>())
 }
 
 /// A number of items as C gives it. A negative one is the function's own matter.
@@ -120,7 +131,7 @@ fn fault_of(argument: &Seen) -> Option<String> {
             "{address:#x}, and not all of the {len_bytes} bytes from there are memory of this process; give an address \
              and a number of bytes or items that belong together"
         )),
-        None => Some(format!("{address:#x}, with more items than there are addresses; give the number of its items")),
+        None => Some(format!("{address:#x}, with items of more than 2^64 bytes; give the number of its items")),
     }
 }
 
@@ -147,7 +158,7 @@ mod tests {
         let wild = std::ptr::without_provenance::<u64>(WILD);
         assert!(fault(wild, &[]).contains("not all of the 8 bytes"), "{}", fault(wild, &[]));
         assert!(fault(wild, &[3]).contains("not all of the 24 bytes"), "{}", fault(wild, &[3]));
-        assert!(fault(place, &[usize::MAX]).contains("more items than there are addresses"));
+        assert!(fault(place, &[usize::MAX]).contains("more than 2^64 bytes"));
         assert!(fault(place.cast::<u8>(), &[usize::MAX]).contains("not all of the"));
     }
 
@@ -156,7 +167,7 @@ mod tests {
         let wild = std::ptr::without_provenance::<u64>(WILD + 1);
         assert_eq!(fault(wild, &[0]), "", "a place that the call may not use");
         assert_eq!(fault(wild.cast::<c_void>(), &[]), "", "an address of another rank");
-        assert_eq!(fault(wild.cast::<Team>(), &[]), "", "a pair");
+        assert_eq!(fault(wild.cast::<Team>(), &[]), "", "a handle");
         assert_eq!(fault(std::ptr::null::<u64>(), &[7]), "", "a null pointer");
         assert_eq!(fault(WILD, &[]), "", "a number");
     }
