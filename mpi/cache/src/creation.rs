@@ -1,8 +1,9 @@
 //! Creation and freeing of windows, and their modes.
 
 use crate::ffi::{self, SUCCESS};
+use crate::lines::line;
 use crate::pools::{self, Choice, Words};
-use crate::report::{COUNTS, count, line};
+use crate::report::{COUNTS, count};
 use crate::settings::{self, Mode};
 use crate::window::{Window, lock};
 use crate::windows::{self, WINDOWS_MAX};

@@ -24,6 +24,7 @@ mod creation;
 mod ffi;
 mod gets;
 mod left;
+mod lines;
 mod meter;
 mod near;
 mod news;

@@ -1,6 +1,6 @@
 //! The user's settings: environment variables and keys of infos.
 
-use crate::report::line;
+use crate::lines::line;
 use std::ffi::OsString;
 use std::fmt;
 use std::sync::OnceLock;

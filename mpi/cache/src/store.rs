@@ -1,6 +1,6 @@
 //! The process's cache. Windows share it, each as a space, so memory goes where it pays.
 
-use crate::report::line;
+use crate::lines::line;
 use crate::settings;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
