@@ -25,8 +25,8 @@ pub struct Get {
     pub is_atomic: bool,
 }
 
-/// A get in the cache's terms.
-struct Place<'a> {
+/// A get that the cache may serve, in its terms.
+struct CacheableGet<'a> {
     window: &'a Window,
     target: &'a Target,
     number: u32,
@@ -38,7 +38,7 @@ struct Place<'a> {
     len: usize,
 }
 
-impl Place<'_> {
+impl CacheableGet<'_> {
     fn noted(&self) -> Noted {
         Noted { space: self.window.space, target: self.number, atom: self.atom, dest: self.origin, len: self.len }
     }
@@ -85,9 +85,9 @@ fn atom(call: &Get) -> Option<Atom> {
     Atom::of_bytes(NAMED_BYTES[slot].load(Ordering::Relaxed) as u32).filter(|_| is_named)
 }
 
-/// The place of a get of a cached window, if the get may be cached.
+/// A get of a cached window in the cache's terms, if it may be cached.
 #[inline]
-fn place<'a>(window: &'a Window, call: &Get) -> Option<Place<'a>> {
+fn cacheable<'a>(window: &'a Window, call: &Get) -> Option<CacheableGet<'a>> {
     let target = window.target(call.target)?;
     if call.target as u32 == window.rank || !window.is_accessible(target) {
         return None;
@@ -101,7 +101,7 @@ fn place<'a>(window: &'a Window, call: &Get) -> Option<Place<'a>> {
     address.checked_add(len as u64)?;
     let atom = if call.is_atomic { atom(call)? } else { Atom::NONE };
     let (displacement, origin, number) = (call.displacement, call.origin, call.target as u32);
-    Some(Place { window, target, number, atom, displacement, address, origin, len })
+    Some(CacheableGet { window, target, number, atom, displacement, address, origin, len })
 }
 
 /// Asks MPI for the bytes of gets that joined in vain.
@@ -222,48 +222,48 @@ pub fn leave_at_once(win: u64, number: i32, next: impl Fn() -> c_int) -> Option<
 }
 
 /// Asks MPI for the missing bytes, and notes the get in flight.
-fn fetch(place: &Place<'_>, fill: Option<Fill>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
-    let window = place.window;
-    let error = place.target.nearness.get(place.len, next);
+fn fetch(get: &CacheableGet<'_>, fill: Option<Fill>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
+    let window = get.window;
+    let error = get.target.nearness.get(get.len, next);
     if error != SUCCESS {
         if let Some(fill) = fill {
-            reissue(pending::abandon(window.space, place.number, fill), window);
+            reissue(pending::abandon(window.space, get.number, fill), window);
         }
         return (error, None);
     }
-    let (ticket, reissues) = pending::note(&place.noted(), keep(place, fill, window));
-    window.on_issued(place.number, Effect::Read);
+    let (ticket, reissues) = pending::note(&get.noted(), keep(get, fill, window));
+    window.on_issued(get.number, Effect::Read);
     reissue(reissues, window);
     (SUCCESS, Some(ticket))
 }
 
 /// While this rank's writes to a target are in flight, a get may or may not see them. While results of fetching
 /// operations are under way, they may come to the get's buffer. Its bytes are not kept.
-fn keep(place: &Place<'_>, fill: Option<Fill>, window: &Window) -> Option<Fill> {
-    let target = place.target;
+fn keep(get: &CacheableGet<'_>, fill: Option<Fill>, window: &Window) -> Option<Fill> {
+    let target = get.target;
     let has_writes = target.writes.load(Ordering::Relaxed) != target.writes_done.load(Ordering::Relaxed);
     if !has_writes && !window.has_fetches() {
         return fill;
     }
     if let Some(fill) = fill {
-        reissue(pending::abandon(window.space, place.number, fill), window);
+        reissue(pending::abandon(window.space, get.number, fill), window);
     }
     None
 }
 
 /// Fetches the tail of a get if its first bytes are cached, or all of it if displacements cannot express the tail.
-fn fetch_tail(place: &Place<'_>, from: usize, fill: Option<Fill>, next: impl Fn() -> c_int) -> c_int {
-    let unit = place.target.unit;
+fn fetch_tail(get: &CacheableGet<'_>, from: usize, fill: Option<Fill>, next: impl Fn() -> c_int) -> c_int {
+    let unit = get.target.unit;
     let (skip, remainder) = (from as i64 / unit.max(1), from as i64 % unit.max(1));
-    if from == 0 || unit == 0 || remainder != 0 || place.atom != Atom::NONE {
-        return fetch(place, fill, next).0;
+    if from == 0 || unit == 0 || remainder != 0 || get.atom != Atom::NONE {
+        return fetch(get, fill, next).0;
     }
     let tail = || {
-        let (origin, len) = (place.origin + from, place.len - from);
+        let (origin, len) = (get.origin + from, get.len - from);
         // SAFETY: it is a part of the program's get.
-        unsafe { ffi::get_bytes(origin, len, place.number, place.displacement + skip, place.window.handle, Atom::NONE) }
+        unsafe { ffi::get_bytes(origin, len, get.number, get.displacement + skip, get.window.handle, Atom::NONE) }
     };
-    fetch(place, fill, tail).0
+    fetch(get, fill, tail).0
 }
 
 /// Looks for the bytes of a get.
@@ -272,12 +272,12 @@ fn fetch_tail(place: &Place<'_>, from: usize, fill: Option<Fill>, next: impl Fn(
 ///
 /// As for `MPI_Get`.
 #[inline]
-unsafe fn look_up(place: &Place<'_>) -> Outcome {
-    let window = place.window;
+unsafe fn look_up(get: &CacheableGet<'_>) -> Outcome {
+    let window = get.window;
     // SAFETY: MPI's rules for the buffer satisfy the cache: the buffer belongs to the get until it is complete.
-    let outcome = unsafe { store::get(window.space, place.number, place.atom, place.address, place.origin, place.len) };
+    let outcome = unsafe { store::get(window.space, get.number, get.atom, get.address, get.origin, get.len) };
     if outcome == Outcome::Hit {
-        let reissues = pending::on_written(place.origin, place.len);
+        let reissues = pending::on_written(get.origin, get.len);
         if !reissues.is_empty() {
             reissue(reissues, window);
         }
@@ -286,17 +286,17 @@ unsafe fn look_up(place: &Place<'_>) -> Outcome {
 }
 
 /// Notes a joined get.
-fn join(place: &Place<'_>) {
-    let reissues = pending::note_joined(&place.noted(), place.displacement);
-    place.window.on_issued(place.number, Effect::Read);
-    reissue(reissues, place.window);
+fn join(get: &CacheableGet<'_>) {
+    let reissues = pending::note_joined(&get.noted(), get.displacement);
+    get.window.on_issued(get.number, Effect::Read);
+    reissue(reissues, get.window);
 }
 
 /// Whether the cache may be asked: in modes checked and told, no stale entry is left.
 #[inline]
-fn is_ready(place: &Place<'_>) -> bool {
-    match place.window.mode() {
-        Mode::Checked | Mode::Told => words::look(place.window, place.number),
+fn is_ready(get: &CacheableGet<'_>) -> bool {
+    match get.window.mode() {
+        Mode::Checked | Mode::Told => words::look(get.window, get.number),
         _ => true,
     }
 }
@@ -333,25 +333,25 @@ pub unsafe fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
 
 /// How a get that is not left to MPI is served.
 enum Way<'a> {
-    Cached(Place<'a>),
+    Cached(CacheableGet<'a>),
     /// By MPI, whose copies are as fast.
-    Near(Place<'a>),
+    Near(CacheableGet<'a>),
     Passed,
 }
 
 #[inline]
 fn way<'a>(window: &'a Window, call: &Get) -> Way<'a> {
-    match place(window, call) {
-        Some(place) if place.target.nearness.is_near() => Way::Near(place),
-        Some(place) if is_ready(&place) => Way::Cached(place),
+    match cacheable(window, call) {
+        Some(get) if get.target.nearness.is_near() => Way::Near(get),
+        Some(get) if is_ready(&get) => Way::Cached(get),
         _ => Way::Passed,
     }
 }
 
 /// A get from a near target. It is noted for the sake of its buffer.
-fn fetch_near(place: &Place<'_>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
+fn fetch_near(get: &CacheableGet<'_>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
     count(&COUNTS.gets_passed);
-    fetch(place, None, next)
+    fetch(get, None, next)
 }
 
 /// A get that may be cached.
@@ -361,19 +361,19 @@ fn fetch_near(place: &Place<'_>, next: impl Fn() -> c_int) -> (c_int, Option<Tic
 /// As for `MPI_Get`.
 #[inline]
 unsafe fn get_by_cache(window: &Window, call: &Get, next: impl Fn() -> c_int) -> c_int {
-    let place = match way(window, call) {
-        Way::Cached(place) => place,
-        Way::Near(place) => return fetch_near(&place, next).0,
+    let get = match way(window, call) {
+        Way::Cached(get) => get,
+        Way::Near(get) => return fetch_near(&get, next).0,
         Way::Passed => return pass(window, call, next).0,
     };
     // SAFETY: as the caller says.
-    match unsafe { look_up(&place) } {
+    match unsafe { look_up(&get) } {
         Outcome::Hit => SUCCESS,
         Outcome::Joined => {
-            join(&place);
+            join(&get);
             SUCCESS
         }
-        Outcome::Miss { from, fill } => fetch_tail(&place, from, fill, next),
+        Outcome::Miss { from, fill } => fetch_tail(&get, from, fill, next),
     }
 }
 
@@ -415,21 +415,21 @@ unsafe fn rget_by_cache(
     complete: impl Fn() -> c_int,
     handle: impl Fn() -> u64,
 ) -> c_int {
-    let place = match way(window, call) {
-        Way::Cached(place) => place,
-        Way::Near(place) => return note_request(fetch_near(&place, next), handle),
+    let get = match way(window, call) {
+        Way::Cached(get) => get,
+        Way::Near(get) => return note_request(fetch_near(&get, next), handle),
         Way::Passed => return note_request(pass(window, call, next), handle),
     };
     // SAFETY: as the caller says.
-    match unsafe { look_up(&place) } {
+    match unsafe { look_up(&get) } {
         Outcome::Hit => complete(),
         Outcome::Joined => {
             // Its bytes come with another get, unknown to its request.
-            join(&place);
-            let error = completion::flush_local(window, place.number);
+            join(&get);
+            let error = completion::flush_local(window, get.number);
             if error == SUCCESS { complete() } else { error }
         }
-        Outcome::Miss { fill, .. } => note_request(fetch(&place, fill, next), handle),
+        Outcome::Miss { fill, .. } => note_request(fetch(&get, fill, next), handle),
     }
 }
 
