@@ -10,6 +10,8 @@ use crate::window::{Effect, Mark, Window, access, lock};
 use crate::{gets, meter, progress, store, windows, words};
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
+use vgasnet_mpi_front::Handle;
+use vgasnet_mpi_front::kind::{Group, Win};
 
 /// The operations in flight when a completion began.
 struct InFlight {
@@ -41,7 +43,8 @@ impl InFlight {
 
 fn settle(window: &Window, mark: &Mark, last: u64, is_there: bool) -> Filed {
     forget_read(window, mark.target);
-    // SAFETY: MPI has completed the gets noted before, and the call has not returned to the program.
+    // SAFETY: `last` was noted before MPI was called, so MPI has completed these gets. The call has not returned to the
+    // program.
     let filed = unsafe { pending::file(window.space, mark.target, last) };
     // A joined get may be within the mark. Its own thread must not find it done before it has its bytes.
     if !filed.lacks {
@@ -71,12 +74,12 @@ pub fn on_request(ticket: Ticket) {
 
 /// `MPI_Win_flush`, or `MPI_Win_flush_local` if not `is_there`. With nothing in flight it calls nothing.
 #[inline]
-pub fn flush(handle: u64, rank: c_int, is_there: bool, next: impl Fn() -> c_int) -> c_int {
+pub fn flush(handle: Handle<Win>, rank: c_int, is_there: bool, next: impl Fn() -> c_int) -> c_int {
     meter::complete(|| flush_metered(handle, rank, is_there, next))
 }
 
 #[inline]
-fn flush_metered(handle: u64, rank: c_int, is_there: bool, next: impl Fn() -> c_int) -> c_int {
+fn flush_metered(handle: Handle<Win>, rank: c_int, is_there: bool, next: impl Fn() -> c_int) -> c_int {
     let Some((window, target)) = windows::find_cached(handle).and_then(|window| Some((window, window.target(rank)?)))
     else {
         return next();
@@ -162,11 +165,11 @@ pub fn flush_local(window: &Window, number: u32) -> c_int {
 }
 
 /// `MPI_Win_flush_all`, or `MPI_Win_flush_local_all`.
-pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int {
+pub fn flush_all(handle: Handle<Win>, is_there: bool, next: impl Fn() -> c_int) -> c_int {
     meter::complete(|| flush_all_metered(handle, is_there, next))
 }
 
-fn flush_all_metered(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int {
+fn flush_all_metered(handle: Handle<Win>, is_there: bool, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find_cached(handle) else { return next() };
     if window.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_any_passive() {
         if window.trial.is_left() {
@@ -212,7 +215,7 @@ fn end_fence(window: &Window) {
 }
 
 /// `MPI_Win_lock`.
-pub fn lock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
+pub fn lock_one(handle: Handle<Win>, rank: c_int, next: impl Fn() -> c_int) -> c_int {
     let error = next();
     let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) else { return error };
     end_fence(window);
@@ -224,11 +227,11 @@ pub fn lock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
 }
 
 /// `MPI_Win_unlock`. In mode told the word is raised before the lock is released, since the next holder may read.
-pub fn unlock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
+pub fn unlock_one(handle: Handle<Win>, rank: c_int, next: impl Fn() -> c_int) -> c_int {
     meter::complete(|| unlock_one_metered(handle, rank, next))
 }
 
-fn unlock_one_metered(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
+fn unlock_one_metered(handle: Handle<Win>, rank: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some((window, target)) = windows::find(handle).and_then(|window| Some((window, window.target(rank)?))) else {
         return next();
     };
@@ -258,7 +261,7 @@ fn tell_before_unlock(window: &Window, mark: &Mark) {
 }
 
 /// `MPI_Win_lock_all`.
-pub fn lock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
+pub fn lock_all(handle: Handle<Win>, next: impl Fn() -> c_int) -> c_int {
     let error = next();
     if let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) {
         end_fence(window);
@@ -268,11 +271,11 @@ pub fn lock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
 }
 
 /// `MPI_Win_unlock_all`.
-pub fn unlock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
+pub fn unlock_all(handle: Handle<Win>, next: impl Fn() -> c_int) -> c_int {
     meter::complete(|| unlock_all_metered(handle, next))
 }
 
-fn unlock_all_metered(handle: u64, next: impl Fn() -> c_int) -> c_int {
+fn unlock_all_metered(handle: Handle<Win>, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let in_flight = InFlight::of_all(window);
     if window.words.is_some() && window.access.load(Ordering::Relaxed) & access::ALL_LOCKED != 0 {
@@ -293,11 +296,11 @@ fn end_all(window: &Window, in_flight: &InFlight, epoch: u32) -> c_int {
 }
 
 /// `MPI_Win_fence`.
-pub fn fence(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
+pub fn fence(handle: Handle<Win>, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     meter::complete(|| fence_metered(handle, assert, next))
 }
 
-fn fence_metered(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
+fn fence_metered(handle: Handle<Win>, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let in_flight = InFlight::of_all(window);
     let error = measure(window, &in_flight, next);
@@ -314,7 +317,7 @@ fn fence_metered(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int 
 }
 
 /// `MPI_Win_start`.
-pub fn start(handle: u64, group: u64, next: impl Fn() -> c_int) -> c_int {
+pub fn start(handle: Handle<Win>, group: Handle<Group>, next: impl Fn() -> c_int) -> c_int {
     let error = next();
     let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) else { return error };
     end_fence(window);
@@ -330,11 +333,11 @@ pub fn start(handle: u64, group: u64, next: impl Fn() -> c_int) -> c_int {
 }
 
 /// `MPI_Win_complete`. The targets tell of the writes, when they have waited.
-pub fn complete(handle: u64, next: impl Fn() -> c_int) -> c_int {
+pub fn complete(handle: Handle<Win>, next: impl Fn() -> c_int) -> c_int {
     meter::complete(|| complete_metered(handle, next))
 }
 
-fn complete_metered(handle: u64, next: impl Fn() -> c_int) -> c_int {
+fn complete_metered(handle: Handle<Win>, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let in_flight = InFlight::of_all(window);
     let error = measure(window, &in_flight, next);
@@ -355,7 +358,7 @@ fn complete_metered(handle: u64, next: impl Fn() -> c_int) -> c_int {
 }
 
 /// `MPI_Win_post`. In mode told, others must not mistake older entries for this rank's new stores.
-pub fn post(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
+pub fn post(handle: Handle<Win>, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     if window.words.is_some() {
         let constants = ffi::constants();
@@ -372,7 +375,7 @@ pub fn post(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
 }
 
 /// `MPI_Win_wait` and `MPI_Win_test`; `is_over` says whether the epoch has ended.
-pub fn wait(handle: u64, next: impl Fn() -> c_int, is_over: impl FnOnce() -> bool) -> c_int {
+pub fn wait(handle: Handle<Win>, next: impl Fn() -> c_int, is_over: impl FnOnce() -> bool) -> c_int {
     let error = next();
     let Some(window) = windows::find(handle).filter(|_| error == SUCCESS && is_over()) else { return error };
     if window.words.is_some() && window.is_exposed_to_puts.load(Ordering::Relaxed) {
@@ -382,7 +385,7 @@ pub fn wait(handle: u64, next: impl Fn() -> c_int, is_over: impl FnOnce() -> boo
 }
 
 /// `MPI_Win_sync`.
-pub fn sync(handle: u64, next: impl Fn() -> c_int) -> c_int {
+pub fn sync(handle: Handle<Win>, next: impl Fn() -> c_int) -> c_int {
     let error = next();
     if let Some(window) = windows::find(handle).filter(|window| error == SUCCESS && window.words.is_some()) {
         words::tell_own(window);

@@ -1,8 +1,9 @@
 //! Creation and freeing of windows, and their modes.
 
 use crate::ffi::{self, SUCCESS};
+use crate::lines::line;
 use crate::pools::{self, Choice, Words};
-use crate::report::{COUNTS, count, line};
+use crate::report::{COUNTS, count};
 use crate::settings::{self, Mode};
 use crate::window::{Window, lock};
 use crate::windows::{self, WINDOWS_MAX};
@@ -10,6 +11,8 @@ use crate::{completion, gets, meter, news, pending, store};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::{Mutex, Once};
+use vgasnet_mpi_front::Handle;
+use vgasnet_mpi_front::kind::{Comm, Info, Win};
 
 thread_local! {
     /// Whether this thread is in an MPI function creating or freeing a window. Windows created by MPI itself are not
@@ -29,8 +32,8 @@ fn inside<T>(work: impl FnOnce() -> T) -> T {
 pub struct Creation {
     pub call: &'static str,
     pub unit: i64,
-    pub info: u64,
-    pub comm: u64,
+    pub info: Handle<Info>,
+    pub comm: Handle<Comm>,
 }
 
 /// Exchanged by the ranks when a window is created.
@@ -43,8 +46,9 @@ struct Offer {
     words: Choice,
 }
 
-/// `MPI_Win_create` and `MPI_Win_allocate`. `handle` reads the new window's handle.
-pub fn create(creation: &Creation, next: impl Fn() -> c_int, handle: impl FnOnce() -> u64) -> c_int {
+/// `MPI_Win_create` and `MPI_Win_allocate`. `handle` reads the new window's handle, and is called after `next` has
+/// succeeded.
+pub fn create(creation: &Creation, next: impl Fn() -> c_int, handle: impl FnOnce() -> Handle<Win>) -> c_int {
     let is_inside = IS_INSIDE.get();
     let error = inside(next);
     if error == SUCCESS && !is_inside && is_its_mpi(creation.call) {
@@ -118,7 +122,7 @@ extern "C" fn tell_late() {
 }
 
 /// Collective if the offers are exchanged: the units of all ranks, and whether all want mode told.
-fn make_known(creation: &Creation, handle: u64) {
+fn make_known(creation: &Creation, handle: Handle<Win>) {
     let call = creation.call;
     let Some((rank, ranks)) = ffi::place(creation.comm) else { return };
     let number = windows::take_number();
@@ -126,9 +130,13 @@ fn make_known(creation: &Creation, handle: u64) {
     let mut offers = vec![Offer::default(); ranks as usize];
     if !is_exchanged(creation) {
         offers[rank as usize] = mine;
-    } else if !ffi::gather(creation.comm, &mine, &mut offers, tell_late) {
-        number.into_iter().for_each(windows::return_number);
-        return;
+    } else {
+        // SAFETY: there is an offer for each of the communicator's ranks. It consists of integers, without gaps.
+        let is_gathered = unsafe { ffi::gather(creation.comm, &mine, &mut offers, tell_late) };
+        if !is_gathered {
+            number.into_iter().for_each(windows::return_number);
+            return;
+        }
     }
     let mut mode = Mode::from_number(mine.mode as u8);
     let words = if is_exchanged(creation) { words_of(call, &offers, rank, creation.comm) } else { None };
@@ -158,7 +166,7 @@ fn begin(call: &str, mode: Mode) {
 }
 
 /// The words of a window. Collective if all ranks want mode told.
-fn words_of(call: &str, offers: &[Offer], rank: u32, comm: u64) -> Option<Words> {
+fn words_of(call: &str, offers: &[Offer], rank: u32, comm: Handle<Comm>) -> Option<Words> {
     let told = offers.iter().filter(|offer| offer.mode == Mode::Told as u64).count();
     if told == offers.len() {
         let taken = pools::take(offers[0].words, comm);
@@ -183,7 +191,7 @@ fn words_of(call: &str, offers: &[Offer], rank: u32, comm: u64) -> Option<Words>
 }
 
 /// `MPI_Win_set_info`.
-pub fn set_info(handle: u64, info: u64, next: impl Fn() -> c_int) -> c_int {
+pub fn set_info(handle: Handle<Win>, info: Handle<Info>, next: impl Fn() -> c_int) -> c_int {
     const CALL: &str = "MPI_Win_set_info";
     let error = next();
     let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) else { return error };
@@ -213,7 +221,7 @@ fn end_phase(window: &Window) {
 }
 
 /// `CLAMPI_Invalidate`.
-pub fn invalidate(handle: u64) -> c_int {
+pub fn invalidate(handle: Handle<Win>) -> c_int {
     if let Some(window) = windows::find(handle) {
         end_phase(window);
     }
@@ -221,7 +229,7 @@ pub fn invalidate(handle: u64) -> c_int {
 }
 
 /// `MPI_Win_free`. The handle is the window's before the call.
-pub fn free(handle: u64, next: impl Fn() -> c_int) -> c_int {
+pub fn free(handle: Handle<Win>, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::remove(handle) else { return inside(next) };
     let (gets, reissues) = pending::discard_space(window.space);
     if gets > 0 {

@@ -1,32 +1,63 @@
 //! `MPI_Get` and `MPI_Rget`.
 
+use crate::atoms::Atom;
+use crate::buffers::GetBuffer;
 use crate::ffi::{self, SUCCESS};
 use crate::pending::{self, Noted, Reissue, Ticket};
 use crate::report::{COUNTS, count, count_alone};
 use crate::settings::Mode;
-use crate::store::{self, Atom, Fill, GET_BYTES_MAX, Outcome};
+use crate::store::{self, Fill, GET_BYTES_MAX, Outcome};
 use crate::window::{Effect, Target, Window};
 use crate::{completion, meter, requests, windows, words};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
+use vgasnet_mpi_front::Handle;
+use vgasnet_mpi_front::kind::{Datatype, Request, Win};
 
-/// The arguments of a get.
+/// A get of the program in progress, by its arguments. Its origin is the get's until it is complete.
 #[derive(Debug)]
 pub struct Get {
-    pub origin: usize,
-    pub origin_count: i64,
-    pub origin_type: u64,
+    origin: Buffer,
     pub target: i32,
     pub displacement: i64,
     pub target_count: i64,
-    pub target_type: u64,
-    pub win: u64,
+    pub target_type: Handle<Datatype>,
+    pub win: Handle<Win>,
     /// By an accumulate without a change: its elements are read atomically.
-    pub is_atomic: bool,
+    is_atomic: bool,
 }
 
-/// A get in the cache's terms.
-struct Place<'a> {
+impl Get {
+    /// A get into `origin` of `count` elements of a type.
+    ///
+    /// # Safety
+    ///
+    /// MPI's caller has called a get with these arguments, and the call has not returned. By MPI's rules the elements
+    /// of `origin` are writable, and nobody else accesses them, until the get is complete.
+    #[inline]
+    pub unsafe fn new(
+        origin: Buffer,
+        target: i32,
+        displacement: i64,
+        (target_count, target_type): (i64, Handle<Datatype>),
+        win: Handle<Win>,
+    ) -> Get {
+        Get { origin, target, displacement, target_count, target_type, win, is_atomic: false }
+    }
+
+    /// The same get, by an accumulate without a change.
+    pub fn atomic(self) -> Get {
+        Get { is_atomic: true, ..self }
+    }
+
+    /// Its buffer.
+    pub fn origin(&self) -> &Buffer {
+        &self.origin
+    }
+}
+
+/// A get that the cache may serve, in its terms.
+struct CacheableGet<'a> {
     window: &'a Window,
     target: &'a Target,
     number: u32,
@@ -34,13 +65,13 @@ struct Place<'a> {
     displacement: i64,
     /// In the target's memory.
     address: u64,
-    origin: usize,
-    len: usize,
+    buffer: GetBuffer,
 }
 
-impl Place<'_> {
+impl CacheableGet<'_> {
     fn noted(&self) -> Noted {
-        Noted { space: self.window.space, target: self.number, atom: self.atom, dest: self.origin, len: self.len }
+        let (dest, len) = (self.buffer.address(), self.buffer.len());
+        Noted { space: self.window.space, target: self.number, atom: self.atom, dest, len }
     }
 }
 
@@ -49,16 +80,16 @@ static NAMED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 static NAMED_BYTES: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
 #[inline]
-fn slot_of(datatype: u64) -> usize {
-    (datatype.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize
+fn slot_of(datatype: Handle<Datatype>) -> usize {
+    (datatype.bits().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize
 }
 
 /// Bytes of contiguous elements, or 0.
 #[inline]
-fn contiguous(datatype: u64, elements: i64) -> usize {
+fn contiguous(datatype: Handle<Datatype>, elements: i64) -> usize {
     let slot = slot_of(datatype);
     // The size is written once, before the type. A slot with a type keeps it.
-    let element = match NAMED[slot].load(Ordering::Acquire) == datatype && datatype != 0 {
+    let element = match NAMED[slot].load(Ordering::Acquire) == datatype.bits() && datatype.bits() != 0 {
         true => NAMED_BYTES[slot].load(Ordering::Relaxed) as u32,
         false => look_at(datatype, slot),
     };
@@ -67,13 +98,13 @@ fn contiguous(datatype: u64, elements: i64) -> usize {
 }
 
 #[cold]
-fn look_at(datatype: u64, slot: usize) -> u32 {
+fn look_at(datatype: Handle<Datatype>, slot: usize) -> u32 {
     let (bytes, is_named) = ffi::element(datatype);
     let size = u64::from(bytes);
     // The first thread to set the size owns the slot.
     if is_named && size > 0 && NAMED_BYTES[slot].compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     {
-        NAMED[slot].store(datatype, Ordering::Release);
+        NAMED[slot].store(datatype.bits(), Ordering::Release);
     }
     bytes
 }
@@ -81,27 +112,32 @@ fn look_at(datatype: u64, slot: usize) -> u32 {
 /// The atomic unit of an atomic operation on one of MPI's own types.
 fn atom(call: &Get) -> Option<Atom> {
     let slot = slot_of(call.target_type);
-    let is_named = NAMED[slot].load(Ordering::Acquire) == call.target_type && call.origin_type == call.target_type;
+    let is_same = call.origin.datatype == call.target_type;
+    let is_named = is_same && NAMED[slot].load(Ordering::Acquire) == call.target_type.bits();
     Atom::of_bytes(NAMED_BYTES[slot].load(Ordering::Relaxed) as u32).filter(|_| is_named)
 }
 
-/// The place of a get of a cached window, if the get may be cached.
+/// A get of a cached window in the cache's terms, if it may be cached.
 #[inline]
-fn place<'a>(window: &'a Window, call: &Get) -> Option<Place<'a>> {
+fn cacheable<'a>(window: &'a Window, call: &Get) -> Option<CacheableGet<'a>> {
     let target = window.target(call.target)?;
     if call.target as u32 == window.rank || !window.is_accessible(target) {
         return None;
     }
     let len = contiguous(call.target_type, call.target_count);
-    let is_same = call.origin_type == call.target_type && call.origin_count == call.target_count;
-    if len == 0 || len > GET_BYTES_MAX || (!is_same && len != contiguous(call.origin_type, call.origin_count)) {
+    let origin = &call.origin;
+    let is_same = origin.datatype == call.target_type && origin.count == call.target_count;
+    if len == 0 || len > GET_BYTES_MAX || (!is_same && len != contiguous(origin.datatype, origin.count)) {
         return None;
     }
     let address = target.address(call.displacement)?;
     address.checked_add(len as u64)?;
     let atom = if call.is_atomic { atom(call)? } else { Atom::NONE };
-    let (displacement, origin, number) = (call.displacement, call.origin, call.target as u32);
-    Some(Place { window, target, number, atom, displacement, address, origin, len })
+    // SAFETY: the elements of the origin are these bytes, without gaps. They are the get's until it is complete, by the
+    // promise to `Get::new`.
+    let buffer = unsafe { GetBuffer::new(origin.address, len) };
+    let (displacement, number) = (call.displacement, call.target as u32);
+    Some(CacheableGet { window, target, number, atom, displacement, address, buffer })
 }
 
 /// Asks MPI for the bytes of gets that joined in vain.
@@ -116,8 +152,7 @@ pub fn reissue(reissues: Vec<Reissue>, window: &Window) {
                 None => continue,
             }
         };
-        // SAFETY: the arguments come from an incomplete get of the program.
-        let error = unsafe { ffi::get_bytes(get.dest, get.len, get.target, get.displacement, win.handle, get.atom) };
+        let error = ffi::get_bytes(get.buffer, get.target, get.displacement, win.handle, get.atom);
         pending::on_reissued(&get, error);
         // Counted even if MPI has refused it: the next completion must not find everything done.
         win.on_issued(get.target, Effect::Read);
@@ -125,19 +160,14 @@ pub fn reissue(reissues: Vec<Reissue>, window: &Window) {
 }
 
 /// A buffer of the program, written by an operation.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     pub address: usize,
     pub count: i64,
-    pub datatype: u64,
+    pub datatype: Handle<Datatype>,
 }
 
 impl Buffer {
-    /// The buffer of a get.
-    pub fn of(call: &Get) -> Buffer {
-        Buffer { address: call.origin, count: call.origin_count, datatype: call.origin_type }
-    }
-
     /// Start and length, if they are known.
     fn span(&self) -> Option<(usize, usize)> {
         if self.count < 1 {
@@ -165,7 +195,7 @@ fn pass(window: &Window, call: &Get, next: impl Fn() -> c_int) -> (c_int, Option
     if error != SUCCESS || window.target(call.target).is_none() {
         return (error, None);
     }
-    (SUCCESS, on_passed(window, call.target as u32, &Buffer::of(call)))
+    (SUCCESS, on_passed(window, call.target as u32, &call.origin))
 }
 
 /// MPI was asked for bytes of a target. The ticket is for their request, if there is one.
@@ -202,14 +232,14 @@ fn leave(window: &Window, call: &Get, next: impl Fn() -> c_int) -> c_int {
         window.left.on_get(target, call.target as u32);
     }
     if pending::has_any() {
-        Buffer::of(call).overwrite(window);
+        call.origin.overwrite(window);
     }
     error
 }
 
 /// A get that certainly goes to MPI, before its other arguments are looked at. If it may not, returns nothing.
 #[inline(always)]
-pub fn leave_at_once(win: u64, number: i32, next: impl Fn() -> c_int) -> Option<c_int> {
+pub fn leave_at_once(win: Handle<Win>, number: i32, next: impl Fn() -> c_int) -> Option<c_int> {
     let window = windows::find_at_once(win)?;
     let target = window.target(number)?;
     if pending::has_any() || !window.trial.leaves_at_once() {
@@ -222,62 +252,55 @@ pub fn leave_at_once(win: u64, number: i32, next: impl Fn() -> c_int) -> Option<
 }
 
 /// Asks MPI for the missing bytes, and notes the get in flight.
-fn fetch(place: &Place<'_>, fill: Option<Fill>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
-    let window = place.window;
-    let error = place.target.nearness.get(place.len, next);
+fn fetch(get: &CacheableGet<'_>, fill: Option<Fill>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
+    let window = get.window;
+    let error = get.target.nearness.get(get.buffer.len(), next);
     if error != SUCCESS {
         if let Some(fill) = fill {
-            reissue(pending::abandon(window.space, place.number, fill), window);
+            reissue(pending::abandon(window.space, get.number, fill), window);
         }
         return (error, None);
     }
-    let (ticket, reissues) = pending::note(&place.noted(), keep(place, fill, window));
-    window.on_issued(place.number, Effect::Read);
+    let kept = keep(get, fill, window).map(|fill| (fill, get.buffer));
+    let (ticket, reissues) = pending::note(&get.noted(), kept);
+    window.on_issued(get.number, Effect::Read);
     reissue(reissues, window);
     (SUCCESS, Some(ticket))
 }
 
 /// While this rank's writes to a target are in flight, a get may or may not see them. While results of fetching
 /// operations are under way, they may come to the get's buffer. Its bytes are not kept.
-fn keep(place: &Place<'_>, fill: Option<Fill>, window: &Window) -> Option<Fill> {
-    let target = place.target;
+fn keep(get: &CacheableGet<'_>, fill: Option<Fill>, window: &Window) -> Option<Fill> {
+    let target = get.target;
     let has_writes = target.writes.load(Ordering::Relaxed) != target.writes_done.load(Ordering::Relaxed);
     if !has_writes && !window.has_fetches() {
         return fill;
     }
     if let Some(fill) = fill {
-        reissue(pending::abandon(window.space, place.number, fill), window);
+        reissue(pending::abandon(window.space, get.number, fill), window);
     }
     None
 }
 
 /// Fetches the tail of a get if its first bytes are cached, or all of it if displacements cannot express the tail.
-fn fetch_tail(place: &Place<'_>, from: usize, fill: Option<Fill>, next: impl Fn() -> c_int) -> c_int {
-    let unit = place.target.unit;
+fn fetch_tail(get: &CacheableGet<'_>, from: usize, fill: Option<Fill>, next: impl Fn() -> c_int) -> c_int {
+    let unit = get.target.unit;
     let (skip, remainder) = (from as i64 / unit.max(1), from as i64 % unit.max(1));
-    if from == 0 || unit == 0 || remainder != 0 || place.atom != Atom::NONE {
-        return fetch(place, fill, next).0;
+    if from == 0 || unit == 0 || remainder != 0 || get.atom != Atom::NONE {
+        return fetch(get, fill, next).0;
     }
-    let tail = || {
-        let (origin, len) = (place.origin + from, place.len - from);
-        // SAFETY: it is a part of the program's get.
-        unsafe { ffi::get_bytes(origin, len, place.number, place.displacement + skip, place.window.handle, Atom::NONE) }
-    };
-    fetch(place, fill, tail).0
+    let displacement = get.displacement + skip;
+    let tail = || ffi::get_bytes(get.buffer.tail(from), get.number, displacement, get.window.handle, Atom::NONE);
+    fetch(get, fill, tail).0
 }
 
 /// Looks for the bytes of a get.
-///
-/// # Safety
-///
-/// As for `MPI_Get`.
 #[inline]
-unsafe fn look_up(place: &Place<'_>) -> Outcome {
-    let window = place.window;
-    // SAFETY: MPI's rules for the buffer satisfy the cache: the buffer belongs to the get until it is complete.
-    let outcome = unsafe { store::get(window.space, place.number, place.atom, place.address, place.origin, place.len) };
+fn look_up(get: &CacheableGet<'_>) -> Outcome {
+    let window = get.window;
+    let outcome = store::get(window.space, get.number, get.atom, get.address, get.buffer);
     if outcome == Outcome::Hit {
-        let reissues = pending::on_written(place.origin, place.len);
+        let reissues = pending::on_written(get.buffer.address(), get.buffer.len());
         if !reissues.is_empty() {
             reissue(reissues, window);
         }
@@ -286,17 +309,17 @@ unsafe fn look_up(place: &Place<'_>) -> Outcome {
 }
 
 /// Notes a joined get.
-fn join(place: &Place<'_>) {
-    let reissues = pending::note_joined(&place.noted(), place.displacement);
-    place.window.on_issued(place.number, Effect::Read);
-    reissue(reissues, place.window);
+fn join(get: &CacheableGet<'_>) {
+    let reissues = pending::note_joined(&get.noted(), get.buffer, get.displacement);
+    get.window.on_issued(get.number, Effect::Read);
+    reissue(reissues, get.window);
 }
 
 /// Whether the cache may be asked: in modes checked and told, no stale entry is left.
 #[inline]
-fn is_ready(place: &Place<'_>) -> bool {
-    match place.window.mode() {
-        Mode::Checked | Mode::Told => words::look(place.window, place.number),
+fn is_ready(get: &CacheableGet<'_>) -> bool {
+    match get.window.mode() {
+        Mode::Checked | Mode::Told => words::look(get.window, get.number),
         _ => true,
     }
 }
@@ -314,80 +337,64 @@ fn is_left(window: &Window) -> bool {
 }
 
 /// `MPI_Get`.
-///
-/// # Safety
-///
-/// As for `MPI_Get`.
 #[inline]
-pub unsafe fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
+pub fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find_cached(call.win) else { return next() };
     if window.mode() == Mode::Off {
         return pass(window, call, next).0;
     }
     let is_left = is_left(window);
-    meter::get(window.space, || {
-        // SAFETY: as the caller says.
-        if is_left { leave(window, call, &next) } else { unsafe { get_by_cache(window, call, &next) } }
-    })
+    meter::get(window.space, || if is_left { leave(window, call, &next) } else { get_by_cache(window, call, &next) })
 }
 
 /// How a get that is not left to MPI is served.
 enum Way<'a> {
-    Cached(Place<'a>),
+    Cached(CacheableGet<'a>),
     /// By MPI, whose copies are as fast.
-    Near(Place<'a>),
+    Near(CacheableGet<'a>),
     Passed,
 }
 
 #[inline]
 fn way<'a>(window: &'a Window, call: &Get) -> Way<'a> {
-    match place(window, call) {
-        Some(place) if place.target.nearness.is_near() => Way::Near(place),
-        Some(place) if is_ready(&place) => Way::Cached(place),
+    match cacheable(window, call) {
+        Some(get) if get.target.nearness.is_near() => Way::Near(get),
+        Some(get) if is_ready(&get) => Way::Cached(get),
         _ => Way::Passed,
     }
 }
 
 /// A get from a near target. It is noted for the sake of its buffer.
-fn fetch_near(place: &Place<'_>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
+fn fetch_near(get: &CacheableGet<'_>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
     count(&COUNTS.gets_passed);
-    fetch(place, None, next)
+    fetch(get, None, next)
 }
 
 /// A get that may be cached.
-///
-/// # Safety
-///
-/// As for `MPI_Get`.
 #[inline]
-unsafe fn get_by_cache(window: &Window, call: &Get, next: impl Fn() -> c_int) -> c_int {
-    let place = match way(window, call) {
-        Way::Cached(place) => place,
-        Way::Near(place) => return fetch_near(&place, next).0,
+fn get_by_cache(window: &Window, call: &Get, next: impl Fn() -> c_int) -> c_int {
+    let get = match way(window, call) {
+        Way::Cached(get) => get,
+        Way::Near(get) => return fetch_near(&get, next).0,
         Way::Passed => return pass(window, call, next).0,
     };
-    // SAFETY: as the caller says.
-    match unsafe { look_up(&place) } {
+    match look_up(&get) {
         Outcome::Hit => SUCCESS,
         Outcome::Joined => {
-            join(&place);
+            join(&get);
             SUCCESS
         }
-        Outcome::Miss { from, fill } => fetch_tail(&place, from, fill, next),
+        Outcome::Miss { from, fill } => fetch_tail(&get, from, fill, next),
     }
 }
 
-/// `MPI_Rget`. `complete` stores a completed request for the program; `handle` reads the C handle of the stored
-/// request.
-///
-/// # Safety
-///
-/// As for `MPI_Rget`.
-pub unsafe fn rget(
+/// `MPI_Rget`. `complete` stores a completed request for the program; `handle` reads the C handle of the request stored
+/// by MPI, and is called after `next` has succeeded.
+pub fn rget(
     call: &Get,
     next: impl Fn() -> c_int,
     complete: impl Fn() -> c_int,
-    handle: impl Fn() -> u64,
+    handle: impl Fn() -> Handle<Request>,
 ) -> c_int {
     let Some(window) = windows::find_cached(call.win) else { return next() };
     if window.mode() == Mode::Off {
@@ -398,43 +405,37 @@ pub unsafe fn rget(
         if is_left {
             return leave(window, call, &next);
         }
-        // SAFETY: as the caller says.
-        unsafe { rget_by_cache(window, call, &next, &complete, &handle) }
+        rget_by_cache(window, call, &next, &complete, &handle)
     })
 }
 
 /// A get by request that may be cached.
-///
-/// # Safety
-///
-/// As for `MPI_Rget`.
-unsafe fn rget_by_cache(
+fn rget_by_cache(
     window: &Window,
     call: &Get,
     next: impl Fn() -> c_int,
     complete: impl Fn() -> c_int,
-    handle: impl Fn() -> u64,
+    handle: impl Fn() -> Handle<Request>,
 ) -> c_int {
-    let place = match way(window, call) {
-        Way::Cached(place) => place,
-        Way::Near(place) => return note_request(fetch_near(&place, next), handle),
+    let get = match way(window, call) {
+        Way::Cached(get) => get,
+        Way::Near(get) => return note_request(fetch_near(&get, next), handle),
         Way::Passed => return note_request(pass(window, call, next), handle),
     };
-    // SAFETY: as the caller says.
-    match unsafe { look_up(&place) } {
+    match look_up(&get) {
         Outcome::Hit => complete(),
         Outcome::Joined => {
             // Its bytes come with another get, unknown to its request.
-            join(&place);
-            let error = completion::flush_local(window, place.number);
+            join(&get);
+            let error = completion::flush_local(window, get.number);
             if error == SUCCESS { complete() } else { error }
         }
-        Outcome::Miss { fill, .. } => note_request(fetch(&place, fill, next), handle),
+        Outcome::Miss { fill, .. } => note_request(fetch(&get, fill, next), handle),
     }
 }
 
 /// Notes the request of a get with a ticket.
-fn note_request((error, ticket): (c_int, Option<Ticket>), handle: impl Fn() -> u64) -> c_int {
+fn note_request((error, ticket): (c_int, Option<Ticket>), handle: impl Fn() -> Handle<Request>) -> c_int {
     match ticket {
         Some(ticket) if ffi::is_complete_request(handle()) => completion::on_request(ticket),
         Some(ticket) => requests::note(handle(), ticket),

@@ -12,18 +12,21 @@
 //!   is served, unless [`words`] prove that nobody wrote: in mode told, writers raise these numbers and readers read
 //!   them.
 //!
-//! MPI's handles and macros stay in C (`layer.c`, `handles.c`, `words.c`); in [`ffi`] they are integers.
+//! MPI's macros and types of handles stay in C (`layer.c`, `handles.c`, `words.c`); in Rust a handle is 8 bytes.
 
 #![cfg(feature = "link")]
 // Printing panics if stderr cannot be written.
 #![deny(clippy::print_stderr)]
 
+mod atoms;
+mod buffers;
 mod calls;
 mod completion;
 mod creation;
 mod ffi;
 mod gets;
 mod left;
+mod lines;
 mod meter;
 mod near;
 mod news;

@@ -7,6 +7,8 @@
 use crate::windows;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
+use vgasnet_mpi_front::kind::Flag;
+use vgasnet_mpi_front::{Argument, SUCCESS};
 
 static NEWS: AtomicU64 = AtomicU64::new(1);
 
@@ -46,10 +48,10 @@ fn after_out_of_line(next: impl Fn() -> c_int) -> c_int {
 
 /// A call that brings news if it sets a flag.
 #[inline]
-pub fn if_found(next: impl Fn() -> c_int, flag: usize) -> c_int {
+pub fn if_found<L>(next: impl Fn() -> c_int, flag: Argument<'_, L, Flag>) -> c_int {
     let error = next();
-    // SAFETY: MPI has set the flag, unless it has refused the call.
-    if error != 0 || unsafe { *(flag as *const c_int) } != 0 {
+    // SAFETY: MPI has returned success.
+    if error != SUCCESS || unsafe { flag.is_set() } {
         learn();
     }
     error

@@ -3,14 +3,16 @@
 use crate::news;
 use vgasnet_mpi_front::calls;
 
-/// Functions that may bring news whenever they return.
+/// Functions that may bring news whenever they return. For `unsafe` see [`calls!`].
 macro_rules! news {
-    ($([$($kind:ident)+] {$($name:ident $($of_fortran:ident)? ($($argument:tt)*);)+})+) => {
-        calls! {$([$($kind)+] {$($name $($of_fortran)? ($($argument)*) |next| news::after(next);)+})+}
+    (unsafe $([$($group:ident)+] {$($name:ident $($of_fortran:ident)? ($($argument:tt)*);)+})+) => {
+        calls! {unsafe $([$($group)+] {$($name $($of_fortran)? ($($argument)*) |next| news::after(next);)+})+}
     };
 }
 
+// SAFETY: by MPI's standard the functions have these parameters.
 news! {
+    unsafe
     // Messages.
     [c large fortran] {
         MPI_Recv mpi_recv (buf count datatype source tag comm status);
@@ -133,10 +135,12 @@ news! {
 }
 
 // They bring news if they find something.
+// SAFETY: by MPI's standard the functions have these parameters, of these kinds.
 calls! {
+    unsafe
     [c fortran] {
-        MPI_Iprobe mpi_iprobe (source tag comm flag status) |next| news::if_found(next, flag);
-        MPI_Improbe mpi_improbe (source tag comm flag message status) |next| news::if_found(next, flag);
-        MPI_Parrived mpi_parrived (request partition flag) |next| news::if_found(next, flag);
+        MPI_Iprobe mpi_iprobe (source tag comm flag: Flag status) |next| news::if_found(next, flag);
+        MPI_Improbe mpi_improbe (source tag comm flag: Flag message status) |next| news::if_found(next, flag);
+        MPI_Parrived mpi_parrived (request partition flag: Flag) |next| news::if_found(next, flag);
     }
 }

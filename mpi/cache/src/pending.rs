@@ -5,9 +5,11 @@
 //! the thread that may change the buffer goes on. One lock protects all of this. Gets that miss take it, and
 //! completions with something to file.
 
+use crate::atoms::Atom;
+use crate::buffers::GetBuffer;
 use crate::ffi::SUCCESS;
 use crate::origins::Origins;
-use crate::store::{self, Atom, Fill};
+use crate::store::{self, Fill};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,11 +19,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 enum Purpose {
     /// They are kept.
-    Keep(Fill),
+    Keep(Fill, GetBuffer),
     /// They are not kept.
     None,
     /// They come with another get's bytes.
-    Joined { displacement: i64 },
+    Joined { buffer: GetBuffer, displacement: i64 },
     /// They do not come this way, and a thread is about to ask MPI for them.
     Asking,
     /// Its buffer is unknown: it may be anywhere.
@@ -38,7 +40,6 @@ struct Record {
     number: u64,
     atom: Atom,
     dest: usize,
-    len: usize,
     purpose: Purpose,
     /// It joined another. A thread that completes it goes on until it has its bytes, even if MPI is asked for them on
     /// the way.
@@ -53,12 +54,11 @@ pub struct Reissue {
     pub space: u32,
     pub target: u32,
     pub atom: Atom,
-    pub dest: usize,
-    pub len: usize,
+    pub buffer: GetBuffer,
     pub displacement: i64,
 }
 
-/// A get to be noted.
+/// A get to be noted. Its buffer is the range of `len` bytes at `dest`.
 #[derive(Debug)]
 pub struct Noted {
     pub space: u32,
@@ -173,10 +173,10 @@ impl Pending {
         let is_lacking = match purpose {
             Purpose::Joined { .. } => Some(true),
             Purpose::Asking => Some(false),
-            Purpose::Keep(_) | Purpose::None | Purpose::Anywhere | Purpose::Refused(_) => None,
+            Purpose::Keep(..) | Purpose::None | Purpose::Anywhere | Purpose::Refused(_) => None,
         };
         let has_buffer = !matches!(purpose, Purpose::Anywhere);
-        let record = Record { space, target, number, atom, dest, len, purpose, has_joined: is_lacking.is_some() };
+        let record = Record { space, target, number, atom, dest, purpose, has_joined: is_lacking.is_some() };
         let id = self.free.pop().unwrap_or(self.records.len() as u32);
         if id as usize == self.records.len() {
             self.records.push(None);
@@ -256,10 +256,9 @@ impl Pending {
                 continue;
             };
             let record = self.records[id as usize].as_mut().expect("it was found");
-            let Purpose::Joined { displacement } = record.purpose else { continue };
+            let Purpose::Joined { buffer, displacement } = record.purpose else { continue };
             record.purpose = Purpose::Asking;
-            let (atom, len) = (record.atom, record.len);
-            reissues.push(Reissue { id, space, target, atom, dest, len, displacement });
+            reissues.push(Reissue { id, space, target, atom: record.atom, buffer, displacement });
         }
         reissues
     }
@@ -269,11 +268,11 @@ impl Pending {
         let mut reissues = Vec::new();
         for id in ids {
             let Some(record) = &mut self.records[id as usize] else { continue };
-            if !matches!(record.purpose, Purpose::Keep(_)) {
+            if !matches!(record.purpose, Purpose::Keep(..)) {
                 continue;
             }
             let (space, target) = (record.space, record.target);
-            if let Purpose::Keep(fill) = std::mem::replace(&mut record.purpose, Purpose::None) {
+            if let Purpose::Keep(fill, _) = std::mem::replace(&mut record.purpose, Purpose::None) {
                 reissues.extend(self.abandon(space, target, fill));
             }
         }
@@ -284,15 +283,16 @@ impl Pending {
     ///
     /// # Safety
     ///
-    /// Its bytes have arrived, and are still there.
+    /// MPI has completed the get, and its completion has not returned to the program.
     unsafe fn file(&mut self, id: u32) -> c_int {
         let Some(mut record) = self.records[id as usize].take() else { return SUCCESS };
         let mut error = SUCCESS;
         match record.purpose {
-            Purpose::Keep(fill) => {
+            Purpose::Keep(fill, buffer) => {
                 record.purpose = Purpose::None;
-                // SAFETY: as the caller says.
-                let served = unsafe { store::fill(fill, record.dest) };
+                // SAFETY: the fill is of the get with this buffer. MPI has completed it, and the completion has not
+                // returned to the program, as the caller promises.
+                let served = unsafe { store::fill(fill, buffer) };
                 self.on_served(record.space, record.target, served);
             }
             Purpose::Refused(code) => error = code,
@@ -305,9 +305,9 @@ impl Pending {
 
 /// Notes a get requested from MPI. If its buffer overlaps another's, neither is kept.
 #[must_use = "a request needs the ticket"]
-pub fn note(noted: &Noted, fill: Option<Fill>) -> (Ticket, Vec<Reissue>) {
+pub fn note(noted: &Noted, kept: Option<(Fill, GetBuffer)>) -> (Ticket, Vec<Reissue>) {
     let mut pending = lock();
-    let ticket = pending.add(noted, fill.map_or(Purpose::None, Purpose::Keep));
+    let ticket = pending.add(noted, kept.map_or(Purpose::None, |(fill, buffer)| Purpose::Keep(fill, buffer)));
     let mut conflicting = pending.origins.insert(ticket.id, noted.dest, noted.len);
     if pending.anywhere > 0 {
         conflicting.push(ticket.id);
@@ -324,20 +324,20 @@ pub fn note_anywhere(space: u32, target: u32) -> Ticket {
 }
 
 /// Notes a get that joined another.
-pub fn note_joined(noted: &Noted, displacement: i64) -> Vec<Reissue> {
+pub fn note_joined(noted: &Noted, buffer: GetBuffer, displacement: i64) -> Vec<Reissue> {
     let mut pending = lock();
     let at = pending.early.iter().position(|(dest, _)| *dest == noted.dest);
     let early = at.map(|at| pending.early.swap_remove(at).1);
     if early == Some(true) {
         return Vec::new();
     }
-    let purpose = if early.is_none() { Purpose::Joined { displacement } } else { Purpose::Asking };
+    let purpose = if early.is_none() { Purpose::Joined { buffer, displacement } } else { Purpose::Asking };
     let ticket = pending.add(noted, purpose);
     let conflicting = pending.origins.insert(ticket.id, noted.dest, noted.len);
     let mut reissues = pending.discard(conflicting);
     if early.is_some() {
-        let &Noted { space, target, atom, dest, len } = noted;
-        reissues.push(Reissue { id: ticket.id, space, target, atom, dest, len, displacement });
+        let &Noted { space, target, atom, .. } = noted;
+        reissues.push(Reissue { id: ticket.id, space, target, atom, buffer, displacement });
     }
     reissues
 }
@@ -385,7 +385,7 @@ pub fn on_written_anywhere() -> Vec<Reissue> {
 ///
 /// # Safety
 ///
-/// MPI has completed these gets, and the program has not gone on since.
+/// MPI has completed these gets, and its completion has not returned to the program.
 pub unsafe fn file(space: u32, target: u32, last: u64) -> Filed {
     let mut filed = Filed::default();
     // Acquire: the gets filed by others have been read.
@@ -397,7 +397,8 @@ pub unsafe fn file(space: u32, target: u32, last: u64) -> Filed {
     let left = of_target.asked.split_off(&(last + 1));
     let come = std::mem::replace(&mut of_target.asked, left);
     for id in come.into_values() {
-        // SAFETY: as the caller says.
+        // SAFETY: the get's number is not above `last`. MPI has completed these gets, and the completion has not
+        // returned to the program, as the caller promises.
         let error = unsafe { pending.file(id) };
         filed.error = first_error(filed.error, error);
     }
@@ -409,7 +410,7 @@ pub unsafe fn file(space: u32, target: u32, last: u64) -> Filed {
 ///
 /// # Safety
 ///
-/// As for [`file`].
+/// MPI has completed the get's request, and the call about it has not returned to the program.
 pub unsafe fn file_one(ticket: Ticket) {
     let mut pending = lock();
     if !pending.has(ticket) {
@@ -418,7 +419,8 @@ pub unsafe fn file_one(ticket: Ticket) {
     if let Some(of_target) = pending.targets.get_mut(&(ticket.space, ticket.target)) {
         of_target.asked.remove(&ticket.number);
     }
-    // SAFETY: as the caller says.
+    // SAFETY: MPI has completed the request of this get, and the call has not returned to the program, as the caller
+    // promises.
     let error = unsafe { pending.file(ticket.id) };
     debug_assert_eq!(error, SUCCESS, "a get with a request was no other's");
 }
@@ -459,9 +461,11 @@ mod tests {
         let noted = Noted { space: 7, target: 3, atom: Atom::NONE, dest: 4096, len: 8 };
         // The get it joins is abandoned before this one is noted.
         lock().early.push((noted.dest, false));
-        let reissues = note_joined(&noted, 0);
+        // SAFETY: nobody accesses the bytes.
+        let buffer = unsafe { GetBuffer::new(noted.dest, noted.len) };
+        let reissues = note_joined(&noted, buffer, 0);
         let before = last_number();
-        // SAFETY: nothing is kept.
+        // SAFETY: no get of the space is kept, so no bytes are read.
         let lacks = |last: u64| unsafe { file(noted.space, noted.target, last) }.lacks;
         assert!(reissues.len() == 1 && lacks(before));
         // Another thread asks MPI, which was told before to complete earlier operations.

@@ -11,6 +11,8 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
+use vgasnet_mpi_front::Handle;
+use vgasnet_mpi_front::kind::Comm;
 
 /// Words of one group of processes.
 #[derive(Debug)]
@@ -47,7 +49,7 @@ static POOLS: Mutex<Vec<Arc<Pool>>> = Mutex::new(Vec::new());
 const POOLS_MAX: usize = 256;
 
 /// The first rank's choice for a window of a communicator.
-pub fn choose(comm: u64) -> Option<Choice> {
+pub fn choose(comm: Handle<Comm>) -> Option<Choice> {
     let pools = lock(&POOLS);
     for pool in pools.iter().filter(|pool| pool.words.are_of(comm)) {
         let mut taken = lock(&pool.taken);
@@ -69,7 +71,7 @@ fn new_number() -> u64 {
 }
 
 /// Undoes the first rank's choice.
-pub fn give_back(choice: Choice, comm: u64) {
+pub fn give_back(choice: Choice, comm: Handle<Comm>) {
     let is_it = |pool: &&Arc<Pool>| pool.number == choice.pool && pool.words.are_of(comm);
     if let Some(pool) = lock(&POOLS).iter().find(is_it).filter(|_| choice.is_new == 0) {
         lock(&pool.taken)[choice.at as usize] = false;
@@ -77,7 +79,7 @@ pub fn give_back(choice: Choice, comm: u64) {
 }
 
 /// Collective: takes the words chosen by the first rank.
-pub fn take(choice: Choice, comm: u64) -> Result<Words, c_int> {
+pub fn take(choice: Choice, comm: Handle<Comm>) -> Result<Words, c_int> {
     if choice.is_new != 0 {
         let mut taken = vec![false; WINDOWS_MAX];
         taken[0] = true;

@@ -1,5 +1,6 @@
-//! Output for the user: lines, and statistics at the end.
+//! Counts, and statistics for the user at the end.
 
+use crate::lines::{line, tell};
 use crate::settings::{Statistics, statistics};
 use crate::store;
 use crate::{ffi, windows};
@@ -7,17 +8,6 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vgasnet_mpi_front::whole_file;
-
-/// Shows one line about a call.
-pub fn line(call: &str, text: &str) {
-    let rank = ffi::world_rank().map_or_else(|| "?".to_owned(), |rank| rank.to_string());
-    tell(&format!("vgasnet-mpi-cache: rank {rank}: {call}: {text}\n"));
-}
-
-/// In one piece, since all ranks share the terminal. A failure cannot be reported.
-fn tell(text: &str) {
-    _ = std::io::stderr().write_all(text.as_bytes());
-}
 
 /// Counts unknown to the cache itself.
 #[derive(Debug, Default)]

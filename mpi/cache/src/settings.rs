@@ -1,11 +1,12 @@
 //! The user's settings: environment variables and keys of infos.
 
-use crate::report::line;
+use crate::lines::line;
 use std::ffi::OsString;
 use std::fmt;
 use std::sync::OnceLock;
 use vgasnet_getcache::MEMORY_MAX;
-use vgasnet_mpi_front::environment;
+use vgasnet_mpi_front::kind::Info;
+use vgasnet_mpi_front::{Handle, environment};
 
 /// The condition on which a window's cache relies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +80,7 @@ impl fmt::Display for Mode {
 const ALLOWED: &str = "allowed are off, checked, told, phase and always";
 
 /// The mode requested by an info. An invalid value is reported, and means off.
-pub fn of_info(call: &str, info: u64) -> Option<Mode> {
+pub fn of_info(call: &str, info: Handle<Info>) -> Option<Mode> {
     if let Some(value) = vgasnet_mpi_front::info(info, c"vgasnet_cache") {
         return Some(Mode::from_name(&value).unwrap_or_else(|| refuse(call, "vgasnet_cache", &value, ALLOWED)));
     }
@@ -89,7 +90,7 @@ pub fn of_info(call: &str, info: u64) -> Option<Mode> {
 }
 
 /// Whether an info has a key of the library.
-pub fn has_key(info: u64) -> bool {
+pub fn has_key(info: Handle<Info>) -> bool {
     [c"vgasnet_cache", c"CLAMPI_MODE"].into_iter().any(|key| vgasnet_mpi_front::info(info, key).is_some())
 }
 

@@ -1,6 +1,8 @@
 //! The process's cache. Windows share it, each as a space, so memory goes where it pays.
 
-use crate::report::line;
+use crate::atoms::Atom;
+use crate::buffers::GetBuffer;
+use crate::lines::line;
 use crate::settings;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,26 +10,7 @@ use vgasnet_getcache::{Ask, GetCache, Key, Limits, Stats, TellingHeap};
 
 pub use vgasnet_getcache::{Fill, GENERATION_PLACES, Outcome};
 
-/// Element size of the atomic operations by which an entry was read. Such entries are kept apart, since bytes read by
-/// other gets may be torn. The size is part of the key's target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Atom(u32);
-
-impl Atom {
-    /// Not read by an atomic operation.
-    pub const NONE: Atom = Atom(0);
-
-    /// Atomic elements of this size.
-    pub fn of_bytes(bytes: u32) -> Option<Atom> {
-        matches!(bytes, 1 | 2 | 4 | 8).then(|| Atom(bytes.trailing_zeros() + 1))
-    }
-
-    pub fn bytes(self) -> Option<u32> {
-        (self != Atom::NONE).then(|| 1 << (self.0 - 1))
-    }
-}
-
-/// Bits of the rank in a key's target.
+/// Bits of the rank in a key's target. The number of the atomic unit is behind them.
 const RANK_BITS: u32 = 28;
 
 /// Whether there are keys of atomic operations.
@@ -65,21 +48,19 @@ fn tell_refused() {
     line("MPI_Get", "there is no memory for the cache; nothing is cached");
 }
 
-/// Gets bytes, or returns the action needed to get them. A joining get is identified by its destination.
-///
-/// # Safety
-///
-/// As for `GetCache::get`.
+/// Gets bytes, or returns the action needed to get them. A joining get is identified by its buffer's address. It is not
+/// complete before its entry is filled or abandoned.
 #[inline]
-pub unsafe fn get(space: u32, target: u32, atom: Atom, address: u64, dest: usize, len: usize) -> Outcome {
+pub fn get(space: u32, target: u32, atom: Atom, address: u64, buffer: GetBuffer) -> Outcome {
     let Some(cache) = cache() else { return Outcome::Miss { from: 0, fill: None } };
     if atom != Atom::NONE && !HAS_ATOMS.load(Ordering::Relaxed) {
         HAS_ATOMS.store(true, Ordering::SeqCst);
     }
-    let target = target | atom.0 << RANK_BITS;
-    let (key, ask) = (Key { space, target, address }, Ask::all(len, 1.0, dest as u64));
-    // SAFETY: as the caller says.
-    unsafe { cache.get(&key, &ask, dest as *mut u8) }
+    let target = target | atom.number() << RANK_BITS;
+    let (key, ask) = (Key { space, target, address }, Ask::all(buffer.len(), 1.0, buffer.address() as u64));
+    // SAFETY: the buffer is the get's until it is complete, so as many bytes may be written now. After joining they may
+    // be until the entry is filled or abandoned: `pending` lets no completion return before.
+    unsafe { cache.get(&key, &ask, buffer.address() as *mut u8) }
 }
 
 /// The bytes of a get have arrived in its buffer. Returns the destinations of the joined gets, which have their bytes
@@ -87,11 +68,14 @@ pub unsafe fn get(space: u32, target: u32, atom: Atom, address: u64, dest: usize
 ///
 /// # Safety
 ///
-/// The buffer has the entry's size, and nobody writes it meanwhile.
-pub unsafe fn fill(fill: Fill, buffer: usize) -> Vec<usize> {
+/// MPI has completed the get, and its completion has not returned to the program: MPI has written all bytes of the
+/// buffer, and nobody writes them any more.
+pub unsafe fn fill(fill: Fill, buffer: GetBuffer) -> Vec<usize> {
     let Some(cache) = cache() else { return Vec::new() };
-    // SAFETY: as the caller says.
-    let bytes = unsafe { std::slice::from_raw_parts(buffer as *const u8, fill.size()) };
+    assert!(fill.size() <= buffer.len(), "the entry of this get");
+    // SAFETY: the buffer has as many bytes. They are written, and stay as they are until this returns, as the caller
+    // promises.
+    let bytes = unsafe { std::slice::from_raw_parts(buffer.address() as *const u8, fill.size()) };
     cache.fill(fill, bytes).map(|dest| dest as usize).collect()
 }
 

@@ -49,11 +49,12 @@ pub struct Trial {
     is_left: AtomicBool,
     /// Gets until the next decision.
     gets_left: AtomicU32,
-    state: Mutex<State>,
+    cycle: Mutex<ProbeCycle>,
 }
 
+/// The stages between two probes and in them.
 #[derive(Debug)]
-struct State {
+struct ProbeCycle {
     stage: Stage,
     /// Gets by the cache before the next probe, if the cache has not paid.
     warm_gets: u32,
@@ -85,15 +86,15 @@ fn median(mut values: Vec<u64>) -> u64 {
 
 impl Trial {
     pub fn new(mode: Mode) -> Trial {
-        let state = State { stage: Stage::Warm, warm_gets: WARM_GETS_MIN };
-        Trial { is_left: AtomicBool::new(false), gets_left: AtomicU32::new(first_gets(mode)), state: Mutex::new(state) }
+        let (is_left, gets_left) = (AtomicBool::new(false), AtomicU32::new(first_gets(mode)));
+        Trial { is_left, gets_left, cycle: Mutex::new(ProbeCycle::first()) }
     }
 
     /// The window has another mode.
     pub fn restart(&self, space: u32, mode: Mode) {
         meter::release(space);
-        let mut state = lock(&self.state);
-        *state = State { stage: Stage::Warm, warm_gets: WARM_GETS_MIN };
+        let mut cycle = lock(&self.cycle);
+        *cycle = ProbeCycle::first();
         self.is_left.store(false, Ordering::Relaxed);
         self.gets_left.store(first_gets(mode), Ordering::Relaxed);
     }
@@ -128,10 +129,10 @@ impl Trial {
     /// One more step of the stage. Another thread's step is enough.
     #[cold]
     fn step(&self, space: u32, mode: Mode) {
-        let Ok(mut state) = self.state.try_lock() else { return };
-        let next = match &mut state.stage {
+        let Ok(mut cycle) = self.cycle.try_lock() else { return };
+        let next = match &mut cycle.stage {
             _ if settings::are_near_cached() => Some((false, Stage::Chosen, u32::MAX)),
-            Stage::Chosen if self.is_left() && mode != Mode::Checked => Some((false, Stage::Warm, state.warm_gets)),
+            Stage::Chosen if self.is_left() && mode != Mode::Checked => Some((false, Stage::Warm, cycle.warm_gets)),
             Stage::Chosen | Stage::Warm if !meter::take(space) => Some((self.is_left(), Stage::Chosen, BLOCK_GETS)),
             Stage::Chosen | Stage::Warm => Some((self.is_left(), Stage::Probe(Probe::default()), 0)),
             Stage::Probe(probe) => match probe.on_get() {
@@ -141,14 +142,14 @@ impl Trial {
                     None
                 }
                 Step::Failed => Some((false, Stage::Chosen, OPEN_GETS_MAX)),
-                Step::Complete => Some(state.decide()),
+                Step::Complete => Some(cycle.decide()),
             },
         };
         let Some((is_left, stage, gets)) = next else { return };
-        if matches!(state.stage, Stage::Probe(_)) {
+        if matches!(cycle.stage, Stage::Probe(_)) {
             meter::release(space);
         }
-        state.stage = stage;
+        cycle.stage = stage;
         self.is_left.store(is_left, Ordering::Relaxed);
         self.gets_left.store(gets, Ordering::Relaxed);
     }
@@ -195,7 +196,12 @@ impl Probe {
     }
 }
 
-impl State {
+impl ProbeCycle {
+    /// A new window's.
+    fn first() -> ProbeCycle {
+        ProbeCycle { stage: Stage::Warm, warm_gets: WARM_GETS_MIN }
+    }
+
     /// Chooses the way after a probe. Returns the stage, and how long it lasts.
     fn decide(&mut self) -> (bool, Stage, u32) {
         let Stage::Probe(probe) = &self.stage else { return (false, Stage::Chosen, OPEN_GETS_MAX) };
@@ -222,8 +228,8 @@ mod tests {
     fn decide(costs: [u64; BLOCKS]) -> (bool, u32) {
         let of_way = [5 * u64::from(BLOCK_GETS); 2];
         let probe = Probe { costs: costs.to_vec(), has_begun: true, gets: 0, of_way };
-        let mut state = State { stage: Stage::Probe(probe), warm_gets: 1 << 10 };
-        let (is_left, _, gets) = state.decide();
+        let mut cycle = ProbeCycle { stage: Stage::Probe(probe), warm_gets: 1 << 10 };
+        let (is_left, _, gets) = cycle.decide();
         (is_left, gets)
     }
 

@@ -7,6 +7,8 @@ use crate::settings::Mode;
 use crate::trial::Trial;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use vgasnet_mpi_front::Handle;
+use vgasnet_mpi_front::kind::Win;
 
 /// The epochs in which operations may access a target.
 pub mod access {
@@ -97,7 +99,7 @@ impl Target {
 /// A window that may be cached.
 #[derive(Debug)]
 pub struct Window {
-    pub handle: u64,
+    pub handle: Handle<Win>,
     /// Its number.
     pub space: u32,
     pub rank: u32,
@@ -140,7 +142,7 @@ fn raise(count: &AtomicU64, sum: &AtomicU64, to: u64) {
 
 impl Window {
     /// A window with these targets.
-    pub fn new(handle: u64, space: u32, rank: u32, units: &[i64], mode: Mode, words: Option<Words>) -> Window {
+    pub fn new(handle: Handle<Win>, space: u32, rank: u32, units: &[i64], mode: Mode, words: Option<Words>) -> Window {
         let targets = units.iter().map(|unit| Target { unit: *unit, ..Target::default() }).collect();
         Window {
             handle,

@@ -5,6 +5,8 @@ use crate::store::GENERATION_PLACES;
 use crate::window::{Window, lock};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use vgasnet_mpi_front::Handle;
+use vgasnet_mpi_front::kind::Win;
 
 /// Maximum number of windows at a time. Each needs a generation of the cache.
 pub const WINDOWS_MAX: usize = GENERATION_PLACES as usize;
@@ -18,8 +20,8 @@ const NONE: u64 = 0;
 static HANDLES: [AtomicU64; SLOTS] = [const { AtomicU64::new(NONE) }; SLOTS];
 static WINDOWS: [AtomicPtr<Window>; SLOTS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
 
-/// Maximum distance of a window from the place of its handle. Each window takes the first free slot, so this stays
-/// small although windows come and go.
+/// Maximum distance of a window from the first slot for its handle. Each window takes the first free slot, so this
+/// stays small although windows come and go.
 static REACH: AtomicUsize = AtomicUsize::new(0);
 
 /// The same windows by their numbers.
@@ -35,52 +37,56 @@ static IS_ANY_CACHED: AtomicBool = AtomicBool::new(false);
 static MODES: AtomicU8 = AtomicU8::new(0);
 
 #[inline]
-fn place(handle: u64) -> usize {
-    (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOTS_LOG2)) as usize
+fn first_slot(handle: Handle<Win>) -> usize {
+    (handle.bits().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOTS_LOG2)) as usize
 }
 
 /// The slots in which a handle may be, likeliest first.
-fn slots(handle: u64) -> impl Iterator<Item = usize> {
-    let start = place(handle);
+fn slots(handle: Handle<Win>) -> impl Iterator<Item = usize> {
+    let start = first_slot(handle);
     (0..SLOTS).map(move |step| (start + step) % SLOTS)
 }
 
 #[inline]
-fn slot_of(handle: u64) -> Option<usize> {
-    let first = place(handle);
-    if HANDLES[first].load(Ordering::Acquire) == handle { Some(first) } else { later_slot_of(handle) }
+fn has(slot: usize, handle: Handle<Win>) -> bool {
+    HANDLES[slot].load(Ordering::Acquire) == handle.bits()
+}
+
+#[inline]
+fn slot_of(handle: Handle<Win>) -> Option<usize> {
+    let first = first_slot(handle);
+    if has(first, handle) { Some(first) } else { later_slot_of(handle) }
 }
 
 /// Most windows are in the first slot for their handle.
 #[cold]
-fn later_slot_of(handle: u64) -> Option<usize> {
+fn later_slot_of(handle: Handle<Win>) -> Option<usize> {
     let reach = REACH.load(Ordering::Relaxed);
-    slots(handle).take(reach + 1).find(|slot| HANDLES[*slot].load(Ordering::Acquire) == handle)
+    slots(handle).take(reach + 1).find(|slot| has(*slot, handle))
 }
 
 /// As [`find`], but it may miss a window.
 #[inline(always)]
-pub fn find_at_once(handle: u64) -> Option<&'static Window> {
-    let first = place(handle);
-    if HANDLES[first].load(Ordering::Acquire) != handle {
+pub fn find_at_once(handle: Handle<Win>) -> Option<&'static Window> {
+    let first = first_slot(handle);
+    if !has(first, handle) {
         return None;
     }
-    // SAFETY: as for `find`.
+    // SAFETY: MPI's caller uses the handle, so no thread frees the window meanwhile. Windows are removed only then.
     unsafe { WINDOWS[first].load(Ordering::Acquire).as_ref() }
 }
 
 /// The window of a handle, if it may be cached. It exists until the program frees it.
 #[inline]
-pub fn find(handle: u64) -> Option<&'static Window> {
+pub fn find(handle: Handle<Win>) -> Option<&'static Window> {
     let slot = slot_of(handle)?;
-    // SAFETY: the caller passes the handle to MPI, so no thread frees the window meanwhile. Windows are removed only
-    // then.
+    // SAFETY: MPI's caller uses the handle, so no thread frees the window meanwhile. Windows are removed only then.
     unsafe { WINDOWS[slot].load(Ordering::Acquire).as_ref() }
 }
 
 /// The window of a handle, if it is or was cached.
 #[inline]
-pub fn find_cached(handle: u64) -> Option<&'static Window> {
+pub fn find_cached(handle: Handle<Win>) -> Option<&'static Window> {
     if is_any_cached() { find(handle).filter(|window| !window.is_plain()) } else { None }
 }
 
@@ -107,16 +113,17 @@ pub fn insert(window: Box<Window>) {
     let (handle, number, window) = (window.handle, window.space as usize, Box::into_raw(window));
     BY_NUMBER[number].store(window, Ordering::Release);
     WINDOWS[slot].store(window, Ordering::Release);
-    HANDLES[slot].store(handle, Ordering::Release);
+    HANDLES[slot].store(handle.bits(), Ordering::Release);
 }
 
 /// Removes a window that the program frees.
-pub fn remove(handle: u64) -> Option<Box<Window>> {
+pub fn remove(handle: Handle<Win>) -> Option<Box<Window>> {
     let _numbers = lock(&NUMBERS);
     let slot = slot_of(handle)?;
     HANDLES[slot].store(NONE, Ordering::Release);
     let window = WINDOWS[slot].swap(std::ptr::null_mut(), Ordering::AcqRel);
-    // SAFETY: it came from a box, and nobody uses a window while it is freed.
+    // SAFETY: `insert` took it from a box, and it is no longer in the slot. MPI's caller frees the window, and by MPI's
+    // rules nobody uses it meanwhile.
     let window = (!window.is_null()).then(|| unsafe { Box::from_raw(window) })?;
     BY_NUMBER[window.space as usize].store(std::ptr::null_mut(), Ordering::Release);
     Some(window)
@@ -142,9 +149,10 @@ pub fn modes_seen() -> Vec<String> {
     (0..8).filter(|number| seen & 1 << number != 0).map(|number| Mode::from_number(number).to_string()).collect()
 }
 
-/// The window of a number.
+/// The window of a number, for an incomplete operation of the window.
 pub fn of_space(space: u32) -> Option<&'static Window> {
-    // SAFETY: a get of the window is incomplete, so no thread frees the window meanwhile.
+    // SAFETY: an operation of the window is incomplete, so by MPI's rules no thread frees the window meanwhile. Windows
+    // are removed only then.
     unsafe { BY_NUMBER[space as usize].load(Ordering::Acquire).as_ref() }
 }
 
@@ -153,7 +161,7 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    fn window(handle: u64) -> Box<Window> {
+    fn window(handle: Handle<Win>) -> Box<Window> {
         let number = take_number().expect("there are few");
         Box::new(Window::new(handle, number, 0, &[8], Mode::Off, None))
     }
@@ -161,8 +169,10 @@ mod tests {
     #[test]
     fn windows_that_come_and_go_leave_nothing_to_look_at() {
         // The maximum number of windows, some of them long-lived.
-        let handles = |count: u64| (1..=count).map(|at| at.wrapping_mul(0xD129_0DDB_53C4_3E49) | 1);
-        let mut open: VecDeque<u64> = VecDeque::new();
+        // SAFETY: MPI is not called.
+        let handle = |at: u64| unsafe { Handle::new(at.wrapping_mul(0xD129_0DDB_53C4_3E49) | 1) };
+        let handles = |count: u64| (1..=count).map(handle);
+        let mut open: VecDeque<Handle<Win>> = VecDeque::new();
         for handle in handles(50_000) {
             insert(window(handle));
             open.push_back(handle);

@@ -5,8 +5,9 @@
 //! A word is raised after the data have arrived, and before any process able to tell of them goes on: before an unlock,
 //! or within a flush. If it were raised earlier, a reader could file old bytes under the new number.
 
+use crate::lines::line;
 use crate::pools::Words;
-use crate::report::{COUNTS, count, line};
+use crate::report::{COUNTS, count};
 use crate::settings::Mode;
 use crate::window::{Mark, Window};
 use crate::{news, store};

@@ -7,6 +7,8 @@ use crate::settings::Mode;
 use crate::window::{Effect, Target, Window};
 use crate::{gets, requests, store, windows, words};
 use std::ffi::c_int;
+use vgasnet_mpi_front::Handle;
+use vgasnet_mpi_front::kind::{Datatype, Op, Request, Win};
 
 /// The write of an operation.
 #[derive(Debug)]
@@ -14,8 +16,8 @@ pub struct Write {
     pub target: i32,
     pub displacement: i64,
     pub count: i64,
-    pub datatype: u64,
-    pub win: u64,
+    pub datatype: Handle<Datatype>,
+    pub win: Handle<Win>,
     /// Where it fetches to.
     pub result: Option<Buffer>,
 }
@@ -66,7 +68,7 @@ pub fn write(write: &Write, effect: Effect, next: impl Fn() -> c_int) -> c_int {
 }
 
 /// An operation that writes unless it is `MPI_NO_OP`.
-pub fn update(write: &Write, op: u64, effect: Effect, next: impl Fn() -> c_int) -> c_int {
+pub fn update(write: &Write, op: Handle<Op>, effect: Effect, next: impl Fn() -> c_int) -> c_int {
     if !windows::is_any_cached() {
         return next();
     }
@@ -86,8 +88,8 @@ pub fn update(write: &Write, op: u64, effect: Effect, next: impl Fn() -> c_int) 
     error
 }
 
-/// As [`write`], with a request, which `handle` reads.
-pub fn write_by_request(write: &Write, next: impl Fn() -> c_int, handle: impl Fn() -> u64) -> c_int {
+/// As [`write`], with a request. `handle` reads it, and is called after `next` has succeeded.
+pub fn write_by_request(write: &Write, next: impl Fn() -> c_int, handle: impl Fn() -> Handle<Request>) -> c_int {
     let error = self::write(write, Effect::Fetch, next);
     let window = windows::find_cached(write.win).filter(|window| error == SUCCESS && window.words.is_some());
     let Some(window) = window.filter(|window| window.target(write.target).is_some()) else {

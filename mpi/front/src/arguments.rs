@@ -1,191 +1,166 @@
-//! The arguments of MPI's functions, as C and Fortran pass them. Both pass addresses and words, here `usize`.
+//! The arguments of calls in progress.
 
-use crate::SUCCESS;
-use crate::handles::{HANDLE_BYTES, OfFortran, handle, handle_at};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use crate::handles::{Handle, HandleKind};
+use crate::kind::{File, Flag, Kind, New, Offset, Request, RequestAt, Requests, Status, Text};
+use crate::languages::{Language, RequestRoom};
+use crate::passing::Serving;
+use std::ffi::c_int;
+use std::marker::PhantomData;
 
-unsafe extern "C" {
-    fn vgasnet_mpi_front_file_of(handle: c_int) -> u64;
-    fn vgasnet_mpi_front_file_to(handle: u64) -> c_int;
-    fn vgasnet_mpi_front_request_of(handle: c_int) -> u64;
-    fn vgasnet_mpi_front_request_to(place: *const c_void) -> c_int;
+/// An argument of a call in progress, not read yet: `L` is the language of MPI's caller, `K` the kind of the parameter.
+///
+/// It carries the promise made to [`Argument::new`], so it may be read as its kind during the call.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Argument<'call, L, K> {
+    word: usize,
+    of: PhantomData<(&'call Serving, L, K)>,
 }
 
-/// Declares how each kind of handle is read.
-macro_rules! handles {
-    ($($name:ident $read:ident $of_fortran:ident;)+) => {$(
-        /// A handle.
-        #[inline(always)]
-        fn $name(argument: usize) -> u64 {
-            unsafe extern "C" {
-                fn $of_fortran(handle: c_int) -> u64;
-            }
-            Self::$read(argument, $of_fortran)
-        }
-    )+};
-}
-
-/// Reads and stores the arguments of a language's callers. The caller of MPI has supplied them.
-pub trait Arguments {
-    /// An `int`.
-    fn int(argument: usize) -> c_int;
-    /// A displacement, an offset or a size of a file.
-    fn long(argument: usize) -> i64;
-    /// A number of elements, or a window's displacement unit.
-    fn count(argument: usize) -> i64;
-    /// A string. Fortran passes its length, and blanks behind it.
-    fn string<'a>(argument: usize, len: usize) -> &'a [u8];
-    /// A handle. Fortran's integer is converted by the function.
-    fn handle(argument: usize, of_fortran: OfFortran) -> u64;
-    /// The handle at an address passed to MPI for it.
-    fn handle_at(place: usize, of_fortran: OfFortran) -> u64;
-    /// A file, whose handle is a pointer in every MPI.
-    fn file(argument: usize) -> u64;
-    /// The file at an address passed to MPI for it.
-    fn file_at(place: usize) -> u64;
-    /// Stores a file's handle.
-    fn set_file(place: usize, file: u64);
-    /// The handle of a request in an array.
-    fn request_at(array: usize, index: usize) -> u64;
-    /// Calls a function that stores a request at the address of a C handle, and stores the request for the caller. If
-    /// the function calls MPI instead, MPI stores it.
-    fn set_request(place: usize, make: impl FnOnce(usize) -> c_int) -> c_int;
-
-    handles! {
-        win handle vgasnet_mpi_front_win_of;
-        win_at handle_at vgasnet_mpi_front_win_of;
-        comm handle vgasnet_mpi_front_comm_of;
-        group handle vgasnet_mpi_front_group_of;
-        info handle vgasnet_mpi_front_info_of;
-        info_at handle_at vgasnet_mpi_front_info_of;
-        datatype handle vgasnet_mpi_front_type_of;
-        op handle vgasnet_mpi_front_op_of;
-        request handle vgasnet_mpi_front_request_of;
+impl<'call, L, K> Argument<'call, L, K> {
+    /// The argument of a call being served.
+    ///
+    /// # Safety
+    ///
+    /// MPI's caller has passed the word, in the language `L`, to a function with a parameter of the kind `K` there.
+    /// Until the function returns, an address has the memory that MPI's standard demands of the caller: a readable
+    /// value of the kind, or room for the result.
+    #[inline(always)]
+    pub const unsafe fn new(_call: &'call Serving, word: usize) -> Argument<'call, L, K> {
+        Argument { word, of: PhantomData }
     }
 }
 
-/// C, with counts of 4 or of 8 bytes. The upper half of an `int` argument is undefined.
-#[derive(Debug)]
-pub struct C<const IS_LARGE: bool>;
-
-impl<const IS_LARGE: bool> Arguments for C<IS_LARGE> {
+impl<L: Language, K: Kind> Argument<'_, L, K> {
+    /// The value.
     #[inline(always)]
-    fn int(argument: usize) -> c_int {
-        argument as c_int
+    pub fn read(self) -> K::Value {
+        // SAFETY: MPI's caller has passed a word of this kind to a call in progress, by the promise to `new`.
+        unsafe { K::read::<L>(self.word) }
     }
+}
 
-    #[inline(always)]
-    fn long(argument: usize) -> i64 {
-        argument as i64
-    }
-
-    #[inline(always)]
-    fn count(argument: usize) -> i64 {
-        if IS_LARGE { argument as i64 } else { i64::from(argument as c_int) }
-    }
-
-    fn string<'a>(argument: usize, _len: usize) -> &'a [u8] {
-        if argument == 0 {
-            return b"";
-        }
-        // SAFETY: the caller has a string there.
-        unsafe { CStr::from_ptr(argument as *const c_char) }.to_bytes()
-    }
-
-    #[inline(always)]
-    fn handle(argument: usize, _of_fortran: OfFortran) -> u64 {
-        handle(argument)
-    }
-
+impl<L: Language, K: HandleKind> Argument<'_, L, New<K>> {
+    /// The handle stored by MPI.
+    ///
+    /// # Safety
+    ///
+    /// MPI's function has returned success for this call, or a handle was stored by [`Argument::store`].
     #[inline]
-    fn handle_at(place: usize, _of_fortran: OfFortran) -> u64 {
-        // SAFETY: a handle is there.
-        unsafe { handle_at(place) }
-    }
-
-    fn file(argument: usize) -> u64 {
-        argument as u64
-    }
-
-    fn file_at(place: usize) -> u64 {
-        // SAFETY: a file's handle is there.
-        unsafe { *(place as *const u64) }
-    }
-
-    fn set_file(place: usize, file: u64) {
-        // SAFETY: the caller has room for a file's handle.
-        unsafe { *(place as *mut u64) = file };
-    }
-
-    #[inline]
-    fn request_at(array: usize, index: usize) -> u64 {
-        Self::handle_at(array + index * HANDLE_BYTES, vgasnet_mpi_front_request_of)
-    }
-
-    #[inline]
-    fn set_request(place: usize, make: impl FnOnce(usize) -> c_int) -> c_int {
-        make(place)
+    pub unsafe fn stored(self) -> Handle<K> {
+        // SAFETY: MPI has stored a handle at the caller's address, as the caller of this function promises.
+        unsafe { L::handle_at(self.word) }
     }
 }
 
-/// Fortran: every argument is an address. Handles are integers; `mpi_f08` wraps them in structs of one integer.
-#[derive(Debug)]
-pub struct Fortran;
+impl<L: Language> Argument<'_, L, New<File>> {
+    /// Stores a file's handle for MPI's caller.
+    pub fn store(self, file: Handle<File>) {
+        // SAFETY: MPI's caller has room for a file's handle at the address, by the promise to `new`.
+        unsafe { L::set_file(self.word, file) }
+    }
+}
 
-impl Arguments for Fortran {
-    fn int(argument: usize) -> c_int {
-        // SAFETY: Fortran passes an integer.
-        unsafe { *(argument as *const c_int) }
+impl<L: Language> Argument<'_, L, New<Request>> {
+    /// Calls a function that stores a request in C's form, and stores the request for MPI's caller. If the function
+    /// calls MPI instead, MPI stores it.
+    #[inline]
+    pub fn store_made(self, make: impl FnOnce(RequestRoom<'_>) -> c_int) -> c_int {
+        // SAFETY: MPI's caller has room for a request at the address, by the promise to `new`.
+        unsafe { L::set_request(self.word, make) }
+    }
+}
+
+impl<L> Argument<'_, L, Flag> {
+    /// Whether MPI has set it.
+    ///
+    /// # Safety
+    ///
+    /// MPI's function has returned success for this call.
+    #[inline]
+    pub unsafe fn is_set(self) -> bool {
+        // SAFETY: MPI has stored an integer at the caller's address, as the caller of this function promises.
+        unsafe { *(self.word as *const c_int) != 0 }
     }
 
-    fn long(argument: usize) -> i64 {
-        // SAFETY: Fortran passes an integer of kind `MPI_ADDRESS_KIND` or `MPI_OFFSET_KIND`.
-        unsafe { *(argument as *const i64) }
+    /// Stores it for MPI's caller.
+    pub fn store(self, flag: c_int) {
+        // SAFETY: MPI's caller has room for an integer at the address, by the promise to `new`.
+        unsafe { *(self.word as *mut c_int) = flag };
+    }
+}
+
+impl<L> Argument<'_, L, Offset> {
+    /// Stores it for MPI's caller.
+    pub fn store(self, offset: u64) {
+        // SAFETY: MPI's caller has room for an offset of 8 bytes at the address, by the promise to `new`.
+        unsafe { *(self.word as *mut u64) = offset };
+    }
+}
+
+impl<L> Argument<'_, L, Status> {
+    /// The address.
+    #[inline]
+    pub fn address(self) -> usize {
+        self.word
+    }
+}
+
+impl<'call, L: Language> Argument<'call, L, Text> {
+    /// The text.
+    ///
+    /// # Safety
+    ///
+    /// `len` is the length passed for this text, if MPI's caller is written in Fortran.
+    pub unsafe fn text(self, len: usize) -> &'call [u8] {
+        // SAFETY: MPI's caller keeps the text during the call, by the promise to `new`. The caller of this function
+        // promises the length.
+        unsafe { L::text(self.word, len) }
+    }
+}
+
+impl<'call, L: Language> Argument<'call, L, Requests> {
+    /// The array.
+    ///
+    /// # Safety
+    ///
+    /// `count` is the number passed with the array: MPI's caller has as many requests there.
+    #[inline]
+    pub unsafe fn of(self, count: c_int) -> RequestArray<'call, L> {
+        let count = usize::try_from(count).unwrap_or(0);
+        RequestArray { first: self.word, count, of: PhantomData }
+    }
+}
+
+impl<'call, L: Language> Argument<'call, L, RequestAt> {
+    /// An array of this request.
+    #[inline]
+    pub fn alone(self) -> RequestArray<'call, L> {
+        RequestArray { first: self.word, count: 1, of: PhantomData }
+    }
+}
+
+/// The requests of a call in progress. Each is a handle before and after MPI's function.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestArray<'call, L> {
+    first: usize,
+    count: usize,
+    of: PhantomData<(&'call Serving, L)>,
+}
+
+impl<L: Language> RequestArray<'_, L> {
+    /// Number of requests.
+    #[inline]
+    pub fn count(self) -> usize {
+        self.count
     }
 
-    fn count(argument: usize) -> i64 {
-        i64::from(Self::int(argument))
-    }
-
-    fn string<'a>(argument: usize, len: usize) -> &'a [u8] {
-        // SAFETY: Fortran passes a string and its length.
-        unsafe { std::slice::from_raw_parts(argument as *const u8, len) }.trim_ascii_end()
-    }
-
-    fn handle(argument: usize, of_fortran: OfFortran) -> u64 {
-        // SAFETY: MPI looks the number up.
-        unsafe { of_fortran(Self::int(argument)) }
-    }
-
-    fn handle_at(place: usize, of_fortran: OfFortran) -> u64 {
-        Self::handle(place, of_fortran)
-    }
-
-    fn file(argument: usize) -> u64 {
-        Self::handle(argument, vgasnet_mpi_front_file_of)
-    }
-
-    fn file_at(place: usize) -> u64 {
-        Self::file(place)
-    }
-
-    fn set_file(place: usize, file: u64) {
-        // SAFETY: the caller has room for an integer; the file is open, or is MPI's null constant.
-        unsafe { *(place as *mut c_int) = vgasnet_mpi_front_file_to(file) };
-    }
-
-    fn request_at(array: usize, index: usize) -> u64 {
-        Self::request(array + index * size_of::<c_int>())
-    }
-
-    fn set_request(place: usize, make: impl FnOnce(usize) -> c_int) -> c_int {
-        // Longer than any MPI's handle.
-        let mut made: u64 = 0;
-        let code = make(&raw mut made as usize);
-        if code == SUCCESS && made != 0 {
-            // SAFETY: a request is in `made`, and the caller has an integer there.
-            unsafe { *(place as *mut c_int) = vgasnet_mpi_front_request_to((&raw const made).cast()) };
-        }
-        code
+    /// The handle of a request, as it is now.
+    #[inline]
+    pub fn handle(self, index: usize) -> Handle<Request> {
+        assert!(index < self.count, "a request of the array");
+        // SAFETY: MPI's caller has `count` requests in the array until the call ends, by the promise to `of`, or to
+        // `new` for a single one.
+        unsafe { L::handle_at(self.first + index * L::REQUEST_BYTES) }
     }
 }

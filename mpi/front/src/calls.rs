@@ -17,10 +17,16 @@ pub const fn c_string(text: &'static str) -> &'static CStr {
     }
 }
 
-/// Defines functions with these arguments for each kind of caller in brackets. In the body `Arg` reads the caller's
-/// arguments ([`crate::Arguments`]), and `|next|` calls the next definition with the same arguments.
+/// Defines functions with these arguments for each group of names in brackets. In the body `|next|` calls the next
+/// definition with the same arguments. An argument with a kind ([`crate::kind`]) is an [`crate::Argument`] in the body,
+/// and others are words.
 ///
-/// | kind | names |
+/// # Safety
+///
+/// The word `unsafe` at the beginning is a promise, as for the signatures of an `unsafe extern` block: by MPI's
+/// standard the functions have these parameters, and the kinds are theirs.
+///
+/// | group | names |
 /// | --- | --- |
 /// | `c` | `MPI_Get`, `PMPI_Get` |
 /// | `large` | with counts of 8 bytes, of MPI 4: `MPI_Get_c`, `PMPI_Get_c` |
@@ -39,7 +45,7 @@ pub const fn c_string(text: &'static str) -> &'static CStr {
 #[macro_export]
 #[allow(clippy::crate_in_macro_def, reason = "the constant is that of the library that calls this")]
 macro_rules! calls {
-    ($([$($kind:ident)+] $entries:tt)+) => { $($($crate::calls!(@$kind $entries);)+)+ };
+    (unsafe $([$($group:ident)+] $entries:tt)+) => { $($($crate::calls!(@$group $entries);)+)+ };
 
     (@c {$($name:ident $($of_fortran:ident)? ($($argument:tt)*) |$next:ident| $body:expr;)+}) => {
         $($crate::calls!(@in_c $name "" false ($($argument)*) |$next| $body);)+
@@ -60,19 +66,26 @@ macro_rules! calls {
         $(#[cfg(open_mpi)] $crate::calls!(@in_fortran $name "_cptr_" $arguments |$next| $body);)+
     };
 
-    (@in_c $name:ident $end:literal $is_large:literal ($($argument:ident)* $(; $($length:ident)+)?) |$next:ident| $body:expr) => {
+    (@in_c $name:ident $end:literal $is_large:literal
+        ($($argument:ident $(: $kind:ident)?)* $(; $($length:ident)+)?) |$next:ident| $body:expr
+    ) => {
         const _: () = {
             const NAME: &std::ffi::CStr = $crate::c_string(concat!(stringify!($name), $end, "\0"));
             const PROFILING_NAME: &std::ffi::CStr = $crate::c_string(concat!("P", stringify!($name), $end, "\0"));
             static NEXT: $crate::Next = $crate::Next::new(crate::LIBRARY, NAME, PROFILING_NAME);
             static NEXT_PROFILING: $crate::Next = $crate::Next::new(crate::LIBRARY, PROFILING_NAME, NAME);
             #[allow(dead_code, reason = "not every body reads arguments")]
-            type Arg = $crate::C<$is_large>;
+            type Lang = $crate::C<$is_large>;
 
+            /// # Safety
+            ///
+            /// `function` has this name. MPI's caller has passed these arguments to a function of the name, with the
+            /// memory demanded by MPI's standard.
             #[inline(always)]
             #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
-            fn call(function: usize, $($argument: usize),*) -> std::ffi::c_int {
-                // SAFETY: the function has this name, so it takes these arguments. A caller of MPI has supplied them.
+            unsafe fn call(function: usize, $($argument: usize),*) -> std::ffi::c_int {
+                // SAFETY: a function of this name takes these arguments, each in a register or stack slot. They are of
+                // MPI's caller, who has promised the memory to it.
                 unsafe {
                     let function: unsafe extern "C" fn($($crate::calls!(@word $argument)),*) -> std::ffi::c_int =
                         std::mem::transmute(function);
@@ -80,15 +93,26 @@ macro_rules! calls {
                 }
             }
 
+            /// # Safety
+            ///
+            /// MPI's caller has passed these arguments to a function of this name, with the memory demanded by MPI's
+            /// standard.
             #[inline(always)]
             #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
-            fn serve(from: &'static $crate::Next, $($argument: usize),*) -> std::ffi::c_int {
-                let _serving = $crate::Serving::begin();
+            unsafe fn serve(from: &'static $crate::Next, $($argument: usize),*) -> std::ffi::c_int {
+                #[allow(unused_variables, reason = "not every body reads arguments")]
+                let serving = $crate::Serving::begin();
                 // By value, so that nothing is stored before the body needs it.
                 let $next = move || -> std::ffi::c_int {
                     let (function, _passing) = from.pass();
-                    call(function, $($argument),*)
+                    // SAFETY: the function was looked up by this name. MPI's caller has passed it these arguments.
+                    unsafe { call(function, $($argument),*) }
                 };
+                $($(
+                    // SAFETY: MPI's caller has passed the argument to this function, and the parameter is of this kind,
+                    // by the promise to `calls!`. Both hold while the call is served.
+                    let $argument = unsafe { $crate::Argument::<'_, Lang, $crate::kind::$kind>::new(&serving, $argument) };
+                )?)*
                 $($(#[allow(unused_variables, reason = "not every body reads strings")] let $length = 0;)+)?
                 $body
             }
@@ -97,30 +121,39 @@ macro_rules! calls {
             ///
             /// # Safety
             ///
-            /// As for MPI's.
+            /// MPI's caller promises the conditions of MPI's standard for this function. Addresses have the memory for
+            /// their parameters; handles are of the parameters' kinds; buffers are left to the operation until it is
+            /// complete.
             #[unsafe(export_name = concat!(stringify!($name), $end))]
             #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
             unsafe extern "C" fn plain($($argument: usize),*) -> std::ffi::c_int {
-                serve(&NEXT, $($argument),*)
+                // SAFETY: MPI's caller has passed these arguments to this name, and promises the memory.
+                unsafe { serve(&NEXT, $($argument),*) }
             }
 
             /// The function under MPI's second name.
             ///
             /// # Safety
             ///
-            /// As for MPI's.
+            /// As under the first: MPI's caller promises the memory of addresses, the kinds of handles, and buffers
+            /// until the operation is complete.
             #[unsafe(export_name = concat!("P", stringify!($name), $end))]
             #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
             unsafe extern "C" fn profiling($($argument: usize),*) -> std::ffi::c_int {
                 if NEXT_PROFILING.is_passed() {
-                    return call(NEXT_PROFILING.address(), $($argument),*);
+                    // SAFETY: the function was looked up by this name. Its caller has passed these arguments, and
+                    // promises the memory.
+                    return unsafe { call(NEXT_PROFILING.address(), $($argument),*) };
                 }
-                serve(&NEXT_PROFILING, $($argument),*)
+                // SAFETY: MPI's caller has passed these arguments to this name, and promises the memory.
+                unsafe { serve(&NEXT_PROFILING, $($argument),*) }
             }
         };
     };
 
-    (@in_fortran $name:ident $end:literal ($($argument:ident)* $(; $($length:ident)+)?) |$next:ident| $body:expr) => {
+    (@in_fortran $name:ident $end:literal
+        ($($argument:ident $(: $kind:ident)?)* $(; $($length:ident)+)?) |$next:ident| $body:expr
+    ) => {
         const _: () = {
             static NEXT: $crate::Next = $crate::Next::new(
                 crate::LIBRARY,
@@ -128,21 +161,25 @@ macro_rules! calls {
                 $crate::c_string(concat!("p", stringify!($name), $end, "\0")),
             );
             #[allow(dead_code, reason = "not every body reads arguments")]
-            type Arg = $crate::Fortran;
+            type Lang = $crate::Fortran;
 
             /// See the MPI standard.
             ///
             /// # Safety
             ///
-            /// As for MPI's.
+            /// MPI's caller promises the conditions of MPI's standard for this function. Every argument is the address
+            /// of the memory for its parameter, and `error` may be null; integers of handles are of the parameters'
+            /// kinds; buffers are left to the operation until it is complete.
             #[unsafe(export_name = concat!(stringify!($name), $end))]
             #[allow(clippy::too_many_arguments, reason = "as many as MPI's function has")]
             unsafe extern "C" fn plain($($argument: usize,)* error: *mut std::ffi::c_int $($(, $length: usize)+)?) {
-                let _serving = $crate::Serving::begin();
+                #[allow(unused_variables, reason = "not every body reads arguments")]
+                let serving = $crate::Serving::begin();
                 let $next = move || -> std::ffi::c_int {
                     let mut code: std::ffi::c_int = 0;
                     let (function, _passing) = NEXT.pass();
-                    // SAFETY: as in C.
+                    // SAFETY: the function was looked up by this name, so it takes these arguments. They are of MPI's
+                    // caller, who has promised the memory to it; the code has room of its own.
                     unsafe {
                         let function: unsafe extern "C" fn(
                             $($crate::calls!(@word $argument),)* *mut std::ffi::c_int
@@ -152,10 +189,15 @@ macro_rules! calls {
                     }
                     code
                 };
+                $($(
+                    // SAFETY: MPI's caller has passed the argument to this function, and the parameter is of this kind,
+                    // by the promise to `calls!`. Both hold while the call is served.
+                    let $argument = unsafe { $crate::Argument::<'_, Lang, $crate::kind::$kind>::new(&serving, $argument) };
+                )?)*
                 let code = (move || -> std::ffi::c_int { $body })();
                 // `mpi_f08` programs may omit it.
                 if !error.is_null() {
-                    // SAFETY: the caller has an integer there.
+                    // SAFETY: MPI's caller has room for an integer there, since it has not omitted the argument.
                     unsafe { *error = code };
                 }
             }

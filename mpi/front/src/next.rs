@@ -86,7 +86,7 @@ impl Next {
 }
 
 fn find(name: &CStr, other_name: &CStr) -> usize {
-    // SAFETY: both are strings.
+    // SAFETY: both names end with a zero.
     unsafe { vgasnet_mpi_front_find(name.as_ptr(), other_name.as_ptr()) as usize }
 }
 
@@ -102,22 +102,23 @@ pub fn is_its_mpi() -> bool {
 ///
 /// # Safety
 ///
-/// `resolve` returns a name or null; `store` stores all of `T`. Nobody calls the layer meanwhile.
+/// `resolve` returns null, or a name with a zero at its end. `store` stores all fields of `T`, as C lays them out.
+/// Nobody calls the layer meanwhile.
 pub unsafe fn resolve<T: Default>(
     library: &str,
     resolve: unsafe extern "C" fn() -> *const c_char,
     store: unsafe extern "C" fn(*mut T),
 ) -> T {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller promises a function of the layer without other conditions, and no call of the layer meanwhile.
     let missing = unsafe { resolve() };
     if !missing.is_null() {
-        // SAFETY: it is a C string.
+        // SAFETY: it is not null, so it is a name with a zero at its end, as the caller promises.
         let name = unsafe { CStr::from_ptr(missing) }.to_string_lossy();
         say(library, format_args!("{name}: no library of this process has it"));
         std::process::abort();
     }
     let mut constants = T::default();
-    // SAFETY: as the caller says.
+    // SAFETY: the caller promises a function that stores all fields of `T`, and there is a `T` to store to.
     unsafe { store(&mut constants) };
     constants
 }

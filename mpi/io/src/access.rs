@@ -1,7 +1,8 @@
 //! Reads and writes. MPI's 40 functions differ in the start of the access and in its completion.
 
 use crate::cached_files::{self, CachedFile, CallFile};
-use crate::ffi::{self, Status, constants};
+use crate::ffi::{self, OwnRequest, Status, constants};
+use crate::ffi_types;
 use crate::operation::{Operation, Outcome};
 use crate::queue::{Split, Started, Work};
 use crate::say;
@@ -9,10 +10,11 @@ use crate::transfer::{Memory, Transfer};
 use crate::types::layout_of;
 use crate::vgasnet::{Failed, Piece};
 use crate::view::{Extent, View};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
-use vgasnet_mpi_front::SUCCESS;
+use vgasnet_mpi_front::kind::{Datatype, File};
+use vgasnet_mpi_front::{Handle, RequestRoom, SUCCESS};
 
 /// Longer accesses are not begun by the calling thread, which would copy resident bytes at once.
 const SHORT_BYTES: u64 = 64 << 10;
@@ -30,15 +32,15 @@ pub enum At {
     Ordered,
 }
 
-/// An access requested by a program.
+/// An access requested by a program. Its buffer is the access's until it is complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    pub file: u64,
-    pub at: At,
-    pub is_write: bool,
-    pub buffer: usize,
-    pub count: i64,
-    pub datatype: u64,
+    file: Handle<File>,
+    at: At,
+    is_write: bool,
+    buffer: usize,
+    count: i64,
+    datatype: Handle<Datatype>,
 }
 
 /// A checked access: its file, its position, and its memory.
@@ -57,6 +59,21 @@ enum Refusal {
 }
 
 impl Access {
+    /// A write of `count` elements of a datatype at `buffer`, else a read.
+    ///
+    /// # Safety
+    /// MPI's caller has called such an access with these arguments, and the call has not returned. Until the access is
+    /// complete, by MPI's rules, the elements of a write are readable, and nobody writes them; the elements of a read
+    /// are writable, and nobody else accesses them.
+    pub unsafe fn new(
+        file: Handle<File>,
+        at: At,
+        is_write: bool,
+        (buffer, count, datatype): (usize, i64, Handle<Datatype>),
+    ) -> Access {
+        Access { file, at, is_write, buffer, count, datatype }
+    }
+
     /// Checks the access and takes its position. Invalid accesses are left to MPI, so that the program gets MPI's
     /// errors.
     fn prepare(&self) -> Result<Ready, Refusal> {
@@ -67,7 +84,10 @@ impl Access {
         let Some(layout) = layout else { return Err(self.refusal_of_type(&file, is_allowed)) };
         let view = file.view();
         let refused = |class| Err(Refusal::Code(file.raise(class)));
-        let Some(memory) = Memory::new(self.buffer, count, layout) else { return refused(constants().err_arg) };
+        // SAFETY: the layout is the datatype's, so these are the elements of the access. They are the access's until it
+        // is complete, by the promise to `Access::new`.
+        let memory = unsafe { Memory::new(self.is_write, (self.buffer, count), layout) };
+        let Some(memory) = memory else { return refused(constants().err_arg) };
         let bytes = memory.bytes();
         if bytes % view.unit != 0 && !self.may_be_partial() {
             return refused(constants().err_io);
@@ -89,7 +109,7 @@ impl Access {
     /// The refusal of a datatype without a layout. MPI refuses invalid types, and accesses for which the file was not
     /// opened. Any other access MPI would perform past the pages.
     fn refusal_of_type(&self, file: &CachedFile, is_allowed: bool) -> Refusal {
-        if !is_allowed || !ffi::is_committed(self.datatype) {
+        if !is_allowed || !ffi_types::is_committed(self.datatype) {
             return Refusal::Next;
         }
         let what = "a read or write with a datatype that is made in a way that this library does not know";
@@ -130,12 +150,8 @@ impl Access {
 }
 
 /// Performs a transfer.
-///
-/// # Safety
-/// The memory is valid.
-unsafe fn run(transfer: &Transfer<'_>, file: &CachedFile) -> Outcome {
-    // SAFETY: as the caller says.
-    match unsafe { transfer.run(file) } {
+fn run(transfer: &Transfer<'_>, file: &CachedFile) -> Outcome {
+    match transfer.run(file) {
         Ok(bytes) => Outcome { code: SUCCESS, bytes },
         Err(failed) => Outcome { code: file.code(Err::<(), _>(failed)), bytes: 0 },
     }
@@ -147,7 +163,6 @@ struct Later {
     view: Arc<View>,
     position: u64,
     memory: Memory,
-    is_write: bool,
     /// Bytes moved, once it is in flight.
     moved: AtomicU64,
     /// The file's error count when it was begun.
@@ -155,9 +170,9 @@ struct Later {
 }
 
 impl Later {
-    fn new(file: &CallFile, position: u64, memory: Memory, is_write: bool) -> Later {
+    fn new(file: &CallFile, position: u64, memory: Memory) -> Later {
         let (view, moved, errors) = (Arc::clone(file.view()), AtomicU64::new(0), AtomicU64::new(0));
-        Later { file: file.shared(), view, position, memory, is_write, moved, errors }
+        Later { file: file.shared(), view, position, memory, moved, errors }
     }
 
     /// Whether a thread that must not wait may begin it.
@@ -167,16 +182,16 @@ impl Later {
 
     /// The place and the piece, if there is one of each: only then vgasnet runs the access asynchronously.
     fn block(&self) -> Option<(Extent, Piece)> {
-        let (memory, is_write) = (self.memory.clone(), self.is_write);
-        let block = Transfer { view: &self.view, position: self.position, memory, is_write }.block();
+        let block = self.transfer().block();
         block.filter(|(_, piece)| piece.len > 0)
     }
 
+    fn transfer(&self) -> Transfer<'_> {
+        Transfer { view: &self.view, position: self.position, memory: self.memory.clone() }
+    }
+
     fn run(&self) -> Outcome {
-        let (memory, is_write) = (self.memory.clone(), self.is_write);
-        let transfer = Transfer { view: &self.view, position: self.position, memory, is_write };
-        // SAFETY: the program leaves the memory alone.
-        unsafe { run(&transfer, &self.file) }
+        run(&self.transfer(), &self.file)
     }
 }
 
@@ -190,9 +205,10 @@ impl Work for Later {
             return Started::Done(self.run());
         }
         self.errors.store(library.errors(file), Ordering::Relaxed);
-        // SAFETY: the program leaves the memory alone.
+        // SAFETY: the piece is the access's memory, readable or writable until the access is complete, by the promise
+        // to `Memory::new`. The queue completes it only after it was waited for.
         let (handle, moved) = unsafe {
-            if self.is_write {
+            if self.memory.is_write() {
                 (library.start_write(file, place, piece), piece.len as u64)
             } else {
                 library.start_read(file, place, piece)
@@ -218,9 +234,7 @@ pub fn now(access: &Access, status: Status, next: impl Fn() -> c_int) -> c_int {
         Err(Refusal::Next) => return next(),
         Err(Refusal::Code(code)) => return code,
     };
-    let transfer = Transfer { view: file.view(), position, memory, is_write: access.is_write };
-    // SAFETY: the program has passed the memory to MPI.
-    let outcome = unsafe { run(&transfer, &file) };
+    let outcome = run(&Transfer { view: file.view(), position, memory }, &file);
     if outcome.code == SUCCESS {
         status.set(outcome.bytes);
     }
@@ -230,7 +244,7 @@ pub fn now(access: &Access, status: Status, next: impl Fn() -> c_int) -> c_int {
 /// Queues an access for which the program does not wait. `begin` prepares its completion: a request, if there is one.
 fn queue(
     access: &Access,
-    begin: impl FnOnce(&CallFile, &Arc<Operation>) -> Result<Option<u64>, c_int>,
+    begin: impl FnOnce(&CallFile, &Arc<Operation>) -> Result<Option<OwnRequest>, c_int>,
     next: impl Fn() -> c_int,
 ) -> c_int {
     let Ready { file, position, memory } = match access.prepare() {
@@ -239,7 +253,7 @@ fn queue(
         Err(Refusal::Code(code)) => return code,
     };
     let operation = Arc::new(Operation::default());
-    let work = Later::new(&file, position, memory, access.is_write);
+    let work = Later::new(&file, position, memory);
     let is_short = work.is_short();
     match begin(&file, &operation) {
         Ok(request) => file.queue.add(operation, request, Box::new(work), is_short),
@@ -248,10 +262,9 @@ fn queue(
     SUCCESS
 }
 
-/// An access with a request. There is room for a handle at `place`.
-pub fn later(access: &Access, place: *mut c_void, next: impl Fn() -> c_int) -> c_int {
-    // SAFETY: the program has room for a request there.
-    queue(access, |_, operation| unsafe { ffi::request(Arc::clone(operation), place) }.map(Some), next)
+/// An access with a request.
+pub fn later(access: &Access, room: &RequestRoom<'_>, next: impl Fn() -> c_int) -> c_int {
+    queue(access, |_, operation| ffi::request(Arc::clone(operation), room).map(Some), next)
 }
 
 /// Begins the split collective of this name.
@@ -272,7 +285,7 @@ pub fn begin(access: &Access, name: &'static str, next: impl Fn() -> c_int) -> c
 }
 
 /// Ends the split collective of this name.
-pub fn end(file: u64, name: &str, status: Status, next: impl Fn() -> c_int) -> c_int {
+pub fn end(file: Handle<File>, name: &str, status: Status, next: impl Fn() -> c_int) -> c_int {
     let Some(file) = cached_files::find(file) else { return next() };
     let mut begun = file.queue.split.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(split) = begun.take_if(|split| split.name == name) else {

@@ -15,13 +15,13 @@ use std::ffi::{CString, c_int};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use vgasnet_mpi_front::SUCCESS;
+use vgasnet_mpi_front::{Handle, SUCCESS, kind};
 
 /// A cached file.
 #[derive(Debug)]
 pub struct CachedFile {
     /// MPI's handle.
-    pub handle: u64,
+    pub handle: Handle<kind::File>,
     pub library: &'static Library,
     pub file: File,
     pub path: CString,
@@ -45,7 +45,7 @@ pub struct CachedFile {
     pub queue: Queue,
 }
 
-static FILES: RwLock<BTreeMap<u64, Arc<CachedFile>>> = RwLock::new(BTreeMap::new());
+static FILES: RwLock<BTreeMap<Handle<kind::File>, Arc<CachedFile>>> = RwLock::new(BTreeMap::new());
 
 /// Their number. While it is 0, calls cost one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -125,13 +125,13 @@ impl Drop for CallFile {
 }
 
 /// The cell for a handle, which is an address.
-fn place_of(handle: u64) -> usize {
-    (handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % RECENT
+fn place_of(handle: Handle<kind::File>) -> usize {
+    (handle.bits().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % RECENT
 }
 
 /// The cached file of a handle.
 #[inline]
-pub fn find(handle: u64) -> Option<CallFile> {
+pub fn find(handle: Handle<kind::File>) -> Option<CallFile> {
     if COUNT.load(Ordering::Acquire) == 0 {
         return None;
     }
@@ -147,7 +147,7 @@ pub fn find(handle: u64) -> Option<CallFile> {
 }
 
 #[cold]
-fn look_up(handle: u64) -> Option<CallFile> {
+fn look_up(handle: Handle<kind::File>) -> Option<CallFile> {
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
     let file = Arc::clone(files.get(&handle)?);
     // Nobody raises it under the lock.
@@ -160,12 +160,12 @@ fn look_up(handle: u64) -> Option<CallFile> {
 }
 
 /// The same for a call that uses no bytes by itself.
-pub fn find_idle(handle: u64) -> Option<CallFile> {
+pub fn find_idle(handle: Handle<kind::File>) -> Option<CallFile> {
     find(handle).inspect(CallFile::set_idle)
 }
 
 /// Changes the files, or the state of one remembered by threads.
-fn change<T>(change: impl FnOnce(&mut BTreeMap<u64, Arc<CachedFile>>) -> T) -> T {
+fn change<T>(change: impl FnOnce(&mut BTreeMap<Handle<kind::File>, Arc<CachedFile>>) -> T) -> T {
     let mut files = FILES.write().unwrap_or_else(PoisonError::into_inner);
     let answer = change(&mut files);
     GENERATION.fetch_add(1, Ordering::AcqRel);
@@ -194,13 +194,13 @@ pub fn written_files() -> Option<Vec<Arc<CachedFile>>> {
 }
 
 /// Calls no longer find it.
-pub fn remove(handle: u64) -> Option<Arc<CachedFile>> {
+pub fn remove(handle: Handle<kind::File>) -> Option<Arc<CachedFile>> {
     change(|files| files.remove(&handle))
 }
 
 impl CachedFile {
     /// The handle for which the file was opened.
-    fn owner(&self) -> u64 {
+    fn owner(&self) -> Handle<kind::File> {
         match self.hold {
             Hold::Own { .. } => self.handle,
             Hold::Shared { first, .. } => first,
@@ -215,7 +215,7 @@ impl CachedFile {
     /// A file of one of MPI's handles, with no access allowed yet.
     pub fn new(
         library: &'static Library,
-        (handle, file): (u64, File),
+        (handle, file): (Handle<kind::File>, File),
         path: CString,
         comm: Comm,
         hold: Hold,
@@ -267,13 +267,13 @@ impl CachedFile {
     /// Reads bytes from places into pieces. Returns the number of bytes before the end of the file.
     ///
     /// # Safety
-    /// The memory may be written.
+    /// The pieces are writable, and nobody else accesses them, until this returns.
     #[inline]
     pub unsafe fn read(&self, places: &[Extent], pieces: &[Piece]) -> Result<u64, Failed> {
         match self.through.direct() {
-            // SAFETY: as the caller says.
+            // SAFETY: the pieces are writable until this returns, as the caller promises.
             None => unsafe { self.library.read(self.file, places, pieces) },
-            // SAFETY: as the caller says.
+            // SAFETY: the pieces are writable until this returns, as the caller promises.
             Some(direct) => unsafe { direct?.read(places, pieces, self.is_in_one_step()) },
         }
     }
@@ -281,13 +281,13 @@ impl CachedFile {
     /// Writes bytes from pieces to places.
     ///
     /// # Safety
-    /// The memory may be read.
+    /// The pieces are readable, and nobody writes them, until this returns.
     #[inline]
     pub unsafe fn write(&self, places: &[Extent], pieces: &[Piece]) -> Result<(), Failed> {
         match self.through.direct() {
-            // SAFETY: as the caller says.
+            // SAFETY: the pieces are readable until this returns, as the caller promises.
             None => unsafe { self.library.write(self.file, places, pieces) },
-            // SAFETY: as the caller says.
+            // SAFETY: the pieces are readable until this returns, as the caller promises.
             Some(direct) => unsafe { direct?.write(places, pieces, self.is_in_one_step()) },
         }
     }
@@ -333,7 +333,7 @@ pub fn own_files(identity: Identity) -> Vec<(u64, Arc<CachedFile>)> {
 }
 
 /// The handles that share this one's file, in the same order on all ranks.
-pub fn shared_with(handle: u64) -> Vec<Arc<CachedFile>> {
+pub fn shared_with(handle: Handle<kind::File>) -> Vec<Arc<CachedFile>> {
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
     let second = |file: &Arc<CachedFile>| match file.hold {
         Hold::Shared { first, order, .. } if first == handle => Some((order, Arc::clone(file))),
@@ -345,7 +345,7 @@ pub fn shared_with(handle: u64) -> Vec<Arc<CachedFile>> {
 }
 
 /// Whether some handle of all ranks that shares this one's file is in mode atomic.
-pub fn has_atomic_second(handle: u64) -> bool {
+pub fn has_atomic_second(handle: Handle<kind::File>) -> bool {
     let of_all = |file: &CachedFile| matches!(file.hold, Hold::Shared { by_all: true, .. });
     shared_with(handle).iter().any(|file| file.is_atomic() && of_all(file))
 }

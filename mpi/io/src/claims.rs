@@ -16,6 +16,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
+use vgasnet_mpi_front::Handle;
+use vgasnet_mpi_front::kind::File;
 
 /// The owner's byte. vgasnet locks the byte before it.
 const OWNER: i64 = i64::MAX - 1;
@@ -242,12 +244,12 @@ pub fn pass_to(descriptor: c_int) -> bool {
 }
 
 /// The claims of handles served by MPI.
-static OF_MPI: Mutex<BTreeMap<u64, Vec<Claim>>> = Mutex::new(BTreeMap::new());
+static OF_MPI: Mutex<BTreeMap<Handle<File>, Vec<Claim>>> = Mutex::new(BTreeMap::new());
 
 /// Number of these handles. While it is 0, closing a file costs one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-fn change<T>(change: impl FnOnce(&mut BTreeMap<u64, Vec<Claim>>) -> T) -> T {
+fn change<T>(change: impl FnOnce(&mut BTreeMap<Handle<File>, Vec<Claim>>) -> T) -> T {
     let mut handles = OF_MPI.lock().unwrap_or_else(PoisonError::into_inner);
     let answer = change(&mut handles);
     COUNT.store(handles.len(), Ordering::Release);
@@ -255,12 +257,12 @@ fn change<T>(change: impl FnOnce(&mut BTreeMap<u64, Vec<Claim>>) -> T) -> T {
 }
 
 /// Holds a claim until MPI's handle is closed.
-pub fn keep(handle: u64, claim: Claim) {
+pub fn keep(handle: Handle<File>, claim: Claim) {
     change(|handles| handles.entry(handle).or_default().push(claim));
 }
 
 /// MPI has closed a handle.
-pub fn release(handle: u64) {
+pub fn release(handle: Handle<File>) {
     if COUNT.load(Ordering::Acquire) > 0 {
         drop(change(|handles| handles.remove(&handle)));
     }
@@ -338,7 +340,7 @@ mod tests {
         // SAFETY: the file is open, and the lock is valid.
         assert_eq!(unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
         let lock = lock_of(libc::F_RDLCK, OWNER, 1);
-        // SAFETY: as above.
+        // SAFETY: the file is open, and the lock is valid.
         assert_eq!(unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_OFD_SETLK, &lock) }, 0);
         assert!(!own.has_guests() && own.wait_for_owner(|| ()));
     }

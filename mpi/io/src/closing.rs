@@ -9,7 +9,8 @@ use crate::vgasnet::Failed;
 use crate::watch;
 use std::ffi::c_int;
 use std::sync::PoisonError;
-use vgasnet_mpi_front::SUCCESS;
+use vgasnet_mpi_front::kind::File;
+use vgasnet_mpi_front::{Handle, SUCCESS};
 
 /// The server of a handle after caching ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +136,7 @@ pub fn close_all() {
 }
 
 /// Closes a file: first here, since MPI may delete it then.
-pub fn close(handle: u64, next: impl Fn() -> c_int) -> c_int {
+pub fn close(handle: Handle<File>, next: impl Fn() -> c_int) -> c_int {
     let Some(file) = cached_files::remove(handle) else {
         let code = next();
         claims::release(handle);
@@ -151,7 +152,7 @@ pub fn close(handle: u64, next: impl Fn() -> c_int) -> c_int {
 }
 
 /// Leaves a file to MPI from now on. Collective.
-pub fn give_up(handle: u64, is_atomic: bool) -> c_int {
+pub fn give_up(handle: Handle<File>, is_atomic: bool) -> c_int {
     let Some(file) = cached_files::remove(handle) else { return SUCCESS };
     let answer = file.end(After::Mpi);
     match file.code(answer) {

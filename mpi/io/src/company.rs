@@ -9,6 +9,7 @@ use crate::say;
 use crate::vgasnet::Library;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
+use vgasnet_mpi_front::{Handle, kind};
 
 /// Timeout of a call that waits for cached files to be handed over.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -45,7 +46,7 @@ pub fn expect_parents(library: &Library) {
 }
 
 /// The ranks of a communicator spawn processes or connect to some. `root` is the rank that does it for all.
-pub fn come(call: &str, comm: u64, root: c_int, next: impl Fn() -> c_int) -> c_int {
+pub fn come(call: &str, comm: Handle<kind::Comm>, root: c_int, next: impl Fn() -> c_int) -> c_int {
     if Comm::of(comm).is_some_and(|comm| i64::from(comm.rank) == i64::from(root)) {
         expect(call);
     }

@@ -8,13 +8,14 @@ use crate::types::layout_of;
 use crate::view::View;
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
-use vgasnet_mpi_front::SUCCESS;
+use vgasnet_mpi_front::kind::{Datatype, File, Info};
+use vgasnet_mpi_front::{Handle, SUCCESS};
 
 /// `MPI_File_set_view`. MPI checks the arguments, and sets the view as well.
 pub fn set_view(
-    file: u64,
+    file: Handle<File>,
     displacement: i64,
-    [unit, tile]: [u64; 2],
+    [unit, tile]: [Handle<Datatype>; 2],
     representation: &[u8],
     next: impl Fn() -> c_int,
 ) -> c_int {
@@ -41,7 +42,7 @@ pub fn set_view(
 
 /// Leaves the file to MPI, which has the view already. Not possible for a second handle: its accesses by MPI would
 /// bypass the pages of the first.
-fn leave_to_mpi(file: u64, cached: CallFile) -> c_int {
+fn leave_to_mpi(file: Handle<File>, cached: CallFile) -> c_int {
     if cached.is_second() {
         let what = "MPI_File_set_view: a view that only MPI can serve, of a file that is open by another handle, too";
         return cached.code(cached.refuse(what, "set it by the handle that was opened first"));
@@ -52,14 +53,14 @@ fn leave_to_mpi(file: u64, cached: CallFile) -> c_int {
 }
 
 /// `MPI_File_get_size`.
-pub fn size(file: u64, next: impl Fn() -> c_int) -> Result<u64, c_int> {
+pub fn size(file: Handle<File>, next: impl Fn() -> c_int) -> Result<u64, c_int> {
     let Some(cached) = cached_files::find_idle(file) else { return Err(next()) };
     let size = cached.size();
     size.map_err(|failed| cached.code(Err::<(), _>(failed)))
 }
 
 /// `MPI_File_set_size`, or else `MPI_File_preallocate`.
-pub fn resize(file: u64, bytes: i64, is_exact: bool, next: impl Fn() -> c_int) -> c_int {
+pub fn resize(file: Handle<File>, bytes: i64, is_exact: bool, next: impl Fn() -> c_int) -> c_int {
     let Some(cached) = cached_files::find_idle(file) else { return next() };
     let Ok(bytes) = u64::try_from(bytes) else { return next() };
     if !cached.may_write {
@@ -69,13 +70,13 @@ pub fn resize(file: u64, bytes: i64, is_exact: bool, next: impl Fn() -> c_int) -
 }
 
 /// `MPI_File_sync`.
-pub fn sync(file: u64, next: impl Fn() -> c_int) -> c_int {
+pub fn sync(file: Handle<File>, next: impl Fn() -> c_int) -> c_int {
     let Some(cached) = cached_files::find_idle(file) else { return next() };
     cached.code(cached.sync())
 }
 
 /// `MPI_File_set_atomicity`.
-pub fn set_atomicity(file: u64, flag: c_int, next: impl Fn() -> c_int) -> c_int {
+pub fn set_atomicity(file: Handle<File>, flag: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(cached) = cached_files::find_idle(file) else { return next() };
     let code = cached.code(cached.set_atomic(flag != 0));
     if code == SUCCESS {
@@ -85,7 +86,7 @@ pub fn set_atomicity(file: u64, flag: c_int, next: impl Fn() -> c_int) -> c_int 
 }
 
 /// `MPI_File_get_atomicity`.
-pub fn atomicity(file: u64, next: impl Fn() -> c_int) -> Result<c_int, c_int> {
+pub fn atomicity(file: Handle<File>, next: impl Fn() -> c_int) -> Result<c_int, c_int> {
     let Some(cached) = cached_files::find_idle(file) else { return Err(next()) };
     Ok(c_int::from(cached.is_atomic()))
 }
@@ -98,7 +99,7 @@ pub enum Pointer {
 }
 
 /// `MPI_File_seek`, `MPI_File_seek_shared`.
-pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl Fn() -> c_int) -> c_int {
+pub fn seek(file: Handle<File>, offset: i64, whence: c_int, pointer: Pointer, next: impl Fn() -> c_int) -> c_int {
     let Some(cached) = cached_files::find_idle(file) else { return next() };
     let view = cached.view();
     let Constants { seek_set, seek_current, seek_end, .. } = *constants();
@@ -130,7 +131,7 @@ pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl 
 }
 
 /// `MPI_File_get_position`, `MPI_File_get_position_shared`.
-pub fn position(file: u64, pointer: Pointer, next: impl Fn() -> c_int) -> Result<u64, c_int> {
+pub fn position(file: Handle<File>, pointer: Pointer, next: impl Fn() -> c_int) -> Result<u64, c_int> {
     let Some(cached) = cached_files::find_idle(file) else { return Err(next()) };
     let view = cached.view();
     units(&cached, view, pointer)
@@ -153,8 +154,9 @@ fn units(cached: &CachedFile, view: &View, pointer: Pointer) -> Result<u64, c_in
     }
 }
 
-/// `MPI_File_get_info`: MPI's hints, and whether the file is cached. `info` reads the new handle.
-pub fn info(file: u64, next: impl Fn() -> c_int, info: impl Fn() -> u64) -> c_int {
+/// `MPI_File_get_info`: MPI's hints, and whether the file is cached. `info` reads the new handle, and is called after
+/// `next` has succeeded.
+pub fn info(file: Handle<File>, next: impl Fn() -> c_int, info: impl Fn() -> Handle<Info>) -> c_int {
     let code = next();
     if code == SUCCESS && job::library().is_some() {
         let cached = cached_files::find_idle(file);

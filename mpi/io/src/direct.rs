@@ -69,10 +69,11 @@ impl Direct {
     /// Reads bytes from places into pieces, up to the end of the file. Returns the number of bytes.
     ///
     /// # Safety
-    /// The memory may be written.
+    /// The pieces are writable, and nobody else accesses them, until this returns.
     pub unsafe fn read(&self, places: &[Extent], pieces: &[Piece], is_atomic: bool) -> Result<u64, Failed> {
         self.in_one_step(places, libc::F_RDLCK, is_atomic, || {
-            // SAFETY: as the caller says.
+            // SAFETY: the vectors are parts of the pieces, which are writable until this returns, as the caller
+            // promises.
             let call = |vectors: &[libc::iovec], offset| unsafe {
                 libc::preadv(self.descriptor(), vectors.as_ptr(), vectors.len() as c_int, offset)
             };
@@ -83,10 +84,11 @@ impl Direct {
     /// Writes bytes from pieces to places.
     ///
     /// # Safety
-    /// The memory may be read.
+    /// The pieces are readable, and nobody writes them, until this returns.
     pub unsafe fn write(&self, places: &[Extent], pieces: &[Piece], is_atomic: bool) -> Result<(), Failed> {
         self.in_one_step(places, libc::F_WRLCK, is_atomic, || {
-            // SAFETY: as the caller says.
+            // SAFETY: the vectors are parts of the pieces, which are readable until this returns, as the caller
+            // promises.
             let call = |vectors: &[libc::iovec], offset| unsafe {
                 libc::pwritev(self.descriptor(), vectors.as_ptr(), vectors.len() as c_int, offset)
             };

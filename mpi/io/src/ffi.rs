@@ -1,11 +1,11 @@
-//! The functions of `layer.c` and `types.c`, by safe names where possible. Handles are 8 bytes.
+//! The functions of `layer.c`, by safe names where possible. Handles are 8 bytes.
 
 use crate::LIBRARY;
-use crate::layout::Layout;
 use crate::operation::Operation;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use vgasnet_mpi_front::SUCCESS;
+use std::sync::{Arc, OnceLock};
+use vgasnet_mpi_front::kind::{self, File, Info};
+use vgasnet_mpi_front::{Handle, RequestRoom, SUCCESS};
 
 /// MPI's constants.
 #[repr(C)]
@@ -43,23 +43,6 @@ pub struct Constants {
     pub err_unsupported: c_int,
 }
 
-/// MPI's description of a datatype: `struct about` of `types.c`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct About {
-    pub size: i64,
-    pub low: i64,
-    pub extent: i64,
-    pub true_low: i64,
-    pub true_extent: i64,
-    pub kind: i32,
-    pub is_short_int: i32,
-    pub integers: i32,
-    pub addresses: i32,
-    pub counts: i32,
-    pub types: i32,
-}
-
 unsafe extern "C" {
     fn vgasnet_mpi_io_resolve() -> *const c_char;
     fn vgasnet_mpi_io_constants(constants: *mut Constants);
@@ -83,32 +66,25 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_status(place: u64, bytes: i64);
     fn vgasnet_mpi_io_request(operation: *mut c_void, place: *mut c_void, handle: *mut u64) -> c_int;
     fn vgasnet_mpi_io_complete(request: u64) -> c_int;
-    fn vgasnet_mpi_io_type_about(handle: u64, about: *mut About) -> c_int;
-    fn vgasnet_mpi_io_type_contents(handle: u64, about: *const About, numbers: *mut i64, types: *mut u64) -> c_int;
-    fn vgasnet_mpi_io_type_done(handle: u64);
-    fn vgasnet_mpi_io_prepare_types() -> c_int;
-    fn vgasnet_mpi_io_type_is_committed(handle: u64) -> c_int;
-    fn vgasnet_mpi_io_known_layout(handle: u64) -> *mut c_void;
-    fn vgasnet_mpi_io_keep_layout(handle: u64, layout: *mut c_void) -> c_int;
 }
 
-// SAFETY: MPI checks the file, or the file is open.
+// SAFETY: MPI may be called by the handle of a file, and checks the number.
 unsafe extern "C" {
     /// Turns mode atomic of MPI's own file on. Collective.
     #[link_name = "vgasnet_mpi_io_set_atomicity"]
-    pub safe fn set_atomicity(file: u64) -> c_int;
+    pub safe fn set_atomicity(file: Handle<File>) -> c_int;
     /// Closes MPI's own file. Collective.
     #[link_name = "vgasnet_mpi_io_close"]
-    pub safe fn close(file: u64);
+    pub safe fn close(file: Handle<File>);
     /// Sets the individual pointer of MPI's own file.
     #[link_name = "vgasnet_mpi_io_seek"]
-    pub safe fn seek(file: u64, offset: i64) -> c_int;
+    pub safe fn seek(file: Handle<File>, offset: i64) -> c_int;
     /// Sets the shared pointer of MPI's own file. Collective.
     #[link_name = "vgasnet_mpi_io_seek_shared"]
-    pub safe fn seek_shared(file: u64, offset: i64) -> c_int;
+    pub safe fn seek_shared(file: Handle<File>, offset: i64) -> c_int;
     /// Passes an error to the file's error handler. Returns its code.
     #[link_name = "vgasnet_mpi_io_raise"]
-    pub safe fn raise(file: u64, code: c_int) -> c_int;
+    pub safe fn raise(file: Handle<File>, code: c_int) -> c_int;
 }
 
 #[cfg(open_mpi)]
@@ -126,17 +102,25 @@ pub fn constants() -> &'static Constants {
     })
 }
 
-/// Initialises MPI with its highest thread level. `provided` is null, or points to an integer.
+/// MPI's null constant for files.
+pub fn file_null() -> Handle<File> {
+    // SAFETY: MPI has returned the constant.
+    unsafe { Handle::new(constants().file_null) }
+}
+
+/// Initialises MPI with its highest thread level.
 ///
 /// # Safety
-/// As for `MPI_Init_thread`.
+/// MPI's caller has passed `argc` and `argv` to `MPI_Init`: both are null, or addresses of the arguments of `main`. It
+/// has room for an integer at `provided`, or `provided` is null.
 pub unsafe fn init(argc: usize, argv: usize, provided: *mut c_int) -> c_int {
     let mut level = 0;
     constants();
-    // SAFETY: as the caller says.
+    // SAFETY: both addresses are null, or of the arguments of `main`, as the caller promises. There is room for the
+    // level.
     let code = unsafe { vgasnet_mpi_io_init(argc as *mut c_void, argv as *mut c_void, &mut level) };
     if !provided.is_null() {
-        // SAFETY: as the caller says.
+        // SAFETY: MPI's caller has room for an integer there, as the caller of this function promises.
         unsafe { *provided = level };
     }
     code
@@ -146,21 +130,21 @@ pub unsafe fn init(argc: usize, argv: usize, provided: *mut c_int) -> c_int {
 pub fn is_thread_multiple() -> bool {
     let mut level = 0;
     let multiple = constants().thread_multiple;
-    // SAFETY: MPI has been initialised.
+    // SAFETY: MPI has been initialised, and there is room for the level.
     (unsafe { vgasnet_mpi_io_thread_level(&mut level) }) == SUCCESS && level == multiple
 }
 
 /// The rank in `MPI_COMM_WORLD`, and its number of ranks. MPI has been initialised.
 fn place_of_all() -> (u32, u32) {
     let (mut rank, mut ranks) = (0, 0);
-    // SAFETY: there is room for both.
+    // SAFETY: MPI has been initialised, and there is room for both numbers.
     unsafe { vgasnet_mpi_io_place_of_all(&mut rank, &mut ranks) };
     (rank as u32, ranks as u32)
 }
 
 /// Whether the process was spawned by others. MPI has been initialised.
 pub fn has_parents() -> bool {
-    // SAFETY: MPI runs.
+    // SAFETY: MPI has been initialised.
     (unsafe { vgasnet_mpi_io_has_parents() }) != 0
 }
 
@@ -172,31 +156,33 @@ pub fn world_rank() -> u32 {
 /// A communicator.
 #[derive(Debug)]
 pub struct Comm {
-    handle: u64,
+    handle: Handle<kind::Comm>,
     pub rank: u32,
     pub ranks: u32,
 }
 
 impl Comm {
     /// A communicator of the program, for collective calls; `None` if it cannot open files.
-    pub fn of(handle: u64) -> Option<Comm> {
+    pub fn of(handle: Handle<kind::Comm>) -> Option<Comm> {
         let (mut rank, mut ranks) = (0, 0);
-        // SAFETY: the communicator is the program's, and there is room for both.
-        let is_one = unsafe { vgasnet_mpi_io_place(handle, &mut rank, &mut ranks) } == SUCCESS;
+        // SAFETY: MPI may be called by the communicator's handle, and there is room for both numbers.
+        let is_one = unsafe { vgasnet_mpi_io_place(handle.bits(), &mut rank, &mut ranks) } == SUCCESS;
         is_one.then_some(Comm { handle, rank: rank as u32, ranks: ranks as u32 })
     }
 
     /// The communicator of all ranks of the job.
     pub fn world() -> Option<Comm> {
-        Comm::of(constants().comm_world)
+        // SAFETY: MPI has returned the constant.
+        Comm::of(unsafe { Handle::new(constants().comm_world) })
     }
 
     /// A communicator of the library with the ranks of another. Collective.
-    pub fn dup(comm: u64) -> Option<Comm> {
+    pub fn dup(comm: Handle<kind::Comm>) -> Option<Comm> {
         let mut handle = 0;
-        // SAFETY: the communicator is the program's.
-        let is_made = unsafe { vgasnet_mpi_io_comm_dup(comm, &mut handle) } == SUCCESS;
-        is_made.then(|| Comm::of(handle)).flatten()
+        // SAFETY: MPI may be called by the communicator's handle, and there is room for the new one.
+        let is_made = unsafe { vgasnet_mpi_io_comm_dup(comm.bits(), &mut handle) } == SUCCESS;
+        // SAFETY: MPI has returned the handle of a communicator, which is freed by `free` alone.
+        is_made.then(|| Comm::of(unsafe { Handle::new(handle) })).flatten()
     }
 
     /// Whether it has one rank, in a job with more.
@@ -218,8 +204,9 @@ impl Comm {
     /// Its ranks as ranks of `MPI_COMM_WORLD`, or -1, and whether all are there.
     fn places(&self) -> (Vec<c_int>, bool) {
         let mut members = vec![0; self.ranks as usize];
-        // SAFETY: there is room for all of them.
-        let found = unsafe { vgasnet_mpi_io_world_ranks(self.handle, self.ranks as c_int, members.as_mut_ptr()) };
+        // SAFETY: the communicator exists, and there is room for its ranks.
+        let found =
+            unsafe { vgasnet_mpi_io_world_ranks(self.handle.bits(), self.ranks as c_int, members.as_mut_ptr()) };
         (members, found != 0)
     }
 
@@ -228,7 +215,7 @@ impl Comm {
     /// end an epoch of a window.
     pub fn meet(&self) {
         // SAFETY: the communicator exists.
-        let _met = unsafe { vgasnet_mpi_io_meet(self.handle) };
+        let _met = unsafe { vgasnet_mpi_io_meet(self.handle.bits()) };
     }
 
     /// Whether this holds on all ranks. Collective.
@@ -243,7 +230,7 @@ impl Comm {
         }
         let mut numbers = holds.map(c_int::from);
         // SAFETY: the communicator exists, and there are COUNT numbers.
-        let error = unsafe { vgasnet_mpi_io_least(self.handle, numbers.as_mut_ptr(), COUNT as c_int) };
+        let error = unsafe { vgasnet_mpi_io_least(self.handle.bits(), numbers.as_mut_ptr(), COUNT as c_int) };
         numbers.map(|number| error == SUCCESS && number != 0)
     }
 
@@ -251,7 +238,7 @@ impl Comm {
     pub fn least(&self, mine: u32) -> u32 {
         let mut number = mine as c_int;
         // SAFETY: the communicator exists, and there is one number.
-        let error = unsafe { vgasnet_mpi_io_least(self.handle, &mut number, 1) };
+        let error = unsafe { vgasnet_mpi_io_least(self.handle.bits(), &mut number, 1) };
         if error == SUCCESS { number as u32 } else { mine }
     }
 
@@ -262,214 +249,155 @@ impl Comm {
 
     /// A rank's number. Collective.
     pub fn of_rank(&self, rank: u32, mut number: u64) -> Result<u64, c_int> {
-        // SAFETY: the communicator exists, and has the rank.
-        let error = unsafe { vgasnet_mpi_io_of_rank(self.handle, rank as c_int, &mut number) };
+        // SAFETY: the communicator exists. MPI checks the rank, and there is room for the number.
+        let error = unsafe { vgasnet_mpi_io_of_rank(self.handle.bits(), rank as c_int, &mut number) };
         if error == SUCCESS { Ok(number) } else { Err(error) }
     }
 
     /// Whether a message of this tag from a rank is waiting.
     pub fn has_message(&self, rank: u32, tag: u16) -> bool {
-        // SAFETY: the communicator exists, and has the rank.
-        (unsafe { vgasnet_mpi_io_has_message(self.handle, rank as c_int, c_int::from(tag)) }) != 0
+        // SAFETY: the communicator exists. MPI checks the rank.
+        (unsafe { vgasnet_mpi_io_has_message(self.handle.bits(), rank as c_int, c_int::from(tag)) }) != 0
     }
 
     /// Sends a number to a rank.
     pub fn send(&self, rank: u32, tag: u16, number: u64) {
-        // SAFETY: as above.
-        let _sent = unsafe { vgasnet_mpi_io_send(self.handle, rank as c_int, c_int::from(tag), number) };
+        // SAFETY: the communicator exists. MPI checks the rank.
+        let _sent = unsafe { vgasnet_mpi_io_send(self.handle.bits(), rank as c_int, c_int::from(tag), number) };
     }
 
     /// Receives a number from a rank. Waits for it.
     pub fn receive(&self, rank: u32, tag: u16) -> Result<u64, c_int> {
         let mut number = 0;
-        // SAFETY: as above, and there is room for the number.
-        let error = unsafe { vgasnet_mpi_io_receive(self.handle, rank as c_int, c_int::from(tag), &mut number) };
+        // SAFETY: the communicator exists. MPI checks the rank, and there is room for the number.
+        let error = unsafe { vgasnet_mpi_io_receive(self.handle.bits(), rank as c_int, c_int::from(tag), &mut number) };
         if error == SUCCESS { Ok(number) } else { Err(error) }
     }
 
     /// The sum of the numbers of lower ranks, and of all ranks. Collective.
     pub fn sums(&self, mine: u64) -> Result<(u64, u64), c_int> {
         let (mut before, mut all) = (0, 0);
-        // SAFETY: the communicator exists.
-        let error = unsafe { vgasnet_mpi_io_sums(self.handle, mine, &mut before, &mut all) };
+        // SAFETY: the communicator exists, and there is room for both sums.
+        let error = unsafe { vgasnet_mpi_io_sums(self.handle.bits(), mine, &mut before, &mut all) };
         if error == SUCCESS { Ok((before, all)) } else { Err(error) }
     }
 
     /// Collective.
     pub fn free(&self) {
         // SAFETY: the communicator exists, and nobody uses it any more.
-        let _freed = unsafe { vgasnet_mpi_io_comm_free(self.handle) };
+        let _freed = unsafe { vgasnet_mpi_io_comm_free(self.handle.bits()) };
     }
 }
 
 /// Sets a key of an info.
-pub fn set_info(info: u64, key: &CStr, value: &str) {
+pub fn set_info(info: Handle<Info>, key: &CStr, value: &str) {
     let value = CString::new(value).expect("values of ours have no zeros");
-    // SAFETY: MPI has just made the info.
-    let _set = unsafe { vgasnet_mpi_io_info_set(info, key.as_ptr(), value.as_ptr()) };
+    // SAFETY: MPI may be called by the info's handle, and both texts end with a zero.
+    let _set = unsafe { vgasnet_mpi_io_info_set(info.bits(), key.as_ptr(), value.as_ptr()) };
 }
 
 /// The same for the error handler of calls without an open file.
 pub fn raise_without_file(code: c_int) -> c_int {
-    // SAFETY: MPI runs.
+    // SAFETY: MPI runs, and takes any code.
     unsafe { vgasnet_mpi_io_raise_without_file(code) };
     code
 }
 
-/// Stores a number at an address supplied by the caller of an MPI function. Returns MPI's code.
-pub fn put<T>(place: usize, value: Result<T, c_int>) -> c_int {
-    match value {
-        Ok(value) => {
-            // SAFETY: the caller has room for it.
-            unsafe { *(place as *mut T) = value };
-            SUCCESS
-        }
-        Err(code) => code,
-    }
-}
-
 /// A call's status, which receives the number of bytes moved.
 #[derive(Clone, Copy, Debug)]
-pub enum Status {
-    /// A status of C, or its constant for none.
-    C(usize),
-    /// A status of Fortran.
+pub struct Status {
+    /// The address of a status, or MPI's constant for none.
+    address: usize,
     #[cfg(open_mpi)]
-    Fortran(usize),
+    is_of_fortran: bool,
 }
 
 impl Status {
+    /// A status of C.
+    ///
+    /// # Safety
+    /// MPI's caller has room for a status at the address until `set` is called, or has passed C's constant for none.
+    pub const unsafe fn of_c(address: usize) -> Status {
+        Status {
+            address,
+            #[cfg(open_mpi)]
+            is_of_fortran: false,
+        }
+    }
+
+    /// A status of Fortran.
+    ///
+    /// # Safety
+    /// MPI's caller has room for a status at the address until `set` is called, or has passed Fortran's constant for
+    /// none.
+    #[cfg(open_mpi)]
+    pub const unsafe fn of_fortran(address: usize) -> Status {
+        Status { address, is_of_fortran: true }
+    }
+
     /// Sets the number of bytes moved.
     pub fn set(self, bytes: u64) {
-        match self {
-            // SAFETY: the caller has a status there, or MPI's constant.
-            Status::C(place) => unsafe { vgasnet_mpi_io_status(place as u64, bytes as i64) },
-            #[cfg(open_mpi)]
-            Status::Fortran(place) if place as u64 == constants().fortran_status_ignore => {}
-            #[cfg(open_mpi)]
-            // SAFETY: the caller has a status there.
-            Status::Fortran(place) => unsafe { vgasnet_mpi_io_fortran_status(place as *mut c_void, bytes as i64) },
+        #[cfg(open_mpi)]
+        if self.is_of_fortran {
+            if self.address as u64 != constants().fortran_status_ignore {
+                // SAFETY: it is not the constant, so MPI's caller has room for Fortran's status there, by the promise
+                // to `of_fortran`.
+                unsafe { vgasnet_mpi_io_fortran_status(self.address as *mut c_void, bytes as i64) };
+            }
+            return;
         }
+        // SAFETY: MPI's caller has room for C's status there, or it is the constant, by the promise to `of_c`.
+        unsafe { vgasnet_mpi_io_status(self.address as u64, bytes as i64) }
     }
 }
 
-/// Makes the request of an operation at `place`, which may have room for 8 bytes. Returns its handle.
-///
-/// # Safety
-/// There is room for a request.
-pub unsafe fn request(operation: Arc<Operation>, place: *mut c_void) -> Result<u64, c_int> {
+/// A request made by this library, until it is completed.
+#[derive(Debug)]
+pub struct OwnRequest(u64);
+
+/// Makes the request of an operation.
+pub fn request(operation: Arc<Operation>, room: &RequestRoom<'_>) -> Result<OwnRequest, c_int> {
     let mut handle = 0;
     let state = Arc::into_raw(operation).cast_mut().cast();
-    // SAFETY: there is room for the request; the state stays until `vgasnet_mpi_io_drop`.
-    let error = unsafe { vgasnet_mpi_io_request(state, place, &mut handle) };
+    // SAFETY: there is room for the request and for its handle. The state stays until `vgasnet_mpi_io_drop`.
+    let error = unsafe { vgasnet_mpi_io_request(state, room.as_ptr(), &mut handle) };
     if error == SUCCESS {
-        return Ok(handle);
+        return Ok(OwnRequest(handle));
     }
-    // SAFETY: MPI has refused the request, so nobody else has the state.
+    // SAFETY: the state came from `Arc::into_raw`. MPI has refused the request, so nobody else has the state.
     drop(unsafe { Arc::from_raw(state.cast_const().cast::<Operation>()) });
     Err(error)
 }
 
-/// The operation of a request is done.
-pub fn complete(request: u64) {
-    // SAFETY: the request is the library's, and is completed once.
-    let _done = unsafe { vgasnet_mpi_io_complete(request) };
+impl OwnRequest {
+    /// The operation is done.
+    pub fn complete(self) {
+        // SAFETY: MPI has made the request for this library, and keeps it until this, its one completion, even if the
+        // program has freed it.
+        let _done = unsafe { vgasnet_mpi_io_complete(self.0) };
+    }
 }
 
+/// Called by the layer for a request's status.
+///
+/// # Safety
+/// `operation` is the state passed to MPI by [`request`], and has not been dropped. There is room for a number at
+/// `bytes`.
 #[unsafe(no_mangle)]
-extern "C" fn vgasnet_mpi_io_outcome(operation: *mut c_void, bytes: *mut i64) -> c_int {
-    // SAFETY: `request` gave it to MPI, and it has not been dropped.
+unsafe extern "C" fn vgasnet_mpi_io_outcome(operation: *mut c_void, bytes: *mut i64) -> c_int {
+    // SAFETY: the state came from an `Arc` of an operation, which still has a count for it, as the caller promises.
     let outcome = unsafe { &*operation.cast::<Operation>() }.outcome();
-    // SAFETY: the layer has room for it.
+    // SAFETY: the layer has room for a number there, as it promises.
     unsafe { *bytes = outcome.bytes as i64 };
     outcome.code
 }
 
+/// Called by the layer when MPI frees a request.
+///
+/// # Safety
+/// `operation` is the state passed to MPI by [`request`]. This is the one call for it, and the last use.
 #[unsafe(no_mangle)]
-extern "C" fn vgasnet_mpi_io_drop(operation: *mut c_void) {
-    // SAFETY: `request` gave it to MPI, which frees it once.
+unsafe extern "C" fn vgasnet_mpi_io_drop(operation: *mut c_void) {
+    // SAFETY: the state came from `Arc::into_raw`, and is taken back once, as the caller promises.
     drop(unsafe { Arc::from_raw(operation.cast_const().cast::<Operation>()) });
-}
-
-/// MPI's description of a datatype.
-pub fn type_about(datatype: u64) -> Option<About> {
-    let mut about = About::default();
-    // SAFETY: the program passes the type to MPI.
-    (unsafe { vgasnet_mpi_io_type_about(datatype, &mut about) } == SUCCESS).then_some(about)
-}
-
-/// Whether data may be moved with a datatype.
-pub fn is_committed(datatype: u64) -> bool {
-    // SAFETY: the program passes the handle to MPI, which checks it.
-    (unsafe { vgasnet_mpi_io_type_is_committed(datatype) }) != 0
-}
-
-/// The arguments with which a derived datatype was made.
-#[derive(Debug)]
-pub struct Contents {
-    pub numbers: Vec<i64>,
-    pub types: Vec<u64>,
-}
-
-impl Drop for Contents {
-    fn drop(&mut self) {
-        // SAFETY: MPI has returned these types.
-        self.types.iter().for_each(|inner| unsafe { vgasnet_mpi_io_type_done(*inner) });
-    }
-}
-
-/// The arguments with which a derived datatype was made.
-pub fn type_contents(datatype: u64, about: &About) -> Option<Contents> {
-    let numbers = (about.integers + about.addresses + about.counts) as usize;
-    let mut contents = Contents { numbers: vec![0; numbers], types: Vec::new() };
-    let mut types = vec![0; about.types as usize];
-    // SAFETY: there is room for the numbers and types announced by MPI.
-    let error =
-        unsafe { vgasnet_mpi_io_type_contents(datatype, about, contents.numbers.as_mut_ptr(), types.as_mut_ptr()) };
-    (error == SUCCESS).then(|| {
-        contents.types = types;
-        contents
-    })
-}
-
-/// Prepares the attribute that keeps layouts. Once, while MPI runs.
-pub fn prepare_types() -> bool {
-    // SAFETY: MPI runs.
-    unsafe { vgasnet_mpi_io_prepare_types() == SUCCESS }
-}
-
-/// The layout kept by a type.
-pub fn known_layout(datatype: u64) -> Option<Arc<Layout>> {
-    // SAFETY: the program passes the type to MPI.
-    let layout = unsafe { vgasnet_mpi_io_known_layout(datatype) }.cast_const().cast::<Layout>();
-    if layout.is_null() {
-        return None;
-    }
-    // SAFETY: `keep_layout` made it from an `Arc`. The type holds it until it is freed, and nobody frees a type in use.
-    unsafe {
-        Arc::increment_strong_count(layout);
-        Some(Arc::from_raw(layout))
-    }
-}
-
-/// Makes a type keep a layout, unless it has one. Returns the type's layout.
-pub fn keep_layout(datatype: u64, layout: Arc<Layout>) -> Arc<Layout> {
-    // A replaced layout is dropped, although another thread may have just found it.
-    static KEEPING: Mutex<()> = Mutex::new(());
-    let _keeping = KEEPING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = known_layout(datatype) {
-        return known;
-    }
-    let kept = Arc::into_raw(Arc::clone(&layout)).cast_mut().cast();
-    // SAFETY: the type is the program's; `vgasnet_mpi_io_drop_layout` takes the layout back.
-    if unsafe { vgasnet_mpi_io_keep_layout(datatype, kept) } != SUCCESS {
-        vgasnet_mpi_io_drop_layout(kept);
-    }
-    layout
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn vgasnet_mpi_io_drop_layout(layout: *mut c_void) {
-    // SAFETY: it came from `keep_layout`, and is dropped once.
-    drop(unsafe { Arc::from_raw(layout.cast_const().cast::<Layout>()) });
 }

@@ -4,7 +4,7 @@
 use crate::ffi::{self, Comm};
 use crate::patterns::Patterns;
 use crate::vgasnet::{self, Library};
-use crate::{company, rescue, say, settings};
+use crate::{company, ffi_types, rescue, say, settings};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use vgasnet_mpi_front::{environment, is_its_mpi, keeping_handlers};
@@ -109,7 +109,7 @@ fn prepare() -> Result<Library, String> {
     if !ffi::is_thread_multiple() {
         return Err("this MPI does not let several threads call it (MPI_THREAD_MULTIPLE)".to_owned());
     }
-    if !ffi::prepare_types() {
+    if !ffi_types::prepare() {
         return Err("MPI_Type_create_keyval fails".to_owned());
     }
     // SAFETY: MPI starts in the first thread of a program, before it has others of its own.
@@ -152,6 +152,6 @@ fn tell_by_launcher(call: &str, line: &str) {
 
 /// Whether the program, or one of its libraries, has vgasnet's names.
 fn is_client() -> bool {
-    // SAFETY: the name is a string.
+    // SAFETY: the name ends with a zero.
     !unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"vgasnet_init".as_ptr()) }.is_null()
 }

@@ -11,8 +11,8 @@
 //! - [`queue`] runs non-blocking operations.
 //! - [`claims`] finds other handles of a file, [`company`] bars caching, and [`watch`] and [`through`] hand files over.
 //!
-//! MPI's handles and macros stay in C (`layer.c`, `types.c`); in [`ffi`] they are integers. [`vgasnet`] is vgasnet's C
-//! interface.
+//! MPI's macros and types of handles stay in C (`layer.c`, `types.c`); in Rust a handle is 8 bytes. [`ffi`] and
+//! [`ffi_types`] call C; [`vgasnet`] is vgasnet's C interface.
 
 #![cfg(feature = "link")]
 // Printing panics if stderr cannot be written.
@@ -30,6 +30,7 @@ mod descriptors;
 mod direct;
 mod errors;
 mod ffi;
+mod ffi_types;
 mod job;
 mod layout;
 mod named;

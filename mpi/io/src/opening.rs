@@ -15,12 +15,13 @@ use crate::vgasnet::{self, Library, Opening};
 use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use vgasnet_mpi_front::{Arguments, SUCCESS};
+use vgasnet_mpi_front::kind::{File, NewFile};
+use vgasnet_mpi_front::{Argument, Handle, Language, SUCCESS, kind};
 
 /// A program's request to `MPI_File_open`.
 #[derive(Debug)]
 pub struct Wanted<'a> {
-    pub comm: u64,
+    pub comm: Handle<kind::Comm>,
     /// The file's name, without the zero.
     pub name: &'a [u8],
     pub mode: c_int,
@@ -69,8 +70,12 @@ struct Rights {
 #[derive(Debug)]
 struct Taken;
 
-/// Opens a file by MPI, and has it cached if all ranks want so. `place` is the program's for MPI's handle.
-pub fn open<'a, A: Arguments>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, place: usize) -> c_int {
+/// Opens a file by MPI, and has it cached if all ranks want so. MPI stores its handle as `new`.
+pub fn open<'a, L: Language>(
+    wanted: impl Fn() -> Wanted<'a>,
+    next: impl Fn() -> c_int,
+    new: Argument<'_, L, NewFile>,
+) -> c_int {
     let Some(library) = job::library() else {
         job::tell_if_not_started(|| wanted().is_named());
         return next();
@@ -80,49 +85,49 @@ pub fn open<'a, A: Arguments>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -
     let Some(theirs) = Comm::of(wanted.comm) else { return next() };
     let server = match choose(library, &wanted, &theirs) {
         Ok(server) => server,
-        Err(Taken) => return refuse::<A>(place),
+        Err(Taken) => return refuse(new),
     };
     let others = descriptors_of(&wanted, &theirs);
     // An error handler may turn a failure into success.
-    A::set_file(place, constants().file_null);
+    new.store(ffi::file_null());
     let code = next();
-    let has_failed = code != SUCCESS || A::file_at(place) == constants().file_null;
+    // SAFETY: the null handle was stored before, if MPI has not stored another.
+    let handle = unsafe { new.stored() };
+    let has_failed = code != SUCCESS || handle == ffi::file_null();
     let opened = match server {
         Server::Mpi(claims) => {
             if !has_failed && theirs.is_first_of_world() {
-                leave_to_mpi(&wanted, A::file_at(place), claims, &others);
+                leave_to_mpi(&wanted, handle, claims, &others);
             }
             return code;
         }
         // MPI serves a file opened on some ranks only, as well as it can.
         Server::Shared { comm, .. } | Server::Own { comm, .. } if !comm.all(!has_failed) => {
             if !has_failed && comm.rank == 0 {
-                leave_to_mpi(&wanted, A::file_at(place), Vec::new(), &others);
+                leave_to_mpi(&wanted, handle, Vec::new(), &others);
             }
             comm.free();
             return code;
         }
         Server::Shared { comm, first } => {
-            share(library, &wanted, A::file_at(place), comm, &first);
+            share(library, &wanted, handle, comm, &first);
             Ok(())
         }
-        Server::Own { comm, members, path, rights } => {
-            cache(library, &wanted, A::file_at(place), (comm, members, path), rights)
-        }
+        Server::Own { comm, members, path, rights } => cache(library, &wanted, handle, (comm, members, path), rights),
     };
     match opened {
         Ok(()) => SUCCESS,
         Err(Taken) => {
-            ffi::close(A::file_at(place));
-            refuse::<A>(place)
+            ffi::close(handle);
+            refuse(new)
         }
     }
 }
 
 /// Refuses a file cached and written by others. The program gets no handle, and the error handler for calls without a
 /// file is called.
-fn refuse<A: Arguments>(place: usize) -> c_int {
-    A::set_file(place, constants().file_null);
+fn refuse<L: Language>(new: Argument<'_, L, NewFile>) -> c_int {
+    new.store(ffi::file_null());
     ffi::raise_without_file(constants().err_file_in_use)
 }
 
@@ -138,7 +143,7 @@ fn descriptors_of(wanted: &Wanted<'_>, theirs: &Comm) -> Vec<c_int> {
 
 /// At the first rank: MPI serves a handle it has opened, which has claims while it is open. `others` are the earlier
 /// descriptors of the file.
-fn leave_to_mpi(wanted: &Wanted<'_>, handle: u64, mut claims: Vec<Claim>, others: &[c_int]) {
+fn leave_to_mpi(wanted: &Wanted<'_>, handle: Handle<File>, mut claims: Vec<Claim>, others: &[c_int]) {
     if wanted.may_write() && claims.is_empty() {
         // The file may not have existed before.
         claims = settled_claims(wanted.name).0;
@@ -257,7 +262,7 @@ fn shared(wanted: &Wanted<'_>, comm: &Comm, identity: Option<Identity>) -> Optio
 }
 
 /// A second handle uses the file of the first. Collective.
-fn share(library: &'static Library, wanted: &Wanted<'_>, handle: u64, comm: Comm, first: &CachedFile) {
+fn share(library: &'static Library, wanted: &Wanted<'_>, handle: Handle<File>, comm: Comm, first: &CachedFile) {
     let by_all = first.comm.ranks == comm.ranks;
     let tag = comm.of_first(next_tag()).unwrap_or(0);
     let order = (tag, comm.world_ranks().map_or(0, |members| members[0]));
@@ -276,7 +281,7 @@ fn share(library: &'static Library, wanted: &Wanted<'_>, handle: u64, comm: Comm
 fn cache(
     library: &'static Library,
     wanted: &Wanted<'_>,
-    handle: u64,
+    handle: Handle<File>,
     (comm, members, path): (Comm, Vec<u32>, CString),
     Rights { claim, permit }: Rights,
 ) -> Result<(), Taken> {

@@ -1,9 +1,10 @@
 //! Non-blocking operations and split collectives, concurrent with the program. Some threads of the library begin them,
 //! and run operations that vgasnet cannot run by itself; others wait for operations in flight.
 
+use crate::ffi::OwnRequest;
+use crate::job;
 use crate::operation::{Operation, Outcome};
-use crate::vgasnet::{Handle, Library};
-use crate::{ffi, job};
+use crate::vgasnet::{Library, OperationHandle};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,7 +21,7 @@ pub trait Work: Send {
 #[derive(Debug)]
 pub enum Started {
     Done(Outcome),
-    InFlight(Handle),
+    InFlight(OperationHandle),
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -32,7 +33,7 @@ struct Task {
     work: Box<dyn Work>,
     operation: Arc<Operation>,
     /// The request to complete.
-    request: Option<u64>,
+    request: Option<OwnRequest>,
     open: Arc<Open>,
 }
 
@@ -106,7 +107,7 @@ impl<T> Line<T> {
 static TASKS: Line<Task> = Line::new("vgasnet-mpi-io", begin_tasks);
 
 /// Tasks in flight, for threads that wait for them.
-static IN_FLIGHT: Line<(Task, Handle)> = Line::new("vgasnet-mpi-end", end_tasks);
+static IN_FLIGHT: Line<(Task, OperationHandle)> = Line::new("vgasnet-mpi-end", end_tasks);
 
 fn begin_tasks() {
     loop {
@@ -157,7 +158,7 @@ impl Task {
         drop(work);
         operation.end(outcome);
         if let Some(request) = request {
-            ffi::complete(request);
+            request.complete();
         }
         let _idle = lock(&open.mutex);
         open.count.fetch_sub(1, Ordering::AcqRel);
@@ -183,7 +184,7 @@ pub struct Split {
 
 impl Queue {
     /// Has an operation done. If `is_short` it is begun here, which saves waking a thread.
-    pub fn add(&self, operation: Arc<Operation>, request: Option<u64>, work: Box<dyn Work>, is_short: bool) {
+    pub fn add(&self, operation: Arc<Operation>, request: Option<OwnRequest>, work: Box<dyn Work>, is_short: bool) {
         self.open.count.fetch_add(1, Ordering::AcqRel);
         let task = Task { work, operation, request, open: Arc::clone(&self.open) };
         let own = if is_short { Err(task) } else { TASKS.add(task) };

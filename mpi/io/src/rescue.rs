@@ -171,9 +171,13 @@ fn is_report(handler: libc::sighandler_t) -> bool {
 
 /// Has the thread write the files. After a fault this waits for it, and triggers the signal's former action. At a signal from outside it
 /// returns, since the interrupted code may be in the middle of a write, and the thread ends the process.
-extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+///
+/// # Safety
+/// The kernel calls it for a signal: `about` is the address of the signal's origin.
+unsafe extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let Some(at) = place_of(signal) else { return };
-    // SAFETY: these functions may be called in a handler, and their memory is valid. The old action is never freed.
+    // SAFETY: these functions may be called in a handler, and their memory is valid. The old action is never freed. The
+    // pipe is open once somebody was asked. The kernel has passed the origin.
     unsafe {
         let errno = *libc::__errno_location();
         let is_asked = libc::getpid() == PROCESS.load(Ordering::Acquire)
@@ -198,7 +202,7 @@ extern "C" fn on_signal(signal: c_int, about: *mut libc::siginfo_t, _context: *m
 unsafe fn wait_for_answer() {
     let mut wait = libc::pollfd { fd: ANSWER.load(Ordering::Relaxed), events: libc::POLLIN, revents: 0 };
     let mut answer = [0_u8; 1];
-    // SAFETY: as the caller says; the memory is valid.
+    // SAFETY: the pipe is open, as the caller promises, and there is room for a byte of it.
     unsafe {
         if libc::poll(&mut wait, 1, PATIENCE.as_millis() as c_int + 1000) == 1 {
             libc::read(wait.fd, answer.as_mut_ptr().cast(), 1);

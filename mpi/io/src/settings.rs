@@ -2,7 +2,8 @@
 
 use crate::{ffi, say};
 use std::ffi::CStr;
-use vgasnet_mpi_front::environment;
+use vgasnet_mpi_front::kind::Info;
+use vgasnet_mpi_front::{Handle, environment};
 
 /// vgasnet's settings if the user has set none: pages as large as the blocks of parallel file systems, and a pool small
 /// enough for programs unaware of it.
@@ -32,7 +33,7 @@ const FOR_MPI: [&CStr; 9] = [
 pub unsafe fn set_defaults() {
     for (name, value) in DEFAULTS {
         if environment::var_os(name).is_none_or(|value| value.is_empty()) {
-            // SAFETY: as the caller says.
+            // SAFETY: no other thread accesses the environment, as the caller promises.
             unsafe { std::env::set_var(name, value) };
         }
     }
@@ -131,7 +132,7 @@ pub fn hints(value: impl Fn(&CStr) -> Option<String>) -> Hints {
 }
 
 /// The hints of an info.
-pub fn hints_of(info: u64) -> Hints {
+pub fn hints_of(info: Handle<Info>) -> Hints {
     let hints = hints(|key| vgasnet_mpi_front::info(info, key));
     // A stripe consists of whole pages.
     let stripe_bytes = page_bytes().map_or(0, |page_bytes| hints.stripe_bytes.next_multiple_of(page_bytes));

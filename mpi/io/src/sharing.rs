@@ -16,6 +16,7 @@ use std::ffi::{CStr, c_int};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use vgasnet_mpi_front::{Handle, kind};
 
 /// A handle's relation to its file.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub enum Hold {
     /// It uses the file of another handle.
     Shared {
         /// The other handle.
-        first: u64,
+        first: Handle<kind::File>,
         /// Its place among second handles: unique, and the same on all their ranks.
         order: (u64, u32),
         /// Whether it has all ranks of the file.

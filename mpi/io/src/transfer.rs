@@ -8,9 +8,10 @@ use crate::view::{Extent, View};
 /// Maximum number of places and pieces for one call of vgasnet, unless all have to be one step.
 const ENTRIES_MAX: usize = 1 << 14;
 
-/// A program's memory: elements of a datatype.
+/// The memory of a read or a write: elements of a datatype. It is the access's until the access is complete.
 #[derive(Clone, Debug)]
 pub struct Memory {
+    is_write: bool,
     /// Address of the first element.
     base: usize,
     count: u64,
@@ -19,8 +20,18 @@ pub struct Memory {
 
 impl Memory {
     /// Memory of `count` elements from `base` on; `None` if the number of bytes overflows.
-    pub fn new(base: usize, count: u64, layout: Kept) -> Option<Memory> {
-        count.checked_mul(layout.size).is_some().then_some(Memory { base, count, layout })
+    ///
+    /// # Safety
+    /// MPI's caller has passed these elements to a write if `is_write`, else to a read. Until it is complete, by MPI's
+    /// rules, the elements of a write are readable, and nobody writes them; the elements of a read are writable, and
+    /// nobody else accesses them. The value is used no longer.
+    pub unsafe fn new(is_write: bool, (base, count): (usize, u64), layout: Kept) -> Option<Memory> {
+        count.checked_mul(layout.size).is_some().then_some(Memory { is_write, base, count, layout })
+    }
+
+    /// Whether it is written to a file.
+    pub fn is_write(&self) -> bool {
+        self.is_write
     }
 
     /// Bytes of data.
@@ -41,7 +52,6 @@ pub struct Transfer<'a> {
     pub view: &'a View,
     pub position: u64,
     pub memory: Memory,
-    pub is_write: bool,
 }
 
 impl Transfer<'_> {
@@ -55,28 +65,38 @@ impl Transfer<'_> {
     }
 
     /// Performs the transfer. Returns the number of bytes moved.
-    ///
-    /// # Safety
-    /// The memory is valid until this returns.
     #[inline]
-    pub unsafe fn run(&self, file: &CachedFile) -> Result<u64, Failed> {
+    pub fn run(&self, file: &CachedFile) -> Result<u64, Failed> {
         let bytes = self.memory.bytes();
         if bytes == 0 {
             return Ok(0);
         }
-        let Some((place, piece)) = self.block() else {
-            // SAFETY: as the caller says.
-            return unsafe { self.run_in_batches(file) };
-        };
-        // SAFETY: as the caller says.
+        let Some((place, piece)) = self.block() else { return self.run_in_batches(file) };
+        // SAFETY: the piece is the whole memory.
+        unsafe { self.move_bytes(file, &[place], &[piece], bytes) }
+    }
+
+    /// Moves `bytes` bytes between places and pieces. Returns the number of bytes moved.
+    ///
+    /// # Safety
+    /// The pieces are parts of the memory.
+    #[inline]
+    unsafe fn move_bytes(
+        &self,
+        file: &CachedFile,
+        places: &[Extent],
+        pieces: &[Piece],
+        bytes: u64,
+    ) -> Result<u64, Failed> {
+        // SAFETY: the pieces are of the memory, as the caller promises. By the promise to `Memory::new` it is readable
+        // if the access is a write, else writable, and nobody is in the way: the access is not complete before this
+        // returns.
         unsafe {
-            if self.is_write { file.write(&[place], &[piece]).map(|()| bytes) } else { file.read(&[place], &[piece]) }
+            if self.memory.is_write { file.write(places, pieces).map(|()| bytes) } else { file.read(places, pieces) }
         }
     }
 
-    /// # Safety
-    /// As for [`Transfer::run`].
-    unsafe fn run_in_batches(&self, file: &CachedFile) -> Result<u64, Failed> {
+    fn run_in_batches(&self, file: &CachedFile) -> Result<u64, Failed> {
         let bytes = self.memory.bytes();
         let entries_max = if file.is_atomic() { usize::MAX } else { ENTRIES_MAX };
         let mut batches = Batches {
@@ -89,14 +109,8 @@ impl Transfer<'_> {
         let (mut places, mut pieces) = (Vec::new(), Vec::new());
         let mut moved = 0;
         while let Some(wanted) = batches.next(&mut places, &mut pieces) {
-            // SAFETY: as the caller says.
-            let done = unsafe {
-                if self.is_write {
-                    file.write(&places, &pieces).map(|()| wanted)?
-                } else {
-                    file.read(&places, &pieces)?
-                }
-            };
+            // SAFETY: the batch has pieces of the memory, or parts of them.
+            let done = unsafe { self.move_bytes(file, &places, &pieces, wanted)? };
             moved += done;
             if done < wanted {
                 break;

@@ -1,9 +1,12 @@
 //! MPI's datatypes as layouts. A derived type keeps its layout as an attribute until it is freed.
 
-use crate::ffi::{self, About, constants};
+use crate::ffi::constants;
+use crate::ffi_types::{self, About};
 use crate::layout::{Kept, Layout, Shape, cyclic};
 use crate::named;
 use std::sync::Arc;
+use vgasnet_mpi_front::Handle;
+use vgasnet_mpi_front::kind::Datatype;
 
 /// `enum kind` of `types.c`.
 mod kind {
@@ -24,32 +27,32 @@ mod kind {
 
 /// The layout of a datatype; `None` if it is invalid, not committed, or made in an unknown way.
 #[inline]
-pub fn layout_of(datatype: u64) -> Option<Kept> {
-    named::find(datatype).map(Kept::Always).or_else(|| known_or(datatype, ffi::is_committed))
+pub fn layout_of(datatype: Handle<Datatype>) -> Option<Kept> {
+    named::find(datatype.bits()).map(Kept::Always).or_else(|| known_or(datatype, ffi_types::is_committed))
 }
 
 /// The same for a datatype contained in another, which need not be committed.
-fn inner_layout_of(datatype: u64) -> Option<Kept> {
-    named::find(datatype).map(Kept::Always).or_else(|| known_or(datatype, |_| true))
+fn inner_layout_of(datatype: Handle<Datatype>) -> Option<Kept> {
+    named::find(datatype.bits()).map(Kept::Always).or_else(|| known_or(datatype, |_| true))
 }
 
-fn known_or(datatype: u64, may_be_used: impl Fn(u64) -> bool) -> Option<Kept> {
-    if let Some(known) = ffi::known_layout(datatype) {
+fn known_or(datatype: Handle<Datatype>, may_be_used: impl Fn(Handle<Datatype>) -> bool) -> Option<Kept> {
+    if let Some(known) = ffi_types::known_layout(datatype) {
         return Some(Kept::Counted(known));
     }
     if !may_be_used(datatype) {
         return None;
     }
-    let about = ffi::type_about(datatype)?;
+    let about = ffi_types::about(datatype)?;
     let layout = made(datatype, &about)?;
     Some(if about.kind == kind::NAMED {
-        named::keep(datatype, layout)
+        named::keep(datatype.bits(), layout)
     } else {
-        Kept::Counted(ffi::keep_layout(datatype, Arc::new(layout)))
+        Kept::Counted(ffi_types::keep_layout(datatype, Arc::new(layout)))
     })
 }
 
-fn made(datatype: u64, about: &About) -> Option<Layout> {
+fn made(datatype: Handle<Datatype>, about: &About) -> Option<Layout> {
     let shape = if about.kind == kind::NAMED { named(about) } else { derived(datatype, about)? };
     let layout = Layout::new(&shape, about.extent);
     // The layout must have MPI's size, or the type was not understood.
@@ -79,9 +82,9 @@ impl<'a> Numbers<'a> {
     }
 }
 
-fn derived(datatype: u64, about: &About) -> Option<Shape> {
-    let contents = ffi::type_contents(datatype, about)?;
-    let inner: Vec<Kept> = contents.types.iter().map(|inner| inner_layout_of(*inner)).collect::<Option<_>>()?;
+fn derived(datatype: Handle<Datatype>, about: &About) -> Option<Shape> {
+    let contents = ffi_types::contents(datatype, about)?;
+    let inner: Vec<Kept> = contents.types().iter().map(|inner| inner_layout_of(*inner)).collect::<Option<_>>()?;
     let first = || inner.first().map(|layout| Layout::clone(layout));
     let mut numbers = Numbers(&contents.numbers);
     match about.kind {

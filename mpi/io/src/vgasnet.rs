@@ -51,9 +51,9 @@ pub struct File(usize);
 /// `vgasnet_handle_t`: an operation in flight, until it was waited for.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Handle(usize);
+pub struct OperationHandle(usize);
 
-impl Handle {
+impl OperationHandle {
     /// Nothing is in flight any more.
     pub fn is_done(&self) -> bool {
         self.0 == 0
@@ -112,10 +112,10 @@ functions! {
     file_write_at: fn(File, u64, *const c_void, usize) -> c_int;
     file_readv_at: fn(File, usize, *const Extent, usize, *const Piece, *mut usize) -> c_int;
     file_writev_at: fn(File, usize, *const Extent, usize, *const Piece) -> c_int;
-    file_read_at_nb: fn(File, u64, *mut c_void, usize, *mut usize) -> Handle;
-    file_write_at_nb: fn(File, u64, *const c_void, usize) -> Handle;
+    file_read_at_nb: fn(File, u64, *mut c_void, usize, *mut usize) -> OperationHandle;
+    file_write_at_nb: fn(File, u64, *const c_void, usize) -> OperationHandle;
     file_error_count: fn(File, *mut u64) -> c_int;
-    wait_syncnb_some: fn(*mut Handle, usize);
+    wait_syncnb_some: fn(*mut OperationHandle, usize);
     mpi_before_finalize: fn();
     mpi_abandon: fn();
     mpi_file_descriptor: fn(File, *mut c_int) -> c_int;
@@ -250,9 +250,9 @@ impl Library {
 
     /// Starts vgasnet with an empty segment, in a program with MPI started. Collective over all ranks.
     pub fn start(&self) -> Result<(), Failed> {
-        // SAFETY: null pointers stand for the process's own arguments, and for no handlers.
+        // SAFETY: null pointers stand for the process's own arguments.
         check(unsafe { (self.init)(ptr::null_mut(), ptr::null_mut()) })?;
-        // SAFETY: as above.
+        // SAFETY: a null pointer stands for no handlers.
         check(unsafe { (self.attach)(ptr::null_mut(), 0, 0, 0) })
     }
 
@@ -337,10 +337,11 @@ impl Library {
     /// Reads bytes from places into pieces. Returns the number of bytes before the end of the file.
     ///
     /// # Safety
-    /// The memory may be written.
+    /// The pieces are writable, and nobody else accesses them, until this returns.
     pub unsafe fn read(&self, file: File, places: &[Extent], pieces: &[Piece]) -> Result<u64, Failed> {
         let mut read = 0;
-        // SAFETY: as the caller says; the lists have these lengths.
+        // SAFETY: the pieces are writable until this returns, as the caller promises. The lists have these lengths, and
+        // there is room for the number.
         check(unsafe {
             match (places, pieces) {
                 ([place], [piece]) => {
@@ -359,9 +360,9 @@ impl Library {
     /// Writes bytes from pieces to places.
     ///
     /// # Safety
-    /// The memory may be read.
+    /// The pieces are readable, and nobody writes them, until this returns.
     pub unsafe fn write(&self, file: File, places: &[Extent], pieces: &[Piece]) -> Result<(), Failed> {
-        // SAFETY: as the caller says; the lists have these lengths.
+        // SAFETY: the pieces are readable until this returns, as the caller promises. The lists have these lengths.
         check(unsafe {
             match (places, pieces) {
                 ([place], [piece]) => {
@@ -377,10 +378,11 @@ impl Library {
     /// failure counts as an error of the file.
     ///
     /// # Safety
-    /// The memory may be written until the operation was waited for.
-    pub unsafe fn start_read(&self, file: File, place: Extent, piece: Piece) -> (Handle, u64) {
+    /// The piece is writable, and nobody else accesses it, until the operation was waited for.
+    pub unsafe fn start_read(&self, file: File, place: Extent, piece: Piece) -> (OperationHandle, u64) {
         let mut read = 0;
-        // SAFETY: as the caller says.
+        // SAFETY: the piece is writable until the operation was waited for, as the caller promises. The number is
+        // stored before the call returns.
         let handle =
             unsafe { (self.file_read_at_nb)(file, place.offset, piece.address as *mut c_void, piece.len, &mut read) };
         (handle, read as u64)
@@ -389,14 +391,14 @@ impl Library {
     /// Begins to write bytes from a piece to a place. A failure counts as an error of the file.
     ///
     /// # Safety
-    /// The memory may be read, and stays as it is, until the operation was waited for.
-    pub unsafe fn start_write(&self, file: File, place: Extent, piece: Piece) -> Handle {
-        // SAFETY: as the caller says.
+    /// The piece is readable, and nobody writes it, until the operation was waited for.
+    pub unsafe fn start_write(&self, file: File, place: Extent, piece: Piece) -> OperationHandle {
+        // SAFETY: the piece is readable until the operation was waited for, as the caller promises.
         unsafe { (self.file_write_at_nb)(file, place.offset, piece.address as *const c_void, piece.len) }
     }
 
     /// Waits until at least one operation is done. The handles of done operations show it.
-    pub fn wait_some(&self, handles: &mut [Handle]) {
+    pub fn wait_some(&self, handles: &mut [OperationHandle]) {
         // SAFETY: the list has this length, and no handle was waited for.
         unsafe { (self.wait_syncnb_some)(handles.as_mut_ptr(), handles.len()) }
     }

@@ -10,6 +10,8 @@ use crate::sharing::Hold;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use vgasnet_mpi_front::Handle;
+use vgasnet_mpi_front::kind::File;
 
 /// Interval between two rounds of checks. A guest waits for the check of its file, and for the write-back of the team's
 /// dirty bytes.
@@ -57,7 +59,7 @@ pub fn add(file: &Arc<CachedFile>) {
 }
 
 /// A file is closed. After the return the thread does not use its communicator.
-pub fn remove(handle: u64) {
+pub fn remove(handle: Handle<File>) {
     watched().files.retain(|file| file.handle != handle);
 }
 
