@@ -41,7 +41,9 @@ impl SizeRounds {
     }
 
     fn begin(&mut self, space: Space, now: Messages, others: &[Rank]) -> Messages {
-        self.0.insert(space, Round { now, next: Vec::new(), left: others.len(), end_bytes: 0 });
+        debug_assert!(!now.is_empty(), "a round answers some request");
+        let before = self.0.insert(space, Round { now, next: Vec::new(), left: others.len(), end_bytes: 0 });
+        assert!(before.is_none(), "{space:?} has one round at a time");
         let (ask, id) = (FileAsk::End, OF_ROUND);
         let question = FileMessage { tag: TAG_FILE, is_answer: false, ask, cause: 0, id, space, padding: 0, value: 0 };
         others.iter().map(|other| (*other, question)).collect()
