@@ -305,12 +305,11 @@ impl<M: Mirror, W> Machine<M, W> {
         self.evict(entry)
     }
 
-    /// Evicts an entry unless a thread fills or copies it. Returns the hole.
+    /// Evicts an entry unless it is dropped already, or a thread fills or copies it. Returns the hole.
     fn evict(&mut self, entry: EntryId) -> Option<RegionId> {
-        if self.entries.get(entry).is_filling() || !self.mirror.try_close(entry) {
+        if !self.can_go(entry) || !self.mirror.try_close(entry) {
             return None;
         }
-        debug_assert!(self.entries.get(entry).is_listed(), "{entry:?} leaves once");
         self.stats.evicted += 1;
         let hash = self.hasher.hash(&self.entries.get(entry).key);
         self.ghosts.note(hash, self.mirror.heat(entry), self.ghost_places());
